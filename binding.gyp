@@ -1,0 +1,31 @@
+{
+  "target_defaults": {
+    "cflags!": ["-fno-exceptions"],
+    "cflags_cc!": ["-fno-exceptions", "-fno-rtti"],
+    "cflags_cc": [
+      "-std=c++17", "-fexceptions", "-fvisibility=hidden", "-O2", "-g1",
+      "-Wall", "-Wextra", "<@(warnings)"
+    ],
+    "defines": ["NAPI_VERSION=9", "NODE_ADDON_API_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED",
+                "NODE_ADDON_API_REQUIRE_BASIC_FINALIZERS"],
+    "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"]
+  },
+  "variables": {
+    "warnings%": ["-Werror"]
+  },
+  "targets": [
+    {
+      "target_name": "libfabric",
+      "product_name": "libfabric",
+      "sources": [
+        "<!@(node scripts/native-sources.mjs)"
+      ],
+      "cflags_cc": ["<!@(node scripts/libfabric-flags.mjs --cflags)"],
+      "libraries": ["<!@(node scripts/libfabric-flags.mjs --libs)"]
+    },
+    {
+      "target_name": "preload",
+      "sources": ["native/preload/preload.cc"]
+    }
+  ]
+}

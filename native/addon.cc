@@ -1,0 +1,70 @@
+#include "addon.h"
+
+#include "address_vector.h"
+#include "batch.h"
+#include "completion_queue.h"
+#include "counter.h"
+#include "domain.h"
+#include "endpoint.h"
+#include "fabric.h"
+#include "info.h"
+#include "memory_region.h"
+
+namespace fab {
+
+Napi::Value toJsError(Napi::Env env, const FabricFailure& failure) {
+  return Addon::of(env).makeFabricError.Call({Napi::Number::New(env, failure.error),
+                                              Napi::String::New(env, failure.syscall),
+                                              Napi::String::New(env, failure.what())});
+}
+
+void throwToJs(Napi::Env env, const FabricFailure& failure) {
+  throw Napi::Error(env, toJsError(env, failure));
+}
+
+void throwToJs(Napi::Env env, const Misuse& misuse) {
+  auto decorate = [&](Napi::Error error) {
+    error.Set("code", Napi::String::New(env, misuse.code));
+    return error;
+  };
+  switch (misuse.kind) {
+    case Misuse::Kind::kType:
+      throw decorate(Napi::TypeError::New(env, misuse.what()));
+    case Misuse::Kind::kRange:
+      throw decorate(Napi::RangeError::New(env, misuse.what()));
+    default:
+      throw decorate(Napi::Error::New(env, misuse.what()));
+  }
+}
+
+namespace {
+
+// initialize(makeFabricError): gives the addon the constructor of the package's error class.
+Napi::Value initialize(const Napi::CallbackInfo& info) {
+  Addon::of(info.Env()).makeFabricError = Napi::Persistent(info[0].As<Napi::Function>());
+  return info.Env().Undefined();
+}
+
+Napi::Object init(Napi::Env env, Napi::Object exports) {
+  env.SetInstanceData(std::make_unique<Addon>().release());
+  exportFunction<initialize>(exports, "initialize");
+  exportInfo(exports);
+  exportFabric(exports);
+  exportDomain(exports);
+  exportAddressVector(exports);
+  exportCompletionQueue(exports);
+  exportCounter(exports);
+  exportMemoryRegion(exports);
+  exportEndpoint(exports);
+  exportBatch(exports);
+  return exports;
+}
+
+}  // namespace
+}  // namespace fab
+
+static Napi::Object initAddon(Napi::Env env, Napi::Object exports) {
+  return fab::init(env, exports);
+}
+
+NODE_API_MODULE(NODE_GYP_MODULE_NAME, initAddon)

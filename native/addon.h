@@ -1,0 +1,38 @@
+#pragma once
+
+#include <napi.h>
+
+#include "util/error.h"
+
+namespace fab {
+
+// What one environment (the main thread or a worker) owns of this addon. There is no other
+// JavaScript-facing state: several environments may load the addon side by side.
+struct Addon {
+  Napi::FunctionReference makeFabricError;  // (errno, syscall, text) => FabricError
+
+  static Addon& of(Napi::Env env) { return *env.GetInstanceData<Addon>(); }
+};
+
+Napi::Value toJsError(Napi::Env env, const FabricFailure& failure);
+[[noreturn]] void throwToJs(Napi::Env env, const FabricFailure& failure);
+[[noreturn]] void throwToJs(Napi::Env env, const Misuse& misuse);
+
+// Wraps a native function so that its failures reach JavaScript as typed errors.
+template <Napi::Value (*Fn)(const Napi::CallbackInfo&)>
+Napi::Value guarded(const Napi::CallbackInfo& info) {
+  try {
+    return Fn(info);
+  } catch (const FabricFailure& failure) {
+    throwToJs(info.Env(), failure);
+  } catch (const Misuse& misuse) {
+    throwToJs(info.Env(), misuse);
+  }
+}
+
+template <Napi::Value (*Fn)(const Napi::CallbackInfo&)>
+void exportFunction(Napi::Object exports, const char* name) {
+  exports.Set(name, Napi::Function::New<guarded<Fn>>(exports.Env(), name));
+}
+
+}  // namespace fab

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace fab {
+
+// Throws Misuse unless the bytes are long enough, and of the right family, to be an address of this
+// format (fi_getinfo(3), Addressing formats): providers read as many bytes as the format has,
+// whatever the length they are given.
+void checkAddress(uint32_t format, const uint8_t* bytes, size_t length, const std::string& what);
+
+}  // namespace fab

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <napi.h>
+#include <rdma/fi_domain.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "util/fid.h"
+#include "util/resource.h"
+
+namespace fab {
+
+class Domain;
+
+class AddressVector : public Resource {
+ public:
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6176000000000001};
+  static constexpr const char* kName = "AddressVector";
+
+  AddressVector(std::shared_ptr<Domain> domain, Fid<fid_av> av)
+      : domain_(std::move(domain)), av_(std::move(av)) {}
+  Domain& domain() const { return *domain_; }
+  fid_av* get() const { return av_.get(); }
+
+  // The peer handle of an address as completions report it, 0: not in this vector.
+  uint32_t peerOf(fi_addr_t address) const {
+    auto found = peers_.find(address);
+    return found == peers_.end() ? 0 : found->second;
+  }
+  // `name` is the string address (FI_ADDR_STR) it was inserted with, else empty.
+  void remember(fi_addr_t address, uint32_t peer, const std::string& name) {
+    peers_[address] = peer;
+    if (!name.empty()) names_[address] = name;
+  }
+  bool knownAs(fi_addr_t address, const std::string& name) const {
+    auto found = names_.find(address);
+    return found == names_.end() || found->second == name;
+  }
+  void forget(fi_addr_t address) {
+    peers_.erase(address);
+    names_.erase(address);
+  }
+
+ protected:
+  int closeSelf() override { return av_.close(); }
+
+ private:
+  std::shared_ptr<Domain> domain_;
+  Fid<fid_av> av_;
+  std::unordered_map<fi_addr_t, uint32_t> peers_;
+  std::unordered_map<fi_addr_t, std::string> names_;
+};
+
+void exportAddressVector(Napi::Object exports);
+
+}  // namespace fab

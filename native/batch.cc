@@ -1,0 +1,86 @@
+#include "batch.h"
+
+#include "addon.h"
+#include "domain.h"
+#include "util/handle.h"
+#include "values.h"
+
+namespace fab {
+
+namespace {
+
+// batchCreate(domain, entries): { batch, buffer }, room for that many entries of 64 bytes.
+Napi::Value batchCreate(const Napi::CallbackInfo& args) {
+  constexpr uint64_t kMaxEntries = 1 << 24;
+  const auto domain = unwrap<Domain>(args[0]);
+  const uint64_t entries = unsignedFromJs(args[1], "entries", kMaxEntries);
+  auto batch = std::make_shared<Batch>();
+  batch->block = SharedBlock::allocate(static_cast<size_t>(entries) * sizeof(Operation));
+  if (!batch->block) throw FabricFailure(FI_ENOMEM, "mmap");
+  auto result = Napi::Object::New(args.Env());
+  result.Set("buffer", toArrayBuffer(args.Env(), batch->block, batch->block->size()));
+  const Hold hold(domain->engine());
+  const uint32_t handle = domain->engine().batches.insert(std::move(batch));
+  if (handle == 0) throw FabricFailure(FI_ENOMEM, "batch", "too many batches");
+  result.Set("batch", handle);
+  return result;
+}
+
+Napi::Value batchDestroy(const Napi::CallbackInfo& args) {
+  const auto domain = unwrapAny<Domain>(args[0]);
+  const Hold hold(domain->engine());
+  domain->engine().batches.erase(args[1].As<Napi::Number>().Uint32Value());
+  return args.Env().Undefined();
+}
+
+// layout(): offsets and sizes of the shared memory, for the test that compares both sides.
+Napi::Value layout(const Napi::CallbackInfo& args) {
+  auto result = Napi::Object::New(args.Env());
+  const auto set = [&](const char* name, size_t value) {
+    result.Set(name, static_cast<double>(value));
+  };
+  set("operation.request", offsetof(Operation, request));
+  set("operation.endpoint", offsetof(Operation, endpoint));
+  set("operation.peer", offsetof(Operation, peer));
+  set("operation.memory", offsetof(Operation, memory));
+  set("operation.remote", offsetof(Operation, remote));
+  set("operation.offset", offsetof(Operation, offset));
+  set("operation.length", offsetof(Operation, length));
+  set("operation.tag", offsetof(Operation, tag));
+  set("operation.data", offsetof(Operation, data));
+  set("operation.flags", offsetof(Operation, flags));
+  set("completion.request", offsetof(Completion, request));
+  set("completion.status", offsetof(Completion, status));
+  set("completion.event", offsetof(Completion, event));
+  set("completion.source", offsetof(Completion, source));
+  set("completion.length", offsetof(Completion, length));
+  set("completion.offset", offsetof(Completion, offset));
+  set("completion.tag", offsetof(Completion, tag));
+  set("completion.data", offsetof(Completion, data));
+  set("completion.flags", offsetof(Completion, flags));
+  set("completion.error", offsetof(Completion, error));
+  set("completion.queue", offsetof(Completion, queue));
+  set("control.submissionTail", offsetof(Control, submissionTail));
+  set("control.submissionHead", offsetof(Control, submissionHead));
+  set("control.completionTail", offsetof(Control, completionTail));
+  set("control.completionHead", offsetof(Control, completionHead));
+  set("control.sleeping", offsetof(Control, sleeping));
+  set("control.notified", offsetof(Control, notified));
+  set("control.pending", offsetof(Control, pending));
+  set("control.waitCount", offsetof(Control, waitCount));
+  set("control.waitMicroseconds", offsetof(Control, waitMicroseconds));
+  set("control.runStatus", offsetof(Control, runStatus));
+  set("control.runError", offsetof(Control, runError));
+  set("control.stats", offsetof(Control, stats));
+  return result;
+}
+
+}  // namespace
+
+void exportBatch(Napi::Object exports) {
+  exportFunction<batchCreate>(exports, "batchCreate");
+  exportFunction<batchDestroy>(exports, "batchDestroy");
+  exportFunction<layout>(exports, "layout");
+}
+
+}  // namespace fab

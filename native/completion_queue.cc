@@ -1,0 +1,110 @@
+#include "completion_queue.h"
+
+#include "addon.h"
+#include "domain.h"
+#include "flags.h"
+#include "util/handle.h"
+#include "values.h"
+
+namespace fab {
+
+int CompletionQueue::closeSelf() {
+  const int ret = cq_.close();
+  if (ret != 0) return ret;
+  for (const uint32_t request : immediates.cancelAll()) {
+    engine_.settle(request, FI_ECANCELED, "", "the completion queue was closed");
+  }
+  engine_.removeQueue(*this);
+  return 0;
+}
+
+namespace {
+
+// cqOpen(domain, { size, format, wait }): a queue with a descriptor to sleep on where `wait` asks
+// for one and the provider has it.
+Napi::Value cqOpen(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const auto domain = unwrap<Domain>(args[0]);
+  const auto options = args[1].As<Napi::Object>();
+  fi_cq_attr attr{};
+  attr.size = static_cast<size_t>(unsignedFromJs(options.Get("size"), "size", UINT32_MAX));
+  attr.format = static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
+  // rxd's descriptor does not tell of what peers want from an endpoint with nothing of its own in
+  // flight: an RMA target would sleep.
+  const std::string provider = domain->info().fabric_attr->prov_name;
+  const bool tells = provider.find("ofi_rxd") == std::string::npos;
+  bool waitable = tells && options.Get("wait").ToBoolean();
+  attr.wait_obj = waitable ? FI_WAIT_FD : FI_WAIT_NONE;
+
+  const Hold hold(domain->engine());
+  Fid<fid_cq> fid;
+  int ret = fi_cq_open(domain->get(), &attr, fid.out(), nullptr);
+  if (ret != FI_SUCCESS && waitable) {
+    waitable = false;
+    attr.wait_obj = FI_WAIT_NONE;
+    ret = fi_cq_open(domain->get(), &attr, fid.out(), nullptr);
+  }
+  check(ret, "fi_cq_open");
+  auto queue = std::make_shared<CompletionQueue>(domain->engine(), std::move(fid), attr, waitable);
+  queue->dependsOn(domain);
+  domain->engine().addQueue(*queue);
+
+  auto result = Napi::Object::New(env);
+  result.Set("queue", queue->handle);
+  result.Set("size", static_cast<double>(attr.size));
+  result.Set("waitable", waitable);
+  result.Set("handle", wrapHandle(env, queue));
+  return result;
+}
+
+Engine& engineOf(const CompletionQueue& queue) { return queue.engine(); }
+
+// cqExpect(cq, value, count, request): completes request when `count` remote writes with this value
+// have arrived, those of before included.
+Napi::Value cqExpect(const Napi::CallbackInfo& args) {
+  const auto queue = unwrap<CompletionQueue>(args[0]);
+  const uint64_t value = unsignedFromJs(args[1], "value");
+  const uint64_t count = unsignedFromJs(args[2], "count", uint64_t{1} << 53);
+  const uint32_t request = args[3].As<Napi::Number>().Uint32Value();
+  const Hold hold(engineOf(*queue));
+  if (queue->immediates.expecting(value)) {
+    throw Misuse(Misuse::Kind::kState, "ERR_INVALID_STATE",
+                 "arrivals of this value are awaited already");
+  }
+  if (queue->immediates.expect(value, count, request)) engineOf(*queue).settle(request, 0);
+  return args.Env().Undefined();
+}
+
+// cqStream(cq, on): reports every arrival from now on, those counted so far first.
+Napi::Value cqStream(const Napi::CallbackInfo& args) {
+  const auto queue = unwrap<CompletionQueue>(args[0]);
+  const bool on = args[1].ToBoolean();
+  const Hold hold(engineOf(*queue));
+  queue->immediates.stream(on);
+  if (on) {
+    for (const auto& [value, count] : queue->immediates.counts()) {
+      for (uint64_t i = 0; i < count; ++i) engineOf(*queue).pushImmediate(*queue, value, 0);
+    }
+    queue->immediates.clearCounts();
+  }
+  return args.Env().Undefined();
+}
+
+Napi::Value cqClose(const Napi::CallbackInfo& args) {
+  const auto queue = unwrapAny<CompletionQueue>(args[0]);
+  if (queue->closed()) return args.Env().Undefined();
+  const Hold hold(engineOf(*queue));
+  check(queue->close(), "fi_close");
+  return args.Env().Undefined();
+}
+
+}  // namespace
+
+void exportCompletionQueue(Napi::Object exports) {
+  exportFunction<cqOpen>(exports, "cqOpen");
+  exportFunction<cqExpect>(exports, "cqExpect");
+  exportFunction<cqStream>(exports, "cqStream");
+  exportFunction<cqClose>(exports, "cqClose");
+}
+
+}  // namespace fab

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <napi.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+
+#include <array>
+#include <vector>
+
+#include "engine/immediates.h"
+#include "util/fid.h"
+#include "util/resource.h"
+
+namespace fab {
+
+class Engine;
+
+class CompletionQueue : public Resource {
+ public:
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6371000000000001};
+  static constexpr const char* kName = "CompletionQueue";
+  static constexpr size_t kReadBatch = 64;
+
+  CompletionQueue(Engine& engine, Fid<fid_cq> cq, const fi_cq_attr& attr, bool waitable)
+      : engine_(engine),
+        cq_(std::move(cq)),
+        format_(attr.format),
+        size_(attr.size),
+        waitable_(waitable) {}
+
+  fid_cq* get() const { return cq_.get(); }
+  Engine& engine() const { return engine_; }
+  fi_cq_format format() const { return format_; }
+  size_t size() const { return size_; }
+  bool waitable() const { return waitable_; }  // has a file descriptor to sleep on
+  void stopWaiting() { waitable_ = false; }
+
+  uint32_t handle = 0;
+  uint32_t endpoints = 0;    // open ones that report here, twice where both directions do
+  bool readSources = false;  // an endpoint with FI_SOURCE reports here
+  bool broken = false;       // fi_cq_read failed for good
+  Immediates immediates;
+  std::array<fi_cq_tagged_entry, kReadBatch> entries;
+  std::array<fi_addr_t, kReadBatch> sources;
+
+ protected:
+  int closeSelf() override;
+
+ private:
+  Engine& engine_;
+  Fid<fid_cq> cq_;
+  fi_cq_format format_;
+  size_t size_;
+  bool waitable_;
+};
+
+void exportCompletionQueue(Napi::Object exports);
+
+}  // namespace fab

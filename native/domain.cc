@@ -1,0 +1,260 @@
+#include "domain.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <random>
+
+#include "addon.h"
+#include "completion_queue.h"
+#include "exit_registry.h"
+#include "info.h"
+#include "util/handle.h"
+#include "values.h"
+
+namespace fab {
+
+Domain::Domain(std::shared_ptr<Fabric> fabric, Fid<fid_domain> domain,
+               std::shared_ptr<fi_info> entry, std::unique_ptr<Engine> engine)
+    : fabric_(std::move(fabric)),
+      info_(std::move(entry)),
+      domain_(std::move(domain)),
+      engine_(std::move(engine)) {}
+
+Domain::~Domain() = default;
+
+uint64_t Domain::chooseKey() const {
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+  const size_t bytes = info_->domain_attr->mr_key_size;
+  const uint64_t mask = bytes >= 8 ? UINT64_MAX : (uint64_t{1} << (bytes * 8)) - 1;
+  return std::min<uint64_t>(random() & mask, FI_KEY_NOTAVAIL - 1);
+}
+
+void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
+  driver_ = std::move(driver);
+  env_ = env;
+  self_ = std::static_pointer_cast<Domain>(shared_from_this());
+  shutdownAtExit(self_);
+  napi_add_async_cleanup_hook(
+      env,
+      [](napi_async_cleanup_hook_handle, void* data) {
+        auto* domain = static_cast<Domain*>(data);
+        stopDriversOf(domain->env());
+        domain->shutdown();
+        domain->retire();
+      },
+      this, &hook_);
+}
+
+int Domain::shutdown() {
+  driver_->stop();
+  const Hold hold(*engine_);
+  const int ret = close();
+  return ret != 0 ? ret : refusal_;
+}
+
+// rxm has half closed a domain that it refuses to close (FI_EBUSY, for the sake of a rendezvous
+// that was cut off), and a second try frees memory twice: such a domain leaks.
+int Domain::closeSelf() {
+  refusal_ = domain_.close();
+  if (refusal_ != 0) std::make_unique<Fid<fid_domain>>(std::move(domain_)).release();
+  return 0;
+}
+
+void Domain::retire() {
+  if (!self_) return;
+  forgetAtExit(this);
+  driver_->close([self = std::move(self_)] { napi_remove_async_cleanup_hook(self->hook_); });
+}
+
+namespace {
+
+constexpr uint32_t kSubmissionEntries = 8192;  // 512 KiB each; more waits in the engine's lanes
+constexpr uint32_t kCompletionEntries = 8192;
+
+// May an idle driver sleep until a descriptor wakes it? fi_trywait(3) says.
+bool canSleep(const Domain& domain) {
+  const auto& queues = domain.engine().queues();
+  if (queues.empty()) return true;
+  std::vector<fid*> fids;
+  for (const CompletionQueue* queue : queues) {
+    if (!queue->waitable()) return false;
+    fids.push_back(&queue->get()->fid);
+  }
+  return fi_trywait(domain.fabric().get(), fids.data(), static_cast<int>(fids.size())) ==
+         FI_SUCCESS;
+}
+
+std::vector<int> waitFds(const Domain& domain) {
+  std::vector<int> fds;
+  for (const CompletionQueue* queue : domain.engine().queues()) {
+    int fd = -1;
+    if (fi_control(&queue->get()->fid, FI_GETWAIT, &fd) == FI_SUCCESS && fd >= 0) {
+      fds.push_back(fd);
+    }
+  }
+  return fds;
+}
+
+DriverOptions driverOptions(const Napi::Object& options, const Domain* domain) {
+  DriverOptions result;
+  const auto cores = options.Get("affinity").As<Napi::Array>();
+  for (uint32_t i = 0; i < cores.Length(); ++i) {
+    result.affinity.push_back(
+        static_cast<int>(unsignedFromJs(cores.Get(i), "affinity", CPU_SETSIZE - 1)));
+  }
+  constexpr uint64_t kMaxMicroseconds = 60'000'000;
+  result.spin =
+      std::chrono::microseconds(unsignedFromJs(options.Get("spin"), "spin", kMaxMicroseconds));
+  result.idle =
+      std::chrono::microseconds(unsignedFromJs(options.Get("idle"), "idle", kMaxMicroseconds));
+  result.canSleep = [domain] { return canSleep(*domain); };
+  result.waitFds = [domain] { return waitFds(*domain); };
+  return result;
+}
+
+std::shared_ptr<Driver> makeDriver(Napi::Env env, const std::string& kind, Engine& engine,
+                                   DriverOptions options, const Napi::Value& drain) {
+  if (kind == "manual") return makeManualDriver();
+  uv_loop_t* loop = nullptr;
+  napi_get_uv_event_loop(env, &loop);
+  return kind == "loop" ? makeLoopDriver(engine, std::move(options), loop, Drain(env, drain))
+                        : makeThreadDriver(engine, std::move(options), loop, Drain(env, drain));
+}
+
+// turn(): one turn of the engine by the caller.
+void turn(Domain& domain) {
+  const std::lock_guard<std::mutex> lock(domain.engine().ownership());
+  domain.engine().turn();
+}
+
+// wait(): turns until control.waitCount completions are there, or the batch of run() has ended, or
+// control.waitMicroseconds have gone.
+void wait(Domain& domain) {
+  using Clock = std::chrono::steady_clock;
+  constexpr unsigned kTurnsPerLook = 64;  // at the clock, and at whoever else needs the core
+  Engine& engine = domain.engine();
+  const std::lock_guard<std::mutex> lock(engine.ownership());
+  const auto wanted =
+      engine.completionsPushed() + static_cast<uint64_t>(engine.control().waitCount);
+  const bool runs = engine.control().runStatus == kRunning;
+  Clock::time_point start{};
+  for (unsigned turns = 1;; ++turns) {
+    engine.turn();
+    if (runs ? engine.control().runStatus != kRunning : engine.completionsPushed() >= wanted)
+      return;
+    if (turns % kTurnsPerLook != 0) continue;
+    if (turns == kTurnsPerLook) start = Clock::now();
+    const std::chrono::duration<double, std::micro> gone = Clock::now() - start;
+    if (gone.count() >= engine.control().waitMicroseconds) return;
+    sched_yield();
+  }
+}
+
+// adopt(): the batch of run() goes on as request control.waitCount.
+void adopt(Domain& domain) {
+  const std::lock_guard<std::mutex> lock(domain.engine().ownership());
+  Engine& engine = domain.engine();
+  engine.adoptRun(static_cast<uint32_t>(engine.control().waitCount));
+}
+
+void wake(Domain& domain) { domain.driver().wake(); }
+// yield(): for a ring that is full; the engine's thread gets the core to make room.
+void yield(Domain& domain) {
+  domain.driver().wake();
+  sched_yield();
+}
+void ref(Domain& domain) { domain.driver().ref(); }
+
+// A function of no arguments that is bound to its domain: what the hot path can afford to call.
+template <void (*Fn)(Domain&)>
+napi_value bound(Napi::Env env, const std::shared_ptr<Domain>& domain, const char* name) {
+  auto* held = std::make_unique<std::shared_ptr<Domain>>(domain).release();
+  napi_value function;
+  napi_create_function(
+      env, name, NAPI_AUTO_LENGTH,
+      [](napi_env e, napi_callback_info info) -> napi_value {
+        void* data = nullptr;
+        napi_get_cb_info(e, info, nullptr, nullptr, nullptr, &data);
+        Domain& target = **static_cast<std::shared_ptr<Domain>*>(data);
+        if (!target.closed()) Fn(target);
+        return nullptr;
+      },
+      held, &function);
+  napi_add_finalizer(
+      env, function, held,
+      [](napi_env, void* data, void*) {
+        const std::unique_ptr<std::shared_ptr<Domain>> owned(
+            static_cast<std::shared_ptr<Domain>*>(data));
+      },
+      nullptr, nullptr);
+  return function;
+}
+
+// domainOpen(fabric, info, options, drain)
+Napi::Value domainOpen(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const auto fabric = unwrap<Fabric>(args[0]);
+  const auto entry = unwrap<Info>(args[1])->info;
+  const auto options = args[2].As<Napi::Object>();
+
+  Fid<fid_domain> fid;
+  check(fi_domain(fabric->get(), entry.get(), fid.out(), nullptr), "fi_domain");
+  auto engine = std::make_unique<Engine>(kSubmissionEntries, kCompletionEntries);
+  auto domain = std::make_shared<Domain>(fabric, std::move(fid), entry, std::move(engine));
+  domain->dependsOn(fabric);
+  domain->start(env, makeDriver(env, options.Get("driver").ToString(), domain->engine(),
+                                driverOptions(options, domain.get()), args[3]));
+
+  Engine& running = domain->engine();
+  auto block = [&](const std::shared_ptr<SharedBlock>& shared) {
+    return toArrayBuffer(env, shared, shared->size());
+  };
+  auto result = Napi::Object::New(env);
+  result.Set("handle", wrapHandle(env, domain));
+  result.Set("control", block(running.controlBlock()));
+  result.Set("submissions", block(running.submissionBlock()));
+  result.Set("completions", block(running.completionBlock()));
+  result.Set("turn", bound<turn>(env, domain, "turn"));
+  result.Set("wait", bound<wait>(env, domain, "wait"));
+  result.Set("wake", bound<wake>(env, domain, "wake"));
+  result.Set("ref", bound<ref>(env, domain, "ref"));
+  result.Set("adopt", bound<adopt>(env, domain, "adopt"));
+  result.Set("yield", bound<yield>(env, domain, "yield"));
+  return result;
+}
+
+// domainClose(domain): stops the engine and closes everything under the domain.
+Napi::Value domainClose(const Napi::CallbackInfo& args) {
+  const auto domain = unwrapAny<Domain>(args[0]);
+  if (domain->closed()) return args.Env().Undefined();
+  domain->driver().stop();
+  turn(*domain);  // for what was submitted just before: the ends of regions and peers
+  const int ret = domain->shutdown();
+  domain->retire();
+  check(ret, "fi_close");
+  return args.Env().Undefined();
+}
+
+// takeError(domain, key): the details of a failed completion.
+Napi::Value takeError(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const ErrorDetail detail =
+      unwrapAny<Domain>(args[0])->engine().errors.take(args[1].As<Napi::Number>().Uint32Value());
+  auto result = Napi::Object::New(env);
+  result.Set("syscall", detail.syscall);
+  result.Set("text", detail.text);
+  result.Set("provErrno", detail.provErrno);
+  result.Set("index", detail.index);
+  return result;
+}
+
+}  // namespace
+
+void exportDomain(Napi::Object exports) {
+  exportFunction<domainOpen>(exports, "domainOpen");
+  exportFunction<domainClose>(exports, "domainClose");
+  exportFunction<takeError>(exports, "takeError");
+}
+
+}  // namespace fab

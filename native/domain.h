@@ -1,0 +1,62 @@
+#pragma once
+
+#include <napi.h>
+#include <rdma/fi_domain.h>
+
+#include <memory>
+
+#include "engine/driver.h"
+#include "engine/engine.h"
+#include "fabric.h"
+#include "util/fid.h"
+#include "util/resource.h"
+
+namespace fab {
+
+// One NIC, one engine, one thread of control over everything under it.
+class Domain : public Resource {
+ public:
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x646f6d0000000001};
+  static constexpr const char* kName = "Domain";
+
+  Domain(std::shared_ptr<Fabric> fabric, Fid<fid_domain> domain, std::shared_ptr<fi_info> entry,
+         std::unique_ptr<Engine> engine);
+  ~Domain() override;
+
+  fid_domain* get() const { return domain_.get(); }
+  Fabric& fabric() const { return *fabric_; }
+  const fi_info& info() const { return *info_; }
+  Engine& engine() const { return *engine_; }
+  Driver& driver() const { return *driver_; }
+  napi_env env() const { return env_; }
+  uint64_t mrMode() const { return static_cast<uint64_t>(info_->domain_attr->mr_mode); }
+  // A key for a region whose provider lets the caller choose: unguessable, as wide as keys are.
+  uint64_t chooseKey() const;
+
+  // Starts turning the engine, and sees to its end with the environment's or the process's. From
+  // here until retire() the domain keeps itself alive, whatever the garbage collector does.
+  void start(Napi::Env env, std::shared_ptr<Driver> driver);
+  // Stops the driver and closes everything under the domain at once, whatever is in flight. Returns
+  // what fi_close(3) refused.
+  int shutdown();
+  // Takes the driver off the event loop.
+  void retire();
+
+ protected:
+  int closeSelf() override;
+
+ private:
+  std::shared_ptr<Fabric> fabric_;
+  std::shared_ptr<fi_info> info_;
+  Fid<fid_domain> domain_;
+  std::unique_ptr<Engine> engine_;
+  std::shared_ptr<Driver> driver_;
+  napi_env env_ = nullptr;
+  napi_async_cleanup_hook_handle hook_ = nullptr;
+  std::shared_ptr<Domain> self_;
+  int refusal_ = 0;  // what fi_close said of the domain itself
+};
+
+void exportDomain(Napi::Object exports);
+
+}  // namespace fab

@@ -1,0 +1,189 @@
+#include "endpoint.h"
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+
+#include <vector>
+
+#include "addon.h"
+#include "counter.h"
+#include "datatype.h"
+#include "domain.h"
+#include "flags.h"
+#include "info.h"
+#include "util/handle.h"
+#include "values.h"
+
+namespace fab {
+
+int Endpoint::closeSelf() {
+  closing = true;
+  const int ret = ep_.close();
+  if (ret != 0) return ret;
+  engine_.abandon(*this);
+  staging.reset();
+  engine_.endpoints.erase(handle);
+  return 0;
+}
+
+namespace {
+
+Napi::Uint8Array addressOf(Napi::Env env, fid_ep* ep) {
+  size_t length = 0;
+  fi_getname(&ep->fid, nullptr, &length);
+  std::vector<uint8_t> bytes(std::max<size_t>(length, 1));
+  length = bytes.size();
+  check(fi_getname(&ep->fid, bytes.data(), &length), "fi_getname");
+  auto result = Napi::Uint8Array::New(env, length);
+  std::copy_n(bytes.begin(), length, result.Data());
+  return result;
+}
+
+void bindCounters(Endpoint& endpoint, const Napi::Array& counters) {
+  for (uint32_t i = 0; i < counters.Length(); ++i) {
+    const auto pair = counters.Get(i).As<Napi::Object>();
+    const auto counter = unwrap<Counter>(pair.Get("counter"));
+    if (&counter->engine() != &endpoint.engine()) {
+      throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE",
+                   "options.counters must be counters of this domain");
+    }
+    const uint64_t flags = flagsFromJs(pair.Get("flags"), kCaps, "counters.flags");
+    check(fi_ep_bind(endpoint.get(), &counter->get()->fid, flags), "fi_ep_bind");
+    endpoint.dependsOn(counter);
+  }
+}
+
+void setOptions(fid_ep* ep, const Napi::Array& options) {
+  for (uint32_t i = 0; i < options.Length(); ++i) {
+    const auto option = options.Get(i).As<Napi::Object>();
+    const auto value = option.Get("value").As<Napi::Uint8Array>();
+    check(fi_setopt(&ep->fid, option.Get("level").ToNumber().Int32Value(),
+                    option.Get("name").ToNumber().Int32Value(), value.Data(), value.ByteLength()),
+          "fi_setopt");
+  }
+}
+
+// Datagram endpoints whose provider wants prefix space or registered memory get staging buffers.
+std::unique_ptr<Staging> stagingFor(const Domain& domain, const fi_info& info, bool forced) {
+  if (info.ep_attr->type != FI_EP_DGRAM) return nullptr;
+  const bool prefixed = (info.mode & FI_MSG_PREFIX) != 0;
+  const bool local = (domain.mrMode() & FI_MR_LOCAL) != 0;
+  if (!prefixed && !local && !forced) return nullptr;
+  const size_t prefix = prefixed ? info.ep_attr->msg_prefix_size : 0;
+  return std::make_unique<Staging>(domain.get(), prefix, info.ep_attr->max_msg_size,
+                                   info.tx_attr->size + info.rx_attr->size, local || forced);
+}
+
+// endpointOpen(domain, info, { av, sendQueue, receiveQueue, counters, options, staging }): an
+// endpoint that is bound and enabled. Everything is acquired before the object exists.
+Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const auto domain = unwrap<Domain>(args[0]);
+  const auto entry = unwrap<Info>(args[1])->info;
+  const auto options = args[2].As<Napi::Object>();
+  const auto av = unwrap<AddressVector>(options.Get("av"));
+  const auto sendQueue = unwrap<CompletionQueue>(options.Get("sendQueue"));
+  const auto receiveQueue = unwrap<CompletionQueue>(options.Get("receiveQueue"));
+  if (&av->domain() != domain.get() || &sendQueue->engine() != &domain->engine() ||
+      &receiveQueue->engine() != &domain->engine()) {
+    throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE",
+                 "the address vector and the completion queues must be of this domain");
+  }
+
+  const Hold hold(domain->engine());
+  Fid<fid_ep> fid;
+  check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
+  // shm (1.17) reaches for what it makes only when the endpoint is enabled.
+  const bool late = std::string(entry->fabric_attr->prov_name) == "shm";
+  if (!late) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
+  check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind");
+  if (sendQueue == receiveQueue) {
+    check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+  } else {
+    check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT), "fi_ep_bind");
+    check(fi_ep_bind(fid.get(), &receiveQueue->get()->fid, FI_RECV), "fi_ep_bind");
+  }
+  auto endpoint = std::make_shared<Endpoint>(domain->engine(), std::move(fid), *entry);
+  bindCounters(*endpoint, options.Get("counters").As<Napi::Array>());
+  check(fi_enable(endpoint->get()), "fi_enable");
+  if (late) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
+  endpoint->staging = stagingFor(*domain, *entry, options.Get("staging").ToBoolean());
+  const Napi::Uint8Array address = addressOf(env, endpoint->get());
+
+  endpoint->av = av;
+  endpoint->sendQueue = sendQueue;
+  endpoint->receiveQueue = receiveQueue;
+  ++sendQueue->endpoints;
+  ++receiveQueue->endpoints;
+  if ((entry->caps & FI_SOURCE) != 0) receiveQueue->readSources = true;
+  endpoint->dependsOn(domain);
+  endpoint->dependsOn(av);
+  endpoint->dependsOn(sendQueue);
+  if (receiveQueue != sendQueue) endpoint->dependsOn(receiveQueue);
+  endpoint->handle = domain->engine().endpoints.insert(endpoint.get());
+
+  auto result = Napi::Object::New(env);
+  result.Set("endpoint", endpoint->handle);
+  result.Set("address", address);
+  result.Set("handle", wrapHandle(env, endpoint));
+  return result;
+}
+
+// endpointGetOption(ep, level, name, size): the option's bytes.
+Napi::Value endpointGetOption(const Napi::CallbackInfo& args) {
+  const auto endpoint = unwrap<Endpoint>(args[0]);
+  constexpr uint64_t kMaxOption = 4096;
+  std::vector<uint8_t> value(static_cast<size_t>(unsignedFromJs(args[3], "size", kMaxOption)));
+  size_t length = value.size();
+  const Hold hold(endpoint->engine());
+  check(fi_getopt(&endpoint->get()->fid, args[1].As<Napi::Number>().Int32Value(),
+                  args[2].As<Napi::Number>().Int32Value(), value.data(), &length),
+        "fi_getopt");
+  auto result = Napi::Uint8Array::New(args.Env(), std::min(length, value.size()));
+  std::copy_n(value.begin(), result.ByteLength(), result.Data());
+  return result;
+}
+
+// endpointSetOption(ep, [{ level, name, value }])
+Napi::Value endpointSetOption(const Napi::CallbackInfo& args) {
+  const auto endpoint = unwrap<Endpoint>(args[0]);
+  const Hold hold(endpoint->engine());
+  setOptions(endpoint->get(), args[1].As<Napi::Array>());
+  return args.Env().Undefined();
+}
+
+// endpointAtomicQuery(ep, operands, datatype, op): the largest number of elements of one operation
+// with this many operands (1 atomic, 2 fetch, 3 compare), 0 where the provider has none.
+Napi::Value endpointAtomicQuery(const Napi::CallbackInfo& args) {
+  const auto endpoint = unwrap<Endpoint>(args[0]);
+  const uint32_t operands = args[1].As<Napi::Number>().Uint32Value();
+  const auto datatype = static_cast<fi_datatype>(enumFromJs(args[2], kDatatypes, "datatype"));
+  const auto op = static_cast<fi_op>(enumFromJs(args[3], kAtomicOps, "op"));
+  const Hold hold(endpoint->engine());
+  size_t count = 0;
+  fid_ep* ep = endpoint->get();
+  const int ret = operands == 1   ? fi_atomicvalid(ep, datatype, op, &count)
+                  : operands == 2 ? fi_fetch_atomicvalid(ep, datatype, op, &count)
+                                  : fi_compare_atomicvalid(ep, datatype, op, &count);
+  if (ret == -FI_EOPNOTSUPP || ret == -FI_ENOSYS)
+    count = 0;
+  else
+    check(ret, "fi_atomicvalid");
+  auto result = Napi::Object::New(args.Env());
+  result.Set("count", static_cast<double>(count));
+  result.Set("size", static_cast<double>(datatypeSize(datatype)));
+  result.Set("datatype", static_cast<double>(datatype));
+  result.Set("op", static_cast<double>(op));
+  return result;
+}
+
+}  // namespace
+
+void exportEndpoint(Napi::Object exports) {
+  exportFunction<endpointOpen>(exports, "endpointOpen");
+  exportFunction<endpointGetOption>(exports, "endpointGetOption");
+  exportFunction<endpointSetOption>(exports, "endpointSetOption");
+  exportFunction<endpointAtomicQuery>(exports, "endpointAtomicQuery");
+}
+
+}  // namespace fab

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <napi.h>
+#include <rdma/fi_endpoint.h>
+
+#include <memory>
+#include <string_view>
+
+#include "address_vector.h"
+#include "completion_queue.h"
+#include "engine/lane.h"
+#include "engine/staging.h"
+#include "util/fid.h"
+#include "util/resource.h"
+
+namespace fab {
+
+class Engine;
+
+class Endpoint : public Resource {
+ public:
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6570000000000001};
+  static constexpr const char* kName = "Endpoint";
+
+  Endpoint(Engine& engine, Fid<fid_ep> ep, const fi_info& info)
+      : caps(info.caps),
+        sendFlags(info.tx_attr->op_flags),
+        receiveFlags(info.rx_attr->op_flags),
+        lingers(info.fabric_attr->prov_name != nullptr &&
+                std::string_view(info.fabric_attr->prov_name) == "shm"),
+        injectsAsWrites(info.fabric_attr->prov_name != nullptr &&
+                        std::string_view(info.fabric_attr->prov_name).find("ofi_rxm") !=
+                            std::string_view::npos),
+        ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
+                     (FI_CONTEXT | FI_CONTEXT2)) != 0),
+        engine_(engine),
+        ep_(std::move(ep)) {}
+
+  fid_ep* get() const { return ep_.get(); }
+  Engine& engine() const { return engine_; }
+  Lane& lane(bool receives) { return receives ? receiveLane : sendLane; }
+
+  const uint64_t caps;
+  const uint64_t sendFlags;
+  const uint64_t receiveFlags;
+  const bool lingers;  // is closed only some time after it has sent
+  // rxm (1.17) crashes on the context that fi_inject_write(3) lacks when the peer is gone.
+  const bool injectsAsWrites;
+  const bool ownContexts;  // the provider writes into the contexts of operations
+  uint32_t handle = 0;
+  uint32_t inFlight = 0;
+  bool closing = false;
+  bool hasSent = false;
+  Lane sendLane;
+  Lane receiveLane;
+  std::unique_ptr<Staging> staging;  // DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
+  std::shared_ptr<AddressVector> av;
+  std::shared_ptr<CompletionQueue> sendQueue;
+  std::shared_ptr<CompletionQueue> receiveQueue;
+
+ protected:
+  int closeSelf() override;
+
+ private:
+  Engine& engine_;
+  Fid<fid_ep> ep_;
+};
+
+void exportEndpoint(Napi::Object exports);
+
+}  // namespace fab

@@ -1,0 +1,223 @@
+// Cancellation and the ends of things: what is in flight keeps what it uses until it is done.
+#include <rdma/fi_domain.h>
+
+#include <algorithm>
+
+#include "../counter.h"
+#include "../endpoint.h"
+#include "../memory_region.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+// shm (1.17 to 1.22 at least): a peer that reads the first message of an endpoint maps the
+// endpoint's memory by name, and crashes where it is gone by then.
+constexpr auto kLinger = std::chrono::milliseconds(100);
+
+}  // namespace
+
+void Engine::cancel(uint32_t request) {
+  for (size_t i = 0; i < blocked_.size(); ++i) {
+    for (const bool receives : {true, false}) {
+      bool removed = false;
+      blocked_[i]->lane(receives).removeIf(
+          [&](const Operation& operation) {
+            return operation.request == request && operation.code != OpCode::kSubmit;
+          },
+          [&](const Operation& operation) {
+            removed = true;
+            refuse(operation, nullptr, FI_ECANCELED, "", "cancelled before it was posted");
+          });
+      if (removed) return;
+    }
+  }
+  for (CompletionQueue* queue : queues_) {
+    if (queue->immediates.cancel(request)) return settle(request, FI_ECANCELED);
+  }
+  for (auto wait = counterWaits_.begin(); wait != counterWaits_.end(); ++wait) {
+    if (wait->request != request) continue;
+    counterWaits_.erase(wait);
+    return settle(request, FI_ECANCELED);
+  }
+  bool recallable = false;
+  ops_.forEachLive([&](Op& op) {
+    if (op.request != request || op.run != nullptr || !isReceive(op.code)) return;
+    recallable = fi_cancel(&op.endpoint->get()->fid, &op) == 0;
+  });
+  if (recallable) return;
+  Completion refused{};
+  refused.request = request;
+  refused.event = Event::kCancelRefused;
+  completions_.push(refused);
+}
+
+void Engine::cancelLane(Endpoint& endpoint, bool receives) {
+  endpoint.lane(receives).removeIf(
+      [](const Operation&) { return true; },
+      [&](const Operation& operation) {
+        if (operation.code != OpCode::kSubmit) {
+          return refuse(operation, nullptr, FI_ECANCELED, "", "the endpoint was closed");
+        }
+        BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
+        const int side = receives ? 1 : 0;
+        const std::shared_ptr<Batch> batch = run.batch;
+        while (run.cursor[side] < batch->items[side].size()) {
+          const PostItem& item = batch->items[side][run.cursor[side]++];
+          refuse(*item.operation, &run, FI_ECANCELED, "", "the endpoint was closed");
+        }
+        finishRun(run, Completion{});
+      });
+}
+
+// Waiting operations and posted receives are cancelled; what was posted may complete until the
+// deadline.
+void Engine::closeEndpoint(const Operation& operation) {
+  Endpoint** found = endpoints.find(operation.endpoint);
+  if (found == nullptr || (*found)->closing) return settle(operation.request, 0);
+  auto endpoint = std::static_pointer_cast<Endpoint>((*found)->shared_from_this());
+  endpoint->closing = true;
+  cancelLane(*endpoint, true);
+  cancelLane(*endpoint, false);
+  blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), endpoint.get()), blocked_.end());
+  ops_.forEachLive([&](Op& op) {
+    if (op.endpoint == endpoint.get() && isReceive(op.code)) {
+      fi_cancel(&endpoint->get()->fid, &op);
+    }
+  });
+  for (auto& run : runs_) {
+    if (!run->live || run->endpoint != operation.endpoint) continue;
+    for (uint32_t i = 0; i < run->batch->counts[1]; ++i) {
+      fi_cancel(&endpoint->get()->fid, run->context());
+    }
+  }
+  const auto patience = std::chrono::milliseconds(static_cast<int64_t>(operation.length));
+  const auto now = std::chrono::steady_clock::now();
+  const auto linger =
+      endpoint->lingers && endpoint->hasSent ? kLinger : std::chrono::milliseconds(0);
+  closings_.push_back({std::move(endpoint), operation.request, now + patience, now + linger});
+}
+
+unsigned Engine::advanceClosings() {
+  unsigned work = 0;
+  const auto now = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < closings_.size();) {
+    const bool drains = closings_[i].endpoint->inFlight > 0 && now < closings_[i].deadline;
+    if (drains || now < closings_[i].notBefore) {
+      ++i;
+      continue;
+    }
+    Closing closing = std::move(closings_[i]);
+    closings_.erase(closings_.begin() + static_cast<ptrdiff_t>(i));
+    const int ret = closing.endpoint->close();
+    settle(closing.request, static_cast<uint32_t>(-ret), "fi_close");
+    ++work;
+  }
+  return work;
+}
+
+void Engine::abandon(Endpoint& endpoint) {
+  cancelLane(endpoint, true);
+  cancelLane(endpoint, false);
+  blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
+  --endpoint.sendQueue->endpoints;
+  --endpoint.receiveQueue->endpoints;
+  for (CompletionQueue* queue : {endpoint.sendQueue.get(), endpoint.receiveQueue.get()}) {
+    if (queue->closed()) continue;
+    readQueue(*queue);
+    // rxm (1.17 to 2.1 at least) leaves a closed endpoint in the wait set of its queue, and
+    // fi_trywait would use it.
+    queue->stopWaiting();
+  }
+  ops_.forEachLive([&](Op& op) {
+    if (op.endpoint != &endpoint) return;
+    // The endpoint is gone and with it every use of the memory, but a late completion may still
+    // name this op: it is not given back.
+    Completion result{};
+    result.request = op.request;
+    result.status = FI_ECANCELED;
+    result.error = detail("", "the endpoint was closed", 0, op.request);
+    BatchRun* run = op.run;
+    release(op);
+    if (run != nullptr) {
+      finishRun(*run, result);
+    } else {
+      completions_.push(result);
+    }
+  });
+  for (auto& run : runs_) {
+    if (!run->live || run->endpoint != endpoint.handle) continue;
+    run->status = FI_ECANCELED;
+    run->error = detail("", "the endpoint was closed");
+    endRun(*run);
+  }
+}
+
+void Engine::closeMemory(uint32_t handle, uint32_t request) {
+  Memory* memory = memories.find(handle);
+  if (memory == nullptr) return settle(request, 0);
+  memory->closing = true;
+  invalidate();
+  memory->closeRequest = request;
+  if (memory->inFlight > 0) return;
+  const std::shared_ptr<MemoryRegion> region = memory->region;
+  const int ret = region ? region->close() : 0;
+  memories.erase(handle);
+  settle(request, static_cast<uint32_t>(-ret), "fi_close");
+}
+
+// Whether operations to a peer wait for room: they were accepted before its removal.
+bool Engine::waitsFor(uint32_t peer) {
+  for (Endpoint* endpoint : blocked_) {
+    for (const bool receives : {true, false}) {
+      if (endpoint->lane(receives).any([&](const Operation& o) { return o.peer == peer; })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void Engine::removePeer(uint32_t handle, uint32_t request) {
+  Peer* peer = peers.find(handle);
+  if (peer == nullptr) return settle(request, 0);
+  peer->removing = true;
+  peer->removeRequest = request;
+  if (peer->inFlight > 0 || waitsFor(handle)) return;
+  invalidate();
+  fi_addr_t address = peer->address;
+  peer->av->forget(address);
+  const int ret = fi_av_remove(peer->av->get(), &address, 1, 0);
+  peers.erase(handle);
+  settle(request, static_cast<uint32_t>(ret < 0 ? -ret : 0), "fi_av_remove");
+}
+
+void Engine::awaitCounter(std::shared_ptr<Counter> counter, uint64_t threshold, uint32_t request) {
+  const uint64_t failures = fi_cntr_readerr(counter->get());
+  counterWaits_.push_back({std::move(counter), threshold, failures, request});
+}
+
+void Engine::cancelCounterWaits(Counter& counter) {
+  for (size_t i = counterWaits_.size(); i-- > 0;) {
+    if (counterWaits_[i].counter.get() != &counter) continue;
+    settle(counterWaits_[i].request, FI_ECANCELED, "", "the counter was closed");
+    counterWaits_.erase(counterWaits_.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
+unsigned Engine::pollCounters() {
+  unsigned work = 0;
+  for (size_t i = counterWaits_.size(); i-- > 0;) {
+    const CounterWait& wait = counterWaits_[i];
+    const bool reached = fi_cntr_read(wait.counter->get()) >= wait.threshold;
+    const bool failed = fi_cntr_readerr(wait.counter->get()) != wait.errors;
+    if (!reached && !failed) continue;
+    settle(wait.request, reached ? 0 : FI_EAVAIL, "fi_cntr_wait", "the counter's error value rose");
+    counterWaits_.erase(counterWaits_.begin() + static_cast<ptrdiff_t>(i));
+    ++work;
+  }
+  return work;
+}
+
+}  // namespace fab

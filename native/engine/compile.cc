@@ -1,0 +1,293 @@
+// Batches: resolved when they change or the world around them does, posted with nothing but calls.
+#include "../endpoint.h"
+#include "dispatch.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+// A run of FI_MORE is cut here, so that a queue that fills up in its middle never holds back
+// operations whose doorbell has not rung.
+constexpr size_t kMoreRun = 16;
+
+bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
+  constexpr uint64_t kSpecial = FI_MULTI_RECV | FI_PEEK | FI_CLAIM;
+  return endpoint.ownContexts || endpoint.staging || o.segments > 0 || isInject(o.code) ||
+         o.code == OpCode::kAtomic || (o.flags & kSpecial) != 0;
+}
+
+// Neighbours usually share theirs; one that comes again later is counted again.
+void note(std::vector<uint32_t>& handles, uint32_t handle) {
+  if (handle != 0 && (handles.empty() || handles.back() != handle)) handles.push_back(handle);
+}
+
+template <typename Visit>
+void forEach(const Batch& batch, Visit&& visit) {
+  const Operation* operations = batch.operations();
+  for (uint32_t at = 0; at < batch.entries; at += 1u + operations[at].blocks) visit(operations[at]);
+}
+
+// Points the call's structure at the item's own fields: items do not move once they are made.
+void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
+  item.iov = resolved.iov[0];
+  item.desc = resolved.desc[0];
+  item.target = resolved.target;
+  switch (o.code) {
+    case OpCode::kSend:
+    case OpCode::kRecv:
+      item.message = {&item.iov, &item.desc, 1, resolved.address, nullptr, o.data};
+      break;
+    case OpCode::kTsend:
+      item.tagged = {&item.iov, &item.desc, 1, resolved.address, o.tag, 0, nullptr, o.data};
+      break;
+    case OpCode::kTrecv:
+      item.tagged = {&item.iov, &item.desc, 1, resolved.address, o.tag, o.ignore, nullptr, 0};
+      break;
+    default:
+      item.rma = {&item.iov, &item.desc, 1, resolved.address, &item.target, 1, nullptr, o.data};
+  }
+}
+
+// FI_MORE on all but the last that will be posted.
+void setMore(std::vector<PostItem>& items) {
+  bool another = false;
+  for (size_t i = items.size(); i-- > 0;) {
+    if (items[i].error != 0) continue;
+    if (another && (i + 1) % kMoreRun != 0) items[i].flags |= FI_MORE;
+    another = true;
+  }
+}
+
+ssize_t call(fid_ep* ep, PostItem& item, void* context) {
+  switch (item.operation->code) {
+    case OpCode::kSend:
+      item.message.context = context;
+      return fi_sendmsg(ep, &item.message, item.flags);
+    case OpCode::kRecv:
+      item.message.context = context;
+      return fi_recvmsg(ep, &item.message, item.flags);
+    case OpCode::kTsend:
+      item.tagged.context = context;
+      return fi_tsendmsg(ep, &item.tagged, item.flags);
+    case OpCode::kTrecv:
+      item.tagged.context = context;
+      return fi_trecvmsg(ep, &item.tagged, item.flags);
+    case OpCode::kWrite:
+      item.rma.context = context;
+      return fi_writemsg(ep, &item.rma, item.flags);
+    default:
+      item.rma.context = context;
+      return fi_readmsg(ep, &item.rma, item.flags);
+  }
+}
+
+}  // namespace
+
+// What a version of a batch uses and how many operations it has.
+void Engine::survey(Batch& batch, Endpoint& endpoint) {
+  for (auto& side : batch.items) side.clear();
+  batch.compiled = false;
+  batch.memories.clear();
+  batch.peers.clear();
+  batch.counts[0] = batch.counts[1] = 0;
+  batch.sendBytes = 0;
+  forEach(batch, [&](const Operation& o) {
+    const bool receives = isReceive(o.code);
+    ++batch.counts[receives ? 1 : 0];
+    if (needsMoreThanTheCall(o, endpoint)) return;  // keeps what it uses by itself
+    note(batch.memories, o.memory);
+    note(batch.peers, o.peer);
+    if (!receives) batch.sendBytes += o.length;
+  });
+}
+
+void Engine::compile(Batch& batch, Endpoint& endpoint) {
+  for (const int side : {0, 1}) batch.items[side].reserve(batch.counts[side]);
+  forEach(batch, [&](const Operation& o) {
+    const bool receives = isReceive(o.code);
+    PostItem& item = batch.items[receives ? 1 : 0].emplace_back();
+    item.operation = &o;
+    item.general = needsMoreThanTheCall(o, endpoint);
+    if (item.general) return;
+    item.flags = o.flags | (receives ? endpoint.receiveFlags : endpoint.sendFlags);
+    Resolved resolved;
+    refusal_ = "";
+    item.error = resolve(o, endpoint, resolved);
+    item.refusal = refusal_;
+    if (item.error == 0) fillCall(item, o, resolved);
+  });
+  for (auto& side : batch.items) setMore(side);
+  batch.compiled = true;
+}
+
+void Engine::submitBatch(const Operation& operation) {
+  Endpoint** found = endpoints.find(operation.endpoint);
+  std::shared_ptr<Batch>* known = batches.find(operation.memory);
+  const auto entries = static_cast<uint32_t>(operation.length);
+  if (found == nullptr || (*found)->closing || known == nullptr || entries > (*known)->capacity()) {
+    return refuse(operation, nullptr, FI_ECANCELED, "", "the endpoint or the batch is closed");
+  }
+  Endpoint& endpoint = **found;
+  Batch& batch = **known;
+  const auto version = static_cast<uint64_t>(operation.offset);
+  // What is submitted once is posted as it stands; resolving pays from the second time on.
+  const bool again = batch.version == version && batch.epoch == epoch_;
+  if (!again) {
+    batch.entries = entries;
+    batch.version = version;
+    batch.epoch = epoch_;
+    survey(batch, endpoint);
+  } else if (!batch.compiled) {
+    compile(batch, endpoint);
+  }
+
+  BatchRun& run = takeRun();
+  run.batch = *known;
+  run.request = operation.request;
+  run.endpoint = operation.endpoint;
+  run.remaining = 1;  // the posting itself
+  hold(run, endpoint);
+  // Receives first: what answers the sends finds them.
+  for (const bool receives : {true, false}) {
+    const uint32_t count = batch.counts[receives ? 1 : 0];
+    if (count == 0) continue;
+    run.remaining += count;
+    if (endpoint.lane(receives).empty() &&
+        (again ? advance(run, endpoint, receives) : advanceOnce(run, endpoint, receives))) {
+      continue;
+    }
+    if (!batch.compiled) compile(batch, endpoint);
+    Operation waiting = operation;
+    waiting.blocks = 0;
+    waiting.flags = reinterpret_cast<uint64_t>(&run);
+    ++run.remaining;
+    block(endpoint, waiting, receives);
+  }
+  finishRun(run, Completion{});
+}
+
+// Posts one side of a batch from its operations; false when the provider has no room.
+bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
+  const uint32_t count = run.batch->counts[receives ? 1 : 0];
+  size_t& cursor = run.cursor[receives ? 1 : 0];
+  const uint64_t defaults = receives ? endpoint.receiveFlags : endpoint.sendFlags;
+  bool full = false;
+  forEach(*run.batch, [&](const Operation& o) {
+    if (full || isReceive(o.code) != receives) return;
+    const uint64_t more = cursor + 1 < count && (cursor + 1) % kMoreRun != 0 ? FI_MORE : 0;
+    refusal_ = "";
+    ssize_t ret;
+    if (needsMoreThanTheCall(o, endpoint)) {
+      ret = post(o, endpoint, &run, 0);
+    } else {
+      Resolved resolved;
+      ret = resolve(o, endpoint, resolved);
+      if (ret == 0) {
+        ret = dispatch(endpoint.get(), o, resolved, 1, run.context(), o.flags | more | defaults);
+      }
+    }
+    full = isFull(ret, o.code, cursor > 0 || endpoint.inFlight > 1);
+    if (full) return;
+    if (ret < 0) refuse(o, &run, static_cast<uint32_t>(-ret), callOf(o.code), refusal_);
+    ++cursor;
+  });
+  control_->stats.operations += cursor;
+  if (full) ++control_->stats.backPressure;
+  return !full;
+}
+
+// Posts what is left of one side of a batch; false when the provider has no room.
+bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
+  std::vector<PostItem>& items = run.batch->items[receives ? 1 : 0];
+  size_t& cursor = run.cursor[receives ? 1 : 0];
+  const size_t first = cursor;
+  void* const context = run.context();
+  ssize_t ret = 0;
+  for (; cursor < items.size(); ++cursor) {
+    PostItem& item = items[cursor];
+    if (item.general) {
+      ret = post(*item.operation, endpoint, &run, item.flags);
+    } else {
+      refusal_ = item.refusal;
+      ret = item.error != 0 ? item.error : call(endpoint.get(), item, context);
+    }
+    if (ret == 0) continue;
+    if (isFull(ret, item.operation->code, cursor > 0 || endpoint.inFlight > 1)) break;
+    refuse(*item.operation, &run, static_cast<uint32_t>(-ret), callOf(item.operation->code),
+           refusal_);
+  }
+  control_->stats.operations += cursor - first;
+  if (cursor == items.size()) return true;
+  ++control_->stats.backPressure;
+  return false;
+}
+
+BatchRun& Engine::takeRun() {
+  if (idleRuns_.empty()) {
+    runs_.push_back(std::make_unique<BatchRun>());
+    idleRuns_.push_back(runs_.back().get());
+  }
+  BatchRun& run = *idleRuns_.back();
+  idleRuns_.pop_back();
+  run.status = run.error = 0;
+  run.cursor[0] = run.cursor[1] = 0;
+  run.length = 0;
+  run.live = true;
+  return run;
+}
+
+// Gives the run that run() no longer waits for a request of its own.
+void Engine::adoptRun(uint32_t request) {
+  for (auto& run : runs_) {
+    if (run->live && run->request == kRunRequest) run->request = request;
+  }
+}
+
+// A run as a whole keeps what its operations use.
+void Engine::hold(BatchRun& run, Endpoint& endpoint) {
+  for (const uint32_t handle : run.batch->memories) {
+    if (Memory* memory = memories.find(handle)) ++memory->inFlight;
+  }
+  for (const uint32_t handle : run.batch->peers) {
+    if (Peer* peer = peers.find(handle)) ++peer->inFlight;
+  }
+  endpoint.hasSent |= run.batch->counts[0] > 0;
+  ++endpoint.inFlight;
+  ++inFlight_;
+}
+
+void Engine::finishRun(BatchRun& run, const Completion& result) {
+  if (result.status != 0 && run.status == 0) {
+    run.status = result.status;
+    run.error = result.error;
+  }
+  run.length += result.length;
+  if (--run.remaining > 0) return;
+  endRun(run);
+  idleRuns_.push_back(&run);
+}
+
+void Engine::endRun(BatchRun& run) {
+  const std::shared_ptr<Batch> batch = std::move(run.batch);
+  run.live = false;
+  --inFlight_;
+  if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
+  for (const uint32_t handle : batch->memories) releaseMemory(handle);
+  for (const uint32_t handle : batch->peers) releasePeer(handle);
+  if (run.status == 0)
+    control_->stats.bytes += static_cast<uint64_t>(run.length + batch->sendBytes);
+  if (run.request == kRunRequest) {
+    control_->runError = run.error;
+    control_->runStatus = run.status;
+    return;
+  }
+  Completion done{};
+  done.request = run.request;
+  done.status = run.status;
+  done.error = run.error;
+  done.length = run.length;
+  completions_.push(done);
+}
+
+}  // namespace fab

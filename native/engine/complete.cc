@@ -1,0 +1,239 @@
+// From the completion queues to the completion ring.
+#include <rdma/fi_eq.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+size_t entrySize(fi_cq_format format) {
+  switch (format) {
+    case FI_CQ_FORMAT_CONTEXT:
+      return sizeof(fi_cq_entry);
+    case FI_CQ_FORMAT_MSG:
+      return sizeof(fi_cq_msg_entry);
+    case FI_CQ_FORMAT_DATA:
+      return sizeof(fi_cq_data_entry);
+    default:
+      return sizeof(fi_cq_tagged_entry);
+  }
+}
+
+// The formats begin alike, so one pointer type serves; what the format lacks stays 0.
+Completion toCompletion(const fi_cq_tagged_entry& entry, fi_cq_format format) {
+  Completion result{};
+  if (format >= FI_CQ_FORMAT_MSG) {
+    result.flags = entry.flags;
+    result.length = static_cast<double>(entry.len);
+  }
+  if (format >= FI_CQ_FORMAT_DATA) result.data = entry.data;
+  if (format >= FI_CQ_FORMAT_TAGGED) result.tag = entry.tag;
+  return result;
+}
+
+}  // namespace
+
+unsigned Engine::readQueue(CompletionQueue& queue) {
+  if (queue.broken) return 0;
+  constexpr auto kBatch = static_cast<ssize_t>(CompletionQueue::kReadBatch);
+  const size_t size = entrySize(queue.format());
+  auto* bytes = reinterpret_cast<uint8_t*>(queue.entries.data());
+  unsigned total = 0;
+  ssize_t count;
+  do {
+    count = queue.readSources ? fi_cq_readfrom(queue.get(), bytes, kBatch, queue.sources.data())
+                              : fi_cq_read(queue.get(), bytes, kBatch);
+    for (ssize_t i = 0; i < count; ++i) {
+      const auto index = static_cast<size_t>(i);
+      const auto& entry = *reinterpret_cast<const fi_cq_tagged_entry*>(bytes + index * size);
+      readEntry(queue, entry, queue.readSources ? queue.sources[index] : FI_ADDR_NOTAVAIL);
+    }
+    if (count > 0) total += static_cast<unsigned>(count);
+    if (count == -FI_EAVAIL) {
+      readError(queue);
+      ++total;
+    }
+  } while (count == kBatch || count == -FI_EAVAIL);
+  if (count < 0 && count != -FI_EAGAIN) {
+    queue.broken = true;
+    unsolicited(queue, static_cast<uint32_t>(-count),
+                detail("fi_cq_read", "the completion queue can no longer be read"));
+  }
+  return total;
+}
+
+void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
+  constexpr uint64_t kArrival = FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+  if (BatchRun* run = BatchRun::of(entry.op_context)) return completeShared(queue, *run, entry);
+  Completion result = toCompletion(entry, queue.format());
+  auto* op = static_cast<Op*>(entry.op_context);
+  if ((result.flags & kArrival) == kArrival) return arrived(queue, result.data, result.length);
+  if (op == nullptr) return;  // a remote operation without data: FI_RMA_EVENT
+  if (op->live && isReceive(op->code)) {
+    if (source != FI_ADDR_NOTAVAIL) result.source = op->endpoint->av->peerOf(source);
+    const Memory* memory = op->multiRecv ? memories.find(op->memory) : nullptr;
+    if (memory != nullptr && queue.format() >= FI_CQ_FORMAT_DATA && entry.buf != nullptr) {
+      result.offset = static_cast<double>(static_cast<uint8_t*>(entry.buf) - memory->base);
+    }
+  }
+  complete(*op, result);
+}
+
+// One of a run's simple operations: nothing but the count tells them apart.
+void Engine::completeShared(CompletionQueue& queue, BatchRun& run,
+                            const fi_cq_tagged_entry& entry) {
+  if (!run.live) return;  // its endpoint was closed before
+  ++control_->stats.completions;
+  if (queue.format() >= FI_CQ_FORMAT_MSG && (entry.flags & FI_RECV) != 0) {
+    run.length += static_cast<double>(entry.len);
+  }
+  if (--run.remaining > 0) return;
+  endRun(run);
+  idleRuns_.push_back(&run);
+}
+
+void Engine::unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error) {
+  Completion result{};
+  result.request = kNoRequest;
+  result.event = Event::kUnsolicited;
+  result.queue = queue.handle;
+  result.status = status;
+  result.error = error;
+  completions_.push(result);
+}
+
+void Engine::readError(CompletionQueue& queue) {
+  fi_cq_err_entry entry{};
+  if (fi_cq_readerr(queue.get(), &entry, 0) != 1) return;
+  char buffer[256] = "";
+  // rxm asks an endpoint of the queue, and crashes where there is none left.
+  const char* text = queue.endpoints == 0 ? ""
+                                          : fi_cq_strerror(queue.get(), entry.prov_errno,
+                                                           entry.err_data, buffer, sizeof(buffer));
+  Completion result{};
+  // Some providers report the number negated (shm in 1.17).
+  result.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
+  result.length = static_cast<double>(entry.len);
+  result.tag = entry.tag;
+  result.data = entry.data;
+  result.flags = entry.flags;
+  ++control_->stats.errors;
+  BatchRun* run = BatchRun::of(entry.op_context);
+  auto* op = run != nullptr ? nullptr : static_cast<Op*>(entry.op_context);
+  result.error = detail("fi_cq_readerr", text == nullptr ? "" : text, entry.prov_errno,
+                        op == nullptr ? 0 : op->request);
+  if (run != nullptr && run->live) {
+    result.length = 0;
+    return finishRun(*run, result);
+  }
+  if (op == nullptr) return unsolicited(queue, result.status, result.error);
+  complete(*op, result);
+}
+
+void Engine::complete(Op& op, const Completion& completion) {
+  if (!op.live) return;  // its endpoint was closed before: it is settled, and never used again
+  Completion result = completion;
+  if (op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0) {
+    result.event = Event::kPartial;
+    result.request = op.request;
+    ++control_->stats.completions;
+    control_->stats.bytes += static_cast<uint64_t>(result.length);
+    completions_.push(result);
+    return;
+  }
+  if (op.staging != 0) {
+    Staging& staging = *op.endpoint->staging;
+    if (isReceive(op.code) && result.status == 0) {
+      const double payload = result.length - static_cast<double>(staging.prefix());
+      result.length = std::clamp(payload, 0.0, op.totalLength);
+      unstage(op, staging, result.length);
+    }
+    staging.give(op.staging);
+  }
+  if (!isReceive(op.code)) result.length = op.totalLength;
+  ++control_->stats.completions;
+  if (result.status == 0) control_->stats.bytes += static_cast<uint64_t>(result.length);
+  result.request = op.request;
+  BatchRun* run = op.run;
+  const bool claims = op.claiming && result.status == 0;
+  if (claims) result.offset = ops_.tokenOf(op);
+  release(op);
+  if (claims) {
+    op.claimed = true;
+  } else {
+    ops_.give(&op);
+  }
+  if (run != nullptr) {
+    finishRun(*run, result);
+  } else {
+    completions_.push(result);
+  }
+}
+
+// Spreads a datagram over the segments of its receive.
+void Engine::unstage(const Op& op, const Staging& staging, double length) {
+  const uint8_t* from = staging.payload(op.staging);
+  const auto scatter = [&](uint32_t handle, double offset, double size) {
+    const auto bytes = static_cast<size_t>(std::min(size, length));
+    const Memory* memory = memories.find(handle);
+    if (memory != nullptr && bytes > 0) {
+      std::memcpy(memory->base + static_cast<uint64_t>(offset), from, bytes);
+    }
+    from += bytes;
+    length -= static_cast<double>(bytes);
+  };
+  scatter(op.memory, op.offset, op.length);
+  if (!op.more) return;
+  for (const Segment& segment : *op.more) scatter(segment.memory, segment.offset, segment.length);
+}
+
+// Lets go of everything an operation kept alive.
+void Engine::release(Op& op) {
+  op.live = false;
+  --op.endpoint->inFlight;
+  --inFlight_;
+  releaseMemory(op.memory);
+  if (op.more) {
+    for (const Segment& segment : *op.more) releaseMemory(segment.memory);
+    op.more.reset();
+  }
+  releasePeer(op.peer);
+}
+
+void Engine::releasePeer(uint32_t handle) {
+  Peer* peer = peers.find(handle);
+  if (peer == nullptr) return;
+  if (--peer->inFlight == 0 && peer->removing) removePeer(handle, peer->removeRequest);
+}
+
+void Engine::releaseMemory(uint32_t handle) {
+  Memory* memory = memories.find(handle);
+  if (memory == nullptr) return;
+  if (--memory->inFlight == 0 && memory->closing) closeMemory(handle, memory->closeRequest);
+}
+
+void Engine::arrived(CompletionQueue& queue, uint64_t data, double length) {
+  ++control_->stats.completions;
+  ++control_->stats.immediates;
+  const Immediates::Outcome outcome = queue.immediates.arrived(data);
+  if (outcome.fate == Immediates::Fate::kSatisfied) settle(outcome.request, 0);
+  if (outcome.fate == Immediates::Fate::kStream) pushImmediate(queue, data, length);
+}
+
+void Engine::pushImmediate(CompletionQueue& queue, uint64_t data, double length) {
+  Completion result{};
+  result.request = kNoRequest;
+  result.event = Event::kImmediate;
+  result.queue = queue.handle;
+  result.data = data;
+  result.length = length;
+  completions_.push(result);
+}
+
+}  // namespace fab

@@ -1,0 +1,64 @@
+#include "engine.h"
+
+#include <algorithm>
+
+#include "../completion_queue.h"
+#include "../util/error.h"
+
+namespace fab {
+
+namespace {
+
+std::shared_ptr<SharedBlock> allocate(size_t size) {
+  auto block = SharedBlock::allocate(size);
+  if (!block) throw FabricFailure(FI_ENOMEM, "mmap");
+  return block;
+}
+
+}  // namespace
+
+Engine::Engine(uint32_t submissionEntries, uint32_t completionEntries)
+    : controlBlock_(allocate(sizeof(Control))),
+      submissionBlock_(allocate(submissionEntries * sizeof(Operation))),
+      completionBlock_(allocate(completionEntries * sizeof(Completion))),
+      control_(new (controlBlock_->data()) Control()),
+      submissions_(*control_, reinterpret_cast<Operation*>(submissionBlock_->data()),
+                   submissionEntries),
+      completions_(*control_, reinterpret_cast<Completion*>(completionBlock_->data()),
+                   completionEntries) {}
+
+unsigned Engine::turn() {
+  ++control_->stats.turns;
+  completions_.flushOverflow();
+  unsigned work = submissions_.drain([this](const Operation& operation) { consume(operation); });
+  if (!blocked_.empty()) work += retryBlocked();
+  for (CompletionQueue* queue : queues_) work += readQueue(*queue);
+  if (!counterWaits_.empty()) work += pollCounters();
+  if (!closings_.empty()) work += advanceClosings();
+  return work;
+}
+
+void Engine::addQueue(CompletionQueue& queue) {
+  queue.handle = queueHandles.insert(&queue);
+  queues_.push_back(&queue);
+}
+
+void Engine::removeQueue(CompletionQueue& queue) {
+  queueHandles.erase(queue.handle);
+  queues_.erase(std::remove(queues_.begin(), queues_.end(), &queue), queues_.end());
+}
+
+uint32_t Engine::detail(const char* syscall, const char* text, int provErrno, uint32_t index) {
+  return errors.put({syscall, text, provErrno, index});
+}
+
+void Engine::settle(uint32_t request, uint32_t status, const char* syscall, const char* text) {
+  if (request == kNoRequest) return;
+  Completion result{};
+  result.request = request;
+  result.status = status;
+  if (status != 0) result.error = detail(syscall, text);
+  completions_.push(result);
+}
+
+}  // namespace fab

@@ -1,0 +1,200 @@
+#pragma once
+
+#include <rdma/fi_eq.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "../util/shared_block.h"
+#include "../util/slot_table.h"
+#include "batch.h"
+#include "errors.h"
+#include "layout.h"
+#include "op_pool.h"
+#include "resolve.h"
+#include "rings.h"
+#include "tables.h"
+
+namespace fab {
+
+class CompletionQueue;
+class Counter;
+class Endpoint;
+class Staging;
+
+// One domain's thread of control. turn() takes operations from the submission ring, posts them,
+// reads the completion queues and writes completions to the completion ring. It holds no lock on
+// the data path: whoever turns it owns everything below the domain, and everyone else takes a Hold.
+//
+//   consume    submission ring -> post() or an endpoint's lane     post.cc
+//   compile    batches, resolved once and posted often            compile.cc
+//   resolve    handles -> addresses, checked                       resolve.cc
+//   dispatch   the libfabric calls                                 dispatch.cc
+//   complete   completion queues -> completion ring                complete.cc
+//   close      lanes, cancellation, endpoints that drain           close.cc
+class Engine {
+ public:
+  Engine(uint32_t submissionEntries, uint32_t completionEntries);
+
+  // One turn; returns how much was done, 0 when idle. Needs ownership.
+  unsigned turn();
+
+  // Anything posted or waiting to be posted?
+  bool busy() const { return inFlight_ > 0 || !blocked_.empty() || !closings_.empty(); }
+  bool hasCompletions() const { return completions_.waiting(); }
+  bool hasSubmissions() const { return !submissions_.empty(); }
+  uint64_t completionsPushed() const { return completions_.pushed(); }
+  Control& control() { return *control_; }
+
+  const std::shared_ptr<SharedBlock>& controlBlock() const { return controlBlock_; }
+  const std::shared_ptr<SharedBlock>& submissionBlock() const { return submissionBlock_; }
+  const std::shared_ptr<SharedBlock>& completionBlock() const { return completionBlock_; }
+
+  // What follows is for owners and holders.
+
+  SlotTable<Memory> memories;
+  SlotTable<Peer> peers;
+  SlotTable<Remote> remotes;
+  SlotTable<Endpoint*> endpoints;
+  SlotTable<std::shared_ptr<Batch>> batches;
+  SlotTable<CompletionQueue*> queueHandles;
+  ErrorTable errors;
+
+  void addQueue(CompletionQueue& queue);
+  void removeQueue(CompletionQueue& queue);
+  const std::vector<CompletionQueue*>& queues() const { return queues_; }
+
+  // Settles what an endpoint that was closed left behind.
+  void abandon(Endpoint& endpoint);
+  void adoptRun(uint32_t request);
+  // Has every batch resolve its operations anew: something ended that it may refer to.
+  void invalidate() { ++epoch_; }
+  // Completes request once the counter has reached threshold.
+  void awaitCounter(std::shared_ptr<Counter> counter, uint64_t threshold, uint32_t request);
+  void cancelCounterWaits(Counter& counter);
+  // Completes a request with a status, outside of any operation.
+  void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
+  void pushImmediate(CompletionQueue& queue, uint64_t data, double length);
+
+  // Ownership: the driver that turns the engine holds the mutex, and lets go when asked.
+  std::mutex& ownership() { return ownership_; }
+  bool holdWanted() const { return holders_.load(std::memory_order_relaxed) > 0; }
+
+ private:
+  friend class Hold;
+
+  struct Closing {
+    std::shared_ptr<Endpoint> endpoint;
+    uint32_t request;
+    std::chrono::steady_clock::time_point deadline;
+    std::chrono::steady_clock::time_point notBefore;
+  };
+  struct CounterWait {
+    std::shared_ptr<Counter> counter;
+    uint64_t threshold;
+    uint64_t errors;
+    uint32_t request;
+  };
+
+  // post.cc
+  void consume(const Operation& operation);
+  ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag);
+  ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
+                     BatchRun* run);
+  uint32_t stage(const Operation& operation, Staging& staging, Resolved& resolved);
+  void own(Op& op, const Operation& operation, Endpoint& endpoint);
+  unsigned retryBlocked();
+  bool retryLane(Endpoint& endpoint, bool receives);
+  void block(Endpoint& endpoint, const Operation& operation, bool receives);
+  void refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
+              const char* text);
+
+  // compile.cc
+  void submitBatch(const Operation& operation);
+  void survey(Batch& batch, Endpoint& endpoint);
+  void compile(Batch& batch, Endpoint& endpoint);
+  bool advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives);
+  bool advance(BatchRun& run, Endpoint& endpoint, bool receives);
+  BatchRun& takeRun();
+  void hold(BatchRun& run, Endpoint& endpoint);
+  void finishRun(BatchRun& run, const Completion& result);
+  void endRun(BatchRun& run);
+
+  // resolve.cc
+  int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
+  bool locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc);
+  bool locateRemote(const Operation& operation, uint64_t size, fi_rma_iov& target);
+
+  // complete.cc
+  unsigned readQueue(CompletionQueue& queue);
+  void readError(CompletionQueue& queue);
+  void completeShared(CompletionQueue& queue, BatchRun& run, const fi_cq_tagged_entry& entry);
+  void complete(Op& op, const Completion& result);
+  void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
+  void unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error);
+  void arrived(CompletionQueue& queue, uint64_t data, double length);
+  void unstage(const Op& op, const Staging& staging, double length);
+  void release(Op& op);
+  void releaseMemory(uint32_t handle);
+  void releasePeer(uint32_t handle);
+  uint32_t detail(const char* syscall, const char* text, int provErrno = 0, uint32_t index = 0);
+
+  // close.cc
+  void cancel(uint32_t request);
+  void cancelLane(Endpoint& endpoint, bool receives);
+  void closeEndpoint(const Operation& operation);
+  void closeMemory(uint32_t handle, uint32_t request);
+  void removePeer(uint32_t handle, uint32_t request);
+  bool waitsFor(uint32_t peer);
+  unsigned advanceClosings();
+  unsigned pollCounters();
+
+  std::shared_ptr<SharedBlock> controlBlock_;
+  std::shared_ptr<SharedBlock> submissionBlock_;
+  std::shared_ptr<SharedBlock> completionBlock_;
+  Control* control_;
+  SubmissionRing submissions_;
+  CompletionRing completions_;
+
+  OpPool ops_;
+  std::vector<std::unique_ptr<BatchRun>> runs_;
+  std::vector<BatchRun*> idleRuns_;
+  std::vector<CompletionQueue*> queues_;
+  std::vector<Endpoint*> blocked_;  // endpoints whose lanes hold operations
+  std::vector<Closing> closings_;
+  std::vector<CounterWait> counterWaits_;
+  uint64_t inFlight_ = 0;     // operations and runs of batches
+  uint64_t epoch_ = 1;        // rises when something ends that a batch may have resolved
+  const char* refusal_ = "";  // why post() refused an operation by itself
+
+  std::mutex ownership_;
+  std::atomic<int> holders_{0};
+  std::function<void()> interrupt_;
+
+ public:
+  // How a holder gets a sleeping driver to let go.
+  void onInterrupt(std::function<void()> interrupt) { interrupt_ = std::move(interrupt); }
+};
+
+// Exclusive control of an engine from outside its driver, for as long as the object lives.
+class Hold {
+ public:
+  explicit Hold(Engine& engine) : engine_(engine) {
+    engine_.holders_.fetch_add(1);
+    if (engine_.interrupt_) engine_.interrupt_();
+    lock_ = std::unique_lock<std::mutex>(engine_.ownership_);
+    engine_.holders_.fetch_sub(1);
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  Engine& engine_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace fab

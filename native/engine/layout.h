@@ -1,0 +1,133 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+// The memory that JavaScript and the engine share. src/engine/layout.ts mirrors it, and a test
+// compares the two.
+namespace fab {
+
+enum class OpCode : uint8_t {
+  kNop = 0,     // skips `blocks` entries: padding before the ring's end
+  kSend = 1,    // fi_sendmsg
+  kTsend = 2,   // fi_tsendmsg
+  kWrite = 3,   // fi_writemsg
+  kRead = 4,    // fi_readmsg
+  kAtomic = 5,  // fi_atomicmsg, fi_fetch_atomicmsg, fi_compare_atomicmsg: by number of segments
+  kInject = 6,  // fi_inject; the payload follows in the entry's blocks
+  kTinject = 7,
+  kInjectWrite = 8,
+  kRecv = 16,  // fi_recvmsg
+  kTrecv = 17,
+  kSubmit = 32,  // a batch: memory is its handle, offset its version, length its entries
+  kCancel = 33,  // cancels request `memory`
+  // Ends, in order with what was submitted before them; they complete when nothing in flight needs
+  // the thing any more.
+  kRemovePeer = 34,
+  kCloseMemory = 35,
+  kCloseEndpoint = 36,  // waits for what is posted for at most `length` milliseconds
+};
+
+inline bool isReceive(OpCode code) { return code == OpCode::kRecv || code == OpCode::kTrecv; }
+inline bool isInject(OpCode code) {
+  return code == OpCode::kInject || code == OpCode::kTinject || code == OpCode::kInjectWrite;
+}
+
+// One operation. `blocks` further entries of 64 bytes belong to it: more segments, or a payload.
+struct alignas(64) Operation {
+  OpCode code;
+  uint8_t blocks;
+  uint8_t segments;  // beyond the first
+  uint8_t reserved;
+  uint32_t request;
+  uint32_t endpoint;
+  uint32_t peer;  // 0: FI_ADDR_UNSPEC
+  uint32_t memory;
+  uint32_t remote;
+  double offset;
+  double length;
+  union {
+    uint64_t tag;
+    double remoteOffset;
+  };
+  union {
+    uint64_t data;
+    uint64_t ignore;
+    struct {
+      uint32_t datatype;
+      uint32_t op;
+    } atomic;
+  };
+  uint64_t flags;
+};
+static_assert(sizeof(Operation) == 64);
+
+// A further segment of an operation; two to a block.
+struct Segment {
+  uint32_t memory;
+  uint32_t reserved;
+  double offset;
+  double length;
+};
+constexpr size_t kSegmentsPerBlock = 2;
+
+enum class Event : uint32_t {
+  kOperation = 0,      // request has completed
+  kCancelRefused = 1,  // request is posted and cannot be recalled
+  kImmediate = 2,      // remote write data arrived on queue; request is unused
+  kPartial = 3,        // a multi-recv buffer took a message and stays posted
+  kUnsolicited = 4,    // an error that belongs to no operation
+};
+
+struct alignas(64) Completion {
+  uint32_t request;
+  uint32_t status;  // 0, or a positive fi_errno(3) value
+  Event event;
+  uint32_t source;  // peer handle, 0: unknown
+  double length;
+  double offset;  // multi-recv: where in the buffer the message starts
+  uint64_t tag;
+  uint64_t data;
+  uint64_t flags;
+  uint32_t error;  // key of the details of a failure, 0: none
+  uint32_t queue;  // handle of the completion queue
+};
+static_assert(sizeof(Completion) == 64);
+
+// Counters that only the engine writes and anyone reads at any time.
+struct Stats {
+  uint64_t turns;
+  uint64_t operations;    // accepted by the provider
+  uint64_t completions;   // read from completion queues
+  uint64_t errors;        // completions in error
+  uint64_t backPressure;  // times the provider answered FI_EAGAIN
+  uint64_t wakeups;       // times the event loop was woken
+  uint64_t sleeps;        // times the engine blocked or backed off
+  uint64_t bytes;         // of completed operations
+  uint64_t immediates;    // remote writes with data that arrived
+};
+
+constexpr uint32_t kRunning = UINT32_MAX;
+// The request of a batch that run() waits for: it ends in runStatus, not in the ring.
+constexpr uint32_t kRunRequest = UINT32_MAX - 1;
+
+// Words of both sides, each on a cache line of its own.
+struct Control {
+  alignas(64) std::atomic<uint32_t> submissionTail;  // written by JavaScript
+  alignas(64) std::atomic<uint32_t> submissionHead;  // written by the engine
+  alignas(64) std::atomic<uint32_t> completionTail;  // written by the engine
+  alignas(64) std::atomic<uint32_t> completionHead;  // written by JavaScript
+  alignas(64) std::atomic<uint32_t> sleeping;        // the engine wants a wake() for new work
+  alignas(64) std::atomic<uint32_t> notified;        // a drain of completions is under way
+  alignas(64) std::atomic<uint32_t> pending;         // requests in flight, as JavaScript counts
+  alignas(64) double waitCount;                      // arguments of wait()
+  double waitMicroseconds;
+  uint32_t runStatus;  // of the batch that run() waits for: kRunning, then 0 or an errno
+  uint32_t runError;
+  alignas(64) Stats stats;
+};
+static_assert(sizeof(std::atomic<uint32_t>) == 4);
+static_assert(offsetof(Control, stats) == 512);
+
+}  // namespace fab

@@ -1,0 +1,146 @@
+// Turned from the libuv loop: lowest latency where cores are few. Around each poll of the event
+// loop the engine turns; while there is work it is turned again at once, within bounds.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "driver.h"
+
+namespace fab {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Spinning inside one iteration of the event loop: long enough for a peer to answer a ping (1 to 3
+// us on one machine), so that a ping-pong costs no epoll_wait; short enough to go unnoticed.
+constexpr auto kSpin = std::chrono::microseconds(20);
+// Timers and sockets of the program wait at most this long for the engine.
+constexpr auto kFairness = std::chrono::microseconds(500);
+constexpr unsigned kTurnsPerYield = 64;
+
+class LoopDriver final : public Driver {
+ public:
+  LoopDriver(Engine& engine, DriverOptions options, uv_loop_t* loop, Drain drain)
+      : engine_(engine), options_(std::move(options)), drain_(drain) {
+    uv_prepare_init(loop, &prepare_);
+    uv_check_init(loop, &check_);
+    uv_idle_init(loop, &idle_);
+    uv_timer_init(loop, &timer_);
+    for (uv_handle_t* handle : handles()) {
+      handle->data = this;
+      uv_unref(handle);
+    }
+    uv_prepare_start(&prepare_, [](uv_prepare_t* h) { of(h).step(Clock::duration::zero()); });
+    uv_check_start(&check_, [](uv_check_t* h) { of(h).step(kSpin); });
+    awake();
+  }
+
+  void wake() override { awake(); }
+  void ref() override {
+    const bool pending = engine_.control().pending.load() > 0;
+    for (auto* handle :
+         {reinterpret_cast<uv_handle_t*>(&idle_), reinterpret_cast<uv_handle_t*>(&timer_)}) {
+      pending ? uv_ref(handle) : uv_unref(handle);
+    }
+  }
+
+  void stop() override {
+    if (stopped_) return;
+    stopped_ = true;
+    uv_prepare_stop(&prepare_);
+    uv_check_stop(&check_);
+    uv_idle_stop(&idle_);
+    uv_timer_stop(&timer_);
+  }
+
+  void close(std::function<void()> done) override {
+    stop();
+    closeHandles(handles(), [this, done = std::move(done)] {
+      drain_.release();
+      done();
+    });
+  }
+
+ private:
+  template <typename Handle>
+  static LoopDriver& of(Handle* handle) {
+    return *static_cast<LoopDriver*>(handle->data);
+  }
+  std::vector<uv_handle_t*> handles() {
+    return {reinterpret_cast<uv_handle_t*>(&prepare_), reinterpret_cast<uv_handle_t*>(&check_),
+            reinterpret_cast<uv_handle_t*>(&idle_), reinterpret_cast<uv_handle_t*>(&timer_)};
+  }
+
+  void step(Clock::duration spin) {
+    std::unique_lock<std::mutex> lock(engine_.ownership(), std::try_to_lock);
+    if (!lock) return;  // somebody registers memory meanwhile; the next iteration will do
+    const auto start = Clock::now();
+    auto now = start;
+    auto lastWork = start;
+    for (unsigned turns = 1;; ++turns) {
+      unsigned work = engine_.turn();
+      if (engine_.hasCompletions()) {
+        lock.unlock();
+        ++engine_.control().stats.wakeups;
+        drain_();
+        if (stopped_) return;
+        lock.lock();
+        ++work;
+      }
+      now = Clock::now();
+      if (work > 0) lastWork = lastWork_ = now;
+      if (now - start > kFairness) break;
+      if (work == 0 && (!engine_.busy() || now - lastWork >= spin)) break;
+      if (turns % kTurnsPerYield == 0) sched_yield();
+    }
+    if (lastWork != start && engine_.control().sleeping.load() != 0) awake();
+    ref();
+    const bool pending = engine_.control().pending.load() > 0;
+    if ((!pending && !engine_.busy()) || now - lastWork_ > options_.spin) sleep();
+  }
+
+  // Makes the event loop poll without waiting.
+  void awake() {
+    if (stopped_) return;
+    lastWork_ = Clock::now();
+    engine_.control().sleeping.store(0);
+    uv_timer_stop(&timer_);
+    uv_idle_start(&idle_, [](uv_idle_t*) {});
+  }
+
+  // Lets the event loop wait, and polls by the clock.
+  void sleep() {
+    if (engine_.control().sleeping.load() != 0) return;
+    engine_.control().sleeping.store(1);
+    if (engine_.hasSubmissions()) {
+      engine_.control().sleeping.store(0);
+      return;
+    }
+    ++engine_.control().stats.sleeps;
+    uv_idle_stop(&idle_);
+    auto interval = std::chrono::duration_cast<std::chrono::milliseconds>(options_.idle);
+    const auto tick = [](uv_timer_t* h) { of(h).step(kSpin); };
+    const auto period = static_cast<uint64_t>(std::max<int64_t>(1, interval.count()));
+    uv_timer_start(&timer_, tick, period, period);
+  }
+
+  Engine& engine_;
+  DriverOptions options_;
+  Drain drain_;
+  uv_prepare_t prepare_{};
+  uv_check_t check_{};
+  uv_idle_t idle_{};
+  uv_timer_t timer_{};
+  Clock::time_point lastWork_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Driver> makeLoopDriver(Engine& engine, DriverOptions options, uv_loop_t* loop,
+                                       Drain drain) {
+  return std::make_shared<LoopDriver>(engine, std::move(options), loop, drain);
+}
+
+}  // namespace fab

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "layout.h"
+
+namespace fab {
+
+class Endpoint;
+struct BatchRun;
+
+// One operation that the provider has accepted. Its address is the libfabric context, so it never
+// moves; what it refers to stays alive until the provider has completed it.
+struct Op {
+  fi_context2 context;  // first: the completion's op_context is the Op
+  Endpoint* endpoint;
+  BatchRun* run;     // the batch it belongs to, or null
+  uint32_t request;  // request of JavaScript, or the index within the batch
+  uint32_t peer;
+  uint32_t memory;
+  uint32_t staging;  // 1 + slot of the endpoint's staging memory, 0: none
+  OpCode code;
+  bool live;       // posted and not completed
+  bool multiRecv;  // FI_MULTI_RECV: stays posted until the buffer is used up
+  bool claiming;   // FI_PEEK | FI_CLAIM
+  bool claimed;    // holds the message that a claiming peek found
+  double offset;
+  double length;                               // of the first segment
+  double totalLength;                          // of all
+  std::unique_ptr<std::vector<Segment>> more;  // further segments
+  Op* next;
+};
+
+// Ops at stable addresses, last freed first reused: a short window stays in the cache.
+class OpPool {
+ public:
+  Op* take() {
+    if (free_ == nullptr) grow();
+    Op* op = free_;
+    free_ = op->next;
+    return op;
+  }
+  void give(Op* op) {
+    op->live = false;
+    op->next = free_;
+    free_ = op;
+  }
+
+  // An op that holds a claimed message is out of circulation until its message is taken: by token.
+  uint32_t tokenOf(const Op& op) const {
+    for (size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+      const Op* first = chunks_[chunk].get();
+      if (&op >= first && &op < first + kChunk) {
+        return static_cast<uint32_t>(chunk * kChunk + static_cast<size_t>(&op - first)) + 1;
+      }
+    }
+    return 0;
+  }
+  Op* takeClaimed(uint32_t token) {
+    if (token == 0 || (token - 1) / kChunk >= chunks_.size()) return nullptr;
+    Op* op = &chunks_[(token - 1) / kChunk][(token - 1) % kChunk];
+    if (!op->claimed) return nullptr;
+    op->claimed = false;
+    return op;
+  }
+
+  template <typename Visit>
+  void forEachLive(Visit&& visit) {
+    for (auto& chunk : chunks_) {
+      for (size_t i = 0; i < kChunk; ++i) {
+        if (chunk[i].live) visit(chunk[i]);
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kChunk = 1024;
+
+  void grow() {
+    chunks_.push_back(std::make_unique<Op[]>(kChunk));
+    for (size_t i = kChunk; i-- > 0;) give(&chunks_.back()[i]);
+  }
+
+  std::vector<std::unique_ptr<Op[]>> chunks_;
+  Op* free_ = nullptr;
+};
+
+}  // namespace fab

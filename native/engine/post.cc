@@ -1,0 +1,204 @@
+// From the submission ring to the provider.
+#include <algorithm>
+#include <cstring>
+
+#include "../endpoint.h"
+#include "dispatch.h"
+#include "engine.h"
+
+namespace fab {
+
+void Engine::consume(const Operation& operation) {
+  switch (operation.code) {
+    case OpCode::kCancel:
+      return cancel(operation.memory);
+    case OpCode::kSubmit:
+      return submitBatch(operation);
+    case OpCode::kRemovePeer:
+      return removePeer(operation.peer, operation.request);
+    case OpCode::kCloseMemory:
+      return closeMemory(operation.memory, operation.request);
+    case OpCode::kCloseEndpoint:
+      return closeEndpoint(operation);
+    default:
+      break;
+  }
+  Endpoint** found = endpoints.find(operation.endpoint);
+  if (found == nullptr || (*found)->closing) {
+    return refuse(operation, nullptr, FI_ECANCELED, "", "the endpoint is closed");
+  }
+  Endpoint& endpoint = **found;
+  const bool receives = isReceive(operation.code);
+  Lane& lane = endpoint.lane(receives);
+  if (!lane.empty()) return lane.push(operation);
+  const ssize_t ret = post(operation, endpoint, nullptr, 0);
+  if (ret == -FI_EAGAIN) return block(endpoint, operation, receives);
+  if (ret < 0)
+    refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
+}
+
+void Engine::block(Endpoint& endpoint, const Operation& operation, bool receives) {
+  endpoint.lane(receives).push(operation);
+  if (std::find(blocked_.begin(), blocked_.end(), &endpoint) == blocked_.end()) {
+    blocked_.push_back(&endpoint);
+  }
+}
+
+// Posts one operation; -FI_EAGAIN when the provider has no room.
+ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag) {
+  refusal_ = "";
+  Resolved resolved;
+  if (const int ret = resolve(o, endpoint, resolved); ret != 0) return ret;
+  const bool asWrite = isRma(o.code) && endpoint.injectsAsWrites;
+  if (isInject(o.code) && !asWrite && !endpoint.staging) {
+    return postInject(o, endpoint, resolved, run);
+  }
+  const uint32_t staged = endpoint.staging ? stage(o, *endpoint.staging, resolved) : 0;
+  if (endpoint.staging && staged == 0) {
+    ++control_->stats.backPressure;
+    return -FI_EAGAIN;
+  }
+  const bool claims = (o.flags & FI_CLAIM) != 0 && (o.flags & FI_PEEK) == 0;
+  Op* op = claims ? ops_.takeClaimed(o.remote) : ops_.take();
+  if (op == nullptr) {
+    refusal_ = "nothing was claimed";
+    return -FI_EINVAL;
+  }
+  const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
+  ssize_t ret = dispatch(endpoint.get(), o, resolved, staged != 0 ? 1 : resolved.count, op,
+                         o.flags | moreFlag | defaults);
+  if (ret != 0) {
+    if (isFull(ret, o.code, endpoint.inFlight > (run != nullptr ? 1u : 0u))) ret = -FI_EAGAIN;
+    if (staged != 0) endpoint.staging->give(staged);
+    if (claims) {
+      op->claimed = true;
+    } else {
+      ops_.give(op);
+    }
+    if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
+    return ret;
+  }
+  op->run = run;
+  op->staging = staged;
+  own(*op, o, endpoint);
+  ++control_->stats.operations;
+  return 0;
+}
+
+// From here until its completion the operation keeps what it uses.
+void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
+  op.live = true;
+  endpoint.hasSent |= !isReceive(o.code);
+  op.endpoint = &endpoint;
+  op.request = o.request;
+  op.code = o.code;
+  op.multiRecv = (o.flags & FI_MULTI_RECV) != 0;
+  op.claiming = (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
+  op.peer = o.peer;
+  op.memory = o.memory;
+  op.offset = o.offset;
+  op.length = op.totalLength = o.length;
+  if (Memory* memory = memories.find(o.memory)) ++memory->inFlight;
+  if (Peer* peer = peers.find(o.peer)) ++peer->inFlight;
+  ++endpoint.inFlight;
+  ++inFlight_;
+  if (o.segments == 0) return;
+  op.more = std::make_unique<std::vector<Segment>>();
+  for (size_t i = 0; i < o.segments; ++i) {
+    const Segment& segment = segmentAt(o, i);
+    op.more->push_back(segment);
+    if (o.code != OpCode::kAtomic) op.totalLength += segment.length;
+    if (Memory* memory = memories.find(segment.memory)) ++memory->inFlight;
+  }
+}
+
+ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolved& resolved,
+                           BatchRun* run) {
+  const ssize_t ret = dispatchInject(endpoint.get(), o, resolved);
+  if (ret != 0) {
+    if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
+    return ret;
+  }
+  ++control_->stats.operations;
+  endpoint.hasSent = true;
+  Completion done{};
+  done.request = o.request;
+  done.length = o.length;
+  if (run != nullptr) {
+    finishRun(*run, done);
+  } else {
+    completions_.push(done);
+  }
+  return 0;
+}
+
+// Turns the segments into one piece of staging memory; 0 when none is free.
+uint32_t Engine::stage(const Operation& o, Staging& staging, Resolved& resolved) {
+  const uint32_t slot = staging.take();
+  if (slot == 0) return 0;
+  size_t total = 0;
+  for (size_t i = 0; i < resolved.count; ++i) {
+    const iovec& piece = resolved.iov[i];
+    const size_t size = std::min(piece.iov_len, staging.capacity() - total);
+    if (!isReceive(o.code) && size > 0) {
+      std::memcpy(staging.payload(slot) + total, piece.iov_base, size);
+    }
+    total += size;
+  }
+  resolved.iov[0] = {staging.start(slot), staging.prefix() + total};
+  resolved.desc[0] = staging.desc();
+  return slot;
+}
+
+unsigned Engine::retryBlocked() {
+  unsigned work = 0;
+  for (size_t i = 0; i < blocked_.size();) {
+    Endpoint& endpoint = *blocked_[i];
+    const bool receivesDone = retryLane(endpoint, true);
+    const bool sendsDone = retryLane(endpoint, false);
+    if (receivesDone && sendsDone) {
+      blocked_.erase(blocked_.begin() + static_cast<ptrdiff_t>(i));
+      ++work;
+    } else {
+      ++i;
+    }
+  }
+  return work;
+}
+
+// True when the lane is empty.
+bool Engine::retryLane(Endpoint& endpoint, bool receives) {
+  Lane& lane = endpoint.lane(receives);
+  while (!lane.empty()) {
+    Operation& operation = lane.front();
+    if (operation.code == OpCode::kSubmit) {
+      BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
+      if (!advance(run, endpoint, receives)) return false;
+      lane.pop();
+      finishRun(run, Completion{});
+      continue;
+    }
+    const ssize_t ret = post(operation, endpoint, nullptr, 0);
+    if (ret == -FI_EAGAIN) return false;
+    if (ret < 0)
+      refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
+    lane.pop();
+  }
+  return true;
+}
+
+void Engine::refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
+                    const char* text) {
+  Completion result{};
+  result.request = operation.request;
+  result.status = status;
+  result.error = detail(syscall, text, 0, operation.request);
+  ++control_->stats.errors;
+  if (run != nullptr) {
+    finishRun(*run, result);
+  } else {
+    completions_.push(result);
+  }
+}
+
+}  // namespace fab

@@ -1,0 +1,77 @@
+// Handles to addresses: where every operation is checked against what is still alive.
+#include "resolve.h"
+
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+// The piece of memory that a handle names, within its bounds.
+bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc) {
+  if (handle == 0) {
+    iov = {nullptr, 0};
+    desc = nullptr;
+    return length == 0;
+  }
+  const Memory* memory = memories.find(handle);
+  if (memory == nullptr || memory->closing || !(offset >= 0) || !(length >= 0)) return false;
+  const auto start = static_cast<uint64_t>(offset);
+  const auto size = static_cast<uint64_t>(length);
+  if (start > memory->length || size > memory->length - start) return false;
+  iov = {memory->base + start, size};
+  desc = memory->desc;
+  return true;
+}
+
+bool Engine::locateRemote(const Operation& o, uint64_t size, fi_rma_iov& target) {
+  const Remote* remote = remotes.find(o.remote);
+  if (remote == nullptr || !(o.remoteOffset >= 0)) return false;
+  const auto offset = static_cast<uint64_t>(o.remoteOffset);
+  if (offset > remote->length || size > remote->length - offset) return false;
+  target = {remote->address + offset, size, remote->key};
+  return true;
+}
+
+// Returns 0, or a negative errno with the reason in refusal_.
+int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& resolved) {
+  resolved.address = FI_ADDR_UNSPEC;
+  if (o.peer != 0) {
+    const Peer* peer = peers.find(o.peer);
+    if (peer == nullptr || peer->av != endpoint.av.get()) {
+      refusal_ = "the peer was removed from the address vector";
+      return -FI_EADDRNOTAVAIL;
+    }
+    resolved.address = peer->address;
+  } else if (!isReceive(o.code)) {
+    refusal_ = "no peer";
+    return -FI_EINVAL;
+  }
+
+  resolved.count = 1u + o.segments;
+  if (resolved.count > Resolved::kMaxSegments) return -FI_EINVAL;
+  if (isInject(o.code)) {
+    if (o.length > o.blocks * sizeof(Operation)) return -FI_EINVAL;
+    resolved.iov[0] = {const_cast<Operation*>(&o + 1), static_cast<size_t>(o.length)};
+    resolved.desc[0] = nullptr;
+  }
+  bool inside =
+      isInject(o.code) || locate(o.memory, o.offset, o.length, resolved.iov[0], resolved.desc[0]);
+  uint64_t size = static_cast<uint64_t>(o.length);
+  for (size_t i = 1; inside && i < resolved.count; ++i) {
+    const Segment& segment = segmentAt(o, i - 1);
+    inside =
+        locate(segment.memory, segment.offset, segment.length, resolved.iov[i], resolved.desc[i]);
+    if (o.code != OpCode::kAtomic) size += static_cast<uint64_t>(segment.length);
+  }
+  if (!inside) {
+    refusal_ = "the memory is closed or the range lies outside of it";
+    return -FI_EFAULT;
+  }
+  if (isRma(o.code) && !locateRemote(o, size, resolved.target)) {
+    refusal_ = "the remote region is closed or the range lies outside of it";
+    return -FI_EINVAL;
+  }
+  return 0;
+}
+
+}  // namespace fab

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "layout.h"
+
+namespace fab {
+
+// JavaScript writes, the engine reads. Indices run freely; the capacity is a power of two.
+class SubmissionRing {
+ public:
+  SubmissionRing(Control& control, Operation* entries, uint32_t capacity)
+      : control_(control), entries_(entries), mask_(capacity - 1) {}
+
+  bool empty() const { return control_.submissionTail.load(std::memory_order_seq_cst) == head_; }
+
+  // Passes every waiting operation to consume(operation); its blocks follow it in memory.
+  template <typename Consume>
+  uint32_t drain(Consume&& consume) {
+    const uint32_t tail = control_.submissionTail.load(std::memory_order_acquire);
+    const uint32_t count = tail - head_;
+    if (count == 0) return 0;
+    while (head_ != tail) {
+      const Operation& operation = entries_[head_ & mask_];
+      const uint32_t size = 1u + operation.blocks;
+      if (operation.code != OpCode::kNop) consume(operation);
+      head_ += size;
+    }
+    control_.submissionHead.store(head_, std::memory_order_release);
+    return count;
+  }
+
+ private:
+  Control& control_;
+  Operation* entries_;
+  uint32_t mask_;
+  uint32_t head_ = 0;
+};
+
+// The engine writes, JavaScript reads. What does not fit waits in order, so a completion is never
+// lost: there are at most as many as operations in flight.
+class CompletionRing {
+ public:
+  CompletionRing(Control& control, Completion* entries, uint32_t capacity)
+      : control_(control), entries_(entries), mask_(capacity - 1) {}
+
+  void push(const Completion& completion) {
+    ++pushed_;
+    if (!overflow_.empty() || full()) {
+      overflow_.push_back(completion);
+      return;
+    }
+    put(completion);
+  }
+
+  void flushOverflow() {
+    while (!overflow_.empty() && !full()) {
+      put(overflow_.front());
+      overflow_.pop_front();
+    }
+  }
+
+  // Completions that JavaScript has not read yet?
+  bool waiting() const {
+    return control_.completionHead.load(std::memory_order_acquire) != tail_ || !overflow_.empty();
+  }
+  uint64_t pushed() const { return pushed_; }
+
+ private:
+  bool full() const {
+    return tail_ - control_.completionHead.load(std::memory_order_acquire) > mask_;
+  }
+  void put(const Completion& completion) {
+    entries_[tail_++ & mask_] = completion;
+    control_.completionTail.store(tail_, std::memory_order_release);
+  }
+
+  Control& control_;
+  Completion* entries_;
+  uint32_t mask_;
+  uint32_t tail_ = 0;
+  uint64_t pushed_ = 0;
+  std::deque<Completion> overflow_;
+};
+
+}  // namespace fab

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "../util/shared_block.h"
+
+namespace fab {
+
+class AddressVector;
+class MemoryRegion;
+
+constexpr uint32_t kNoRequest = UINT32_MAX;
+
+// Memory that operations may use: an ArrayBuffer of JavaScript, registered or not.
+struct Memory {
+  uint8_t* base = nullptr;
+  uint64_t length = 0;
+  void* desc = nullptr;
+  uint32_t inFlight = 0;
+  bool closing = false;
+  uint32_t closeRequest = kNoRequest;
+  std::shared_ptr<MemoryRegion> region;  // null: not registered
+};
+
+// An address in an address vector.
+struct Peer {
+  fi_addr_t address = FI_ADDR_NOTAVAIL;
+  AddressVector* av = nullptr;
+  uint32_t inFlight = 0;
+  bool removing = false;
+  uint32_t removeRequest = kNoRequest;
+};
+
+// A peer's memory region, as its descriptor told it.
+struct Remote {
+  uint64_t address = 0;
+  uint64_t length = 0;
+  uint64_t key = 0;
+};
+
+}  // namespace fab

@@ -1,0 +1,170 @@
+// The default driver: a native thread owned by the domain. The event loop never runs a provider's
+// code. The thread spins while there is work, then backs off, then blocks.
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "../util/error.h"
+#include "driver.h"
+
+namespace fab {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A spinner that never yields costs everyone 4 ms scheduler slices where pollers outnumber cores.
+constexpr unsigned kTurnsPerYield = 64;
+// An idle engine whose queues wake it through descriptors still turns this often, in case one is
+// missed.
+constexpr auto kSafetyTurn = std::chrono::milliseconds(500);
+
+class ThreadDriver final : public Driver {
+ public:
+  ThreadDriver(Engine& engine, DriverOptions options, uv_loop_t* loop, Drain drain)
+      : engine_(engine),
+        options_(std::move(options)),
+        drain_(drain),
+        wakeFd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (wakeFd_ < 0) throw FabricFailure(errno, "eventfd");
+    async_.data = this;
+    uv_async_init(loop, &async_,
+                  [](uv_async_t* handle) { static_cast<ThreadDriver*>(handle->data)->deliver(); });
+    uv_unref(reinterpret_cast<uv_handle_t*>(&async_));
+    engine_.onInterrupt([this] { poke(); });
+    thread_ = std::thread([this] { run(); });
+  }
+  ~ThreadDriver() override {
+    stop();
+    ::close(wakeFd_);
+  }
+
+  void wake() override { poke(); }
+  void ref() override {
+    auto* handle = reinterpret_cast<uv_handle_t*>(&async_);
+    engine_.control().pending.load() > 0 ? uv_ref(handle) : uv_unref(handle);
+  }
+
+  void stop() override {
+    if (!thread_.joinable()) return;
+    stopping_.store(true);
+    poke();
+    thread_.join();
+    engine_.onInterrupt(nullptr);
+  }
+
+  void close(std::function<void()> done) override {
+    stop();
+    closeHandles({reinterpret_cast<uv_handle_t*>(&async_)}, [this, done = std::move(done)] {
+      drain_.release();
+      done();
+    });
+  }
+
+ private:
+  void poke() {
+    const uint64_t one = 1;
+    if (write(wakeFd_, &one, sizeof(one)) < 0) return;  // already signalled as often as it can be
+  }
+
+  void run() {
+    pin();
+    pthread_setname_np(pthread_self(), "libfabric");
+    std::unique_lock<std::mutex> lock(engine_.ownership());
+    auto lastWork = Clock::now();
+    unsigned idleTurns = 0;
+    while (!stopping_.load(std::memory_order_relaxed)) {
+      if (engine_.holdWanted()) letHolderIn(lock);
+      const unsigned work = engine_.turn();
+      if (engine_.hasCompletions() && notify()) {
+        idleTurns = 0;
+        lastWork = Clock::now();
+        sched_yield();  // the event loop may be waiting for this very core
+        continue;
+      }
+      if (work > 0) {
+        idleTurns = 0;
+        continue;
+      }
+      if (++idleTurns % kTurnsPerYield != 0) continue;
+      if (idleTurns == kTurnsPerYield) lastWork = Clock::now();
+      if (Clock::now() - lastWork < options_.spin) {
+        sched_yield();
+      } else {
+        sleep(lock);
+      }
+    }
+  }
+
+  // True when the event loop has just been woken.
+  bool notify() {
+    if (engine_.control().notified.exchange(1) != 0) return false;
+    ++engine_.control().stats.wakeups;
+    uv_async_send(&async_);
+    return true;
+  }
+
+  void deliver() {
+    drain_();
+    ref();
+  }
+
+  void letHolderIn(std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    while (engine_.holdWanted()) std::this_thread::yield();
+    lock.lock();
+  }
+
+  void sleep(std::unique_lock<std::mutex>& lock) {
+    Control& control = engine_.control();
+    control.sleeping.store(1);
+    if (engine_.hasSubmissions() || engine_.holdWanted()) {
+      control.sleeping.store(0);
+      return;
+    }
+    ++control.stats.sleeps;
+    std::vector<pollfd> fds{{wakeFd_, POLLIN, 0}};
+    auto timeout = options_.idle;
+    if (options_.canSleep()) {
+      for (const int fd : options_.waitFds()) fds.push_back({fd, POLLIN, 0});
+      timeout = std::max<std::chrono::microseconds>(timeout, kSafetyTurn);
+    }
+    lock.unlock();
+    const timespec ts{timeout.count() / 1000000, timeout.count() % 1000000 * 1000};
+    ppoll(fds.data(), fds.size(), &ts, nullptr);
+    uint64_t drained;
+    if (read(wakeFd_, &drained, sizeof(drained)) < 0) drained = 0;
+    while (engine_.holdWanted()) std::this_thread::yield();
+    lock.lock();
+    control.sleeping.store(0);
+  }
+
+  void pin() {
+    if (options_.affinity.empty()) return;
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    for (const int core : options_.affinity) CPU_SET(static_cast<size_t>(core), &cores);
+    pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
+  }
+
+  Engine& engine_;
+  DriverOptions options_;
+  Drain drain_;
+  uv_async_t async_{};
+  int wakeFd_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::shared_ptr<Driver> makeThreadDriver(Engine& engine, DriverOptions options, uv_loop_t* loop,
+                                         Drain drain) {
+  return std::make_shared<ThreadDriver>(engine, std::move(options), loop, drain);
+}
+
+}  // namespace fab

@@ -1,0 +1,69 @@
+#include "exit_registry.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "domain.h"
+
+namespace fab {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Domain>> domains;
+};
+
+void shutdownAll();
+
+// Never destroyed: it is used while static objects are.
+Registry& registry() {
+  static Registry& instance = [&]() -> Registry& {
+    std::atexit(shutdownAll);
+    return *std::make_unique<Registry>().release();
+  }();
+  return instance;
+}
+
+std::vector<std::shared_ptr<Domain>> openDomains() {
+  std::vector<std::shared_ptr<Domain>> open;
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  for (const auto& entry : registry().domains) {
+    if (auto domain = entry.lock()) open.push_back(std::move(domain));
+  }
+  return open;
+}
+
+void shutdownAll() {
+  const auto domains = openDomains();
+  for (const auto& domain : domains) domain->driver().stop();
+  for (const auto& domain : domains) domain->shutdown();
+}
+
+}  // namespace
+
+void shutdownAtExit(const std::shared_ptr<Domain>& domain) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  registry().domains.push_back(domain);
+}
+
+void stopDriversOf(napi_env env) {
+  for (const auto& domain : openDomains()) {
+    if (domain->env() == env) domain->driver().stop();
+  }
+}
+
+void forgetAtExit(const Domain* domain) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  auto& domains = registry().domains;
+  domains.erase(std::remove_if(domains.begin(), domains.end(),
+                               [&](const std::weak_ptr<Domain>& entry) {
+                                 const auto live = entry.lock();
+                                 return !live || live.get() == domain;
+                               }),
+                domains.end());
+}
+
+}  // namespace fab

@@ -1,0 +1,216 @@
+#include "memory_region.h"
+
+#include <cstring>
+
+#include "addon.h"
+#include "domain.h"
+#include "flags.h"
+#include "util/handle.h"
+#include "values.h"
+
+namespace fab {
+
+int MemoryRegion::closeSelf() {
+  const int ret = region_.close();
+  if (ret == 0) engine_.memories.erase(handle);
+  return ret;
+}
+
+namespace {
+
+constexpr uint64_t kLocalAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
+
+// Registers [base, base + length) under a Hold of the caller and enters it into the engine's table.
+// A key that is taken is chosen again.
+std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& domain, uint8_t* base,
+                                             uint64_t length, uint64_t access,
+                                             std::shared_ptr<SharedBlock> block) {
+  constexpr int kKeyTries = 8;
+  Fid<fid_mr> fid;
+  int ret = -FI_ENOKEY;
+  for (int i = 0; i < kKeyTries && ret == -FI_ENOKEY; ++i) {
+    ret = fi_mr_reg(domain->get(), base, length, access, 0, domain->chooseKey(), 0, fid.out(),
+                    nullptr);
+  }
+  check(ret, "fi_mr_reg");
+  auto region = std::make_shared<MemoryRegion>(domain->engine(), std::move(fid), base, length,
+                                               std::move(block));
+  region->dependsOn(domain);
+  Memory memory;
+  memory.base = base;
+  memory.length = length;
+  memory.desc = fi_mr_desc(region->get());
+  memory.region = region;
+  region->handle = domain->engine().memories.insert(std::move(memory));
+  if (region->handle == 0) throw FabricFailure(FI_ENOMEM, "fi_mr_reg", "too many regions");
+  return region;
+}
+
+// Registration pins pages, which takes long for large regions: off the event loop.
+class Register final : public Napi::AsyncWorker {
+ public:
+  Register(Napi::Env env, std::shared_ptr<Domain> domain, uint64_t access)
+      : Napi::AsyncWorker(env), deferred_(env), domain_(std::move(domain)), access_(access) {}
+
+  void useBuffer(Napi::Uint8Array view) {
+    base_ = view.Data();
+    length_ = view.ByteLength();
+    buffer_ = Napi::Persistent(view.As<Napi::Object>());
+  }
+  void useNewMemory(uint64_t length, bool hugePages) {
+    length_ = length;
+    hugePages_ = hugePages;
+  }
+  Napi::Promise promise() const { return deferred_.Promise(); }
+
+ protected:
+  void Execute() override {
+    try {
+      if (base_ == nullptr) allocate();
+      const Hold hold(domain_->engine());
+      if (domain_->closed()) throw FabricFailure(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
+      region_ = registerMemory(domain_, base_, length_, access_, block_);
+    } catch (const FabricFailure& failure) {
+      failure_ = std::make_unique<FabricFailure>(failure);
+    }
+  }
+
+  void OnOK() override {
+    if (!failure_ && region_->closed()) {  // with its domain, meanwhile
+      failure_ = std::make_unique<FabricFailure>(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
+    }
+    if (failure_) return deferred_.Reject(toJsError(Env(), *failure_));
+    auto result = Napi::Object::New(Env());
+    result.Set("memory", region_->handle);
+    result.Set("key", Napi::BigInt::New(Env(), fi_mr_key(region_->get())));
+    const bool byAddress = (domain_->mrMode() & FI_MR_VIRT_ADDR) != 0;
+    result.Set("address",
+               Napi::BigInt::New(Env(), byAddress ? reinterpret_cast<uint64_t>(base_) : 0));
+    if (block_) {
+      result.Set("buffer", toArrayBuffer(Env(), block_, static_cast<size_t>(length_)));
+      result.Set("hugePages", hugePages_);
+    }
+    deferred_.Resolve(result);
+  }
+
+ private:
+  // Page-aligned memory of our own, backed by pages from the start (FI_MR_ALLOCATED).
+  void allocate() {
+    constexpr uint64_t kHugePage = 2 << 20;
+    constexpr uint64_t kPage = 4096;
+    const uint64_t unit = hugePages_ ? kHugePage : kPage;
+    const uint64_t size = (std::max<uint64_t>(length_, 1) + unit - 1) / unit * unit;
+    if (hugePages_) block_ = SharedBlock::allocate(size, MAP_HUGETLB | MAP_POPULATE);
+    if (!block_) {
+      hugePages_ = false;
+      block_ = SharedBlock::allocate(size, MAP_POPULATE);
+    }
+    if (!block_) throw FabricFailure(FI_ENOMEM, "mmap");
+    base_ = block_->data();
+  }
+
+  Napi::Promise::Deferred deferred_;
+  std::shared_ptr<Domain> domain_;
+  uint64_t access_;
+  uint8_t* base_ = nullptr;
+  uint64_t length_ = 0;
+  bool hugePages_ = false;
+  Napi::ObjectReference buffer_;
+  std::shared_ptr<SharedBlock> block_;
+  std::shared_ptr<MemoryRegion> region_;
+  std::unique_ptr<FabricFailure> failure_;
+};
+
+Napi::Value start(std::unique_ptr<Register> worker) {
+  const Napi::Promise promise = worker->promise();
+  worker->Queue();
+  worker.release();  // deletes itself
+  return promise;
+}
+
+// memoryRegister(domain, bytes, access): { memory, key, address }
+Napi::Value memoryRegister(const Napi::CallbackInfo& args) {
+  auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
+                                           flagsFromJs(args[2], kMrAccess, "access"));
+  worker->useBuffer(args[1].As<Napi::Uint8Array>());
+  return start(std::move(worker));
+}
+
+// memoryAllocate(domain, length, access, hugePages): { memory, key, address, buffer, hugePages }
+Napi::Value memoryAllocate(const Napi::CallbackInfo& args) {
+  auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
+                                           flagsFromJs(args[2], kMrAccess, "access"));
+  worker->useNewMemory(unsignedFromJs(args[1], "length", uint64_t{1} << 53), args[3].ToBoolean());
+  return start(std::move(worker));
+}
+
+// memoryAdopt(domain, bytes): a handle for an ArrayBuffer that was not registered. Providers that
+// want local memory registered (FI_MR_LOCAL) get it registered, for local use only.
+Napi::Value memoryAdopt(const Napi::CallbackInfo& args) {
+  const auto domain = unwrap<Domain>(args[0]);
+  auto bytes = args[1].As<Napi::Uint8Array>();
+  Engine& engine = domain->engine();
+  const Hold hold(engine);
+  uint32_t handle;
+  if ((domain->mrMode() & FI_MR_LOCAL) != 0) {
+    handle =
+        registerMemory(domain, bytes.Data(), bytes.ByteLength(), kLocalAccess, nullptr)->handle;
+  } else {
+    Memory memory;
+    memory.base = bytes.Data();
+    memory.length = bytes.ByteLength();
+    handle = engine.memories.insert(std::move(memory));
+    if (handle == 0) throw FabricFailure(FI_ENOMEM, "memory", "too many buffers in use");
+  }
+  return Napi::Number::New(args.Env(), handle);
+}
+
+// memoryForget(domain, memory): for a buffer that no longer exists.
+Napi::Value memoryForget(const Napi::CallbackInfo& args) {
+  const auto domain = unwrapAny<Domain>(args[0]);
+  if (domain->closed()) return args.Env().Undefined();
+  Engine& engine = domain->engine();
+  const Hold hold(engine);
+  const uint32_t handle = args[1].As<Napi::Number>().Uint32Value();
+  Memory* memory = engine.memories.find(handle);
+  if (memory == nullptr) return args.Env().Undefined();
+  engine.invalidate();
+  const std::shared_ptr<MemoryRegion> region = memory->region;
+  if (region) region->close();
+  engine.memories.erase(handle);
+  return args.Env().Undefined();
+}
+
+// remoteAdd(domain, address, key, length): a handle for a peer's region.
+Napi::Value remoteAdd(const Napi::CallbackInfo& args) {
+  const auto domain = unwrap<Domain>(args[0]);
+  Remote remote;
+  remote.address = unsignedFromJs(args[1], "address");
+  remote.key = unsignedFromJs(args[2], "key");
+  remote.length = unsignedFromJs(args[3], "length");
+  const Hold hold(domain->engine());
+  const uint32_t handle = domain->engine().remotes.insert(remote);
+  if (handle == 0) throw FabricFailure(FI_ENOMEM, "remote", "too many remote regions");
+  return Napi::Number::New(args.Env(), handle);
+}
+
+Napi::Value remoteForget(const Napi::CallbackInfo& args) {
+  const auto domain = unwrapAny<Domain>(args[0]);
+  const Hold hold(domain->engine());
+  domain->engine().invalidate();
+  domain->engine().remotes.erase(args[1].As<Napi::Number>().Uint32Value());
+  return args.Env().Undefined();
+}
+
+}  // namespace
+
+void exportMemoryRegion(Napi::Object exports) {
+  exportFunction<memoryRegister>(exports, "memoryRegister");
+  exportFunction<memoryAllocate>(exports, "memoryAllocate");
+  exportFunction<memoryAdopt>(exports, "memoryAdopt");
+  exportFunction<memoryForget>(exports, "memoryForget");
+  exportFunction<remoteAdd>(exports, "remoteAdd");
+  exportFunction<remoteForget>(exports, "remoteForget");
+}
+
+}  // namespace fab

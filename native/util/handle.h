@@ -1,0 +1,53 @@
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "error.h"
+
+// Handles: how a native object is held by JavaScript. An external carries a shared_ptr and the type
+// tag of its class, so that a foreign value is an error and never a crash.
+//
+// A class that can be a handle has: static constexpr napi_type_tag kTag; static constexpr const
+// char* kName; and, if it can be closed, bool closed() const.
+namespace fab {
+
+template <typename T>
+Napi::Value wrapHandle(Napi::Env env, std::shared_ptr<T> object) {
+  auto holder = std::make_unique<std::shared_ptr<T>>(std::move(object));
+  auto external = Napi::External<std::shared_ptr<T>>::New(
+      env, holder.get(), [](Napi::BasicEnv, std::shared_ptr<T>* held) { delete held; });
+  holder.release();
+  external.TypeTag(&T::kTag);
+  return external;
+}
+
+// The object behind a handle, open or closed.
+template <typename T>
+const std::shared_ptr<T>& unwrapAny(const Napi::Value& value) {
+  if (!value.IsExternal()) {
+    throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_TYPE",
+                 std::string("expected a handle of ") + T::kName);
+  }
+  auto external = value.As<Napi::External<std::shared_ptr<T>>>();
+  if (!external.CheckTypeTag(&T::kTag)) {
+    throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_TYPE",
+                 std::string("this handle is not a handle of ") + T::kName);
+  }
+  return *external.Data();
+}
+
+// The live object behind a handle, or ERR_CLOSED.
+template <typename T>
+const std::shared_ptr<T>& unwrap(const Napi::Value& value) {
+  const auto& object = unwrapAny<T>(value);
+  if (object->closed()) {
+    throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", std::string(T::kName) + " is closed");
+  }
+  return object;
+}
+
+}  // namespace fab

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <napi.h>
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+namespace fab {
+
+// Zeroed, page-aligned memory that JavaScript and native code share: it lives until both have let
+// go of it.
+class SharedBlock {
+ public:
+  static std::shared_ptr<SharedBlock> allocate(size_t size, int mapFlags = 0) {
+    void* memory =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | mapFlags, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    return std::make_shared<SharedBlock>(memory, size);
+  }
+
+  SharedBlock(void* memory, size_t size) : memory_(memory), size_(size) {}
+  SharedBlock(const SharedBlock&) = delete;
+  SharedBlock& operator=(const SharedBlock&) = delete;
+  ~SharedBlock() { munmap(memory_, size_); }
+
+  uint8_t* data() const { return static_cast<uint8_t*>(memory_); }
+  size_t size() const { return size_; }
+
+ private:
+  void* memory_;
+  size_t size_;
+};
+
+inline Napi::ArrayBuffer toArrayBuffer(Napi::Env env, const std::shared_ptr<SharedBlock>& block,
+                                       size_t length) {
+  auto hold = std::make_unique<std::shared_ptr<SharedBlock>>(block);
+  auto buffer = Napi::ArrayBuffer::New(
+      env, block->data(), length,
+      [](Napi::BasicEnv, void*, std::shared_ptr<SharedBlock>* held) { delete held; }, hold.get());
+  hold.release();
+  return buffer;
+}
+
+}  // namespace fab

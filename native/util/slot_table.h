@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace fab {
+
+// A table whose 32-bit handles carry a generation, so that a stale handle finds nothing instead of
+// its slot's next tenant. A slot whose generations are used up is retired, never reused silently.
+// Handle 0 means "none".
+template <typename T>
+class SlotTable {
+ public:
+  static constexpr uint32_t kIndexBits = 20;
+  static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
+  static constexpr uint32_t kMaxGeneration = (1u << (32 - kIndexBits)) - 1;
+
+  SlotTable() : slots_(1) {}
+
+  // Returns 0 when all 2^20 slots are taken.
+  uint32_t insert(T value) {
+    uint32_t index;
+    if (!free_.empty()) {
+      index = free_.back();
+      free_.pop_back();
+    } else {
+      if (slots_.size() > kIndexMask) return 0;
+      index = static_cast<uint32_t>(slots_.size());
+      slots_.emplace_back();
+    }
+    Slot& slot = slots_[index];
+    slot.value = std::move(value);
+    slot.handle = slot.generation << kIndexBits | index;
+    return slot.handle;
+  }
+
+  // The live value behind a handle, or nullptr.
+  T* find(uint32_t handle) {
+    const uint32_t index = handle & kIndexMask;
+    if (index >= slots_.size() || slots_[index].handle != handle || handle == 0) return nullptr;
+    return &slots_[index].value;
+  }
+
+  void erase(uint32_t handle) {
+    if (find(handle) == nullptr) return;
+    const uint32_t index = handle & kIndexMask;
+    Slot& slot = slots_[index];
+    slot.value = T{};
+    slot.handle = 0;
+    if (slot.generation++ < kMaxGeneration) free_.push_back(index);
+  }
+
+ private:
+  struct Slot {
+    T value{};
+    uint32_t handle = 0;
+    uint32_t generation = 0;
+  };
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace fab

@@ -1,0 +1,31 @@
+// npm packages: `npm ci` where what is installed is not what package-lock.json says.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { announce, root, run } from './step.mjs';
+
+function lockedPackages(file) {
+  return JSON.parse(readFileSync(join(root, file), 'utf8')).packages;
+}
+
+// npm notes what it installed in node_modules/.package-lock.json. Optional packages are those of
+// other platforms too, so they may be missing.
+function upToDate() {
+  const noted = 'node_modules/.package-lock.json';
+  if (!existsSync(join(root, noted))) return false;
+  const installed = lockedPackages(noted);
+  return Object.entries(lockedPackages('package-lock.json')).every(([path, locked]) => {
+    if (path === '') return true;
+    const there = installed[path];
+    return there ? there.version === locked.version : Boolean(locked.optional || locked.peer);
+  });
+}
+
+export function npmPackages() {
+  if (upToDate()) return;
+  announce('installing npm packages');
+  // No package here needs its install script, and npm would run node-gyp for our binding.gyp.
+  const args = ['ci', '--ignore-scripts', '--include=dev', '--no-audit', '--no-fund'];
+  const npm = process.env.npm_execpath;
+  if (npm?.endsWith('.js')) run(process.execPath, [npm, ...args], { what: 'npm ci' });
+  else run('npm', args, { what: 'npm ci' });
+}

@@ -1,0 +1,120 @@
+// System packages: libfabric with its headers, and what node-gyp needs to compile.
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { atLeast, findLibfabric, OLDEST } from './libfabric.mjs';
+import { announce, run, SetupError } from './step.mjs';
+
+const EFA_INSTALLER = [
+  'The EFA installer brings a current libfabric for Amazon Linux, Ubuntu and others:',
+  '  curl -O https://efa-installer.amazonaws.com/aws-efa-installer-latest.tar.gz',
+  '  tar -xf aws-efa-installer-latest.tar.gz && cd aws-efa-installer && sudo ./efa_installer.sh -y',
+].join('\n');
+
+export function onPath(program) {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+const LIBFABRIC = {
+  name: 'libfabric with its headers',
+  present: () => findLibfabric() !== undefined,
+  apt: ['libfabric-dev', 'libfabric-bin', 'rdma-core', 'libibverbs-dev', 'pkg-config'],
+  dnf: ['libfabric-devel', 'libfabric', 'rdma-core', 'rdma-core-devel', 'pkgconf-pkg-config'],
+};
+const COMPILER = {
+  name: 'a C++ compiler',
+  present: () => Boolean(process.env.CXX) || onPath('g++') || onPath('c++'),
+  apt: ['g++'],
+  dnf: ['gcc-c++'],
+};
+const MAKE = { name: 'make', present: () => onPath('make'), apt: ['make'], dnf: ['make'] };
+const PYTHON = {
+  name: 'python3 (for node-gyp)',
+  present: () => Boolean(process.env.PYTHON ?? process.env.npm_config_python) || onPath('python3'),
+  apt: ['python3'],
+  dnf: ['python3'],
+};
+export const CMAKE = {
+  name: 'cmake',
+  present: () => onPath('cmake'),
+  apt: ['cmake'],
+  dnf: ['cmake'],
+};
+
+function managerCommands(missing) {
+  if (onPath('apt-get')) {
+    const lock = ['-o', 'DPkg::Lock::Timeout=120'];
+    const packages = missing.flatMap((need) => need.apt);
+    return {
+      update: ['apt-get', ...lock, 'update'],
+      install: ['apt-get', ...lock, 'install', '-y', '--no-install-recommends', ...packages],
+      advice: `sudo apt-get update && sudo apt-get install -y ${packages.join(' ')}`,
+    };
+  }
+  if (onPath('dnf')) {
+    const packages = missing.flatMap((need) => need.dnf);
+    const install = ['dnf', 'install', '-y', ...packages];
+    return { install, advice: `sudo ${install.join(' ')}` };
+  }
+  return undefined;
+}
+
+const mayInstall = () =>
+  process.getuid() === 0 ||
+  (onPath('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0);
+
+function install(missing) {
+  const names = missing.map((need) => need.name).join(', ');
+  const manager = managerCommands(missing);
+  if (!manager) {
+    throw new SetupError(
+      `missing: ${names}.\nThere is neither apt-get nor dnf here: install them by other means.`,
+    );
+  }
+  const advice = ['Install with:', `  ${manager.advice}`];
+  if (missing.includes(LIBFABRIC)) advice.push(EFA_INSTALLER);
+  const hint = advice.join('\n');
+  if (!mayInstall()) throw new SetupError(`missing: ${names}.\n${hint}`);
+
+  announce(`installing system packages (${names})`);
+  const asRoot = process.getuid() === 0 ? [] : ['sudo', '-n'];
+  const elevated = (command, options) => {
+    const [program, ...args] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', ...command];
+    run(program, args, { ...options, what: command.join(' ') });
+  };
+  let updateFailure = '';
+  try {
+    if (manager.update) elevated(manager.update);
+  } catch (error) {
+    updateFailure = `${error.message}\n`; // Known packages may do: it is told if they do not.
+  }
+  try {
+    elevated(manager.install, { hint });
+  } catch (error) {
+    throw new SetupError(`${updateFailure}${error.message}`);
+  }
+  const still = missing.filter((need) => !need.present());
+  if (still.length > 0) {
+    throw new SetupError(`still missing: ${still.map((need) => need.name).join(', ')}.\n${hint}`);
+  }
+}
+
+/** Installs what is missing of the given needs, or throws what to install. */
+export function systemPackages(needs = [LIBFABRIC, COMPILER, MAKE, PYTHON]) {
+  const missing = needs.filter((need) => !need.present());
+  if (missing.length > 0) install(missing);
+  if (!needs.includes(LIBFABRIC)) return;
+  const { header, version } = findLibfabric();
+  if (!atLeast(version, OLDEST)) {
+    throw new SetupError(
+      `libfabric ${version} (${header}) is too old: ${OLDEST} or newer is needed.\n${EFA_INSTALLER}`,
+    );
+  }
+}

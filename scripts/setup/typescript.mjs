@@ -1,0 +1,25 @@
+// The TypeScript build: src -> dist.
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { announce, digest, filesBelow, readStamp, root, run, writeStamp } from './step.mjs';
+
+export function typescript() {
+  const sources = filesBelow('src');
+  const now = {
+    root,
+    recipe: digest(['tsconfig.json', 'node_modules/typescript/package.json']),
+    names: sources.join(' '),
+    sources: digest(sources),
+  };
+  const then = readStamp('typescript');
+  const same = (key) => now[key] === then[key];
+  if (existsSync(join(root, 'dist/index.js')) && Object.keys(now).every(same)) return;
+
+  announce('compiling TypeScript');
+  writeStamp('typescript', {});
+  if (!same('names')) rmSync(join(root, 'dist'), { recursive: true, force: true });
+  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], {
+    what: 'tsc',
+  });
+  writeStamp('typescript', now);
+}

@@ -1,0 +1,51 @@
+// `npm run test:asan [-- vitest's arguments]`: the suite with the addon built under AddressSanitizer
+// and UndefinedBehaviorSanitizer, into build-asan/.
+import { execFileSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { nodeHeadersPrefix } from './setup/native.mjs';
+import { announce, root, run, SetupError } from './setup/step.mjs';
+import { CMAKE, systemPackages } from './setup/system.mjs';
+import { setup } from './setup.mjs';
+import { prepare, runSuite } from './test.mjs';
+
+const CONFIG = 'RelWithDebInfo';
+const out = join(root, 'build-asan');
+
+// The sanitizer has to be in the process before everything else: node itself is not built with it.
+function runtimeLibrary(name) {
+  const file = execFileSync(process.env.CXX ?? 'g++', [`-print-file-name=${name}`], {
+    encoding: 'utf8',
+  }).trim();
+  if (!isAbsolute(file))
+    throw new SetupError(`the compiler has no ${name}: install its sanitizers`);
+  return file;
+}
+
+function build() {
+  setup();
+  systemPackages([CMAKE]);
+  announce('building the instrumented addon');
+  const prefix = nodeHeadersPrefix(); // where cmake-js need not download Node's headers
+  const cmakeJs = join(root, 'node_modules/cmake-js/bin/cmake-js');
+  const options = ['--out', out, '--config', CONFIG, '--CDSANITIZE=ON', '--prefer-make'];
+  const env = prefix ? { npm_config_nodedir: prefix } : {};
+  run(process.execPath, [cmakeJs, 'configure', ...options], { env, what: 'cmake-js configure' });
+  const parallel = ['--parallel', String(Math.min(availableParallelism(), 8))];
+  run(process.execPath, [cmakeJs, 'build', ...options, ...parallel], {
+    env,
+    what: 'cmake-js build',
+  });
+  return {
+    LIBFABRIC_ADDON_DIR: join(out, CONFIG),
+    // libstdc++ as well: the sanitizer looks up __cxa_throw when it starts.
+    LD_PRELOAD: `${runtimeLibrary('libasan.so')} ${runtimeLibrary('libstdc++.so.6')}`,
+    // Leaks are not looked for: node and libfabric free little when a process ends.
+    ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:disable_coredump=1:allocator_may_return_null=1',
+    UBSAN_OPTIONS: 'print_stacktrace=1:abort_on_error=1',
+  };
+}
+
+const env = prepare(build);
+const slower = ['--testTimeout=120000', '--hookTimeout=120000', '--exclude=test/gates.test.ts'];
+if (env) runSuite([...slower, ...process.argv.slice(2)], env);

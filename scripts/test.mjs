@@ -1,0 +1,59 @@
+// `npm test [-- vitest's arguments]`: the setup, then the whole suite. Whatever happens, the last
+// line is `N passed, N failed[, N skipped]`.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { root, SetupError } from './setup/step.mjs';
+import { setup } from './setup.mjs';
+
+function finish({ passed, failed, skipped = 0 }) {
+  console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
+/** Runs a preparation; where it fails, says why, ends with the last line and returns undefined. */
+export function prepare(steps) {
+  try {
+    return steps() ?? {};
+  } catch (error) {
+    console.error(error instanceof SetupError ? error.message : error);
+    finish({ passed: 0, failed: 1 });
+    return undefined;
+  }
+}
+
+/** Runs vitest over the suite and ends with the last line. */
+export function runSuite(args, env = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'libfabric-test-'));
+  const tallyFile = join(folder, 'tally.json'); // test/reporter.ts writes it
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  const child = spawn(process.execPath, [vitest, 'run', ...args], {
+    cwd: root,
+    env: { ...process.env, ...env, LIBFABRIC_TEST_TALLY: tallyFile },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  process.on('SIGINT', () => {}); // a terminal sends it to vitest as well
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  child.on('close', (status, signal) => {
+    let tally = { passed: 0, failed: 0, complete: false };
+    try {
+      tally = JSON.parse(readFileSync(tallyFile, 'utf8'));
+    } catch {
+      // vitest ended before it ran a test.
+    }
+    rmSync(folder, { recursive: true, force: true });
+    if (!tally.complete || (status !== 0 && tally.failed === 0)) {
+      console.error(
+        `vitest ended early or reported an error: ${signal ?? `exit status ${status}`}`,
+      );
+      tally.failed += 1;
+    }
+    finish(tally);
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (prepare(setup)) runSuite(process.argv.slice(2));
+}

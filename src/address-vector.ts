@@ -1,0 +1,160 @@
+import { checkBytes, checkInteger, checkString, oneOf } from './checks.js';
+import type { Engine } from './engine/engine.js';
+import { Op } from './engine/layout.js';
+import { Kind } from './engine/requests.js';
+import { closed, invalidArgType, invalidArgValue, offLoop } from './errors.js';
+import type { AddrFormat } from './flags.js';
+import { type Handle, native } from './native.js';
+import { Peer } from './peer.js';
+
+export interface AddressVectorOptions {
+  /** How the provider keeps addresses; its own choice when left out. */
+  readonly type?: 'FI_AV_TABLE' | 'FI_AV_MAP' | 'FI_AV_UNSPEC';
+  /** How many addresses to expect. */
+  readonly count?: number;
+}
+
+const TYPES = ['FI_AV_TABLE', 'FI_AV_MAP', 'FI_AV_UNSPEC'] as const;
+// Of a domain: the engine's table holds no more.
+const MAX_PEERS = 2 ** 20;
+const MAX_NAME = 1024;
+
+function checkName(name: string, value: unknown): string {
+  const text = checkString(name, value);
+  if (text.length > MAX_NAME) throw invalidArgValue(name, `is longer than ${MAX_NAME} characters`);
+  return text;
+}
+
+/** The bytes of an address, which a string address (FI_ADDR_STR) may be given as text. */
+function addressBytes(address: unknown): Uint8Array {
+  // A copy: shared memory could change between the check and the use.
+  if (typeof address !== 'string') return new Uint8Array(checkBytes('address', address));
+  return new TextEncoder().encode(`${checkString('address', address)}\0`);
+}
+
+/** The peers of a domain's endpoints (fi_av(3)). */
+export class AddressVector {
+  readonly #engine: Engine;
+  readonly #handle: Handle<'AddressVector'>;
+  readonly #format: AddrFormat;
+  // What peers know their vector by: an object of its own, so that they don't keep it alive.
+  readonly #identity = {};
+  #closed = false;
+  /** @internal The endpoints that end with it. */
+  readonly users = new Set<{ isClosed: boolean }>();
+
+  /** @internal */
+  constructor(engine: Engine, format: AddrFormat, options: AddressVectorOptions) {
+    const type = oneOf('options.type', options.type ?? 'FI_AV_UNSPEC', TYPES);
+    const count = checkInteger('options.count', options.count ?? 0, 0, MAX_PEERS);
+    this.#engine = engine;
+    this.#format = format;
+    this.#handle = native.avOpen(engine.handle, { type, count });
+  }
+
+  get closed(): boolean {
+    return this.#closed || !this.#engine.open;
+  }
+
+  /** The format of its addresses. */
+  get addrFormat(): AddrFormat {
+    return this.#format;
+  }
+
+  /** @internal */
+  static is(value: unknown): value is AddressVector {
+    return typeof value === 'object' && value !== null && #identity in value;
+  }
+
+  /** @internal */
+  get handle(): Handle<'AddressVector'> {
+    this.#checkOpen();
+    return this.#handle;
+  }
+
+  /** @internal */
+  get identity(): object {
+    return this.#identity;
+  }
+
+  /**
+   * Inserts a peer's address, as its `endpoint.address` has it. The same address gives the same peer.
+   *
+   * @throws FabricError when the provider refuses it (fi_av_insert).
+   */
+  insert(address: ArrayBufferView | ArrayBuffer | string): Peer {
+    this.#checkOpen();
+    return this.#peer(native.avInsert(this.#handle, addressBytes(address)));
+  }
+
+  /** Inserts a peer by host name and port: fi_av_insertsvc. Resolves off the event loop. */
+  async insertService(node: string, service: string | number): Promise<Peer> {
+    this.#checkOpen();
+    checkName('node', node);
+    if (typeof service === 'number') checkInteger('service', service, 0, 65_535);
+    else checkName('service', service);
+    return this.#peer(await offLoop(native.avInsertService(this.#handle, node, String(service))));
+  }
+
+  #peer(handle: number): Peer {
+    let peer = this.#engine.peers.get(handle);
+    if (peer === undefined) {
+      peer = new Peer(handle, this.#identity);
+      this.#engine.peers.set(handle, peer);
+    }
+    return peer;
+  }
+
+  /** The address of a peer: fi_av_lookup. */
+  lookup(peer: Peer): Uint8Array {
+    this.#checkPeer(peer);
+    return native.avLookup(this.#handle, peer.handle);
+  }
+
+  /**
+   * Removes a peer. New operations to it are refused at once; the address goes when those in flight
+   * are done, and then this resolves.
+   */
+  async remove(peer: Peer): Promise<void> {
+    this.#checkPeer(peer);
+    peer.markRemoved();
+    const engine = this.#engine;
+    const request = engine.begin(Kind.Void, this);
+    const promise = engine.requests.promise<void>(request);
+    engine.control(Op.RemovePeer, request, 0, peer.handle, 0);
+    await engine.settled(promise);
+    engine.peers.delete(peer.handle);
+  }
+
+  /** A printable form of an address: fi_av_straddr. */
+  straddr(address: ArrayBufferView | ArrayBuffer): string {
+    this.#checkOpen();
+    return native.avStraddr(this.#handle, addressBytes(address));
+  }
+
+  /** Closes the vector, and the endpoints that use it. */
+  async close(): Promise<void> {
+    if (this.closed) return;
+    native.avClose(this.#handle);
+    this.#closed = true;
+    for (const user of this.users) user.isClosed = true;
+    this.#engine.drain();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checkOpen(): void {
+    if (this.closed) throw closed('the address vector');
+  }
+
+  #checkPeer(peer: Peer): void {
+    this.#checkOpen();
+    if (!Peer.is(peer)) throw invalidArgType('peer', 'a Peer', peer);
+    if (peer.vector !== this.#identity) {
+      throw invalidArgValue('peer', 'is of another address vector');
+    }
+    if (peer.removed) throw invalidArgValue('peer', 'was removed from its address vector');
+  }
+}

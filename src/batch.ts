@@ -1,0 +1,254 @@
+import { type BatchUpdate, updateEntry } from './batch-update.js';
+import { checkInteger, checkMilliseconds } from './checks.js';
+import type { AtomicQueries } from './endpoint/atomic.js';
+import type { Chosen, Limits, Target } from './endpoint/target.js';
+import type { Engine } from './engine/engine.js';
+import { Entries } from './engine/entries.js';
+import { errorOf, rejectLater } from './engine/failure.js';
+import { Op, RUN_REQUEST, RUNNING } from './engine/layout.js';
+import { Kind, type RequestOwner } from './engine/requests.js';
+import type { Sink } from './engine/submissions.js';
+import {
+  closed,
+  FabricError,
+  invalidArgType,
+  invalidArgValue,
+  invalidState,
+  invalidThis,
+} from './errors.js';
+import { native } from './native.js';
+
+export type { BatchUpdate };
+
+const FIRST_ENTRIES = 64;
+const ETIMEDOUT = 110;
+
+const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ engine, batch }) => {
+  if (engine.open) native.batchDestroy(engine.handle, batch);
+});
+
+/**
+ * A list of operations of one endpoint that is built once and submitted as often as wanted: posted
+ * natively in one call, with FI_MORE on all but the last of a run, counted natively, and settled by
+ * one promise. An operation costs JavaScript nothing when its batch is submitted again.
+ *
+ * Its calls are the endpoint's own; each returns the operation's index, for update(). Receives are
+ * posted before sends. The buffers belong to the batch until close() or clear(), and must be left
+ * alone while it is in flight. Several submissions may be in flight at once.
+ */
+export class BatchBase implements Target, Sink, RequestOwner {
+  readonly limits: Limits;
+  /** @internal */
+  readonly atomicQueries: AtomicQueries;
+  readonly #engine: Engine;
+  readonly #owners: unknown[] = [];
+  /** Entry at which an operation starts, by its index. */
+  readonly #starts: number[] = [];
+  #entries: Entries;
+  #batch: number;
+  #used = 0;
+  #next = 0;
+  // Of the operation that is being written.
+  #owner: unknown;
+  // The lists below may be longer than this: clear() keeps their room.
+  #size = 0;
+  // Tells the engine when to look at the operations anew.
+  #version = 1;
+  #inFlight = 0;
+  #closed = false;
+
+  /** @internal */
+  constructor(limits: Limits, atomicQueries: AtomicQueries) {
+    this.limits = limits;
+    this.atomicQueries = atomicQueries;
+    this.#engine = limits.engine;
+    const created = native.batchCreate(this.#engine.handle, FIRST_ENTRIES);
+    this.#entries = new Entries(created.buffer);
+    this.#batch = created.batch;
+    forget.register(this, { engine: this.#engine, batch: this.#batch }, this);
+  }
+
+  /** Operations in the batch. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Submissions that have not completed. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** @internal */
+  get sink(): Sink {
+    return this;
+  }
+
+  /** @internal */
+  get entries(): Entries {
+    return this.#entries;
+  }
+
+  /** @internal */
+  begin(kind: Kind, owner: unknown, options: Chosen | undefined): number {
+    this.#checkIdle();
+    if (this.limits.isClosed) throw closed('the endpoint');
+    if (options?.signal !== undefined) {
+      throw invalidArgValue('options.signal', 'aborts single operations, not those of a batch');
+    }
+    if (kind === Kind.Claim) {
+      throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
+    }
+    this.#owner = owner;
+    return this.#size;
+  }
+
+  /** @internal */
+  reserve(blocks: number): number {
+    this.#next = this.#used + 1 + blocks;
+    if (this.#next > this.#entries.capacity) this.#grow(this.#next);
+    return this.#used;
+  }
+
+  /** @internal */
+  commit(): void {
+    this.#owners[this.#size] = this.#owner;
+    this.#starts[this.#size++] = this.#used;
+    this.#version++;
+    this.#used = this.#next;
+  }
+
+  /** @internal */
+  finish(_kind: Kind, request: number): number {
+    return request;
+  }
+
+  /** @internal */
+  refuse(error: unknown): never {
+    throw #engine in this ? error : invalidThis('a Batch');
+  }
+
+  #grow(needed: number): void {
+    const capacity = Math.max(needed, this.#entries.capacity * 2);
+    const created = native.batchCreate(this.#engine.handle, capacity);
+    const grown = new Entries(created.buffer);
+    grown.u8.set(this.#entries.u8);
+    native.batchDestroy(this.#engine.handle, this.#batch);
+    forget.unregister(this);
+    this.#entries = grown;
+    this.#batch = created.batch;
+    forget.register(this, { engine: this.#engine, batch: this.#batch }, this);
+  }
+
+  /** Changes an operation for the submissions to come. */
+  update(index: number, change: BatchUpdate): void {
+    this.#checkIdle();
+    checkInteger('index', index, 0, this.size - 1);
+    if (change === undefined) throw invalidArgType('change', 'an object', change);
+    this.#version++;
+    updateEntry(this.#entries, this.#starts[index] as number, this.limits, change);
+  }
+
+  /** Takes all operations out. */
+  clear(): void {
+    this.#checkIdle();
+    this.#owners.fill(undefined, 0, this.#size);
+    this.#size = 0;
+    this.#used = 0;
+    this.#version++;
+  }
+
+  /**
+   * Submits all operations. Resolves when all have completed; rejects with the first failure, after
+   * the rest has completed too.
+   */
+  submit(): Promise<void> {
+    try {
+      const request = this.#begin();
+      const promise = this.#engine.requests.promise<void>(request);
+      this.#post(request);
+      return promise;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Manual driver: submits all operations and turns the engine until they have completed, in one
+   * native call.
+   *
+   * @param timeout milliseconds; FI_ETIMEDOUT afterwards, with the operations still in flight.
+   */
+  run(timeout = 10_000): void {
+    checkMilliseconds('timeout', timeout);
+    if (this.#engine.driver !== 'manual') {
+      throw invalidState('run() needs the manual driver; use submit()');
+    }
+    this.#checkReady();
+    this.#inFlight++;
+    this.#post(RUN_REQUEST);
+    const status = this.#engine.run(this, timeout);
+    if (status === RUNNING) {
+      throw new FabricError(ETIMEDOUT, 'run', { detail: `not completed after ${timeout} ms` });
+    }
+    this.#inFlight--;
+    if (status !== 0) throw errorOf(this.#engine.runFailure(status));
+  }
+
+  #begin(): number {
+    this.#checkReady();
+    const request = this.#engine.begin(Kind.Owner, this);
+    this.#inFlight++;
+    return request;
+  }
+
+  #checkReady(): void {
+    this.#checkOpen();
+    if (this.limits.isClosed) throw closed('the endpoint');
+    if (this.#size === 0) throw invalidState('the batch is empty');
+  }
+
+  #post(request: number): void {
+    const { submissions } = this.#engine;
+    const at = submissions.reserve(0);
+    const { entries } = submissions;
+    const endpoint = this.limits.handle;
+    const version = this.#version;
+    entries.put(at, Op.Submit, 0, 0, request, endpoint, 0, this.#batch, 0, version, this.#used);
+    submissions.commit();
+  }
+
+  /** @internal */
+  completed(request: number, status: number, word: number): void {
+    this.#inFlight--;
+    const { requests } = this.#engine;
+    if (!requests.awaited(request)) return; // of a run() whose time was over
+    if (status === 0) {
+      requests.resolve(request);
+    } else {
+      requests.resolve(request, rejectLater(this.#engine.failureAt(word)));
+    }
+  }
+
+  /** Frees the batch's memory. */
+  close(): void {
+    if (this.#closed) return;
+    this.#checkIdle();
+    this.#closed = true;
+    forget.unregister(this);
+    this.#owners.length = 0;
+    if (this.#engine.open) native.batchDestroy(this.#engine.handle, this.#batch);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw closed('the batch');
+  }
+
+  #checkIdle(): void {
+    this.#checkOpen();
+    if (this.#inFlight > 0) throw invalidState('the batch is in flight');
+  }
+}

@@ -1,0 +1,102 @@
+import { types } from 'node:util';
+import { invalidArgType, invalidArgValue, outOfRange } from './errors.js';
+
+/** The longest time that a call waits: what setTimeout() takes, 24 days. */
+export const MAX_MILLISECONDS = 2 ** 31 - 1;
+
+/** An integer of `min` to `max`. */
+export function checkInteger(
+  name: string,
+  value: unknown,
+  min = 0,
+  max: number = Number.MAX_SAFE_INTEGER,
+): number {
+  if (typeof value !== 'number') throw invalidArgType(name, 'a number', value);
+  if (!Number.isSafeInteger(value) || value < min || value > max) {
+    throw outOfRange(name, `an integer from ${min} to ${max}`, value);
+  }
+  return value;
+}
+
+/** 64 unsigned bits: a bigint, or a safe integer where that is enough. */
+export function check64(name: string, value: unknown): number | bigint {
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value) || value < 0) {
+      throw outOfRange(name, 'a safe integer from 0, or a bigint', value);
+    }
+    return value;
+  }
+  if (typeof value !== 'bigint') throw invalidArgType(name, 'a bigint or a number', value);
+  if (value < 0n || value > 0xffff_ffff_ffff_ffffn) {
+    throw outOfRange(name, 'from 0 to 2^64 - 1', value);
+  }
+  return value;
+}
+
+/** A plain object of options, or none. */
+export function checkOptions<T extends object>(name: string, value: T | undefined): Partial<T> {
+  if (value === undefined) return {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalidArgType(name, 'an object', value);
+  }
+  return value;
+}
+
+export function checkString(name: string, value: unknown): string {
+  if (typeof value !== 'string') throw invalidArgType(name, 'a string', value);
+  if (value.includes('\0')) throw invalidArgValue(name, 'contains a NUL character');
+  return value;
+}
+
+/** Milliseconds to wait, fractions allowed. */
+export function checkMilliseconds(name: string, value: unknown): number {
+  if (typeof value !== 'number') throw invalidArgType(name, 'a number of milliseconds', value);
+  if (!(value >= 0 && value <= MAX_MILLISECONDS)) {
+    throw outOfRange(name, `from 0 to ${MAX_MILLISECONDS} milliseconds`, value);
+  }
+  return value;
+}
+
+/** The signal among the options of a call, not aborted yet. */
+export function checkSignal(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined) return undefined;
+  if (!(signal instanceof AbortSignal)) {
+    throw invalidArgType('options.signal', 'an AbortSignal', signal);
+  }
+  signal.throwIfAborted();
+  return signal;
+}
+
+/** Bytes of the caller's, as a Uint8Array. */
+export function checkBytes(name: string, value: unknown): Uint8Array {
+  let bytes: Uint8Array;
+  if (ArrayBuffer.isView(value)) {
+    bytes =
+      value instanceof Uint8Array
+        ? value
+        : new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  } else if (types.isAnyArrayBuffer(value)) {
+    refuseDetached(value, name);
+    return new Uint8Array(value);
+  } else {
+    throw invalidArgType(name, 'an ArrayBuffer or a view of one', value);
+  }
+  if (bytes.length === 0) refuseDetached(bytes.buffer, name);
+  return bytes;
+}
+
+export function refuseDetached(buffer: ArrayBufferLike, name: string): void {
+  if (buffer.byteLength > 0 || types.isSharedArrayBuffer(buffer)) return;
+  try {
+    new Uint8Array(buffer); // throws where the buffer is detached
+  } catch {
+    throw invalidArgValue(name, 'is detached');
+  }
+}
+
+export function oneOf<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
+  if (!allowed.includes(value as T)) {
+    throw invalidArgValue(name, `must be one of ${allowed.map((v) => `'${v}'`).join(', ')}`);
+  }
+  return value as T;
+}

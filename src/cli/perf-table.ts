@@ -1,0 +1,57 @@
+// The table of fabtests' benchmarks: their columns, units and rounding.
+
+/** One measurement. */
+export interface Perf {
+  /** Bytes of a transfer. */
+  readonly size: number;
+  readonly iterations: number;
+  readonly seconds: number;
+  /** Transfers of an iteration: 2 for a ping-pong, whose usec/xfer is then half a round trip. */
+  readonly transfersPerIteration: number;
+}
+
+/** `65536` reads `'64k'`, `1536` `'1.5k'`: units of 1024, a fraction only below 10. */
+export function sizeText(bytes: number): string {
+  const power = bytes >= 2 ** 30 ? 30 : bytes >= 2 ** 20 ? 20 : bytes >= 2 ** 10 ? 10 : 0;
+  const base = 2 ** power;
+  const whole = Math.floor(bytes / base);
+  const fraction = whole < 10 ? Math.floor(((bytes % base) * 10) / base) : 0;
+  return `${whole}${fraction > 0 ? `.${fraction}` : ''}${{ 0: '', 10: 'k', 20: 'm', 30: 'g' }[power]}`;
+}
+
+/** `20000` reads `'20k'`: whole units of 1000. */
+export function countText(count: number): string {
+  const power = count >= 1e9 ? 9 : count >= 1e6 ? 6 : count >= 1e3 ? 3 : 0;
+  return `${Math.floor(count / 10 ** power)}${{ 0: '', 3: 'k', 6: 'm', 9: 'b' }[power]}`;
+}
+
+/** The line above the rows. */
+export function perfHeader(): string {
+  return [
+    'bytes'.padEnd(8),
+    'iters'.padEnd(8),
+    'total'.padEnd(8),
+    'time'.padStart(8),
+    ' ',
+    'MB/sec'.padStart(10),
+    'usec/xfer'.padStart(13),
+    'Mxfers/sec'.padStart(13),
+  ].join('');
+}
+
+/** One row. MB are 10^6 bytes. */
+export function perfRow(perf: Perf): string {
+  const { size, iterations, seconds, transfersPerIteration } = perf;
+  const transfers = iterations * transfersPerIteration;
+  const microseconds = seconds * 1e6;
+  const perTransfer = microseconds / transfers;
+  return [
+    sizeText(size).padEnd(8),
+    countText(iterations).padEnd(8),
+    sizeText(size * transfers).padEnd(8),
+    `${seconds.toFixed(2).padStart(8)}s`,
+    ((size * transfers) / microseconds).toFixed(2).padStart(10),
+    perTransfer.toFixed(2).padStart(11),
+    (1 / perTransfer).toFixed(2).padStart(11),
+  ].join('');
+}

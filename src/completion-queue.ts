@@ -1,0 +1,182 @@
+import { check64, checkInteger, checkOptions, checkSignal, oneOf } from './checks.js';
+import type { Completion } from './completion.js';
+import type { Engine, QueueListener } from './engine/engine.js';
+import { Kind } from './engine/requests.js';
+import { closed, type FabricError } from './errors.js';
+import type { CqFormat } from './flags.js';
+import { Immediates } from './immediates.js';
+import { type Handle, native } from './native.js';
+
+export interface CompletionQueueOptions {
+  /** Entries; the provider's default when left out. */
+  readonly size?: number;
+  /** What completions tell; FI_CQ_FORMAT_TAGGED when left out, or the best the provider has. */
+  readonly format?: CqFormat;
+}
+
+// Providers take memory for all entries at once.
+const MAX_SIZE = 2 ** 24;
+const FORMATS: readonly CqFormat[] = [
+  'FI_CQ_FORMAT_UNSPEC',
+  'FI_CQ_FORMAT_CONTEXT',
+  'FI_CQ_FORMAT_MSG',
+  'FI_CQ_FORMAT_DATA',
+  'FI_CQ_FORMAT_TAGGED',
+];
+
+/** One entry of a queue that is read by hand. */
+export interface QueueEntry {
+  /** What the operation was given as its context. */
+  readonly context: unknown;
+  /** Set when the operation has succeeded. */
+  readonly completion?: Completion;
+  /** Set when it has failed. */
+  readonly error?: FabricError;
+}
+
+/**
+ * A completion queue (fi_cq(3)). The engine of the domain reads it; operations complete through
+ * their promises or batches, and those posted through `endpoint.post` through read().
+ */
+export class CompletionQueue implements QueueListener {
+  /** Entries. */
+  readonly size: number;
+  readonly format: CqFormat;
+  /** Whether an idle engine can sleep until the queue wakes it, or has to poll. */
+  readonly waitable: boolean;
+  readonly #engine: Engine;
+  readonly #handle: Handle<'CompletionQueue'>;
+  readonly #queue: number;
+  readonly #errors: FabricError[] = [];
+  #entries: QueueEntry[] = [];
+  #immediates: Immediates | undefined;
+  #closed = false;
+  /** @internal The endpoints that end with it. */
+  readonly users = new Set<{ isClosed: boolean }>();
+
+  /** @internal */
+  constructor(engine: Engine, options: CompletionQueueOptions) {
+    const size = checkInteger('options.size', options.size ?? 0, 0, MAX_SIZE);
+    const format = oneOf('options.format', options.format ?? 'FI_CQ_FORMAT_TAGGED', FORMATS);
+    const wait = engine.driver === 'thread';
+    const opened = native.cqOpen(engine.handle, { size, format, wait });
+    this.#engine = engine;
+    this.#handle = opened.handle;
+    this.#queue = opened.queue;
+    this.size = opened.size;
+    this.format = format;
+    this.waitable = opened.waitable;
+    engine.queues.set(opened.queue, this);
+  }
+
+  get closed(): boolean {
+    return this.#closed || !this.#engine.open;
+  }
+
+  /** @internal */
+  static is(value: unknown): value is CompletionQueue {
+    return typeof value === 'object' && value !== null && #handle in value;
+  }
+
+  /** @internal */
+  get handle(): Handle<'CompletionQueue'> {
+    this.#checkOpen();
+    return this.#handle;
+  }
+
+  /**
+   * Takes at most `max` completions of operations that were posted through `endpoint.post`. With the
+   * manual driver the engine is turned first.
+   */
+  read(max = 64): QueueEntry[] {
+    this.#checkOpen();
+    checkInteger('max', max, 1);
+    if (this.#engine.driver === 'manual') this.#engine.turn();
+    if (this.#entries.length <= max) {
+      const all = this.#entries;
+      this.#entries = [];
+      return all;
+    }
+    return this.#entries.splice(0, max);
+  }
+
+  /** @internal */
+  push(entry: QueueEntry): void {
+    this.#entries.push(entry);
+  }
+
+  /** Takes the errors that belong to no operation. */
+  readErrors(): FabricError[] {
+    return this.#errors.splice(0);
+  }
+
+  /**
+   * Resolves when `count` remote writes with this data have arrived, counted natively: one wake-up
+   * for all of them. Those that arrived before count, unless immediates() has told of them.
+   *
+   * @param value the data of the writes, as `writedata` sent it.
+   */
+  async arrived(
+    value: bigint | number,
+    count = 1,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
+    this.#checkOpen();
+    check64('value', value);
+    checkInteger('count', count, 1);
+    const signal = checkSignal(checkOptions('options', options).signal);
+    const engine = this.#engine;
+    const request = engine.begin(Kind.Void, this);
+    try {
+      native.cqExpect(this.#handle, value, count, request);
+    } catch (error) {
+      engine.abandon(request);
+      throw error;
+    }
+    if (signal !== undefined) engine.watch(request, signal);
+    return engine.requests.promise<void>(request);
+  }
+
+  /**
+   * The arrivals of remote writes with data, one by one: in order as the provider reports them.
+   * While it is open, `arrived()` counts only the values it has been asked for.
+   */
+  immediates(): Immediates {
+    this.#checkOpen();
+    this.#immediates ??= new Immediates(this.#engine, () => {
+      this.#immediates = undefined;
+      if (!this.closed) native.cqStream(this.#handle, false);
+    });
+    native.cqStream(this.#handle, true);
+    return this.#immediates;
+  }
+
+  /** @internal */
+  immediate(data: bigint, length: number): void {
+    this.#immediates?.push({ data, length });
+  }
+
+  /** @internal */
+  unsolicited(error: FabricError): void {
+    this.#errors.push(error);
+  }
+
+  /** Closes the queue, and the endpoints that use it. */
+  async close(): Promise<void> {
+    if (this.closed) return;
+    native.cqClose(this.#handle);
+    this.#closed = true;
+    for (const user of this.users) user.isClosed = true;
+    this.#engine.drain();
+    this.#engine.queues.delete(this.#queue);
+    this.#immediates?.finish();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checkOpen(): void {
+    if (this.closed) throw closed('the completion queue');
+  }
+}

@@ -1,0 +1,89 @@
+import { check64, checkOptions, checkSignal } from './checks.js';
+import type { Engine } from './engine/engine.js';
+import { Kind } from './engine/requests.js';
+import { closed } from './errors.js';
+import { type Handle, native } from './native.js';
+
+/** A counter of completed operations (fi_cntr(3)), bound to endpoints when they are opened. */
+export class Counter {
+  readonly #engine: Engine;
+  readonly #handle: Handle<'Counter'>;
+  /** @internal What is closed with it: the endpoints it is bound to. */
+  readonly users = new Set<{ isClosed: boolean }>();
+  #closed = false;
+
+  /** @internal */
+  constructor(engine: Engine) {
+    this.#engine = engine;
+    this.#handle = native.counterOpen(engine.handle);
+  }
+
+  get closed(): boolean {
+    return this.#closed || !this.#engine.open;
+  }
+
+  /** @internal */
+  static is(value: unknown): value is Counter {
+    return typeof value === 'object' && value !== null && #handle in value;
+  }
+
+  /** @internal */
+  get handle(): Handle<'Counter'> {
+    if (this.closed) throw closed('the counter');
+    return this.#handle;
+  }
+
+  /** Its value: fi_cntr_read. */
+  read(): bigint {
+    return native.counterRead(this.handle);
+  }
+
+  /** Operations that completed in error: fi_cntr_readerr. */
+  readErr(): bigint {
+    return native.counterReadErr(this.handle);
+  }
+
+  add(value: bigint | number): void {
+    native.counterAdd(this.handle, check64('value', value));
+  }
+
+  set(value: bigint | number): void {
+    native.counterSet(this.handle, check64('value', value));
+  }
+
+  /**
+   * Resolves when the counter has reached a threshold: fi_cntr_wait.
+   *
+   * @throws FabricError FI_EAVAIL when an operation completes in error meanwhile.
+   */
+  async wait(
+    threshold: bigint | number,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
+    const handle = this.handle;
+    check64('threshold', threshold);
+    const signal = checkSignal(checkOptions('options', options).signal);
+    const engine = this.#engine;
+    const request = engine.begin(Kind.Void, this);
+    try {
+      native.counterWait(handle, threshold, request);
+    } catch (error) {
+      engine.abandon(request);
+      throw error;
+    }
+    if (signal !== undefined) engine.watch(request, signal);
+    return engine.settled(engine.requests.promise<void>(request));
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    native.counterClose(this.#handle);
+    this.#closed = true;
+    for (const user of this.users) user.isClosed = true;
+    this.#engine.drain();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

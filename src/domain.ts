@@ -1,0 +1,280 @@
+import { types } from 'node:util';
+import { AddressVector, type AddressVectorOptions } from './address-vector.js';
+import { checkInteger, checkMilliseconds, checkOptions, oneOf, refuseDetached } from './checks.js';
+import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
+import { Counter } from './counter.js';
+import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
+import {
+  type CloseOptions,
+  closeTimeout,
+  type EndpointBase,
+  type EndpointOptions,
+} from './endpoint/endpoint.js';
+import { type DriverKind, Engine, type Stats } from './engine/engine.js';
+import { keepInPlace } from './engine/memory.js';
+import { closed, invalidArgType, invalidArgValue, invalidState, offLoop } from './errors.js';
+import type { Cap, EpType, MrAccess } from './flags.js';
+import { infoHandle } from './info.js';
+import type { AnyInfo, Info } from './info-types.js';
+import { MemoryRegion } from './memory-region.js';
+import { type Handle, native } from './native.js';
+import { decodeDescriptor, RemoteRegion } from './remote-region.js';
+
+export interface DomainOptions {
+  /**
+   * Who turns the engine: a native thread of the domain ('thread'), the event loop ('loop'), or the
+   * caller with progress() and wait() ('manual').
+   */
+  readonly driver?: DriverKind;
+  /** Cores that the driver's thread may run on. */
+  readonly affinity?: readonly number[];
+  /** Microseconds that a driver goes on polling after the last work; 1000 when left out. */
+  readonly spin?: number;
+  /**
+   * Microseconds between the polls of an idle driver, where the provider has nothing to sleep on;
+   * 1000 when left out. The event loop's clock has milliseconds.
+   */
+  readonly idle?: number;
+}
+
+export interface AllocateOptions {
+  /** Asks for huge pages; `region.hugePages` says whether there were any. */
+  readonly hugePages?: boolean;
+}
+
+const MAX_MICROSECONDS = 60_000_000;
+const MAX_CORES = 1024;
+const MAX_RIGHTS = 64;
+
+const collected = new FinalizationRegistry<Engine>((engine) => {
+  if (!engine.open) return;
+  process.emitWarning(
+    'A Domain was garbage collected before close(). Its memory stays registered and is not freed.',
+    'LibfabricWarning',
+  );
+});
+
+/** A domain: one NIC, one engine, and everything that belongs to it (fi_domain(3)). */
+export class Domain {
+  readonly info: AnyInfo;
+  readonly driver: DriverKind;
+  readonly #engine: Engine;
+  readonly #endpoints = new Set<EndpointBase>();
+  readonly #onClose: () => void;
+  #closing: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(
+    fabric: Handle<'Fabric'>,
+    info: AnyInfo,
+    options: DomainOptions,
+    onClose: () => void,
+  ) {
+    const driver = oneOf('options.driver', options.driver ?? 'thread', DRIVERS);
+    const affinity = options.affinity ?? [];
+    if (!Array.isArray(affinity) || affinity.length > MAX_CORES) {
+      throw invalidArgType('options.affinity', 'an array of cores', affinity);
+    }
+    const checked = {
+      driver,
+      affinity: Array.from(affinity, (core, i) =>
+        checkInteger(`options.affinity[${i}]`, core, 0, MAX_CORES - 1),
+      ),
+      spin: checkInteger('options.spin', options.spin ?? 1000, 0, MAX_MICROSECONDS),
+      idle: checkInteger('options.idle', options.idle ?? 1000, 1, MAX_MICROSECONDS),
+    };
+    const entry = infoHandle(info);
+    refuseUnhandled(info);
+    this.#engine = new Engine((drain) => native.domainOpen(fabric, entry, checked, drain), driver);
+    this.info = info;
+    this.driver = driver;
+    this.#onClose = onClose;
+    collected.register(this, this.#engine, this);
+  }
+
+  get closed(): boolean {
+    return this.#closing !== undefined || !this.#engine.open;
+  }
+
+  /** Opens an address vector: fi_av_open. */
+  addressVector(options?: AddressVectorOptions): AddressVector {
+    this.#checkOpen();
+    const checked = checkOptions('options', options);
+    return new AddressVector(this.#engine, this.info.addrFormat, checked);
+  }
+
+  /** Opens a completion queue: fi_cq_open. */
+  completionQueue(options?: CompletionQueueOptions): CompletionQueue {
+    this.#checkOpen();
+    return new CompletionQueue(this.#engine, checkOptions('options', options));
+  }
+
+  /** Opens a counter, where the provider has them: fi_cntr_open. */
+  counter(): Counter {
+    this.#checkOpen();
+    return new Counter(this.#engine);
+  }
+
+  /**
+   * Opens an endpoint, binds it, sets its options and enables it: fi_endpoint. What it can do is
+   * what its entry was asked for.
+   */
+  endpoint<T extends EpType, C extends Cap>(
+    info: Info<T, C>,
+    options: EndpointOptions,
+  ): Endpoint<T, C> {
+    this.#checkOpen();
+    infoHandle(info as AnyInfo);
+    if (options === undefined) throw invalidArgType('options', 'an object', options);
+    checkOptions('options', options);
+    refuseUnhandled(info as AnyInfo);
+    const { fabricAttr, domainAttr } = this.info;
+    if (
+      info.fabricAttr.name !== fabricAttr.name ||
+      info.fabricAttr.provName !== fabricAttr.provName ||
+      info.domainAttr.name !== domainAttr.name
+    ) {
+      throw invalidArgValue('info', 'is of another domain');
+    }
+    const Class = endpointClassOf(info as AnyInfo);
+    const endpoint = new Class(this, this.#engine, info as AnyInfo, options);
+    this.#endpoints.add(endpoint);
+    return endpoint as Endpoint<T, C>;
+  }
+
+  /**
+   * Registers memory of the caller's (fi_mr_reg), off the event loop. The rights are those given and
+   * no more: remote ones let peers in.
+   */
+  async register(
+    buffer: ArrayBufferView | ArrayBufferLike,
+    access: readonly MrAccess[],
+  ): Promise<MemoryRegion> {
+    this.#checkOpen();
+    const rights = checkAccess(access);
+    const bytes = viewOf(buffer);
+    if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
+    keepInPlace(bytes.buffer, 'buffer');
+    const region = await offLoop(native.memoryRegister(this.#engine.handle, bytes, rights));
+    return new MemoryRegion(this.#engine, region, bytes, rights);
+  }
+
+  /** Allocates page-aligned memory and registers it, off the event loop. */
+  async allocate(
+    length: number,
+    access: readonly MrAccess[],
+    options?: AllocateOptions,
+  ): Promise<MemoryRegion> {
+    this.#checkOpen();
+    const rights = checkAccess(access);
+    checkInteger('length', length, 1);
+    const huge = checkOptions('options', options).hugePages ?? false;
+    if (typeof huge !== 'boolean') throw invalidArgType('options.hugePages', 'a boolean', huge);
+    const region = await offLoop(native.memoryAllocate(this.#engine.handle, length, rights, huge));
+    const bytes = new Uint8Array(region.buffer);
+    keepInPlace(region.buffer, 'buffer');
+    return new MemoryRegion(this.#engine, region, bytes, rights, region.hugePages);
+  }
+
+  /** A peer's memory region, from the descriptor that the peer handed over. */
+  remote(descriptor: ArrayBufferView | ArrayBuffer): RemoteRegion {
+    this.#checkOpen();
+    return new RemoteRegion(this.#engine, decodeDescriptor(descriptor));
+  }
+
+  /** Manual driver: one turn. Posts what was submitted and delivers what has completed. */
+  progress(): void {
+    this.#checkManual();
+    this.#engine.turn();
+  }
+
+  /**
+   * Manual driver: turns until `count` more completions have come or the time is over, in one native
+   * call.
+   *
+   * @param timeout milliseconds.
+   */
+  wait(count: number, timeout: number): void {
+    this.#checkManual();
+    checkInteger('count', count, 0);
+    checkMilliseconds('timeout', timeout);
+    this.#engine.wait(count, timeout);
+  }
+
+  /** What the engine has done so far; reading it stops nothing. */
+  stats(): Stats {
+    return this.#engine.stats();
+  }
+
+  /** Closes the domain: its endpoints as endpoint.close() does, then everything else in it. */
+  async close(options: CloseOptions = {}): Promise<void> {
+    const timeout = closeTimeout(options);
+    this.#closing ??= this.#close(timeout);
+    return this.#closing;
+  }
+
+  async #close(timeout: number): Promise<void> {
+    try {
+      if (!this.#engine.open) return;
+      await Promise.all([...this.#endpoints].map((endpoint) => endpoint.close({ timeout })));
+      await Promise.all([...this.#engine.queues.values()].map((queue) => queue.close()));
+      this.#engine.close();
+    } finally {
+      collected.unregister(this);
+      this.#onClose();
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** @internal */
+  forget(endpoint: EndpointBase): void {
+    this.#endpoints.delete(endpoint);
+  }
+
+  #checkOpen(): void {
+    if (this.closed) throw closed('the domain');
+  }
+
+  #checkManual(): void {
+    this.#checkOpen();
+    if (this.driver !== 'manual') {
+      throw invalidState(`the ${this.driver} driver turns the engine; open with driver: 'manual'`);
+    }
+  }
+}
+
+const DRIVERS = ['thread', 'loop', 'manual'] as const;
+
+// What getInfo(null) may list but nobody here takes care of.
+const HANDLED = new Set<string>(['FI_CONTEXT', 'FI_CONTEXT2', 'FI_MSG_PREFIX', 'FI_RX_CQ_DATA']);
+
+function refuseUnhandled(info: AnyInfo): void {
+  const mode = info.mode.find((name) => !HANDLED.has(name));
+  if (mode === undefined) return;
+  throw invalidArgValue(
+    'info',
+    `demands ${mode}, which this package does not do; ask getInfo() with hints`,
+  );
+}
+
+// A copy: what is granted must be what was checked.
+function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
+  if (!Array.isArray(access) || access.length === 0 || access.length > MAX_RIGHTS) {
+    throw invalidArgType('access', "an array of rights, such as ['FI_SEND', 'FI_RECV']", access);
+  }
+  return Array.from(access as readonly MrAccess[]);
+}
+
+function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
+  if (ArrayBuffer.isView(buffer)) {
+    return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  }
+  if (!types.isAnyArrayBuffer(buffer)) {
+    throw invalidArgType('buffer', 'an ArrayBuffer or a view of one', buffer);
+  }
+  refuseDetached(buffer, 'buffer');
+  return new Uint8Array(buffer);
+}

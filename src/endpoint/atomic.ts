@@ -1,0 +1,196 @@
+// fi_atomic(3)
+import { checkInteger, checkString, oneOf } from '../checks.js';
+import { Op, OpField } from '../engine/layout.js';
+import type { Buffers } from '../engine/memory.js';
+import { Kind } from '../engine/requests.js';
+import {
+  FabricError,
+  invalidArgType,
+  invalidArgValue,
+  outOfRange,
+  startAtCaller,
+} from '../errors.js';
+import type { AtomicOp, Datatype } from '../flags.js';
+import { native } from '../native.js';
+import type { Peer } from '../peer.js';
+import type { RemoteRegion } from '../remote-region.js';
+import { checkRemote, type RmaOptions } from './rma.js';
+import {
+  checkOpen,
+  chooseOptions,
+  Located,
+  peerHandle,
+  putFlags,
+  refuse,
+  type Target,
+} from './target.js';
+
+/** What an atomic operation does, on elements of which type. */
+export interface AtomicOptions extends RmaOptions {
+  readonly datatype: Datatype;
+  readonly op: AtomicOp;
+}
+
+/** Atomic operations on a peer's memory: fi_atomic(3). */
+export interface AtomicCalls<S> {
+  /** Combines the elements of `operand` into the peer's region. */
+  atomic(operand: Buffers, peer: Peer, remote: RemoteRegion, options: AtomicOptions): S;
+  /** The same, and fetches what was there before into `result`. */
+  fetchAtomic(
+    operand: Buffers,
+    result: Buffers,
+    peer: Peer,
+    remote: RemoteRegion,
+    options: AtomicOptions,
+  ): S;
+  /** Compares with `compare` first; `result` gets what was there before. */
+  compareAtomic(
+    operand: Buffers,
+    compare: Buffers,
+    result: Buffers,
+    peer: Peer,
+    remote: RemoteRegion,
+    options: AtomicOptions,
+  ): S;
+}
+
+/** The kinds of atomic operations, by the calls that query them. */
+export type AtomicKind = 'atomic' | 'fetch' | 'compare';
+
+export const atomicCalls = {
+  atomic(
+    this: AtomicTarget,
+    operand: Buffers,
+    peer: Peer,
+    remote: RemoteRegion,
+    options: AtomicOptions,
+  ) {
+    try {
+      return post(this, [operand], peer, remote, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  fetchAtomic(
+    this: AtomicTarget,
+    operand: Buffers,
+    result: Buffers,
+    peer: Peer,
+    remote: RemoteRegion,
+    options: AtomicOptions,
+  ) {
+    try {
+      return post(this, [operand, result], peer, remote, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  compareAtomic(
+    this: AtomicTarget,
+    operand: Buffers,
+    compare: Buffers,
+    result: Buffers,
+    peer: Peer,
+    remote: RemoteRegion,
+    options: AtomicOptions,
+  ) {
+    try {
+      return post(this, [operand, result, compare], peer, remote, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+};
+
+/** A target whose endpoint can be asked what atomics it has. */
+export interface AtomicTarget extends Target {
+  readonly atomicQueries: AtomicQueries;
+}
+
+interface AtomicLimit {
+  readonly count: number;
+  readonly size: number;
+  readonly datatype: number;
+  readonly op: number;
+}
+
+const KINDS: readonly AtomicKind[] = ['atomic', 'fetch', 'compare'];
+
+/** The answers of fi_query_atomic(3) and its like, asked for once. */
+export class AtomicQueries {
+  readonly #handle: Parameters<typeof native.endpointAtomicQuery>[0];
+  readonly #known = new Map<string, AtomicLimit>();
+
+  constructor(handle: Parameters<typeof native.endpointAtomicQuery>[0]) {
+    this.#handle = handle;
+  }
+
+  query(kind: AtomicKind, datatype: Datatype, op: AtomicOp): AtomicLimit {
+    oneOf('kind', kind, KINDS);
+    checkString('datatype', datatype);
+    checkString('op', op);
+    const key = `${kind} ${datatype} ${op}`;
+    let limit = this.#known.get(key);
+    if (limit === undefined) {
+      const operands = (KINDS.indexOf(kind) + 1) as 1 | 2 | 3;
+      limit = native.endpointAtomicQuery(this.#handle, operands, datatype, op);
+      this.#known.set(key, limit);
+    }
+    return limit;
+  }
+}
+
+const EOPNOTSUPP = 95;
+// In the order of an operation's segments.
+const BUFFERS = ['operand', 'result', 'compare'];
+
+function post(
+  target: AtomicTarget,
+  buffers: Buffers[],
+  peer: Peer,
+  remote: RemoteRegion,
+  options: AtomicOptions,
+): unknown {
+  const { limits, sink } = target;
+  checkOpen(limits);
+  const chosen = chooseOptions(limits, options);
+  if (chosen === undefined) throw invalidArgType('options', 'an object', options);
+  const { datatype, op } = options;
+  const offset = checkInteger('options.offset', options.offset ?? 0);
+  const kind = KINDS[buffers.length - 1] as AtomicKind;
+  const limit = target.atomicQueries.query(kind, datatype, op);
+  if (limit.count === 0) {
+    const detail = `${kind} ${op} of ${datatype} is not offered by the provider`;
+    throw startAtCaller(new FabricError(EOPNOTSUPP, 'fi_atomic', { detail }));
+  }
+  const to = peerHandle(limits, peer);
+  const located = new Located(limits.engine, buffers, buffers.length, BUFFERS);
+  const [length, ...others] = located.lengths as [number, ...number[]];
+  // FI_ATOMIC_READ has no operand but takes its size from the result.
+  const size = others[0] ?? length;
+  if (size % limit.size !== 0 || size === 0) {
+    throw invalidArgValue('operand', `must hold whole elements of ${limit.size} bytes`);
+  }
+  if (size / limit.size > limit.count) {
+    throw outOfRange('operand', `at most ${limit.count} elements`, size / limit.size);
+  }
+  if (located.lengths.some((other) => other !== size)) {
+    throw invalidArgValue('operand, result and compare', 'must have the same length');
+  }
+  checkRemote(limits, remote, offset, size);
+
+  const request = target.begin(Kind.Void, [...buffers, remote], chosen);
+  const at = sink.reserve(located.blocks);
+  const { entries } = sink;
+  const [memory, start] = [located.handles[0] as number, located.offsets[0] as number];
+  const { blocks, more } = located;
+  const region = remote.handle;
+  entries.put(at, Op.Atomic, blocks, more, request, limits.handle, to, memory, region, start, size);
+  located.put(entries, at);
+  entries.f64[at * 8 + OpField.Tag64] = offset;
+  entries.u32[at * 16 + OpField.Data64 * 2] = limit.datatype;
+  entries.u32[at * 16 + OpField.Data64 * 2 + 1] = limit.op;
+  putFlags(entries, at, chosen, 0);
+  sink.commit();
+  return target.finish(Kind.Void, request, chosen);
+}

@@ -1,0 +1,295 @@
+import { AddressVector } from '../address-vector.js';
+import type { BatchBase } from '../batch.js';
+import { checkInteger, checkOptions, MAX_MILLISECONDS } from '../checks.js';
+import { CompletionQueue } from '../completion-queue.js';
+import { Counter } from '../counter.js';
+import type { Domain } from '../domain.js';
+import { decodeOption, encodeOption, type WritableOptions } from '../endpoint-option-values.js';
+import type { EndpointOption, OptionValue, ReadableOption } from '../endpoint-options.js';
+import type { Engine } from '../engine/engine.js';
+import { Op } from '../engine/layout.js';
+import type { Buffers } from '../engine/memory.js';
+import { Kind } from '../engine/requests.js';
+import { closed, invalidArgType, invalidArgValue, invalidThis, outOfRange } from '../errors.js';
+import type { AtomicOp, Cap, Datatype } from '../flags.js';
+import { infoHandle } from '../info.js';
+import type { AnyInfo } from '../info-types.js';
+import { type Handle, native } from '../native.js';
+import { type AtomicKind, AtomicQueries } from './atomic.js';
+import { Messages, type MessagesOptions, MultiRecv } from './messages.js';
+import type { QueuedCalls } from './queued.js';
+import type { Chosen, Limits, Target } from './target.js';
+
+/** What an endpoint is opened with, besides its entry of getInfo(). */
+export interface EndpointOptions {
+  /** The peers it talks to. */
+  readonly av: AddressVector;
+  /** Where its operations complete; sendQueue and receiveQueue set them apart. */
+  readonly cq?: CompletionQueue;
+  readonly sendQueue?: CompletionQueue;
+  readonly receiveQueue?: CompletionQueue;
+  /** Counters and what they count: FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_*. */
+  readonly counters?: readonly { readonly counter: Counter; readonly flags: readonly Cap[] }[];
+  /** Options to set before the endpoint is enabled (fi_setopt). */
+  readonly options?: WritableOptions;
+  /**
+   * Datagrams: copy through registered memory even where the provider does not ask for it
+   * (FI_MSG_PREFIX, FI_MR_LOCAL).
+   */
+  readonly staging?: boolean;
+}
+
+export interface CloseOptions {
+  /**
+   * Milliseconds that posted operations have to complete; 1000 when left out. Then they fail with
+   * FI_ECANCELED.
+   */
+  readonly timeout?: number;
+}
+
+/** @internal The milliseconds that a close() has. */
+export function closeTimeout(options: CloseOptions): number {
+  const { timeout = 1000 } = checkOptions('options', options);
+  return checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
+}
+
+/** An endpoint's options as the addon takes them. */
+function nativeOptions(options: EndpointOptions) {
+  const { av, cq, sendQueue = cq, receiveQueue = cq, counters = [], staging = false } = options;
+  if (!AddressVector.is(av)) throw invalidArgType('options.av', 'an AddressVector', av);
+  const queue = (name: string, value: unknown) => {
+    if (value === undefined) {
+      throw invalidArgValue('options.cq', 'is missing: give cq, or sendQueue and receiveQueue');
+    }
+    if (!CompletionQueue.is(value)) throw invalidArgType(name, 'a CompletionQueue', value);
+    return value;
+  };
+  const queues = {
+    sendQueue: queue(
+      options.sendQueue === undefined ? 'options.cq' : 'options.sendQueue',
+      sendQueue,
+    ),
+    receiveQueue: queue(
+      options.receiveQueue === undefined ? 'options.cq' : 'options.receiveQueue',
+      receiveQueue,
+    ),
+  };
+  if (!Array.isArray(counters)) throw invalidArgType('options.counters', 'an array', counters);
+  if (typeof staging !== 'boolean') throw invalidArgType('options.staging', 'a boolean', staging);
+  const bound: Counter[] = [];
+  return {
+    ...queues,
+    av,
+    counters: bound,
+    native: {
+      av: av.handle,
+      sendQueue: queues.sendQueue.handle,
+      receiveQueue: queues.receiveQueue.handle,
+      counters: Array.from(counters, (entry, i) => {
+        const name = `options.counters[${i}]`;
+        const { counter, flags } = checkOptions(name, entry ?? null);
+        if (!Counter.is(counter)) throw invalidArgType(`${name}.counter`, 'a Counter', counter);
+        if (!Array.isArray(flags)) throw invalidArgType(`${name}.flags`, 'an array', flags);
+        bound.push(counter);
+        return { counter: counter.handle, flags };
+      }),
+      options: Object.entries(checkOptions('options.options', options.options)).map(
+        ([name, value]) => encodeOption(name as EndpointOption, value),
+      ),
+      staging,
+    },
+  };
+}
+
+/** What every endpoint has, whatever its type and capabilities: fi_endpoint(3). */
+export class EndpointBase implements Target {
+  readonly info: AnyInfo;
+  readonly domain: Domain;
+  readonly av: AddressVector;
+  readonly sendQueue: CompletionQueue;
+  readonly receiveQueue: CompletionQueue;
+  /** Its address, to hand to peers: fi_getname. */
+  readonly address: Uint8Array;
+  /** @internal */
+  readonly limits: Limits;
+  /** @internal */
+  readonly sink: Engine['submissions'];
+  /** @internal */
+  readonly atomicQueries: AtomicQueries;
+  readonly #engine: Engine;
+  readonly #handle: Handle<'Endpoint'>;
+  readonly #uses: readonly { readonly users: Set<{ isClosed: boolean }> }[];
+  #queued: QueuedCalls | undefined;
+  #owned: { close(): Promise<void> } | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(domain: Domain, engine: Engine, info: AnyInfo, options: EndpointOptions) {
+    const checked = nativeOptions(options);
+    const opened = native.endpointOpen(engine.handle, infoHandle(info), checked.native);
+    this.info = info;
+    this.domain = domain;
+    this.av = checked.av;
+    this.sendQueue = checked.sendQueue;
+    this.receiveQueue = checked.receiveQueue;
+    this.address = opened.address;
+    this.sink = engine.submissions;
+    this.#engine = engine;
+    this.#handle = opened.handle;
+    this.atomicQueries = new AtomicQueries(opened.handle);
+    this.limits = {
+      engine,
+      handle: opened.endpoint,
+      vector: checked.av.identity,
+      maxMsgSize: Number(info.epAttr.maxMsgSize),
+      injectSize: Math.min(info.txAttr.injectSize, MAX_INJECT),
+      sendSegments: Math.min(info.txAttr.iovLimit, MAX_SEGMENTS),
+      receiveSegments: Math.min(info.rxAttr.iovLimit, MAX_SEGMENTS),
+      remoteData: info.domainAttr.cqDataSize,
+      directedReceive: info.caps.includes('FI_DIRECTED_RECV'),
+      efa: /\befa\b/.test(info.fabricAttr.provName ?? ''),
+      isClosed: false,
+    };
+    this.#uses = [this.av, this.sendQueue, this.receiveQueue, ...checked.counters];
+    for (const used of this.#uses) used.users.add(this.limits);
+  }
+
+  /** The queue of an endpoint that has one for both directions. */
+  get cq(): CompletionQueue {
+    return this.receiveQueue;
+  }
+
+  get closed(): boolean {
+    return this.limits.isClosed || !this.#engine.open;
+  }
+
+  /** @internal */
+  begin(kind: Kind, owner: unknown): number {
+    return this.#engine.begin(kind, owner);
+  }
+
+  /** @internal */
+  finish(_kind: Kind, request: number, options: Chosen | undefined): Promise<unknown> {
+    if (options?.signal !== undefined) this.#engine.watch(request, options.signal);
+    return this.#engine.requests.promise(request);
+  }
+
+  /** @internal */
+  refuse(error: unknown): Promise<never> {
+    return Promise.reject(#engine in this ? error : invalidThis('an Endpoint'));
+  }
+
+  /** @internal Closes this with the endpoint. */
+  owns(owned: { close(): Promise<void> }): void {
+    this.#owned = owned;
+  }
+
+  /** @internal */
+  makeBatch(Class: typeof BatchBase): BatchBase {
+    this.#checkOpen();
+    return new Class(this.limits, this.atomicQueries);
+  }
+
+  /** @internal */
+  makeQueued(Class: typeof QueuedCalls): QueuedCalls {
+    this.#queued ??= new Class(this.limits, this.atomicQueries, this.sendQueue, this.receiveQueue);
+    return this.#queued;
+  }
+
+  /** @internal */
+  receiveMessages(options?: MessagesOptions): Messages {
+    this.#checkOpen();
+    const checked = checkOptions('options', options);
+    const count = checkInteger('options.count', checked.count ?? 64, 1, 65_536);
+    const size = checkInteger('options.size', checked.size ?? 4096, 1, 2 ** 30);
+    const bytes = count * size;
+    if (bytes > MAX_BUFFERS) {
+      throw outOfRange('options.count * options.size', `at most ${MAX_BUFFERS} bytes`, bytes);
+    }
+    return new Messages(this, count, size);
+  }
+
+  /** @internal */
+  postMultiRecv(buffer: Buffers): MultiRecv {
+    this.#checkOpen();
+    const { memory } = this.#engine;
+    memory.locate(buffer);
+    if (memory.length === 0) throw invalidArgValue('buffer', 'is empty');
+    return new MultiRecv(this, bytesOf(buffer));
+  }
+
+  /** @internal */
+  atomicLimit(kind: AtomicKind, datatype: Datatype, op: AtomicOp): number {
+    this.#checkOpen();
+    return this.atomicQueries.query(kind, datatype, op).count;
+  }
+
+  /** Reads an option: fi_getopt. FI_ENOPROTOOPT where the provider does not know it. */
+  getOption<N extends ReadableOption>(name: N): OptionValue<N> {
+    this.#checkOpen();
+    return decodeOption(name, (level, number, size) =>
+      native.endpointGetOption(this.#handle, level, number, size),
+    ) as OptionValue<N>;
+  }
+
+  /** Sets an option: fi_setopt. Most must be set before the endpoint is enabled: EndpointOptions. */
+  setOption<N extends keyof WritableOptions>(
+    name: N,
+    value: NonNullable<WritableOptions[N]>,
+  ): void {
+    this.#checkOpen();
+    native.endpointSetOption(this.#handle, [encodeOption(name, value)]);
+  }
+
+  /**
+   * Closes the endpoint. New operations are refused at once, waiting ones and posted receives are
+   * cancelled, posted sends and RMA have `timeout` to complete. Resolves when every operation has
+   * been settled and its memory is free.
+   */
+  async close(options: CloseOptions = {}): Promise<void> {
+    const timeout = closeTimeout(options);
+    this.#closing ??= this.#close(timeout);
+    return this.#closing;
+  }
+
+  async #close(timeout: number): Promise<void> {
+    try {
+      if (!this.closed) await this.#end(timeout);
+    } finally {
+      for (const used of this.#uses) used.users.delete(this.limits);
+      this.domain.forget(this);
+      await this.#owned?.close();
+    }
+  }
+
+  async #end(timeout: number): Promise<void> {
+    this.limits.isClosed = true;
+    const engine = this.#engine;
+    const request = engine.begin(Kind.Void, this);
+    const promise = engine.requests.promise<void>(request);
+    engine.control(Op.CloseEndpoint, request, this.limits.handle, 0, 0, timeout);
+    await engine.settled(promise);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checkOpen(): void {
+    if (this.closed) throw closed('the endpoint');
+  }
+}
+
+// An operation has at most 255 further blocks of 64 bytes, and the engine takes 32 segments.
+const MAX_INJECT = 255 * 64;
+const MAX_SEGMENTS = 32;
+// Of the buffers of one stream of messages.
+const MAX_BUFFERS = 2 ** 30;
+
+function bytesOf(buffer: Buffers): Uint8Array {
+  if (ArrayBuffer.isView(buffer)) {
+    return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  }
+  if ('bytes' in buffer) return buffer.bytes as Uint8Array;
+  return new Uint8Array(buffer as ArrayBufferLike);
+}

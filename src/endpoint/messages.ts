@@ -1,0 +1,245 @@
+import type { Completion } from '../completion.js';
+import type { Engine } from '../engine/engine.js';
+import { errorOf } from '../engine/failure.js';
+import { Op, OpField } from '../engine/layout.js';
+import { Kind, type RequestOwner } from '../engine/requests.js';
+import type { Peer } from '../peer.js';
+import { Arrivals } from './arrivals.js';
+import type { Limits } from './target.js';
+
+/** A message of a stream. Its bytes are good until the next message is asked for. */
+export interface Message {
+  readonly bytes: Uint8Array;
+  /** Who sent it, with FI_SOURCE. */
+  readonly source: Peer | undefined;
+  /** The remote CQ data that came with it. */
+  readonly data: bigint | undefined;
+}
+
+export interface MessagesOptions {
+  /** Buffers that are kept posted; 64 when left out. */
+  readonly count?: number;
+  /** Bytes of each buffer, which is the longest message; 4096 when left out. */
+  readonly size?: number;
+}
+
+interface Receiver {
+  readonly limits: Limits;
+}
+
+class Slot {
+  readonly bytes: Uint8Array;
+  request = -1;
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
+const ECANCELED = 125;
+
+/**
+ * Incoming messages as an async iterator. It keeps a set of buffers posted; a buffer is posted again
+ * when the message after its own is asked for.
+ */
+export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
+  /** @internal Whoever reads messages keeps their endpoint. */
+  readonly endpoint: Receiver;
+  readonly #engine: Engine;
+  readonly #limits: Limits;
+  readonly #slots: Slot[];
+  readonly #posted = new Map<number, Slot>();
+  readonly #arrivals = new Arrivals<{ slot: Slot; completion: Completion }>();
+  #current: Slot | undefined;
+  #ended = false;
+  #refused = 0;
+  #drained: (() => void) | undefined;
+
+  /** @internal */
+  constructor(endpoint: Receiver, count: number, size: number) {
+    this.endpoint = endpoint;
+    this.#limits = endpoint.limits;
+    this.#engine = endpoint.limits.engine;
+    const memory = new Uint8Array(count * size);
+    this.#slots = Array.from(
+      { length: count },
+      (_, i) => new Slot(memory.subarray(i * size, (i + 1) * size)),
+    );
+    for (const slot of this.#slots) this.#post(slot);
+  }
+
+  #post(slot: Slot): void {
+    const { memory, submissions } = this.#engine;
+    memory.locate(slot.bytes);
+    const request = this.#engine.begin(Kind.Owner, this);
+    this.#posted.set(request, slot);
+    const at = submissions.reserve(0);
+    const { handle, offset, length } = memory;
+    const endpoint = this.#limits.handle;
+    submissions.entries.put(at, Op.Recv, 0, 0, request, endpoint, 0, handle, 0, offset, length);
+    submissions.commit();
+  }
+
+  /** @internal */
+  completed(request: number, status: number, word: number): void {
+    const slot = this.#posted.get(request) as Slot;
+    this.#posted.delete(request);
+    if (this.#posted.size === 0) this.#drained?.();
+    if (status === 0) {
+      this.#arrivals.push({ slot, completion: this.#engine.completionAt(word) });
+      return;
+    }
+    const error = errorOf(this.#engine.failureAt(word));
+    if (this.#ended) return;
+    if (status === ECANCELED || this.#limits.isClosed) {
+      this.#ended = true;
+      this.#arrivals.end();
+      return;
+    }
+    this.#arrivals.fail(error);
+    // A message that failed leaves room for the next; a receive that was refused would be again.
+    if (error.syscall === 'fi_cq_readerr') this.#post(slot);
+  }
+
+  /** @internal The provider can't give this buffer back: it stays posted until the endpoint goes. */
+  cancelRefused(): void {
+    if (++this.#refused >= this.#posted.size) this.#drained?.();
+  }
+
+  async next(): Promise<IteratorResult<Message>> {
+    if (this.#current !== undefined && !this.#ended && !this.#limits.isClosed) {
+      this.#post(this.#current);
+    }
+    this.#current = undefined;
+    const taken = await this.#arrivals.take();
+    if (taken.done) return taken;
+    const { slot, completion } = taken.value;
+    this.#current = slot;
+    const { source, data } = completion;
+    return {
+      value: { bytes: slot.bytes.subarray(0, completion.length), source, data },
+      done: false,
+    };
+  }
+
+  /** Takes the buffers back. */
+  async return(): Promise<IteratorResult<Message>> {
+    if (!this.#ended) {
+      this.#ended = true;
+      this.#arrivals.end();
+      if (this.#posted.size > 0 && !this.#limits.isClosed) {
+        const drained = new Promise<void>((resolve) => {
+          this.#drained = resolve;
+        });
+        for (const request of this.#posted.keys()) this.#engine.cancel(request);
+        await this.#engine.settled(drained);
+      }
+    }
+    return { value: undefined, done: true };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+}
+
+/** A message in a multi-receive buffer; its bytes stay until the buffer is posted again. */
+export interface MultiRecvMessage extends Message {
+  /** Bytes from the start of the buffer. */
+  readonly offset: number;
+}
+
+const MULTI_RECV = 2 ** 16;
+
+/**
+ * A buffer that takes message after message (FI_MULTI_RECV, fi_msg(3)), as an async iterator. It
+ * ends when the provider gives the buffer back: when less than FI_OPT_MIN_MULTI_RECV is left of it.
+ */
+export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, RequestOwner {
+  /** @internal Whoever reads messages keeps their endpoint. */
+  readonly endpoint: Receiver;
+  readonly #engine: Engine;
+  readonly #arrivals = new Arrivals<MultiRecvMessage>();
+  readonly #bytes: Uint8Array;
+  readonly #request: number;
+  #released = false;
+  #onRelease: (() => void) | undefined;
+
+  /** @internal `bytes` is what was located just before. */
+  constructor(endpoint: Receiver, bytes: Uint8Array) {
+    const { limits } = endpoint;
+    this.endpoint = endpoint;
+    this.#engine = limits.engine;
+    this.#bytes = bytes;
+    const { memory, submissions } = this.#engine;
+    const { handle, offset, length } = memory;
+    this.#start = offset;
+    this.#request = this.#engine.begin(Kind.Owner, this);
+    const at = submissions.reserve(0);
+    const { entries } = submissions;
+    entries.put(at, Op.Recv, 0, 0, this.#request, limits.handle, 0, handle, 0, offset, length);
+    entries.set64(at, OpField.Flags64, MULTI_RECV);
+    submissions.commit();
+  }
+  readonly #start: number;
+
+  /** Whether the provider has given the buffer back. */
+  get released(): boolean {
+    return this.#released;
+  }
+
+  /** @internal */
+  completed(_request: number, status: number, word: number): void {
+    const final = this.#engine.finalAt(word);
+    if (status === 0) {
+      const completion = this.#engine.completionAt(word);
+      const holdsMessage = !final || completion.flags.includes('FI_RECV');
+      if (holdsMessage && !(final && completion.length === 0)) this.#push(completion);
+    } else if (status !== ECANCELED) {
+      this.#arrivals.fail(errorOf(this.#engine.failureAt(word)));
+    }
+    if (!final) return;
+    this.#released = true;
+    this.#arrivals.end();
+    this.#onRelease?.();
+  }
+
+  /** @internal The provider can't give the buffer back: it stays posted until the endpoint goes. */
+  cancelRefused(): void {
+    this.#arrivals.end();
+    this.#onRelease?.();
+  }
+
+  #push(completion: Completion): void {
+    const offset = completion.offset - this.#start;
+    const bytes = this.#bytes.subarray(offset, offset + completion.length);
+    this.#arrivals.push({ bytes, offset, source: completion.source, data: completion.data });
+  }
+
+  next(): Promise<IteratorResult<MultiRecvMessage>> {
+    return this.#arrivals.take();
+  }
+
+  /** Takes the buffer back. */
+  async return(): Promise<IteratorResult<MultiRecvMessage>> {
+    if (!this.#released && this.#engine.open) {
+      const released = new Promise<void>((resolve) => {
+        this.#onRelease = resolve;
+      });
+      this.#engine.cancel(this.#request);
+      await this.#engine.settled(released);
+    }
+    return { value: undefined, done: true };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+}

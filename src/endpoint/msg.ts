@@ -1,0 +1,201 @@
+// fi_msg(3)
+import { check64, checkBytes } from '../checks.js';
+import { Op } from '../engine/layout.js';
+import type { Buffers } from '../engine/memory.js';
+import { Kind } from '../engine/requests.js';
+import type { Peer } from '../peer.js';
+import {
+  type Chosen,
+  checkData,
+  checkLength,
+  checkOpen,
+  chooseOptions,
+  Located,
+  type OperationOptions,
+  peerHandle,
+  postInject,
+  postMany,
+  postOne,
+  refuse,
+  type Source,
+  sourceHandle,
+  type Target,
+} from './target.js';
+
+/** FI_REMOTE_CQ_DATA: the operation carries data for the peer's completion. */
+export const REMOTE_CQ_DATA = 2 ** 17;
+
+/** Sending messages: fi_msg(3). `S` is what a call returns. */
+export interface MsgSend<S> {
+  /** Sends a buffer. The buffer belongs to the operation until it has completed. */
+  send(buffer: Buffers, peer: Peer, options?: OperationOptions): S;
+  /** Sends several buffers, at most `txAttr.iovLimit`, as one message. */
+  sendv(buffers: readonly Buffers[], peer: Peer, options?: OperationOptions): S;
+  /** Sends a buffer with remote CQ data, of `domainAttr.cqDataSize` bytes. */
+  senddata(buffer: Buffers, data: bigint | number, peer: Peer, options?: OperationOptions): S;
+  /**
+   * Sends at most `txAttr.injectSize` bytes, which are copied: the buffer is free when the call
+   * returns. Done when the provider has taken it; nothing tells of its arrival.
+   */
+  inject(buffer: ArrayBufferView | ArrayBuffer, peer: Peer): S;
+  injectdata(buffer: ArrayBufferView | ArrayBuffer, data: bigint | number, peer: Peer): S;
+}
+
+/** Receiving messages: fi_msg(3). `R` is what a call returns. */
+export interface MsgRecv<R> {
+  /**
+   * Receives a message into a buffer, from anyone or, with FI_DIRECTED_RECV, from one peer. A
+   * message that is longer than the buffer fails with FI_ETRUNC.
+   */
+  recv(buffer: Buffers, source?: Source, options?: OperationOptions): R;
+  /** Receives a message into several buffers, at most `rxAttr.iovLimit`. */
+  recvv(buffers: readonly Buffers[], source?: Source, options?: OperationOptions): R;
+}
+
+export const msgSend = {
+  send(this: Target, buffer: Buffers, peer: Peer, options?: OperationOptions) {
+    try {
+      return sendOne(this, Op.Send, buffer, peer, 0, 0, 0, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  sendv(this: Target, buffers: readonly Buffers[], peer: Peer, options?: OperationOptions) {
+    try {
+      return sendMany(this, Op.Send, buffers, peer, 0, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  senddata(
+    this: Target,
+    buffer: Buffers,
+    data: bigint | number,
+    peer: Peer,
+    options?: OperationOptions,
+  ) {
+    try {
+      checkData(this.limits, check64('data', data));
+      return sendOne(this, Op.Send, buffer, peer, 0, data, REMOTE_CQ_DATA, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  inject(this: Target, buffer: ArrayBufferView | ArrayBuffer, peer: Peer) {
+    try {
+      checkOpen(this.limits);
+      const to = peerHandle(this.limits, peer);
+      return postInject(this, Op.Inject, checkBytes('buffer', buffer), to, 0, 0, false, 0, 0);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  injectdata(
+    this: Target,
+    buffer: ArrayBufferView | ArrayBuffer,
+    data: bigint | number,
+    peer: Peer,
+  ) {
+    try {
+      checkOpen(this.limits);
+      checkData(this.limits, check64('data', data));
+      const to = peerHandle(this.limits, peer);
+      const bytes = checkBytes('buffer', buffer);
+      return postInject(this, Op.Inject, bytes, to, 0, 0, false, data, REMOTE_CQ_DATA);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+};
+
+export const msgRecv = {
+  recv(this: Target, buffer: Buffers, source?: Source, options?: OperationOptions) {
+    try {
+      return receiveOne(this, Op.Recv, buffer, source, 0, 0, chooseOptions(this.limits, options));
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  recvv(this: Target, buffers: readonly Buffers[], source?: Source, options?: OperationOptions) {
+    try {
+      return receiveMany(this, Op.Recv, buffers, source, 0, 0, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+};
+
+/** A send of one buffer: plain or tagged, with data or without. */
+export function sendOne(
+  target: Target,
+  code: Op,
+  buffer: Buffers,
+  peer: Peer,
+  tag: bigint | number,
+  data: bigint | number,
+  flags: number,
+  options: OperationOptions | undefined,
+): unknown {
+  const { limits } = target;
+  checkOpen(limits);
+  const chosen = chooseOptions(limits, options);
+  const to = peerHandle(limits, peer);
+  limits.engine.memory.locate(buffer);
+  checkLength(limits, limits.engine.memory.length, chosen);
+  return postOne(target, code, Kind.Void, buffer, to, 0, tag, false, data, flags, chosen);
+}
+
+export function sendMany(
+  target: Target,
+  code: Op,
+  buffers: readonly Buffers[],
+  peer: Peer,
+  tag: bigint | number,
+  options: OperationOptions | undefined,
+): unknown {
+  const { limits } = target;
+  checkOpen(limits);
+  const chosen = chooseOptions(limits, options);
+  const to = peerHandle(limits, peer);
+  const located = new Located(limits.engine, buffers, limits.sendSegments);
+  checkLength(limits, located.total, chosen);
+  const owner = located.buffers;
+  return postMany(target, code, Kind.Void, owner, located, to, 0, tag, false, 0, 0, chosen);
+}
+
+/** A receive into one buffer: plain or tagged. */
+export function receiveOne(
+  target: Target,
+  code: Op,
+  buffer: Buffers,
+  source: Source,
+  tag: bigint | number,
+  ignore: bigint | number,
+  options: Chosen | undefined,
+): unknown {
+  const { limits } = target;
+  checkOpen(limits);
+  const from = sourceHandle(limits, source);
+  limits.engine.memory.locate(buffer);
+  const kind = Kind.Completion;
+  return postOne(target, code, kind, buffer, from, 0, tag, false, ignore, 0, options);
+}
+
+export function receiveMany(
+  target: Target,
+  code: Op,
+  buffers: readonly Buffers[],
+  source: Source,
+  tag: bigint | number,
+  ignore: bigint | number,
+  options: OperationOptions | undefined,
+): unknown {
+  const { limits } = target;
+  checkOpen(limits);
+  const chosen = chooseOptions(limits, options);
+  const from = sourceHandle(limits, source);
+  const located = new Located(limits.engine, buffers, limits.receiveSegments);
+  const owner = located.buffers;
+  const kind = Kind.Completion;
+  return postMany(target, code, kind, owner, located, from, 0, tag, false, ignore, 0, chosen);
+}

@@ -1,0 +1,229 @@
+// fi_tagged(3)
+import { check64, checkBytes } from '../checks.js';
+import { type Completion, claimToken, endClaim } from '../completion.js';
+import { Op } from '../engine/layout.js';
+import type { Buffers } from '../engine/memory.js';
+import { Kind } from '../engine/requests.js';
+import { hasFlag } from '../flag-bits.js';
+import type { Peer } from '../peer.js';
+import { REMOTE_CQ_DATA, receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
+import {
+  type Chosen,
+  checkData,
+  checkOpen,
+  chooseOptions,
+  type OperationOptions,
+  peerHandle,
+  postInject,
+  postOne,
+  refuse,
+  type Source,
+  sourceHandle,
+  type Target,
+} from './target.js';
+
+/** A tag: 64 bits, of which `epAttr.memTagFormat` says which may be used. */
+export type Tag = bigint | number;
+
+/** Sending tagged messages: fi_tagged(3). */
+export interface TaggedSend<S> {
+  tsend(buffer: Buffers, peer: Peer, tag: Tag, options?: OperationOptions): S;
+  tsendv(buffers: readonly Buffers[], peer: Peer, tag: Tag, options?: OperationOptions): S;
+  tsenddata(
+    buffer: Buffers,
+    data: bigint | number,
+    peer: Peer,
+    tag: Tag,
+    options?: OperationOptions,
+  ): S;
+  /** Like inject: at most `txAttr.injectSize` bytes, copied. */
+  tinject(buffer: ArrayBufferView | ArrayBuffer, peer: Peer, tag: Tag): S;
+  tinjectdata(
+    buffer: ArrayBufferView | ArrayBuffer,
+    data: bigint | number,
+    peer: Peer,
+    tag: Tag,
+  ): S;
+}
+
+export interface TaggedRecvOptions extends OperationOptions {
+  /** With `flags: ['FI_CLAIM']`: what a peek with FI_PEEK and FI_CLAIM has found. */
+  readonly claim?: Completion;
+}
+
+/** Receiving tagged messages: fi_tagged(3). */
+export interface TaggedRecv<R> {
+  /**
+   * Receives a message whose tag equals `tag` in every bit that is not set in `ignore`.
+   *
+   * With `flags: ['FI_PEEK']` nothing is received (the buffer may be null): completes with what a
+   * receive would have found, or fails with FI_ENOMSG. With FI_CLAIM as well, the message is set
+   * aside for a `trecv` with `flags: ['FI_CLAIM'], claim`.
+   */
+  trecv(
+    buffer: Buffers | null,
+    source: Source,
+    tag: Tag,
+    ignore?: bigint | number,
+    options?: TaggedRecvOptions,
+  ): R;
+  trecvv(
+    buffers: readonly Buffers[],
+    source: Source,
+    tag: Tag,
+    ignore?: bigint | number,
+    options?: OperationOptions,
+  ): R;
+}
+
+export const taggedSend = {
+  tsend(this: Target, buffer: Buffers, peer: Peer, tag: Tag, options?: OperationOptions) {
+    try {
+      return sendOne(this, Op.Tsend, buffer, peer, check64('tag', tag), 0, 0, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  tsendv(
+    this: Target,
+    buffers: readonly Buffers[],
+    peer: Peer,
+    tag: Tag,
+    options?: OperationOptions,
+  ) {
+    try {
+      return sendMany(this, Op.Tsend, buffers, peer, check64('tag', tag), options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  tsenddata(
+    this: Target,
+    buffer: Buffers,
+    data: bigint | number,
+    peer: Peer,
+    tag: Tag,
+    options?: OperationOptions,
+  ) {
+    try {
+      check64('tag', tag);
+      checkData(this.limits, check64('data', data));
+      return sendOne(this, Op.Tsend, buffer, peer, tag, data, REMOTE_CQ_DATA, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  tinject(this: Target, buffer: ArrayBufferView | ArrayBuffer, peer: Peer, tag: Tag) {
+    try {
+      return injectTagged(this, buffer, 0, 0, peer, tag);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  tinjectdata(
+    this: Target,
+    buffer: ArrayBufferView | ArrayBuffer,
+    data: bigint | number,
+    peer: Peer,
+    tag: Tag,
+  ) {
+    try {
+      checkData(this.limits, check64('data', data));
+      return injectTagged(this, buffer, data, REMOTE_CQ_DATA, peer, tag);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+};
+
+function injectTagged(
+  target: Target,
+  buffer: ArrayBufferView | ArrayBuffer,
+  data: bigint | number,
+  flags: number,
+  peer: Peer,
+  tag: Tag,
+): unknown {
+  checkOpen(target.limits);
+  check64('tag', tag);
+  const to = peerHandle(target.limits, peer);
+  const bytes = checkBytes('buffer', buffer);
+  return postInject(target, Op.Tinject, bytes, to, 0, tag, false, data, flags);
+}
+
+export const taggedRecv = {
+  trecv(
+    this: Target,
+    buffer: Buffers | null,
+    source: Source,
+    tag: Tag,
+    ignore: bigint | number = 0,
+    options?: TaggedRecvOptions,
+  ) {
+    try {
+      check64('tag', tag);
+      check64('ignore', ignore);
+      const chosen = chooseOptions(this.limits, options, true);
+      if (chosen === undefined || chosen.flags === 0) {
+        return receiveOne(this, Op.Trecv, buffer as Buffers, source, tag, ignore, chosen);
+      }
+      return receiveFlagged(this, buffer, source, tag, ignore, chosen, options?.claim);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+  trecvv(
+    this: Target,
+    buffers: readonly Buffers[],
+    source: Source,
+    tag: Tag,
+    ignore: bigint | number = 0,
+    options?: OperationOptions,
+  ) {
+    try {
+      check64('tag', tag);
+      check64('ignore', ignore);
+      return receiveMany(this, Op.Trecv, buffers, source, tag, ignore, options);
+    } catch (error) {
+      return refuse(this, error);
+    }
+  },
+};
+
+// Peeking needs no buffer, claiming names what was peeked.
+function receiveFlagged(
+  target: Target,
+  buffer: Buffers | null,
+  source: Source,
+  tag: Tag,
+  ignore: bigint | number,
+  options: Chosen,
+  claim: Completion | undefined,
+): unknown {
+  const { limits } = target;
+  checkOpen(limits);
+  const peeks = hasFlag(options.flags, 'FI_PEEK');
+  const claims = hasFlag(options.flags, 'FI_CLAIM');
+  const from = sourceHandle(limits, source);
+  const discards = hasFlag(options.flags, 'FI_DISCARD');
+  limits.engine.memory.locate(
+    buffer === null && (peeks || discards) ? new Uint8Array(0) : (buffer as Buffers),
+  );
+  const token = claims && !peeks ? claimToken(claim) : 0;
+  const kind = peeks && claims ? Kind.Claim : Kind.Completion;
+  const result = postOne(
+    target,
+    Op.Trecv,
+    kind,
+    buffer,
+    from,
+    token,
+    tag,
+    false,
+    ignore,
+    0,
+    options,
+  );
+  if (token !== 0) endClaim(claim as Completion);
+  return result;
+}

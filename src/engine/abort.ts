@@ -1,0 +1,52 @@
+interface Watched {
+  readonly requests: Set<number>;
+  readonly onAbort: () => void;
+}
+
+/**
+ * The requests that a signal may abort, with one listener for each signal. What has not been posted
+ * is taken back, a posted receive is cancelled; a posted send or RMA can't be recalled: its promise
+ * rejects, its memory stays in use until the provider has completed it.
+ */
+export class AbortWatch {
+  readonly #signals = new Map<AbortSignal, Watched>();
+  readonly #signalOf = new Map<number, AbortSignal>();
+  readonly #cancel: (request: number) => void;
+
+  constructor(cancel: (request: number) => void) {
+    this.#cancel = cancel;
+  }
+
+  watch(request: number, signal: AbortSignal): void {
+    let watched = this.#signals.get(signal);
+    if (watched === undefined) {
+      const requests = new Set<number>();
+      const onAbort = () => {
+        for (const each of requests) this.#cancel(each);
+      };
+      watched = { requests, onAbort };
+      this.#signals.set(signal, watched);
+      signal.addEventListener('abort', onAbort, { once: true });
+    }
+    watched.requests.add(request);
+    this.#signalOf.set(request, signal);
+  }
+
+  /** Why a request was aborted; undefined when it was not. */
+  reasonOf(request: number): unknown {
+    const signal = this.#signalOf.get(request);
+    return signal?.aborted ? signal.reason : undefined;
+  }
+
+  forget(request: number): void {
+    if (this.#signalOf.size === 0) return;
+    const signal = this.#signalOf.get(request);
+    if (signal === undefined) return;
+    this.#signalOf.delete(request);
+    const watched = this.#signals.get(signal) as Watched;
+    watched.requests.delete(request);
+    if (watched.requests.size > 0) return;
+    signal.removeEventListener('abort', watched.onAbort);
+    this.#signals.delete(signal);
+  }
+}

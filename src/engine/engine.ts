@@ -1,0 +1,350 @@
+import { Completion, setClaim } from '../completion.js';
+import type { FabricError } from '../errors.js';
+import { type Handle, type NativeDomain, native } from '../native.js';
+import type { Peer } from '../peer.js';
+import { AbortWatch } from './abort.js';
+import { errorOf, type Failure, rejectLater } from './failure.js';
+import { CompletionField, ENTRY_U32, Event, Op, RUNNING, STATS, Word } from './layout.js';
+import { Memory } from './memory.js';
+import { Kind, type RequestOwner, Requests } from './requests.js';
+import { Submissions } from './submissions.js';
+
+export type DriverKind = 'thread' | 'loop' | 'manual';
+
+/** What a domain's engine has done since it was opened. */
+export type Stats = { readonly [Name in (typeof STATS)[number]]: number };
+
+/** Told of what belongs to no request. */
+export interface QueueListener {
+  immediate(data: bigint, length: number): void;
+  unsolicited(error: FabricError): void;
+  close(): Promise<void>;
+}
+
+const ECANCELED = 125;
+
+// Open engines are roots: what is in flight must not be collected with the objects that started it.
+const open = new Set<Engine>();
+
+/** The JavaScript half of a domain's engine: writes operations, reads completions. */
+export class Engine {
+  readonly driver: DriverKind;
+  readonly submissions: Submissions;
+  readonly requests = new Requests();
+  readonly memory: Memory;
+  readonly peers = new Map<number, Peer>();
+  readonly queues = new Map<number, QueueListener>();
+  /** Buffers of open regions: the provider may use them at any time. */
+  readonly registered = new Map<number, ArrayBufferLike>();
+  readonly handle: Handle<'Domain'>;
+  readonly #native: NativeDomain;
+  readonly #control: Uint32Array;
+  readonly #controlF64: Float64Array;
+  readonly #stats: BigUint64Array;
+  readonly #u32: Uint32Array;
+  readonly #f64: Float64Array;
+  readonly #u64: BigUint64Array;
+  readonly #mask: number;
+  readonly #aborts = new AbortWatch((request) => this.cancel(request));
+  #head = 0;
+  #draining = false;
+  #open = true;
+
+  constructor(openNative: (drain: () => void) => NativeDomain, driver: DriverKind) {
+    const opened = openNative(() => this.#read());
+    this.#native = opened;
+    this.driver = driver;
+    this.handle = opened.handle;
+    this.#control = new Uint32Array(opened.control);
+    this.#controlF64 = new Float64Array(opened.control);
+    this.#stats = new BigUint64Array(opened.control, Word.Stats64 * 8, STATS.length);
+    this.#u32 = new Uint32Array(opened.completions);
+    this.#f64 = new Float64Array(opened.completions);
+    this.#u64 = new BigUint64Array(opened.completions);
+    this.#mask = opened.completions.byteLength / 64 - 1;
+    const makeRoom = driver === 'thread' ? opened.yield : opened.turn;
+    this.submissions = new Submissions(
+      this.#control,
+      opened.submissions,
+      makeRoom,
+      opened.wake,
+      driver === 'thread',
+    );
+    this.memory = new Memory(opened.handle);
+    open.add(this);
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** Takes a request; the event loop stays alive until it has ended. */
+  begin(kind: Kind, owner: unknown): number {
+    const request = this.requests.begin(kind, owner);
+    this.#control[Word.Pending] = this.requests.pending;
+    if (this.requests.pending === 1) this.#holdLoop();
+    return request;
+  }
+
+  #end(request: number): void {
+    this.#aborts.forget(request);
+    this.requests.end(request);
+    this.#control[Word.Pending] = this.requests.pending;
+  }
+
+  /** A request that no operation was written for after all. */
+  abandon(request: number): void {
+    this.#end(request);
+    this.#letLoopGo();
+  }
+
+  #letLoopGo(): void {
+    if (this.requests.pending === 0) this.#holdLoop();
+  }
+
+  // The native side looks at the pending count; a manual driver has nothing on the event loop.
+  #holdLoop(): void {
+    if (this.driver !== 'manual') this.#native.ref();
+  }
+
+  /** Submits an operation without buffers: the end of something, or a cancellation. */
+  control(code: Op, request: number, endpoint: number, peer: number, memory: number, length = 0) {
+    const at = this.submissions.reserve(0);
+    this.submissions.entries.put(at, code, 0, 0, request, endpoint, peer, memory, 0, 0, length);
+    this.submissions.commit();
+  }
+
+  cancel(request: number): void {
+    if (this.#open) this.control(Op.Cancel, 0xffff_ffff, 0, 0, request);
+  }
+
+  /** One turn by the caller: manual driver. */
+  turn(): void {
+    this.#native.turn();
+    this.#read();
+  }
+
+  /** Turns until `count` completions are there or the time is over: manual driver. */
+  wait(count: number, milliseconds: number): void {
+    this.#controlF64[Word.WaitCount64] = count;
+    this.#controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
+    this.#native.wait();
+    this.#read();
+  }
+
+  /**
+   * Turns until the batch that was submitted as RUN_REQUEST has ended. Returns its status, or RUNNING
+   * when the time is over: then the batch goes on as a request of its owner.
+   */
+  run(owner: RequestOwner, milliseconds: number): number {
+    const control = this.#control;
+    control[Word.RunStatus] = RUNNING;
+    this.#controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
+    this.#native.wait();
+    const status = control[Word.RunStatus] as number;
+    control[Word.RunStatus] = 0;
+    if (status === RUNNING) {
+      this.#controlF64[Word.WaitCount64] = this.begin(Kind.Owner, owner);
+      this.#native.adopt();
+    }
+    if (control[Word.CompletionTail] !== this.#head) this.#read();
+    return status;
+  }
+
+  /** Why the last run() failed. */
+  runFailure(errno: number): Failure {
+    return { errno, ...native.takeError(this.handle, this.#control[Word.RunError] as number) };
+  }
+
+  /** Awaits the end of a request; with the manual driver, turns for it. */
+  async settled<T>(promise: Promise<T>): Promise<T> {
+    if (this.driver !== 'manual') return promise;
+    let done = false;
+    const finish = () => {
+      done = true;
+    };
+    promise.then(finish, finish);
+    while (!done && this.#open) {
+      this.turn();
+      await new Promise(setImmediate);
+    }
+    return promise;
+  }
+
+  /** Reads the completions of something that was closed. */
+  drain(): void {
+    this.#read();
+    this.#letLoopGo();
+  }
+
+  #read(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    this.#store(Word.Notified, 0);
+    try {
+      for (;;) {
+        const tail = this.#load(Word.CompletionTail);
+        if (this.#head === tail) break;
+        while (this.#head !== tail) {
+          const word = (this.#head & this.#mask) * ENTRY_U32;
+          this.#head = (this.#head + 1) >>> 0;
+          this.#deliver(word);
+        }
+        this.#store(Word.CompletionHead, this.#head);
+      }
+    } finally {
+      this.#draining = false;
+    }
+  }
+
+  // V8 calls out for Atomics: about 20 ns that an engine on this thread need not cost.
+  #load(word: Word): number {
+    return this.driver === 'thread'
+      ? Atomics.load(this.#control, word)
+      : (this.#control[word] as number);
+  }
+
+  #store(word: Word, value: number): void {
+    if (this.driver === 'thread') Atomics.store(this.#control, word, value);
+    else this.#control[word] = value;
+  }
+
+  #deliver(word: number): void {
+    const event = this.#u32[word + CompletionField.Event32] as Event;
+    if (event !== Event.Operation) {
+      this.#deliverEvent(event, word);
+      return;
+    }
+    const request = this.#u32[word + CompletionField.Request32] as number;
+    const status = this.#u32[word + CompletionField.Status32] as number;
+    const { requests } = this;
+    switch (requests.kind(request)) {
+      case Kind.Owner:
+        (requests.owner(request) as RequestOwner).completed(request, status, word);
+        break;
+      case Kind.Completion:
+        if (status === 0) requests.resolve(request, this.completionAt(word));
+        else this.#fail(request, word);
+        break;
+      case Kind.Claim:
+        if (status === 0) requests.resolve(request, this.#claimAt(word));
+        else this.#fail(request, word);
+        break;
+      default:
+        if (status === 0) requests.resolve(request);
+        else this.#fail(request, word);
+    }
+    this.#end(request);
+  }
+
+  #deliverEvent(event: Event, word: number): void {
+    const request = this.#u32[word + CompletionField.Request32] as number;
+    if (event === Event.Partial) {
+      (this.requests.owner(request) as RequestOwner).completed(request, 0, word);
+      return;
+    }
+    if (event === Event.CancelRefused) {
+      // Posted, and not to be recalled: the caller is free, the memory stays with the provider.
+      const reason = this.#aborts.reasonOf(request);
+      if (reason !== undefined) this.requests.reject(request, reason);
+      else (this.requests.owner(request) as RequestOwner | undefined)?.cancelRefused?.(request);
+      return;
+    }
+    const listener = this.queues.get(this.#u32[word + CompletionField.Queue32] as number);
+    if (event === Event.Immediate) {
+      listener?.immediate(
+        this.#u64[(word >> 1) + CompletionField.Data64] as bigint,
+        this.#f64[(word >> 1) + CompletionField.Length64] as number,
+      );
+    } else {
+      listener?.unsolicited(errorOf(this.failureAt(word)));
+    }
+  }
+
+  #fail(request: number, word: number): void {
+    const failure = this.failureAt(word);
+    const reason = this.#aborts.reasonOf(request);
+    if (reason !== undefined && failure.errno === ECANCELED) this.requests.reject(request, reason);
+    else this.#reject(request, failure);
+  }
+
+  // An error is made only where somebody waits: a rejection of nobody's would end the process.
+  #reject(request: number, failure: Failure): void {
+    if (this.requests.awaited(request)) this.requests.resolve(request, rejectLater(failure));
+  }
+
+  /** What is known of the failed completion at `word`. */
+  failureAt(word: number): Failure {
+    const errno = this.#u32[word + CompletionField.Status32] as number;
+    const key = this.#u32[word + CompletionField.Error32] as number;
+    return { errno, ...native.takeError(this.handle, key) };
+  }
+
+  /** Lets a signal abort a request: see AbortWatch. */
+  watch(request: number, signal: AbortSignal): void {
+    this.#aborts.watch(request, signal);
+  }
+
+  lengthAt(word: number): number {
+    return this.#f64[(word >> 1) + CompletionField.Length64] as number;
+  }
+
+  /** Whether the completion at `word` is the last of its operation. */
+  finalAt(word: number): boolean {
+    return this.#u32[word + CompletionField.Event32] === Event.Operation;
+  }
+
+  completionAt(word: number): Completion {
+    const wide = word >> 1;
+    const source = this.#u32[word + CompletionField.Source32] as number;
+    const flags = word + CompletionField.Flags64 * 2;
+    return new Completion(
+      this.#f64[wide + CompletionField.Length64] as number,
+      source === 0 ? undefined : this.peers.get(source),
+      this.#f64[wide + CompletionField.Offset64] as number,
+      this.#read64(word, CompletionField.Tag64),
+      this.#read64(word, CompletionField.Data64),
+      this.#u32[flags] as number,
+      this.#u32[flags + 1] as number,
+    );
+  }
+
+  #claimAt(word: number): Completion {
+    const completion = this.completionAt(word);
+    setClaim(completion, completion.offset);
+    return completion;
+  }
+
+  // A bigint only where a number would lose bits.
+  #read64(word: number, field: CompletionField): bigint | number {
+    const high = this.#u32[word + field * 2 + 1] as number;
+    if (high >= 0x20_0000) return this.#u64[(word >> 1) + field] as bigint;
+    return high * 0x1_0000_0000 + (this.#u32[word + field * 2] as number);
+  }
+
+  stats(): Stats {
+    const values = STATS.map((name, i) => [name, Number(this.#stats[i])]);
+    return Object.freeze(Object.fromEntries(values)) as Stats;
+  }
+
+  /** Stops the engine and closes what is left under the domain; settles what was in flight. */
+  close(): void {
+    if (!this.#open) return;
+    try {
+      native.domainClose(this.handle);
+    } finally {
+      this.drain();
+      this.#open = false;
+      open.delete(this);
+      this.#settleAll();
+    }
+  }
+
+  #settleAll(): void {
+    const failure = { errno: ECANCELED, syscall: '', text: 'the domain was closed', provErrno: 0 };
+    for (const request of this.requests.active()) {
+      this.#reject(request, failure);
+      this.#end(request);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import { ENTRY_F64, ENTRY_U32, type Op, OpField, SEGMENT_F64, SEGMENT_U32 } from './layout.js';
+
+/** Operations in memory that the engine reads: views of all widths, and how they are written. */
+export class Entries {
+  readonly u8: Uint8Array;
+  readonly u32: Uint32Array;
+  readonly f64: Float64Array;
+  readonly u64: BigUint64Array;
+
+  constructor(memory: ArrayBuffer) {
+    this.u8 = new Uint8Array(memory);
+    this.u32 = new Uint32Array(memory);
+    this.f64 = new Float64Array(memory);
+    this.u64 = new BigUint64Array(memory);
+  }
+
+  get capacity(): number {
+    return this.u8.length / 64;
+  }
+
+  /** Writes an operation's first segment and clears the rest of the entry. */
+  put(
+    at: number,
+    code: Op,
+    blocks: number,
+    segments: number,
+    request: number,
+    endpoint: number,
+    peer: number,
+    memory: number,
+    remote: number,
+    offset: number,
+    length: number,
+  ): void {
+    const { u32, f64 } = this;
+    const word = at * ENTRY_U32;
+    const wide = at * ENTRY_F64;
+    u32[word + OpField.Head32] = code | (blocks << 8) | (segments << 16);
+    u32[word + OpField.Request32] = request;
+    u32[word + OpField.Endpoint32] = endpoint;
+    u32[word + OpField.Peer32] = peer;
+    u32[word + OpField.Memory32] = memory;
+    u32[word + OpField.Remote32] = remote;
+    f64[wide + OpField.Offset64] = offset;
+    f64[wide + OpField.Length64] = length;
+    f64[wide + OpField.Tag64] = 0;
+    f64[wide + OpField.Data64] = 0;
+    f64[wide + OpField.Flags64] = 0;
+  }
+
+  /** Writes the i-th segment beyond the first. */
+  putSegment(at: number, i: number, memory: number, offset: number, length: number): void {
+    const block = at + 1 + (i >> 1);
+    const word = block * ENTRY_U32 + (i & 1) * SEGMENT_U32;
+    const wide = block * ENTRY_F64 + (i & 1) * SEGMENT_F64;
+    this.u32[word] = memory;
+    this.f64[wide + 1] = offset;
+    this.f64[wide + 2] = length;
+  }
+
+  /** Bytes of the i-th segment beyond the first. */
+  segmentLength(at: number, i: number): number {
+    return this.f64[(at + 1 + (i >> 1)) * ENTRY_F64 + (i & 1) * SEGMENT_F64 + 2] as number;
+  }
+
+  /** Writes 64 bits: without a bigint where the value is a number. */
+  set64(at: number, field: OpField, value: number | bigint): void {
+    if (typeof value === 'bigint') {
+      this.u64[at * ENTRY_F64 + field] = value;
+      return;
+    }
+    const word = at * ENTRY_U32 + field * 2;
+    this.u32[word] = value;
+    this.u32[word + 1] = value / 0x1_0000_0000;
+  }
+}

@@ -1,0 +1,99 @@
+// The memory that JavaScript shares with the engine: native/engine/layout.h. A test compares both.
+
+/** Bytes of an operation, of a further block of one, and of a completion. */
+export const ENTRY_BYTES = 64;
+export const ENTRY_U32 = 16;
+export const ENTRY_F64 = 8;
+
+export const enum Op {
+  Nop = 0,
+  Send = 1,
+  Tsend = 2,
+  Write = 3,
+  Read = 4,
+  Atomic = 5,
+  Inject = 6,
+  Tinject = 7,
+  InjectWrite = 8,
+  Recv = 16,
+  Trecv = 17,
+  Submit = 32,
+  Cancel = 33,
+  RemovePeer = 34,
+  CloseMemory = 35,
+  CloseEndpoint = 36,
+}
+
+/** An operation's fields: indices into its entry, in units of 4 or 8 bytes as the name says. */
+export const enum OpField {
+  Head32 = 0, // code, blocks, segments: a byte each
+  Request32 = 1,
+  Endpoint32 = 2,
+  Peer32 = 3,
+  Memory32 = 4,
+  Remote32 = 5,
+  Offset64 = 3,
+  Length64 = 4,
+  Tag64 = 5, // or the remote offset
+  Data64 = 6, // or the ignore mask, or datatype and op
+  Flags64 = 7,
+}
+
+export const SEGMENTS_PER_BLOCK = 2;
+export const SEGMENT_U32 = 6;
+export const SEGMENT_F64 = 3;
+
+export const enum Event {
+  Operation = 0,
+  CancelRefused = 1,
+  Immediate = 2,
+  Partial = 3,
+  Unsolicited = 4,
+}
+
+export const enum CompletionField {
+  Request32 = 0,
+  Status32 = 1,
+  Event32 = 2,
+  Source32 = 3,
+  Length64 = 2,
+  Offset64 = 3,
+  Tag64 = 4,
+  Data64 = 5,
+  Flags64 = 6,
+  Error32 = 14,
+  Queue32 = 15,
+}
+
+/** Words of the control block, in units of 4 bytes or, with 64, of 8. */
+export const enum Word {
+  SubmissionTail = 0,
+  SubmissionHead = 16,
+  CompletionTail = 32,
+  CompletionHead = 48,
+  Sleeping = 64,
+  Notified = 80,
+  Pending = 96,
+  WaitCount64 = 56,
+  WaitMicroseconds64 = 57,
+  RunStatus = 116,
+  RunError = 117,
+  Stats64 = 64,
+}
+
+/** The status of the batch that run() waits for. */
+export const RUNNING = 0xffff_ffff;
+/** The request of such a batch: it ends in RunStatus, not in the ring. */
+export const RUN_REQUEST = 0xffff_fffe;
+
+export const STATS = [
+  'turns',
+  'operations',
+  'completions',
+  'errors',
+  'backPressure',
+  'wakeups',
+  'sleeps',
+  'bytes',
+  'immediates',
+] as const;

@@ -1,0 +1,123 @@
+import { types } from 'node:util';
+import { markAsUntransferable } from 'node:worker_threads';
+import { refuseDetached } from '../checks.js';
+import { closed, invalidArgType, invalidArgValue } from '../errors.js';
+import { type Handle, native } from '../native.js';
+
+/** Memory that an operation may use: bytes of the caller's, or a piece of a registered region. */
+export type Buffers = ArrayBufferView | ArrayBufferLike | RegisteredBytes;
+
+/** A piece of a {@link MemoryRegion}. */
+export abstract class RegisteredBytes {
+  /** @internal The engine's table that knows the memory. */
+  abstract readonly memory: Memory;
+  /** @internal Handle in the engine's table. */
+  abstract readonly memoryHandle: number;
+  /** Bytes from the start of the region. */
+  abstract readonly offset: number;
+  /** Bytes. */
+  abstract readonly length: number;
+  abstract readonly closed: boolean;
+  // What only looks like a region lacks it.
+  readonly #genuine = true;
+
+  /** @internal */
+  static is(value: unknown): value is RegisteredBytes {
+    return typeof value === 'object' && value !== null && #genuine in value;
+  }
+}
+
+/**
+ * The buffers that the engine of a domain knows. A buffer is entered once, when it is first used,
+ * and found again by identity; from then on it can't be transferred away from under the provider.
+ */
+export class Memory {
+  readonly #domain: Handle<'Domain'>;
+  readonly #handles = new WeakMap<ArrayBufferLike, number>();
+  readonly #forget: FinalizationRegistry<number>;
+  #lastBuffer: ArrayBufferLike | undefined;
+  #lastHandle = 0;
+
+  /** What locate() found. */
+  handle = 0;
+  offset = 0;
+  length = 0;
+
+  constructor(domain: Handle<'Domain'>) {
+    this.#domain = domain;
+    this.#forget = new FinalizationRegistry((handle) => native.memoryForget(domain, handle));
+  }
+
+  /** Finds where a buffer's bytes are: handle, offset and length. Throws for what can't be used. */
+  locate(buffer: Buffers, name = 'buffer'): void {
+    let whole: ArrayBufferLike;
+    if (ArrayBuffer.isView(buffer)) {
+      whole = buffer.buffer;
+      this.offset = buffer.byteOffset;
+      this.length = buffer.byteLength;
+    } else if (RegisteredBytes.is(buffer)) {
+      if (buffer.memory !== this) throw invalidArgValue(name, 'is a region of another domain');
+      if (buffer.closed) throw closed('the memory region');
+      this.handle = buffer.length === 0 ? 0 : buffer.memoryHandle;
+      this.offset = buffer.offset;
+      this.length = buffer.length;
+      return;
+    } else if (types.isAnyArrayBuffer(buffer)) {
+      whole = buffer;
+      this.offset = 0;
+      this.length = buffer.byteLength;
+    } else {
+      throw invalidArgType(name, 'an ArrayBuffer, a view of one, or a memory region', buffer);
+    }
+    if (this.length === 0) {
+      refuseDetached(whole, name);
+      this.handle = 0;
+    } else {
+      this.handle = whole === this.#lastBuffer ? this.#lastHandle : this.#handleOf(whole, name);
+    }
+  }
+
+  #handleOf(buffer: ArrayBufferLike, name: string): number {
+    let handle = this.#handles.get(buffer);
+    if (handle === undefined) {
+      keepInPlace(buffer, name);
+      handle = native.memoryAdopt(this.#domain, new Uint8Array(buffer));
+      this.#handles.set(buffer, handle);
+      this.#forget.register(buffer, handle);
+    }
+    this.#lastBuffer = buffer;
+    this.#lastHandle = handle;
+    return handle;
+  }
+
+  /** A registered region covers this buffer: operations on it use the region. */
+  cover(buffer: ArrayBufferLike, handle: number): void {
+    this.#handles.set(buffer, handle);
+    this.#lastBuffer = undefined;
+  }
+
+  uncover(buffer: ArrayBufferLike, handle: number): void {
+    if (this.#handles.get(buffer) === handle) this.#handles.delete(buffer);
+    this.#lastBuffer = undefined;
+  }
+}
+
+function refuseTransfer(): never {
+  throw invalidArgValue('this ArrayBuffer', 'is used by libfabric and cannot be transferred');
+}
+
+/** Sees to it that a buffer's memory stays where it is for as long as the buffer lives. */
+export function keepInPlace(buffer: ArrayBufferLike, name: string): void {
+  const { resizable, growable } = buffer as { resizable?: boolean; growable?: boolean };
+  if (resizable === true || growable === true) {
+    throw invalidArgValue(name, 'is resizable: its memory may move while the network uses it');
+  }
+  refuseDetached(buffer, name);
+  if (types.isSharedArrayBuffer(buffer)) return;
+  markAsUntransferable(buffer);
+  for (const method of ['transfer', 'transferToFixedLength']) {
+    if (method in ArrayBuffer.prototype) {
+      Object.defineProperty(buffer, method, { value: refuseTransfer, configurable: true });
+    }
+  }
+}

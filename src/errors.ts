@@ -1,0 +1,188 @@
+import { describeErrno, type FabricErrorCode } from './error-codes.js';
+
+const brand = Symbol.for('libfabric.FabricError');
+
+// biome-ignore lint/complexity/noBannedTypes: what Error.captureStackTrace takes
+type AnyFunction = Function;
+
+/** What a {@link FabricError} may carry beside its number. */
+export interface FabricErrorDetails {
+  /** The provider's own error number, from fi_cq_readerr(3). */
+  provErrno?: number | undefined;
+  /** The provider's words for it. */
+  provMessage?: string | undefined;
+  /** What usually helps. */
+  hint?: string | undefined;
+  /** More about this very failure; it ends the message. */
+  detail?: string | undefined;
+  cause?: unknown;
+}
+
+/**
+ * A libfabric call that failed, or an operation that completed in error.
+ *
+ * The message reads as Node's own do: `FI_ETRUNC: Truncation error, fi_cq_readerr`.
+ *
+ * Calls that are made wrongly do not throw it: they throw a `TypeError`, a `RangeError` or an
+ * `Error` with an `ERR_*` code. See fi_errno(3).
+ */
+export class FabricError extends Error {
+  /** fi_errno's name for {@link errno}; the system's (`'EEXIST'`) where libfabric has none. */
+  readonly code: FabricErrorCode | (string & {});
+  /** The positive error number. */
+  readonly errno: number;
+  /** The libfabric call that reported the error: `'fi_cq_readerr'`. */
+  readonly syscall: string;
+  /** The provider's own error number. */
+  declare readonly provErrno?: number;
+  /** The provider's words for {@link provErrno}. */
+  declare readonly provMessage?: string;
+  /** What usually helps. */
+  declare readonly hint?: string;
+
+  /** @param trim the stack starts at the caller of this function. */
+  constructor(
+    errno: number,
+    syscall: string,
+    details: FabricErrorDetails = {},
+    trim: AnyFunction = new.target,
+  ) {
+    const { code, text } = describeErrno(errno);
+    const { provErrno, provMessage, hint, cause } = details;
+    const detail = details.detail || provMessage;
+    super(
+      `${code}: ${text}, ${syscall}${detail ? ` (${detail})` : ''}`,
+      cause === undefined ? undefined : { cause },
+    );
+    this.code = code;
+    this.errno = errno;
+    this.syscall = syscall;
+    if (provErrno !== undefined) this.provErrno = provErrno;
+    if (provMessage !== undefined) this.provMessage = provMessage;
+    if (hint !== undefined) this.hint = hint;
+    Error.captureStackTrace(this, trim);
+  }
+
+  /** Whether this is a FabricError of this or any other copy of the package. */
+  static is(value: unknown): value is FabricError {
+    return typeof value === 'object' && value !== null && brand in value;
+  }
+}
+
+Object.defineProperty(FabricError.prototype, 'name', { value: 'FabricError', configurable: true });
+Object.defineProperty(FabricError.prototype, brand, { value: true });
+
+/** What the addon makes its errors with. */
+export function makeFabricError(errno: number, syscall: string, text: string): FabricError {
+  return startAtCaller(new FabricError(errno, syscall, { detail: text }, makeFabricError));
+}
+
+const packageFrame = /^ {4}at (?:async )?(?:.* \()?/;
+const packageFiles = new URL('.', import.meta.url).href;
+
+/** The same error with a stack that starts at the caller of the package: without its own frames. */
+export function startAtCaller<E extends Error>(error: E): E {
+  const stack = String(error.stack);
+  const first = stack.indexOf('\n    at ');
+  if (first < 0) return error;
+  const frames = stack.slice(first + 1).split('\n');
+  const own = frames.findIndex(
+    (frame) => !frame.replace(packageFrame, '').startsWith(packageFiles),
+  );
+  if (own > 0) error.stack = [stack.slice(0, first), ...frames.slice(own)].join('\n');
+  return error;
+}
+
+/** The same error with a stack that starts at the caller of `from`, for `throw atCallerOf(...)`. */
+export function atCallerOf(from: AnyFunction, error: unknown): unknown {
+  if (error instanceof Error) Error.captureStackTrace(error, from);
+  return error;
+}
+
+/** Awaits what the addon does off the event loop: its error's stack names whoever awaits. */
+export async function offLoop<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    Error.captureStackTrace(error, offLoop);
+    throw startAtCaller(error);
+  }
+}
+
+/** An error of misuse: what Node's own calls throw. */
+export type MisuseError<E extends Error = Error> = E & { readonly code: string };
+
+function misuse<E extends Error>(error: E, code: string, trim: AnyFunction): MisuseError<E> {
+  const value = Object.assign(error, { code });
+  Error.captureStackTrace(value, trim);
+  return startAtCaller(value);
+}
+
+/** A short text of any value: `'abc'`, `-1`, `an object of class Foo`. */
+export function describeValue(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value.length > 64 ? `a string of ${value.length} characters` : `'${value}'`;
+    case 'number':
+      return Object.is(value, -0) ? '-0' : String(value);
+    case 'boolean':
+    case 'undefined':
+      return String(value);
+    case 'bigint':
+      return value >= -(2n ** 64n) && value <= 2n ** 64n ? `${value}n` : 'a bigint past 64 bits';
+    case 'function':
+      return 'a function';
+    case 'symbol':
+      return 'a symbol';
+    default:
+      return describeObject(value);
+  }
+}
+
+function describeObject(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return 'an object';
+}
+
+/** `ERR_INVALID_ARG_TYPE`. `expected` completes "name must be ...": `'a Uint8Array'`. */
+export function invalidArgType(
+  name: string,
+  expected: string,
+  value: unknown,
+): MisuseError<TypeError> {
+  const text = `${name} must be ${expected}, got ${describeValue(value)}`;
+  return misuse(new TypeError(text), 'ERR_INVALID_ARG_TYPE', invalidArgType);
+}
+
+/** `ERR_INVALID_ARG_VALUE`. `why` completes "name ...": `'is detached'`. */
+export function invalidArgValue(name: string, why: string): MisuseError<TypeError> {
+  return misuse(new TypeError(`${name} ${why}`), 'ERR_INVALID_ARG_VALUE', invalidArgValue);
+}
+
+/** `ERR_OUT_OF_RANGE`. `expected` completes "name must be ...": `'from 0 to 63'`. */
+export function outOfRange(
+  name: string,
+  expected: string,
+  value: unknown,
+): MisuseError<RangeError> {
+  const text = `${name} must be ${expected}, got ${describeValue(value)}`;
+  return misuse(new RangeError(text), 'ERR_OUT_OF_RANGE', outOfRange);
+}
+
+/** `ERR_INVALID_THIS`: a method was called on something else than what it belongs to. */
+export function invalidThis(name: string): MisuseError<TypeError> {
+  const text = `this must be ${name}`;
+  return misuse(new TypeError(text), 'ERR_INVALID_THIS', invalidThis);
+}
+
+/** `ERR_CLOSED`: the object was closed before, or while, it was used. */
+export function closed(name: string): MisuseError {
+  return misuse(new Error(`${name} is closed`), 'ERR_CLOSED', closed);
+}
+
+/** `ERR_INVALID_STATE`: not now. */
+export function invalidState(text: string): MisuseError {
+  return misuse(new Error(text), 'ERR_INVALID_STATE', invalidState);
+}

@@ -1,0 +1,76 @@
+import { invalidArgType, invalidArgValue } from './errors.js';
+import type { CompletionFlag, OpFlag } from './flags.js';
+import { native } from './native.js';
+
+const tables = native.nameTables().flags;
+const opBits = new Map(Object.entries(tables.op as Readonly<Record<string, bigint>>));
+const completionNames = new Map<string, readonly CompletionFlag[]>();
+
+const maskOf = (names: readonly OpFlag[]) =>
+  names.reduce((mask, name) => mask | (opBits.get(name) ?? 0n), 0n);
+
+// Other bits mean things to a provider that are not there, or belong to calls of their own; some
+// providers crash on them.
+const ALLOWED = maskOf([
+  'FI_MORE',
+  'FI_FENCE',
+  'FI_PRIORITY',
+  'FI_COMPLETION',
+  'FI_INJECT',
+  'FI_INJECT_COMPLETE',
+  'FI_TRANSMIT_COMPLETE',
+  'FI_DELIVERY_COMPLETE',
+  'FI_AFFINITY',
+  'FI_COMMIT_COMPLETE',
+  'FI_MATCH_COMPLETE',
+  'FI_PEEK',
+  'FI_CLAIM',
+  'FI_DISCARD',
+]);
+const EFA_ALLOWED = ALLOWED | maskOf(['FI_EFA_WR_HIGH_PPS']);
+const SEARCHING = maskOf(['FI_PEEK', 'FI_CLAIM', 'FI_DISCARD']);
+
+/** Whether an operation's flags have one of them. */
+export function hasFlag(bits: bigint | number, flag: OpFlag): boolean {
+  return bits !== 0 && (BigInt(bits) & (opBits.get(flag) ?? 0n)) !== 0n;
+}
+
+/** The bits of an operation's flags; 0 where there are none, without a bigint. */
+export function opFlagBits(flags: unknown, searches: boolean, efa: boolean): bigint | number {
+  if (flags === undefined) return 0;
+  if (!Array.isArray(flags)) {
+    throw invalidArgType('options.flags', 'an array of flag names', flags);
+  }
+  let bits = 0n;
+  for (const name of flags) {
+    // The addon knows the other spellings, and the words for a wrong one.
+    bits |= opBits.get(name) ?? native.bitsFromNames('op', [name]);
+  }
+  const refused = bits & ~(efa ? EFA_ALLOWED : ALLOWED);
+  if (refused !== 0n) {
+    throw invalidArgValue('options.flags', `cannot have ${nameOf(refused)} here`);
+  }
+  if (!searches && (bits & SEARCHING) !== 0n) {
+    throw invalidArgValue(
+      'options.flags',
+      `has ${nameOf(bits & SEARCHING)}, which only trecv takes`,
+    );
+  }
+  return bits === 0n ? 0 : bits;
+}
+
+function nameOf(bits: bigint): string {
+  return native.namesFromBits('op', bits)[0] as string;
+}
+
+/** The names of a completion's flags, from its two halves. */
+export function completionFlagNames(low: number, high: number): readonly CompletionFlag[] {
+  const key = `${high}:${low}`;
+  let names = completionNames.get(key);
+  if (names === undefined) {
+    const bits = (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+    names = native.namesFromBits('completion', bits) as readonly CompletionFlag[];
+    completionNames.set(key, names);
+  }
+  return names;
+}

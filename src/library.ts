@@ -1,0 +1,45 @@
+import { atCallerOf } from './errors.js';
+import { native } from './native.js';
+
+/** The libfabric in use: fi_version(3). */
+export interface Version {
+  readonly major: number;
+  readonly minor: number;
+  /** Left out where the library does not tell. */
+  readonly patch?: number;
+  /** The whole of it: `'1.17.0'`, `'2.1.0amzn5.0'`. */
+  readonly string: string;
+  /** That of the headers this addon was built with: `'1.17'`. */
+  readonly builtWith: string;
+}
+
+/** The version of the libfabric that was loaded. */
+export function version(): Version {
+  const { number, header, string } = native.version();
+  const patch = /^\d+\.\d+\.(\d+)/.exec(string)?.[1];
+  const [major, minor] = [number >>> 16, number & 0xffff];
+  return Object.freeze({
+    major,
+    minor,
+    ...(patch !== undefined && { patch: Number(patch) }),
+    string: string || `${major}.${minor}`,
+    builtWith: `${header >>> 16}.${header & 0xffff}`,
+  });
+}
+
+/**
+ * The file of the libfabric that was loaded, links resolved; null where the system does not tell.
+ * Two copies of libfabric in one process do not share devices: this is the one in use here.
+ */
+export function libraryPath(): string | null {
+  return native.libraryPath();
+}
+
+/** libfabric's text for an error number, fi_strerror(3): `strerror(265)` is `'Truncation error'`. */
+export function strerror(errno: number): string {
+  try {
+    return native.strerror(errno);
+  } catch (error) {
+    throw atCallerOf(strerror, error);
+  }
+}

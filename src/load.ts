@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const require = createRequire(import.meta.url);
+
+/** The folder the addon is taken from. */
+function addonFolder(): string {
+  const chosen = process.env.LIBFABRIC_ADDON_DIR;
+  return chosen || fileURLToPath(new URL('../build/Release', import.meta.url));
+}
+
+/** Loads the native addon, or throws an error that says what is missing and how to get it. */
+export function loadAddon(): unknown {
+  const folder = addonFolder();
+  const files = ['preload.node', 'libfabric.node'].map((name) => join(folder, name));
+  if (process.platform !== 'linux') throw unsupportedPlatform();
+  const missing = files.find((file) => !existsSync(file));
+  if (missing) throw isMusl() ? unsupportedPlatform() : addonNotFound(missing);
+  // The preload sets what libfabric reads from the environment while it is being loaded.
+  let addon: unknown;
+  for (const file of files) {
+    try {
+      addon = require(file);
+    } catch (error) {
+      throw explainDlopen(error, file);
+    }
+  }
+  return addon;
+}
+
+/** Gives a failure of dlopen(3) its reason, where it is one of the known ones. */
+function explainDlopen(error: unknown, file: string): unknown {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_DLOPEN_FAILED') {
+    return error;
+  }
+  if (isMusl()) return unsupportedPlatform(error);
+  const [, missing] = /(\S+\.so[.\d]*): cannot open shared object file/.exec(error.message) ?? [];
+  if (missing && !file.endsWith(missing)) return libraryNotFound(missing, error);
+  if (/version [`'‘]FABRIC_[\d.]+' not found/.test(error.message)) return libraryTooOld(error);
+  return error;
+}
+
+function coded(code: string, lines: string[], cause?: Error): Error {
+  const error = new Error(lines.join('\n'), cause && { cause });
+  return Object.assign(error, { code });
+}
+
+function addonNotFound(file: string): Error {
+  return coded('ERR_ADDON_NOT_FOUND', [
+    `The native addon of libfabric is not built for ${platform()}: there is no ${file}.`,
+    'Build it with `npm run build` in the folder of the package; it needs a C++ compiler and the',
+    'headers of libfabric (apt-get install libfabric-dev, or dnf install libfabric-devel).',
+  ]);
+}
+
+function libraryNotFound(library: string, cause: Error): Error {
+  const path = process.env.LD_LIBRARY_PATH;
+  return coded(
+    'ERR_LIBFABRIC_NOT_FOUND',
+    [
+      `${library} was not found on ${platform()}. It was looked for in`,
+      '  /opt/amazon/efa/lib64, /opt/amazon/efa/lib',
+      `  LD_LIBRARY_PATH (${path ? path : 'not set'})`,
+      "  the system's linker path (see ldconfig -p)",
+      'Install libfabric: apt-get install libfabric1 (Debian, Ubuntu), dnf install libfabric',
+      '(Amazon Linux, Fedora), or the EFA installer (https://docs.aws.amazon.com/AWSEC2/latest/',
+      'UserGuide/efa-start.html), which puts it in /opt/amazon/efa.',
+    ],
+    cause,
+  );
+}
+
+function libraryTooOld(cause: Error): Error {
+  return coded(
+    'ERR_LIBFABRIC_TOO_OLD',
+    [
+      `The libfabric found on ${platform()} is older than the one this addon was built with:`,
+      `  ${cause.message}`,
+      'Update libfabric, or rebuild the addon against it with `npm run build`.',
+    ],
+    cause,
+  );
+}
+
+function unsupportedPlatform(cause?: Error): Error {
+  return coded(
+    'ERR_UNSUPPORTED_PLATFORM',
+    [`libfabric for Node.js runs on Linux with glibc (x64, arm64); this is ${platform()}.`],
+    cause,
+  );
+}
+
+/** `'linux x64, glibc 2.36'`. */
+function platform(): string {
+  const { platform: name, arch } = process;
+  if (name !== 'linux') return `${name} ${arch}`;
+  const glibc = glibcVersion();
+  return `${name} ${arch}, ${glibc ? `glibc ${glibc}` : 'musl'}`;
+}
+
+function isMusl(): boolean {
+  return process.platform === 'linux' && glibcVersion() === undefined;
+}
+
+// The report costs milliseconds, so it is asked for only where loading has failed.
+function glibcVersion(): string | undefined {
+  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  return report.header?.glibcVersionRuntime;
+}

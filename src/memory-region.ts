@@ -1,0 +1,145 @@
+import { checkInteger } from './checks.js';
+import type { Engine } from './engine/engine.js';
+import { Op } from './engine/layout.js';
+import { type Memory, RegisteredBytes } from './engine/memory.js';
+import { Kind } from './engine/requests.js';
+import { invalidThis } from './errors.js';
+import type { NativeRegion } from './native.js';
+import { encodeDescriptor, type RegionDescription } from './remote-region.js';
+
+/**
+ * Memory that is registered with a domain (fi_mr(3)): operations use it without further ado, and
+ * peers may reach it as far as its access rights go.
+ *
+ * The memory stays registered until close(); until then it must not be transferred. Memory that
+ * allocate() made is page-aligned.
+ */
+export class MemoryRegion extends RegisteredBytes implements RegionDescription {
+  /** The memory. */
+  readonly buffer: ArrayBufferLike;
+  /** Bytes from the start of the region: 0. */
+  readonly offset = 0;
+  /** Bytes. */
+  readonly length: number;
+  /** The key peers need: fi_mr_key(3). */
+  readonly key: bigint;
+  /** What peers count offsets from: the virtual address with FI_MR_VIRT_ADDR, else 0. */
+  readonly address: bigint;
+  /** What the region may be used for. */
+  readonly access: readonly string[];
+  /** Whether the memory is in huge pages; undefined for memory that was not allocated here. */
+  readonly hugePages: boolean | undefined;
+  /** @internal */
+  readonly memory: Memory;
+  /** @internal */
+  readonly memoryHandle: number;
+  readonly #engine: Engine;
+  readonly #start: number;
+  #closing: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(
+    engine: Engine,
+    region: NativeRegion,
+    bytes: Uint8Array,
+    access: readonly string[],
+    hugePages?: boolean,
+  ) {
+    super();
+    this.#engine = engine;
+    this.#start = bytes.byteOffset;
+    this.buffer = bytes.buffer;
+    this.length = bytes.byteLength;
+    this.key = region.key;
+    this.address = region.address;
+    this.access = Object.freeze([...access]);
+    this.hugePages = hugePages;
+    this.memory = engine.memory;
+    this.memoryHandle = region.memory;
+    engine.registered.set(region.memory, this.buffer);
+    if (this.length === this.buffer.byteLength) engine.memory.cover(this.buffer, region.memory);
+  }
+
+  /** The registered bytes. */
+  get bytes(): Uint8Array {
+    return new Uint8Array(this.buffer, this.#start, this.length);
+  }
+
+  get closed(): boolean {
+    return this.#closing !== undefined || !this.#engine.open;
+  }
+
+  /** A piece of the region, for operations. */
+  slice(offset: number, length?: number): RegionSlice {
+    if (!RegisteredBytes.is(this)) throw invalidThis('a MemoryRegion');
+    checkInteger('offset', offset, 0, this.length);
+    const rest = this.length - offset;
+    return new RegionSlice(this, offset, checkInteger('length', length ?? rest, 0, rest));
+  }
+
+  /** What a peer needs to reach the region, to be sent to it: its domain.remote() takes it. */
+  descriptor(): Uint8Array {
+    if (!RegisteredBytes.is(this)) throw invalidThis('a MemoryRegion');
+    return encodeDescriptor(this);
+  }
+
+  /** Deregisters the memory, once no operation of ours uses it any more. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const engine = this.#engine;
+    if (!engine.open) return;
+    engine.memory.uncover(this.buffer, this.memoryHandle);
+    const request = engine.begin(Kind.Void, this);
+    const promise = engine.requests.promise<void>(request);
+    engine.control(Op.CloseMemory, request, 0, 0, this.memoryHandle);
+    await engine.settled(promise);
+    engine.registered.delete(this.memoryHandle);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** A piece of a memory region. */
+export class RegionSlice extends RegisteredBytes {
+  readonly region: MemoryRegion;
+  readonly offset: number;
+  readonly length: number;
+  /** @internal */
+  readonly memory: Memory;
+  /** @internal */
+  readonly memoryHandle: number;
+
+  /** @internal */
+  constructor(region: MemoryRegion, offset: number, length: number) {
+    super();
+    this.region = region;
+    this.offset = offset;
+    this.length = length;
+    this.memory = region.memory;
+    this.memoryHandle = region.memoryHandle;
+  }
+
+  get closed(): boolean {
+    return this.region.closed;
+  }
+
+  /** The bytes of this piece. */
+  get bytes(): Uint8Array {
+    const whole = this.region.bytes;
+    return whole.subarray(this.offset, this.offset + this.length);
+  }
+
+  slice(offset: number, length?: number): RegionSlice {
+    if (!RegisteredBytes.is(this)) throw invalidThis('a RegionSlice');
+    checkInteger('offset', offset, 0, this.length);
+    const rest = this.length - offset;
+    const size = checkInteger('length', length ?? rest, 0, rest);
+    return new RegionSlice(this.region, this.offset + offset, size);
+  }
+}

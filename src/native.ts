@@ -1,0 +1,190 @@
+import { makeFabricError, startAtCaller } from './errors.js';
+import { loadAddon } from './load.js';
+
+declare const handleOf: unique symbol;
+
+/** A native object, opaque; the addon checks its type tag. */
+export type Handle<Name extends string> = { readonly [handleOf]: Name };
+
+export type NativeInfo = Handle<'Info'>;
+
+/** The contract with native/: every function throws FabricError or an error of misuse. */
+export interface NativeAddon
+  extends NativeDiscovery,
+    NativeNames,
+    NativeObjects,
+    NativeMemory,
+    NativeBatches {
+  initialize(make: typeof makeFabricError): void;
+}
+
+/** native/info.cc */
+export interface NativeDiscovery {
+  version(): { number: number; header: number; string: string };
+  libraryPath(): string | null;
+  strerror(errno: number): string;
+  /** null: fi_getinfo without hints. */
+  getinfo(hints?: unknown): [data: object, handle: NativeInfo][];
+}
+
+/** native/flags.cc */
+export interface NativeNames {
+  nameTables(): {
+    readonly flags: Readonly<Record<string, Readonly<Record<string, bigint>>>>;
+    readonly enums: Readonly<Record<string, Readonly<Record<string, bigint>>>>;
+  };
+  namesFromBits(table: string, bits: bigint): readonly string[];
+  bitsFromNames(table: string, names: readonly string[]): bigint;
+}
+
+/** The rings of a domain's engine, and functions bound to it: native/domain.cc. */
+export interface NativeDomain {
+  readonly handle: Handle<'Domain'>;
+  readonly control: ArrayBuffer;
+  readonly submissions: ArrayBuffer;
+  readonly completions: ArrayBuffer;
+  /** One turn of the engine. */
+  turn(): void;
+  /** Turns until control.waitCount completions are there or the time is over. */
+  wait(): void;
+  /** The batch of run() goes on as request control.waitCount. */
+  adopt(): void;
+  /** There are submissions and the engine sleeps. */
+  wake(): void;
+  /** Keeps the event loop alive until control.pending is 0. */
+  ref(): void;
+  /** Lets the engine's thread make room in the ring. */
+  yield(): void;
+}
+
+export interface NativeOption {
+  readonly level: number;
+  readonly name: number;
+  readonly value: Uint8Array;
+}
+
+/** native/{fabric,domain,address_vector,completion_queue,counter,endpoint}.cc */
+export interface NativeObjects {
+  fabricOpen(info: NativeInfo): Handle<'Fabric'>;
+  fabricClose(fabric: Handle<'Fabric'>): void;
+
+  domainOpen(
+    fabric: Handle<'Fabric'>,
+    info: NativeInfo,
+    options: { driver: string; affinity: readonly number[]; spin: number; idle: number },
+    drain: () => void,
+  ): NativeDomain;
+  domainClose(domain: Handle<'Domain'>): void;
+  takeError(
+    domain: Handle<'Domain'>,
+    key: number,
+  ): { syscall: string; text: string; provErrno: number; index: number };
+
+  avOpen(
+    domain: Handle<'Domain'>,
+    options: { type: string; count: number },
+  ): Handle<'AddressVector'>;
+  avInsert(av: Handle<'AddressVector'>, address: Uint8Array): number;
+  avInsertService(av: Handle<'AddressVector'>, node: string, service: string): Promise<number>;
+  avLookup(av: Handle<'AddressVector'>, peer: number): Uint8Array;
+  avStraddr(av: Handle<'AddressVector'>, address: Uint8Array): string;
+  avClose(av: Handle<'AddressVector'>): void;
+
+  cqOpen(
+    domain: Handle<'Domain'>,
+    options: { size: number; format: string; wait: boolean },
+  ): { handle: Handle<'CompletionQueue'>; queue: number; size: number; waitable: boolean };
+  cqExpect(
+    cq: Handle<'CompletionQueue'>,
+    value: number | bigint,
+    count: number,
+    request: number,
+  ): void;
+  cqStream(cq: Handle<'CompletionQueue'>, on: boolean): void;
+  cqClose(cq: Handle<'CompletionQueue'>): void;
+
+  counterOpen(domain: Handle<'Domain'>): Handle<'Counter'>;
+  counterRead(counter: Handle<'Counter'>): bigint;
+  counterReadErr(counter: Handle<'Counter'>): bigint;
+  counterAdd(counter: Handle<'Counter'>, value: number | bigint): void;
+  counterSet(counter: Handle<'Counter'>, value: number | bigint): void;
+  counterWait(counter: Handle<'Counter'>, threshold: number | bigint, request: number): void;
+  counterClose(counter: Handle<'Counter'>): void;
+
+  endpointOpen(
+    domain: Handle<'Domain'>,
+    info: NativeInfo,
+    options: {
+      av: Handle<'AddressVector'>;
+      sendQueue: Handle<'CompletionQueue'>;
+      receiveQueue: Handle<'CompletionQueue'>;
+      counters: readonly { counter: Handle<'Counter'>; flags: readonly string[] }[];
+      options: readonly NativeOption[];
+      staging: boolean;
+    },
+  ): { handle: Handle<'Endpoint'>; endpoint: number; address: Uint8Array };
+  endpointGetOption(ep: Handle<'Endpoint'>, level: number, name: number, size: number): Uint8Array;
+  endpointSetOption(ep: Handle<'Endpoint'>, options: readonly NativeOption[]): void;
+  endpointAtomicQuery(
+    ep: Handle<'Endpoint'>,
+    operands: 1 | 2 | 3,
+    datatype: string,
+    op: string,
+  ): { count: number; size: number; datatype: number; op: number };
+}
+
+export interface NativeRegion {
+  readonly memory: number;
+  readonly key: bigint;
+  readonly address: bigint;
+}
+
+/** native/memory_region.cc */
+export interface NativeMemory {
+  memoryRegister(
+    domain: Handle<'Domain'>,
+    bytes: Uint8Array,
+    access: readonly string[],
+  ): Promise<NativeRegion>;
+  memoryAllocate(
+    domain: Handle<'Domain'>,
+    length: number,
+    access: readonly string[],
+    hugePages: boolean,
+  ): Promise<NativeRegion & { buffer: ArrayBuffer; hugePages: boolean }>;
+  memoryAdopt(domain: Handle<'Domain'>, bytes: Uint8Array): number;
+  memoryForget(domain: Handle<'Domain'>, memory: number): void;
+  remoteAdd(domain: Handle<'Domain'>, address: bigint, key: bigint, length: bigint): number;
+  remoteForget(domain: Handle<'Domain'>, remote: number): void;
+}
+
+/** native/batch.cc */
+export interface NativeBatches {
+  batchCreate(domain: Handle<'Domain'>, entries: number): { batch: number; buffer: ArrayBuffer };
+  batchDestroy(domain: Handle<'Domain'>, batch: number): void;
+  layout(): Readonly<Record<string, number>>;
+}
+
+function load(): NativeAddon {
+  const addon = loadAddon() as NativeAddon;
+  addon.initialize(makeFabricError);
+  const entries = Object.entries(
+    addon as unknown as Record<string, (...args: unknown[]) => unknown>,
+  );
+  return Object.fromEntries(
+    entries.map(([name, call]) => [name, startingAtCaller(call)]),
+  ) as unknown as NativeAddon;
+}
+
+// Misuse that C++ finds is reported at the line of the caller, as that which JavaScript finds.
+function startingAtCaller(call: (...args: unknown[]) => unknown) {
+  return (...args: unknown[]): unknown => {
+    try {
+      return call(...args);
+    } catch (error) {
+      throw error instanceof Error ? startAtCaller(error) : error;
+    }
+  };
+}
+
+export const native: NativeAddon = load();

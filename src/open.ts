@@ -1,0 +1,96 @@
+import { checkOptions } from './checks.js';
+import type { DomainOptions } from './domain.js';
+import type { Endpoint } from './endpoint/compose.js';
+import { FabricError } from './errors.js';
+import { Fabric } from './fabric.js';
+import type { Cap, EpType } from './flags.js';
+import { getInfo } from './info.js';
+import type { AnyInfo } from './info-types.js';
+
+/** What open() looks for. */
+export interface OpenOptions<T extends EpType = EpType, C extends Cap = Cap> extends DomainOptions {
+  /** `'efa'`, `'shm'`, `'tcp'`, ...; the best there is when left out. */
+  readonly provider?: string;
+  /** `'FI_EP_RDM'` when left out. */
+  readonly type?: T;
+  /** `['FI_MSG']` when left out. */
+  readonly caps?: readonly C[];
+  /** The domain's name, usually the NIC's: `'rdmap0s6-rdm'`, `'eth0'`. */
+  readonly domain?: string;
+  readonly fabric?: string;
+  /** A local address to be reached at. */
+  readonly node?: string;
+  readonly service?: string;
+}
+
+const ENODATA = 61;
+
+/**
+ * Opens an endpoint and everything it needs, ready to use: a fabric, a domain, a completion queue, an
+ * address vector. Closing the endpoint closes them too.
+ *
+ * @throws FabricError FI_ENODATA where nothing on this machine matches.
+ *
+ * @example
+ * ```ts
+ * const ep = await open({ provider: 'shm', caps: ['FI_MSG'] });
+ * const peer = ep.av.insert(addressOfPeer);
+ * await ep.send(Buffer.from('hello'), peer);
+ * ```
+ */
+export async function open<const T extends EpType = 'FI_EP_RDM', const C extends Cap = 'FI_MSG'>(
+  options?: OpenOptions<T, C>,
+): Promise<Endpoint<T, C>> {
+  const checked = checkOptions('options', options as OpenOptions<T, C>);
+  const info = find(checked);
+  const fabric = Fabric.open(info);
+  try {
+    const domain = fabric.domain(info, checked);
+    const cq = domain.completionQueue({ format: queueFormat(info) });
+    const endpoint = domain.endpoint(info, { av: domain.addressVector(), cq });
+    endpoint.owns(fabric);
+    return endpoint as unknown as Endpoint<T, C>;
+  } catch (error) {
+    await fabric.close();
+    throw error;
+  }
+}
+
+function find(options: Partial<OpenOptions>): AnyInfo {
+  const {
+    provider,
+    type = 'FI_EP_RDM',
+    caps = ['FI_MSG'],
+    domain,
+    fabric,
+    node,
+    service,
+  } = options;
+  const [info] = getInfo({
+    epAttr: { type },
+    caps,
+    ...(domain !== undefined && { domainAttr: { name: domain } }),
+    fabricAttr: {
+      ...(provider !== undefined && { provName: provider }),
+      ...(fabric !== undefined && { name: fabric }),
+    },
+    ...((node !== undefined || service !== undefined) && {
+      node,
+      service,
+      flags: ['FI_SOURCE'],
+    }),
+  });
+  if (info === undefined) {
+    const detail = `no ${type} endpoint with ${caps.join(', ')}${provider ? ` on ${provider}` : ''}`;
+    throw new FabricError(ENODATA, 'fi_getinfo', {
+      detail,
+      hint: 'see getInfo() for what there is',
+    });
+  }
+  return info;
+}
+
+// Datagram providers have no tags to report.
+function queueFormat(info: AnyInfo): 'FI_CQ_FORMAT_TAGGED' | 'FI_CQ_FORMAT_DATA' {
+  return info.epAttr.type === 'FI_EP_DGRAM' ? 'FI_CQ_FORMAT_DATA' : 'FI_CQ_FORMAT_TAGGED';
+}

@@ -1,0 +1,106 @@
+import { checkBytes } from './checks.js';
+import type { Engine } from './engine/engine.js';
+import { invalidArgValue } from './errors.js';
+import { native } from './native.js';
+
+// What a descriptor looks like on the wire, little-endian: 4 bytes of magic, 1 of version, 3 of 0,
+// then key, address and length, 8 bytes each.
+const MAGIC = 0x4d524946; // 'FIRM'
+const VERSION = 1;
+const BYTES = 32;
+
+/** What a peer must know of a memory region to read or write it. */
+export interface RegionDescription {
+  readonly key: bigint;
+  readonly address: bigint;
+  /** Bytes. */
+  readonly length: number;
+}
+
+/** Serialises a region's description, to hand to a peer. */
+export function encodeDescriptor(region: RegionDescription): Uint8Array {
+  const bytes = new Uint8Array(BYTES);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, MAGIC, true);
+  view.setUint8(4, VERSION);
+  view.setBigUint64(8, region.key, true);
+  view.setBigUint64(16, region.address, true);
+  view.setBigUint64(24, BigInt(region.length), true);
+  return bytes;
+}
+
+/** Reads a descriptor that a peer sent; everything in it is checked. */
+export function decodeDescriptor(descriptor: unknown): RegionDescription {
+  const bytes = checkBytes('descriptor', descriptor);
+  if (bytes.length !== BYTES) throw invalidArgValue('descriptor', `must have ${BYTES} bytes`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, BYTES);
+  if (view.getUint32(0, true) !== MAGIC) {
+    throw invalidArgValue('descriptor', 'is not the descriptor of a memory region');
+  }
+  if (view.getUint8(4) !== VERSION) {
+    throw invalidArgValue('descriptor', `has version ${view.getUint8(4)}, not ${VERSION}`);
+  }
+  if (view.getUint8(5) !== 0 || view.getUint16(6, true) !== 0) {
+    throw invalidArgValue('descriptor', 'is malformed');
+  }
+  const [key, address, length] = [8, 16, 24].map((at) => view.getBigUint64(at, true)) as [
+    bigint,
+    bigint,
+    bigint,
+  ];
+  if (length > BigInt(Number.MAX_SAFE_INTEGER) || address + length > 2n ** 64n) {
+    throw invalidArgValue('descriptor', 'describes a region that cannot exist');
+  }
+  return { key, address, length: Number(length) };
+}
+
+// A remote region that nobody holds any more frees its slot in the engine's table.
+const forget = new FinalizationRegistry<{ engine: Engine; handle: number }>(
+  ({ engine, handle }) => {
+    if (engine.open) native.remoteForget(engine.handle, handle);
+  },
+);
+
+/** A peer's memory region, from the descriptor that the peer handed over: domain.remote(). */
+export class RemoteRegion implements RegionDescription {
+  readonly key: bigint;
+  readonly address: bigint;
+  /** Bytes. */
+  readonly length: number;
+  /** @internal */
+  readonly engine: Engine;
+  /** @internal Handle in the engine's table. */
+  readonly handle: number;
+  #closed = false;
+
+  /** @internal */
+  constructor(engine: Engine, description: RegionDescription) {
+    this.key = description.key;
+    this.address = description.address;
+    this.length = description.length;
+    this.engine = engine;
+    this.handle = native.remoteAdd(engine.handle, this.address, this.key, BigInt(this.length));
+    forget.register(this, { engine, handle: this.handle }, this);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** @internal */
+  static is(value: unknown): value is RemoteRegion {
+    return typeof value === 'object' && value !== null && #closed in value;
+  }
+
+  /** Forgets the region. Operations that use it and have not been posted fail. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    forget.unregister(this);
+    if (this.engine.open) native.remoteForget(this.engine.handle, this.handle);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
