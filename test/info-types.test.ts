@@ -1,0 +1,43 @@
+// What the compiler makes of hints; `tsc -p tsconfig.test.json` checks it.
+import { type AnyInfo, type Cap, type EpType, getInfo, type Hints, type Info } from 'libfabric';
+import { expectTypeOf, test } from 'vitest';
+
+test('the endpoint type and the capabilities asked for are part of the type of an entry', () => {
+  const [info] = getInfo({
+    fabricAttr: { provName: 'shm' },
+    epAttr: { type: 'FI_EP_RDM' },
+    caps: ['FI_MSG', 'FI_TAGGED'],
+  });
+  expectTypeOf(info).toEqualTypeOf<Info<'FI_EP_RDM', 'FI_MSG' | 'FI_TAGGED'> | undefined>();
+});
+
+test('what the hints leave out stays open', () => {
+  expectTypeOf(getInfo()).toEqualTypeOf<Info[]>();
+  expectTypeOf(getInfo(null)).toEqualTypeOf<Info[]>();
+  expectTypeOf(getInfo({})).toEqualTypeOf<Info<EpType, Cap>[]>();
+  expectTypeOf(getInfo({ epAttr: { type: 'FI_EP_DGRAM' } })).toEqualTypeOf<
+    Info<'FI_EP_DGRAM', Cap>[]
+  >();
+  expectTypeOf(getInfo({} as Hints)).toEqualTypeOf<Info<EpType, Cap>[]>();
+});
+
+test('more capabilities are welcome where fewer are needed, and not the reverse', () => {
+  type Both = Info<'FI_EP_RDM', 'FI_MSG' | 'FI_TAGGED'>;
+  type Msg = Info<'FI_EP_RDM', 'FI_MSG'>;
+  expectTypeOf<Both>().toExtend<Msg>();
+  expectTypeOf<Msg>().not.toExtend<Both>();
+  expectTypeOf<Both>().toExtend<AnyInfo>();
+  expectTypeOf<Info<'FI_EP_DGRAM', 'FI_MSG'>>().not.toExtend<Msg>();
+});
+
+test('names that do not exist do not compile', () => {
+  // @ts-expect-error a misspelt capability
+  const caps: Hints = { caps: ['FI_TAGED'] };
+  // @ts-expect-error a capability among the modes
+  const mode: Hints = { mode: ['FI_MSG'] };
+  // @ts-expect-error an attribute of another structure
+  const attr: Hints = { txAttr: { maxMsgSize: 1n } };
+  // @ts-expect-error an attribute that is only ever reported
+  const output: Hints = { fabricAttr: { apiVersion: '1.17' } };
+  expectTypeOf([caps, mode, attr, output]).toExtend<Hints[]>();
+});

@@ -1,0 +1,90 @@
+import { open, type Peer } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { DRIVERS, greet, PROVIDERS, turning, until } from './support/lifecycle.js';
+
+const combinations = PROVIDERS.flatMap((provider) =>
+  DRIVERS.map((driver) => ({ provider, driver })),
+);
+
+describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+  const opened = () => open({ provider, driver, caps: ['FI_MSG', 'FI_SOURCE'] });
+
+  test('operations to a removed peer are refused at once', async () => {
+    const ep = await opened();
+    const self = ep.av.insert(ep.address);
+    const removed = ep.av.remove(self);
+    expect(self.removed).toBe(true);
+    const refused = { code: 'ERR_INVALID_ARG_VALUE' };
+    await expect(ep.send(new Uint8Array(8), self)).rejects.toMatchObject(refused);
+    await expect(ep.inject(new Uint8Array(8), self)).rejects.toMatchObject(refused);
+    await expect(async () => ep.av.remove(self)).rejects.toMatchObject(refused);
+    expect(() => ep.av.lookup(self)).toThrow(expect.objectContaining(refused));
+    await removed;
+    await ep.close();
+  });
+
+  test('operations in flight complete before the peer goes', async () => {
+    const a = await opened();
+    const b = await opened();
+    const domains = [a.domain, b.domain];
+    const peer = await greet(a, b);
+    const big = new Uint8Array(1 << 20).fill(4); // too long to be sent before it is asked for
+    const sent = a.send(big, peer);
+    await turning(
+      [a.domain],
+      until(() => a.domain.stats().operations >= 2),
+    );
+    let gone = false;
+    const removed = a.av.remove(peer).then(() => {
+      gone = true;
+    });
+    const into = new Uint8Array(1 << 20);
+    await new Promise(setImmediate);
+    expect(gone).toBe(false);
+    const received = b.recv(into);
+    await turning(domains, Promise.all([sent, received, removed]));
+    expect(Buffer.compare(into, big)).toBe(0);
+    await a.close();
+    await b.close();
+  });
+
+  test('the same address inserted again is another peer, and works', async () => {
+    const a = await opened();
+    const b = await opened();
+    const domains = [a.domain, b.domain];
+    const seen = new Set<Peer>();
+    let peer = await greet(a, b);
+    for (let i = 0; i < 20; i++) {
+      expect(seen.has(peer)).toBe(false);
+      seen.add(peer);
+      expect(a.av.insert(b.address)).toBe(peer);
+      await a.av.remove(peer);
+      peer = a.av.insert(b.address);
+      const received = b.recv(new Uint8Array(8));
+      await turning(domains, Promise.all([a.send(new Uint8Array(8), peer), received]));
+      expect(a.av.lookup(peer)).toEqual(b.address);
+    }
+    await a.close();
+    await b.close();
+  });
+
+  test('a prepared batch with a removed peer fails, and does not reach its successor', async () => {
+    const a = await opened();
+    const b = await opened();
+    const peer = await greet(a, b);
+    const batch = a.batch();
+    batch.send(new Uint8Array(8), peer);
+    batch.send(new Uint8Array(8), peer);
+    await a.av.remove(peer);
+    const again = a.av.insert(b.address);
+    await expect(turning([a.domain], batch.submit())).rejects.toMatchObject({
+      code: 'FI_EADDRNOTAVAIL',
+    });
+    const received = b.recv(new Uint8Array(16));
+    const both = Promise.all([a.send(new Uint8Array(16), again), received]);
+    const [, completion] = await turning([a.domain, b.domain], both);
+    expect(completion.length).toBe(16);
+    await a.close();
+    await b.close();
+  });
+});

@@ -1,0 +1,156 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Peer, RemoteRegion } from 'libfabric';
+import { afterEach, describe, expect, test } from 'vitest';
+import { sharedMemoryOf } from './support/lifecycle.js';
+import { endpoint, expectBytes, pattern, settle } from './support/transfer.js';
+
+const program = fileURLToPath(new URL('programs/peer.mjs', import.meta.url));
+const MIB = 2 ** 20;
+const SIZES = [1, 4096, MIB];
+
+interface Received {
+  readonly bytes: Uint8Array;
+  readonly tag: bigint;
+}
+
+/** The other process, and what it can be asked for. */
+class Other {
+  readonly child: ChildProcess;
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  #next = 0;
+
+  constructor(child: ChildProcess) {
+    this.child = child;
+    child.on('message', ({ id, value, error }: { id: number; value: unknown; error?: string }) => {
+      const waiting = this.#waiting.get(id);
+      if (error === undefined) waiting?.resolve(value);
+      else waiting?.reject(new Error(error));
+    });
+  }
+
+  ask<T = void>(call: string, ...args: unknown[]): Promise<T> {
+    const waiting = withResolvers<unknown>();
+    const id = this.#next++;
+    this.#waiting.set(id, waiting);
+    this.child.send({ id, call, args });
+    return settle(waiting.promise) as Promise<T>;
+  }
+
+  async close(): Promise<void> {
+    const exited = once(this.child, 'exit');
+    this.child.send({ id: -1, call: 'close', args: [] });
+    expect(await settle(exited)).toEqual([0, null]);
+    expect(sharedMemoryOf(this.child.pid as number)).toEqual([]);
+  }
+}
+
+interface PromiseWithResolvers<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+}
+
+function withResolvers<T>(): PromiseWithResolvers<T> {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}
+
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+});
+
+async function meet(context: Parameters<typeof endpoint>[0], provider: string) {
+  const ep = await endpoint(context, provider, ['FI_MSG', 'FI_TAGGED', 'FI_RMA']);
+  const { provName } = ep.info.fabricAttr;
+  const child = fork(program, [provName as string], { serialization: 'advanced' });
+  children.push(child);
+  const hello = (await settle(once(child, 'message'))) as [
+    { address: Uint8Array; descriptor: Uint8Array },
+  ];
+  const other = new Other(child);
+  await other.ask('meet', ep.address);
+  const peer: Peer = ep.av.insert(hello[0].address);
+  const remote: RemoteRegion = ep.domain.remote(hello[0].descriptor);
+  return { ep, other, peer, remote };
+}
+
+describe.each(['shm', 'tcp;ofi_rxm'])('%s', (provider) => {
+  test('messages of every size go both ways', async (context) => {
+    const { ep, other, peer } = await meet(context, provider);
+    for (const size of SIZES) {
+      const received = other.ask<Received>('recv', size);
+      await settle(ep.send(pattern(size, size), peer));
+      expectBytes((await received).bytes, pattern(size, size));
+
+      const target = new Uint8Array(size);
+      const answer = ep.recv(target);
+      await other.ask('send', pattern(size, size + 1));
+      expect((await settle(answer)).length).toBe(size);
+      expectBytes(target, pattern(size, size + 1));
+    }
+    await other.close();
+  });
+
+  test('tagged messages find their receives in both processes', async (context) => {
+    const { ep, other, peer } = await meet(context, provider);
+    const tags = [1n, 2n ** 32n + 5n, 2n ** 40n];
+    for (const size of SIZES) {
+      const there = tags.map((tag) => other.ask<Received>('trecv', size, tag));
+      await settle(
+        Promise.all([2, 1, 0].map((i) => ep.tsend(pattern(size, i + 1), peer, tags[i] as bigint))),
+      );
+      const received = await Promise.all(there);
+      received.forEach(({ bytes, tag }, i) => {
+        expect(tag).toBe(tags[i]);
+        expectBytes(bytes, pattern(size, i + 1));
+      });
+
+      const target = new Uint8Array(size);
+      const answer = ep.trecv(target, null, 9n);
+      await other.ask('tsend', pattern(size, 9), 9n);
+      expect(await settle(answer)).toMatchObject({ length: size, tag: 9n });
+      expectBytes(target, pattern(size, 9));
+    }
+    await other.close();
+  });
+
+  test("writes with data land in the peer's memory before arrived() resolves", async (context) => {
+    const { ep, other, peer, remote } = await meet(context, provider);
+    for (const [i, size] of SIZES.entries()) {
+      const data = 2n ** 33n + BigInt(i);
+      const arrived = other.ask('arrived', data, 1);
+      await settle(ep.writedata(pattern(size, i + 3), data, peer, remote));
+      await arrived;
+      expectBytes(await other.ask<Uint8Array>('memory', size), pattern(size, i + 3));
+    }
+    await other.close();
+  });
+
+  test("writes and reads reach the peer's memory and no more of it than asked", async (context) => {
+    const { ep, other, peer, remote } = await meet(context, provider);
+    for (const size of SIZES) {
+      const offset = Math.min(100, MIB - size);
+      const before = pattern(MIB, 50);
+      await other.ask('fill', before);
+      const source = pattern(size, 60);
+      await settle(ep.write(source, peer, remote, { offset, flags: ['FI_DELIVERY_COMPLETE'] }));
+      before.set(source, offset);
+      expectBytes(await other.ask<Uint8Array>('memory', MIB), before);
+
+      const target = new Uint8Array(size + 2);
+      await settle(ep.read(target.subarray(1, size + 1), peer, remote, { offset }));
+      expectBytes(target.subarray(1, size + 1), source);
+      expect([target[0], target[size + 1]]).toEqual([0, 0]);
+    }
+    await other.close();
+  });
+});

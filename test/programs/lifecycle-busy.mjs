@@ -1,0 +1,62 @@
+// Not a program: an endpoint with operations of all sorts in flight, for programs that end then.
+import { open } from 'libfabric';
+
+const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
+const ignore = () => {};
+
+/** Turns manual domains for as long as the event loop lives. */
+export function turn(...endpoints) {
+  if (endpoints[0].domain.driver !== 'manual') return;
+  const step = () => {
+    const open = endpoints.filter(({ domain }) => !domain.closed);
+    for (const { domain } of open) domain.progress();
+    if (open.length > 0) setImmediate(step);
+  };
+  step();
+}
+
+/** Two endpoints of domains of their own that know each other. */
+export async function pair(provider, driver, caps = CAPS) {
+  const a = await open({ provider, driver, caps });
+  const b = await open({ provider, driver, caps });
+  turn(a, b);
+  const peer = a.av.insert(b.address);
+  const received = b.recv(new Uint8Array(8));
+  await Promise.all([a.send(new Uint8Array(8), peer), received]);
+  return { a, b, peer };
+}
+
+/**
+ * Posts receives that nothing comes for, more sends than a peer that does not receive has room for,
+ * and a stream of writes. Resolves when all of it is under way.
+ */
+export async function busy(provider, driver) {
+  const { a, b: deaf, peer } = await pair(provider, driver);
+  const region = await deaf.domain.allocate(1 << 20, ['FI_REMOTE_WRITE']);
+  const remote = a.domain.remote(region.descriptor());
+  const arrival = a.recv(new Uint8Array(64));
+  arrival.catch(ignore);
+  for (let i = 0; i < 200; i++) {
+    a.recv(new Uint8Array(64)).catch(ignore);
+    a.trecv(new Uint8Array(64), null, i).catch(ignore);
+  }
+  const batch = a.batch();
+  const payload = await a.domain.register(new Uint8Array(4096).fill(1), ['FI_WRITE']);
+  for (let i = 0; i < 64; i++) batch.write(payload, peer, remote, { offset: i * 4096 });
+  const stream = async () => {
+    for (;;) await batch.submit();
+  };
+  stream().catch(ignore);
+  await batch.submit();
+  const before = a.domain.stats().operations;
+  for (let i = 0; i < 3000; i++) a.send(new Uint8Array(256), peer).catch(ignore);
+  a.send(new Uint8Array(1 << 20), peer).catch(ignore);
+  while (a.domain.stats().operations < before + 500) await new Promise(setImmediate);
+  globalThis.busy = [...(globalThis.busy ?? []), a, deaf]; // not to be collected
+  /** Sends the busy endpoint a message, and resolves when it has arrived. */
+  const nudge = async () => {
+    await deaf.send(new Uint8Array(64), deaf.av.insert(a.address));
+    await arrival;
+  };
+  return { a, deaf, peer, nudge };
+}

@@ -1,0 +1,43 @@
+// The other process of a test: does with its endpoint what its parent asks for over IPC.
+import { open } from 'libfabric';
+
+const [provider] = process.argv.slice(2);
+const caps = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
+const node = provider === 'shm' ? {} : { node: '127.0.0.1' };
+const ep = await open({ provider, caps, driver: 'thread', ...node });
+const region = await ep.domain.allocate(2 ** 20, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
+let peer;
+
+async function filled(length, receive) {
+  const buffer = new Uint8Array(length);
+  const completion = await receive(buffer);
+  return { bytes: buffer.slice(0, completion.length), tag: completion.tag };
+}
+
+const calls = {
+  meet(address) {
+    peer = ep.av.insert(address);
+  },
+  send: (bytes) => ep.send(bytes, peer),
+  recv: (length) => filled(length, (buffer) => ep.recv(buffer)),
+  tsend: (bytes, tag) => ep.tsend(bytes, peer, tag),
+  trecv: (length, tag) => filled(length, (buffer) => ep.trecv(buffer, null, tag)),
+  arrived: (value, count) => ep.cq.arrived(value, count),
+  fill: (bytes) => region.bytes.set(bytes),
+  memory: (length) => region.bytes.slice(0, length),
+  async close() {
+    await ep.close();
+    process.disconnect();
+  },
+};
+
+process.on('message', async ({ id, call, args }) => {
+  const answer = { id };
+  try {
+    answer.value = await calls[call](...args);
+  } catch (error) {
+    answer.error = `${error?.stack ?? error}`;
+  }
+  if (process.connected) process.send(answer);
+});
+process.send({ address: ep.address, descriptor: region.descriptor() });

@@ -1,0 +1,117 @@
+// Counts what the suite did, for the last line of `npm test`, says why each skipped test was skipped,
+// and ends a test file that is stuck in native code, which no timeout of vitest can interrupt.
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { SerializedError } from 'vitest';
+import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
+
+const STUCK_AFTER = 180_000; // ms without any news; the longest test timeout must be below it
+
+interface Tally {
+  passed: number;
+  failed: number;
+  skipped: number;
+  complete: boolean;
+}
+
+export default class TallyReporter implements Reporter {
+  #vitest: Vitest | undefined;
+  #ended: TestModule[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #current = 'the start of the suite';
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
+  onTestModuleQueued(module: TestModule): void {
+    this.#heard(module.relativeModuleId);
+  }
+
+  onTestCaseReady(test: TestCase): void {
+    this.#heard(`${test.module.relativeModuleId}: ${test.fullName}`);
+  }
+
+  onTestCaseResult(test: TestCase): void {
+    this.#heard(`${test.module.relativeModuleId}, after ${test.fullName}`);
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    this.#heard(`the end of ${module.relativeModuleId}`);
+    this.#ended.push(module);
+    this.#write(this.#count(this.#ended, 0), false);
+  }
+
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
+    clearTimeout(this.#timer);
+    for (const module of modules) {
+      for (const test of module.children.allTests('skipped')) this.#explain(test);
+      for (const test of module.children.allTests('pending')) {
+        console.log(`never ended: ${module.relativeModuleId}: ${test.fullName}`);
+      }
+    }
+    this.#write(this.#count(modules, errors.length), true);
+  }
+
+  // A test that the command line's own filter left out was not skipped by the suite.
+  #filteredOut(test: TestCase): boolean {
+    return Boolean(this.#vitest?.config.testNamePattern) && skipNote(test) === undefined;
+  }
+
+  #explain(test: TestCase): void {
+    if (this.#filteredOut(test)) return;
+    const note =
+      skipNote(test) ?? (hasErrors(test.parent) ? 'its suite failed' : 'no reason given');
+    console.log(`skipped: ${test.module.relativeModuleId}: ${test.fullName}: ${note}`);
+  }
+
+  #count(modules: readonly TestModule[], otherErrors: number): Omit<Tally, 'complete'> {
+    const tally = { passed: 0, failed: otherErrors, skipped: 0 };
+    for (const module of modules) {
+      if (hasErrors(module)) tally.failed += 1;
+      for (const suite of module.children.allSuites()) if (hasErrors(suite)) tally.failed += 1;
+      for (const test of module.children.allTests()) {
+        const { state } = test.result();
+        if (state === 'passed') tally.passed += 1;
+        else if (state === 'skipped') tally.skipped += this.#filteredOut(test) ? 0 : 1;
+        else tally.failed += 1; // failed, or begun and never ended
+      }
+    }
+    return tally;
+  }
+
+  #write(tally: Omit<Tally, 'complete'>, complete: boolean): void {
+    const file = process.env.LIBFABRIC_TEST_TALLY;
+    if (file) writeFileSync(file, JSON.stringify({ ...tally, complete }));
+  }
+
+  #heard(where: string): void {
+    this.#current = where;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      console.error(`no news for ${STUCK_AFTER / 1000} s at ${this.#current}: killing it`);
+      killDescendants(process.pid);
+    }, STUCK_AFTER);
+  }
+}
+
+function hasErrors(task: TestModule | TestSuite): boolean {
+  return task.errors().length > 0;
+}
+
+function skipNote(test: TestCase): string | undefined {
+  const result = test.result();
+  return result.state === 'skipped' ? result.note : undefined;
+}
+
+// Kills the processes that vitest runs test files in, and the programs those started.
+function killDescendants(pid: number): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  for (const child of children.split(' ').filter(Boolean).map(Number)) {
+    try {
+      killDescendants(child);
+      process.kill(child, 'SIGKILL');
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}

@@ -1,0 +1,127 @@
+// What the tests of lifetimes share: programs that run in processes of their own, what they may
+// leave behind, and engines that are turned by hand.
+import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Domain, Endpoint, Peer } from 'libfabric';
+import { expect } from 'vitest';
+
+export const PROVIDERS = ['shm', 'tcp'] as const;
+export const DRIVERS = ['thread', 'loop', 'manual'] as const;
+
+export interface Outcome {
+  readonly pid: number;
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  /** Milliseconds after which the program is killed and the test fails. */
+  readonly deadline?: number;
+  /** Options of Node itself, such as --expose-gc. */
+  readonly node?: readonly string[];
+}
+
+/** Runs a program of test/programs to its end. */
+export async function run(
+  name: string,
+  args: readonly (string | number)[] = [],
+  { deadline = 15_000, node = [] }: RunOptions = {},
+): Promise<Outcome> {
+  const program = fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
+  const child = spawn(process.execPath, [...node, program, ...args.map(String)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const timer = setTimeout(() => child.kill('SIGKILL'), deadline);
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
+    child.on('close', (...ended) => resolve(ended));
+  });
+  clearTimeout(timer);
+  return { pid: child.pid as number, code, signal, stdout, stderr };
+}
+
+/** Runs a program that must end by itself, say what is expected, and leave nothing in /dev/shm. */
+export async function runCleanly(
+  name: string,
+  args: readonly (string | number)[],
+  expected: { readonly code?: number; readonly stdout: string; readonly stderr?: RegExp },
+  options: RunOptions = {},
+): Promise<void> {
+  const { code = 0, stdout, stderr = /^$/ } = expected;
+  const outcome = await run(name, args, options);
+  expect(outcome).toEqual({
+    pid: outcome.pid,
+    code,
+    signal: null,
+    stdout: `${stdout}\n`,
+    stderr: expect.stringMatching(stderr),
+  });
+  expect(sharedMemoryOf(outcome.pid)).toEqual([]);
+}
+
+/** The files in /dev/shm that a process of the shm provider has made. */
+export function sharedMemoryOf(pid: number): string[] {
+  return readdirSync('/dev/shm').filter((file) => file.startsWith(`${pid}:`));
+}
+
+/** Turns manual domains until a promise has settled. */
+export async function turning<T>(domains: readonly Domain[], promise: Promise<T>): Promise<T> {
+  const manual = domains.filter((domain) => domain.driver === 'manual');
+  if (manual.length === 0) return promise;
+  let done = false;
+  const finish = () => {
+    done = true;
+  };
+  promise.then(finish, finish);
+  while (!done) {
+    for (const domain of manual) if (!domain.closed) domain.progress();
+    await new Promise(setImmediate);
+  }
+  return promise;
+}
+
+/** Waits for a condition that nothing tells of. */
+export async function until(condition: () => boolean, deadline = 5000): Promise<void> {
+  const end = performance.now() + deadline;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`still not so after ${deadline} ms: ${condition}`);
+    await new Promise(setImmediate);
+  }
+}
+
+/** How promises end, counted: 'ok', or the error's code. */
+export async function tally(
+  promises: readonly Promise<unknown>[],
+): Promise<Record<string, number>> {
+  const ends: Record<string, number> = {};
+  for (const result of await Promise.allSettled(promises)) {
+    const reason = result.status === 'rejected' ? result.reason : undefined;
+    const end = result.status === 'fulfilled' ? 'ok' : (reason?.code ?? String(reason));
+    ends[end] = (ends[end] ?? 0) + 1;
+  }
+  return ends;
+}
+
+/**
+ * Sends one message, so that both sides know each other: a peer of the shm provider must not be gone
+ * before its first message has been read.
+ */
+export async function greet(from: Greeter, to: Greeter): Promise<Peer> {
+  const peer = from.av.insert(to.address);
+  const received = to.recv(new Uint8Array(8));
+  const sent = from.send(new Uint8Array(8), peer);
+  await turning([from.domain, to.domain], Promise.all([sent, received]));
+  return peer;
+}
+
+type Greeter = Endpoint<'FI_EP_RDM', 'FI_MSG'>;

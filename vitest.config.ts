@@ -1,0 +1,23 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const dist = fileURLToPath(new URL('dist/', import.meta.url));
+const belowDist = new RegExp(`^${dist.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
+
+export default defineConfig({
+  resolve: {
+    alias: [{ find: /^libfabric$/, replacement: `${dist}index.js` }],
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    // The package runs as it is shipped: Node imports dist/, vitest does not transform it.
+    server: { deps: { external: [belowDist] } },
+    // A process for each file, one at a time: an engine that spins wants a core of its own.
+    pool: 'forks',
+    fileParallelism: false,
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 10_000,
+    reporters: ['default', './test/reporter.ts'],
+  },
+});
