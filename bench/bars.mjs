@@ -1,0 +1,71 @@
+// The bars of the package. A bar compares the medians of two contenders of a group: `speed`
+// (theirs/ours in time, at least), `time` (ours/theirs in time, at most), `more` (ours - theirs in
+// us, at most), or takes one contender's figure (`value`, at most). One without a limit is printed
+// and not judged.
+import { DRIVERS, LARGE, MIB, SMALL } from './figures.mjs';
+
+const compare =
+  (kind) =>
+  (group, size, contender, limit, against = 'C++') => ({
+    group,
+    size,
+    contender,
+    against,
+    kind,
+    limit,
+  });
+const speed = compare('speed');
+const time = compare('time');
+const more = compare('more');
+const value = (group, size, contender, limit) => ({ group, size, contender, kind: 'value', limit });
+
+const RATE_BARS = {
+  send: { ring: 0.8, promise: 0.35 },
+  tsend: { ring: 0.8, promise: 0.35 },
+  write: { ring: 0.95, promise: 0.7 },
+};
+
+const rates = Object.entries(RATE_BARS).flatMap(([loop, limits]) => {
+  const group = `${loop} rate`;
+  return SMALL.flatMap((size) => [
+    speed(group, size, 'prepared, manual', 0.97),
+    speed(group, size, 'ring, manual', limits.ring),
+    speed(group, size, 'promise, loop', limits.promise),
+  ]);
+});
+
+const bandwidths = ['send', 'write', 'read'].flatMap((loop) =>
+  LARGE.flatMap((size) =>
+    DRIVERS.map((driver) => speed(`${loop} bandwidth`, size, `prepared, ${driver}`, 0.97)),
+  ),
+);
+
+const inFlight = ['send', 'write'].flatMap((loop) =>
+  ['prepared, manual', 'promise, loop', 'promise, thread'].map((how) =>
+    time(`${loop} in flight`, 64, `${how}, 100000`, 1.2, `${how}, 64`),
+  ),
+);
+
+// 10 million operations that each lost a byte would be 9,766 KiB; a collected heap moves by less.
+const HEAP_NOISE_KIB = 256;
+
+export const bars = [
+  ...rates,
+  speed('send rate', 64, 'promise, loop', undefined, 'zeromq ipc'),
+  ...bandwidths,
+  speed('send bandwidth', MIB, 'prepared, loop', 2, 'node:net'),
+  speed('send bandwidth', MIB, 'prepared, thread', 2, 'node:net'),
+  speed('send bandwidth', MIB, 'prepared, loop', undefined, 'zeromq ipc'),
+  time('half round trip', 64, 'prepared, manual', 1.35),
+  more('half round trip', 64, 'prepared, loop', 2),
+  more('half round trip', 64, 'prepared, thread', 10),
+  time('half round trip', 64, 'prepared, loop', 0.2, 'node:net'),
+  time('half round trip', 64, 'prepared, loop', undefined, 'zeromq ipc'),
+  ...inFlight,
+  time('peers', 64, 'manual, 10000 peers', 1.2, 'manual, 2 peers'),
+  value('idle CPU', undefined, 'thread', 2),
+  value('event-loop delay', MIB, 'thread', 2),
+  ...['prepared', 'ring', 'promise'].map((form) =>
+    value('heap growth', 64, `${form}, loop`, HEAP_NOISE_KIB),
+  ),
+];

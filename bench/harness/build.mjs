@@ -1,0 +1,32 @@
+// Compiles bench/cpp/*.cc into build/bench/, whatever is older than its sources.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const sources = `${root}bench/cpp/`;
+export const built = `${root}build/bench/`;
+
+export function buildLoops() {
+  mkdirSync(built, { recursive: true });
+  const files = readdirSync(sources);
+  const headers = files.filter((file) => file.endsWith('.h'));
+  const newestHeader = Math.max(...headers.map((file) => modified(sources + file)));
+  const cflags = libfabricFlags('--cflags');
+  const libs = libfabricFlags('--libs');
+  for (const file of files.filter((name) => name.endsWith('.cc'))) {
+    const program = built + file.replace(/\.cc$/, '');
+    if (modified(program) > Math.max(newestHeader, modified(sources + file))) continue;
+    const flags = ['-std=c++17', '-O2', '-Wall', '-Wextra', '-Werror', '-pthread'];
+    const args = [...flags, `-I${root}native`, ...cflags, sources + file, '-o', program, ...libs];
+    execFileSync(process.env.CXX ?? 'g++', args, { stdio: 'inherit' });
+  }
+}
+
+const modified = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+function libfabricFlags(which) {
+  const script = `${root}scripts/libfabric-flags.mjs`;
+  const { stdout } = spawnSync(process.execPath, [script, which], { encoding: 'utf8' });
+  return stdout.trim().split(/\s+/).filter(Boolean);
+}

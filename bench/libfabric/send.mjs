@@ -1,0 +1,4 @@
+// Untagged messages.
+import { runMessages, untagged } from './messages.mjs';
+
+await runMessages('send', untagged);

@@ -1,0 +1,6 @@
+// RMA writes in both directions at once.
+import { runRma } from './rma.mjs';
+
+await runRma('write-both', (ops, buffer, peer, remote) => ops.write(buffer, peer, remote), {
+  bothDirections: true,
+});
