@@ -74,6 +74,12 @@ std::unique_ptr<Staging> stagingFor(const Domain& domain, const fi_info& info, b
                                    info.tx_attr->size + info.rx_attr->size, local || forced);
 }
 
+// To what a killed process left behind under our pid, shm answers FI_EBUSY, and removes it.
+int enable(fid_ep* ep, bool shm) {
+  const int ret = fi_enable(ep);
+  return shm && ret == -FI_EBUSY ? fi_enable(ep) : ret;
+}
+
 // endpointOpen(domain, info, { av, sendQueue, receiveQueue, counters, options, staging }): an
 // endpoint that is bound and enabled. Everything is acquired before the object exists.
 Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
@@ -93,9 +99,9 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   const Hold hold(domain->engine());
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
-  // shm (1.17) reaches for what it makes only when the endpoint is enabled.
-  const bool late = std::string(entry->fabric_attr->prov_name) == "shm";
-  if (!late) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
+  // The options of shm (1.17) reach for what it makes only when the endpoint is enabled.
+  const bool shm = std::string(entry->fabric_attr->prov_name) == "shm";
+  if (!shm) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
   check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind");
   if (sendQueue == receiveQueue) {
     check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
@@ -105,8 +111,8 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   }
   auto endpoint = std::make_shared<Endpoint>(domain->engine(), std::move(fid), *entry);
   bindCounters(*endpoint, options.Get("counters").As<Napi::Array>());
-  check(fi_enable(endpoint->get()), "fi_enable");
-  if (late) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
+  check(enable(endpoint->get(), shm), "fi_enable");
+  if (shm) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
   endpoint->staging = stagingFor(*domain, *entry, options.Get("staging").ToBoolean());
   const Napi::Uint8Array address = addressOf(env, endpoint->get());
 
