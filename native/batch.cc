@@ -69,6 +69,10 @@ Napi::Value layout(const Napi::CallbackInfo& args) {
   set("control.pending", offsetof(Control, pending));
   set("control.waitCount", offsetof(Control, waitCount));
   set("control.waitMicroseconds", offsetof(Control, waitMicroseconds));
+  set("control.runVersion", offsetof(Control, runVersion));
+  set("control.runBatch", offsetof(Control, runBatch));
+  set("control.runEndpoint", offsetof(Control, runEndpoint));
+  set("control.runEntries", offsetof(Control, runEntries));
   set("control.runStatus", offsetof(Control, runStatus));
   set("control.runError", offsetof(Control, runError));
   set("control.stats", offsetof(Control, stats));

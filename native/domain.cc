@@ -7,6 +7,7 @@
 
 #include "addon.h"
 #include "completion_queue.h"
+#include "engine/manual.h"
 #include "exit_registry.h"
 #include "info.h"
 #include "util/handle.h"
@@ -122,42 +123,10 @@ std::shared_ptr<Driver> makeDriver(Napi::Env env, const std::string& kind, Engin
                         : makeThreadDriver(engine, std::move(options), loop, Drain(env, drain));
 }
 
-// turn(): one turn of the engine by the caller.
-void turn(Domain& domain) {
-  const std::lock_guard<std::mutex> lock(domain.engine().ownership());
-  domain.engine().turn();
-}
-
-// wait(): turns until control.waitCount completions are there, or the batch of run() has ended, or
-// control.waitMicroseconds have gone.
-void wait(Domain& domain) {
-  using Clock = std::chrono::steady_clock;
-  constexpr unsigned kTurnsPerLook = 64;  // at the clock, and at whoever else needs the core
-  Engine& engine = domain.engine();
-  const std::lock_guard<std::mutex> lock(engine.ownership());
-  const auto wanted =
-      engine.completionsPushed() + static_cast<uint64_t>(engine.control().waitCount);
-  const bool runs = engine.control().runStatus == kRunning;
-  Clock::time_point start{};
-  for (unsigned turns = 1;; ++turns) {
-    engine.turn();
-    if (runs ? engine.control().runStatus != kRunning : engine.completionsPushed() >= wanted)
-      return;
-    if (turns % kTurnsPerLook != 0) continue;
-    if (turns == kTurnsPerLook) start = Clock::now();
-    const std::chrono::duration<double, std::micro> gone = Clock::now() - start;
-    if (gone.count() >= engine.control().waitMicroseconds) return;
-    sched_yield();
-  }
-}
-
-// adopt(): the batch of run() goes on as request control.waitCount.
-void adopt(Domain& domain) {
-  const std::lock_guard<std::mutex> lock(domain.engine().ownership());
-  Engine& engine = domain.engine();
-  engine.adoptRun(static_cast<uint32_t>(engine.control().waitCount));
-}
-
+void turn(Domain& domain) { turnOnce(domain.engine()); }
+void wait(Domain& domain) { waitForCompletions(domain.engine()); }
+void run(Domain& domain) { runBatch(domain.engine()); }
+void adopt(Domain& domain) { adoptRun(domain.engine()); }
 void wake(Domain& domain) { domain.driver().wake(); }
 // yield(): for a ring that is full; the engine's thread gets the core to make room.
 void yield(Domain& domain) {
@@ -217,6 +186,7 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   result.Set("completions", block(running.completionBlock()));
   result.Set("turn", bound<turn>(env, domain, "turn"));
   result.Set("wait", bound<wait>(env, domain, "wait"));
+  result.Set("run", bound<run>(env, domain, "run"));
   result.Set("wake", bound<wake>(env, domain, "wake"));
   result.Set("ref", bound<ref>(env, domain, "ref"));
   result.Set("adopt", bound<adopt>(env, domain, "adopt"));

@@ -5,7 +5,7 @@ import type { Chosen, Limits, Target } from './endpoint/target.js';
 import type { Engine } from './engine/engine.js';
 import { Entries } from './engine/entries.js';
 import { errorOf, rejectLater } from './engine/failure.js';
-import { Op, RUN_REQUEST, RUNNING } from './engine/layout.js';
+import { Op, RUNNING } from './engine/layout.js';
 import { Kind, type RequestOwner } from './engine/requests.js';
 import type { Sink } from './engine/submissions.js';
 import {
@@ -90,14 +90,8 @@ export class BatchBase implements Target, Sink, RequestOwner {
 
   /** @internal */
   begin(kind: Kind, owner: unknown, options: Chosen | undefined): number {
-    this.#checkIdle();
-    if (this.limits.isClosed) throw closed('the endpoint');
-    if (options?.signal !== undefined) {
-      throw invalidArgValue('options.signal', 'aborts single operations, not those of a batch');
-    }
-    if (kind === Kind.Claim) {
-      throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
-    }
+    if (this.#inFlight > 0 || this.#closed) this.#checkIdle();
+    if (options !== undefined) checkChosen(kind, options);
     this.#owner = owner;
     return this.#size;
   }
@@ -185,8 +179,15 @@ export class BatchBase implements Target, Sink, RequestOwner {
     }
     this.#checkReady();
     this.#inFlight++;
-    this.#post(RUN_REQUEST);
-    const status = this.#engine.run(this, timeout);
+    const endpoint = this.limits.handle;
+    const status = this.#engine.run(
+      this,
+      endpoint,
+      this.#batch,
+      this.#version,
+      this.#used,
+      timeout,
+    );
     if (status === RUNNING) {
       throw new FabricError(ETIMEDOUT, 'run', { detail: `not completed after ${timeout} ms` });
     }
@@ -250,5 +251,14 @@ export class BatchBase implements Target, Sink, RequestOwner {
   #checkIdle(): void {
     this.#checkOpen();
     if (this.#inFlight > 0) throw invalidState('the batch is in flight');
+  }
+}
+
+function checkChosen(kind: Kind, options: Chosen): void {
+  if (options.signal !== undefined) {
+    throw invalidArgValue('options.signal', 'aborts single operations, not those of a batch');
+  }
+  if (kind === Kind.Claim) {
+    throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
   }
 }

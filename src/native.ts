@@ -47,6 +47,8 @@ export interface NativeDomain {
   turn(): void;
   /** Turns until control.waitCount completions are there or the time is over. */
   wait(): void;
+  /** Submits the batch of control.runBatch and turns until it has ended or the time is over. */
+  run(): void;
   /** The batch of run() goes on as request control.waitCount. */
   adopt(): void;
   /** There are submissions and the engine sleeps. */

@@ -56,6 +56,10 @@ test.each([
   ['pending', 'Pending'],
   ['waitCount', 'WaitCount64'],
   ['waitMicroseconds', 'WaitMicroseconds64'],
+  ['runVersion', 'RunVersion64'],
+  ['runBatch', 'RunBatch'],
+  ['runEndpoint', 'RunEndpoint'],
+  ['runEntries', 'RunEntries'],
   ['runStatus', 'RunStatus'],
   ['runError', 'RunError'],
   ['stats', 'Stats64'],
@@ -66,7 +70,7 @@ test.each([
 test('every field that the engine names was compared', () => {
   const count = (group: string) =>
     Object.keys(theirs).filter((name) => name.startsWith(`${group}.`)).length;
-  expect([count('operation'), count('completion'), count('control')]).toEqual([10, 11, 12]);
+  expect([count('operation'), count('completion'), count('control')]).toEqual([10, 11, 16]);
 });
 
 test('fields do not overlap, and an entry holds them', () => {

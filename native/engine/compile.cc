@@ -145,6 +145,7 @@ void Engine::submitBatch(const Operation& operation) {
   BatchRun& run = takeRun();
   run.batch = *known;
   run.request = operation.request;
+  if (run.request == kRunRequest) awaitedRun_ = &run;
   run.endpoint = operation.endpoint;
   run.remaining = 1;  // the posting itself
   hold(run, endpoint);
@@ -223,6 +224,25 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
   return false;
 }
 
+void Engine::startRun() {
+  drainSubmissions();
+  Operation operation{};
+  operation.code = OpCode::kSubmit;
+  operation.request = kRunRequest;
+  operation.endpoint = control_->runEndpoint;
+  operation.memory = control_->runBatch;
+  operation.offset = control_->runVersion;
+  operation.length = control_->runEntries;
+  control_->runStatus = kRunning;
+  submitBatch(operation);
+}
+
+void Engine::endAwaitedRun(uint32_t status, uint32_t error) {
+  awaitedRun_ = nullptr;
+  control_->runError = error;
+  control_->runStatus = status;
+}
+
 BatchRun& Engine::takeRun() {
   if (idleRuns_.empty()) {
     runs_.push_back(std::make_unique<BatchRun>());
@@ -237,11 +257,10 @@ BatchRun& Engine::takeRun() {
   return run;
 }
 
-// Gives the run that run() no longer waits for a request of its own.
 void Engine::adoptRun(uint32_t request) {
-  for (auto& run : runs_) {
-    if (run->live && run->request == kRunRequest) run->request = request;
-  }
+  if (awaitedRun_ == nullptr) return;
+  awaitedRun_->request = request;
+  awaitedRun_ = nullptr;
 }
 
 // A run as a whole keeps what its operations use.
@@ -277,11 +296,7 @@ void Engine::endRun(BatchRun& run) {
   for (const uint32_t handle : batch->peers) releasePeer(handle);
   if (run.status == 0)
     control_->stats.bytes += static_cast<uint64_t>(run.length + batch->sendBytes);
-  if (run.request == kRunRequest) {
-    control_->runError = run.error;
-    control_->runStatus = run.status;
-    return;
-  }
+  if (run.request == kRunRequest) return endAwaitedRun(run.status, run.error);
   Completion done{};
   done.request = run.request;
   done.status = run.status;

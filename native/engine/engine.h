@@ -70,6 +70,11 @@ class Engine {
 
   // Settles what an endpoint that was closed left behind.
   void abandon(Endpoint& endpoint);
+  // Submits the batch of run(), behind what waits in the ring.
+  void startRun();
+  // The batch that run() waits for: what has not completed of it, 0 when it has ended.
+  uint32_t missingOfRun() const { return awaitedRun_ == nullptr ? 0 : awaitedRun_->remaining; }
+  // Gives it a request of its own: run() no longer waits.
   void adoptRun(uint32_t request);
   // Has every batch resolve its operations anew: something ended that it may refer to.
   void invalidate() { ++epoch_; }
@@ -101,6 +106,7 @@ class Engine {
   };
 
   // post.cc
+  unsigned drainSubmissions();
   void consume(const Operation& operation);
   ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag);
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
@@ -123,6 +129,7 @@ class Engine {
   void hold(BatchRun& run, Endpoint& endpoint);
   void finishRun(BatchRun& run, const Completion& result);
   void endRun(BatchRun& run);
+  void endAwaitedRun(uint32_t status, uint32_t error);
 
   // resolve.cc
   int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
@@ -163,6 +170,7 @@ class Engine {
   OpPool ops_;
   std::vector<std::unique_ptr<BatchRun>> runs_;
   std::vector<BatchRun*> idleRuns_;
+  BatchRun* awaitedRun_ = nullptr;
   std::vector<CompletionQueue*> queues_;
   std::vector<Endpoint*> blocked_;  // endpoints whose lanes hold operations
   std::vector<Closing> closings_;

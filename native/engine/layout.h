@@ -109,7 +109,7 @@ struct Stats {
 };
 
 constexpr uint32_t kRunning = UINT32_MAX;
-// The request of a batch that run() waits for: it ends in runStatus, not in the ring.
+// The request of a batch that run() waits for: it ends in runStatus, not in the completion ring.
 constexpr uint32_t kRunRequest = UINT32_MAX - 1;
 
 // Words of both sides, each on a cache line of its own.
@@ -122,8 +122,12 @@ struct Control {
   alignas(64) std::atomic<uint32_t> notified;        // a drain of completions is under way
   alignas(64) std::atomic<uint32_t> pending;         // requests in flight, as JavaScript counts
   alignas(64) double waitCount;                      // arguments of wait()
-  double waitMicroseconds;
-  uint32_t runStatus;  // of the batch that run() waits for: kRunning, then 0 or an errno
+  double waitMicroseconds;                           // and of run()
+  double runVersion;                                 // the batch that run() submits and waits for
+  uint32_t runBatch;
+  uint32_t runEndpoint;
+  uint32_t runEntries;
+  uint32_t runStatus;  // kRunning, then 0 or an errno
   uint32_t runError;
   alignas(64) Stats stats;
 };

@@ -8,6 +8,10 @@
 
 namespace fab {
 
+unsigned Engine::drainSubmissions() {
+  return submissions_.drain([this](const Operation& operation) { consume(operation); });
+}
+
 void Engine::consume(const Operation& operation) {
   switch (operation.code) {
     case OpCode::kCancel:
@@ -196,6 +200,8 @@ void Engine::refuse(const Operation& operation, BatchRun* run, uint32_t status, 
   ++control_->stats.errors;
   if (run != nullptr) {
     finishRun(*run, result);
+  } else if (operation.request == kRunRequest) {
+    endAwaitedRun(status, result.error);
   } else {
     completions_.push(result);
   }

@@ -138,7 +138,7 @@ export function sendOne(
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
-  const chosen = chooseOptions(limits, options);
+  const chosen = options === undefined ? undefined : chooseOptions(limits, options);
   const to = peerHandle(limits, peer);
   limits.engine.memory.locate(buffer);
   checkLength(limits, limits.engine.memory.length, chosen);

@@ -163,18 +163,16 @@ export function checkRemote(
   offset: number,
   length: number,
 ): void {
-  if (!RemoteRegion.is(remote)) {
-    throw invalidArgType('remote', 'a RemoteRegion', remote);
-  }
-  if (remote.engine !== limits.engine) throw invalidArgValue('remote', 'is of another domain');
-  if (remote.closed) throw closed('the remote region');
-  if (offset + length > remote.length) {
-    throw outOfRange(
-      'offset + length',
-      `at most ${remote.length} (the remote region)`,
-      offset + length,
-    );
-  }
+  const usable = RemoteRegion.is(remote) && remote.engine === limits.engine && !remote.closed;
+  if (!usable || offset + length > remote.length)
+    throw wrongRemote(limits, remote, offset + length);
+}
+
+function wrongRemote(limits: Limits, remote: unknown, end: number): Error {
+  if (!RemoteRegion.is(remote)) return invalidArgType('remote', 'a RemoteRegion', remote);
+  if (remote.engine !== limits.engine) return invalidArgValue('remote', 'is of another domain');
+  if (remote.closed) return closed('the remote region');
+  return outOfRange('offset + length', `at most ${remote.length} (the remote region)`, end);
 }
 
 function offsetOf(options: RmaOptions | undefined): number {
@@ -204,8 +202,8 @@ function transferOne(
   const { limits } = target;
   const { engine } = limits;
   checkOpen(limits);
-  const chosen = chooseOptions(limits, options);
-  const offset = offsetOf(options);
+  const chosen = options === undefined ? undefined : chooseOptions(limits, options);
+  const offset = options === undefined ? 0 : offsetOf(options);
   const to = peerHandle(limits, peer);
   engine.memory.locate(buffer);
   const { length } = engine.memory;

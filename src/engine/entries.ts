@@ -1,4 +1,12 @@
-import { ENTRY_F64, ENTRY_U32, type Op, OpField, SEGMENT_F64, SEGMENT_U32 } from './layout.js';
+import {
+  ENTRY_BYTES,
+  ENTRY_F64,
+  ENTRY_U32,
+  type Op,
+  OpField,
+  SEGMENT_F64,
+  SEGMENT_U32,
+} from './layout.js';
 
 /** Operations in memory that the engine reads: views of all widths, and how they are written. */
 export class Entries {
@@ -6,16 +14,14 @@ export class Entries {
   readonly u32: Uint32Array;
   readonly f64: Float64Array;
   readonly u64: BigUint64Array;
+  readonly capacity: number;
 
   constructor(memory: ArrayBuffer) {
+    this.capacity = memory.byteLength / ENTRY_BYTES;
     this.u8 = new Uint8Array(memory);
     this.u32 = new Uint32Array(memory);
     this.f64 = new Float64Array(memory);
     this.u64 = new BigUint64Array(memory);
-  }
-
-  get capacity(): number {
-    return this.u8.length / 64;
   }
 
   /** Writes an operation's first segment and clears the rest of the entry. */

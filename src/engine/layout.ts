@@ -76,15 +76,17 @@ export const enum Word {
   Pending = 96,
   WaitCount64 = 56,
   WaitMicroseconds64 = 57,
-  RunStatus = 116,
-  RunError = 117,
+  RunVersion64 = 58,
+  RunBatch = 118,
+  RunEndpoint = 119,
+  RunEntries = 120,
+  RunStatus = 121,
+  RunError = 122,
   Stats64 = 64,
 }
 
 /** The status of the batch that run() waits for. */
 export const RUNNING = 0xffff_ffff;
-/** The request of such a batch: it ends in RunStatus, not in the ring. */
-export const RUN_REQUEST = 0xffff_fffe;
 
 export const STATS = [
   'turns',

@@ -50,6 +50,16 @@ export class Memory {
 
   /** Finds where a buffer's bytes are: handle, offset and length. Throws for what can't be used. */
   locate(buffer: Buffers, name = 'buffer'): void {
+    if (RegisteredBytes.is(buffer) && buffer.memory === this && !buffer.closed) {
+      this.handle = buffer.length === 0 ? 0 : buffer.memoryHandle;
+      this.offset = buffer.offset;
+      this.length = buffer.length;
+    } else {
+      this.#locateBytes(buffer, name);
+    }
+  }
+
+  #locateBytes(buffer: Buffers, name: string): void {
     let whole: ArrayBufferLike;
     if (ArrayBuffer.isView(buffer)) {
       whole = buffer.buffer;
@@ -57,11 +67,7 @@ export class Memory {
       this.length = buffer.byteLength;
     } else if (RegisteredBytes.is(buffer)) {
       if (buffer.memory !== this) throw invalidArgValue(name, 'is a region of another domain');
-      if (buffer.closed) throw closed('the memory region');
-      this.handle = buffer.length === 0 ? 0 : buffer.memoryHandle;
-      this.offset = buffer.offset;
-      this.length = buffer.length;
-      return;
+      throw closed('the memory region');
     } else if (types.isAnyArrayBuffer(buffer)) {
       whole = buffer;
       this.offset = 0;

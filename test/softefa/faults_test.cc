@@ -1,0 +1,153 @@
+#include <errno.h>
+
+#include <chrono>
+
+#include "verbs.h"
+
+using namespace verbs;
+using softefa::Fault;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Pair {
+  Device device;
+  Endpoint a{device}, b{device};
+  Buffer buffer{device, 64};
+  Steering steering;
+
+  Status send() {
+    CHECK_EQ(b.receive({buffer.all()}), 0);
+    CHECK_EQ(a.send(b.address(), {buffer.all()}), 0);
+    return a.next().status;
+  }
+};
+
+}  // namespace
+
+TEST(fault_of_every_status_for_so_many_operations) {
+  Pair pair;
+  for (const int status : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}) {
+    pair.steering.rule(Fault::kStatus, 2, static_cast<uint32_t>(status));
+    CHECK_EQ(pair.send(), static_cast<Status>(status));
+    CHECK_EQ(pair.a.read(pair.b.address(), pair.buffer.all(), pair.buffer.remote()), 0);
+    CHECK_EQ(pair.a.next().status, static_cast<Status>(status));
+    CHECK_EQ(pair.send(), Status::kOk);
+    CHECK_EQ(pair.steering.knobs().rules[0].hits, 2u);
+    pair.steering.clear();
+  }
+}
+
+TEST(fault_of_one_queue_pair_spares_others) {
+  Pair pair;
+  Endpoint c(pair.device);
+  pair.steering.rule(Fault::kStatus, softefa::FaultRule::kAny, 8, softefa::FaultRule::kAny,
+                     c.address().qpn);
+  CHECK_EQ(pair.send(), Status::kOk);
+  CHECK_EQ(c.receive({pair.buffer.all()}), 0);
+  CHECK_EQ(pair.a.send(c.address(), {pair.buffer.all()}), 0);
+  CHECK_EQ(pair.a.next().status, Status::kRemoteAbort);
+}
+
+TEST(fault_not_ready) {
+  Pair pair;
+  pair.steering.rule(Fault::kRnr, 2);
+  CHECK_EQ(pair.send(), Status::kOk);  // the third try
+  pair.steering.clear();
+  pair.steering.rule(Fault::kRnr, softefa::FaultRule::kAny);
+  CHECK_EQ(pair.send(), Status::kRemoteRnr);
+}
+
+TEST(fault_frozen_peer) {
+  ::setenv("SOFTEFA_TIMEOUT_MS", "100", 1);
+  Pair pair;
+  pair.steering.rule(Fault::kFreeze, softefa::FaultRule::kAny);
+  CHECK_EQ(pair.send(), Status::kLocalUnresponsiveRemote);
+  CHECK_EQ(pair.b.receive({pair.buffer.all()}), 0);
+  CHECK_EQ(pair.a.send(pair.b.address(), {pair.buffer.all()}), 0);
+  Result none;
+  CHECK(!pair.a.poll(none, 10));
+  pair.steering.clear();
+  CHECK_EQ(pair.a.next().status, Status::kOk);
+}
+
+TEST(fault_killed_peer) {
+  Pair pair;
+  pair.steering.rule(Fault::kKill, softefa::FaultRule::kAny);
+  CHECK_EQ(pair.send(), Status::kLocalUnresponsiveRemote);
+}
+
+TEST(fault_port_down) {
+  ::setenv("SOFTEFA_TIMEOUT_MS", "50", 1);
+  Pair pair;
+  pair.steering.rule(Fault::kPortDown, softefa::FaultRule::kAny);
+  ibv_port_attr port;
+  CHECK_EQ(ibv_query_port(pair.device.context(), 1, &port), 0);
+  CHECK_EQ(port.state, IBV_PORT_DOWN);
+  CHECK_EQ(pair.send(), Status::kLocalUnresponsiveRemote);
+  pair.steering.clear();
+  CHECK_EQ(ibv_query_port(pair.device.context(), 1, &port), 0);
+  CHECK_EQ(port.state, IBV_PORT_ACTIVE);
+  CHECK_EQ(pair.send(), Status::kOk);
+}
+
+TEST(fault_completion_queue_overrun) {
+  Pair pair;
+  CHECK_EQ(pair.send(), Status::kOk);
+  pair.steering.rule(Fault::kCqOverrun, 1);
+  Result result;
+  pair.b.poll(result);
+  CHECK_EQ(pair.b.receive({pair.buffer.all()}), EINVAL);
+}
+
+TEST(fault_failing_registrations) {
+  Pair pair;
+  static uint8_t memory[64];
+  pair.steering.rule(Fault::kRegistration, 2, ENOSPC);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(ibv_reg_mr(pair.device.pd(), memory, 64, 0) == nullptr && errno == ENOSPC);
+  }
+  ibv_mr* mr = ibv_reg_mr(pair.device.pd(), memory, 64, 0);
+  CHECK(mr != nullptr);
+  CHECK_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST(fault_delay) {
+  Pair pair;
+  pair.steering.knobs().delayUs = 30000;
+  const auto begin = Clock::now();
+  CHECK_EQ(pair.send(), Status::kOk);
+  CHECK(Clock::now() - begin >= std::chrono::milliseconds(30));
+}
+
+TEST(fault_loss_is_made_up_for) {
+  Pair pair;
+  pair.steering.knobs().dropPerMille = 700;
+  for (int i = 0; i < 50; ++i) {
+    CHECK_EQ(pair.send(), Status::kOk);
+    CHECK_EQ(pair.b.next().status, Status::kOk);
+  }
+  CHECK(pair.device.counter("retrans_pkts") > 10);
+}
+
+TEST(fault_knobs_that_are_not_engaged_are_ignored) {
+  Pair pair;
+  pair.steering.rule(Fault::kStatus, 5, 8);
+  pair.steering.knobs().engaged = 0;
+  CHECK_EQ(pair.send(), Status::kOk);
+}
+
+TEST(fault_of_a_queue_that_waits_while_its_buffer_changes) {
+  // What waits in a send queue is read when it is executed and not when it was posted.
+  Pair pair;
+  Buffer to(pair.device, 64);
+  pair.steering.knobs().delayUs = 20000;
+  pair.buffer.fill(1);
+  CHECK_EQ(pair.b.receive({to.all()}), 0);
+  CHECK_EQ(pair.a.send(pair.b.address(), {pair.buffer.all()}), 0);
+  pair.buffer.fill(2);
+  CHECK_EQ(pair.a.next().status, Status::kOk);
+  CHECK_EQ(pair.b.next().status, Status::kOk);
+  CHECK(to.holds(2, 0, 64));
+}

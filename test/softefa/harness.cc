@@ -1,0 +1,97 @@
+#include "harness.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace harness {
+namespace {
+
+constexpr unsigned kTimeoutSeconds = 60;
+
+std::vector<Test>& tests() {
+  static std::vector<Test> all;
+  return all;
+}
+
+std::string ending(int status) {
+  if (WIFSIGNALED(status)) return std::string("signal ") + strsignal(WTERMSIG(status));
+  return "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+bool run(const Test& test) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(kTimeoutSeconds);
+    ::setenv("SOFTEFA_NAMESPACE", ("test-" + std::to_string(::getpid())).c_str(), 1);
+    test.body();
+    std::exit(0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  std::cout << (status == 0 ? "ok   " : "FAIL ") << test.name;
+  if (status != 0) std::cout << " (" << ending(status) << ")";
+  std::cout << std::endl;
+  return status == 0;
+}
+
+}  // namespace
+
+Registration::Registration(const char* name, void (*body)()) { tests().push_back({name, body}); }
+
+void fail(const char* file, int line, const std::string& what) {
+  std::cerr << "  " << file << ":" << line << ": " << what << std::endl;
+  std::exit(1);
+}
+
+Side::Side(const std::function<void(Side&)>& body) {
+  int sockets[2];
+  CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0);
+  pid_ = ::fork();
+  CHECK(pid_ >= 0);
+  if (pid_ == 0) {
+    ::close(sockets[0]);
+    ::alarm(kTimeoutSeconds);
+    Side parent(sockets[1]);
+    body(parent);
+    std::exit(0);
+  }
+  ::close(sockets[1]);
+  socket_ = sockets[0];
+}
+
+void Side::join(int signal) {
+  int status = 0;
+  CHECK(::waitpid(pid_, &status, 0) == pid_);
+  const bool expected = signal == 0 ? status == 0 : WIFSIGNALED(status) && WTERMSIG(status) == signal;
+  if (!expected) fail(__FILE__, __LINE__, "the other side ended with " + ending(status));
+}
+
+void Side::kill() { ::kill(pid_, SIGKILL); }
+
+void Side::write(const void* data, size_t size) {
+  CHECK(::send(socket_, data, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
+}
+
+void Side::read(void* data, size_t size) {
+  CHECK(::recv(socket_, data, size, MSG_WAITALL) == static_cast<ssize_t>(size));
+}
+
+}  // namespace harness
+
+// Runs the tests whose names contain an argument, or all.
+int main(int argc, char** argv) {
+  int failed = 0;
+  for (const harness::Test& test : harness::tests()) {
+    bool chosen = argc == 1;
+    for (int i = 1; i < argc; ++i) chosen |= std::strstr(test.name, argv[i]) != nullptr;
+    if (chosen && !harness::run(test)) ++failed;
+  }
+  if (failed != 0) std::cout << failed << " failed" << std::endl;
+  return failed != 0;
+}

@@ -1,0 +1,152 @@
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "verbs.h"
+
+using namespace verbs;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool isPrivate(const fs::path& path) {
+  struct stat status;
+  CHECK_EQ(::lstat(path.c_str(), &status), 0);
+  return S_ISLNK(status.st_mode) || (status.st_mode & 077) == 0;
+}
+
+int membersOf(const std::string& path) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(path)) count += entry.is_directory();
+  return count;
+}
+
+}  // namespace
+
+TEST(namespace_is_private) {
+  Device device;
+  Endpoint endpoint(device);
+  CHECK(isPrivate(folder()));
+  for (const auto& entry : fs::directory_iterator(folder())) {
+    CHECK(isPrivate(entry.path()));
+    if (!entry.is_directory()) continue;
+    CHECK(isPrivate(entry.path() / "segment"));
+  }
+}
+
+TEST(namespace_is_gone_when_the_last_process_is) {
+  harness::Side side([](harness::Side& parent) {
+    Device device;
+    Endpoint endpoint(device);
+    parent.put(true);
+    parent.get<bool>();
+  });
+  side.get<bool>();
+  CHECK_EQ(membersOf(folder()), 1);
+  side.put(true);
+  side.join();
+  CHECK(!fs::exists(folder()));
+}
+
+TEST(namespace_is_cleared_of_who_was_killed) {
+  for (int i = 0; i < 5; ++i) {
+    harness::Side side([](harness::Side& parent) {
+      Device device;
+      Endpoint endpoint(device);
+      parent.put(true);
+      for (;;) ::pause();
+    });
+    side.get<bool>();
+    CHECK_EQ(membersOf(folder()), 1);
+    side.kill();
+    side.join(SIGKILL);
+  }
+  Device device;
+  CHECK_EQ(membersOf(folder()), 1);
+}
+
+TEST(namespace_of_others_is_cleared_when_all_are_dead) {
+  const std::string before = folder();
+  harness::Side side([](harness::Side& parent) {
+    Device device;
+    parent.put(true);
+    for (;;) ::pause();
+  });
+  side.get<bool>();
+  side.kill();
+  side.join(SIGKILL);
+  CHECK(fs::exists(before));
+  ::setenv("SOFTEFA_NAMESPACE", (std::string(std::getenv("SOFTEFA_NAMESPACE")) + "b").c_str(), 1);
+  Device device;
+  CHECK(!fs::exists(before));
+  CHECK(fs::exists(folder()));
+}
+
+TEST(namespace_keeps_strangers_apart) {
+  harness::Side side([](harness::Side& parent) {
+    ::setenv("SOFTEFA_NAMESPACE", (std::string(std::getenv("SOFTEFA_NAMESPACE")) + "c").c_str(),
+             1);
+    ::setenv("SOFTEFA_NODE", "5", 1);
+    Device device;
+    Endpoint endpoint(device);
+    parent.put(endpoint.address());
+    parent.get<bool>();
+  });
+  Device device;
+  Endpoint endpoint(device);
+  Buffer buffer(device, 64);
+  CHECK_EQ(endpoint.send(side.get<Address>(), {buffer.all()}), 0);
+  CHECK_EQ(endpoint.next().status, Status::kLocalUnreachableRemote);
+  side.put(true);
+  side.join();
+}
+
+TEST(namespace_of_several_nodes) {
+  harness::Side side([](harness::Side& parent) {
+    ::setenv("SOFTEFA_NODE", "7", 1);
+    Device device;
+    Endpoint endpoint(device);
+    Buffer buffer(device, 64);
+    CHECK_EQ(endpoint.receive({buffer.all()}), 0);
+    parent.put(endpoint.address());
+    CHECK_EQ(endpoint.next().status, Status::kOk);
+  });
+  Device device;
+  Endpoint endpoint(device);
+  Buffer buffer(device, 64);
+  const auto peer = side.get<Address>();
+  CHECK(peer.gid.raw[13] == 7 && device.gid().raw[13] == 0);
+  CHECK_EQ(endpoint.send(peer, {buffer.all()}), 0);
+  CHECK_EQ(endpoint.next().status, Status::kOk);
+  side.join();
+}
+
+TEST(namespace_is_not_for_a_forked_child) {
+  Device device;
+  harness::Side side([&device](harness::Side&) {
+    int count = 0;
+    ibv_device** list = ibv_get_device_list(&count);
+    CHECK(list != nullptr && ibv_open_device(list[0]) == nullptr);
+    ibv_free_device_list(list);
+  });
+  side.join();
+  CHECK(fs::exists(folder()));
+  Endpoint endpoint(device);
+}
+
+TEST(namespace_stays_small) {
+  Device device;
+  Shape shape;
+  shape.receives = 8192;
+  for (int i = 0; i < 100; ++i) Endpoint endpoint(device, shape);
+  uintmax_t blocks = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder())) {
+    struct stat status;
+    CHECK_EQ(::lstat(entry.path().c_str(), &status), 0);
+    blocks += static_cast<uintmax_t>(status.st_blocks);
+  }
+  CHECK(blocks * 512 < (1u << 20));
+}

@@ -1,0 +1,58 @@
+#include <errno.h>
+
+#include "verbs.h"
+
+using namespace verbs;
+
+TEST(rnr_gives_up_after_its_retries) {
+  Device device;
+  for (const int retries : {0, 1, 6}) {
+    Shape shape;
+    shape.rnrRetry = retries;
+    Endpoint a(device, shape), b(device);
+    Buffer buffer(device, 64);
+    CHECK_EQ(a.send(b.address(), {buffer.all()}), 0);
+    CHECK_EQ(a.next().status, Status::kRemoteRnr);
+  }
+}
+
+TEST(rnr_waits_for_ever_if_asked_to) {
+  Device device;
+  Shape shape;
+  shape.rnrRetry = 7;
+  Endpoint a(device, shape), b(device);
+  Buffer from(device, 2000), to(device, 2000);
+  from.fill(3);
+  CHECK_EQ(a.send(b.address(), {from.all()}), 0);
+  Result result;
+  CHECK(!a.poll(result, 50));
+  CHECK_EQ(b.receive({to.all()}), 0);
+  CHECK_EQ(a.next().status, Status::kOk);
+  CHECK_EQ(b.next().status, Status::kOk);
+  CHECK(to.holds(3, 0, to.size()));
+}
+
+TEST(rnr_of_a_write_with_immediate_data) {
+  Device device;
+  Shape shape;
+  shape.rnrRetry = 0;
+  Endpoint a(device, shape), b(device);
+  Buffer from(device, 64), to(device, 64);
+  const uint32_t immediate = 5;
+  CHECK_EQ(a.write(b.address(), from.all(), to.remote(), 0, &immediate), 0);
+  CHECK_EQ(a.next().status, Status::kRemoteRnr);
+}
+
+TEST(rnr_retry_needs_the_capability) {
+  Device device;
+  Endpoint a(device);
+  Steering steering;
+  steering.knobs().capabilities = 1;
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTS;
+  attributes.rnr_retry = 3;
+  CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, IBV_QP_STATE | IBV_QP_RNR_RETRY), EOPNOTSUPP);
+  steering.knobs().capabilities = 0;
+  attributes.rnr_retry = 8;
+  CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, IBV_QP_STATE | IBV_QP_RNR_RETRY), EINVAL);
+}
