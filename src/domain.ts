@@ -28,7 +28,10 @@ export interface DomainOptions {
   readonly driver?: DriverKind;
   /** Cores that the driver's thread may run on. */
   readonly affinity?: readonly number[];
-  /** Microseconds that a driver goes on polling after the last work; 1000 when left out. */
+  /**
+   * Microseconds that a driver goes on polling after the last work; 1000 when left out. It polls 20
+   * times as long while sends, RMA or atomics are in flight.
+   */
   readonly spin?: number;
   /**
    * Microseconds between the polls of an idle driver, where the provider has nothing to sleep on;

@@ -1,4 +1,6 @@
 // Batches: resolved when they change or the world around them does, posted with nothing but calls.
+#include <algorithm>
+
 #include "../endpoint.h"
 #include "dispatch.h"
 #include "engine.h"
@@ -168,14 +170,14 @@ void Engine::submitBatch(const Operation& operation) {
   finishRun(run, Completion{});
 }
 
-// Posts one side of a batch from its operations; false when the provider has no room.
+// Posts one side of a batch from its operations; false when some are left.
 bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
   const uint32_t count = run.batch->counts[receives ? 1 : 0];
   size_t& cursor = run.cursor[receives ? 1 : 0];
   const uint64_t defaults = receives ? endpoint.receiveFlags : endpoint.sendFlags;
   bool full = false;
   forEach(*run.batch, [&](const Operation& o) {
-    if (full || isReceive(o.code) != receives) return;
+    if (full || cursor == kPostsPerTurn || isReceive(o.code) != receives) return;
     const uint64_t more = cursor + 1 < count && (cursor + 1) % kMoreRun != 0 ? FI_MORE : 0;
     refusal_ = "";
     ssize_t ret;
@@ -195,17 +197,18 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
   });
   control_->stats.operations += cursor;
   if (full) ++control_->stats.backPressure;
-  return !full;
+  return cursor == count;
 }
 
-// Posts what is left of one side of a batch; false when the provider has no room.
+// Posts more of one side of a batch; false when some are left.
 bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
   std::vector<PostItem>& items = run.batch->items[receives ? 1 : 0];
   size_t& cursor = run.cursor[receives ? 1 : 0];
   const size_t first = cursor;
+  const size_t end = std::min(items.size(), first + kPostsPerTurn);
   void* const context = run.context();
   ssize_t ret = 0;
-  for (; cursor < items.size(); ++cursor) {
+  for (; cursor < end; ++cursor) {
     PostItem& item = items[cursor];
     if (item.general) {
       ret = post(*item.operation, endpoint, &run, item.flags);
@@ -219,13 +222,11 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
            refusal_);
   }
   control_->stats.operations += cursor - first;
-  if (cursor == items.size()) return true;
-  ++control_->stats.backPressure;
-  return false;
+  if (cursor < end) ++control_->stats.backPressure;
+  return cursor == items.size();
 }
 
 void Engine::startRun() {
-  drainSubmissions();
   Operation operation{};
   operation.code = OpCode::kSubmit;
   operation.request = kRunRequest;
@@ -272,6 +273,7 @@ void Engine::hold(BatchRun& run, Endpoint& endpoint) {
     if (Peer* peer = peers.find(handle)) ++peer->inFlight;
   }
   endpoint.hasSent |= run.batch->counts[0] > 0;
+  if (run.batch->counts[0] > 0) ++transmitting_;
   ++endpoint.inFlight;
   ++inFlight_;
 }
@@ -291,6 +293,7 @@ void Engine::endRun(BatchRun& run) {
   const std::shared_ptr<Batch> batch = std::move(run.batch);
   run.live = false;
   --inFlight_;
+  if (batch->counts[0] > 0) --transmitting_;
   if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
   for (const uint32_t handle : batch->memories) releaseMemory(handle);
   for (const uint32_t handle : batch->peers) releasePeer(handle);

@@ -198,6 +198,7 @@ void Engine::release(Op& op) {
   op.live = false;
   --op.endpoint->inFlight;
   --inFlight_;
+  if (!isReceive(op.code)) --transmitting_;
   releaseMemory(op.memory);
   if (op.more) {
     for (const Segment& segment : *op.more) releaseMemory(segment.memory);

@@ -4,6 +4,11 @@
 
 namespace fab {
 
+std::chrono::microseconds patience(const Engine& engine, const DriverOptions& options) {
+  constexpr int kWhileTransmitting = 20;
+  return engine.transmitting() ? kWhileTransmitting * options.spin : options.spin;
+}
+
 Drain::Drain(napi_env env, napi_value function) : env_(env) {
   napi_value name;
   napi_value receiver;

@@ -21,6 +21,10 @@ struct DriverOptions {
   std::function<std::vector<int>()> waitFds;  // of the completion queues that have one
 };
 
+// How long a driver goes on polling when nothing happens: longer while a peer or the NIC works for
+// us, whose completions come late and all at once (64 MiB take 5 ms).
+std::chrono::microseconds patience(const Engine& engine, const DriverOptions& options);
+
 // Calls back into JavaScript to read the completion ring.
 class Drain {
  public:

@@ -30,7 +30,7 @@ Engine::Engine(uint32_t submissionEntries, uint32_t completionEntries)
 unsigned Engine::turn() {
   ++control_->stats.turns;
   completions_.flushOverflow();
-  unsigned work = drainSubmissions();
+  unsigned work = submissions_.drain(kPostsPerTurn, [this](const Operation& o) { consume(o); });
   if (!blocked_.empty()) work += retryBlocked();
   for (CompletionQueue* queue : queues_) work += readQueue(*queue);
   if (!counterWaits_.empty()) work += pollCounters();

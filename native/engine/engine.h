@@ -45,6 +45,8 @@ class Engine {
 
   // Anything posted or waiting to be posted?
   bool busy() const { return inFlight_ > 0 || !blocked_.empty() || !closings_.empty(); }
+  // Sends, RMA or atomics that a provider has not completed?
+  bool transmitting() const { return transmitting_ > 0; }
   bool hasCompletions() const { return completions_.waiting(); }
   bool hasSubmissions() const { return !submissions_.empty(); }
   uint64_t completionsPushed() const { return completions_.pushed(); }
@@ -70,7 +72,7 @@ class Engine {
 
   // Settles what an endpoint that was closed left behind.
   void abandon(Endpoint& endpoint);
-  // Submits the batch of run(), behind what waits in the ring.
+  // Submits the batch of run(). What was submitted before it must have left the ring.
   void startRun();
   // The batch that run() waits for: what has not completed of it, 0 when it has ended.
   uint32_t missingOfRun() const { return awaitedRun_ == nullptr ? 0 : awaitedRun_->remaining; }
@@ -92,6 +94,10 @@ class Engine {
  private:
   friend class Hold;
 
+  // Operations posted between two looks at the completion queues, which hold 1024 entries by
+  // default: what does not fit costs the providers' utility code an allocation and a read each.
+  static constexpr uint32_t kPostsPerTurn = 512;
+
   struct Closing {
     std::shared_ptr<Endpoint> endpoint;
     uint32_t request;
@@ -106,7 +112,6 @@ class Engine {
   };
 
   // post.cc
-  unsigned drainSubmissions();
   void consume(const Operation& operation);
   ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag);
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
@@ -175,9 +180,10 @@ class Engine {
   std::vector<Endpoint*> blocked_;  // endpoints whose lanes hold operations
   std::vector<Closing> closings_;
   std::vector<CounterWait> counterWaits_;
-  uint64_t inFlight_ = 0;     // operations and runs of batches
-  uint64_t epoch_ = 1;        // rises when something ends that a batch may have resolved
-  const char* refusal_ = "";  // why post() refused an operation by itself
+  uint64_t inFlight_ = 0;      // operations and runs of batches
+  uint64_t transmitting_ = 0;  // of these, what is not only receives
+  uint64_t epoch_ = 1;         // rises when something ends that a batch may have resolved
+  const char* refusal_ = "";   // why post() refused an operation by itself
 
   std::mutex ownership_;
   std::atomic<int> holders_{0};

@@ -97,7 +97,7 @@ class LoopDriver final : public Driver {
     if (lastWork != start && engine_.control().sleeping.load() != 0) awake();
     ref();
     const bool pending = engine_.control().pending.load() > 0;
-    if ((!pending && !engine_.busy()) || now - lastWork_ > options_.spin) sleep();
+    if ((!pending && !engine_.busy()) || now - lastWork_ > patience(engine_, options_)) sleep();
   }
 
   // Makes the event loop poll without waiting.

@@ -54,7 +54,9 @@ void turnUntilNone(Engine& engine, Missing&& missing) {
 
 void turnOnce(Engine& engine) {
   const Lock lock(engine.ownership());
-  engine.turn();
+  do {
+    engine.turn();
+  } while (engine.hasSubmissions());
 }
 
 void waitForCompletions(Engine& engine) {
@@ -69,6 +71,7 @@ void waitForCompletions(Engine& engine) {
 
 void runBatch(Engine& engine) {
   const Lock lock(engine.ownership());
+  while (engine.hasSubmissions()) engine.turn();
   engine.startRun();
   turnUntilNone(engine, [&] { return engine.missingOfRun(); });
 }

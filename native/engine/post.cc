@@ -8,10 +8,6 @@
 
 namespace fab {
 
-unsigned Engine::drainSubmissions() {
-  return submissions_.drain([this](const Operation& operation) { consume(operation); });
-}
-
 void Engine::consume(const Operation& operation) {
   switch (operation.code) {
     case OpCode::kCancel:
@@ -106,6 +102,7 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   if (Peer* peer = peers.find(o.peer)) ++peer->inFlight;
   ++endpoint.inFlight;
   ++inFlight_;
+  if (!isReceive(o.code)) ++transmitting_;
   if (o.segments == 0) return;
   op.more = std::make_unique<std::vector<Segment>>();
   for (size_t i = 0; i < o.segments; ++i) {
@@ -155,25 +152,25 @@ uint32_t Engine::stage(const Operation& o, Staging& staging, Resolved& resolved)
 }
 
 unsigned Engine::retryBlocked() {
-  unsigned work = 0;
+  const uint64_t before = control_->stats.operations;
   for (size_t i = 0; i < blocked_.size();) {
     Endpoint& endpoint = *blocked_[i];
     const bool receivesDone = retryLane(endpoint, true);
     const bool sendsDone = retryLane(endpoint, false);
     if (receivesDone && sendsDone) {
       blocked_.erase(blocked_.begin() + static_cast<ptrdiff_t>(i));
-      ++work;
     } else {
       ++i;
     }
   }
-  return work;
+  return static_cast<unsigned>(control_->stats.operations - before);
 }
 
 // True when the lane is empty.
 bool Engine::retryLane(Endpoint& endpoint, bool receives) {
   Lane& lane = endpoint.lane(receives);
-  while (!lane.empty()) {
+  for (uint32_t posts = 0; !lane.empty(); ++posts) {
+    if (posts == kPostsPerTurn) return false;
     Operation& operation = lane.front();
     if (operation.code == OpCode::kSubmit) {
       BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);

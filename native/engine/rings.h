@@ -15,20 +15,21 @@ class SubmissionRing {
 
   bool empty() const { return control_.submissionTail.load(std::memory_order_seq_cst) == head_; }
 
-  // Passes every waiting operation to consume(operation); its blocks follow it in memory.
+  // Passes waiting operations to consume(operation), each with its blocks behind it in memory,
+  // until `limit` entries or none are left.
   template <typename Consume>
-  uint32_t drain(Consume&& consume) {
+  uint32_t drain(uint32_t limit, Consume&& consume) {
     const uint32_t tail = control_.submissionTail.load(std::memory_order_acquire);
-    const uint32_t count = tail - head_;
-    if (count == 0) return 0;
-    while (head_ != tail) {
+    const uint32_t first = head_;
+    if (first == tail) return 0;
+    while (head_ != tail && head_ - first < limit) {
       const Operation& operation = entries_[head_ & mask_];
       const uint32_t size = 1u + operation.blocks;
       if (operation.code != OpCode::kNop) consume(operation);
       head_ += size;
     }
     control_.submissionHead.store(head_, std::memory_order_release);
-    return count;
+    return head_ - first;
   }
 
  private:

@@ -92,7 +92,7 @@ class ThreadDriver final : public Driver {
       }
       if (++idleTurns % kTurnsPerYield != 0) continue;
       if (idleTurns == kTurnsPerYield) lastWork = Clock::now();
-      if (Clock::now() - lastWork < options_.spin) {
+      if (Clock::now() - lastWork < patience(engine_, options_)) {
         sched_yield();
       } else {
         sleep(lock);
