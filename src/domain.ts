@@ -35,7 +35,8 @@ export interface DomainOptions {
   readonly spin?: number;
   /**
    * Microseconds between the polls of an idle driver, where the provider has nothing to sleep on;
-   * 1000 when left out. The event loop's clock has milliseconds.
+   * 1000 when left out. A thread that has had nothing to do 256 times polls half as often. The event
+   * loop's clock has milliseconds.
    */
   readonly idle?: number;
 }

@@ -19,6 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 // A spinner that never yields costs everyone 4 ms scheduler slices where pollers outnumber cores.
 constexpr unsigned kTurnsPerYield = 64;
+// After this many naps without work, naps are twice as long: 1 instead of 2 % of a core.
+constexpr unsigned kNaps = 256;
 // An idle engine whose queues wake it through descriptors still turns this often, in case one is
 // missed.
 constexpr auto kSafetyTurn = std::chrono::milliseconds(500);
@@ -87,7 +89,7 @@ class ThreadDriver final : public Driver {
         continue;
       }
       if (work > 0) {
-        idleTurns = 0;
+        idleTurns = naps_ = 0;
         continue;
       }
       if (++idleTurns % kTurnsPerYield != 0) continue;
@@ -128,7 +130,7 @@ class ThreadDriver final : public Driver {
     }
     ++control.stats.sleeps;
     std::vector<pollfd> fds{{wakeFd_, POLLIN, 0}};
-    auto timeout = options_.idle;
+    auto timeout = ++naps_ > kNaps ? 2 * options_.idle : options_.idle;
     if (options_.canSleep()) {
       for (const int fd : options_.waitFds()) fds.push_back({fd, POLLIN, 0});
       timeout = std::max<std::chrono::microseconds>(timeout, kSafetyTurn);
@@ -156,6 +158,7 @@ class ThreadDriver final : public Driver {
   Drain drain_;
   uv_async_t async_{};
   int wakeFd_;
+  unsigned naps_ = 0;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
