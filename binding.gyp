@@ -26,6 +26,17 @@
     {
       "target_name": "preload",
       "sources": ["native/preload/preload.cc"]
+    },
+    {
+      "target_name": "softefa",
+      "type": "shared_library",
+      "product_prefix": "lib",
+      "sources": ["<!@(node -p \"fs.readdirSync('native/softefa').filter((file) => file.endsWith('.cc')).map((file) => 'native/softefa/' + file).join(' ')\")"],
+      "cflags": ["-fPIC", "-pthread"],
+      "ldflags": [
+        "-pthread", "-Wl,-z,nodelete",
+        "-Wl,--version-script=<(module_root_dir)/native/softefa/symbols.map"
+      ]
     }
   ]
 }

@@ -1,3 +1,5 @@
+#include <sys/mman.h>
+
 #include <cstdlib>
 
 #include "verbs.h"
@@ -17,6 +19,7 @@ TEST(asynchronous_completes_without_polls_of_the_sender) {
 }
 
 TEST(asynchronous_reads_the_payload_after_the_post) {
+  if (kThreadSanitized) return;
   ::setenv("SOFTEFA_ASYNC", "1", 1);
   Device device;
   Shape shape;
@@ -35,20 +38,17 @@ TEST(asynchronous_places_chunks_in_any_order) {
   ::setenv("SOFTEFA_ASYNC", "1", 1);
   Device device;
   Endpoint a(device), b(device);
-  Buffer local(device, 16 << 20), target(device, 16 << 20);
-  const auto* last = const_cast<const volatile uint8_t*>(target.data() + target.size() - 1);
-  const auto* first = const_cast<const volatile uint8_t*>(target.data());
-  // Whoever polls the last byte instead of the completion is to be caught: sooner or later it comes
-  // before the first.
+  Buffer local(device, 64 << 10), target(device, 64 << 10);
+  const size_t last = target.size() - 1;
+  // The transfer ends at the first page, which takes nothing: what the last one holds then was
+  // placed before it.
+  CHECK_EQ(::mprotect(target.data(), 4096, PROT_NONE), 0);
   bool early = false;
-  for (uint8_t round = 1; round < 200 && !early; ++round) {
-    for (size_t i = 0; i < local.size(); i += 4096) local.data()[i + 4095] = local.data()[i] = round;
+  for (uint8_t round = 1; round <= 50 && !early; ++round) {
+    local.data()[last] = round;
     CHECK_EQ(a.write(b.address(), local.all(), target.remote()), 0);
-    while (*last != round) {
-    }
-    early = *first != round;
-    CHECK_EQ(a.next().status, Status::kOk);
-    CHECK_EQ(*first, round);
+    CHECK_EQ(a.next().status, Status::kRemoteBadAddress);
+    early = target.data()[last] == round;
   }
   CHECK(early);
 }

@@ -26,7 +26,6 @@ TEST(device_options) {
   ::setenv("SOFTEFA_NICS", "3", 1);
   ::setenv("SOFTEFA_NODE", "513", 1);
   ::setenv("SOFTEFA_PART_ID", "0xefa0", 1);
-  ::setenv("SOFTEFA_FORK_STATUS", "0", 1);
   Device device(2);
   CHECK(std::string(device.context()->device->name) == "softefa_2");
   ibv_device_attr attributes;
@@ -34,8 +33,20 @@ TEST(device_options) {
   CHECK_EQ(attributes.vendor_part_id, 0xefa0u);
   const ibv_gid gid = device.gid();
   CHECK(gid.raw[12] == 2 && gid.raw[13] == 1 && gid.raw[15] == 3);
+}
+
+TEST(device_fork_support) {
+  ::setenv("SOFTEFA_FORK_STATUS", "0", 1);
   CHECK_EQ(ibv_is_fork_initialized(), IBV_FORK_DISABLED);
-  CHECK_EQ(ibv_fork_init(), EINVAL);
+  harness::Side late([](harness::Side&) {
+    Device device;
+    Buffer buffer(device, 64);
+    CHECK_EQ(ibv_fork_init(), EINVAL);
+    CHECK_EQ(ibv_is_fork_initialized(), IBV_FORK_DISABLED);
+  });
+  late.join();
+  CHECK_EQ(ibv_fork_init(), 0);
+  CHECK_EQ(ibv_is_fork_initialized(), IBV_FORK_ENABLED);
 }
 
 TEST(device_sysfs) {
@@ -44,13 +55,12 @@ TEST(device_sysfs) {
   char resolved[4096];
   CHECK(::realpath((path + "/device").c_str(), resolved) != nullptr);
   unsigned domain, bus, slot, function;
-  CHECK_EQ(std::sscanf(std::strrchr(resolved, '/') + 1, "%x:%x:%x.%x", &domain, &bus, &slot,
-                       &function),
-           4);
+  CHECK_EQ(
+      std::sscanf(std::strrchr(resolved, '/') + 1, "%x:%x:%x.%x", &domain, &bus, &slot, &function),
+      4);
   CHECK(::realpath((path + "/device/driver").c_str(), resolved) != nullptr);
   CHECK(std::string(std::strrchr(resolved, '/') + 1) == "softefa");
-  std::ifstream abi(std::string(std::getenv("SYSFS_PATH")) +
-                    "/class/infiniband_verbs/abi_version");
+  std::ifstream abi(std::string(std::getenv("SYSFS_PATH")) + "/class/infiniband_verbs/abi_version");
   int version = 0;
   CHECK(abi >> version);
 }

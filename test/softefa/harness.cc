@@ -2,11 +2,14 @@
 
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <set>
 #include <vector>
 
 namespace harness {
@@ -18,6 +21,25 @@ std::vector<Test>& tests() {
   static std::vector<Test> all;
   return all;
 }
+
+// Where the devices of these tests share files. Those of anybody else on this machine would clear
+// away what a test's killed processes leave.
+class SharedFolder {
+ public:
+  SharedFolder() {
+    CHECK(::mkdtemp(path_.data()) != nullptr);
+    CHECK(::chmod(path_.c_str(), 01777) == 0);  // as its parent: a test becomes another user
+    ::setenv("SOFTEFA_DIRECTORY", path_.c_str(), 1);
+  }
+  SharedFolder(const SharedFolder&) = delete;
+  ~SharedFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+ private:
+  std::string path_ = "/dev/shm/softefa-tests-XXXXXX";
+};
 
 std::string ending(int status) {
   if (WIFSIGNALED(status)) return std::string("signal ") + strsignal(WTERMSIG(status));
@@ -68,7 +90,8 @@ Side::Side(const std::function<void(Side&)>& body) {
 void Side::join(int signal) {
   int status = 0;
   CHECK(::waitpid(pid_, &status, 0) == pid_);
-  const bool expected = signal == 0 ? status == 0 : WIFSIGNALED(status) && WTERMSIG(status) == signal;
+  const bool expected =
+      signal == 0 ? status == 0 : WIFSIGNALED(status) && WTERMSIG(status) == signal;
   if (!expected) fail(__FILE__, __LINE__, "the other side ended with " + ending(status));
 }
 
@@ -84,14 +107,21 @@ void Side::read(void* data, size_t size) {
 
 }  // namespace harness
 
-// Runs the tests whose names contain an argument, or all.
+// Runs the tests that the arguments name, or all; --list names what there is.
 int main(int argc, char** argv) {
-  int failed = 0;
+  const std::set<std::string> names(argv + 1, argv + argc);
+  if (names.count("--list") != 0) {
+    for (const harness::Test& test : harness::tests()) std::cout << test.name << "\n";
+    return 0;
+  }
+  const harness::SharedFolder folder;
+  size_t chosen = 0, failed = 0;
   for (const harness::Test& test : harness::tests()) {
-    bool chosen = argc == 1;
-    for (int i = 1; i < argc; ++i) chosen |= std::strstr(test.name, argv[i]) != nullptr;
-    if (chosen && !harness::run(test)) ++failed;
+    if (!names.empty() && names.count(test.name) == 0) continue;
+    ++chosen;
+    if (!harness::run(test)) ++failed;
   }
   if (failed != 0) std::cout << failed << " failed" << std::endl;
-  return failed != 0;
+  if (chosen < names.size()) std::cerr << "there are no tests of some of these names" << std::endl;
+  return failed != 0 || chosen < names.size();
 }

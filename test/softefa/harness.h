@@ -69,10 +69,9 @@ class Side {
 
 }  // namespace harness
 
-#define TEST(name)                                                             \
-  static void test_##name();                                                   \
+#define TEST(name)                                                            \
+  static void test_##name();                                                  \
   static const harness::Registration registration_##name(#name, test_##name); \
   static void test_##name()
-#define CHECK(condition) \
-  ((condition) ? void() : harness::fail(__FILE__, __LINE__, #condition))
+#define CHECK(condition) ((condition) ? void() : harness::fail(__FILE__, __LINE__, #condition))
 #define CHECK_EQ(a, b) harness::equal((a), (b), #a " == " #b, __FILE__, __LINE__)

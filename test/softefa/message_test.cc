@@ -1,5 +1,5 @@
-#include <errno.h>
 #include <arpa/inet.h>
+#include <errno.h>
 
 #include <cstring>
 

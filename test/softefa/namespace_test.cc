@@ -87,8 +87,7 @@ TEST(namespace_of_others_is_cleared_when_all_are_dead) {
 
 TEST(namespace_keeps_strangers_apart) {
   harness::Side side([](harness::Side& parent) {
-    ::setenv("SOFTEFA_NAMESPACE", (std::string(std::getenv("SOFTEFA_NAMESPACE")) + "c").c_str(),
-             1);
+    ::setenv("SOFTEFA_NAMESPACE", (std::string(std::getenv("SOFTEFA_NAMESPACE")) + "c").c_str(), 1);
     ::setenv("SOFTEFA_NODE", "5", 1);
     Device device;
     Endpoint endpoint(device);

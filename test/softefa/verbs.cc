@@ -35,8 +35,8 @@ ibv_qp* makeQp(const Device& device, ibv_cq_ex* cq, const Shape& shape) {
   if (shape.ud) return ibv_create_qp_ex(device.context(), &attributes);
   const char* caps = std::getenv("SOFTEFA_CAPS");
   if (caps == nullptr) {
-    attributes.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE |
-                                 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+    attributes.send_ops_flags |=
+        IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   }
   EfaQpAttributes efa{0, EFADV_QP_DRIVER_TYPE_SRD, shape.flags, {}, 0};
   return efadv_create_qp_ex(device.context(), &attributes,
@@ -55,7 +55,8 @@ void bring(ibv_qp* qp, ibv_qp_state state, int mask, int rnrRetry) {
 }  // namespace
 
 std::string folder() {
-  return "/dev/shm/softefa-" + std::to_string(::geteuid()) + "-" + std::getenv("SOFTEFA_NAMESPACE");
+  return std::string(std::getenv("SOFTEFA_DIRECTORY")) + "/softefa-" + std::to_string(::geteuid()) +
+         "-" + std::getenv("SOFTEFA_NAMESPACE");
 }
 
 Device::Device(int index) {
@@ -92,8 +93,8 @@ uint64_t Device::counter(const std::string& name) const {
 }
 
 Buffer::Buffer(ibv_pd* pd, size_t size, unsigned access) : size_(size) {
-  data_ = static_cast<uint8_t*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  data_ = static_cast<uint8_t*>(
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   CHECK(data_ != MAP_FAILED);
   mr_ = ibv_reg_mr(pd, data_, size, static_cast<int>(access));
   CHECK(mr_ != nullptr);

@@ -19,6 +19,12 @@ namespace verbs {
 
 using softefa::Status;
 
+#ifdef __SANITIZE_THREAD__
+constexpr bool kThreadSanitized = true;  // tests that race with the device on purpose do not run
+#else
+constexpr bool kThreadSanitized = false;
+#endif
+
 constexpr uint32_t kQkey = 0x11111111;
 constexpr unsigned kAllAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;

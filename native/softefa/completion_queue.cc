@@ -1,0 +1,194 @@
+#include "completion_queue.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "channel.h"
+#include "context.h"
+#include "options.h"
+#include "queue_pair.h"
+#include "runtime.h"
+#include "verbs_ops.h"
+
+namespace softefa {
+namespace {
+
+// Two pollers that share a core would otherwise take turns of a scheduler slice, 4 ms a transfer.
+constexpr uint32_t kYieldAfter = 20;
+
+}  // namespace
+
+CompletionQueue::CompletionQueue(Context& context, uint32_t capacity, ibv_comp_channel* channel,
+                                 void* userContext, bool withSgid)
+    : context_(context),
+      capacity_(capacity),
+      channel_(channel != nullptr ? &CompletionChannel::of(channel) : nullptr) {
+  ibv_cq_ex& cq = handle_.verbs;
+  cq.context = context.verbs();
+  cq.channel = channel;
+  cq.cq_context = userContext;
+  cq.cqe = static_cast<int>(capacity);
+  ::pthread_mutex_init(&cq.mutex, nullptr);
+  ::pthread_cond_init(&cq.cond, nullptr);
+  ops::fillPolling(cq);
+  efa_.verbs.wc_read_sgid = withSgid ? ops::readSgid : nullptr;
+  efa_.verbs.wc_is_unsolicited = ops::isUnsolicited;
+  if (channel_ != nullptr) {
+    channel_->attach(*this);
+    Runtime::get().engine().driveAll();
+  }
+}
+
+CompletionQueue::~CompletionQueue() {
+  if (channel_ != nullptr) channel_->detach(*this);
+  ::pthread_cond_destroy(&handle_.verbs.cond);
+  ::pthread_mutex_destroy(&handle_.verbs.mutex);
+}
+
+void CompletionQueue::attach(QueuePair& queuePair) {
+  std::lock_guard<std::mutex> lock(polling_);
+  queuePairs_.push_back(&queuePair);
+  if (armed_) queuePair.armReceives();
+}
+
+void CompletionQueue::detach(QueuePair& queuePair) {
+  std::lock_guard<std::mutex> lock(polling_);
+  queuePairs_.erase(std::find(queuePairs_.begin(), queuePairs_.end(), &queuePair));
+  std::lock_guard<std::mutex> list(pushing_);
+  listed_.erase(std::remove_if(listed_.begin(), listed_.end(),
+                               [&](const Completion& c) { return c.queuePair == &queuePair; }),
+                listed_.end());
+  listedCount_ = listed_.size();
+}
+
+void CompletionQueue::push(const Completion& completion) {
+  {
+    std::lock_guard<std::mutex> lock(pushing_);
+    if (overrun_) return;
+    if (listed_.size() >= capacity_) {
+      overrun("completions of sends");
+      return;
+    }
+    listed_.push_back(completion);
+    listedCount_.store(listed_.size(), std::memory_order_release);
+  }
+  if (channel_ != nullptr && armed_.exchange(false)) channel_->announce(cookie());
+}
+
+// A device has nowhere to put what does not fit: it is lost, and the queue pairs with it.
+void CompletionQueue::overrun(const char* why) {
+  if (overrun_.exchange(true)) return;
+  report("completion queue overrun, %u entries (%s)", capacity_, why);
+}
+
+void CompletionQueue::checkOverrun() {
+  if (Runtime::get().faults().strikes(Fault::kCqOverrun, context_.address().key(),
+                                      FaultRule::kAny)) {
+    overrun("as steered");
+  }
+  const size_t listed = listedCount_.load(std::memory_order_relaxed);
+  for (QueuePair* queuePair : queuePairs_) {
+    if (queuePair->receivesInto(*this) && queuePair->arrivalsExceed(capacity_ - listed)) {
+      overrun("completions of receives");
+    }
+  }
+  if (!overrun_) return;
+  for (QueuePair* queuePair : queuePairs_) queuePair->breakDown();
+}
+
+int CompletionQueue::start() {
+  polling_.lock();
+  if (!Options::get().async) {
+    for (QueuePair* queuePair : queuePairs_) {
+      if (queuePair->hasPending()) queuePair->turnWhilePolled();
+    }
+  }
+  checkOverrun();
+  if (take()) {
+    emptyPolls_ = 0;
+    return 0;
+  }
+  const bool yield = ++emptyPolls_ % kYieldAfter == 0;
+  polling_.unlock();
+  if (yield) ::sched_yield();
+  return ENOENT;
+}
+
+int CompletionQueue::next() {
+  release();
+  return take() ? 0 : ENOENT;
+}
+
+void CompletionQueue::end() {
+  release();
+  polling_.unlock();
+}
+
+// The slot in its work queue is the caller's again once a completion has been read.
+void CompletionQueue::release() {
+  if (current_.queuePair != nullptr) current_.queuePair->retire(current_);
+  current_.queuePair = nullptr;
+}
+
+bool CompletionQueue::take() {
+  listedFirst_ = !listedFirst_;
+  const bool taken = listedFirst_ ? takeListed() || takeArrived() : takeArrived() || takeListed();
+  if (!taken) return false;
+  handle_.verbs.wr_id = current_.id;
+  handle_.verbs.status = toWcStatus(current_.status);
+  return true;
+}
+
+bool CompletionQueue::takeListed() {
+  if (listedCount_.load(std::memory_order_acquire) == 0) return false;
+  std::lock_guard<std::mutex> lock(pushing_);
+  if (listed_.empty()) return false;
+  current_ = listed_.front();
+  listed_.pop_front();
+  listedCount_.store(listed_.size(), std::memory_order_release);
+  return true;
+}
+
+bool CompletionQueue::takeArrived() {
+  for (size_t i = 0; i < queuePairs_.size(); ++i) {
+    if (++turn_ >= queuePairs_.size()) turn_ = 0;
+    QueuePair& queuePair = *queuePairs_[turn_];
+    if (queuePair.receivesInto(*this) && queuePair.takeArrival(current_)) return true;
+  }
+  return false;
+}
+
+int CompletionQueue::poll(int count, ibv_wc* wc) {
+  if (count <= 0) return 0;
+  if (start() != 0) return 0;
+  int taken = 0;
+  do {
+    ibv_wc& entry = wc[taken++];
+    entry = {};
+    entry.wr_id = current_.id;
+    entry.status = toWcStatus(current_.status);
+    entry.vendor_err = static_cast<uint32_t>(current_.status);
+    entry.opcode = current_.opcode;
+    entry.byte_len = current_.length;
+    entry.imm_data = current_.immediate;
+    entry.wc_flags = current_.hasImmediate ? IBV_WC_WITH_IMM : 0;
+    entry.qp_num = current_.qpn;
+    entry.src_qp = current_.sourceQpn;
+    entry.slid = current_.ahn;
+  } while (taken < count && next() == 0);
+  end();
+  return taken;
+}
+
+int CompletionQueue::arm() {
+  armed_ = true;
+  std::lock_guard<std::mutex> lock(polling_);
+  for (QueuePair* queuePair : queuePairs_) {
+    if (queuePair->receivesInto(*this)) queuePair->armReceives();
+  }
+  return 0;
+}
+
+}  // namespace softefa

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <infiniband/efadv.h>
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "handle.h"
+#include "segment_layout.h"
+#include "status.h"
+
+namespace softefa {
+
+class CompletionChannel;
+class Context;
+class QueuePair;
+
+// A work request's end.
+struct Completion {
+  uint64_t id = 0;
+  QueuePair* queuePair = nullptr;
+  Status status = Status::kOk;
+  ibv_wc_opcode opcode = IBV_WC_SEND;
+  uint32_t length = 0;
+  uint32_t immediate = 0;
+  bool hasImmediate = false;
+  bool unsolicited = false;
+  uint32_t receive = kNone;  // slot to free once it is polled
+  uint32_t qpn = 0;
+  uint32_t sourceQpn = 0;
+  uint32_t source = 0;  // NicAddress::key()
+  uint16_t ahn = 0;
+};
+
+// What the newer headers add to efadv_cq is there whatever we are built with.
+struct EfaCq {
+  uint64_t comp_mask;
+  int (*wc_read_sgid)(efadv_cq* cq, ibv_gid* gid);
+  bool (*wc_is_unsolicited)(efadv_cq* cq);
+};
+
+// Completions of sends wait in a list of this process; those of receives where peers put them, in
+// the regions of the queue pairs that are attached.
+class CompletionQueue {
+ public:
+  CompletionQueue(Context& context, uint32_t capacity, ibv_comp_channel* channel, void* userContext,
+                  bool withSgid);
+  ~CompletionQueue();
+
+  static CompletionQueue& of(ibv_cq* cq) { return Extended::ownerOf(cq); }
+  static CompletionQueue& of(ibv_cq_ex* cq) { return Extended::ownerOf(cq); }
+  static CompletionQueue& of(efadv_cq* cq) { return Efa::ownerOf(cq); }
+  ibv_cq_ex* verbs() { return &handle_.verbs; }
+  efadv_cq* efa() { return reinterpret_cast<efadv_cq*>(&efa_.verbs); }
+
+  void attach(QueuePair& queuePair);
+  void detach(QueuePair& queuePair);
+  bool used() const { return !queuePairs_.empty(); }
+
+  // From any thread.
+  void push(const Completion& completion);
+  // Between start and end the queue is the caller's. ENOENT: nothing there.
+  int start();
+  int next();
+  void end();
+  int poll(int count, ibv_wc* wc);
+  // Announces the next completion on the channel.
+  int arm();
+  const Completion& current() const { return current_; }
+
+  CompletionChannel* channel() const { return channel_; }
+  uint64_t cookie() const { return reinterpret_cast<uint64_t>(&handle_.verbs); }
+
+ private:
+  using Extended = Handle<ibv_cq_ex, CompletionQueue>;
+  using Efa = Handle<EfaCq, CompletionQueue>;
+
+  bool take();
+  bool takeListed();
+  bool takeArrived();
+  void checkOverrun();
+  void overrun(const char* why);
+  void release();
+
+  Extended handle_{*this};
+  Efa efa_{*this};
+  Context& context_;
+  const uint32_t capacity_;
+  CompletionChannel* channel_;
+
+  std::mutex polling_;
+  std::vector<QueuePair*> queuePairs_;
+  Completion current_;
+  size_t turn_ = 0;
+  bool listedFirst_ = false;
+  uint32_t emptyPolls_ = 0;
+
+  std::mutex pushing_;
+  std::deque<Completion> listed_;
+  std::atomic<size_t> listedCount_{0};
+  std::atomic<bool> overrun_{false};
+  std::atomic<bool> armed_{false};
+};
+
+}  // namespace softefa

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <infiniband/efadv.h>
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <bitset>
+#include <cstddef>
+#include <mutex>
+#include <unordered_map>
+
+#include "address_handle.h"
+#include "counters.h"
+#include "device_attributes.h"
+#include "handle.h"
+#include "nic_address.h"
+
+namespace softefa {
+
+struct Device {
+  ibv_device verbs;  // first
+  uint32_t nic;
+};
+
+struct ProtectionDomain {
+  ibv_pd verbs;  // first
+  std::atomic<int> users{0};
+};
+
+struct MemoryRegion {
+  ibv_mr verbs;  // first
+};
+
+// An opened device.
+class Context {
+ public:
+  explicit Context(Device& device);
+  ~Context();
+
+  static Context& of(ibv_context* context) {
+    return Handle<verbs_context, Context>::ownerOf(reinterpret_cast<char*>(context) -
+                                                   offsetof(verbs_context, context));
+  }
+  ibv_context* verbs() { return &handle_.verbs.context; }
+  uint32_t nic() const { return nic_; }
+  NicAddress address() const;
+  NicCounters& counters() const { return counters_; }
+  AddressHandles& addressHandles() { return addressHandles_; }
+  // What the device can do, as options and knobs have it.
+  static uint32_t capabilities();
+  bool portUp() const;
+
+  int queryDevice(ibv_device_attr_ex& attributes) const;
+  int queryPort(uint8_t port, ibv_port_attr& attributes) const;
+
+  // Runs a call of the control path, of which the device counts success and failure.
+  int command(int error, Count* failures = nullptr) const;
+
+  // Objects that live under the device, of which there is a limit each.
+  struct Quota {
+    std::atomic<uint32_t> used{0};
+    bool take(uint32_t limit) {
+      if (used.fetch_add(1) < limit) return true;
+      --used;
+      return false;
+    }
+    void give() { --used; }
+  };
+  Quota pds, cqs;
+
+  // The low bits of a queue pair's number, which do not repeat within an open device.
+  int takeQpIndex();
+  void giveQpIndex(uint32_t qpn);
+
+ private:
+  uint32_t nic_;
+  NicCounters& counters_;
+  AddressHandles addressHandles_;
+  std::mutex mutex_;
+  std::bitset<kMaxQp> qpIndices_;
+  uint32_t lastQpIndex_ = 0;
+  Handle<verbs_context, Context> handle_{*this};
+};
+
+}  // namespace softefa

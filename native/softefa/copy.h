@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+
+#include "random.h"
+#include "segment.h"
+
+namespace softefa {
+
+enum class Direction { kToPeer, kFromPeer };
+enum class CopyResult { kDone, kFault, kGone };
+
+// Pieces of memory, in order.
+struct Pieces {
+  iovec part[kMaxSge + 1];
+  unsigned count = 0;
+
+  void add(uint64_t address, uint64_t length) {
+    if (length != 0) part[count++] = {reinterpret_cast<void*>(address), length};
+  }
+  uint64_t total() const {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < count; ++i) sum += part[i].iov_len;
+    return sum;
+  }
+  // [offset, offset + length) of them.
+  Pieces slice(uint64_t offset, uint64_t length) const;
+};
+
+// Moves bytes between this process and a peer, at once or, given a source of chance, in chunks in
+// any order. Memory that is not mapped is a fault and not a signal.
+CopyResult copy(const PeerSegment& peer, Direction direction, const Pieces& local,
+                const Pieces& remote, Random* scatter);
+
+// Copies what peers asked this process to copy, where they cannot by themselves.
+void serveBounces(OwnSegment& segment);
+
+}  // namespace softefa

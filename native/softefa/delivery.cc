@@ -1,0 +1,200 @@
+#include "delivery.h"
+
+#include <cstring>
+
+#include "channel.h"
+#include "context.h"
+#include "options.h"
+#include "runtime.h"
+
+namespace softefa {
+namespace {
+
+// A message on its way into a receive region.
+class Sender {
+ public:
+  Sender(QueuePair& from, RemoteQueuePair& to, const WorkRequest& request)
+      : from_(from),
+        to_(to),
+        request_(request),
+        region_(*to.view.region),
+        write_(request.operation == Operation::kWrite),
+        header_(from.isUd() ? kGrhSize : 0) {}
+
+  Delivery send(const Pieces& payload) {
+    const bool unsolicited = write_ && to_.entry->unsolicited != 0;
+    lock();
+    const bool ready = unsolicited || claim();
+    if (!ready || full()) {
+      unlock();
+      return Delivery::kNotReady;
+    }
+    if (!unsolicited) {
+      region_.claimed.fetch_add(1, std::memory_order_release);
+      if (!write_) return fill(payload);
+    }
+    publish(Status::kOk, kNone);
+    unlock();
+    announce();
+    return Delivery::kDone;
+  }
+
+ private:
+  void lock() {
+    region_.lock.lock(to_.peer->visitorId(),
+                      [this](uint32_t holder) { return to_.peer->visitorDead(holder); });
+  }
+  void unlock() { region_.lock.unlock(); }
+
+  // Copies the next receive out of the ring; it is taken when `claimed` moves.
+  bool claim() {
+    const uint64_t number = region_.claimed.load(std::memory_order_relaxed);
+    if (number == region_.posted.load(std::memory_order_acquire)) return false;
+    receive_ = to_.view.receive(number);
+    return true;
+  }
+
+  bool full() {
+    uint64_t number = region_.arrived.load(std::memory_order_relaxed);
+    // A holder that died may have published the entry without counting it.
+    while (to_.view.arrival(number).sequence.load(std::memory_order_relaxed) == number + 1) {
+      region_.arrived.store(++number, std::memory_order_relaxed);
+    }
+    return number - region_.consumed.load(std::memory_order_acquire) >= 2 * to_.view.depth();
+  }
+
+  void publish(Status status, uint32_t cell) {
+    const uint64_t number = region_.arrived.load(std::memory_order_relaxed);
+    Arrival& arrival = to_.view.arrival(number);
+    arrival.id = receive_.id;
+    arrival.length = request_.length + header_;
+    arrival.source = from_.context().address().key();
+    arrival.sourceQpn = from_.number();
+    arrival.immediate = request_.immediate;
+    arrival.hasImmediate = request_.hasImmediate;
+    arrival.kind = write_ ? ArrivalKind::kWriteWithImmediate : ArrivalKind::kReceive;
+    arrival.status = static_cast<uint8_t>(status);
+    arrival.cell = cell;
+    arrival.sequence.store(number + 1, std::memory_order_release);
+    region_.arrived.store(number + 1, std::memory_order_relaxed);
+  }
+
+  // With the lock held, which it gives up.
+  Delivery fill(const Pieces& payload) {
+    Pieces target;
+    Status status = Status::kOk;
+    if (receive_.capacity < request_.length + header_) {
+      status = Status::kLocalBadLength;
+    } else if (!resolve(target)) {
+      status = Status::kLocalInvalidLkey;
+    }
+    if (status != Status::kOk) {
+      publish(status, kNone);
+      unlock();
+      announce();
+      return status == Status::kLocalBadLength ? Delivery::kTooShort : Delivery::kBadReceive;
+    }
+    if (fillCell(payload)) {
+      unlock();
+      announce();
+      return Delivery::kDone;
+    }
+    unlock();
+    return fillDirectly(payload, target);
+  }
+
+  bool resolve(Pieces& target) {
+    for (unsigned i = 0; i < receive_.sges; ++i) {
+      const auto& sge = receive_.sge[i];
+      if (sge.length == 0) continue;
+      uint64_t address = 0;
+      if (!resolveMemory(*to_.peer, sge.lkey, to_.entry->pd, sge.address, sge.length,
+                         IBV_ACCESS_LOCAL_WRITE, address)) {
+        return false;
+      }
+      target.add(address, sge.length);
+    }
+    return true;
+  }
+
+  // Small payloads go through shared memory, which costs no system call.
+  bool fillCell(const Pieces& payload) {
+    if (Options::get().async || request_.length + header_ > kCellSize) return false;
+    const uint64_t number = region_.nextCell.load(std::memory_order_relaxed);
+    const auto index = static_cast<uint32_t>(number % to_.view.cellCount);
+    Cell& cell = to_.view.cells[index];
+    if (cell.busy.load(std::memory_order_acquire) != 0) return false;
+    region_.nextCell.store(number + 1, std::memory_order_relaxed);
+    cell.busy.store(1, std::memory_order_relaxed);
+    uint8_t* to = cell.data;
+    if (header_ != 0) {
+      makeHeader(to);
+      to += header_;
+    }
+    for (unsigned i = 0; i < payload.count; ++i) {
+      std::memcpy(to, payload.part[i].iov_base, payload.part[i].iov_len);
+      to += payload.part[i].iov_len;
+    }
+    publish(Status::kOk, index);
+    return true;
+  }
+
+  Delivery fillDirectly(const Pieces& payload, const Pieces& target) {
+    uint8_t header[kGrhSize];
+    CopyResult result = CopyResult::kDone;
+    if (header_ != 0) {
+      makeHeader(header);
+      Pieces piece;
+      piece.add(reinterpret_cast<uint64_t>(header), header_);
+      result = copy(*to_.peer, Direction::kToPeer, piece, target.slice(0, header_), nullptr);
+    }
+    if (result == CopyResult::kDone) {
+      result = copy(*to_.peer, Direction::kToPeer, payload, target.slice(header_, request_.length),
+                    from_.scatter());
+    }
+    if (result == CopyResult::kGone) return Delivery::kGone;
+    lock();
+    full();
+    publish(result == CopyResult::kDone ? Status::kOk : Status::kLocalInvalidLkey, kNone);
+    unlock();
+    announce();
+    return result == CopyResult::kDone ? Delivery::kDone : Delivery::kFault;
+  }
+
+  // A global routing header, as IPv6 has it.
+  void makeHeader(uint8_t* to) const {
+    ibv_grh header{};
+    header.version_tclass_flow = htobe32(6u << 28);
+    header.paylen = htobe16(static_cast<uint16_t>(request_.length));
+    header.next_hdr = 0x1b;
+    header.hop_limit = 64;
+    header.sgid = from_.context().address().toGid();
+    header.dgid = NicAddress::fromKey(request_.destination).toGid();
+    std::memcpy(to, &header, sizeof(header));
+    static_assert(sizeof(header) == kGrhSize);
+  }
+
+  void announce() {
+    if (region_.channel.load(std::memory_order_relaxed) == 0) return;
+    // Whoever arms after this sees the arrival; whoever did before is told.
+    if (region_.armed.exchange(0, std::memory_order_acq_rel) == 0) return;
+    CompletionChannel::announce(to_.peer->folder(), region_.channel, region_.cookie);
+  }
+
+  QueuePair& from_;
+  RemoteQueuePair& to_;
+  const WorkRequest& request_;
+  ReceiveRegion& region_;
+  const bool write_;
+  const uint32_t header_;
+  RqEntry receive_{kNone, 0, 0, 0, {}};
+};
+
+}  // namespace
+
+Delivery deliver(QueuePair& from, RemoteQueuePair& to, const WorkRequest& request,
+                 const Pieces& payload) {
+  return Sender(from, to, request).send(payload);
+}
+
+}  // namespace softefa

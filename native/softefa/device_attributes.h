@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+namespace softefa {
+
+// What the device says of itself. The limits are of the order of an EFA's.
+constexpr uint32_t kVendorId = 0x1d0f;
+constexpr char kFirmware[] = "softefa 1.0 (emulated)";
+
+constexpr uint32_t kMaxMessage = 8928;  // the MTU, of SRD messages and UD datagrams
+constexpr uint32_t kMaxRdma = 1u << 30;
+constexpr uint32_t kMaxSqWr = 4096;
+constexpr uint32_t kMaxRqWr = 32768;
+constexpr uint32_t kMaxSqSge = 2;
+constexpr uint32_t kMaxRqSge = 3;
+constexpr uint32_t kMaxInline = 32;
+constexpr uint32_t kMaxQp = 256;
+constexpr uint32_t kMaxCq = 512;
+constexpr uint32_t kMaxCqe = 65536;
+constexpr uint32_t kMaxPd = 256;
+constexpr uint32_t kMaxAh = 32768;
+constexpr uint32_t kGrhSize = 40;
+constexpr uint16_t kUnknownAhn = 0xffff;
+
+enum Capability : uint32_t {
+  kRdmaRead = 1 << 0,
+  kRnrRetry = 1 << 1,
+  kCqWithSgid = 1 << 2,
+  kRdmaWrite = 1 << 3,
+  kUnsolicitedWriteRecv = 1 << 4,
+  kAllCapabilities = (1 << 5) - 1,
+};
+
+}  // namespace softefa

@@ -1,0 +1,141 @@
+// The symbols of libefa. Their structures grow with every release: `inlen` says how much of one the
+// caller knows, and what is newer than our headers has its layout here.
+
+#include <infiniband/efadv.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "context.h"
+#include "interpose.h"
+#include "queue_pair.h"
+#include "verbs_ops.h"
+
+using namespace softefa;
+
+namespace {
+
+template <class T>
+void give(void* to, uint32_t size, const T& all) {
+  std::memset(to, 0, size);
+  std::memcpy(to, &all, std::min<size_t>(size, sizeof(all)));
+}
+
+// What of a caller's structure we know; false if it says more than that.
+template <class T>
+bool take(const void* from, uint32_t size, T& all) {
+  std::memset(static_cast<void*>(&all), 0, sizeof(all));
+  std::memcpy(static_cast<void*>(&all), from, std::min<size_t>(size, sizeof(all)));
+  const auto* bytes = static_cast<const uint8_t*>(from);
+  for (size_t i = sizeof(all); i < size; ++i) {
+    if (bytes[i] != 0) return false;
+  }
+  return true;
+}
+
+struct EfaCqAttributes {
+  uint64_t comp_mask;
+  uint64_t wc_flags;
+  uint64_t flags;
+};
+constexpr uint64_t kWithSgid = 1, kWithUnsolicited = 2;
+
+struct EfaMrAttributes {
+  uint64_t comp_mask;
+  uint16_t validity;
+  uint16_t ids[3];
+};
+
+}  // namespace
+
+SOFTEFA_EXPORT int efadv_query_device(ibv_context*, efadv_device_attr* attributes, uint32_t inlen) {
+  if (inlen < offsetof(efadv_device_attr, device_caps)) return EINVAL;
+  efadv_device_attr all{};
+  all.max_sq_wr = kMaxSqWr;
+  all.max_rq_wr = kMaxRqWr;
+  all.max_sq_sge = kMaxSqSge;
+  all.max_rq_sge = kMaxRqSge;
+  all.inline_buf_size = kMaxInline;
+  all.device_caps = Context::capabilities();
+  all.max_rdma_size = kMaxRdma;
+  if ((all.device_caps & (kRdmaRead | kRdmaWrite)) == 0) all.max_rdma_size = 0;
+  give(attributes, inlen, all);
+  return 0;
+}
+
+SOFTEFA_EXPORT int efadv_query_ah(ibv_ah* ah, efadv_ah_attr* attributes, uint32_t inlen) {
+  if (inlen < offsetof(efadv_ah_attr, ahn) + sizeof(attributes->ahn)) return EINVAL;
+  efadv_ah_attr all{};
+  all.ahn = reinterpret_cast<AddressHandle*>(ah)->number;
+  give(attributes, inlen, all);
+  return 0;
+}
+
+SOFTEFA_EXPORT ibv_cq_ex* efadv_create_cq(ibv_context* context, ibv_cq_init_attr_ex* attributes,
+                                          efadv_cq_init_attr* efa, uint32_t inlen) {
+  EfaCqAttributes wanted;
+  uint64_t supported = kWithUnsolicited;
+  if ((Context::capabilities() & kCqWithSgid) != 0) supported |= kWithSgid;
+  if (!take(efa, inlen, wanted) || wanted.comp_mask != 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if ((wanted.wc_flags & ~supported) != 0 || wanted.flags != 0) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  return ops::createCq(context, *attributes, (wanted.wc_flags & kWithSgid) != 0);
+}
+
+SOFTEFA_EXPORT efadv_cq* efadv_cq_from_ibv_cq_ex(ibv_cq_ex* cq) {
+  return CompletionQueue::of(cq).efa();
+}
+
+SOFTEFA_EXPORT ibv_qp* efadv_create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes,
+                                          efadv_qp_init_attr* efa, uint32_t inlen) {
+  ops::EfaQpAttributes wanted;
+  if (attributes->qp_type != IBV_QPT_DRIVER || inlen < offsetof(ops::EfaQpAttributes, flags) ||
+      !take(efa, inlen, wanted) || wanted.comp_mask != 0 || wanted.reserved != 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return ops::createQp(context, *attributes, wanted);
+}
+
+SOFTEFA_EXPORT ibv_qp* efadv_create_driver_qp(ibv_pd* pd, ibv_qp_init_attr* attributes,
+                                              uint32_t type) {
+  ibv_qp_init_attr_ex all{};
+  std::memcpy(&all, attributes, sizeof(*attributes));  // which is how it begins
+  all.comp_mask = IBV_QP_INIT_ATTR_PD;
+  all.pd = pd;
+  ops::EfaQpAttributes wanted{};
+  wanted.driver_qp_type = type;
+  ibv_qp* qp = ops::createQp(pd->context, all, wanted);
+  if (qp != nullptr) attributes->cap = all.cap;
+  return qp;
+}
+
+// What follows may be in our headers or not: the assembler gives it its name.
+
+SOFTEFA_EXPORT int softefaQueryMr(ibv_mr*, void* attributes, uint32_t inlen) asm("efadv_query_mr");
+SOFTEFA_EXPORT int softefaQueryMr(ibv_mr*, void* attributes, uint32_t inlen) {
+  give(attributes, inlen, EfaMrAttributes{});
+  return 0;
+}
+
+// Without these a caller does not write to the rings by itself, which are not there.
+SOFTEFA_EXPORT int softefaQueryCq(ibv_cq*, void*, uint32_t) asm("efadv_query_cq");
+SOFTEFA_EXPORT int softefaQueryCq(ibv_cq*, void*, uint32_t) { return EOPNOTSUPP; }
+
+SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp*, void*, void*, uint32_t) asm("efadv_query_qp_wqs");
+SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp*, void*, void*, uint32_t) { return EOPNOTSUPP; }
+
+SOFTEFA_EXPORT void* softefaQpFromQpEx(ibv_qp_ex*) asm("efadv_qp_from_ibv_qp_ex");
+SOFTEFA_EXPORT void* softefaQpFromQpEx(ibv_qp_ex*) { return nullptr; }
+
+SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, void*, uint32_t) asm("efadv_get_max_sq_depth");
+SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, void*, uint32_t) { return kMaxSqWr; }
+
+SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, void*, uint32_t) asm("efadv_get_max_rq_depth");
+SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, void*, uint32_t) { return kMaxRqWr; }

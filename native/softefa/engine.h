@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace softefa {
+
+class OwnSegment;
+class QueuePair;
+class Sysfs;
+
+// The one thread of a process that is softefa's own. It holds the lifeline, copies for peers that
+// cannot, and drives the send queues: all of them in the asynchronous mode, those that wait for
+// something where completions are waited for through a channel.
+class Engine {
+ public:
+  Engine(OwnSegment& segment, Sysfs& sysfs) : segment_(segment), sysfs_(sysfs) {}
+  // Returns once the lifeline is tied. Throws std::system_error.
+  void start();
+
+  void add(QueuePair& queuePair);
+  void remove(QueuePair& queuePair);
+  // There is something to do.
+  void wake();
+  // From now on it drives queue pairs in the synchronous mode, too.
+  void driveAll() { driving_ = true; }
+  bool driving() const { return driving_.load(std::memory_order_relaxed); }
+
+  // Keeps the engine out of the queue pairs for as long as it lives.
+  class Pause {
+   public:
+    explicit Pause(Engine& engine);
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+
+ private:
+  static void* run(void* engine);
+  void loop();
+  bool pass(uint64_t& due);
+
+  OwnSegment& segment_;
+  Sysfs& sysfs_;
+  std::atomic<bool> driving_{false};
+  std::atomic<int> waiting_{0};
+  std::mutex mutex_;
+  std::vector<QueuePair*> queuePairs_;
+};
+
+}  // namespace softefa

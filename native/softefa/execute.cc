@@ -1,0 +1,220 @@
+#include "execute.h"
+
+#include <algorithm>
+
+#include "clock.h"
+#include "context.h"
+#include "copy.h"
+#include "delivery.h"
+#include "options.h"
+#include "queue_pair.h"
+#include "runtime.h"
+
+namespace softefa {
+namespace {
+
+constexpr uint64_t kRnrFirst = 10 * kMicrosecond;
+constexpr unsigned kRnrDoublings = 4;
+constexpr uint32_t kRnrForEver = 7;
+constexpr uint64_t kRetransmitAfter = 200 * kMicrosecond;
+constexpr uint64_t kSilencePoll = 200 * kMicrosecond;
+
+class Execution {
+ public:
+  Execution(QueuePair& queuePair, WorkRequest& request)
+      : qp_(queuePair), request_(request), counters_(qp_.context().counters()) {}
+
+  Outcome run() {
+    const Visit visit(Runtime::get().segment());
+    Status status = checkLocal();
+    if (status != Status::kOk) return fail(status);
+    if (const Outcome fault = faults(); fault.done || fault.due != 0) return fault;
+    if (request_.destination == kNowhere) return fail(Status::kLocalUnreachableRemote);
+    const auto remote = qp_.remote(request_, status);
+    if (!remote) return fail(status);
+    const Visit away(*remote->peer);
+    if (!remote->peer->alive()) return fail(Status::kLocalUnresponsiveRemote);
+    if (!accepts(*remote)) return fail(Status::kRemoteBadDestQpn);
+    request_.deadline = 0;
+    return request_.operation == Operation::kSend ? send(*remote) : access(*remote);
+  }
+
+ private:
+  // A datagram's sender does not learn what becomes of it.
+  Outcome fail(Status status) {
+    const bool local = status == Status::kLocalInvalidLkey || status == Status::kLocalBadLength ||
+                       status == Status::kLocalUnsupportedOp;
+    if (qp_.isUd() && !local) return sent();
+    if (status == Status::kLocalUnresponsiveRemote) add(counters_.unresponsive_remote_events);
+    if (request_.operation == Operation::kRead) add(counters_.rdma_read_wr_err);
+    if (request_.operation == Operation::kWrite) add(counters_.rdma_write_wr_err);
+    return Outcome::complete(status);
+  }
+
+  Outcome sent() {
+    add(counters_.tx_pkts);
+    add(counters_.tx_bytes, request_.length);
+    add(counters_.send_wrs);
+    add(counters_.send_bytes, request_.length);
+    return Outcome::complete(Status::kOk);
+  }
+
+  Status checkLocal() {
+    uint32_t needed = 0;
+    if (request_.operation == Operation::kRead) needed = kRdmaRead;
+    if (request_.operation == Operation::kWrite) needed = kRdmaWrite;
+    if (needed != 0 && (qp_.isUd() || (Context::capabilities() & needed) == 0)) {
+      return Status::kLocalUnsupportedOp;
+    }
+    if (request_.length > (needed != 0 ? kMaxRdma : kMaxMessage)) return Status::kLocalBadLength;
+    if (request_.inlined) {
+      local_.add(reinterpret_cast<uint64_t>(request_.data), request_.length);
+      return Status::kOk;
+    }
+    const uint32_t rights = request_.operation == Operation::kRead ? IBV_ACCESS_LOCAL_WRITE : 0;
+    for (unsigned i = 0; i < request_.sges; ++i) {
+      const WorkRequest::Sge& sge = request_.sge[i];
+      if (sge.length == 0) continue;
+      uint64_t address = 0;
+      if (!resolveMemory(Runtime::get().segment(), sge.lkey, qp_.pd(), sge.address, sge.length,
+                         rights, address)) {
+        return Status::kLocalInvalidLkey;
+      }
+      local_.add(address, sge.length);
+    }
+    return Status::kOk;
+  }
+
+  // What was asked to go wrong. Neither done nor due: nothing.
+  Outcome faults() {
+    Faults& faults = Runtime::get().faults();
+    if (!faults.engaged()) return Outcome::again(0);
+    const uint32_t nic = request_.destination, qpn = request_.qpn;
+    uint32_t value = 0;
+    if (faults.strikes(Fault::kStatus, nic, qpn, &value)) {
+      return fail(static_cast<Status>(value));
+    }
+    if (faults.holds(Fault::kKill, nic, qpn)) return fail(Status::kLocalUnresponsiveRemote);
+    if (faults.holds(Fault::kFreeze, nic, qpn) || !qp_.context().portUp() ||
+        faults.holds(Fault::kPortDown, nic, FaultRule::kAny)) {
+      return silent();
+    }
+    if (request_.operation == Operation::kSend && !qp_.isUd() &&
+        faults.strikes(Fault::kRnr, nic, qpn)) {
+      return notReady();
+    }
+    return drop(faults.dropPerMille());
+  }
+
+  Outcome drop(uint32_t perMille) {
+    Random& random = qp_.chance();
+    if (perMille == 0 || random.below(1000) >= perMille) return Outcome::again(0);
+    if (qp_.isUd()) return sent();
+    add(counters_.retrans_pkts);
+    add(counters_.retrans_bytes, request_.length);
+    return Outcome::again(now() + kRetransmitAfter);
+  }
+
+  Outcome silent() {
+    if (qp_.isUd()) return sent();
+    const uint64_t time = now();
+    if (request_.deadline == 0) {
+      request_.deadline = time + Options::get().timeoutMs * kMillisecond;
+    }
+    if (time < request_.deadline) return Outcome::again(time + kSilencePoll);
+    add(counters_.retrans_timeout_events);
+    return fail(Status::kLocalUnresponsiveRemote);
+  }
+
+  Outcome notReady() {
+    if (qp_.rnrRetry() != kRnrForEver && request_.rnrTries >= qp_.rnrRetry()) {
+      return fail(Status::kRemoteRnr);
+    }
+    const unsigned doublings = std::min(request_.rnrTries++, uint32_t{kRnrDoublings});
+    return Outcome::again(now() + (kRnrFirst << doublings));
+  }
+
+  bool accepts(const RemoteQueuePair& remote) const {
+    if (!remote.current()) return false;
+    const QueuePairEntry& entry = *remote.entry;
+    const uint32_t state = entry.state.load(std::memory_order_seq_cst);
+    return (state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD) &&
+           entry.type == qp_.attributes().type && entry.qkey == request_.qkey;
+  }
+
+  Outcome send(RemoteQueuePair& remote) {
+    switch (deliver(qp_, remote, request_, local_)) {
+      case Delivery::kDone:
+        return sent();
+      case Delivery::kNotReady:
+        if (!qp_.isUd()) return notReady();
+        add(remote.peer->counters(remote.entry->nic).rx_drops);
+        return sent();
+      case Delivery::kTooShort:
+        return fail(Status::kRemoteBadLength);
+      case Delivery::kBadReceive:
+      case Delivery::kFault:
+        return fail(Status::kRemoteBadStatus);
+      case Delivery::kGone:
+        break;
+    }
+    return fail(Status::kLocalUnresponsiveRemote);
+  }
+
+  Outcome access(RemoteQueuePair& remote) {
+    const bool read = request_.operation == Operation::kRead;
+    Pieces target;
+    if (request_.length != 0) {
+      uint64_t address = 0;
+      if (!resolveRemoteMemory(*remote.peer, request_.rkey, remote.entry->pd,
+                               request_.remoteAddress, request_.length,
+                               read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE, address)) {
+        return fail(Status::kRemoteBadAddress);
+      }
+      target.add(address, request_.length);
+    }
+    const CopyResult moved = copy(*remote.peer, read ? Direction::kFromPeer : Direction::kToPeer,
+                                  local_, target, qp_.scatter());
+    if (moved == CopyResult::kGone) return fail(Status::kLocalUnresponsiveRemote);
+    if (moved == CopyResult::kFault) return fail(Status::kRemoteBadAddress);
+    if (request_.hasImmediate && deliver(qp_, remote, request_, {}) != Delivery::kDone) {
+      return notReady();
+    }
+    count(remote, read);
+    return Outcome::complete(Status::kOk);
+  }
+
+  void count(RemoteQueuePair& remote, bool read) {
+    NicCounters& far = remote.peer->counters(remote.entry->nic);
+    const uint64_t bytes = request_.length;
+    const uint64_t packets = (bytes + kMaxMessage - 1) / kMaxMessage;
+    NicCounters& source = read ? far : counters_;
+    NicCounters& sink = read ? counters_ : far;
+    add(source.tx_bytes, bytes);
+    add(source.tx_pkts, packets);
+    add(sink.rx_bytes, bytes);
+    add(sink.rx_pkts, packets);
+    if (read) {
+      add(counters_.rdma_read_wrs);
+      add(counters_.rdma_read_bytes, bytes);
+      add(far.rdma_read_resp_bytes, bytes);
+    } else {
+      add(counters_.rdma_write_wrs);
+      add(counters_.rdma_write_bytes, bytes);
+      add(far.rdma_write_recv_bytes, bytes);
+    }
+  }
+
+  QueuePair& qp_;
+  WorkRequest& request_;
+  NicCounters& counters_;
+  Pieces local_;
+};
+
+}  // namespace
+
+Outcome execute(QueuePair& queuePair, WorkRequest& request) {
+  return Execution(queuePair, request).run();
+}
+
+}  // namespace softefa

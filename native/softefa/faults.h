@@ -1,0 +1,36 @@
+#pragma once
+
+#include "knobs.h"
+
+namespace softefa {
+
+// Asks the knobs of the namespace what is to go wrong.
+class Faults {
+ public:
+  explicit Faults(Knobs& knobs) : knobs_(knobs) {}
+
+  bool engaged() const { return knobs_.engaged.load(std::memory_order_relaxed) != 0; }
+  uint32_t capabilities() const {
+    const uint32_t mask = knobs_.capabilities.load(std::memory_order_relaxed);
+    return engaged() && mask != 0 ? mask : ~0u;
+  }
+  uint64_t delayNs() const { return engaged() ? uint64_t{knobs_.delayUs} * 1000 : 0; }
+  uint64_t reorderNs() const { return engaged() ? uint64_t{knobs_.reorderUs} * 1000 : 0; }
+  uint32_t dropPerMille() const { return engaged() ? knobs_.dropPerMille.load() : 0; }
+
+  // Whether a rule strikes; takes one of its count. `value` is the rule's.
+  bool strikes(Fault fault, uint32_t nic, uint32_t qpn, uint32_t* value = nullptr) {
+    return engaged() && match(fault, nic, qpn, value, true);
+  }
+  // The same without taking: for conditions that last.
+  bool holds(Fault fault, uint32_t nic, uint32_t qpn) {
+    return engaged() && match(fault, nic, qpn, nullptr, false);
+  }
+
+ private:
+  bool match(Fault fault, uint32_t nic, uint32_t qpn, uint32_t* value, bool take);
+
+  Knobs& knobs_;
+};
+
+}  // namespace softefa

@@ -1,0 +1,127 @@
+// The list of devices, and what a device says of itself.
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "context.h"
+#include "interpose.h"
+#include "options.h"
+#include "runtime.h"
+#include "verbs_ops.h"
+
+namespace softefa {
+namespace {
+
+Device makeDevice(uint32_t nic) {
+  Device device{};
+  device.nic = nic;
+  device.verbs.node_type = IBV_NODE_UNSPECIFIED;
+  device.verbs.transport_type = IBV_TRANSPORT_UNSPECIFIED;
+  const Sysfs& sysfs = Runtime::get().sysfs();
+  const auto put = [](char* to, size_t size, const std::string& text) {
+    if (text.size() >= size) throw std::system_error(ENAMETOOLONG, std::generic_category(), text);
+    std::memcpy(to, text.c_str(), text.size() + 1);
+  };
+  put(device.verbs.name, sizeof(device.verbs.name), deviceName(nic));
+  put(device.verbs.dev_name, sizeof(device.verbs.dev_name), "uverbs" + std::to_string(nic));
+  put(device.verbs.dev_path, sizeof(device.verbs.dev_path), sysfs.verbsPath(nic));
+  put(device.verbs.ibdev_path, sizeof(device.verbs.ibdev_path), sysfs.devicePath(nic));
+  return device;
+}
+
+std::vector<Device>& devices() {
+  // Never destroyed: callers keep pointers to them, which their exit handlers may use.
+  static std::vector<Device>& all = *[] {
+    auto list = std::make_unique<std::vector<Device>>();
+    for (uint32_t nic = 0; nic < Options::get().nics; ++nic) list->push_back(makeDevice(nic));
+    ::setenv("SYSFS_PATH", Runtime::get().sysfs().root().c_str(), 1);
+    return list.release();
+  }();
+  return all;
+}
+
+}  // namespace
+}  // namespace softefa
+
+using namespace softefa;
+
+SOFTEFA_EXPORT ibv_device** ibv_get_device_list(int* count) {
+  try {
+    auto& all = devices();
+    auto list = std::make_unique<ibv_device*[]>(all.size() + 1);  // the last stays null
+    for (size_t i = 0; i < all.size(); ++i) list[i] = &all[i].verbs;
+    if (count != nullptr) *count = static_cast<int>(all.size());
+    return list.release();
+  } catch (const std::exception& failure) {
+    report("no devices: %s", failure.what());
+    const auto* system = dynamic_cast<const std::system_error*>(&failure);
+    errno = system != nullptr ? system->code().value() : ENODEV;
+    if (count != nullptr) *count = 0;
+    return nullptr;
+  }
+}
+
+SOFTEFA_EXPORT void ibv_free_device_list(ibv_device** list) {
+  const std::unique_ptr<ibv_device*[]> owner(list);
+}
+
+SOFTEFA_EXPORT const char* ibv_get_device_name(ibv_device* device) { return device->name; }
+
+SOFTEFA_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
+  const auto nic = static_cast<uint16_t>(reinterpret_cast<Device*>(device)->nic);
+  const ibv_gid gid = NicAddress{Options::get().node, nic}.toGid();
+  return gid.global.interface_id;
+}
+
+SOFTEFA_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
+  if (Runtime::get().space().self().pid != ::getpid()) {
+    report("a forked child cannot use its parent's devices");
+    errno = ENODEV;
+    return nullptr;
+  }
+  return std::make_unique<Context>(*reinterpret_cast<Device*>(device)).release()->verbs();
+}
+
+SOFTEFA_EXPORT int ibv_close_device(ibv_context* context) {
+  Context& opened = Context::of(context);
+  if (opened.pds.used != 0 || opened.cqs.used != 0) return EBUSY;
+  destroy(opened);
+  return 0;
+}
+
+SOFTEFA_EXPORT int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
+  ibv_device_attr_ex all;
+  const int error = Context::of(context).queryDevice(all);
+  *attributes = all.orig_attr;
+  return Context::of(context).command(error);
+}
+
+SOFTEFA_EXPORT int ibv_query_port(ibv_context* context, uint8_t port,
+                                  _compat_ibv_port_attr* attributes) {
+  // What callers of old expect ends before port_cap_flags2.
+  return ops::queryPort(context, port, reinterpret_cast<ibv_port_attr*>(attributes),
+                        offsetof(ibv_port_attr, port_cap_flags2));
+}
+
+SOFTEFA_EXPORT int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
+  if (port != 1 || index != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  *gid = Context::of(context).address().toGid();
+  return 0;
+}
+
+SOFTEFA_EXPORT int ibv_query_pkey(ibv_context*, uint8_t port, int index, __be16* pkey) {
+  if (port != 1 || index != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  *pkey = 0xffff;
+  return 0;
+}

@@ -1,0 +1,108 @@
+// Completion channels and queues, and queue pairs.
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include "channel.h"
+#include "context.h"
+#include "interpose.h"
+#include "options.h"
+#include "queue_pair.h"
+#include "verbs_ops.h"
+
+using namespace softefa;
+
+SOFTEFA_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  try {
+    return std::make_unique<CompletionChannel>(context).release()->verbs();
+  } catch (const std::system_error& failure) {
+    report("no completion channel: %s", failure.what());
+    errno = failure.code().value();
+    return nullptr;
+  }
+}
+
+SOFTEFA_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  CompletionChannel& opened = CompletionChannel::of(channel);
+  if (opened.used()) return EBUSY;
+  destroy(opened);
+  return 0;
+}
+
+SOFTEFA_EXPORT int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** context) {
+  if (CompletionChannel::of(channel).next(cq) != 0) return -1;
+  *context = (*cq)->cq_context;
+  return 0;
+}
+
+SOFTEFA_EXPORT void ibv_ack_cq_events(ibv_cq* cq, unsigned count) {
+  ::pthread_mutex_lock(&cq->mutex);
+  cq->comp_events_completed += count;
+  ::pthread_cond_signal(&cq->cond);
+  ::pthread_mutex_unlock(&cq->mutex);
+}
+
+SOFTEFA_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cqContext,
+                                     ibv_comp_channel* channel, int vector) {
+  ibv_cq_init_attr_ex attributes{};
+  attributes.cqe = entries > 0 ? static_cast<uint32_t>(entries) : 0;
+  attributes.cq_context = cqContext;
+  attributes.channel = channel;
+  attributes.comp_vector = static_cast<uint32_t>(vector);
+  return reinterpret_cast<ibv_cq*>(ops::createCq(context, attributes, false));
+}
+
+SOFTEFA_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
+  CompletionQueue& queue = CompletionQueue::of(cq);
+  Context& context = Context::of(cq->context);
+  if (queue.used()) return context.command(EBUSY);
+  context.cqs.give();
+  destroy(queue);
+  return context.command(0);
+}
+
+SOFTEFA_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+  ibv_qp_init_attr_ex all{};
+  std::memcpy(&all, attributes, sizeof(*attributes));  // which is how it begins
+  all.comp_mask = IBV_QP_INIT_ATTR_PD;
+  all.pd = pd;
+  ibv_qp* qp = attributes->qp_type == IBV_QPT_UD ? ops::createQp(pd->context, all, {}) : nullptr;
+  if (attributes->qp_type != IBV_QPT_UD) errno = EOPNOTSUPP;
+  if (qp != nullptr) attributes->cap = all.cap;
+  return qp;
+}
+
+SOFTEFA_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) { return QueuePair::of(qp).builders(); }
+
+SOFTEFA_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+  return Context::of(qp->context).command(QueuePair::of(qp).modify(*attributes, mask));
+}
+
+SOFTEFA_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init) {
+  QueuePair::of(qp).query(*attributes, *init);
+  return Context::of(qp->context).command(0);
+}
+
+SOFTEFA_EXPORT int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) { return 0; }
+
+SOFTEFA_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
+  const Context& context = Context::of(qp->context);
+  ibv_pd* pd = qp->pd;
+  destroy(QueuePair::of(qp));
+  --reinterpret_cast<ProtectionDomain*>(pd)->users;
+  return context.command(0);
+}
+
+SOFTEFA_EXPORT ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) {
+  errno = EOPNOTSUPP;
+  return nullptr;
+}
+
+SOFTEFA_EXPORT int ibv_destroy_srq(ibv_srq*) { return EOPNOTSUPP; }
+
+SOFTEFA_EXPORT int ibv_get_async_event(ibv_context*, ibv_async_event*) {
+  errno = EOPNOTSUPP;
+  return -1;
+}

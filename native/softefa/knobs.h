@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace softefa {
+
+// The page by which a test steers the devices of a namespace while they run: the file "knobs" in
+// the namespace's folder, 4096 bytes, 32- and 64-bit fields in the machine's byte order at the
+// offsets below. Anyone who may open the file may write it; fields take effect at the next
+// operation. A controller that comes before the first process makes the folders
+// "softefa-<uid>-<namespace>" and in it "<pid>.<start time>" of its own, mode 0700, which keeps the
+// namespace, and writes magic last.
+//
+// `engaged` is what the devices look at: while it is 0 they ignore the rest.
+enum class Fault : uint32_t {
+  kNone = 0,
+  kStatus = 1,        // operations to the peer complete with status `value`
+  kRnr = 2,           // sends to the peer find no receive posted
+  kFreeze = 3,        // the peer is silent: operations to it wait, then time out
+  kKill = 4,          // the peer is gone
+  kPortDown = 5,      // the NIC's port is down; qpn and count are ignored
+  kCqOverrun = 6,     // polling a completion queue of the NIC finds it overrun
+  kRegistration = 7,  // registrations on the NIC fail with errno `value`
+};
+
+struct FaultRule {
+  std::atomic<uint32_t> fault;  //  0  set last
+  std::atomic<uint32_t> nic;    //  4  node << 16 | nic, kAny: any
+  std::atomic<uint32_t> qpn;    //  8  kAny: any
+  std::atomic<uint32_t> count;  // 12  that remain, kAny: no end
+  std::atomic<uint32_t> value;  // 16
+  std::atomic<uint32_t> hits;   // 20  how often it took effect
+  uint32_t reserved[2];         // 24
+
+  static constexpr uint32_t kAny = 0xffffffff;
+};
+static_assert(sizeof(FaultRule) == 32);
+
+struct Knobs {
+  static constexpr uint32_t kMagic = 0x6b666573;
+  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kRules = 32;
+  static constexpr size_t kSize = 4096;
+
+  std::atomic<uint32_t> magic;         //   0
+  std::atomic<uint32_t> version;       //   4
+  std::atomic<uint64_t> membership;    //   8  the devices': rises with every queue pair
+  std::atomic<uint32_t> engaged;       //  16
+  std::atomic<uint32_t> capabilities;  //  20  mask of what remains; 0: all
+  std::atomic<uint64_t> seed;          //  24  of the next process to join; 0: its own
+  std::atomic<uint32_t> reorderUs;     //  32  operations start up to that much later
+  std::atomic<uint32_t> delayUs;       //  36  operations start that much later
+  std::atomic<uint32_t> dropPerMille;  //  40  UD loses them, SRD retransmits
+  uint32_t reserved[21];
+  FaultRule rules[kRules];  // 128
+};
+static_assert(offsetof(Knobs, engaged) == 16 && offsetof(Knobs, seed) == 24 &&
+              offsetof(Knobs, dropPerMille) == 40 && offsetof(Knobs, rules) == 128 &&
+              sizeof(Knobs) <= Knobs::kSize);
+
+}  // namespace softefa

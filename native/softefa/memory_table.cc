@@ -1,0 +1,143 @@
+#include "memory_table.h"
+
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "options.h"
+#include "random.h"
+
+namespace softefa {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+uint64_t pageDown(uint64_t address) { return address & ~(kPage - 1); }
+uint64_t pageUp(uint64_t address) { return pageDown(address + kPage - 1); }
+
+bool mayLockAnything() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) != 0) return false;
+  return (data[0].effective & (1u << CAP_IPC_LOCK)) != 0;
+}
+
+uint64_t lockLimit() {
+  if (Options::get().memlockGiven) return Options::get().memlock;
+  if (mayLockAnything()) return UINT64_MAX;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_MEMLOCK, &limit);
+  return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+bool isMapped(uint64_t from, uint64_t to) {
+  unsigned char resident[4096];
+  while (from < to) {
+    const uint64_t size = std::min<uint64_t>(to - from, sizeof(resident) * kPage);
+    if (::mincore(reinterpret_cast<void*>(from), size, resident) != 0) return false;
+    from += size;
+  }
+  return true;
+}
+
+bool resolve(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova, uint64_t length,
+             uint32_t access, uint32_t salt, bool remote, uint64_t& address) {
+  const uint32_t slot = lkey & 0xffff;
+  if (lkey == 0) return false;
+  const MrEntry& entry = segment.memory()[slot];
+  if (entry.lkey.load(std::memory_order_seq_cst) != lkey) return false;
+  if (entry.pd != pd || (entry.access & access) != access) return false;
+  if (remote && entry.salt != salt) return false;
+  if (iova < entry.iova || length > entry.length || iova - entry.iova > entry.length - length) {
+    return false;
+  }
+  address = entry.address + (iova - entry.iova);
+  return true;
+}
+
+}  // namespace
+
+MemoryTable::MemoryTable(OwnSegment& segment, uint64_t seed)
+    : segment_(segment), generations_(kMaxMr) {
+  // Keys of one process mean nothing to another: slots and generations begin anywhere.
+  Random random(seed ^ segment.header().start << 20 ^ static_cast<uint64_t>(segment.header().pid));
+  salt_ = static_cast<uint32_t>(random.below(255)) + 1;
+  for (uint8_t& generation : generations_) generation = static_cast<uint8_t>(random.next());
+}
+
+int MemoryTable::pin(uint64_t address, uint64_t length, uint64_t& bytes) const {
+  if (length == 0 || address + length < address) return EINVAL;
+  const uint64_t from = pageDown(address), to = pageUp(address + length);
+  if (!isMapped(from, to)) return EFAULT;
+  bytes = to - from;
+  const uint64_t limit = lockLimit();
+  if (pinned_ + bytes > limit || pinned_ + bytes < pinned_) {
+    report(
+        "registering %llu bytes over %llu exceeds the limit on locked memory, %llu "
+        "(ulimit -l, or SOFTEFA_MEMLOCK)",
+        static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(pinned_),
+        static_cast<unsigned long long>(limit));
+    return ENOMEM;
+  }
+  return 0;
+}
+
+int MemoryTable::add(uint32_t pd, uint64_t address, uint64_t length, uint64_t iova, uint32_t access,
+                     Keys& keys) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (used_ - free_.size() >= Options::get().maxMr) return ENOMEM;
+  uint64_t bytes = 0;
+  const int error = pin(address, length, bytes);
+  if (error != 0) return error;
+  if (free_.empty()) {
+    try {
+      segment_.reserveMemoryTable(used_ + 1);
+    } catch (const std::system_error& failure) {
+      return failure.code().value();
+    }
+    free_.push_back(used_++);
+  }
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  pinned_ += bytes;
+
+  if (++generations_[slot] == 0) ++generations_[slot];
+  MrEntry& entry = segment_.memory()[slot];
+  entry.pd = pd;
+  entry.access = access;
+  entry.salt = salt_;
+  entry.iova = iova;
+  entry.address = address;
+  entry.length = length;
+  keys.lkey = uint32_t{generations_[slot]} << 16 | slot;
+  keys.rkey = salt_ << 24 | keys.lkey;
+  entry.lkey.store(keys.lkey, std::memory_order_release);
+  return 0;
+}
+
+void MemoryTable::remove(uint32_t lkey) {
+  const uint32_t slot = lkey & 0xffff;
+  MrEntry& entry = segment_.memory()[slot];
+  entry.lkey.store(0, std::memory_order_seq_cst);
+  segment_.awaitVisitors();
+  std::lock_guard<std::mutex> lock(mutex_);
+  pinned_ -= pageUp(entry.address + entry.length) - pageDown(entry.address);
+  free_.push_back(slot);
+}
+
+bool resolveMemory(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova,
+                   uint64_t length, uint32_t access, uint64_t& address) {
+  return resolve(segment, lkey, pd, iova, length, access, 0, false, address);
+}
+
+bool resolveRemoteMemory(const Segment& segment, uint32_t rkey, uint32_t pd, uint64_t iova,
+                         uint64_t length, uint32_t access, uint64_t& address) {
+  return resolve(segment, rkey & 0xffffff, pd, iova, length, access, rkey >> 24, true, address);
+}
+
+}  // namespace softefa

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace softefa {
+
+// A NIC of a namespace: which node of the machine, which NIC of the node. Its GID spells the name
+// of the device, fe80::736f:6674:<node>:<nic + 1> ("soft"), so that it is not taken for an EFA's.
+struct NicAddress {
+  uint16_t node = 0;
+  uint16_t nic = 0;
+
+  uint32_t key() const { return uint32_t{node} << 16 | nic; }
+  static NicAddress fromKey(uint32_t key) {
+    return {static_cast<uint16_t>(key >> 16), static_cast<uint16_t>(key)};
+  }
+
+  ibv_gid toGid() const {
+    ibv_gid gid;
+    std::memcpy(gid.raw, kPrefix, sizeof(kPrefix));
+    const unsigned ordinal = nic + 1u;
+    gid.raw[12] = static_cast<uint8_t>(node >> 8);
+    gid.raw[13] = static_cast<uint8_t>(node);
+    gid.raw[14] = static_cast<uint8_t>(ordinal >> 8);
+    gid.raw[15] = static_cast<uint8_t>(ordinal);
+    return gid;
+  }
+
+  // False if no softefa device can have this GID.
+  static bool fromGid(const ibv_gid& gid, NicAddress& address) {
+    const unsigned ordinal = gid.raw[14] << 8 | gid.raw[15];
+    if (std::memcmp(gid.raw, kPrefix, sizeof(kPrefix)) != 0 || ordinal == 0) return false;
+    address.node = static_cast<uint16_t>(gid.raw[12] << 8 | gid.raw[13]);
+    address.nic = static_cast<uint16_t>(ordinal - 1);
+    return true;
+  }
+
+ private:
+  static constexpr uint8_t kPrefix[12] = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 's', 'o', 'f', 't'};
+};
+
+inline bool operator==(NicAddress a, NicAddress b) { return a.key() == b.key(); }
+
+}  // namespace softefa

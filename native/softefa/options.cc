@@ -1,0 +1,87 @@
+#include "options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace softefa {
+namespace {
+
+const char* text(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+uint64_t number(const char* name, uint64_t fallback, uint64_t least, uint64_t most) {
+  const char* value = text(name);
+  if (value == nullptr) return fallback;
+  char* end = nullptr;
+  const uint64_t parsed = std::strtoull(value, &end, 0);
+  if (*end != '\0' || parsed < least || parsed > most) {
+    report("%s=%s is not a number in %llu..%llu, taking %llu", name, value,
+           static_cast<unsigned long long>(least), static_cast<unsigned long long>(most),
+           static_cast<unsigned long long>(fallback));
+    return fallback;
+  }
+  return parsed;
+}
+
+// A namespace is a part of a file name.
+std::string fileName(const char* value) {
+  std::string name(value, std::min<size_t>(std::strlen(value), 40));
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_') c = '_';
+  }
+  return name;
+}
+
+Options fromEnvironment() {
+  Options options;
+  if (const char* value = text("SOFTEFA_NAMESPACE")) options.nameSpace = fileName(value);
+  if (const char* value = text("SOFTEFA_DIRECTORY")) {
+    options.directory = value;
+  } else {
+    options.directory = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+  }
+  options.node = static_cast<uint16_t>(number("SOFTEFA_NODE", 0, 0, 65535));
+  options.nics = static_cast<uint16_t>(number("SOFTEFA_NICS", 1, 1, 64));
+  options.async = number("SOFTEFA_ASYNC", 0, 0, 1) != 0;
+  options.seed = number("SOFTEFA_SEED", 1, 0, UINT64_MAX);
+  options.capabilities = static_cast<uint32_t>(number("SOFTEFA_CAPS", ~0u, 0, ~0u));
+  options.partId = static_cast<uint32_t>(number("SOFTEFA_PART_ID", 0xefa2, 0, 0xffff));
+  options.forkStatus = static_cast<int>(number("SOFTEFA_FORK_STATUS", 2, 0, 2));
+  options.maxMr = static_cast<uint32_t>(number("SOFTEFA_MAX_MR", 65536, 1, 65536));
+  if (const char* value = text("SOFTEFA_MEMLOCK")) {
+    options.memlockGiven = true;
+    options.memlock = std::strcmp(value, "unlimited") == 0
+                          ? UINT64_MAX
+                          : number("SOFTEFA_MEMLOCK", UINT64_MAX, 0, UINT64_MAX);
+  }
+  options.timeoutMs = static_cast<uint32_t>(number("SOFTEFA_TIMEOUT_MS", 5000, 1, 3600000));
+  if (const char* value = text("SOFTEFA_COPY")) options.bounce = std::strcmp(value, "bounce") == 0;
+  return options;
+}
+
+}  // namespace
+
+const Options& Options::get() {
+  // Never destroyed: the engine's thread reads it for as long as the process lives.
+  static const Options& options = *std::make_unique<Options>(fromEnvironment()).release();
+  return options;
+}
+
+void report(const char* format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vsnprintf(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  if (length > 0) std::fprintf(stderr, "softefa: %s\n", line);
+}
+
+}  // namespace softefa

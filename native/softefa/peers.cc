@@ -1,0 +1,88 @@
+#include "peers.h"
+
+#include "options.h"
+
+namespace softefa {
+namespace {
+
+uint64_t keyOf(uint32_t nic, uint32_t qpn) { return uint64_t{nic} << 32 | qpn; }
+
+}  // namespace
+
+void Peers::refresh() {
+  for (auto segment = segments_.begin(); segment != segments_.end();) {
+    segment = segment->second->alive() ? std::next(segment) : segments_.erase(segment);
+  }
+  for (auto known = known_.begin(); known != known_.end();) {
+    known = known->second.expired() ? known_.erase(known) : std::next(known);
+  }
+  for (const ProcessId& member : space_.members()) {
+    if (segments_.count(member.name()) != 0) continue;
+    try {
+      auto segment = std::make_shared<PeerSegment>(space_, member, space_.self());
+      if (segment->alive()) segments_[member.name()] = std::move(segment);
+    } catch (const std::system_error&) {
+      // A controller, one that is about to begin, or one that has just ended.
+    }
+  }
+}
+
+QueuePairEntry* Peers::lookUp(uint32_t nic, uint32_t qpn, std::shared_ptr<PeerSegment>& holder,
+                              bool& reachable) {
+  const NicAddress address = NicAddress::fromKey(nic);
+  for (const auto& [name, segment] : segments_) {
+    SegmentHeader& head = segment->header();
+    if (head.node != address.node || address.nic >= head.nics || !segment->alive()) continue;
+    reachable = true;
+    for (QueuePairEntry& entry : head.queuePairs) {
+      if (entry.serial.load(std::memory_order_acquire) == 0) continue;
+      if (entry.nic != address.nic || entry.qpn != qpn) continue;
+      holder = segment;
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+std::shared_ptr<RemoteQueuePair> Peers::find(uint32_t nic, uint32_t qpn, Status& why) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto known = known_.find(keyOf(nic, qpn));
+  if (known != known_.end()) {
+    auto remote = known->second.lock();
+    if (remote && remote->current() && remote->peer->alive()) return remote;
+  }
+  refresh();
+  std::shared_ptr<PeerSegment> holder;
+  bool reachable = false;
+  QueuePairEntry* entry = lookUp(nic, qpn, holder, reachable);
+  if (entry == nullptr) {
+    why = reachable ? Status::kRemoteBadDestQpn : Status::kLocalUnreachableRemote;
+    return nullptr;
+  }
+  try {
+    const Visit visit(*holder);
+    const uint64_t serial = entry->serial.load(std::memory_order_seq_cst);
+    if (serial == 0) {
+      why = Status::kRemoteBadDestQpn;
+      return nullptr;
+    }
+    auto remote = std::make_shared<RemoteQueuePair>(
+        RemoteQueuePair{holder, entry, serial, nic, RegionView(holder->file(), *entry)});
+    known_[keyOf(nic, qpn)] = remote;
+    return remote;
+  } catch (const std::system_error& failure) {
+    report("cannot map a peer's queue pair: %s", failure.what());
+    why = Status::kLocalUnreachableRemote;
+    return nullptr;
+  }
+}
+
+bool Peers::taken(uint32_t nic, uint32_t qpn) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  refresh();
+  std::shared_ptr<PeerSegment> holder;
+  bool reachable = false;
+  return lookUp(nic, qpn, holder, reachable) != nullptr;
+}
+
+}  // namespace softefa

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "namespace.h"
+#include "nic_address.h"
+#include "segment.h"
+#include "status.h"
+
+namespace softefa {
+
+// A queue pair of any process, as those who send to it see it.
+struct RemoteQueuePair {
+  std::shared_ptr<PeerSegment> peer;
+  QueuePairEntry* entry;
+  uint64_t serial;
+  uint32_t nic;
+  RegionView view;
+
+  bool current() const { return entry->serial.load(std::memory_order_seq_cst) == serial; }
+};
+
+// Finds queue pairs in the segments of the namespace.
+class Peers {
+ public:
+  Peers(const Namespace& space, const OwnSegment& own) : space_(space), own_(own) {}
+
+  // Nothing, and why, if there is no such queue pair.
+  std::shared_ptr<RemoteQueuePair> find(uint32_t nic, uint32_t qpn, Status& why);
+  // Whether any process has that queue pair; under the namespace's lock nobody takes it meanwhile.
+  bool taken(uint32_t nic, uint32_t qpn);
+  // Rises whenever a queue pair appears or goes.
+  uint64_t membership() const { return space_.knobs().membership.load(std::memory_order_acquire); }
+  void changed() { space_.knobs().membership.fetch_add(1); }
+
+ private:
+  void refresh();
+  QueuePairEntry* lookUp(uint32_t nic, uint32_t qpn, std::shared_ptr<PeerSegment>& holder,
+                         bool& reachable);
+
+  const Namespace& space_;
+  const OwnSegment& own_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<PeerSegment>> segments_;
+  std::unordered_map<uint64_t, std::weak_ptr<RemoteQueuePair>> known_;
+};
+
+}  // namespace softefa

@@ -1,0 +1,257 @@
+#include "queue_pair.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "channel.h"
+#include "clock.h"
+#include "context.h"
+#include "options.h"
+#include "runtime.h"
+
+namespace softefa {
+namespace {
+
+constexpr uint32_t kDefaultRnrRetry = 3;
+
+uint32_t powerOfTwo(uint32_t value) {
+  uint32_t result = 1;
+  while (result < value) result *= 2;
+  return result;
+}
+
+bool allowed(ibv_qp_state from, ibv_qp_state to) {
+  switch (to) {
+    case IBV_QPS_RESET:
+    case IBV_QPS_ERR:
+      return true;
+    case IBV_QPS_INIT:
+      return from == IBV_QPS_RESET || from == IBV_QPS_INIT;
+    case IBV_QPS_RTR:
+      return from == IBV_QPS_INIT;
+    case IBV_QPS_RTS:
+      return from == IBV_QPS_RTR || from == IBV_QPS_RTS || from == IBV_QPS_SQD;
+    case IBV_QPS_SQD:
+      return from == IBV_QPS_RTS || from == IBV_QPS_SQD;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+QueuePair::QueuePair(Context& context, const QueuePairAttributes& attributes)
+    : context_(context),
+      attributes_(attributes),
+      rnrRetry_(kDefaultRnrRetry),
+      random_(0),
+      chance_(0) {
+  open();
+  ibv_qp& qp = verbs_.qp_base;
+  qp.context = context.verbs();
+  qp.qp_context = attributes.userContext;
+  qp.pd = attributes.pd;
+  qp.send_cq = reinterpret_cast<ibv_cq*>(attributes.sendQueue->verbs());
+  qp.recv_cq = reinterpret_cast<ibv_cq*>(attributes.receiveQueue->verbs());
+  qp.state = IBV_QPS_RESET;
+  qp.qp_type = attributes.type;
+  ::pthread_mutex_init(&qp.mutex, nullptr);
+  ::pthread_cond_init(&qp.cond, nullptr);
+  random_ = Random(Runtime::get().seed());
+  chance_ = Random(~Runtime::get().seed());
+  if (attributes.builders) fillBuilders(verbs_, attributes.sendOps);
+  receives_.resize(view_.depth());
+  for (uint32_t i = static_cast<uint32_t>(view_.depth()); i-- > 0;) freeReceives_.push_back(i);
+
+  if (CompletionChannel* channel = attributes.receiveQueue->channel()) {
+    view_.region->cookie = attributes.receiveQueue->cookie();
+    view_.region->channel = channel->number();
+  }
+  attributes.sendQueue->attach(*this);
+  if (attributes.receiveQueue != attributes.sendQueue) attributes.receiveQueue->attach(*this);
+  Runtime::get().engine().add(*this);
+}
+
+// Takes a number and a place in the segment, and shows itself to peers.
+void QueuePair::open() {
+  Runtime& runtime = Runtime::get();
+  OwnSegment& segment = runtime.segment();
+  const int index = context_.takeQpIndex();
+  if (index < 0) throw std::system_error(ENOMEM, std::generic_category(), "queue pairs");
+  const uint32_t depth = powerOfTwo(std::max(1u, attributes_.cap.max_recv_wr));
+  const uint32_t cells = std::min(depth, kMaxCells);
+  try {
+    const uint64_t size = ReceiveRegion::size(depth, cells);
+    const uint64_t region = segment.allocate(size);
+    const Namespace::Lock lock(runtime.space());
+    for (QueuePairEntry& entry : segment.header().queuePairs) {
+      if (entry.serial.load() != 0) continue;
+      entry_ = &entry;
+      break;
+    }
+    if (entry_ == nullptr) throw std::system_error(ENOMEM, std::generic_category(), "queue pairs");
+    Random random(now());
+    uint32_t number;
+    do {
+      number = static_cast<uint32_t>(random.below(65536 / kMaxQp)) * kMaxQp +
+               static_cast<uint32_t>(index);
+    } while (number < 2 || runtime.peers().taken(context_.address().key(), number));
+    verbs_.qp_base.qp_num = number;
+    verbs_.qp_base.handle = number;
+    entry_->state = IBV_QPS_RESET;
+    entry_->qkey = 0;
+    entry_->qpn = number;
+    entry_->nic = context_.nic();
+    entry_->pd = attributes_.pd->handle;
+    entry_->type = static_cast<uint16_t>(attributes_.type);
+    entry_->unsolicited = attributes_.unsolicited;
+    entry_->depth = depth;
+    entry_->cells = cells;
+    entry_->region = region;
+    entry_->regionSize = size;
+    view_ = RegionView(segment.file(), *entry_);
+    entry_->serial.store(uint64_t{runtime.newSerial()} << 32 | now() >> 32 << 16 | 1,
+                         std::memory_order_release);
+    runtime.peers().changed();
+  } catch (...) {
+    context_.giveQpIndex(static_cast<uint32_t>(index));
+    throw;
+  }
+}
+
+QueuePair::~QueuePair() {
+  Runtime& runtime = Runtime::get();
+  runtime.engine().remove(*this);
+  attributes_.sendQueue->detach(*this);
+  if (attributes_.receiveQueue != attributes_.sendQueue) attributes_.receiveQueue->detach(*this);
+  entry_->state.store(IBV_QPS_RESET, std::memory_order_seq_cst);
+  entry_->serial.store(0, std::memory_order_seq_cst);
+  runtime.peers().changed();
+  runtime.segment().awaitVisitors();
+  remotes_.clear();
+  const uint64_t region = entry_->region, size = entry_->regionSize;
+  view_ = RegionView();
+  runtime.segment().release(region, size);
+  context_.giveQpIndex(number());
+  ::pthread_cond_destroy(&verbs_.qp_base.cond);
+  ::pthread_mutex_destroy(&verbs_.qp_base.mutex);
+}
+
+int QueuePair::modify(const ibv_qp_attr& attributes, int mask) {
+  const bool rnr = (mask & IBV_QP_RNR_RETRY) != 0;
+  if (rnr && (isUd() || attributes.rnr_retry > 7)) return EINVAL;
+  if (rnr && (Context::capabilities() & kRnrRetry) == 0) return EOPNOTSUPP;
+  if ((mask & IBV_QP_CUR_STATE) != 0 && attributes.cur_qp_state != state()) return EINVAL;
+  if ((mask & IBV_QP_STATE) != 0) {
+    const ibv_qp_state to = attributes.qp_state;
+    if (!allowed(state(), to)) return EINVAL;
+    if (to == IBV_QPS_INIT && state() == IBV_QPS_RESET &&
+        (mask & (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)) !=
+            (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)) {
+      return EINVAL;
+    }
+    if (to == IBV_QPS_RTS && state() == IBV_QPS_RTR && (mask & IBV_QP_SQ_PSN) == 0) return EINVAL;
+  }
+  if ((mask & IBV_QP_PORT) != 0 && attributes.port_num != 1) return EINVAL;
+  if ((mask & IBV_QP_PKEY_INDEX) != 0 && attributes.pkey_index != 0) return EINVAL;
+  if ((mask & IBV_QP_QKEY) != 0) entry_->qkey = attributes.qkey;
+  if (rnr) rnrRetry_ = attributes.rnr_retry;
+  if ((mask & IBV_QP_STATE) != 0) moveTo(attributes.qp_state);
+  return 0;
+}
+
+void QueuePair::moveTo(ibv_qp_state to) {
+  entry_->state.store(to, std::memory_order_seq_cst);
+  verbs_.qp_base.state = to;
+  if (to != IBV_QPS_ERR && to != IBV_QPS_RESET) return;
+  const Engine::Pause pause(Runtime::get().engine());
+  Runtime::get().segment().awaitVisitors();
+  if (to == IBV_QPS_ERR) {
+    flush();
+  } else {
+    reset();
+  }
+}
+
+void QueuePair::breakDown() {
+  entry_->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);
+  verbs_.qp_base.state = IBV_QPS_ERR;
+  arrivalLimit_ = std::min(
+      arrivalLimit_, consumed_ + static_cast<uint64_t>(attributes_.receiveQueue->verbs()->cqe));
+}
+
+// Ends every work request that has not ended. What has arrived remains to be polled.
+void QueuePair::flush() {
+  {
+    std::lock_guard<std::mutex> lock(sending_);
+    for (const WorkRequest& request : pending_) complete(request, Status::kFlushed);
+    pending_.clear();
+    pendingCount_ = 0;
+  }
+  std::lock_guard<std::mutex> lock(receiving_);
+  ReceiveRegion& region = *view_.region;
+  std::vector<bool> arrived(receives_.size());
+  for (uint64_t n = region.consumed; n < region.arrived; ++n) {
+    if (view_.arrival(n).id != kNone) arrived[view_.arrival(n).id] = true;
+  }
+  region.claimed.store(region.posted.load());
+  for (uint32_t slot = 0; slot < receives_.size(); ++slot) {
+    Receive& receive = receives_[slot];
+    if (!receive.outstanding || arrived[slot]) continue;
+    receive.outstanding = false;
+    Completion completion;
+    completion.id = receive.id;
+    completion.queuePair = this;
+    completion.qpn = number();
+    completion.status = Status::kFlushed;
+    completion.opcode = IBV_WC_RECV;
+    completion.receive = slot;
+    attributes_.receiveQueue->push(completion);
+  }
+}
+
+// As it was when it was new.
+void QueuePair::reset() {
+  attributes_.sendQueue->detach(*this);
+  attributes_.sendQueue->attach(*this);
+  if (attributes_.receiveQueue != attributes_.sendQueue) {
+    attributes_.receiveQueue->detach(*this);
+    attributes_.receiveQueue->attach(*this);
+  }
+  {
+    std::lock_guard<std::mutex> lock(sending_);
+    pending_.clear();
+    pendingCount_ = 0;
+    sendsOutstanding_ = 0;
+  }
+  std::lock_guard<std::mutex> lock(receiving_);
+  ReceiveRegion& region = *view_.region;
+  region.claimed.store(region.posted.load());
+  consumed_ = region.arrived;
+  region.consumed.store(consumed_);
+  for (uint64_t i = 0; i < view_.cellCount; ++i) view_.cells[i].busy = 0;
+  freeReceives_.clear();
+  for (uint32_t slot = static_cast<uint32_t>(receives_.size()); slot-- > 0;) {
+    receives_[slot].outstanding = false;
+    freeReceives_.push_back(slot);
+  }
+}
+
+void QueuePair::query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {
+  attributes = {};
+  attributes.qp_state = attributes.cur_qp_state = state();
+  attributes.qkey = entry_->qkey;
+  attributes.port_num = 1;
+  attributes.rnr_retry = static_cast<uint8_t>(rnrRetry_);
+  attributes.cap = attributes_.cap;
+  init = {};
+  init.qp_context = verbs_.qp_base.qp_context;
+  init.send_cq = verbs_.qp_base.send_cq;
+  init.recv_cq = verbs_.qp_base.recv_cq;
+  init.cap = attributes_.cap;
+  init.qp_type = attributes_.type;
+  init.sq_sig_all = attributes_.signalAll;
+}
+
+}  // namespace softefa

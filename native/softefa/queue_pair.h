@@ -1,0 +1,158 @@
+#pragma once
+
+#include <infiniband/efadv.h>
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "completion_queue.h"
+#include "peers.h"
+#include "random.h"
+#include "receive_region.h"
+#include "work_request.h"
+
+namespace softefa {
+
+class Context;
+
+struct QueuePairAttributes {
+  ibv_qp_type type;
+  ibv_qp_cap cap;
+  ibv_pd* pd;
+  CompletionQueue* sendQueue;
+  CompletionQueue* receiveQueue;
+  void* userContext;
+  bool signalAll;
+  bool builders;  // made with send_ops_flags
+  uint64_t sendOps;
+  bool unsolicited;  // immediate data arrives without a receive
+};
+
+// A queue pair, SRD or UD.
+//
+//   queue_pair.cc    its life: creation, states, destruction
+//   send_queue.cc    posting, the requests that wait, turn()
+//   receive_queue.cc posting, what arrived
+//   builders.cc      the wr_* calls
+//   execute.cc       what becomes of a work request
+class QueuePair {
+ public:
+  // Throws std::system_error.
+  QueuePair(Context& context, const QueuePairAttributes& attributes);
+  ~QueuePair();
+
+  static QueuePair& of(ibv_qp* qp) { return Extended::ownerOf(qp); }
+  static QueuePair& of(ibv_qp_ex* qp) { return Extended::ownerOf(qp); }
+  ibv_qp* verbs() { return &verbs_.qp_base; }
+  ibv_qp_ex* builders() { return attributes_.builders ? &verbs_ : nullptr; }
+
+  Context& context() const { return context_; }
+  const QueuePairAttributes& attributes() const { return attributes_; }
+  uint32_t number() const { return verbs_.qp_base.qp_num; }
+  uint32_t pd() const { return attributes_.pd->handle; }
+  bool isUd() const { return attributes_.type == IBV_QPT_UD; }
+  ibv_qp_state state() const {
+    return static_cast<ibv_qp_state>(entry_->state.load(std::memory_order_acquire));
+  }
+  uint32_t qkey() const { return entry_->qkey; }
+  uint32_t rnrRetry() const { return rnrRetry_; }
+  bool receivesInto(const CompletionQueue& queue) const {
+    return attributes_.receiveQueue == &queue;
+  }
+
+  int modify(const ibv_qp_attr& attributes, int mask);
+  void query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const;
+  // To the error state without a flush: its completion queue takes no more.
+  void breakDown();
+
+  // send_queue.cc
+  int postSend(ibv_send_wr* wr, ibv_send_wr** bad);
+  // Drives the requests that wait; true if any did something, `due` becomes the next one's time.
+  bool turn(uint64_t& due);
+  void turnWhilePolled();
+  bool hasPending() const { return pendingCount_.load(std::memory_order_relaxed) != 0; }
+  // A completion was polled.
+  void retire(const Completion& completion);
+
+  // receive_queue.cc
+  int postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad);
+  bool takeArrival(Completion& completion);
+  bool arrivalsExceed(uint64_t count);
+  void armReceives();
+
+  // execute.cc: the peer's queue pair, remembered.
+  std::shared_ptr<RemoteQueuePair> remote(const WorkRequest& request, Status& why);
+  Random* scatter();
+  Random& chance() { return chance_; }
+
+  // builders.cc
+  void begin();
+  WorkRequest* build(Operation operation);
+  WorkRequest* building();
+  void failBuild(int error);
+  int finish();
+  void abort();
+  static void fillBuilders(ibv_qp_ex& qp, uint64_t sendOps);
+
+ private:
+  using Extended = Handle<ibv_qp_ex, QueuePair>;
+
+  struct Receive {
+    uint64_t id;
+    uint32_t sges;
+    bool outstanding;
+    ibv_sge sge[kMaxSge];
+  };
+
+  void open();
+  void moveTo(ibv_qp_state state);
+  void flush();
+  void reset();
+
+  int validateSend(unsigned flags) const;
+  int toWorkRequest(const ibv_send_wr& wr, WorkRequest& request) const;
+  void submit(WorkRequest& request);
+  bool attempt(WorkRequest& request);
+  void complete(const WorkRequest& request, Status status);
+  void forgetOthers();
+
+  bool place(const Arrival& arrival, const Receive& receive);
+  uint16_t ahnOf(uint32_t nic);
+
+  Context& context_;
+  const QueuePairAttributes attributes_;
+  Extended handle_{*this};
+  ibv_qp_ex& verbs_ = handle_.verbs;
+  QueuePairEntry* entry_ = nullptr;
+  RegionView view_;
+  uint32_t rnrRetry_;
+
+  std::mutex sending_;
+  std::vector<WorkRequest> session_;
+  int sessionError_ = 0;
+  std::deque<WorkRequest> pending_;
+  std::vector<WorkRequest> ready_;
+  std::atomic<uint32_t> pendingCount_{0};
+  std::atomic<uint32_t> sendsOutstanding_{0};
+  std::unordered_map<uint64_t, std::shared_ptr<RemoteQueuePair>> remotes_;
+  std::shared_ptr<RemoteQueuePair> lastRemote_;
+  uint64_t lastRemoteKey_ = 0;
+  Random random_;  // of posting
+  Random chance_;  // of execution
+
+  std::mutex receiving_;
+  std::vector<Receive> receives_;
+  std::vector<uint32_t> freeReceives_;
+  uint64_t consumed_ = 0;
+  uint64_t arrivalLimit_ = UINT64_MAX;
+  uint32_t ahnEpoch_ = 0;
+  uint32_t ahnNic_ = 0;
+  uint16_t ahn_ = 0;
+};
+
+}  // namespace softefa

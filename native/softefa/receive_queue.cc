@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "context.h"
+#include "copy.h"
+#include "queue_pair.h"
+#include "runtime.h"
+
+namespace softefa {
+namespace {
+
+// Fills pieces of memory, in order.
+void fill(const Pieces& target, const uint8_t* from) {
+  for (unsigned i = 0; i < target.count; ++i) {
+    std::memcpy(target.part[i].iov_base, from, target.part[i].iov_len);
+    from += target.part[i].iov_len;
+  }
+}
+
+}  // namespace
+
+int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  std::lock_guard<std::mutex> lock(receiving_);
+  ReceiveRegion& region = *view_.region;
+  uint64_t posted = region.posted.load(std::memory_order_relaxed);
+  int error = 0;
+  for (; wr != nullptr; wr = wr->next) {
+    const ibv_qp_state now = state();
+    if (now == IBV_QPS_RESET || now == IBV_QPS_ERR || wr->num_sge < 0 ||
+        static_cast<uint32_t>(wr->num_sge) > attributes_.cap.max_recv_sge) {
+      error = EINVAL;
+    } else if (freeReceives_.empty()) {
+      error = ENOMEM;
+    }
+    if (error != 0) {
+      *bad = wr;
+      break;
+    }
+    const uint32_t slot = freeReceives_.back();
+    freeReceives_.pop_back();
+    Receive& receive = receives_[slot];
+    receive = {wr->wr_id, static_cast<uint32_t>(wr->num_sge), true, {}};
+    RqEntry& entry = view_.receive(posted);
+    entry.id = slot;
+    entry.sges = static_cast<uint16_t>(wr->num_sge);
+    entry.capacity = 0;
+    for (int i = 0; i < wr->num_sge; ++i) {
+      const ibv_sge& sge = wr->sg_list[i];
+      receive.sge[i] = sge;
+      entry.sge[i] = {sge.addr, sge.length, sge.lkey};
+      entry.capacity += sge.length;
+    }
+    region.posted.store(++posted, std::memory_order_release);
+  }
+  return error;
+}
+
+void QueuePair::retire(const Completion& completion) {
+  if (completion.receive != kNone) {
+    std::lock_guard<std::mutex> lock(receiving_);
+    freeReceives_.push_back(completion.receive);
+  } else if (!completion.unsolicited) {
+    sendsOutstanding_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+bool QueuePair::arrivalsExceed(uint64_t count) {
+  // The entry beyond the last one that fits tells, without a look at what senders write.
+  if (count > 2 * view_.mask + 1) return false;
+  const uint64_t n = consumed_ + count;
+  return view_.arrival(n).sequence.load(std::memory_order_acquire) == n + 1;
+}
+
+bool QueuePair::takeArrival(Completion& completion) {
+  const Arrival& arrival = view_.arrival(consumed_);
+  if (arrival.sequence.load(std::memory_order_acquire) != consumed_ + 1) return false;
+  if (consumed_ >= arrivalLimit_) return false;
+  completion = Completion{};
+  completion.queuePair = this;
+  completion.qpn = number();
+  completion.status = static_cast<Status>(arrival.status);
+  completion.opcode =
+      arrival.kind == ArrivalKind::kReceive ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM;
+  completion.length = arrival.length;
+  completion.immediate = arrival.immediate;
+  completion.hasImmediate = arrival.hasImmediate != 0;
+  completion.receive = arrival.id;
+  completion.unsolicited = arrival.id == kNone;
+  completion.sourceQpn = arrival.sourceQpn;
+  completion.source = arrival.source;
+  completion.ahn = ahnOf(arrival.source);
+  if (arrival.id != kNone) {
+    Receive receive;
+    {
+      std::lock_guard<std::mutex> lock(receiving_);
+      receive = receives_[arrival.id];
+      receives_[arrival.id].outstanding = false;
+    }
+    completion.id = receive.id;
+    if (arrival.cell != kNone && !place(arrival, receive)) {
+      completion.status = Status::kLocalInvalidLkey;
+    }
+  }
+  if (arrival.kind == ArrivalKind::kReceive && completion.status == Status::kOk) {
+    NicCounters& counters = context_.counters();
+    add(counters.rx_pkts);
+    add(counters.rx_bytes, arrival.length);
+    add(counters.recv_wrs);
+    add(counters.recv_bytes, arrival.length);
+  }
+  ++consumed_;
+  view_.region->consumed.store(consumed_, std::memory_order_release);
+  return true;
+}
+
+// Moves a payload that came through shared memory to where it was meant to go.
+bool QueuePair::place(const Arrival& arrival, const Receive& receive) {
+  Runtime& runtime = Runtime::get();
+  Cell& cell = view_.cells[arrival.cell];
+  const Visit visit(runtime.segment());
+  Pieces target;
+  bool resolved = true;
+  for (uint32_t i = 0; i < receive.sges && resolved; ++i) {
+    const ibv_sge& sge = receive.sge[i];
+    if (sge.length == 0) continue;
+    uint64_t address = 0;
+    resolved = resolveMemory(runtime.segment(), sge.lkey, pd(), sge.addr, sge.length,
+                             IBV_ACCESS_LOCAL_WRITE, address);
+    target.add(address, sge.length);
+  }
+  if (resolved) fill(target.slice(0, arrival.length), cell.data);
+  cell.busy.store(0, std::memory_order_release);
+  return resolved;
+}
+
+uint16_t QueuePair::ahnOf(uint32_t nic) {
+  AddressHandles& handles = context_.addressHandles();
+  const uint32_t epoch = handles.epoch();
+  if (ahnEpoch_ != epoch || ahnNic_ != nic) {
+    ahn_ = handles.numberOf(nic);
+    ahnNic_ = nic;
+    ahnEpoch_ = epoch;
+  }
+  return ahn_;
+}
+
+void QueuePair::armReceives() { view_.region->armed.exchange(1, std::memory_order_acq_rel); }
+
+}  // namespace softefa

@@ -1,0 +1,51 @@
+#include "runtime.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "options.h"
+
+namespace softefa {
+namespace {
+
+uint64_t seedOf(const Namespace& space) {
+  const uint64_t steered = space.knobs().engaged != 0 ? space.knobs().seed.load() : 0;
+  return steered != 0 ? steered : Options::get().seed;
+}
+
+}  // namespace
+
+Runtime::Runtime()
+    : seed_(seedOf(space_)),
+      segment_(space_, Options::get().node, Options::get().nics),
+      memory_(segment_, seed_),
+      peers_(space_, segment_),
+      faults_(space_.knobs()),
+      sysfs_(space_.memberPath(space_.self()) + "/sysfs", segment_),
+      engine_(segment_, sysfs_) {
+  // Yama lets only ancestors read a process's memory unless it agrees.
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  engine_.start();
+  segment_.header().ready.store(1, std::memory_order_release);
+}
+
+Runtime& Runtime::get() {
+  // Never destroyed: the engine's thread works on it for as long as the process lives.
+  static Runtime& runtime = *[] {
+    auto made = std::make_unique<Runtime>();
+    std::atexit(leave);
+    return made.release();
+  }();
+  return runtime;
+}
+
+void Runtime::leave() {
+  // A forked child ends here, too; the files are its parent's.
+  Namespace& space = get().space_;
+  if (space.self().pid == ::getpid()) space.leave();
+}
+
+}  // namespace softefa

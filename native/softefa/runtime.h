@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "engine.h"
+#include "faults.h"
+#include "memory_table.h"
+#include "namespace.h"
+#include "peers.h"
+#include "segment.h"
+#include "sysfs.h"
+
+namespace softefa {
+
+// What the devices of this process have in common. Made when the first one is asked for, and left
+// to the end of the process, which removes its files.
+class Runtime {
+ public:
+  // Throws std::system_error where there is no shared memory to be had.
+  static Runtime& get();
+  // For get() alone.
+  Runtime();
+
+  Namespace& space() { return space_; }
+  OwnSegment& segment() { return segment_; }
+  MemoryTable& memory() { return memory_; }
+  Peers& peers() { return peers_; }
+  Faults& faults() { return faults_; }
+  Engine& engine() { return engine_; }
+  Sysfs& sysfs() { return sysfs_; }
+  uint64_t seed() const { return seed_; }
+  uint32_t newSerial() { return ++serials_; }
+
+ private:
+  static void leave();
+
+  Namespace space_;
+  uint64_t seed_;
+  OwnSegment segment_;
+  MemoryTable memory_;
+  Peers peers_;
+  Faults faults_;
+  Sysfs sysfs_;
+  Engine engine_;
+  std::atomic<uint32_t> serials_{0};
+};
+
+}  // namespace softefa

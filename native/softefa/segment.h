@@ -1,0 +1,90 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "mapping.h"
+#include "process_id.h"
+#include "receive_region.h"
+#include "segment_layout.h"
+
+namespace softefa {
+
+class Namespace;
+
+// A mapped segment, and this process's place among its visitors.
+class Segment {
+ public:
+  Segment(const Segment&) = delete;
+  virtual ~Segment() = default;
+
+  SegmentHeader& header() const { return *head_.at<SegmentHeader>(0); }
+  MrEntry* memory() const { return head_.at<MrEntry>(kMrTableOffset); }
+  ProcessId process() const { return {header().pid, header().start}; }
+  NicCounters& counters(uint32_t nic) const { return header().counters[nic]; }
+  const Fd& file() const { return file_; }
+  uint32_t visitorId() const { return visitorId_; }
+  Visitor& visitor() const { return header().visitors[visitorId_ - 1]; }
+  // Whether a visitor's process has ended.
+  bool visitorDead(uint32_t id) const;
+
+ protected:
+  Segment() = default;
+  void visitAs(const ProcessId& self);
+
+  Fd file_;
+  Mapping head_;
+  uint32_t visitorId_ = 0;  // index + 1
+};
+
+// Says that this process works on a segment, for as long as it lives.
+class Visit {
+ public:
+  explicit Visit(const Segment& segment) : visitor_(segment.visitor()) {
+    visitor_.inside.fetch_add(1, std::memory_order_seq_cst);
+  }
+  Visit(const Visit&) = delete;
+  ~Visit() { visitor_.inside.fetch_sub(1, std::memory_order_release); }
+
+ private:
+  Visitor& visitor_;
+};
+
+// Another process's (or this one's, seen as a peer).
+class PeerSegment : public Segment {
+ public:
+  // Throws std::system_error if there is none that is ready.
+  PeerSegment(const Namespace& space, const ProcessId& process, const ProcessId& self);
+  ~PeerSegment() override;
+  bool alive() const { return header().lifeline.alive(); }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+// This process's own.
+class OwnSegment : public Segment {
+ public:
+  OwnSegment(const Namespace& space, uint32_t node, uint32_t nics);
+
+  // Reserves memory for a region of that many bytes, page-aligned. Throws std::system_error.
+  uint64_t allocate(uint64_t size);
+  void release(uint64_t offset, uint64_t size);
+  void reserveMemoryTable(uint32_t slots);
+  // Returns once every operation that may have begun before the call has ended. What makes new
+  // ones fail must have been stored before, sequentially consistent.
+  void awaitVisitors();
+
+ private:
+  void reserve(uint64_t offset, uint64_t size);
+
+  std::mutex mutex_;
+  std::map<uint64_t, uint64_t> holes_;  // offset -> size, of released regions
+  uint64_t end_ = kRegionsOffset;
+  uint32_t memorySlots_ = 0;
+};
+
+}  // namespace softefa

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "counters.h"
+#include "lifeline.h"
+#include "owner_lock.h"
+
+namespace softefa {
+
+// The shared file of a process, as its peers map it:
+//
+//   SegmentHeader | MrEntry[kMaxMr] | receive regions, one a queue pair, as large as asked for
+//
+// A peer that works on it says so in its Visitor entry; the owner takes things away by marking them
+// invalid and then waiting until every visitor has been seen outside.
+
+constexpr uint32_t kSegmentMagic = 0x61666573;
+constexpr uint32_t kSegmentVersion = 1;
+constexpr uint32_t kMaxMr = 65536;
+constexpr uint32_t kMaxQueuePairs = 1024;
+constexpr uint32_t kMaxVisitors = 1024;
+constexpr uint32_t kMaxNics = 64;
+constexpr uint32_t kMaxSge = 3;
+constexpr uint32_t kCellSize = 1024;
+constexpr uint32_t kMaxCells = 256;
+constexpr uint32_t kNone = ~0u;
+
+// lkey and rkey are generation << 16 | slot, the rkey with a salt of the process on top.
+struct MrEntry {
+  std::atomic<uint32_t> lkey;  // 0: free
+  uint32_t pd;
+  uint32_t access;
+  uint32_t salt;
+  uint64_t iova;
+  uint64_t address;
+  uint64_t length;
+};
+
+struct alignas(64) QueuePairEntry {
+  std::atomic<uint64_t> serial;  // of the queue pair, 0: free
+  std::atomic<uint32_t> state;   // ibv_qp_state
+  std::atomic<uint32_t> qkey;
+  uint32_t qpn;
+  uint32_t nic;
+  uint32_t pd;
+  uint16_t type;  // ibv_qp_type
+  uint16_t unsolicited;
+  uint32_t depth;
+  uint32_t cells;
+  uint64_t region;  // offset of its ReceiveRegion
+  uint64_t regionSize;
+};
+
+struct alignas(64) Visitor {
+  std::atomic<uint64_t> token;   // pid << 32 | low half of its start time; 0: free
+  std::atomic<uint32_t> inside;  // operations under way
+  std::atomic<uint64_t> start;
+};
+
+// A request to the owner to copy by itself, where process_vm_readv(2) is forbidden.
+struct alignas(64) BounceSlot {
+  std::atomic<uint32_t> state;  // BounceState
+  uint32_t length;
+  uint64_t address;
+  uint32_t write;
+  uint32_t fault;
+  uint8_t data[4096];
+};
+enum BounceState : uint32_t { kBounceFree, kBounceTaken, kBounceAsked, kBounceDone };
+constexpr uint32_t kBounceSlots = 4;
+
+struct alignas(64) SegmentHeader {
+  uint32_t magic;
+  uint32_t version;
+  int32_t pid;
+  uint32_t node;
+  uint64_t start;
+  uint32_t nics;
+  Lifeline lifeline;
+  std::atomic<uint32_t> ready;
+  alignas(64) std::atomic<uint32_t> doorbell;  // futex of the engine thread
+  std::atomic<uint32_t> sleeping;
+  std::atomic<uint32_t> bounces;  // asked for
+  NicCounters counters[kMaxNics];
+  QueuePairEntry queuePairs[kMaxQueuePairs];
+  Visitor visitors[kMaxVisitors];
+  BounceSlot bounce[kBounceSlots];
+};
+
+struct RqEntry {
+  uint32_t id;  // of the work request in its owner's table
+  uint16_t sges;
+  uint16_t valid;
+  uint64_t capacity;
+  struct {
+    uint64_t address;
+    uint32_t length;
+    uint32_t lkey;
+  } sge[kMaxSge];
+};
+static_assert(sizeof(RqEntry) == 64);
+
+enum class ArrivalKind : uint8_t { kReceive, kWriteWithImmediate };
+
+struct alignas(64) Arrival {
+  std::atomic<uint64_t> sequence;  // its number + 1 once it is complete
+  uint32_t id;                     // of the receive, kNone: unsolicited
+  uint32_t length;
+  uint32_t source;  // NicAddress::key()
+  uint32_t sourceQpn;
+  uint32_t immediate;  // as in the work request, big endian
+  uint32_t cell;       // that holds the payload, kNone: it is in place
+  ArrivalKind kind;
+  uint8_t hasImmediate;
+  uint8_t status;
+};
+
+struct alignas(64) Cell {
+  std::atomic<uint32_t> busy;
+  uint8_t data[kCellSize];
+};
+
+// Work requests and arrivals of one queue pair. Peers claim the first and add the second.
+struct ReceiveRegion {
+  // Peers write this line.
+  alignas(64) OwnerLock lock;
+  std::atomic<uint64_t> claimed;
+  std::atomic<uint64_t> arrived;
+  std::atomic<uint64_t> nextCell;
+  // The owner writes these.
+  alignas(64) std::atomic<uint64_t> posted;
+  alignas(64) std::atomic<uint64_t> consumed;  // arrivals
+  alignas(64) std::atomic<uint32_t> armed;     // whether the next arrival is to be announced
+  std::atomic<uint32_t> channel;               // the socket's number, 0: none
+  std::atomic<uint64_t> cookie;
+
+  // After it: RqEntry[depth], Arrival[2 * depth], Cell[cells].
+  static constexpr uint64_t size(uint64_t depth, uint64_t cells) {
+    return sizeof(ReceiveRegion) + depth * (sizeof(RqEntry) + 2 * sizeof(Arrival)) +
+           cells * sizeof(Cell);
+  }
+};
+
+constexpr uint64_t kMrTableOffset = (sizeof(SegmentHeader) + 4095) & ~uint64_t{4095};
+constexpr uint64_t kRegionsOffset =
+    (kMrTableOffset + kMaxMr * sizeof(MrEntry) + 4095) & ~uint64_t{4095};
+
+}  // namespace softefa

@@ -1,0 +1,186 @@
+#include "verbs_ops.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include "context.h"
+#include "queue_pair.h"
+#include "runtime.h"
+
+namespace softefa::ops {
+namespace {
+
+constexpr uint32_t kQpMask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+constexpr uint32_t kCqMask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+
+uint32_t powerOfTwo(uint32_t value) {
+  uint32_t result = 1;
+  while (result < value) result *= 2;
+  return result;
+}
+
+uint64_t sendOpsOf(ibv_qp_type type) {
+  uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  if (type == IBV_QPT_UD) return ops;
+  const uint32_t capabilities = Context::capabilities();
+  if ((capabilities & kRdmaRead) != 0) ops |= IBV_QP_EX_WITH_RDMA_READ;
+  if ((capabilities & kRdmaWrite) != 0) {
+    ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  }
+  return ops;
+}
+
+int checkQp(const ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
+  if (attributes.qp_type != IBV_QPT_UD && attributes.qp_type != IBV_QPT_DRIVER) return EOPNOTSUPP;
+  if ((attributes.comp_mask & ~kQpMask) != 0 || efa.driver_qp_type != 0) return EOPNOTSUPP;
+  const bool unsolicited = (Context::capabilities() & kUnsolicitedWriteRecv) != 0;
+  if ((efa.flags & ~(unsolicited ? kUnsolicitedFlag : 0)) != 0 || efa.wr_flags != 0) {
+    return EOPNOTSUPP;
+  }
+  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes.pd == nullptr) return EINVAL;
+  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+      (attributes.send_ops_flags & ~sendOpsOf(attributes.qp_type)) != 0) {
+    return EOPNOTSUPP;
+  }
+  if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return EINVAL;
+  if (attributes.srq != nullptr) return EINVAL;
+  const ibv_qp_cap& cap = attributes.cap;
+  const bool fits = cap.max_send_wr <= kMaxSqWr && cap.max_recv_wr <= kMaxRqWr &&
+                    cap.max_send_sge <= kMaxSqSge && cap.max_recv_sge <= kMaxRqSge &&
+                    cap.max_inline_data <= kMaxInline;
+  return fits ? 0 : EINVAL;
+}
+
+const Completion& current(ibv_cq_ex* cq) { return CompletionQueue::of(cq).current(); }
+
+}  // namespace
+
+int queryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) {
+  ibv_port_attr all;
+  const int error = Context::of(context).queryPort(port, all);
+  std::memset(attributes, 0, size);
+  std::memcpy(attributes, &all, std::min(size, sizeof(all)));
+  return Context::of(context).command(error);
+}
+
+int queryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
+                  ibv_device_attr_ex* attributes, size_t size) {
+  if (input != nullptr && input->comp_mask != 0) return EINVAL;
+  if (size < sizeof(ibv_device_attr)) return EINVAL;
+  ibv_device_attr_ex all;
+  const int error = Context::of(context).queryDevice(all);
+  std::memset(attributes, 0, size);
+  std::memcpy(attributes, &all, std::min(size, sizeof(all)));
+  return Context::of(context).command(error);
+}
+
+ibv_cq_ex* createCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
+  return createCq(context, *attributes, false);
+}
+
+ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, bool withSgid) {
+  Context& context = Context::of(verbs);
+  const bool supported = (attributes.comp_mask & ~kCqMask) == 0 &&
+                         (attributes.wc_flags & ~uint64_t{IBV_WC_STANDARD_FLAGS}) == 0;
+  int error = supported ? 0 : EOPNOTSUPP;
+  if (error == 0 && (attributes.cqe == 0 || attributes.cqe > kMaxCqe)) error = EINVAL;
+  if (error == 0 && !context.cqs.take(kMaxCq)) error = ENOMEM;
+  if (error == 0) {
+    try {
+      auto queue = std::make_unique<CompletionQueue>(
+          context, powerOfTwo(attributes.cqe), attributes.channel, attributes.cq_context, withSgid);
+      context.command(0);
+      return queue.release()->verbs();
+    } catch (const std::system_error& failure) {
+      context.cqs.give();
+      error = failure.code().value();
+    }
+  }
+  errno = context.command(error, &context.counters().create_cq_err);
+  return nullptr;
+}
+
+int pollCq(ibv_cq* cq, int count, ibv_wc* wc) { return CompletionQueue::of(cq).poll(count, wc); }
+
+int requestNotify(ibv_cq* cq, int solicitedOnly) {
+  return solicitedOnly != 0 ? EOPNOTSUPP : CompletionQueue::of(cq).arm();
+}
+
+void fillPolling(ibv_cq_ex& cq) {
+  cq.start_poll = [](ibv_cq_ex* queue, ibv_poll_cq_attr* attributes) {
+    return attributes->comp_mask != 0 ? EINVAL : CompletionQueue::of(queue).start();
+  };
+  cq.next_poll = [](ibv_cq_ex* queue) { return CompletionQueue::of(queue).next(); };
+  cq.end_poll = [](ibv_cq_ex* queue) { CompletionQueue::of(queue).end(); };
+  cq.read_opcode = [](ibv_cq_ex* queue) { return current(queue).opcode; };
+  cq.read_vendor_err = [](ibv_cq_ex* queue) {
+    return static_cast<uint32_t>(current(queue).status);
+  };
+  cq.read_byte_len = [](ibv_cq_ex* queue) { return current(queue).length; };
+  cq.read_imm_data = [](ibv_cq_ex* queue) { return __be32{current(queue).immediate}; };
+  cq.read_qp_num = [](ibv_cq_ex* queue) { return current(queue).qpn; };
+  cq.read_src_qp = [](ibv_cq_ex* queue) { return current(queue).sourceQpn; };
+  cq.read_wc_flags = [](ibv_cq_ex* queue) {
+    return current(queue).hasImmediate ? unsigned{IBV_WC_WITH_IMM} : 0u;
+  };
+  cq.read_slid = [](ibv_cq_ex* queue) { return uint32_t{current(queue).ahn}; };
+  cq.read_sl = [](ibv_cq_ex*) { return uint8_t{0}; };
+  cq.read_dlid_path_bits = [](ibv_cq_ex*) { return uint8_t{0}; };
+}
+
+int readSgid(efadv_cq* cq, ibv_gid* gid) {
+  const Completion& completion = CompletionQueue::of(cq).current();
+  // As the device: where there is an address handle, its number has been given instead.
+  if (completion.ahn != kUnknownAhn) return -ENOENT;
+  *gid = NicAddress::fromKey(completion.source).toGid();
+  return 0;
+}
+
+bool isUnsolicited(efadv_cq* cq) { return CompletionQueue::of(cq).current().unsolicited; }
+
+ibv_qp* createQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
+  return createQp(context, *attributes, {});
+}
+
+ibv_qp* createQp(ibv_context* verbs, ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
+  Context& context = Context::of(verbs);
+  int error = checkQp(attributes, efa);
+  if (error == 0) {
+    attributes.cap.max_send_wr = powerOfTwo(attributes.cap.max_send_wr);
+    attributes.cap.max_recv_wr = powerOfTwo(attributes.cap.max_recv_wr);
+    QueuePairAttributes wanted{};
+    wanted.type = attributes.qp_type;
+    wanted.cap = attributes.cap;
+    wanted.pd = attributes.pd;
+    wanted.sendQueue = &CompletionQueue::of(attributes.send_cq);
+    wanted.receiveQueue = &CompletionQueue::of(attributes.recv_cq);
+    wanted.userContext = attributes.qp_context;
+    wanted.signalAll = attributes.sq_sig_all != 0;
+    wanted.builders = (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+    wanted.sendOps = wanted.builders ? attributes.send_ops_flags : 0;
+    wanted.unsolicited = (efa.flags & kUnsolicitedFlag) != 0;
+    try {
+      auto queuePair = std::make_unique<QueuePair>(context, wanted);
+      ++reinterpret_cast<ProtectionDomain*>(attributes.pd)->users;
+      context.command(0);
+      return queuePair.release()->verbs();
+    } catch (const std::system_error& failure) {
+      error = failure.code().value();
+    }
+  }
+  errno = context.command(error, &context.counters().create_qp_err);
+  return nullptr;
+}
+
+int postSend(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
+  return QueuePair::of(qp).postSend(wr, bad);
+}
+
+int postReceive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  return QueuePair::of(qp).postReceive(wr, bad);
+}
+
+}  // namespace softefa::ops

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <infiniband/efadv.h>
+#include <infiniband/verbs.h>
+
+// The calls that verbs.h makes through pointers in the objects. They, and what interpose.cc
+// exports, are all that a caller sees; exceptions end here as errno.
+namespace softefa::ops {
+
+int queryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size);
+int queryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
+                  ibv_device_attr_ex* attributes, size_t size);
+
+ibv_cq_ex* createCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes);
+ibv_cq_ex* createCq(ibv_context* context, ibv_cq_init_attr_ex& attributes, bool withSgid);
+int pollCq(ibv_cq* cq, int count, ibv_wc* wc);
+int requestNotify(ibv_cq* cq, int solicitedOnly);
+void fillPolling(ibv_cq_ex& cq);
+int readSgid(efadv_cq* cq, ibv_gid* gid);
+bool isUnsolicited(efadv_cq* cq);
+
+// What efadv_create_qp_ex adds; the newest header's fields, whichever we are built with.
+struct EfaQpAttributes {
+  uint64_t comp_mask;
+  uint32_t driver_qp_type;
+  uint16_t flags;
+  uint8_t sl;
+  uint8_t reserved;
+  uint64_t wr_flags;
+};
+constexpr uint16_t kUnsolicitedFlag = 1;
+
+ibv_qp* createQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+ibv_qp* createQp(ibv_context* context, ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa);
+int postSend(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
+int postReceive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad);
+
+}  // namespace softefa::ops
