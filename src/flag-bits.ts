@@ -2,16 +2,12 @@ import { invalidArgType, invalidArgValue } from './errors.js';
 import type { CompletionFlag, OpFlag } from './flags.js';
 import { native } from './native.js';
 
-const tables = native.nameTables().flags;
-const opBits = new Map(Object.entries(tables.op as Readonly<Record<string, bigint>>));
 const completionNames = new Map<string, readonly CompletionFlag[]>();
 
-const maskOf = (names: readonly OpFlag[]) =>
-  names.reduce((mask, name) => mask | (opBits.get(name) ?? 0n), 0n);
-
+const SEARCHING: readonly OpFlag[] = ['FI_PEEK', 'FI_CLAIM', 'FI_DISCARD'];
 // Other bits mean things to a provider that are not there, or belong to calls of their own; some
 // providers crash on them.
-const ALLOWED = maskOf([
+const ALLOWED: readonly OpFlag[] = [
   'FI_MORE',
   'FI_FENCE',
   'FI_PRIORITY',
@@ -23,16 +19,38 @@ const ALLOWED = maskOf([
   'FI_AFFINITY',
   'FI_COMMIT_COMPLETE',
   'FI_MATCH_COMPLETE',
-  'FI_PEEK',
-  'FI_CLAIM',
-  'FI_DISCARD',
-]);
-const EFA_ALLOWED = ALLOWED | maskOf(['FI_EFA_WR_HIGH_PPS']);
-const SEARCHING = maskOf(['FI_PEEK', 'FI_CLAIM', 'FI_DISCARD']);
+  ...SEARCHING,
+];
+
+interface OpFlags {
+  readonly bits: ReadonlyMap<string, bigint>;
+  readonly allowed: bigint;
+  readonly efaAllowed: bigint;
+  readonly searching: bigint;
+}
+
+let known: OpFlags | undefined;
+
+function opFlags(): OpFlags {
+  known ??= readOpFlags();
+  return known;
+}
+
+function readOpFlags(): OpFlags {
+  const bits = new Map(Object.entries(native.nameTables().flags.op as Record<string, bigint>));
+  const maskOf = (names: readonly OpFlag[]) =>
+    names.reduce((mask, name) => mask | (bits.get(name) ?? 0n), 0n);
+  return {
+    bits,
+    allowed: maskOf(ALLOWED),
+    efaAllowed: maskOf([...ALLOWED, 'FI_EFA_WR_HIGH_PPS']),
+    searching: maskOf(SEARCHING),
+  };
+}
 
 /** Whether an operation's flags have one of them. */
 export function hasFlag(bits: bigint | number, flag: OpFlag): boolean {
-  return bits !== 0 && (BigInt(bits) & (opBits.get(flag) ?? 0n)) !== 0n;
+  return bits !== 0 && (BigInt(bits) & (opFlags().bits.get(flag) ?? 0n)) !== 0n;
 }
 
 /** The bits of an operation's flags; 0 where there are none, without a bigint. */
@@ -41,19 +59,20 @@ export function opFlagBits(flags: unknown, searches: boolean, efa: boolean): big
   if (!Array.isArray(flags)) {
     throw invalidArgType('options.flags', 'an array of flag names', flags);
   }
+  const { bits: bitsOf, allowed, efaAllowed, searching } = opFlags();
   let bits = 0n;
   for (const name of flags) {
     // The addon knows the other spellings, and the words for a wrong one.
-    bits |= opBits.get(name) ?? native.bitsFromNames('op', [name]);
+    bits |= bitsOf.get(name) ?? native.bitsFromNames('op', [name]);
   }
-  const refused = bits & ~(efa ? EFA_ALLOWED : ALLOWED);
+  const refused = bits & ~(efa ? efaAllowed : allowed);
   if (refused !== 0n) {
     throw invalidArgValue('options.flags', `cannot have ${nameOf(refused)} here`);
   }
-  if (!searches && (bits & SEARCHING) !== 0n) {
+  if (!searches && (bits & searching) !== 0n) {
     throw invalidArgValue(
       'options.flags',
-      `has ${nameOf(bits & SEARCHING)}, which only trecv takes`,
+      `has ${nameOf(bits & searching)}, which only trecv takes`,
     );
   }
   return bits === 0n ? 0 : bits;

@@ -5,29 +5,43 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 
+/** native/preload */
+export interface Preload {
+  /** Returns why it could not, or undefined. */
+  loadGlobal(path: string, ...namesAndValues: string[]): string | undefined;
+}
+
 /** The folder the addon is taken from. */
-function addonFolder(): string {
+export function addonFolder(): string {
   const chosen = process.env.LIBFABRIC_ADDON_DIR;
   return chosen || fileURLToPath(new URL('../build/Release', import.meta.url));
 }
 
 /** Loads the native addon, or throws an error that says what is missing and how to get it. */
 export function loadAddon(): unknown {
+  // The preload sets what libfabric reads from the environment while it is being loaded.
+  const [, addon] = loadAll(['preload.node', 'libfabric.node']);
+  return addon;
+}
+
+/** Loads what comes before libfabric, without libfabric. */
+export function loadPreload(): Preload {
+  return loadAll(['preload.node'])[0] as Preload;
+}
+
+function loadAll(names: readonly string[]): unknown[] {
   const folder = addonFolder();
-  const files = ['preload.node', 'libfabric.node'].map((name) => join(folder, name));
+  const files = names.map((name) => join(folder, name));
   if (process.platform !== 'linux') throw unsupportedPlatform();
   const missing = files.find((file) => !existsSync(file));
   if (missing) throw isMusl() ? unsupportedPlatform() : addonNotFound(missing);
-  // The preload sets what libfabric reads from the environment while it is being loaded.
-  let addon: unknown;
-  for (const file of files) {
+  return files.map((file) => {
     try {
-      addon = require(file);
+      return require(file);
     } catch (error) {
       throw explainDlopen(error, file);
     }
-  }
-  return addon;
+  });
 }
 
 /** Gives a failure of dlopen(3) its reason, where it is one of the known ones. */

@@ -167,15 +167,13 @@ export interface NativeBatches {
   layout(): Readonly<Record<string, number>>;
 }
 
-function load(): NativeAddon {
+type Functions = Record<string, (...args: unknown[]) => unknown>;
+
+function load(): Functions {
   const addon = loadAddon() as NativeAddon;
   addon.initialize(makeFabricError);
-  const entries = Object.entries(
-    addon as unknown as Record<string, (...args: unknown[]) => unknown>,
-  );
-  return Object.fromEntries(
-    entries.map(([name, call]) => [name, startingAtCaller(call)]),
-  ) as unknown as NativeAddon;
+  const entries = Object.entries(addon as unknown as Functions);
+  return Object.fromEntries(entries.map(([name, call]) => [name, startingAtCaller(call)]));
 }
 
 // Misuse that C++ finds is reported at the line of the caller, as that which JavaScript finds.
@@ -189,4 +187,15 @@ function startingAtCaller(call: (...args: unknown[]) => unknown) {
   };
 }
 
-export const native: NativeAddon = load();
+let loaded: Functions | undefined;
+
+/** The addon, loaded when it is first used: until then the program may prepare the process. */
+export const native = new Proxy({} as Functions, {
+  get: (_target, name: string) => loadOnce()[name],
+}) as unknown as NativeAddon;
+
+/** All functions of the addon, by name. */
+export function loadOnce(): Functions {
+  loaded ??= load();
+  return loaded;
+}

@@ -1,7 +1,7 @@
 // Calls every function of the addon with handles of the wrong kind and with garbage, and prints what
 // it answered. A crash ends this process and not the test.
 import { open } from 'libfabric';
-import { native } from '../../dist/native.js';
+import { loadOnce } from '../../dist/native.js';
 
 const ep = await open({ provider: 'shm', driver: 'manual' });
 const region = await ep.domain.allocate(64, ['FI_SEND']);
@@ -22,7 +22,7 @@ const without = ['initialize', 'version', 'libraryPath', 'strerror', 'getinfo', 
 const skipped = [...without, 'namesFromBits', 'bitsFromNames', 'layout'];
 
 const answers = {};
-for (const [name, call] of Object.entries(native)) {
+for (const [name, call] of Object.entries(loadOnce())) {
   if (skipped.includes(name)) continue;
   const takesAv = name.startsWith('av') && name !== 'avOpen';
   const takesCq = name.startsWith('cq') && name !== 'cqOpen';
@@ -47,7 +47,7 @@ for (const [prefix, handle] of [
   ['av', ep.av.handle],
   ['cq', ep.cq.handle],
 ]) {
-  for (const [name, call] of Object.entries(native)) {
+  for (const [name, call] of Object.entries(loadOnce())) {
     if (!name.startsWith(prefix) || /Open$|Close$|Expect$/.test(name)) continue;
     for (const first of garbage) {
       for (const second of garbage) {
