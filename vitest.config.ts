@@ -6,7 +6,10 @@ const belowDist = new RegExp(`^${dist.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
 
 export default defineConfig({
   resolve: {
-    alias: [{ find: /^libfabric$/, replacement: `${dist}index.js` }],
+    alias: [
+      { find: /^libfabric$/, replacement: `${dist}index.js` },
+      { find: /^libfabric\/softefa$/, replacement: `${dist}softefa/index.js` },
+    ],
   },
   test: {
     include: ['test/**/*.test.ts'],

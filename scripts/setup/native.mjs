@@ -1,4 +1,4 @@
-// The native build: build/Release/{libfabric,preload}.node, with node-gyp.
+// The native build, with node-gyp: build/Release/{libfabric,preload}.node and libsoftefa.so.
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,9 @@ import {
   writeStamp,
 } from './step.mjs';
 
-const OUTPUTS = ['libfabric', 'preload'].map((name) => join(root, `build/Release/${name}.node`));
+const OUTPUTS = ['libfabric.node', 'preload.node', 'libsoftefa.so'].map((name) =>
+  join(root, 'build/Release', name),
+);
 const RECIPE = ['binding.gyp', 'scripts/libfabric-flags.mjs', 'scripts/native-sources.mjs'];
 
 /** The prefix whose include/node holds this Node's own headers, or undefined. */

@@ -1,6 +1,6 @@
 // System packages: libfabric with its headers, and what node-gyp needs to compile.
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { atLeast, findLibfabric, OLDEST } from './libfabric.mjs';
 import { announce, run, SetupError } from './step.mjs';
@@ -25,8 +25,14 @@ export function onPath(program) {
 const LIBFABRIC = {
   name: 'libfabric with its headers',
   present: () => findLibfabric() !== undefined,
-  apt: ['libfabric-dev', 'libfabric-bin', 'rdma-core', 'libibverbs-dev', 'pkg-config'],
-  dnf: ['libfabric-devel', 'libfabric', 'rdma-core', 'rdma-core-devel', 'pkgconf-pkg-config'],
+  apt: ['libfabric-dev', 'libfabric-bin', 'pkg-config'],
+  dnf: ['libfabric-devel', 'libfabric', 'pkgconf-pkg-config'],
+};
+const RDMA_CORE = {
+  name: 'rdma-core with its headers (for softefa)',
+  present: () => existsSync('/usr/include/infiniband/efadv.h'),
+  apt: ['rdma-core', 'libibverbs-dev'],
+  dnf: ['rdma-core', 'rdma-core-devel'],
 };
 const COMPILER = {
   name: 'a C++ compiler',
@@ -107,7 +113,7 @@ function install(missing) {
 }
 
 /** Installs what is missing of the given needs, or throws what to install. */
-export function systemPackages(needs = [LIBFABRIC, COMPILER, MAKE, PYTHON]) {
+export function systemPackages(needs = [LIBFABRIC, RDMA_CORE, COMPILER, MAKE, PYTHON]) {
   const missing = needs.filter((need) => !need.present());
   if (missing.length > 0) install(missing);
   if (!needs.includes(LIBFABRIC)) return;

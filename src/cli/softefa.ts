@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { Command, InvalidArgumentError } from 'commander';
+import {
+  type SoftefaCapability,
+  type SoftefaOptions,
+  softefaEnvironment,
+} from '../softefa/index.js';
+
+interface Flags {
+  readonly nics?: number;
+  readonly node?: number;
+  readonly namespace?: string;
+  readonly async?: true;
+  readonly seed?: number;
+  readonly caps?: readonly SoftefaCapability[];
+  readonly env?: true;
+}
+
+const integer = (text: string): number => {
+  if (!/^(\d+|0x[\da-f]+)$/i.test(text)) throw new InvalidArgumentError('It is not a number.');
+  return Number(text);
+};
+const list = (text: string) => (text === 'none' ? [] : text.split(','));
+
+/** libfabric softefa: runs a command with software EFA devices. */
+export function softefaCommand(): Command {
+  return new Command('softefa')
+    .summary('run a command with software EFA devices')
+    .description(
+      'Runs a command with software EFA devices, so that the efa provider works on any Linux machine.\n' +
+        'They carry data between processes of this machine; their speed is not that of EFA.',
+    )
+    .argument('[command...]', 'the command and its arguments')
+    .option('--nics <n>', 'devices (default: 1)', integer)
+    .option(
+      '--node <n>',
+      'host that the command plays; others are remote to it (default: 0)',
+      integer,
+    )
+    .option('--namespace <name>', 'only processes of one namespace meet (default: "default")')
+    .option('--async', 'move data after the post has returned, in random order: finds early reuse')
+    .option('--seed <n>', 'of every random choice (default: 1)', integer)
+    .option(
+      '--caps <list>',
+      'capabilities, with commas, or none (default: RDMA_READ,RDMA_WRITE,RNR_RETRY,' +
+        'CQ_WITH_SGID,UNSOLICITED_WRITE_RECV)',
+      list,
+    )
+    .option('--env', 'print the environment for a shell instead')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  npx libfabric softefa -- fi_info -p efa
+  npx libfabric softefa --nics 4 --node 2 -- node app.js
+  eval "$(npx libfabric softefa --env)"`,
+    )
+    .passThroughOptions()
+    .action(async (command: string[], flags: Flags, self: Command) => {
+      const environment = softefaEnvironment(optionsOf(flags));
+      if (flags.env) printEnvironment(environment);
+      else if (command.length === 0) self.help({ error: true });
+      else await runWith(environment, command);
+    });
+}
+
+function optionsOf({ async, caps, env: _, ...options }: Flags): SoftefaOptions {
+  return {
+    ...options,
+    ...(async && { asynchronous: true }),
+    ...(caps !== undefined && { capabilities: caps }),
+  };
+}
+
+function printEnvironment(environment: Record<string, string>): void {
+  for (const [name, value] of Object.entries(environment)) {
+    console.log(`export ${name}='${value.replaceAll("'", "'\\''")}'`);
+  }
+}
+
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
+
+/** Runs a command to its end and ends as it did: with its code, or 128 and its signal's number. */
+async function runWith(environment: Record<string, string>, command: string[]): Promise<void> {
+  const [program, ...args] = command as [string, ...string[]];
+  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...environment } });
+  for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
+  process.exitCode = await new Promise<number>((resolve, reject) => {
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      const missing = error.code === 'ENOENT';
+      reject(missing ? new Error(`${program}: command not found`) : error);
+    });
+    child.on('exit', (code, signal) =>
+      resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]),
+    );
+  });
+}

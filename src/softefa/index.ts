@@ -1,0 +1,10 @@
+export { hasEfaDevice } from './devices.js';
+export {
+  type Conditions,
+  type Fault,
+  type FaultKind,
+  type FaultOptions,
+  SoftefaFaults,
+} from './faults.js';
+export { loadSoftefa, softefaEnvironment, softefaLibrary } from './load.js';
+export type { SoftefaCapability, SoftefaOptions } from './options.js';

@@ -1,0 +1,38 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { invalidState } from '../errors.js';
+import { addonFolder, loadPreload } from '../load.js';
+import { type SoftefaOptions, softefaVariables } from './options.js';
+
+/** The file of the software device. */
+export function softefaLibrary(): string {
+  const file = join(addonFolder(), 'libsoftefa.so');
+  if (existsSync(file)) return file;
+  const error = new Error(
+    `softefa is not built: there is no ${file}. Build it with npm run build.`,
+  );
+  throw Object.assign(error, { code: 'ERR_ADDON_NOT_FOUND' });
+}
+
+/**
+ * Gives this process software EFA devices, for the efa provider to find. Must be called before
+ * anything of libfabric is used, in this process once: ERR_INVALID_STATE afterwards.
+ */
+export function loadSoftefa(options?: SoftefaOptions): void {
+  const variables = softefaVariables(options);
+  const library = softefaLibrary();
+  if (process.env.LD_PRELOAD?.includes('libsoftefa.so')) {
+    throw invalidState('softefa is in this process already, by LD_PRELOAD');
+  }
+  const failure = loadPreload().loadGlobal(library, ...Object.entries(variables).flat());
+  if (failure !== undefined) throw invalidState(failure);
+}
+
+/** The environment that gives another process software EFA devices: for child_process. */
+export function softefaEnvironment(options?: SoftefaOptions): Record<string, string> {
+  const variables = softefaVariables(options);
+  const before = process.env.LD_PRELOAD?.split(/[ :]+/).filter(
+    (file) => file !== '' && !file.endsWith('libsoftefa.so'),
+  );
+  return { LD_PRELOAD: [softefaLibrary(), ...(before ?? [])].join(' '), ...variables };
+}

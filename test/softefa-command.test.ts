@@ -1,0 +1,67 @@
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+
+function libfabric(...args: string[]): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: 20_000 });
+}
+
+/** What a program finds that runs under `libfabric softefa`. */
+function devices(...options: string[]): string[] {
+  const program = `
+    import { getInfo } from 'libfabric';
+    const found = getInfo({ fabricAttr: { provName: 'efa' } });
+    console.log(JSON.stringify(found.map((info) => info.domainAttr.name)));`;
+  const script = ['--input-type=module', '-e', program];
+  const { stdout, stderr } = libfabric('softefa', ...options, '--', process.execPath, ...script);
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+test('a command finds an RDM and a DGRAM domain of one device', () => {
+  expect(devices()).toEqual(['softefa_0-rdm', 'softefa_0-dgrm']);
+});
+
+test('--nics gives more devices', () => {
+  const names = devices('--nics', '3', '--node', '2', '--namespace', 'three');
+  expect(new Set(names)).toEqual(
+    new Set([0, 1, 2].flatMap((nic) => [`softefa_${nic}-rdm`, `softefa_${nic}-dgrm`])),
+  );
+});
+
+test('the command ends it: with its code, or with 128 and the number of its signal', () => {
+  expect(libfabric('softefa', '--', 'sh', '-c', 'exit 7').status).toBe(7);
+  expect(libfabric('softefa', '--', 'sh', '-c', 'kill -9 $$').status).toBe(137);
+});
+
+test('options of the command are its own', () => {
+  expect(libfabric('softefa', 'echo', '--nics', '2').stdout).toBe('--nics 2\n');
+});
+
+test('--env prints what a shell can read', () => {
+  const { stdout } = libfabric('softefa', '--env', '--nics', '2', '--async');
+  const script = `${stdout}\necho "$SOFTEFA_NICS $SOFTEFA_ASYNC"`;
+  expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2 1\n');
+  expect(stdout).toMatch(/^export LD_PRELOAD='\/.*libsoftefa\.so'$/m);
+});
+
+test('a command that is not there, and none at all, are errors that say so', () => {
+  const missing = libfabric('softefa', '--', 'no-such-program');
+  expect(missing).toMatchObject({ status: 1, stderr: 'no-such-program: command not found\n' });
+  const none = libfabric('softefa');
+  expect(none.status).toBe(1);
+  expect(none.stderr).toContain('Usage: libfabric softefa');
+});
+
+test.each([
+  [['--nics', '0'], 'options.nics must be an integer from 1 to 64, got 0'],
+  [['--nics', 'two'], 'It is not a number.'],
+  [['--namespace', '../x'], 'options.namespace must be 1 to 40 letters'],
+  [['--caps', 'TELEPATHY'], 'options.capabilities must be one of'],
+])('%j is refused with the reason', (options, reason) => {
+  const { status, stderr } = libfabric('softefa', ...options, '--', 'true');
+  expect(status).toBe(1);
+  expect(stderr).toContain(reason);
+});

@@ -1,0 +1,76 @@
+// Builds softefa and its C++ tests, which are in test/softefa/, and runs them.
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** How they are built: as they are, under AddressSanitizer with UBSan, or under ThreadSanitizer. */
+export type Variant = 'plain' | 'asan' | 'tsan';
+/** Whether a work request is executed while it is posted or by a thread of the device. */
+export type Mode = 'synchronous' | 'asynchronous';
+
+/** Whether a command succeeded, and all that it printed. */
+export interface Outcome {
+  readonly ok: boolean;
+  readonly output: string;
+}
+
+/** The longest that a command here may take; below the time that the suite may be silent for. */
+export const LIMIT_MS = 160_000;
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Builds the tests, of which only what is older than its sources. */
+export async function build(variant: Variant): Promise<void> {
+  const { ok, output } = await make(variant);
+  if (!ok) throw new Error(`the tests of softefa do not build (${variant}):\n${output}`);
+}
+
+/** Why there can be no such variant here, if so. */
+export async function unavailable(variant: Variant): Promise<string | undefined> {
+  const { ok, output } = await make(variant, 'probe');
+  return ok ? undefined : `no ${variant} with this compiler or machine: ${output.split('\n')[0]}`;
+}
+
+/** The names of all tests. */
+export async function testNames(): Promise<string[]> {
+  const { output } = await run(program('plain'), ['--list']);
+  return output.trimEnd().split('\n');
+}
+
+/** Runs the tests of these names, or all, each in a process of its own. */
+export function runTests(variant: Variant, mode: Mode, ...names: string[]): Promise<Outcome> {
+  return run(program(variant), names, {
+    SOFTEFA_ASYNC: mode === 'asynchronous' ? '1' : '0',
+    // By default each process sleeps for a second before it exits.
+    TSAN_OPTIONS: 'atexit_sleep_ms=0',
+  });
+}
+
+const program = (variant: Variant) => `build/softefa-tests/${variant}/tests`;
+
+const make = (variant: Variant, ...targets: string[]) =>
+  run('make', ['-s', '-j2', '-f', 'test/softefa/Makefile', `VARIANT=${variant}`, ...targets]);
+
+// What would steer the device, or instrument programs that are instrumented already.
+const FOREIGN = /^(SOFTEFA_.*|LD_PRELOAD|[A-Z]+SAN_OPTIONS|MAKEFLAGS)$/;
+
+function run(command: string, args: string[], variables: NodeJS.ProcessEnv = {}): Promise<Outcome> {
+  const inherited = Object.entries(process.env).filter(([name]) => !FOREIGN.test(name));
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...Object.fromEntries(inherited), ...variables },
+      timeout: LIMIT_MS,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    }
+    child.on('error', reject);
+    child.on('close', (status, signal) => {
+      resolve({ ok: status === 0, output: signal ? `${output}killed by ${signal}\n` : output });
+    });
+  });
+}
