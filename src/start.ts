@@ -5,8 +5,11 @@ import { type Perf, perfHeader, perfRow, sizeText } from './cli/perf-table.js';
 import { pingpong } from './cli/pingpong.js';
 import { rmaWriteBandwidth } from './cli/rma-bw.js';
 import { getInfo, libraryPath, version } from './index.js';
+import { hasEfaDevice, loadSoftefa } from './softefa/index.js';
 
 const SIZES = Array.from({ length: 24 }, (_, power) => 2 ** power); // 1 B to 8 MiB
+
+const EMULATED = ", a device in software: its speed is not EFA's";
 
 type Measurement = (
   side: Side,
@@ -19,7 +22,14 @@ const MEASUREMENTS: readonly (readonly [name: string, Measurement])[] = [
   ['ping-pong latency, half a round trip', pingpong],
 ];
 
-/** Where to run: on an EFA device where there is one, over shared memory, over sockets. */
+/** Where no EFA device is, software ones: two hosts that only these two processes see. */
+function prepareDevice(namespace: string, node: number): boolean {
+  if (hasEfaDevice()) return false;
+  loadSoftefa({ namespace, node });
+  return true;
+}
+
+/** Where to run: over EFA, over shared memory, over sockets. */
 function places(): SideOptions[] {
   const wanted: SideOptions[] = [
     { provider: 'efa' },
@@ -38,11 +48,13 @@ function find(provider: string) {
 }
 
 async function client(): Promise<void> {
+  const namespace = `start-${process.pid}`;
+  const emulated = prepareDevice(namespace, 0);
   const { string } = version();
   console.log(`libfabric ${string} (${libraryPath()}), Node.js ${process.version}`);
   const steps = places().length * MEASUREMENTS.length * SIZES.length;
   let step = 0;
-  const peer = startPeer(fileURLToPath(import.meta.url), ['--server']);
+  const peer = startPeer(fileURLToPath(import.meta.url), ['--server', namespace]);
   const died = peer.ended.then((code) => {
     throw new Error(`the other process ended with code ${code}`);
   });
@@ -51,8 +63,9 @@ async function client(): Promise<void> {
     for (const place of places()) {
       const side = await openSide('client', peer, { ...place, driver: 'manual' });
       const { fabricAttr, domainAttr } = side.ep.info;
+      const remark = emulated && fabricAttr.provName === 'efa' ? EMULATED : '';
       for (const [name, measure] of MEASUREMENTS) {
-        console.log(`\n${fabricAttr.provName} (${domainAttr.name}): ${name}, verified`);
+        console.log(`\n${fabricAttr.provName} (${domainAttr.name}${remark}): ${name}, verified`);
         console.log(perfHeader());
         progress(++step, steps);
         await measure(side, SIZES, (perf) => {
@@ -70,7 +83,8 @@ async function client(): Promise<void> {
   await Promise.race([measured, died]);
 }
 
-async function server(): Promise<void> {
+async function server(namespace: string): Promise<void> {
+  prepareDevice(namespace, 1);
   const channel = channelToParent();
   for (const place of places()) {
     const side = await openSide('server', channel, { ...place, driver: 'manual' });
@@ -86,7 +100,8 @@ function progress(step?: number, steps?: number, what = ''): void {
 }
 
 try {
-  await (process.argv.includes('--server') ? server() : client());
+  const [role, namespace] = process.argv.slice(2);
+  await (role === '--server' && namespace !== undefined ? server(namespace) : client());
 } catch (error) {
   progress();
   console.error(error instanceof Error ? (error.stack ?? error.message) : error);

@@ -63,3 +63,12 @@ test("the program that writes to a peer's memory runs to its end", async () => {
   expect(await program.line()).toBe('moved 1 true true');
   expect(await settle(program.ended)).toEqual(CLEANLY);
 });
+
+test('the program with a software EFA device runs to its end', async () => {
+  const source = programs.find((program) => program.includes('loadSoftefa')) as string;
+  const check = '\nconsole.log(ep.info.domainAttr.name, ep.closed);\n';
+  writeFileSync(join(folder, 'softefa.mjs'), source + check);
+  const program = start('softefa.mjs');
+  expect(await program.line()).toBe('softefa_0-rdm true');
+  expect(await settle(program.ended)).toEqual(CLEANLY);
+});
