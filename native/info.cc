@@ -54,6 +54,16 @@ bool hasAskedNames(const fi_info& entry, const fi_info* hints) {
           sameName(hints->fabric_attr->name, entry.fabric_attr->name));
 }
 
+// Where the hints know of prefix space, efa offers it to reliable endpoints too, which it does
+// without by these very fields (1.17 to 2.3). Datagrams need it.
+void declinePrefix(fi_info& entry) {
+  if (entry.ep_attr == nullptr || entry.ep_attr->type == FI_EP_DGRAM) return;
+  entry.mode &= ~FI_MSG_PREFIX;
+  if (entry.tx_attr != nullptr) entry.tx_attr->mode &= ~FI_MSG_PREFIX;
+  if (entry.rx_attr != nullptr) entry.rx_attr->mode &= ~FI_MSG_PREFIX;
+  entry.ep_attr->msg_prefix_size = 0;
+}
+
 // getinfo(hints): [data, handle][]; empty where no provider matches.
 Napi::Value getinfo(const Napi::CallbackInfo& info) {
   const auto env = info.Env();
@@ -69,6 +79,7 @@ Napi::Value getinfo(const Napi::CallbackInfo& info) {
   uint32_t length = 0;
   for (fi_info* entry = head; entry != nullptr; entry = entry->next) {
     if (!hasAskedNames(*entry, request.hints.get())) continue;
+    declinePrefix(*entry);
     auto pair = Napi::Array::New(env, 2);
     pair.Set(0u, infoToJs(env, *entry));
     auto handle = std::make_shared<Info>();
