@@ -24,6 +24,9 @@ class AddressVector : public Resource {
   Domain& domain() const { return *domain_; }
   fid_av* get() const { return av_.get(); }
 
+  // Takes an address out: fi_av_remove. Returns 0 or a negative errno.
+  int remove(fi_addr_t address);
+
   // The peer handle of an address as completions report it, 0: not in this vector.
   uint32_t peerOf(fi_addr_t address) const {
     auto found = peers_.find(address);

@@ -186,9 +186,7 @@ void Engine::removePeer(uint32_t handle, uint32_t request) {
   peer->removeRequest = request;
   if (peer->inFlight > 0 || waitsFor(handle)) return;
   invalidate();
-  fi_addr_t address = peer->address;
-  peer->av->forget(address);
-  const int ret = fi_av_remove(peer->av->get(), &address, 1, 0);
+  const int ret = peer->av->remove(peer->address);
   peers.erase(handle);
   settle(request, static_cast<uint32_t>(ret < 0 ? -ret : 0), "fi_av_remove");
 }
