@@ -31,6 +31,14 @@ uint64_t Domain::chooseKey() const {
   return std::min<uint64_t>(random() & mask, FI_KEY_NOTAVAIL - 1);
 }
 
+void Domain::registerNothing() {
+  if ((mrMode() & FI_MR_LOCAL) == 0 || (info_->caps & FI_RMA) == 0) return;
+  check(fi_mr_reg(domain_.get(), &nothing_, sizeof(nothing_), FI_READ | FI_WRITE, 0, chooseKey(), 0,
+                  nothingRegion_.out(), nullptr),
+        "fi_mr_reg");
+  engine_->useForNothing(&nothing_, fi_mr_desc(nothingRegion_.get()));
+}
+
 void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
   driver_ = std::move(driver);
   env_ = env;
@@ -57,6 +65,7 @@ int Domain::shutdown() {
 // rxm has half closed a domain that it refuses to close (FI_EBUSY, for the sake of a rendezvous
 // that was cut off), and a second try frees memory twice: such a domain leaks.
 int Domain::closeSelf() {
+  nothingRegion_.close();
   refusal_ = domain_.close();
   if (refusal_ != 0) std::make_unique<Fid<fid_domain>>(std::move(domain_)).release();
   return 0;
@@ -171,6 +180,7 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   check(fi_domain(fabric->get(), entry.get(), fid.out(), nullptr), "fi_domain");
   auto engine = std::make_unique<Engine>(kSubmissionEntries, kCompletionEntries);
   auto domain = std::make_shared<Domain>(fabric, std::move(fid), entry, std::move(engine));
+  domain->registerNothing();
   domain->dependsOn(fabric);
   domain->start(env, makeDriver(env, options.Get("driver").ToString(), domain->engine(),
                                 driverOptions(options, domain.get()), args[3]));

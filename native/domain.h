@@ -33,6 +33,9 @@ class Domain : public Resource {
   // A key for a region whose provider lets the caller choose: unguessable, as wide as keys are.
   uint64_t chooseKey() const;
 
+  // Registers what operations without a buffer name where the provider wants registered memory: the
+  // efa provider (1.17) crashes on an empty read without a descriptor.
+  void registerNothing();
   // Starts turning the engine, and sees to its end with the environment's or the process's. From
   // here until retire() the domain keeps itself alive, whatever the garbage collector does.
   void start(Napi::Env env, std::shared_ptr<Driver> driver);
@@ -49,6 +52,8 @@ class Domain : public Resource {
   std::shared_ptr<Fabric> fabric_;
   std::shared_ptr<fi_info> info_;
   Fid<fid_domain> domain_;
+  uint64_t nothing_ = 0;
+  Fid<fid_mr> nothingRegion_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<Driver> driver_;
   napi_env env_ = nullptr;

@@ -66,6 +66,11 @@ class Engine {
   SlotTable<CompletionQueue*> queueHandles;
   ErrorTable errors;
 
+  // The memory that operations of no bytes name; none by default.
+  void useForNothing(void* base, void* desc) {
+    nothing_ = {base, 0};
+    nothingDesc_ = desc;
+  }
   void addQueue(CompletionQueue& queue);
   void removeQueue(CompletionQueue& queue);
   const std::vector<CompletionQueue*>& queues() const { return queues_; }
@@ -172,6 +177,8 @@ class Engine {
   SubmissionRing submissions_;
   CompletionRing completions_;
 
+  iovec nothing_{nullptr, 0};
+  void* nothingDesc_ = nullptr;
   OpPool ops_;
   std::vector<std::unique_ptr<BatchRun>> runs_;
   std::vector<BatchRun*> idleRuns_;

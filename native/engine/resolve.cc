@@ -9,8 +9,8 @@ namespace fab {
 // The piece of memory that a handle names, within its bounds.
 bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc) {
   if (handle == 0) {
-    iov = {nullptr, 0};
-    desc = nullptr;
+    iov = nothing_;
+    desc = nothingDesc_;
     return length == 0;
   }
   const Memory* memory = memories.find(handle);
