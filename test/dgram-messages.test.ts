@@ -17,7 +17,9 @@ describe.each(datagram)('%s', (provider) => {
       const most = Math.min(Number(wire.a.info.epAttr.maxMsgSize), 1472);
       for (const size of [1, 64, 1000, most]) {
         const target = new Guarded(size);
+        const { operations } = wire.b.domain.stats();
         const received = wire.b.recv(target.bytes);
+        await wire.postedByB(operations + 1);
         await wire.done(wire.a.send(pattern(size), wire.toB));
         expect((await wire.done(received)).length).toBe(size);
         expectBytes(target.bytes, pattern(size));
@@ -30,6 +32,7 @@ describe.each(datagram)('%s', (provider) => {
       const stream = wire.b.messages({ count: 4, size: 100 });
       for (let i = 0; i < 10; i++) {
         const next = stream.next();
+        await wire.postedByB(4 + i);
         await wire.done(wire.a.send(pattern(50, i), wire.toB));
         expectBytes(((await wire.done(next)).value as Message).bytes, pattern(50, i));
       }

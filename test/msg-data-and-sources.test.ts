@@ -7,16 +7,15 @@ import {
   pair,
   pattern,
   settle,
+  widestData,
 } from './support/transfer.js';
-
-const LARGEST = 2n ** 64n - 1n;
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('senddata carries every value of cqDataSize bytes', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
-    const most = 2n ** BigInt(8 * a.info.domainAttr.cqDataSize) - 1n;
-    for (const data of [0, 0n, 1, 0xdead_beefn, 2 ** 53 - 1, 2n ** 53n + 1n, 2n ** 63n, LARGEST]) {
+    const most = widestData(a);
+    for (const data of [0, 0n, 1, 0xdead_beefn, 2 ** 53 - 1, 2n ** 53n + 1n, 2n ** 63n, most]) {
       if (BigInt(data) > most) continue;
       const target = new Uint8Array(16);
       const received = b.recv(target);
@@ -30,10 +29,11 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('injectdata carries data, and an empty message too', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const received = wire.b.recv(new Uint8Array(8));
-    await wire.done(wire.a.injectdata(new Uint8Array(0), LARGEST, wire.toB));
+    const most = widestData(wire.a);
+    await wire.done(wire.a.injectdata(new Uint8Array(0), most, wire.toB));
     const completion = await wire.done(received);
     expect(completion.length).toBe(0);
-    expectData(provider, completion.data, LARGEST);
+    expectData(provider, completion.data, most);
   });
 
   test('an injected buffer may be overwritten as soon as the call has returned', async (context) => {

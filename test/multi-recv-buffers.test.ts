@@ -1,6 +1,14 @@
 import { Fabric, getInfo, type MultiRecv, type MultiRecvMessage } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
-import { available, closing, expectBytes, Guarded, Pair, pattern } from './support/transfer.js';
+import {
+  available,
+  closing,
+  expectBytes,
+  Guarded,
+  loopbackHints,
+  Pair,
+  pattern,
+} from './support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_MULTI_RECV'] as const;
 const LEAST = 256;
@@ -13,7 +21,7 @@ function multi(context: TestContext, provider: string, driver: 'thread' | 'manua
       fabricAttr: { provName },
       epAttr: { type: 'FI_EP_RDM' },
       caps: CAPS,
-      ...(provName !== 'shm' && { node: '127.0.0.1', flags: ['FI_SOURCE'] }),
+      ...loopbackHints(provName),
     });
     if (info === undefined) throw new Error(`no ${provName}`);
     const domain = closing(Fabric.open(info)).domain(info, { driver });

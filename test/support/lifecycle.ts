@@ -5,8 +5,9 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Domain, Endpoint, Peer } from 'libfabric';
 import { expect } from 'vitest';
+import { withSoftefa } from './softefa.js';
 
-export const PROVIDERS = ['shm', 'tcp'] as const;
+export const PROVIDERS = ['efa', 'shm', 'tcp'] as const;
 export const DRIVERS = ['thread', 'loop', 'manual'] as const;
 
 export interface Outcome {
@@ -33,6 +34,7 @@ export async function run(
   const program = fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
   const child = spawn(process.execPath, [...node, program, ...args.map(String)], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: args.includes('efa') ? withSoftefa() : process.env,
   });
   let stdout = '';
   let stderr = '';

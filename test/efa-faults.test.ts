@@ -1,0 +1,93 @@
+// The efa provider on a device on which things go wrong: what the caller gets is a typed error, or
+// nothing at all where the provider makes up for it.
+import { SoftefaFaults } from 'libfabric/softefa';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { namespace } from './support/softefa.js';
+import {
+  datagramPair,
+  drivers,
+  expectBytes,
+  fabricError,
+  pair,
+  pattern,
+} from './support/transfer.js';
+
+const faults = new SoftefaFaults({ namespace });
+afterEach(() => faults.clear());
+afterAll(() => faults.close());
+
+const UNREACHABLE = 9; // the device's status of an operation: no such queue pair
+
+describe.each(drivers)('%s driver', (driver) => {
+  test('messages arrive whole and in order where the device reorders and delays', async (context) => {
+    faults.set({ reorder: 300, delay: 20 });
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const targets = Array.from({ length: 200 }, () => new Uint8Array(500));
+    const receives = targets.map((target) => wire.b.recv(target));
+    const sends = targets.map((_, i) => wire.a.send(pattern(500, i), wire.toB));
+    await wire.done(Promise.all([...sends, ...receives]));
+    targets.forEach((target, i) => {
+      expectBytes(target, pattern(500, i));
+    });
+  });
+
+  test('a receiver that is not ready for a while gets its messages later', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const busy = faults.add('rnr', { count: 20 });
+    const targets = Array.from({ length: 10 }, () => new Uint8Array(64));
+    const receives = targets.map((target) => wire.b.recv(target));
+    const sends = targets.map((_, i) => wire.a.send(pattern(64, i), wire.toB));
+    await wire.done(Promise.all([...sends, ...receives]));
+    expect(busy).toMatchObject({ hits: 20, left: 0 });
+    targets.forEach((target, i) => {
+      expectBytes(target, pattern(64, i));
+    });
+  });
+
+  test('a send that the device fails rejects with the status of the device', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const broken = faults.add('status', { value: UNREACHABLE, count: 1 });
+    const error = await wire.fails(wire.a.send(new Uint8Array(8), wire.toB));
+    expect(error).toEqual(fabricError('FI_EIO'));
+    expect(error).toMatchObject({ provErrno: UNREACHABLE, syscall: 'fi_cq_readerr' });
+    expect(broken.hits).toBe(1);
+  });
+
+  test('a write that the device fails rejects, and the next one arrives', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA'], driver);
+    const region = await wire.b.domain.allocate(4096, ['FI_REMOTE_WRITE']);
+    const remote = wire.a.domain.remote(region.descriptor());
+    const flags = ['FI_DELIVERY_COMPLETE'] as const;
+    const write = (seed: number) => wire.a.write(pattern(64, seed), wire.toB, remote, { flags });
+    await wire.done(write(1));
+    faults.add('status', { value: UNREACHABLE, count: 1 });
+    expect(await wire.fails(write(2))).toEqual(fabricError('FI_EIO'));
+    await wire.done(write(3));
+    expectBytes(region.bytes.subarray(0, 64), pattern(64, 3));
+  });
+});
+
+test('a registration that the device refuses rejects with its error, and the next succeeds', async (context) => {
+  const { a } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  faults.add('registration', { value: 'FI_ENOMEM', count: 1 });
+  const memory = new Uint8Array(8 << 20);
+  await expect(a.domain.register(memory, ['FI_WRITE'])).rejects.toEqual(fabricError('FI_ENOMEM'));
+  const region = await a.domain.register(memory, ['FI_WRITE']);
+  expect(region.length).toBe(8 << 20);
+  await region.close();
+});
+
+test('datagrams are lost where the device loses them, and arrive again when it does not', async (context) => {
+  const wire = await datagramPair(context, 'efa');
+  let arrived = false;
+  const received = wire.b.recv(new Uint8Array(64)).then(() => {
+    arrived = true;
+  });
+  await wire.postedByB(1);
+  faults.set({ drop: 1000 });
+  for (let i = 0; i < 20; i++) await wire.done(wire.a.send(pattern(64), wire.toB));
+  expect(arrived).toBe(false);
+  faults.set({ drop: 0 });
+  await wire.done(wire.a.send(pattern(64), wire.toB));
+  await wire.done(received);
+});

@@ -1,0 +1,22 @@
+// Gives the process of a test file a software EFA device of its own, which moves data after the post
+// has returned and in random order. Imported before libfabric is used.
+import { loadSoftefa, softefaEnvironment } from 'libfabric/softefa';
+
+// The device's own path, also between endpoints of one machine.
+process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
+
+export const namespace = `test-${process.pid}`;
+
+const options = {
+  namespace,
+  asynchronous: true,
+  memlock: 'unlimited',
+} as const;
+
+loadSoftefa(options);
+
+/** The environment of a process that meets the devices of this one. */
+export const withSoftefa = (): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...softefaEnvironment(options),
+});
