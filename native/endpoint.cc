@@ -3,6 +3,8 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "addon.h"
@@ -15,6 +17,14 @@
 #include "values.h"
 
 namespace fab {
+
+bool usesSharedMemory(const fi_info& info) {
+  const char* provider = info.fabric_attr->prov_name;
+  if (provider == nullptr) return false;
+  if (std::strcmp(provider, "efa") != 0) return std::strcmp(provider, "shm") == 0;
+  const char* chosen = std::getenv("FI_EFA_ENABLE_SHM_TRANSFER");
+  return chosen == nullptr || std::strcmp(chosen, "0") != 0;
+}
 
 int Endpoint::closeSelf() {
   closing = true;

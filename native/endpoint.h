@@ -17,6 +17,9 @@ namespace fab {
 
 class Engine;
 
+// Whether peers of this host are reached through the shm provider, as efa does by default.
+bool usesSharedMemory(const fi_info& info);
+
 class Endpoint : public Resource {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6570000000000001};
@@ -26,8 +29,7 @@ class Endpoint : public Resource {
       : caps(info.caps),
         sendFlags(info.tx_attr->op_flags),
         receiveFlags(info.rx_attr->op_flags),
-        lingers(info.fabric_attr->prov_name != nullptr &&
-                std::string_view(info.fabric_attr->prov_name) == "shm"),
+        lingers(usesSharedMemory(info)),
         injectsAsWrites(info.fabric_attr->prov_name != nullptr &&
                         std::string_view(info.fabric_attr->prov_name).find("ofi_rxm") !=
                             std::string_view::npos),

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import type { Peer, RemoteRegion } from 'libfabric';
 import { afterEach, describe, expect, test } from 'vitest';
 import { sharedMemoryOf } from './support/lifecycle.js';
-import { endpoint, expectBytes, pattern, settle } from './support/transfer.js';
+import { withSoftefa } from './support/softefa.js';
+import { endpoint, expectBytes, pattern, settle, widestData } from './support/transfer.js';
 
 const program = fileURLToPath(new URL('programs/peer.mjs', import.meta.url));
 const MIB = 2 ** 20;
@@ -71,7 +72,8 @@ afterEach(() => {
 async function meet(context: Parameters<typeof endpoint>[0], provider: string) {
   const ep = await endpoint(context, provider, ['FI_MSG', 'FI_TAGGED', 'FI_RMA']);
   const { provName } = ep.info.fabricAttr;
-  const child = fork(program, [provName as string], { serialization: 'advanced' });
+  const env = provName === 'efa' ? withSoftefa({ node: 1 }) : process.env;
+  const child = fork(program, [provName as string], { serialization: 'advanced', env });
   children.push(child);
   const hello = (await settle(once(child, 'message'))) as [
     { address: Uint8Array; descriptor: Uint8Array },
@@ -83,7 +85,8 @@ async function meet(context: Parameters<typeof endpoint>[0], provider: string) {
   return { ep, other, peer, remote };
 }
 
-describe.each(['shm', 'tcp;ofi_rxm'])('%s', (provider) => {
+// With efa, the other process is another host's.
+describe.each(['efa', 'shm', 'tcp;ofi_rxm'])('%s', (provider) => {
   test('messages of every size go both ways', async (context) => {
     const { ep, other, peer } = await meet(context, provider);
     for (const size of SIZES) {
@@ -126,7 +129,7 @@ describe.each(['shm', 'tcp;ofi_rxm'])('%s', (provider) => {
   test("writes with data land in the peer's memory before arrived() resolves", async (context) => {
     const { ep, other, peer, remote } = await meet(context, provider);
     for (const [i, size] of SIZES.entries()) {
-      const data = 2n ** 33n + BigInt(i);
+      const data = widestData(ep) - BigInt(i);
       const arrived = other.ask('arrived', data, 1);
       await settle(ep.writedata(pattern(size, i + 3), data, peer, remote));
       await arrived;

@@ -3,7 +3,7 @@ import { open } from 'libfabric';
 
 const [provider] = process.argv.slice(2);
 const caps = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
-const node = provider === 'shm' ? {} : { node: '127.0.0.1' };
+const node = provider === 'shm' || provider === 'efa' ? {} : { node: '127.0.0.1' };
 const ep = await open({ provider, caps, driver: 'thread', ...node });
 const region = await ep.domain.allocate(2 ** 20, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
 let peer;

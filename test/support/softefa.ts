@@ -1,6 +1,6 @@
 // Gives the process of a test file a software EFA device of its own, which moves data after the post
 // has returned and in random order. Imported before libfabric is used.
-import { loadSoftefa, softefaEnvironment } from 'libfabric/softefa';
+import { loadSoftefa, type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 
 // The device's own path, also between endpoints of one machine.
 process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
@@ -16,7 +16,7 @@ const options = {
 loadSoftefa(options);
 
 /** The environment of a process that meets the devices of this one. */
-export const withSoftefa = (): NodeJS.ProcessEnv => ({
+export const withSoftefa = (more: SoftefaOptions = {}): NodeJS.ProcessEnv => ({
   ...process.env,
-  ...softefaEnvironment(options),
+  ...softefaEnvironment({ ...options, ...more }),
 });
