@@ -17,6 +17,7 @@ export interface OpenOptions<T extends EpType = EpType, C extends Cap = Cap> ext
   readonly caps?: readonly C[];
   /** The domain's name, usually the NIC's: `'rdmap0s6-rdm'`, `'eth0'`. */
   readonly domain?: string;
+  /** The fabric's name. With efa, `'efa'` is taken before `'efa-direct'` when this is left out. */
   readonly fabric?: string;
   /** A local address to be reached at. */
   readonly node?: string;
@@ -24,6 +25,7 @@ export interface OpenOptions<T extends EpType = EpType, C extends Cap = Cap> ext
 }
 
 const ENODATA = 61;
+const DIRECT = 'efa-direct';
 
 /**
  * Opens an endpoint and everything it needs, ready to use: a fabric, a domain, a completion queue, an
@@ -66,7 +68,7 @@ function find(options: Partial<OpenOptions>): AnyInfo {
     node,
     service,
   } = options;
-  const [info] = getInfo({
+  const entries = getInfo({
     epAttr: { type },
     caps,
     ...(domain !== undefined && { domainAttr: { name: domain } }),
@@ -80,6 +82,10 @@ function find(options: Partial<OpenOptions>): AnyInfo {
       flags: ['FI_SOURCE'],
     }),
   });
+  // Messages of efa-direct are no longer than a packet and come in any order: for those who ask.
+  const info =
+    entries.find(({ fabricAttr }) => fabricAttr.name === fabric || fabricAttr.name !== DIRECT) ??
+    entries[0];
   if (info === undefined) {
     const detail = `no ${type} endpoint with ${caps.join(', ')}${provider ? ` on ${provider}` : ''}`;
     throw new FabricError(ENODATA, 'fi_getinfo', {

@@ -21,7 +21,7 @@ function devices(...options: string[]): string[] {
 }
 
 test('a command finds an RDM and a DGRAM domain of one device', () => {
-  expect(devices()).toEqual(['softefa_0-rdm', 'softefa_0-dgrm']);
+  expect(new Set(devices())).toEqual(new Set(['softefa_0-rdm', 'softefa_0-dgrm']));
 });
 
 test('--nics gives more devices', () => {

@@ -15,14 +15,21 @@ function run(body: string, env: NodeJS.ProcessEnv = {}): unknown {
   return JSON.parse(execFileSync(process.execPath, args, options));
 }
 
+const NAMES = 'JSON.stringify(efa().map(({ domainAttr }) => domainAttr.name))';
+
+/** The domains of so many devices; libfabric 2 lists some of them in two fabrics. */
+const domainsOf = (nics: number) =>
+  new Set(
+    Array.from({ length: nics }, (_, nic) => [`softefa_${nic}-rdm`, `softefa_${nic}-dgrm`]).flat(),
+  );
+
 test('loadSoftefa() gives the process devices, which say what they are', () => {
   const found = run(`
     loadSoftefa({ nics: 2, namespace: 'loading' });
     console.log(JSON.stringify(efa().map(({ domainAttr, nic }) =>
       [domainAttr.name, nic.deviceAttr.firmware])));`) as string[][];
-  expect(found).toHaveLength(4);
-  for (const [name, firmware] of found) {
-    expect(name).toMatch(/^softefa_[01]-(rdm|dgrm)$/);
+  expect(new Set(found.map(([name]) => name))).toEqual(domainsOf(2));
+  for (const [, firmware] of found) {
     expect(firmware).toMatch(/^softefa .*emulated/);
   }
 });
@@ -47,8 +54,8 @@ test('a worker may load it for the process', () => {
       "import('libfabric/softefa').then(({ loadSoftefa }) => loadSoftefa({ nics: 2 }))",
       { eval: true },
     );
-    worker.on('exit', () => console.log(JSON.stringify(efa().length)));`);
-  expect(found).toBe(4);
+    worker.on('exit', () => console.log(${NAMES}));`);
+  expect(new Set(found as string[])).toEqual(domainsOf(2));
 });
 
 test('softefaEnvironment() goes to another process, beside what it preloads', () => {
@@ -59,7 +66,7 @@ test('softefaEnvironment() goes to another process, beside what it preloads', ()
     SOFTEFA_SEED: '7',
     SOFTEFA_CAPS: '0',
   });
-  expect(run('console.log(JSON.stringify(efa().length));', environment)).toBe(6);
+  expect(new Set(run(`console.log(${NAMES});`, environment) as string[])).toEqual(domainsOf(3));
 });
 
 describe('options', () => {
