@@ -1,6 +1,11 @@
 // Gives the process of a test file a software EFA device of its own, which moves data after the post
 // has returned and in random order. Imported before libfabric is used.
-import { loadSoftefa, type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
+import {
+  loadSoftefa,
+  SoftefaFaults,
+  type SoftefaOptions,
+  softefaEnvironment,
+} from 'libfabric/softefa';
 
 // The device's own path, also between endpoints of one machine.
 process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
@@ -9,11 +14,15 @@ export const namespace = `test-${process.pid}`;
 
 const options = {
   namespace,
-  asynchronous: true,
+  asynchronous: process.env.LIBFABRIC_TEST_EFA !== 'synchronous',
   memlock: 'unlimited',
 } as const;
 
 loadSoftefa(options);
+// `npm run test:efa` repeats the tests under these conditions.
+if (process.env.LIBFABRIC_TEST_EFA === 'reordering') {
+  new SoftefaFaults({ namespace }).set({ reorder: 200, delay: 20 });
+}
 
 /** The environment of a process that meets the devices of this one. */
 export const withSoftefa = (more: SoftefaOptions = {}): NodeJS.ProcessEnv => ({

@@ -1,0 +1,22 @@
+// `npm run test:efa -- synchronous|reordering|shm [vitest's arguments]`: the tests of the efa provider
+// again, with a device that moves data at once, one that reorders and delays, or with shm transfer
+// between endpoints of one host.
+import { SetupError } from './setup/step.mjs';
+import { setup } from './setup.mjs';
+import { prepare, runSuite } from './test.mjs';
+
+const CONDITIONS = {
+  synchronous: { LIBFABRIC_TEST_EFA: 'synchronous' },
+  reordering: { LIBFABRIC_TEST_EFA: 'reordering' },
+  shm: { FI_EFA_ENABLE_SHM_TRANSFER: '1' },
+};
+
+const [condition, ...args] = process.argv.slice(2);
+const env = prepare(() => {
+  if (!(condition in CONDITIONS)) {
+    throw new SetupError(`npm run test:efa -- ${Object.keys(CONDITIONS).join('|')}`);
+  }
+  setup();
+  return CONDITIONS[condition];
+});
+if (env) runSuite(['-t', 'efa', '--exclude=test/{gates,softefa-verbs}.test.ts', ...args], env);
