@@ -1,17 +1,16 @@
 // The benchmark: this package, the same loops in C++, node:net and zeromq side by side.
 //   node bench/run.mjs [--rounds 7] [--only <regex of figures>] [--quick]
-// A round starts the contenders of a figure and lets them take turns of some 50 ms, A B C A B C
-// ..., each side of a pair on its own core. Judges ratios of medians over all rounds and writes
+// Each side of a pair has its own core. Judges ratios of medians over all rounds and writes
 // build/bench/results.json.
-import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { bars } from './bars.mjs';
 import { groups } from './figures.mjs';
 import { buildLoops, built } from './harness/build.mjs';
-import { describeMachine } from './harness/machine.mjs';
-import { notPinned, Pair } from './harness/pair.mjs';
-import { median, Results } from './harness/results.mjs';
+import { coreHopNs, describeMachine } from './harness/machine.mjs';
+import { notPinned } from './harness/pair.mjs';
+import { median } from './harness/results.mjs';
+import { takeRounds } from './harness/rounds.mjs';
 import { barsTable, mediansTable } from './harness/table.mjs';
 
 const ROUNDS = 7;
@@ -39,59 +38,19 @@ const packageLoads = await import('libfabric').then(
 );
 buildLoops();
 
-const results = new Results();
 const coreHops = []; // ns, before every figure of every round
-const failures = new Map(); // 'figure | contender' -> message
-
-for (let round = 0; round < rounds; round++) {
-  for (const group of chosen.filter((each) => round < (each.rounds ?? rounds))) {
+const contending = chosen.map((group) => ({
+  ...group,
+  contenders: group.contenders.filter((contender) => packageLoads || !contender.package),
+}));
+const { results, failures } = await takeRounds(contending, rounds, {
+  divisor: options.quick ? QUICK.divisor : 1,
+  before(group, round) {
     progress(`round ${round + 1}/${rounds}: ${group.name}`);
-    measureCoreHop();
-    await runGroup(group, round);
-  }
-}
+    if (!notPinned) coreHops.push(coreHopNs());
+  },
+});
 progress('');
-
-async function runGroup(group, round) {
-  const contenders = group.contenders.filter((contender) => packageLoads || !contender.package);
-  const running = [];
-  for (const contender of contenders) {
-    const key = `${group.name} | ${contender.name}`;
-    if (failures.has(key)) continue; // what failed once is not given time again
-    const takeTurn = async (turn) => {
-      try {
-        for (const measurement of await turn()) {
-          results.add(group.name, contender.name, round, measurement);
-        }
-      } catch (error) {
-        failures.set(key, error.message);
-      }
-    };
-    const pair = new Pair(commandsOf(group, contender), contender.timeoutMs);
-    await takeTurn(() => pair.settle());
-    running.push({ pair, takeTurn });
-  }
-  for (let left = running; left.length > 0; left = left.filter(({ pair }) => !pair.ended)) {
-    for (const { pair, takeTurn } of left) await takeTurn(() => pair.step());
-  }
-}
-
-/** Every size as often as the group has passes: one turn each. */
-function commandsOf(group, contender) {
-  const divisor = options.quick ? QUICK.divisor : 1;
-  const sizes = Object.entries(contender.sizes ?? group.sizes ?? {}).map(
-    ([bytes, iterations]) => `${bytes}:${Math.ceil(iterations / divisor)}`,
-  );
-  const turns = Array.from({ length: group.passes ?? 1 }, () => sizes).flat();
-  const more = turns.length > 0 ? ['--sizes', turns.join(',')] : [];
-  const roles = contender.alone ? ['server'] : ['server', 'client'];
-  return roles.map((role) => [...contender.sides(role), ...more]);
-}
-
-function measureCoreHop() {
-  if (notPinned) return;
-  coreHops.push(JSON.parse(execFileSync(`${built}cores`, ['0', '1'], { encoding: 'utf8' })).value);
-}
 
 function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);

@@ -28,16 +28,18 @@ struct InfoDeleter {
 };
 using Info = std::unique_ptr<fi_info, InfoDeleter>;
 
-inline Info findRdm(const std::string& provider) {
+inline Info find(const std::string& provider, fi_ep_type type) {
   const Info hints(fi_allocinfo());
-  hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+  hints->caps = FI_MSG;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
-  hints->ep_attr->type = FI_EP_RDM;
+  if (type == FI_EP_RDM) hints->caps |= FI_TAGGED | FI_RMA;
+  if (type == FI_EP_DGRAM) hints->mode |= FI_MSG_PREFIX;
+  hints->ep_attr->type = type;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
   hints->fabric_attr->prov_name = strdup(provider.c_str());
-  const bool onNetwork = provider != "shm";
+  const bool onNetwork = provider != "shm" && provider != "efa";
   fi_info* found = nullptr;
   check(fi_getinfo(FI_VERSION(1, 17), onNetwork ? "127.0.0.1" : nullptr, nullptr,
                    onNetwork ? FI_SOURCE : 0, hints.get(), &found),
@@ -45,11 +47,12 @@ inline Info findRdm(const std::string& provider) {
   return Info(found);
 }
 
-// An enabled RDM endpoint with one peer. Operations are posted with `post`, which never fails for
+// An enabled endpoint with one peer. Operations are posted with `post`, which never fails for
 // a full queue, and `drain` spins until all that was posted has completed.
 class Endpoint {
  public:
-  explicit Endpoint(const std::string& provider) : info_(findRdm(provider)) {
+  explicit Endpoint(const std::string& provider, fi_ep_type type = FI_EP_RDM)
+      : info_(find(provider, type)) {
     check(fi_fabric(info_->fabric_attr, fabric_.out(), nullptr), "fi_fabric");
     check(fi_domain(fabric_.get(), info_.get(), domain_.out(), nullptr), "fi_domain");
     fi_av_attr avAttr = {};
@@ -69,6 +72,11 @@ class Endpoint {
   fid_domain* domain() const { return domain_.get(); }
   const fi_info& info() const { return *info_; }
   fi_addr_t peer() const { return peer_; }
+
+  // Bytes at the front of every message buffer that belong to the provider.
+  size_t prefix() const {
+    return info_->mode & FI_MSG_PREFIX ? info_->ep_attr->msg_prefix_size : 0;
+  }
 
   std::string address() const {
     std::string bytes(256, '\0');
@@ -135,8 +143,10 @@ class Buffer {
     if (memory == MAP_FAILED) throw std::bad_alloc();
     data_ = static_cast<char*>(memory);
     std::memset(data_, 1, bytes);
-    const uint64_t access =
-        FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    uint64_t access = FI_SEND | FI_RECV;
+    if (endpoint.info().caps & FI_RMA) {
+      access |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    }
     static uint64_t key = 0;
     check(fi_mr_reg(endpoint.domain(), data_, bytes, access, 0, ++key, 0, mr_.out(), nullptr),
           "fi_mr_reg");

@@ -20,6 +20,7 @@ struct Size {
 
 // What one side of a pair was told on its command line:
 //   (server|client) --sizes 1:400000,65536:20000 [--provider shm] [--window 64] [--inject]
+//                   [--dgram]
 struct Options {
   Options(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
@@ -28,6 +29,8 @@ struct Options {
         server = arg == "server";
       } else if (arg == "--inject") {
         inject = true;
+      } else if (arg == "--dgram") {
+        dgram = true;
       } else if (i + 1 < argc && arg == "--provider") {
         provider = argv[++i];
       } else if (i + 1 < argc && arg == "--window") {
@@ -53,6 +56,7 @@ struct Options {
 
   bool server = false;
   bool inject = false;
+  bool dgram = false;
   std::string provider = "shm";
   uint64_t window = 64;
   std::vector<Size> sizes;

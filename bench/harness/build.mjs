@@ -1,28 +1,35 @@
-// Compiles bench/cpp/*.cc into build/bench/, whatever is older than its sources.
+// Compiles the C++ loops of bench/ into build/bench/, whatever is older than its sources.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const sources = `${root}bench/cpp/`;
+const shared = `${root}bench/cpp/`;
 export const built = `${root}build/bench/`;
 
-export function buildLoops() {
+/** Compiles bench/cpp/*.cc, or those of another folder, which may include the headers of bench/cpp. */
+export function buildLoops(folder = 'cpp') {
+  const sources = `${root}bench/${folder}/`;
   mkdirSync(built, { recursive: true });
   const files = readdirSync(sources);
-  const headers = files.filter((file) => file.endsWith('.h'));
-  const newestHeader = Math.max(...headers.map((file) => modified(sources + file)));
+  const headers = [...new Set([shared, sources])].flatMap(headersOf);
+  const newestHeader = Math.max(...headers.map(modified));
   const cflags = libfabricFlags('--cflags');
   const libs = libfabricFlags('--libs');
   for (const file of files.filter((name) => name.endsWith('.cc'))) {
     const program = built + file.replace(/\.cc$/, '');
     if (modified(program) > Math.max(newestHeader, modified(sources + file))) continue;
     const flags = ['-std=c++17', '-O2', '-Wall', '-Wextra', '-Werror', '-pthread'];
-    const args = [...flags, `-I${root}native`, ...cflags, sources + file, '-o', program, ...libs];
+    const includes = [`-I${root}native`, `-I${shared}`, ...cflags];
+    const args = [...flags, ...includes, sources + file, '-o', program, ...libs];
     execFileSync(process.env.CXX ?? 'g++', args, { stdio: 'inherit' });
   }
 }
 
+const headersOf = (folder) =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith('.h'))
+    .map((file) => folder + file);
 const modified = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 function libfabricFlags(which) {

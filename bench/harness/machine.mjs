@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import os from 'node:os';
+import { built } from './build.mjs';
 
 export function describeMachine() {
   const cpus = os.cpus();
@@ -16,6 +17,11 @@ export function describeMachine() {
     compiler: firstLine(process.env.CXX ?? 'g++', ['--version']),
     zeromq: createRequire(import.meta.url)('zeromq/package.json').version,
   };
+}
+
+/** Nanoseconds for a cache line to go from core 0 to core 1. */
+export function coreHopNs() {
+  return JSON.parse(execFileSync(`${built}cores`, ['0', '1'], { encoding: 'utf8' })).value;
 }
 
 function firstLine(command, args) {

@@ -1,7 +1,8 @@
-// One contender at work: its sides as child processes, each pinned to its own core. The lines that
-// the sides exchange are relayed, except that `ready` waits for the contender's turn: a step lets
-// both sides go from one `ready` to the next, and between its steps the contender is stopped
-// (SIGSTOP), so that contenders can take turns in fractions of a second and never disturb another.
+// One contender at work: its sides as child processes, each pinned to a core, by default to its own.
+// The lines that the sides exchange are relayed, except that `ready` waits for the contender's turn:
+// a step lets both sides go from one `ready` to the next, and between its steps the contender is
+// stopped (SIGSTOP), so that contenders can take turns in fractions of a second and never disturb
+// another.
 import { spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -27,10 +28,13 @@ export class Pair {
   #failure;
   #changed = () => {};
 
-  /** @param {string[][]} commands one command line a side: [server, client], or one alone */
-  constructor(commands, timeoutMs = 30_000) {
+  /**
+   * @param {string[][]} commands one command line a side: [server, client], or one alone
+   * @param {number[]} cores where each side runs
+   */
+  constructor(commands, timeoutMs = 30_000, cores = [0, 1]) {
     this.#timeoutMs = timeoutMs;
-    this.#sides = commands.map((command, core) => this.#startSide(command, core));
+    this.#sides = commands.map((command, i) => this.#startSide(command, cores[i]));
   }
 
   get ended() {

@@ -60,7 +60,10 @@ function number(value) {
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
-function align(rows) {
+/** Columns as wide as they must be, and none that is empty below its heading. */
+function align([heading, ...body]) {
+  const filled = (_, column) => body.some((row) => row[column] !== '');
+  const rows = [heading, ...body].map((row) => row.filter(filled));
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   return rows
     .map((row) =>

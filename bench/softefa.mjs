@@ -1,0 +1,132 @@
+// The benchmark of the software EFA device: the efa provider on it against the shm provider, and its
+// RMA against the system calls that it is made of. C++ on both sides, synchronous mode, two nodes.
+//   node bench/softefa.mjs [--rounds 7] [--only <regex of figures>] [--quick]
+// Judges ratios of medians over all rounds and writes build/bench/softefa.json.
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { softefaEnvironment } from 'libfabric/softefa';
+import { buildLoops, built } from './harness/build.mjs';
+import { coreHopNs, describeMachine } from './harness/machine.mjs';
+import { notPinned } from './harness/pair.mjs';
+import { median } from './harness/results.mjs';
+import { takeRounds } from './harness/rounds.mjs';
+import { barsTable, mediansTable } from './harness/table.mjs';
+
+const MIB = 2 ** 20;
+const ROUNDS = 7;
+const QUICK = { rounds: 3, divisor: 4 };
+const PASSES = 5;
+
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string' },
+    only: { type: 'string', default: '' },
+    quick: { type: 'boolean', default: false },
+  },
+});
+const rounds = Number(options.rounds ?? (options.quick ? QUICK.rounds : ROUNDS));
+const only = new RegExp(options.only);
+
+/** A loop of bench/cpp or bench/softefa. */
+const plain = (name, loop) => ({ name, sides: (role) => [`${built}${loop}`, role] });
+
+/** A loop over efa: its sides are two nodes, so that they do not meet by way of shm. */
+const efa = (name, loop, ...args) => ({
+  name,
+  sides(role) {
+    const variables = softefaEnvironment({
+      namespace: `bench-${process.pid}`,
+      node: role === 'server' ? 0 : 1,
+      asynchronous: false,
+      memlock: 'unlimited',
+    });
+    const environment = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+    const device = ['env', 'FI_EFA_ENABLE_SHM_TRANSFER=0', ...environment];
+    return [...device, `${built}${loop}`, role, '--provider', 'efa', ...args];
+  },
+});
+
+const RDM = efa('efa RDM', 'pingpong');
+const DGRAM = efa('efa DGRAM', 'pingpong', '--dgram');
+const SHM = plain('shm RDM', 'pingpong');
+
+const bandwidth = (verb) => ({
+  name: `${verb} bandwidth`,
+  sizes: { [MIB]: 512 },
+  passes: PASSES,
+  contenders: [efa('efa RDM', verb), plain(`process_vm_${verb}v`, `copy-${verb}`)],
+});
+
+const groups = [
+  {
+    name: 'half round trip',
+    sizes: { 64: 20_000 },
+    passes: PASSES,
+    contenders: [SHM, RDM, DGRAM],
+  },
+  // Two that poll for ever: the one that waits must give way to the other.
+  {
+    name: 'half round trip, one core',
+    sizes: { 64: 5_000 },
+    passes: PASSES,
+    cores: [0, 0],
+    contenders: [RDM, DGRAM],
+  },
+  bandwidth('write'),
+  bandwidth('read'),
+].filter((group) => only.test(group.name));
+
+// A scheduler slice is 3 ms and more.
+const ONE_CORE_US = 100;
+
+const bars = [
+  ['half round trip', 64, 'efa RDM', 'time', 10, 'shm RDM'],
+  ['half round trip', 64, 'efa DGRAM', 'time', 7, 'shm RDM'],
+  ['half round trip, one core', 64, 'efa RDM', 'value', ONE_CORE_US],
+  ['half round trip, one core', 64, 'efa DGRAM', 'value', ONE_CORE_US],
+  ['write bandwidth', MIB, 'efa RDM', 'speed', 0.8, 'process_vm_writev'],
+  ['read bandwidth', MIB, 'efa RDM', 'speed', 0.8, 'process_vm_readv'],
+]
+  .filter(([group]) => groups.some(({ name }) => name === group))
+  .map(([group, size, contender, kind, limit, against]) => ({
+    group,
+    size,
+    contender,
+    kind,
+    limit,
+    against,
+  }));
+
+const machine = describeMachine();
+buildLoops();
+buildLoops('softefa');
+
+const coreHops = []; // ns, before every figure of every round
+const { results, failures } = await takeRounds(groups, rounds, {
+  divisor: options.quick ? QUICK.divisor : 1,
+  before() {
+    if (!notPinned) coreHops.push(coreHopNs());
+  },
+});
+
+const samples = results.toJSON();
+const judged = bars.map((bar) => results.judge(bar));
+const record = {
+  machine,
+  options: { ...options, rounds },
+  notes: notPinned ? [`sides not pinned: ${notPinned}`] : [],
+  failures: Object.fromEntries(failures),
+  coreHopNs: coreHops,
+  samples,
+  bars: judged,
+};
+writeFileSync(`${built}softefa.json`, `${JSON.stringify(record, null, 2)}\n`);
+
+console.log(`${mediansTable(samples)}\n`);
+console.log(`${barsTable(judged)}\n`);
+for (const [key, message] of failures) console.log(`failed: ${key}: ${message}`);
+for (const note of record.notes) console.log(`note: ${note}`);
+const hop = coreHops.length > 0 ? `, core to core ${median(coreHops).toFixed(0)} ns` : '';
+console.log(
+  `${rounds} rounds on ${machine.cores} x ${machine.cpu}, libfabric ${machine.libfabric}${hop}`,
+);
