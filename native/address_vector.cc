@@ -1,12 +1,12 @@
 #include "address_vector.h"
 
-#include <cstring>
 #include <vector>
 
 #include "addon.h"
 #include "address_format.h"
 #include "domain.h"
 #include "flags.h"
+#include "info.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -17,7 +17,7 @@ int AddressVector::remove(fi_addr_t address) {
   // efa (1.17 to 2.3 at least) would number its messages from 0 again to a peer that is inserted a
   // second time, and abort the process of that peer, which goes on counting. It finds an address
   // that it still has.
-  if (std::strcmp(domain_->info().fabric_attr->prov_name, "efa") == 0) return 0;
+  if (providerOf(domain_->info()) == "efa") return 0;
   return fi_av_remove(av_.get(), &address, 1, 0);
 }
 

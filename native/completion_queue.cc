@@ -3,6 +3,7 @@
 #include "addon.h"
 #include "domain.h"
 #include "flags.h"
+#include "info.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -31,8 +32,7 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
   attr.format = static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
   // rxd's descriptor does not tell of what peers want from an endpoint with nothing of its own in
   // flight: an RMA target would sleep.
-  const std::string provider = domain->info().fabric_attr->prov_name;
-  const bool tells = provider.find("ofi_rxd") == std::string::npos;
+  const bool tells = providerOf(domain->info()).find("ofi_rxd") == std::string_view::npos;
   bool waitable = tells && options.Get("wait").ToBoolean();
   attr.wait_obj = waitable ? FI_WAIT_FD : FI_WAIT_NONE;
 

@@ -19,9 +19,7 @@
 namespace fab {
 
 bool usesSharedMemory(const fi_info& info) {
-  const char* provider = info.fabric_attr->prov_name;
-  if (provider == nullptr) return false;
-  if (std::strcmp(provider, "efa") != 0) return std::strcmp(provider, "shm") == 0;
+  if (providerOf(info) != "efa") return providerOf(info) == "shm";
   const char* chosen = std::getenv("FI_EFA_ENABLE_SHM_TRANSFER");
   return chosen == nullptr || std::strcmp(chosen, "0") != 0;
 }
@@ -110,7 +108,7 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
   // The options of shm (1.17) reach for what it makes only when the endpoint is enabled.
-  const bool shm = std::string(entry->fabric_attr->prov_name) == "shm";
+  const bool shm = providerOf(*entry) == "shm";
   if (!shm) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
   check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind");
   if (sendQueue == receiveQueue) {

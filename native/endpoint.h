@@ -10,6 +10,7 @@
 #include "completion_queue.h"
 #include "engine/lane.h"
 #include "engine/staging.h"
+#include "info.h"
 #include "util/fid.h"
 #include "util/resource.h"
 
@@ -30,9 +31,7 @@ class Endpoint : public Resource {
         sendFlags(info.tx_attr->op_flags),
         receiveFlags(info.rx_attr->op_flags),
         lingers(usesSharedMemory(info)),
-        injectsAsWrites(info.fabric_attr->prov_name != nullptr &&
-                        std::string_view(info.fabric_attr->prov_name).find("ofi_rxm") !=
-                            std::string_view::npos),
+        injectsAsWrites(providerOf(info).find("ofi_rxm") != std::string_view::npos),
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         engine_(engine),

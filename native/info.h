@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace fab {
 
@@ -25,6 +26,12 @@ struct Info {
 constexpr uint64_t kHandledModes = FI_CONTEXT | FI_CONTEXT2 | FI_MSG_PREFIX | FI_RX_CQ_DATA;
 // ... and local registration, real addresses, backed pages, the provider's keys.
 constexpr int kHandledMrModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+
+// The provider of an entry; of a layered one, both: "tcp;ofi_rxm".
+inline std::string_view providerOf(const fi_info& info) {
+  const char* name = info.fabric_attr->prov_name;
+  return name == nullptr ? std::string_view() : name;
+}
 
 struct InfoDeleter {
   void operator()(fi_info* info) const { fi_freeinfo(info); }
