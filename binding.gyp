@@ -31,7 +31,7 @@
       "target_name": "softefa",
       "type": "shared_library",
       "product_prefix": "lib",
-      "sources": ["<!@(node -p \"fs.readdirSync('native/softefa').filter((file) => file.endsWith('.cc')).map((file) => 'native/softefa/' + file).join(' ')\")"],
+      "sources": ["<!@(node scripts/native-sources.mjs native/softefa)"],
       "cflags": ["-fPIC", "-pthread"],
       "ldflags": [
         "-pthread", "-Wl,-z,nodelete",

@@ -1,8 +1,11 @@
-// Prints the addon's C++ sources for binding.gyp: native/*.cc and native/engine/*.cc.
+// Prints C++ sources for binding.gyp: those of the folders it is given, or the addon's.
 import { readdirSync } from 'node:fs';
 
+const ADDON = ['native', 'native/engine', 'native/util'];
+
 const root = new URL('../', import.meta.url);
-for (const folder of ['native', 'native/engine', 'native/util']) {
+const folders = process.argv.length > 2 ? process.argv.slice(2) : ADDON;
+for (const folder of folders) {
   for (const file of readdirSync(new URL(folder, root)).sort()) {
     if (file.endsWith('.cc')) console.log(`${folder}/${file}`);
   }
