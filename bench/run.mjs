@@ -3,28 +3,17 @@
 // Each side of a pair has its own core. Judges ratios of medians over all rounds and writes
 // build/bench/results.json.
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { bars } from './bars.mjs';
 import { groups } from './figures.mjs';
 import { buildLoops, built } from './harness/build.mjs';
 import { coreHopNs, describeMachine } from './harness/machine.mjs';
+import { benchOptions } from './harness/options.mjs';
 import { notPinned } from './harness/pair.mjs';
 import { median } from './harness/results.mjs';
 import { takeRounds } from './harness/rounds.mjs';
 import { barsTable, mediansTable } from './harness/table.mjs';
 
-const ROUNDS = 7;
-const QUICK = { rounds: 3, divisor: 4 };
-
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string' },
-    only: { type: 'string', default: '' },
-    quick: { type: 'boolean', default: false },
-  },
-});
-const rounds = Number(options.rounds ?? (options.quick ? QUICK.rounds : ROUNDS));
-const only = new RegExp(options.only);
+const { options, rounds, only, divisor } = benchOptions();
 const chosen = groups.filter((group) => only.test(group.name));
 
 const machine = describeMachine();
@@ -44,7 +33,7 @@ const contending = chosen.map((group) => ({
   contenders: group.contenders.filter((contender) => packageLoads || !contender.package),
 }));
 const { results, failures } = await takeRounds(contending, rounds, {
-  divisor: options.quick ? QUICK.divisor : 1,
+  divisor,
   before(group, round) {
     progress(`round ${round + 1}/${rounds}: ${group.name}`);
     if (!notPinned) coreHops.push(coreHopNs());

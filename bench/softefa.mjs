@@ -3,29 +3,19 @@
 //   node bench/softefa.mjs [--rounds 7] [--only <regex of figures>] [--quick]
 // Judges ratios of medians over all rounds and writes build/bench/softefa.json.
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { buildLoops, built } from './harness/build.mjs';
 import { coreHopNs, describeMachine } from './harness/machine.mjs';
+import { benchOptions } from './harness/options.mjs';
 import { notPinned } from './harness/pair.mjs';
 import { median } from './harness/results.mjs';
 import { takeRounds } from './harness/rounds.mjs';
 import { barsTable, mediansTable } from './harness/table.mjs';
 
 const MIB = 2 ** 20;
-const ROUNDS = 7;
-const QUICK = { rounds: 3, divisor: 4 };
 const PASSES = 5;
 
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string' },
-    only: { type: 'string', default: '' },
-    quick: { type: 'boolean', default: false },
-  },
-});
-const rounds = Number(options.rounds ?? (options.quick ? QUICK.rounds : ROUNDS));
-const only = new RegExp(options.only);
+const { options, rounds, only, divisor } = benchOptions();
 
 /** A loop of bench/cpp or bench/softefa. */
 const plain = (name, loop) => ({ name, sides: (role) => [`${built}${loop}`, role] });
@@ -103,7 +93,7 @@ buildLoops('softefa');
 
 const coreHops = []; // ns, before every figure of every round
 const { results, failures } = await takeRounds(groups, rounds, {
-  divisor: options.quick ? QUICK.divisor : 1,
+  divisor,
   before() {
     if (!notPinned) coreHops.push(coreHopNs());
   },
