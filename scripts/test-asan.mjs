@@ -7,7 +7,7 @@ import { nodeHeadersPrefix } from './setup/native.mjs';
 import { announce, root, run, SetupError } from './setup/step.mjs';
 import { CMAKE, systemPackages } from './setup/system.mjs';
 import { setup } from './setup.mjs';
-import { prepare, runSuite } from './test.mjs';
+import { ONLY_THE_ADDON, prepare, runSuite } from './test.mjs';
 
 const CONFIG = 'RelWithDebInfo';
 const out = join(root, 'build-asan');
@@ -49,6 +49,4 @@ function build() {
 
 const env = prepare(build);
 const slower = ['--testTimeout=120000', '--hookTimeout=120000'];
-// The first needs no addon, the second builds with sanitizers itself.
-const excluded = ['gates', 'softefa-verbs'].map((name) => `--exclude=test/${name}.test.ts`);
-if (env) runSuite([...slower, ...excluded, ...process.argv.slice(2)], env);
+if (env) runSuite([...slower, ...ONLY_THE_ADDON, ...process.argv.slice(2)], env);

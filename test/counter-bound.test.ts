@@ -1,12 +1,12 @@
-import { type Cap, type Counter, Fabric, getInfo } from 'libfabric';
+import { type Cap, type Counter, Fabric } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { until } from './support/lifecycle.js';
 import {
   available,
   closing,
   common,
+  entryOf,
   fabricError,
-  loopbackHints,
   Pair,
   pattern,
 } from './support/transfer.js';
@@ -17,13 +17,7 @@ const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 function counted(context: TestContext, provider: string) {
   const provName = available(context, provider, CAPS);
   const open = () => {
-    const [info] = getInfo({
-      fabricAttr: { provName },
-      epAttr: { type: 'FI_EP_RDM' },
-      caps: CAPS,
-      ...loopbackHints(provName),
-    });
-    if (info === undefined) throw new Error(`no ${provName}`);
+    const info = entryOf(provName, CAPS);
     if (info.domainAttr.cntrCnt === 0) context.skip('the provider has no counters');
     const domain = closing(Fabric.open(info)).domain(info, { driver: 'thread' });
     const count = (flag: Cap) => ({ counter: domain.counter(), flags: [flag] });

@@ -1,11 +1,11 @@
-import { Fabric, getInfo, type MultiRecv, type MultiRecvMessage } from 'libfabric';
+import { Fabric, type MultiRecv, type MultiRecvMessage } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import {
   available,
   closing,
+  entryOf,
   expectBytes,
   Guarded,
-  loopbackHints,
   Pair,
   pattern,
 } from './support/transfer.js';
@@ -17,13 +17,7 @@ const LEAST = 256;
 function multi(context: TestContext, provider: string, driver: 'thread' | 'manual') {
   const provName = available(context, provider, CAPS);
   const open = () => {
-    const [info] = getInfo({
-      fabricAttr: { provName },
-      epAttr: { type: 'FI_EP_RDM' },
-      caps: CAPS,
-      ...loopbackHints(provName),
-    });
-    if (info === undefined) throw new Error(`no ${provName}`);
+    const info = entryOf(provName, CAPS);
     const domain = closing(Fabric.open(info)).domain(info, { driver });
     // 1.17's shm crashes on fi_setopt before the endpoint is enabled.
     const late = provName === 'shm';

@@ -134,10 +134,18 @@ export async function settle<V>(promise: Promise<V>, ...endpoints: Driven[]): Pr
 export const loopback = (provider: string) =>
   provider === 'shm' || provider === 'efa' ? {} : { node: '127.0.0.1' };
 
-export const loopbackHints = (provider: string) => {
-  const place = loopback(provider);
-  return 'node' in place ? ({ ...place, flags: ['FI_SOURCE'] } as const) : {};
-};
+/** A provider's entry for a reliable endpoint over loopback, to open objects one by one. */
+export function entryOf<const C extends Cap>(provName: string, caps: readonly C[]) {
+  const place = loopback(provName);
+  const [info] = getInfo({
+    fabricAttr: { provName },
+    epAttr: { type: 'FI_EP_RDM' },
+    caps,
+    ...('node' in place && { ...place, flags: ['FI_SOURCE'] as const }),
+  });
+  if (info === undefined) throw new Error(`no ${provName}`);
+  return info;
+}
 
 /** Opens one endpoint over loopback; it is closed when the test has ended. */
 export async function endpoint<const C extends Cap>(
