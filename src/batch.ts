@@ -29,8 +29,9 @@ const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ en
 
 /**
  * A list of operations of one endpoint that is built once and submitted as often as wanted: posted
- * natively in one call, with FI_MORE on all but the last of a run, counted natively, and settled by
- * one promise. An operation costs JavaScript nothing when its batch is submitted again.
+ * natively in one call, with FI_MORE on all but the last of a run (except with efa, which may keep
+ * such operations back: name the flag where you want it), counted natively, and settled by one
+ * promise. An operation costs JavaScript nothing when its batch is submitted again.
  *
  * Its calls are the endpoint's own; each returns the operation's index, for update(). Receives are
  * posted before sends. The buffers belong to the batch until close() or clear(), and must be left

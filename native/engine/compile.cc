@@ -52,11 +52,11 @@ void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
 }
 
 // FI_MORE on all but the last that will be posted.
-void setMore(std::vector<PostItem>& items) {
+void setMore(std::vector<PostItem>& items, uint64_t more) {
   bool another = false;
   for (size_t i = items.size(); i-- > 0;) {
     if (items[i].error != 0) continue;
-    if (another && (i + 1) % kMoreRun != 0) items[i].flags |= FI_MORE;
+    if (another && (i + 1) % kMoreRun != 0) items[i].flags |= more;
     another = true;
   }
 }
@@ -119,7 +119,7 @@ void Engine::compile(Batch& batch, Endpoint& endpoint) {
     item.refusal = refusal_;
     if (item.error == 0) fillCall(item, o, resolved);
   });
-  for (auto& side : batch.items) setMore(side);
+  for (auto& side : batch.items) setMore(side, endpoint.more);
   batch.compiled = true;
 }
 
@@ -178,7 +178,8 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
   bool full = false;
   forEach(*run.batch, [&](const Operation& o) {
     if (full || cursor == kPostsPerTurn || isReceive(o.code) != receives) return;
-    const uint64_t more = cursor + 1 < count && (cursor + 1) % kMoreRun != 0 ? FI_MORE : 0;
+    const bool last = cursor + 1 == count || (cursor + 1) % kMoreRun == 0;
+    const uint64_t more = last ? 0 : endpoint.more;
     refusal_ = "";
     ssize_t ret;
     if (needsMoreThanTheCall(o, endpoint)) {
@@ -205,7 +206,7 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
   std::vector<PostItem>& items = run.batch->items[receives ? 1 : 0];
   size_t& cursor = run.cursor[receives ? 1 : 0];
   const size_t first = cursor;
-  const size_t end = std::min(items.size(), first + kPostsPerTurn);
+  const size_t end = std::min(items.size(), (first + kPostsPerTurn) / kMoreRun * kMoreRun);
   void* const context = run.context();
   ssize_t ret = 0;
   for (; cursor < end; ++cursor) {
