@@ -7,7 +7,9 @@
       "-Wall", "-Wextra", "<@(warnings)"
     ],
     "defines": ["NAPI_VERSION=9", "NODE_ADDON_API_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED",
-                "NODE_ADDON_API_REQUIRE_BASIC_FINALIZERS"],
+                "NODE_ADDON_API_REQUIRE_BASIC_FINALIZERS",
+                # An exception that meets a worker on its way out has nobody to reach.
+                "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS"],
     "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"]
   },
   "variables": {
