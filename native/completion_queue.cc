@@ -29,7 +29,10 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
   const auto options = args[1].As<Napi::Object>();
   fi_cq_attr attr{};
   attr.size = static_cast<size_t>(unsignedFromJs(options.Get("size"), "size", UINT32_MAX));
-  attr.format = static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
+  const auto format =
+      static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
+  // Flags and data tell the engine what arrived; what was not asked for is not reported.
+  attr.format = std::max(format, FI_CQ_FORMAT_DATA);
   // rxd's descriptor does not tell of what peers want from an endpoint with nothing of its own in
   // flight: an RMA target would sleep.
   const bool tells = providerOf(domain->info()).find("ofi_rxd") == std::string_view::npos;
@@ -45,7 +48,8 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
     ret = fi_cq_open(domain->get(), &attr, fid.out(), nullptr);
   }
   check(ret, "fi_cq_open");
-  auto queue = std::make_shared<CompletionQueue>(domain->engine(), std::move(fid), attr, waitable);
+  auto queue =
+      std::make_shared<CompletionQueue>(domain->engine(), std::move(fid), attr, format, waitable);
   queue->dependsOn(domain);
   domain->engine().addQueue(*queue);
 

@@ -21,16 +21,20 @@ class CompletionQueue : public Resource {
   static constexpr const char* kName = "CompletionQueue";
   static constexpr size_t kReadBatch = 64;
 
-  CompletionQueue(Engine& engine, Fid<fid_cq> cq, const fi_cq_attr& attr, bool waitable)
+  CompletionQueue(Engine& engine, Fid<fid_cq> cq, const fi_cq_attr& attr, fi_cq_format format,
+                  bool waitable)
       : engine_(engine),
         cq_(std::move(cq)),
-        format_(attr.format),
+        format_(format),
+        entrySize_(attr.format == FI_CQ_FORMAT_TAGGED ? sizeof(fi_cq_tagged_entry)
+                                                      : sizeof(fi_cq_data_entry)),
         size_(attr.size),
         waitable_(waitable) {}
 
   fid_cq* get() const { return cq_.get(); }
   Engine& engine() const { return engine_; }
-  fi_cq_format format() const { return format_; }
+  fi_cq_format format() const { return format_; }  // what completions report
+  size_t entrySize() const { return entrySize_; }  // bytes that the provider writes for one
   size_t size() const { return size_; }
   bool waitable() const { return waitable_; }  // has a file descriptor to sleep on
   void stopWaiting() { waitable_ = false; }
@@ -50,6 +54,7 @@ class CompletionQueue : public Resource {
   Engine& engine_;
   Fid<fid_cq> cq_;
   fi_cq_format format_;
+  size_t entrySize_;
   size_t size_;
   bool waitable_;
 };

@@ -33,7 +33,8 @@ uint64_t Domain::chooseKey() const {
 
 void Domain::registerNothing() {
   if ((mrMode() & FI_MR_LOCAL) == 0) return;
-  const uint64_t access = FI_SEND | FI_RECV | ((info_->caps & FI_RMA) != 0 ? FI_READ | FI_WRITE : 0);
+  const uint64_t access =
+      FI_SEND | FI_RECV | ((info_->caps & FI_RMA) != 0 ? FI_READ | FI_WRITE : 0);
   check(fi_mr_reg(domain_.get(), &nothing_, sizeof(nothing_), access, 0, chooseKey(), 0,
                   nothingRegion_.out(), nullptr),
         "fi_mr_reg");

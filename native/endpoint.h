@@ -46,8 +46,9 @@ class Endpoint : public Resource {
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
   const bool lingers;  // is closed only some time after it has sent
-  // FI_MORE, or 0. efa (1.22 to 2.6) keeps back what had to wait for a peer's handshake until another
-  // operation rings the doorbell, and efa-direct drops a run that does not fit into its queue.
+  // FI_MORE, or 0. efa (1.22 to 2.6) keeps back what had to wait for a peer's handshake until
+  // another operation rings the doorbell, and efa-direct drops a run that does not fit into its
+  // queue.
   const uint64_t more;
   // rxm (1.17) crashes on the context that fi_inject_write(3) lacks when the peer is gone.
   const bool injectsAsWrites;

@@ -12,19 +12,6 @@ namespace fab {
 
 namespace {
 
-size_t entrySize(fi_cq_format format) {
-  switch (format) {
-    case FI_CQ_FORMAT_CONTEXT:
-      return sizeof(fi_cq_entry);
-    case FI_CQ_FORMAT_MSG:
-      return sizeof(fi_cq_msg_entry);
-    case FI_CQ_FORMAT_DATA:
-      return sizeof(fi_cq_data_entry);
-    default:
-      return sizeof(fi_cq_tagged_entry);
-  }
-}
-
 // The formats begin alike, so one pointer type serves; what the format lacks stays 0.
 Completion toCompletion(const fi_cq_tagged_entry& entry, fi_cq_format format) {
   Completion result{};
@@ -37,12 +24,20 @@ Completion toCompletion(const fi_cq_tagged_entry& entry, fi_cq_format format) {
   return result;
 }
 
+// A remote write with data. shm (1.18 to 2.4) tells it by nothing but the data, and by the absence
+// of what every other operation has; its context is then the sender's.
+bool isArrival(uint64_t flags) {
+  constexpr uint64_t kOperations = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV;
+  if ((flags & FI_REMOTE_CQ_DATA) == 0) return false;
+  return (flags & FI_REMOTE_WRITE) != 0 || (flags & kOperations) == 0;
+}
+
 }  // namespace
 
 unsigned Engine::readQueue(CompletionQueue& queue) {
   if (queue.broken) return 0;
   constexpr auto kBatch = static_cast<ssize_t>(CompletionQueue::kReadBatch);
-  const size_t size = entrySize(queue.format());
+  const size_t size = queue.entrySize();
   auto* bytes = reinterpret_cast<uint8_t*>(queue.entries.data());
   unsigned total = 0;
   ssize_t count;
@@ -69,16 +64,15 @@ unsigned Engine::readQueue(CompletionQueue& queue) {
 }
 
 void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
-  constexpr uint64_t kArrival = FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+  if (isArrival(entry.flags)) return arrived(queue, entry.data, static_cast<double>(entry.len));
   if (BatchRun* run = BatchRun::of(entry.op_context)) return completeShared(queue, *run, entry);
   Completion result = toCompletion(entry, queue.format());
   auto* op = static_cast<Op*>(entry.op_context);
-  if ((result.flags & kArrival) == kArrival) return arrived(queue, result.data, result.length);
   if (op == nullptr) return;  // a remote operation without data: FI_RMA_EVENT
   if (op->live && isReceive(op->code)) {
     if (source != FI_ADDR_NOTAVAIL) result.source = op->endpoint->av->peerOf(source);
     const Memory* memory = op->multiRecv ? memories.find(op->memory) : nullptr;
-    if (memory != nullptr && queue.format() >= FI_CQ_FORMAT_DATA && entry.buf != nullptr) {
+    if (memory != nullptr && entry.buf != nullptr) {
       result.offset = static_cast<double>(static_cast<uint8_t*>(entry.buf) - memory->base);
     }
   }
@@ -90,9 +84,7 @@ void Engine::completeShared(CompletionQueue& queue, BatchRun& run,
                             const fi_cq_tagged_entry& entry) {
   if (!run.live) return;  // its endpoint was closed before
   ++control_->stats.completions;
-  if (queue.format() >= FI_CQ_FORMAT_MSG && (entry.flags & FI_RECV) != 0) {
-    run.length += static_cast<double>(entry.len);
-  }
+  if ((entry.flags & FI_RECV) != 0) run.length += static_cast<double>(entry.len);
   if (--run.remaining > 0) return;
   endRun(run);
   idleRuns_.push_back(&run);
