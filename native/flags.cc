@@ -272,6 +272,13 @@ constexpr NamedValue kAtomicOpNames[] = {
     {"FI_NOOP", 256},
 };
 
+constexpr NamedValue kParamTypeNames[] = {
+    {"FI_PARAM_STRING", 0},
+    {"FI_PARAM_INT", 1},
+    {"FI_PARAM_BOOL", 2},
+    {"FI_PARAM_SIZE_T", 3},
+};
+
 }  // namespace
 
 const FlagTable kCaps = {"caps", list(kCapNames)};
@@ -300,5 +307,6 @@ const EnumTable kCqFormats = {"cqFormat", "FI_CQ_FORMAT_", list(kCqFormatNames)}
 const EnumTable kWaitObjs = {"waitObj", "FI_WAIT_", list(kWaitObjNames)};
 const EnumTable kDatatypes = {"datatype", "FI_DATATYPE_", list(kDatatypeNames)};
 const EnumTable kAtomicOps = {"atomicOp", "FI_OP_", list(kAtomicOpNames)};
+const EnumTable kParamTypes = {"paramType", "FI_PARAM_", list(kParamTypeNames)};
 
 }  // namespace fab

@@ -67,6 +67,7 @@ extern const EnumTable kCqFormats;
 extern const EnumTable kWaitObjs;
 extern const EnumTable kDatatypes;
 extern const EnumTable kAtomicOps;
+extern const EnumTable kParamTypes;
 
 // A frozen array of names.
 Napi::Array flagsToJs(Napi::Env env, const FlagTable& table, uint64_t bits);
@@ -80,7 +81,7 @@ uint32_t enumFromJs(const Napi::Value& value, const EnumTable& table, const std:
 std::string nearestNames(const std::string& wrong, const NameList& names);
 
 // nameTables(): every table above, for the TypeScript side; namesFromBits(id, bits) and
-// bitsFromNames(id, names) convert by one of them.
+// bitsFromNames(id, names) convert by one of them; nearestNames(wrong, names) is that above.
 void exportFlags(Napi::Object exports);
 
 }  // namespace fab

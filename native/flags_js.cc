@@ -150,7 +150,7 @@ constexpr const FlagTable* kFlagTables[] = {
 constexpr const EnumTable* kEnumTables[] = {
     &kEpTypes,    &kProtocols,     &kAddrFormats,    &kAvTypes,   &kThreadings,
     &kProgresses, &kResourceMgmts, &kTrafficClasses, &kBusTypes,  &kLinkStates,
-    &kCqFormats,  &kWaitObjs,      &kDatatypes,      &kAtomicOps,
+    &kCqFormats,  &kWaitObjs,      &kDatatypes,      &kAtomicOps, &kParamTypes,
 };
 
 const FlagTable& tableById(const Napi::Value& id) {
@@ -197,12 +197,25 @@ Napi::Value bitsFromNames(const Napi::CallbackInfo& info) {
   return Napi::BigInt::New(info.Env(), flagsFromJs(info[1], table, table.id));
 }
 
+// nearestNames(wrong, names): the three nearest, for an error: "'FI_MSG', 'FI_RMA', 'FI_READ'"
+Napi::Value nearestOf(const Napi::CallbackInfo& info) {
+  const std::string wrong = nameFromJs(info[0], "wrong");
+  if (!info[1].IsArray()) throwInvalidType("names", "an array of names", info[1]);
+  const auto array = info[1].As<Napi::Array>();
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < array.Length(); ++i) names.push_back(nameFromJs(array.Get(i), "names"));
+  std::vector<NamedValue> list;
+  for (const auto& name : names) list.push_back({name.c_str(), 0});
+  return Napi::String::New(info.Env(), nearestNames(wrong, {list.data(), list.size()}));
+}
+
 }  // namespace
 
 void exportFlags(Napi::Object exports) {
   exportFunction<nameTables>(exports, "nameTables");
   exportFunction<namesFromBits>(exports, "namesFromBits");
   exportFunction<bitsFromNames>(exports, "bitsFromNames");
+  exportFunction<nearestOf>(exports, "nearestNames");
 }
 
 }  // namespace fab

@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <cstdlib>
+#include <vector>
 
 #include "addon.h"
 #include "flags.h"
@@ -64,30 +65,83 @@ void declinePrefix(fi_info& entry) {
   entry.ep_attr->msg_prefix_size = 0;
 }
 
-// getinfo(hints): [data, handle][]; empty where no provider matches.
-Napi::Value getinfo(const Napi::CallbackInfo& info) {
-  const auto env = info.Env();
-  const InfoRequest request = requestFromJs(info[0]);
+// The answer to a request; null where no provider matches.
+std::shared_ptr<fi_info> ask(const InfoRequest& request) {
   fi_info* head = nullptr;
   const int ret = fi_getinfo(request.version, request.node ? request.node->c_str() : nullptr,
                              request.service ? request.service->c_str() : nullptr, request.flags,
                              request.hints.get(), &head);
-  auto entries = Napi::Array::New(env);
-  if (ret == -FI_ENODATA) return entries;
+  if (ret == -FI_ENODATA) return nullptr;
   check(ret, "fi_getinfo");
-  const std::shared_ptr<fi_info> list(head, InfoDeleter());
-  uint32_t length = 0;
-  for (fi_info* entry = head; entry != nullptr; entry = entry->next) {
+  return {head, InfoDeleter()};
+}
+
+// [data, handle] of an entry, which shares the life of its list.
+Napi::Array entryToJs(Napi::Env env, const std::shared_ptr<fi_info>& list, fi_info* entry) {
+  auto pair = Napi::Array::New(env, 2);
+  pair.Set(0u, infoToJs(env, *entry));
+  auto handle = std::make_shared<Info>();
+  handle->info = std::shared_ptr<fi_info>(list, entry);
+  pair.Set(1u, wrapHandle(env, std::move(handle)));
+  return pair;
+}
+
+// getinfo(hints): [data, handle][]; empty where no provider matches.
+Napi::Value getinfo(const Napi::CallbackInfo& info) {
+  const InfoRequest request = requestFromJs(info[0]);
+  const auto list = ask(request);
+  auto entries = Napi::Array::New(info.Env());
+  for (fi_info* entry = list.get(); entry != nullptr; entry = entry->next) {
     if (!hasAskedNames(*entry, request.hints.get())) continue;
     declinePrefix(*entry);
-    auto pair = Napi::Array::New(env, 2);
-    pair.Set(0u, infoToJs(env, *entry));
-    auto handle = std::make_shared<Info>();
-    handle->info = std::shared_ptr<fi_info>(list, entry);
-    pair.Set(1u, wrapHandle(env, std::move(handle)));
-    entries.Set(length++, pair);
+    entries.Set(entries.Length(), entryToJs(info.Env(), list, entry));
   }
   return entries;
+}
+
+// query(hints): as getinfo, but asked as fi_info(1) asks, and answered in the providers' own words.
+Napi::Value query(const Napi::CallbackInfo& info) {
+  const auto list = ask(queryFromJs(info[0]));
+  auto entries = Napi::Array::New(info.Env());
+  for (fi_info* entry = list.get(); entry != nullptr; entry = entry->next) {
+    entries.Set(entries.Length(), entryToJs(info.Env(), list, entry));
+  }
+  return entries;
+}
+
+// infoToString(handle): libfabric's own text of an entry.
+Napi::Value infoToString(const Napi::CallbackInfo& info) {
+  const auto entry = unwrap<Info>(info[0]);
+  // An entry takes 3 to 5 KB.
+  std::vector<char> text(size_t{1} << 16);
+  fi_tostr_r(text.data(), text.size(), entry->info.get(), FI_TYPE_INFO);
+  return Napi::String::New(info.Env(), text.data());
+}
+
+struct ParamsDeleter {
+  void operator()(fi_param* params) const { fi_freeparams(params); }
+};
+
+// getparams(): { name, type, helpString, value }[]
+Napi::Value getparams(const Napi::CallbackInfo& info) {
+  const auto env = info.Env();
+  fi_param* first = nullptr;
+  int count = 0;
+  check(fi_getparams(&first, &count), "fi_getparams");
+  const std::unique_ptr<fi_param, ParamsDeleter> params(first);
+  auto list = Napi::Array::New(env);
+  for (int i = 0; i < count; ++i) {
+    const fi_param& param = first[i];
+    auto object = Napi::Object::New(env);
+    object.Set("name", param.name);
+    object.Set("type", enumToJs(env, kParamTypes, param.type));
+    object.Set("helpString", param.help_string);
+    object.Set("value", env.Null());
+    if (param.value != nullptr) object.Set("value", param.value);
+    object.Freeze();
+    list.Set(list.Length(), object);
+  }
+  return list;
 }
 
 }  // namespace
@@ -97,6 +151,9 @@ void exportInfo(Napi::Object exports) {
   exportFunction<libraryPath>(exports, "libraryPath");
   exportFunction<strerror>(exports, "strerror");
   exportFunction<getinfo>(exports, "getinfo");
+  exportFunction<query>(exports, "query");
+  exportFunction<infoToString>(exports, "infoToString");
+  exportFunction<getparams>(exports, "getparams");
   exportFlags(exports);
 }
 

@@ -50,10 +50,14 @@ struct InfoRequest {
 // From the `hints` of getInfo; throws Misuse with the path of what is wrong in it.
 InfoRequest requestFromJs(const Napi::Value& hints);
 
+// The same hints as fi_info(1) hands them on: all modes where they do not say, and no hints at all
+// where only a node, a service or flags are given.
+InfoRequest queryFromJs(const Napi::Value& hints);
+
 // A deeply frozen object of everything in the entry but its handle.
 Napi::Object infoToJs(Napi::Env env, const fi_info& info);
 
-// version, libraryPath, getinfo, strerror.
+// version, libraryPath, strerror, getinfo, query, infoToString, getparams.
 void exportInfo(Napi::Object exports);
 
 }  // namespace fab

@@ -202,12 +202,27 @@ bool readArgument(const std::string& key, const Napi::Value& value, InfoRequest*
   return true;
 }
 
-InfoPtr defaultHints() {
+InfoPtr emptyHints() {
   InfoPtr hints(fi_allocinfo());
   if (!hints) throw FabricFailure(FI_ENOMEM, "fi_allocinfo");
+  return hints;
+}
+
+InfoPtr defaultHints() {
+  InfoPtr hints = emptyHints();
   hints->mode = kHandledModes;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->mr_mode = kHandledMrModes;
+  return hints;
+}
+
+// Every mode, but FI_MR_BASIC and FI_MR_SCALABLE: those are from before 1.5 and no bits to be
+// combined, and the headers of libfabric 2 warn of their names.
+InfoPtr widestHints() {
+  InfoPtr hints = emptyHints();
+  hints->mode = ~uint64_t{0};
+  hints->domain_attr->mode = ~uint64_t{0};
+  hints->domain_attr->mr_mode = ~3;
   return hints;
 }
 
@@ -220,18 +235,15 @@ void checkHintAddresses(const fi_info& hints) {
   check(hints.dest_addr, hints.dest_addrlen, "hints.destAddr");
 }
 
-}  // namespace
-
-InfoRequest requestFromJs(const Napi::Value& value) {
-  InfoRequest request;
-  if (value.IsNull()) return request;
-  request.hints = defaultHints();
-  if (value.IsUndefined()) return request;
+// Reads the members of an object into a request; whether there was more than arguments.
+bool readRequest(const Napi::Value& value, InfoRequest* request) {
+  bool hinted = false;
   forEachMember(plainObject(value, "hints"), [&](const std::string& key,
                                                  const Napi::Value& member) {
     const std::string path = "hints." + key;
-    fi_info* hints = request.hints.get();
-    if (readArgument(key, member, &request, path)) return;
+    fi_info* hints = request->hints.get();
+    if (readArgument(key, member, request, path)) return;
+    hinted = true;
     if (storeByName(key, member, kInfoFields, hints, path)) return;
     if (readAttrByName(key, member, hints, path)) return;
     std::vector<NamedValue> names = {{"apiVersion", 0}, {"node", 0}, {"service", 0}, {"flags", 0}};
@@ -239,7 +251,24 @@ InfoRequest requestFromJs(const Napi::Value& value) {
     for (const auto& attr : kAttrStructs) names.push_back({attr.name, 0});
     throwUnknownKey(key, "hints", names);
   });
-  checkHintAddresses(*request.hints);
+  checkHintAddresses(*request->hints);
+  return hinted;
+}
+
+}  // namespace
+
+InfoRequest requestFromJs(const Napi::Value& value) {
+  InfoRequest request;
+  if (value.IsNull()) return request;
+  request.hints = defaultHints();
+  if (!value.IsUndefined()) readRequest(value, &request);
+  return request;
+}
+
+InfoRequest queryFromJs(const Napi::Value& value) {
+  InfoRequest request;
+  request.hints = widestHints();
+  if (!readRequest(value, &request)) request.hints.reset();
   return request;
 }
 

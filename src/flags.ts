@@ -381,3 +381,11 @@ export type AtomicOp =
   | 'FI_MSWAP'
   | 'FI_DIFF'
   | 'FI_NOOP';
+
+/** Types of libfabric's environment variables: fi_provider(3). */
+export type ParamType =
+  | 'FI_PARAM_STRING'
+  | 'FI_PARAM_INT'
+  | 'FI_PARAM_BOOL'
+  | 'FI_PARAM_SIZE_T'
+  | `FI_PARAM_0x${string}`;

@@ -36,9 +36,16 @@ export { Fabric } from './fabric.js';
 export type * from './flags.js';
 export type { Asked, CapsOf, EpTypeOf, Hints } from './hints.js';
 export type { Immediate, Immediates } from './immediates.js';
-export { getInfo, providers } from './info.js';
+export { getInfo, infoToString, providers } from './info.js';
 export type * from './info-types.js';
-export { libraryPath, strerror, type Version, version } from './library.js';
+export {
+  getParams,
+  libraryPath,
+  type Param,
+  strerror,
+  type Version,
+  version,
+} from './library.js';
 export { MemoryRegion, RegionSlice } from './memory-region.js';
 export { type OpenOptions, open } from './open.js';
 export { Peer } from './peer.js';

@@ -50,6 +50,28 @@ export function getInfo(hints?: Hints | null): Info[] {
   }
 }
 
+/**
+ * As {@link getInfo}, but asked as fi_info(1) asks: all modes are welcome where the hints do not say,
+ * there are no hints where only node, service or flags are given, and entries are just as the
+ * providers made them.
+ */
+export function queryInfo(hints: Hints): Info[] {
+  return native.query(hints).map(([data, handle]) => {
+    handles.set(data, handle);
+    return data as Info;
+  });
+}
+
+/**
+ * libfabric's own text of an entry, which `fi_info -v` prints: fi_tostr of FI_TYPE_INFO,
+ * fi_fabric(3). It is for people; its form changes with the version of libfabric.
+ *
+ * @throws TypeError (`ERR_INVALID_ARG_TYPE`) for anything that getInfo() did not return.
+ */
+export function infoToString(info: AnyInfo): string {
+  return native.infoToString(infoHandle(info));
+}
+
 /** The names of the providers that can open something on this machine, sorted. */
 export function providers(): string[] {
   const names = getInfo(null).map((info) => info.fabricAttr.provName ?? '');

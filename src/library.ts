@@ -1,4 +1,5 @@
 import { atCallerOf } from './errors.js';
+import type { ParamType } from './flags.js';
 import { native } from './native.js';
 
 /** The libfabric in use: fi_version(3). */
@@ -42,4 +43,26 @@ export function strerror(errno: number): string {
   } catch (error) {
     throw atCallerOf(strerror, error);
   }
+}
+
+/** A setting of libfabric or of one of its providers: an environment variable. */
+export interface Param {
+  /** `'FI_EFA_TX_SIZE'`. */
+  readonly name: string;
+  readonly type: ParamType;
+  /** What libfabric says about it, in its own words. */
+  readonly helpString: string;
+  /** Its value in this process; null where it is not set, and the provider's default holds. */
+  readonly value: string | null;
+}
+
+/**
+ * The environment variables that libfabric and the providers which could be loaded here read, as
+ * `fi_info -e` lists them: fi_getparams, fi_setup(7). Most are read once, when libfabric is first used,
+ * which this call does.
+ *
+ * @throws FabricError where there is no memory for the list.
+ */
+export function getParams(): Param[] {
+  return native.getparams();
 }

@@ -1,4 +1,5 @@
 import { makeFabricError, startAtCaller } from './errors.js';
+import type { Param } from './library.js';
 import { loadAddon } from './load.js';
 
 declare const handleOf: unique symbol;
@@ -25,6 +26,9 @@ export interface NativeDiscovery {
   strerror(errno: number): string;
   /** null: fi_getinfo without hints. */
   getinfo(hints?: unknown): [data: object, handle: NativeInfo][];
+  query(hints: unknown): [data: object, handle: NativeInfo][];
+  infoToString(info: NativeInfo): string;
+  getparams(): Param[];
 }
 
 /** native/flags.cc */
@@ -35,6 +39,7 @@ export interface NativeNames {
   };
   namesFromBits(table: string, bits: bigint): readonly string[];
   bitsFromNames(table: string, names: readonly string[]): bigint;
+  nearestNames(wrong: string, names: readonly string[]): string;
 }
 
 /** The rings of a domain's engine, and functions bound to it: native/domain.cc. */

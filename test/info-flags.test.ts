@@ -43,6 +43,7 @@ const typeOfTable: Record<string, string> = {
   waitObj: 'WaitObj',
   datatype: 'Datatype',
   atomicOp: 'AtomicOp',
+  paramType: 'ParamType',
 };
 
 // The names of the other major version, which the tables leave out.
@@ -136,6 +137,7 @@ test.for([
   ['progress', 'fabric.h', 'FI_PROGRESS_UNSPEC'],
   ['resourceMgmt', 'fabric.h', 'FI_RM_UNSPEC'],
   ['linkState', 'fabric.h', 'FI_LINK_UNKNOWN'],
+  ['paramType', 'fabric.h', 'FI_PARAM_STRING'],
   ['cqFormat', 'fi_eq.h', 'FI_CQ_FORMAT_UNSPEC'],
   ['waitObj', 'fi_eq.h', 'FI_WAIT_NONE'],
 ] as const)(
@@ -154,5 +156,7 @@ test.for([
 test('wrong names and tables are refused', () => {
   expect(() => native.bitsFromNames('caps', ['FI_TAGED'])).toThrow(/did you mean 'FI_TAGGED'/);
   expect(() => native.bitsFromNames('nonesuch', [])).toThrow(/no flag table/);
+  expect(native.nearestNames('shn', ['tcp', 'shm', 'udp', 'efa'])).toMatch(/^'shm', /);
+  expect(() => native.nearestNames('x', [1] as unknown as string[])).toThrow(TypeError);
   expect(() => native.namesFromBits('caps', 1 as unknown as bigint)).toThrow(TypeError);
 });

@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { errnoByCode, getInfo, type Info, libraryPath, strerror, version } from 'libfabric';
+import {
+  errnoByCode,
+  getInfo,
+  getParams,
+  type Info,
+  infoToString,
+  libraryPath,
+  strerror,
+  version,
+} from 'libfabric';
 import { describe, expect, test } from 'vitest';
 
 test('libraryPath is the libfabric that is mapped into this process, by its real path', () => {
@@ -38,6 +47,35 @@ describe('strerror', () => {
       expect.objectContaining({ code: 'ERR_INVALID_ARG_TYPE' }),
     );
   });
+});
+
+test('getParams lists the environment variables of libfabric, with their values here', () => {
+  process.env.FI_LOG_PROV = 'core';
+  const params = getParams();
+  expect(params).toContainEqual({
+    name: 'FI_LOG_PROV',
+    type: 'FI_PARAM_STRING',
+    helpString: expect.stringMatching(/./),
+    value: 'core',
+  });
+  delete process.env.FI_LOG_PROV;
+  const after = getParams().find(({ name }) => name === 'FI_LOG_PROV');
+  expect(after?.value).toBe(null);
+  expect(params.every(({ name }) => name.startsWith('FI_'))).toBe(true);
+  expect(Object.isFrozen(after)).toBe(true);
+});
+
+test("infoToString is libfabric's text of an entry, and refuses all else", () => {
+  for (const info of getInfo()) {
+    const text = infoToString(info);
+    expect(text).toMatch(/^fi_info:\n/);
+    expect(text).toContain(`prov_name: ${info.fabricAttr.provName}\n`);
+    expect(text).toContain(`max_msg_size: ${info.epAttr.maxMsgSize}\n`);
+  }
+  const [copy] = getInfo().map((info) => ({ ...info }));
+  expect(() => infoToString(copy!)).toThrow(
+    expect.objectContaining({ code: 'ERR_INVALID_ARG_TYPE' }),
+  );
 });
 
 function run(...args: string[]): string | undefined {

@@ -18,8 +18,9 @@ const handles = {
   cq: ep.cq.handle,
 };
 // What takes no handle, or would replace how errors are made.
-const without = ['initialize', 'version', 'libraryPath', 'strerror', 'getinfo', 'nameTables'];
-const skipped = [...without, 'namesFromBits', 'bitsFromNames', 'layout'];
+const discovery = ['version', 'libraryPath', 'strerror', 'getinfo', 'query', 'getparams'];
+const names = ['nameTables', 'namesFromBits', 'bitsFromNames', 'nearestNames'];
+const skipped = ['initialize', ...discovery, ...names, 'layout'];
 
 const answers = {};
 for (const [name, call] of Object.entries(loadOnce())) {
