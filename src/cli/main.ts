@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 // npx libfabric <command>
 import { Command } from 'commander';
+import { infoCommand } from './info.js';
 import { softefaCommand } from './softefa.js';
 import { strerrorCommand } from './strerror.js';
 
 const program = new Command('libfabric')
   .description('RDMA-class networking: what this machine has, and a software EFA device')
   .enablePositionalOptions()
+  .addCommand(infoCommand())
   .addCommand(strerrorCommand())
   .addCommand(softefaCommand());
 
