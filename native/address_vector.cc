@@ -6,7 +6,7 @@
 #include "address_format.h"
 #include "domain.h"
 #include "flags.h"
-#include "info.h"
+#include "provider_traits.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -14,10 +14,7 @@ namespace fab {
 
 int AddressVector::remove(fi_addr_t address) {
   forget(address);
-  // efa (1.17 to 2.3 at least) would number its messages from 0 again to a peer that is inserted a
-  // second time, and abort the process of that peer, which goes on counting. It finds an address
-  // that it still has.
-  if (providerOf(domain_->info()) == "efa") return 0;
+  if (traitsOf(domain_->info()).keepsAddresses) return 0;
   return fi_av_remove(av_.get(), &address, 1, 0);
 }
 

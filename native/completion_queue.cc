@@ -3,7 +3,7 @@
 #include "addon.h"
 #include "domain.h"
 #include "flags.h"
-#include "info.h"
+#include "provider_traits.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -33,9 +33,7 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
       static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
   // Flags and data tell the engine what arrived; what was not asked for is not reported.
   attr.format = std::max(format, FI_CQ_FORMAT_DATA);
-  // rxd's descriptor does not tell of what peers want from an endpoint with nothing of its own in
-  // flight: an RMA target would sleep.
-  const bool tells = providerOf(domain->info()).find("ofi_rxd") == std::string_view::npos;
+  const bool tells = !traitsOf(domain->info()).sleepyDescriptor;
   bool waitable = tells && options.Get("wait").ToBoolean();
   attr.wait_obj = waitable ? FI_WAIT_FD : FI_WAIT_NONE;
 

@@ -3,8 +3,6 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "addon.h"
@@ -17,12 +15,6 @@
 #include "values.h"
 
 namespace fab {
-
-bool usesSharedMemory(const fi_info& info) {
-  if (providerOf(info) != "efa") return providerOf(info) == "shm";
-  const char* chosen = std::getenv("FI_EFA_ENABLE_SHM_TRANSFER");
-  return chosen == nullptr || std::strcmp(chosen, "0") != 0;
-}
 
 int Endpoint::closeSelf() {
   closing = true;
@@ -82,10 +74,9 @@ std::unique_ptr<Staging> stagingFor(const Domain& domain, const fi_info& info, b
                                    info.tx_attr->size + info.rx_attr->size, local || forced);
 }
 
-// To what a killed process left behind under our pid, shm answers FI_EBUSY, and removes it.
-int enable(fid_ep* ep, bool shm) {
+int enable(fid_ep* ep, bool twice) {
   const int ret = fi_enable(ep);
-  return shm && ret == -FI_EBUSY ? fi_enable(ep) : ret;
+  return twice && ret == -FI_EBUSY ? fi_enable(ep) : ret;
 }
 
 // endpointOpen(domain, info, { av, sendQueue, receiveQueue, counters, options, staging }): an
@@ -107,9 +98,8 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   const Hold hold(domain->engine());
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
-  // The options of shm (1.17) reach for what it makes only when the endpoint is enabled.
-  const bool shm = providerOf(*entry) == "shm";
-  if (!shm) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
+  const ProviderTraits& traits = traitsOf(*entry);
+  if (!traits.lateOptions) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
   check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind");
   if (sendQueue == receiveQueue) {
     check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
@@ -119,8 +109,8 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   }
   auto endpoint = std::make_shared<Endpoint>(domain->engine(), std::move(fid), *entry);
   bindCounters(*endpoint, options.Get("counters").As<Napi::Array>());
-  check(enable(endpoint->get(), shm), "fi_enable");
-  if (shm) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
+  check(enable(endpoint->get(), traits.enablesTwice), "fi_enable");
+  if (traits.lateOptions) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
   endpoint->staging = stagingFor(*domain, *entry, options.Get("staging").ToBoolean());
   const Napi::Uint8Array address = addressOf(env, endpoint->get());
 
@@ -139,6 +129,8 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   auto result = Napi::Object::New(env);
   result.Set("endpoint", endpoint->handle);
   result.Set("address", address);
+  result.Set("remoteData", std::min(entry->domain_attr->cq_data_size, traits.remoteData));
+  result.Set("ownFlags", Napi::BigInt::New(env, traits.ownFlags));
   result.Set("handle", wrapHandle(env, endpoint));
   return result;
 }

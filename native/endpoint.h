@@ -4,22 +4,18 @@
 #include <rdma/fi_endpoint.h>
 
 #include <memory>
-#include <string_view>
 
 #include "address_vector.h"
 #include "completion_queue.h"
 #include "engine/lane.h"
 #include "engine/staging.h"
-#include "info.h"
+#include "provider_traits.h"
 #include "util/fid.h"
 #include "util/resource.h"
 
 namespace fab {
 
 class Engine;
-
-// Whether peers of this host are reached through the shm provider, as efa does by default.
-bool usesSharedMemory(const fi_info& info);
 
 class Endpoint : public Resource {
  public:
@@ -31,8 +27,8 @@ class Endpoint : public Resource {
         sendFlags(info.tx_attr->op_flags),
         receiveFlags(info.rx_attr->op_flags),
         lingers(usesSharedMemory(info)),
-        more(providerOf(info) == "efa" ? 0 : FI_MORE),
-        injectsAsWrites(providerOf(info).find("ofi_rxm") != std::string_view::npos),
+        more(traitsOf(info).holdsMore ? 0 : FI_MORE),
+        injectsAsWrites(traitsOf(info).injectsAsWrites),
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         engine_(engine),
@@ -46,11 +42,7 @@ class Endpoint : public Resource {
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
   const bool lingers;  // is closed only some time after it has sent
-  // FI_MORE, or 0. efa (1.22 to 2.6) keeps back what had to wait for a peer's handshake until
-  // another operation rings the doorbell, and efa-direct drops a run that does not fit into its
-  // queue.
-  const uint64_t more;
-  // rxm (1.17) crashes on the context that fi_inject_write(3) lacks when the peer is gone.
+  const uint64_t more;  // FI_MORE where batches may use it
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations
   uint32_t handle = 0;

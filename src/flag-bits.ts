@@ -25,7 +25,6 @@ const ALLOWED: readonly OpFlag[] = [
 interface OpFlags {
   readonly bits: ReadonlyMap<string, bigint>;
   readonly allowed: bigint;
-  readonly efaAllowed: bigint;
   readonly searching: bigint;
 }
 
@@ -43,7 +42,6 @@ function readOpFlags(): OpFlags {
   return {
     bits,
     allowed: maskOf(ALLOWED),
-    efaAllowed: maskOf([...ALLOWED, 'FI_EFA_WR_HIGH_PPS']),
     searching: maskOf(SEARCHING),
   };
 }
@@ -54,18 +52,18 @@ export function hasFlag(bits: bigint | number, flag: OpFlag): boolean {
 }
 
 /** The bits of an operation's flags; 0 where there are none, without a bigint. */
-export function opFlagBits(flags: unknown, searches: boolean, efa: boolean): bigint | number {
+export function opFlagBits(flags: unknown, searches: boolean, own: bigint): bigint | number {
   if (flags === undefined) return 0;
   if (!Array.isArray(flags)) {
     throw invalidArgType('options.flags', 'an array of flag names', flags);
   }
-  const { bits: bitsOf, allowed, efaAllowed, searching } = opFlags();
+  const { bits: bitsOf, allowed, searching } = opFlags();
   let bits = 0n;
   for (const name of flags) {
     // The addon knows the other spellings, and the words for a wrong one.
     bits |= bitsOf.get(name) ?? native.bitsFromNames('op', [name]);
   }
-  const refused = bits & ~(efa ? efaAllowed : allowed);
+  const refused = bits & ~(allowed | own);
   if (refused !== 0n) {
     throw invalidArgValue('options.flags', `cannot have ${nameOf(refused)} here`);
   }

@@ -129,7 +129,13 @@ export interface NativeObjects {
       options: readonly NativeOption[];
       staging: boolean;
     },
-  ): { handle: Handle<'Endpoint'>; endpoint: number; address: Uint8Array };
+  ): {
+    handle: Handle<'Endpoint'>;
+    endpoint: number;
+    address: Uint8Array;
+    remoteData: number;
+    ownFlags: bigint;
+  };
   endpointGetOption(ep: Handle<'Endpoint'>, level: number, name: number, size: number): Uint8Array;
   endpointSetOption(ep: Handle<'Endpoint'>, options: readonly NativeOption[]): void;
   endpointAtomicQuery(

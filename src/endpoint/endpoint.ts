@@ -137,7 +137,6 @@ export class EndpointBase implements Target {
     this.#engine = engine;
     this.#handle = opened.handle;
     this.atomicQueries = new AtomicQueries(opened.handle);
-    const efa = /\befa\b/.test(info.fabricAttr.provName ?? '');
     this.limits = {
       engine,
       handle: opened.endpoint,
@@ -146,10 +145,9 @@ export class EndpointBase implements Target {
       injectSize: Math.min(info.txAttr.injectSize, MAX_INJECT),
       sendSegments: Math.min(info.txAttr.iovLimit, MAX_SEGMENTS),
       receiveSegments: Math.min(info.rxAttr.iovLimit, MAX_SEGMENTS),
-      // efa (1.17) offers 8 bytes and carries 4.
-      remoteData: efa ? Math.min(info.domainAttr.cqDataSize, 4) : info.domainAttr.cqDataSize,
+      remoteData: opened.remoteData,
       directedReceive: info.caps.includes('FI_DIRECTED_RECV'),
-      efa,
+      ownFlags: opened.ownFlags,
       isClosed: false,
     };
     this.#uses = [this.av, this.sendQueue, this.receiveQueue, ...checked.counters];

@@ -31,9 +31,11 @@ export interface Limits {
   readonly injectSize: number;
   readonly sendSegments: number;
   readonly receiveSegments: number;
+  /** Bytes of remote CQ data that arrive. */
   readonly remoteData: number;
   readonly directedReceive: boolean;
-  readonly efa: boolean;
+  /** Flags of operations that only its provider has. */
+  readonly ownFlags: bigint;
   isClosed: boolean;
 }
 
@@ -153,7 +155,11 @@ export function chooseOptions(
 ): Chosen | undefined {
   if (options === undefined) return undefined;
   const { flags, signal, context } = checkOptions('options', options);
-  return { flags: opFlagBits(flags, searches, limits.efa), signal: checkSignal(signal), context };
+  return {
+    flags: opFlagBits(flags, searches, limits.ownFlags),
+    signal: checkSignal(signal),
+    context,
+  };
 }
 
 /** One buffer or a list of them, located and ready to be written. */

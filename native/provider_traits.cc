@@ -1,0 +1,90 @@
+#include "provider_traits.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "info.h"
+
+namespace fab {
+namespace {
+
+constexpr ProviderTraits shm() {
+  ProviderTraits shm;
+  shm.name = "shm";
+  // Its options (1.17) reach for what it makes only when the endpoint is enabled.
+  shm.lateOptions = true;
+  // To what a killed process left behind under our pid it answers FI_EBUSY, and removes it.
+  shm.enablesTwice = true;
+  shm.sharesMemory = true;
+  return shm;
+}
+
+constexpr ProviderTraits efa() {
+  ProviderTraits efa;
+  efa.name = "efa";
+  // It (1.17 to 2.3 at least) would number its messages from 0 again to a peer that is inserted a
+  // second time, and abort the process of that peer, which goes on counting. It finds an address
+  // that it still has.
+  efa.keepsAddresses = true;
+  // It (1.22 to 2.6) keeps back what had to wait for a peer's handshake until another operation
+  // rings the doorbell; efa-direct drops a run that does not fit into its queue.
+  efa.holdsMore = true;
+  efa.sharesMemory = true;
+  efa.sharesMemorySwitch = "FI_EFA_ENABLE_SHM_TRANSFER";
+  // It (1.17) offers 8 bytes and carries 4.
+  efa.remoteData = 4;
+  efa.ownFlags = uint64_t{1} << 60;  // FI_EFA_WR_HIGH_PPS
+  return efa;
+}
+
+constexpr ProviderTraits rxm() {
+  ProviderTraits rxm;
+  rxm.name = "ofi_rxm";
+  // It (1.17) crashes on the context that fi_inject_write(3) lacks when the peer is gone.
+  rxm.injectsAsWrites = true;
+  return rxm;
+}
+
+constexpr ProviderTraits rxd() {
+  ProviderTraits rxd;
+  rxd.name = "ofi_rxd";
+  // Its descriptor does not tell of what peers want from an endpoint with nothing of its own in
+  // flight: an RMA target would sleep.
+  rxd.sleepyDescriptor = true;
+  return rxd;
+}
+
+constexpr ProviderTraits kTable[] = {shm(), efa(), rxm(), rxd()};
+constexpr ProviderTraits kOthers;
+
+const ProviderTraits* find(std::string_view name) {
+  for (const auto& traits : kTable) {
+    if (name == traits.name) return &traits;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// Layers are named from the innermost; some, such as hooks, pass everything on.
+const ProviderTraits& traitsOf(const fi_info& info) {
+  std::string_view layers = providerOf(info);
+  while (true) {
+    const size_t semicolon = layers.rfind(';');
+    if (semicolon == std::string_view::npos) break;
+    if (const auto* traits = find(layers.substr(semicolon + 1))) return *traits;
+    layers = layers.substr(0, semicolon);
+  }
+  const auto* traits = find(layers);
+  return traits ? *traits : kOthers;
+}
+
+bool usesSharedMemory(const fi_info& info) {
+  const ProviderTraits& traits = traitsOf(info);
+  if (traits.sharesMemorySwitch == nullptr) return traits.sharesMemory;
+  const char* chosen = std::getenv(traits.sharesMemorySwitch);
+  return traits.sharesMemory && (chosen == nullptr || std::strcmp(chosen, "0") != 0);
+}
+
+}  // namespace fab

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// What providers need of this package beyond what their entries tell: the one place that knows them
+// by name.
+namespace fab {
+
+struct ProviderTraits {
+  const char* name = "";
+
+  // The options of an endpoint are set after fi_enable(3), not before.
+  bool lateOptions = false;
+  // fi_enable(3) is tried again where it answers FI_EBUSY.
+  bool enablesTwice = false;
+  // What is removed from an address vector stays in the provider's.
+  bool keepsAddresses = false;
+  // Peers of this host are reached through memory that they map ...
+  bool sharesMemory = false;
+  // ... but not where this variable of the environment is 0.
+  const char* sharesMemorySwitch = nullptr;
+  // Operations with FI_MORE may be held back for good, or lost.
+  bool holdsMore = false;
+  // fi_inject_write(3) is posted as fi_write(3).
+  bool injectsAsWrites = false;
+  // The descriptor of a completion queue does not wake for all there is to do.
+  bool sleepyDescriptor = false;
+  // Bytes of remote CQ data that arrive at most, whatever the entry says.
+  size_t remoteData = sizeof(uint64_t);
+  // Flags of operations that no other provider has.
+  uint64_t ownFlags = 0;
+};
+
+// Those of the provider that opens an entry: of "tcp;ofi_rxm", ofi_rxm.
+const ProviderTraits& traitsOf(const fi_info& info);
+
+// Whether peers of this host are reached through the shm provider, as efa does by default.
+bool usesSharedMemory(const fi_info& info);
+
+}  // namespace fab
