@@ -41,7 +41,7 @@ class Endpoint : public Resource {
   const uint64_t caps;
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
-  const bool lingers;  // is closed only some time after it has sent
+  const bool lingers;   // is closed only some time after it has sent
   const uint64_t more;  // FI_MORE where batches may use it
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations
