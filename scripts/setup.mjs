@@ -7,6 +7,7 @@ import { npmPackages } from './setup/npm.mjs';
 import { SetupError } from './setup/step.mjs';
 import { systemPackages } from './setup/system.mjs';
 import { typescript } from './setup/typescript.mjs';
+import { vendored } from './setup/vendor.mjs';
 
 const OLDEST_NODE = [20, 19];
 
@@ -30,6 +31,7 @@ export function setup() {
   npmPackages();
   nativeAddon();
   typescript();
+  vendored();
 }
 
 /** Runs a script's main function; a SetupError is printed and ends the process with status 1. */

@@ -1,0 +1,17 @@
+// Libraries of the command line, bundled: src/vendor -> dist/vendor. After the TypeScript build, which
+// may begin with an empty dist.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { announce, digest, filesBelow, readStamp, root, run, writeStamp } from './step.mjs';
+
+export function vendored() {
+  const sources = filesBelow('src/vendor', 'scripts').filter((file) => /vendor/.test(file));
+  const now = { root, recipe: digest(['package-lock.json', ...sources]) };
+  const then = readStamp('vendor');
+  const notices = join(root, 'dist/vendor/LICENSES.txt'); // the last that is written
+  if (existsSync(notices) && Object.keys(now).every((key) => now[key] === then[key])) return;
+
+  announce('bundling libraries');
+  run(process.execPath, ['scripts/vendor.mjs'], { what: 'the bundle' });
+  writeStamp('vendor', now);
+}

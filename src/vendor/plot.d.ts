@@ -1,0 +1,16 @@
+// Types of plot.js, which is bundled.
+export {
+  areaY,
+  axisX,
+  axisY,
+  cell,
+  dot,
+  dotX,
+  gridY,
+  line,
+  lineX,
+  plot,
+  rect,
+  ruleY,
+  text,
+} from '@observablehq/plot';

@@ -1,0 +1,22 @@
+// Types of valibot.js, which is bundled.
+export {
+  array,
+  boolean,
+  check,
+  exactOptional,
+  type GenericSchema,
+  type InferOutput,
+  integer,
+  literal,
+  looseObject,
+  minValue,
+  nullable,
+  number,
+  object,
+  picklist,
+  pipe,
+  record,
+  safeParse,
+  string,
+  variant,
+} from 'valibot';

@@ -1,0 +1,20 @@
+// Valibot, as far as results are checked with it.
+export {
+  array,
+  boolean,
+  check,
+  exactOptional,
+  integer,
+  literal,
+  looseObject,
+  minValue,
+  nullable,
+  number,
+  object,
+  picklist,
+  pipe,
+  record,
+  safeParse,
+  string,
+  variant,
+} from 'valibot';
