@@ -9,6 +9,8 @@ export {
   gridY,
   line,
   lineX,
+  type Markish,
+  type PlotOptions,
   plot,
   rect,
   ruleY,

@@ -1,0 +1,35 @@
+import type { BenchmarkRow } from '../result.js';
+import type { Run } from './run.js';
+import { geometricMean } from './statistics.js';
+
+/** What is within this of the baseline is not called faster or slower. */
+export const NOTABLE = 0.05;
+
+/** A run's rows by size; of rows of one size the last. */
+export function rowsBySize(run: Run): Map<number, BenchmarkRow> {
+  return new Map(run.rows.map((row) => [row.size, row]));
+}
+
+/** Every size that a run has, ascending. */
+export function sizesOf(runs: readonly Run[]): number[] {
+  return [...new Set(runs.flatMap(({ rows }) => rows.map(({ size }) => size)))].sort(
+    (a, b) => a - b,
+  );
+}
+
+/** How many times as fast as the baseline a run is, at each size that both have. */
+export function speedups(run: Run, baseline: Run): Map<number, number> {
+  const base = rowsBySize(baseline);
+  const found = new Map<number, number>();
+  for (const [size, row] of rowsBySize(run)) {
+    const ratio = (base.get(size)?.microsecondsPerTransfer ?? 0) / row.microsecondsPerTransfer;
+    if (ratio > 0 && Number.isFinite(ratio)) found.set(size, ratio);
+  }
+  return found;
+}
+
+/** The geometric mean over the sizes that both have; undefined where there are none. */
+export function overallSpeedup(run: Run, baseline: Run): number | undefined {
+  const ratios = [...speedups(run, baseline).values()];
+  return ratios.length === 0 ? undefined : geometricMean(ratios);
+}

@@ -1,0 +1,46 @@
+import { type Html, html } from './html.js';
+import { dateText, type NamedMatrix, type Run } from './run.js';
+import { section, table } from './table.js';
+
+type Measured = Run | NamedMatrix;
+
+const FIELDS: Record<string, (one: Measured) => string | undefined> = {
+  file: ({ file }) => file,
+  started: ({ startedAt }) => startedAt && `${dateText(startedAt)} UTC`,
+  arguments: (one) => [one.command, ...one.arguments].join(' '),
+  side: (one) => ('role' in one ? one.role : undefined),
+  options: (one) => ('options' in one ? optionsText(one.options) : undefined),
+  provider: ({ device }) => device?.provider,
+  fabric: ({ device }) => device?.fabric,
+  domain: ({ device }) => device?.domain,
+  'endpoint type': ({ device }) => device?.endpointType,
+  protocol: ({ device }) => device?.protocol,
+  device: ({ device }) => device && (device.software ? 'software' : 'hardware'),
+  package: ({ software }) => software?.package,
+  libfabric: ({ software }) => software?.libfabric,
+  'Node.js': ({ software }) => software?.node,
+  kernel: ({ software }) => software?.kernel,
+};
+
+/** Where and how each was measured; what differs is marked. */
+export function environmentSection(all: readonly Measured[]): Html | undefined {
+  if (all.length === 0) return undefined;
+  const head = html`<tr><td></td>${all.map((one) => html`<th scope="col" class="text">${one.name}</th>`)}</tr>`;
+  const rows = Object.entries(FIELDS).map(([name, textOf]) => {
+    const values = all.map((one) => textOf(one) ?? '');
+    const differs = new Set(values).size > 1;
+    const cells = values.map((value) => html`<td class="text">${value}</td>`);
+    return html`<tr${differs && html` class="differs"`}><th scope="row" class="text">${name}</th>${cells}</tr>`;
+  });
+  return section(
+    'Environment',
+    table('How each was measured; rows that differ are marked', head, rows),
+  );
+}
+
+function optionsText(options: Run['options']): string {
+  const texts = Object.entries(options ?? {}).map(([name, value]) =>
+    typeof value === 'object' ? `${name} ${JSON.stringify(value)}` : `${name} ${value}`,
+  );
+  return texts.join(', ');
+}

@@ -1,0 +1,105 @@
+import type { MatrixResult } from '../result.js';
+import { shortText, wholeText } from './format.js';
+import { heatMap, unitText } from './heat-map.js';
+import { heatOf } from './heat-scale.js';
+import { type Html, html, type Part } from './html.js';
+import type { NamedMatrix } from './run.js';
+import { type RankSpeed, rankSpeeds, slowPairs, speedOf, typicalValue } from './slow-ranks.js';
+import { details, section, table } from './table.js';
+
+const MOST_TABLE_RANKS = 32;
+const MOST_PAIRS = 10;
+
+/** Every pair of ranks, and which ranks and pairs are slow. */
+export function matrixSection(matrix: NamedMatrix): Html {
+  const ranks = rankSpeeds(matrix);
+  const typical = typicalValue(matrix);
+  if (Number.isNaN(typical)) return section(matrix.name, html`<p>It has no figures.</p>`);
+  const unit = matrix.metric === 'us' ? 'µs' : 'MB/s';
+  return section(
+    matrix.name,
+    html`<p>${ranks.length} ranks; the median pair has ${shortText(typical)} ${unit}.</p>`,
+    findings(matrix, ranks),
+    heatMap(matrix, ranks),
+    details('Ranks', rankTable(matrix, ranks)),
+    ranks.length <= MOST_TABLE_RANKS && details('Pairs', pairTable(matrix, typical)),
+  );
+}
+
+function findings(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html {
+  const slow = ranks.filter((rank) => rank.slow);
+  const pairs = slowPairs(matrix, ranks);
+  if (slow.length + pairs.length === 0)
+    return html`<p class="fine">No rank and no pair stands out.</p>`;
+  const percent = (speed: number) =>
+    Number.isNaN(speed) ? 'nothing' : `at ${wholeText(100 * speed)} %`;
+  const left = pairs.length - MOST_PAIRS;
+  return html`<ul class="findings">${slow.map(
+    ({
+      rank,
+      host,
+      sendSpeed,
+      receiveSpeed,
+    }) => html`<li><strong>Rank ${rank}</strong> (${host}) is slow: it sends
+${percent(sendSpeed)} and receives ${percent(receiveSpeed)} of the median pair’s speed.</li>`,
+  )}${pairs.slice(0, MOST_PAIRS).map(
+    ({
+      sender,
+      receiver,
+      speed,
+    }) => html`<li><strong>${sender} to ${receiver}</strong> is slow, though its ranks
+are not: ${percent(speed)} of the median pair’s speed.</li>`,
+  )}${left > 0 && html`<li>and ${left} more pairs.</li>`}</ul>`;
+}
+
+function rankTable({ metric }: MatrixResult, ranks: readonly RankSpeed[]): Html {
+  const head = html`<tr><th scope="col">rank</th><th scope="col" class="text">host</th>
+<th scope="col">sends</th><th scope="col">of median</th><th scope="col">receives</th><th scope="col">of median</th></tr>`;
+  const rows = ranks.map(
+    ({
+      rank,
+      host,
+      sends,
+      sendSpeed,
+      receives,
+      receiveSpeed,
+      slow,
+    }) => html`<tr${slow && html` class="slow"`}>
+<th scope="row">${rank}${slow && ' (slow)'}</th><td class="text">${host}</td>
+<td>${figureText(sends)}</td>${heatCell(percentText(sendSpeed), sendSpeed)}
+<td>${figureText(receives)}</td>${heatCell(percentText(receiveSpeed), receiveSpeed)}</tr>`,
+  );
+  return table(`Median of each rank, in ${metric}`, head, rows);
+}
+
+function pairTable(matrix: MatrixResult, typical: number): Html {
+  const head = html`<tr><th scope="col">sender</th>${matrix.ranks.map(
+    ({ rank }) => html`<th scope="col">${rank}</th>`,
+  )}</tr>`;
+  const rows = matrix.ranks.map(({ rank }, i) => {
+    const cells = matrix.values[i]?.map((value, j) => {
+      if (i === j) return html`<td>–</td>`;
+      return value === null
+        ? heatCell('failed', undefined)
+        : heatCell(shortText(value), speedOf(value, typical, matrix.metric));
+    });
+    return html`<tr><th scope="row">${rank}</th>${cells}</tr>`;
+  });
+  return table(
+    `${unitText(matrix)}: a row for each sender, a column for each receiver`,
+    head,
+    rows,
+  );
+}
+
+function heatCell(content: Part, speed: number | undefined): Html {
+  return html`<td style="background:var(--${heatOf(speed)});color:var(--ink)">${content}</td>`;
+}
+
+function figureText(value: number): string {
+  return Number.isNaN(value) ? '' : shortText(value);
+}
+
+function percentText(speed: number): string {
+  return Number.isNaN(speed) ? '' : `${wholeText(100 * speed)} %`;
+}

@@ -1,0 +1,47 @@
+import { sizeText } from '../perf-table.js';
+import type { BenchmarkRow } from '../result.js';
+import { overallSpeedup } from './compare.js';
+import { decimalText } from './format.js';
+import { type Html, html } from './html.js';
+import type { Run } from './run.js';
+import { key } from './series.js';
+import { section, table } from './table.js';
+import { ratioCell } from './throughput.js';
+
+/** The runs with their best figures. */
+export function overviewSection(runs: readonly Run[]): Html | undefined {
+  const [baseline] = runs;
+  if (baseline === undefined) return undefined;
+  const several = runs.length > 1;
+  const head = html`<tr><th scope="col">run</th><th scope="col">benchmark</th><th scope="col">device</th>
+<th scope="col">highest MB/s</th><th scope="col">at bytes</th>
+<th scope="col">shortest µs</th><th scope="col">at bytes</th>${
+    several && html`<th scope="col">against the first</th>`
+  }</tr>`;
+  const rows = runs.map((run) => {
+    const fastest = best(run.rows, (row) => row.megabytesPerSecond);
+    const shortest = best(run.rows, (row) => -row.microsecondsPerTransfer);
+    return html`<tr><th scope="row" class="name">${key(run)} ${run.name}</th>
+<td class="text">${[run.command, run.operation, run.role].filter(Boolean).join(', ')}</td>
+<td class="text">${deviceText(run)}</td>
+<td>${fastest && decimalText(fastest.megabytesPerSecond)}</td><td>${fastest && sizeText(fastest.size)}</td>
+<td>${shortest && decimalText(shortest.microsecondsPerTransfer)}</td><td>${shortest && sizeText(shortest.size)}</td>
+${several && (run === baseline ? html`<td>baseline</td>` : ratioCell(overallSpeedup(run, baseline)))}</tr>`;
+  });
+  const caption = several
+    ? 'Runs; the last column is the geometric mean of bandwidth ratios over the sizes in common'
+    : 'Runs';
+  return section('Runs', table(caption, head, rows));
+}
+
+function best(rows: readonly BenchmarkRow[], score: (row: BenchmarkRow) => number) {
+  return rows.reduce<BenchmarkRow | undefined>(
+    (found, row) => (found === undefined || score(row) > score(found) ? row : found),
+    undefined,
+  );
+}
+
+function deviceText({ device }: Run): string {
+  if (device === undefined) return 'not told';
+  return `${device.provider} ${device.domain}${device.software ? ' (software)' : ''}`;
+}

@@ -1,0 +1,51 @@
+import { troubles } from './counters.js';
+import { wholeText } from './format.js';
+import { type Html, html } from './html.js';
+import type { NamedMatrix, Run } from './run.js';
+
+/** What a reader has to know before believing the figures; nothing where there is nothing. */
+export function warningsSection(
+  runs: readonly Run[],
+  matrices: readonly NamedMatrix[],
+): Html | undefined {
+  const found = new Map<string, string[]>();
+  const warn = (text: string, name: string) => found.set(text, [...(found.get(text) ?? []), name]);
+  for (const { name, warnings, device } of [...runs, ...matrices]) {
+    for (const text of warnings) warn(text, name);
+    if (device?.software && !warnings.some((text) => /software|emulated/i.test(text))) {
+      warn('Measured on a software device: its speed is not that of hardware.', name);
+    }
+  }
+  for (const run of runs) {
+    if (run.rows.length === 0) warn('It has no rows.', run.name);
+    const counts = troubles(run).map(({ name, total }) => `${name} ${wholeText(total)}`);
+    if (counts.length > 0) warn(`The device counted trouble: ${counts.join(', ')}.`, run.name);
+    for (const text of differences(run, runs[0] ?? run)) warn(text, run.name);
+  }
+  if (found.size === 0) return undefined;
+  const items = [...found].map(
+    ([text, names]) =>
+      html`<li>${text} <span class="who">${[...new Set(names)].join(', ')}</span></li>`,
+  );
+  return html`<section class="warnings" aria-labelledby="warnings"><h2 id="warnings">Warnings</h2><ul>${items}</ul></section>`;
+}
+
+// What makes a ratio to the baseline say something else than how fast the same work is.
+function differences(run: Run, baseline: Run): string[] {
+  const facts = (one: Run): Record<string, unknown> => ({
+    benchmark: one.command,
+    operation: one.operation,
+    window: one.options?.window,
+    verify: one.options?.verify,
+  });
+  const [here, there] = [facts(run), facts(baseline)];
+  if (here.benchmark !== there.benchmark) {
+    return [
+      `Not the benchmark of the first run, ${baseline.command}: ratios compare different work.`,
+    ];
+  }
+  return Object.keys(here)
+    .filter((name) => here[name] !== undefined && there[name] !== undefined)
+    .filter((name) => here[name] !== there[name])
+    .map((name) => `${name} is ${here[name]}, and ${there[name]} in the first run.`);
+}
