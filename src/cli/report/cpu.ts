@@ -1,6 +1,7 @@
 import { sizeText } from '../perf-table.js';
 import type { CpuUse } from '../result.js';
-import { linearAxis, sizeChart } from './chart.js';
+import { linearAxis } from './axes.js';
+import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';
 import { decimalText } from './format.js';
 import { type Html, html } from './html.js';

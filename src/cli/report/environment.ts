@@ -26,11 +26,14 @@ const FIELDS: Record<string, (one: Measured) => string | undefined> = {
 export function environmentSection(all: readonly Measured[]): Html | undefined {
   if (all.length === 0) return undefined;
   const head = html`<tr><td></td>${all.map((one) => html`<th scope="col" class="text">${one.name}</th>`)}</tr>`;
-  const rows = Object.entries(FIELDS).map(([name, textOf]) => {
+  const rows = Object.entries(FIELDS).flatMap(([name, textOf]) => {
     const values = all.map((one) => textOf(one) ?? '');
+    if (values.every((value) => value === '')) return [];
     const differs = new Set(values).size > 1;
     const cells = values.map((value) => html`<td class="text">${value}</td>`);
-    return html`<tr${differs && html` class="differs"`}><th scope="row" class="text">${name}</th>${cells}</tr>`;
+    return [
+      html`<tr${differs && html` class="differs"`}><th scope="row" class="text">${name}</th>${cells}</tr>`,
+    ];
   });
   return section(
     'Environment',

@@ -11,10 +11,15 @@ import { type RankSpeed, speedOf, typicalValue } from './slow-ranks.js';
 // keeps the page of a thousand ranks readable by a browser.
 const MOST_SINGLE_CELLS = 64 ** 2;
 
+const MARGINS = { left: 58, top: 58, right: 8, bottom: 8 };
+
+const LARGEST_CELL = 44;
+
 interface Cell {
   readonly x1: number;
   readonly x2: number;
-  readonly y: number;
+  readonly y1: number;
+  readonly y2: number;
   readonly heat: string;
   readonly title?: string;
 }
@@ -23,66 +28,59 @@ interface Cell {
 export function heatMap(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html {
   const count = ranks.length;
   const cells = mergedCells(pairCells(matrix));
-  const medians = medianCells(matrix, ranks);
+  const strip = Math.ceil(count / 40); // cells between the pairs and the medians, and of the medians
+  const medians = medianCells(matrix, ranks, strip);
   const slow = ranks.flatMap((rank, i) => (rank.slow ? [i] : []));
   const failures = cells.some(({ heat }) => heat === 'failed');
-  const end = count + 2; // the medians stand apart
+  const end = count + 2 * strip;
+  const sign = { fill: 'var(--slow)', ariaLabel: 'slow' } as const;
   const description = `Speed of ${count} by ${count} pairs of ranks against the median pair; figures are below.`;
   const options = (width: number) => {
-    const side = width - 50;
-    const every = Math.ceil((count * 22) / side);
+    const side = Math.min(width - MARGINS.left - MARGINS.right, end * LARGEST_CELL);
+    const cell = side / end;
+    const every = Math.ceil((8 * String(ranks.at(-1)?.rank).length + 8) / cell);
     const ticks = ranks.map((_, i) => i).filter((i) => i % every === 0);
-    const labels = { tickSize: 0, tickFormat: (i: number) => String(ranks[i]?.rank) };
-    const box = (cell: string) => ({
+    const labels = {
+      tickSize: 0,
+      tickFormat: (i: number) => String(ranks[i]?.rank),
+      labelAnchor: 'center',
+      labelArrow: 'none',
+    } as const;
+    const box = (ariaLabel: string) => ({
       x1: 'x1',
       x2: 'x2',
-      y1: 'y',
-      y2: ({ y }: Cell) => y + 1,
+      y1: 'y1',
+      y2: 'y2',
       fill: ({ heat }: Cell) => `var(--${heat})`,
-      inset: side / end > 9 ? 0.5 : 0,
+      inset: cell > 9 ? 0.5 : 0,
       title: 'title',
-      ariaLabel: cell,
+      ariaLabel,
     });
     return {
-      height: side + 50,
-      marginLeft: 40,
-      marginTop: 40,
-      marginRight: 10,
-      marginBottom: 10,
+      height: side + MARGINS.top + MARGINS.bottom,
+      marginLeft: MARGINS.left,
+      marginTop: MARGINS.top,
+      marginRight: width - MARGINS.left - side,
+      marginBottom: MARGINS.bottom,
       x: { domain: [0, end], axis: null },
       y: { domain: [end, 0], axis: null },
       color: { type: 'identity' as const },
       marks: [
-        axisX(ticks, {
-          ...labels,
-          anchor: 'top',
-          dx: side / end / 2,
-          label: 'receiver',
-          labelArrow: 'none',
-          labelAnchor: 'left' as const,
-        }),
-        axisY(ticks, {
-          ...labels,
-          anchor: 'left',
-          dy: side / end / 2,
-          label: 'sender',
-          labelArrow: 'none',
-          labelAnchor: 'top' as const,
-        }),
+        axisX(ticks, { ...labels, anchor: 'top', dx: cell / 2, label: 'receiver' }),
+        axisY(ticks, { ...labels, anchor: 'left', dy: cell / 2, label: 'sender', labelOffset: 48 }),
         rect(cells, box('pairs')),
         rect(medians, box('medians')),
-        text(slow, {
-          x: count + 0.55,
-          y: (i: number) => i + 0.5,
-          text: () => '◀',
-          fill: 'var(--slow)',
+        text(['median'], {
+          x: count + 1.5 * strip,
+          y: 0,
+          dx: 1,
+          dy: -8,
+          rotate: -90,
+          textAnchor: 'start',
         }),
-        text(slow, {
-          x: (i: number) => i + 0.5,
-          y: count + 0.55,
-          text: () => '▲',
-          fill: 'var(--slow)',
-        }),
+        text(['median'], { x: 0, y: count + 1.5 * strip, dx: -6, textAnchor: 'end' }),
+        text(slow, { ...sign, x: count + strip / 2, y: (i: number) => i + 0.5, text: () => '◀' }),
+        text(slow, { ...sign, x: (i: number) => i + 0.5, y: count + strip / 2, text: () => '▲' }),
       ],
     };
   };
@@ -105,7 +103,7 @@ function pairCells(matrix: MatrixResult): Cell[] {
       const ratio = speed === undefined ? '' : `, ${ratioText(speed)} of the median`;
       const names = [i, j].map((at) => `${matrix.ranks[at]?.rank} (${matrix.ranks[at]?.host})`);
       const title = `${names.join(' to ')}\n${what}${ratio}`;
-      return [{ x1: j, x2: j + 1, y: i, heat: heatOf(speed), title }];
+      return [{ x1: j, x2: j + 1, y1: i, y2: i + 1, heat: heatOf(speed), title }];
     }),
   );
 }
@@ -115,33 +113,23 @@ function mergedCells(cells: Cell[]): Cell[] {
   const merged: Cell[] = [];
   for (const { title: _, ...cell } of cells) {
     const last = merged.at(-1);
-    const joins = last?.y === cell.y && last.x2 === cell.x1 && last.heat === cell.heat;
+    const joins = last?.y1 === cell.y1 && last.x2 === cell.x1 && last.heat === cell.heat;
     if (joins) merged[merged.length - 1] = { ...last, x2: cell.x2 };
     else merged.push(cell);
   }
   return merged;
 }
 
-function medianCells({ metric }: MatrixResult, ranks: readonly RankSpeed[]): Cell[] {
-  const at = ranks.length + 1;
+function medianCells({ metric }: MatrixResult, ranks: readonly RankSpeed[], strip: number): Cell[] {
+  const [from, to] = [ranks.length + strip, ranks.length + 2 * strip];
   return ranks.flatMap(({ rank, sends, sendSpeed, receives, receiveSpeed }, i) => {
     const title = (verb: string, value: number, speed: number) =>
       `${rank} ${verb}, median: ${decimalText(value)} ${metric}, ${ratioText(speed)}`;
+    const sending = title('sends', sends, sendSpeed);
+    const receiving = title('receives', receives, receiveSpeed);
     return [
-      {
-        x1: at,
-        x2: at + 1,
-        y: i,
-        heat: heatOf(sendSpeed),
-        title: title('sends', sends, sendSpeed),
-      },
-      {
-        x1: i,
-        x2: i + 1,
-        y: at,
-        heat: heatOf(receiveSpeed),
-        title: title('receives', receives, receiveSpeed),
-      },
+      { x1: from, x2: to, y1: i, y2: i + 1, heat: heatOf(sendSpeed), title: sending },
+      { x1: i, x2: i + 1, y1: from, y2: to, heat: heatOf(receiveSpeed), title: receiving },
     ];
   });
 }

@@ -1,4 +1,3 @@
-import { decimalText } from './format.js';
 import { type Html, html } from './html.js';
 
 // From less than half as fast as the median pair to more than twice: orange over neutral to blue.
@@ -13,13 +12,12 @@ export function heatOf(speed: number | undefined): string {
 
 /** What the colours mean. */
 export function heatLegend(failures: boolean): Html {
-  const bounds = ['below', ...LIMITS.map((limit) => `${decimalText(limit)}×`)];
-  const steps = bounds.map(
-    (bound, i) =>
-      html`<li><span class="patch" style="background:var(--heat-${i})"></span>${
-        i === 0 ? `below ${bounds[1] ?? ''}` : i === LIMITS.length ? `from ${bound}` : bound
-      }</li>`,
-  );
+  const steps = LIMITS.concat(Number.POSITIVE_INFINITY).map((limit, i) => {
+    const from = LIMITS[i - 1];
+    const range =
+      from === undefined ? `< ${limit}` : i === LIMITS.length ? `≥ ${from}` : `${from}–${limit}`;
+    return html`<li><span class="patch" style="background:var(--heat-${i})"></span>${range}</li>`;
+  });
   const failed = html`<li><span class="patch" style="background:var(--failed)"></span>no figure</li>`;
-  return html`<ul class="legend heat">${steps}${failures && failed}</ul>`;
+  return html`<ul class="legend heat"><li>speed, of the median pair’s:</li>${steps}${failures && failed}</ul>`;
 }

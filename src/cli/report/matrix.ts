@@ -20,8 +20,7 @@ export function matrixSection(matrix: NamedMatrix): Html {
     matrix.name,
     html`<p>${ranks.length} ranks; the median pair has ${shortText(typical)} ${unit}.</p>`,
     findings(matrix, ranks),
-    heatMap(matrix, ranks),
-    details('Ranks', rankTable(matrix, ranks)),
+    html`<div class="charts beside">${heatMap(matrix, ranks)}${details('Ranks', rankTable(matrix, ranks), true)}</div>`,
     ranks.length <= MOST_TABLE_RANKS && details('Pairs', pairTable(matrix, typical)),
   );
 }

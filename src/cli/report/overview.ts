@@ -13,7 +13,7 @@ export function overviewSection(runs: readonly Run[]): Html | undefined {
   const [baseline] = runs;
   if (baseline === undefined) return undefined;
   const several = runs.length > 1;
-  const head = html`<tr><th scope="col">run</th><th scope="col">benchmark</th><th scope="col">device</th>
+  const head = html`<tr><th scope="col" class="text">run</th><th scope="col" class="text">benchmark</th><th scope="col" class="text">device</th>
 <th scope="col">highest MB/s</th><th scope="col">at bytes</th>
 <th scope="col">shortest µs</th><th scope="col">at bytes</th>${
     several && html`<th scope="col">against the first</th>`
@@ -42,6 +42,6 @@ function best(rows: readonly BenchmarkRow[], score: (row: BenchmarkRow) => numbe
 }
 
 function deviceText({ device }: Run): string {
-  if (device === undefined) return 'not told';
+  if (device === undefined) return '–';
   return `${device.provider} ${device.domain}${device.software ? ' (software)' : ''}`;
 }

@@ -1,7 +1,8 @@
 import { areaY, line } from '../../vendor/plot.js';
 import { sizeText } from '../perf-table.js';
 import type { LatencyPercentiles } from '../result.js';
-import { logAxis, sizeChart } from './chart.js';
+import { logAxis } from './axes.js';
+import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';
 import { decimalText } from './format.js';
 import { Html, html } from './html.js';

@@ -1,5 +1,6 @@
 import { areaY, line, ruleY } from '../../vendor/plot.js';
 import { sizeText } from '../perf-table.js';
+import { linearAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { draw } from './drawing.js';
 import { decimalText, wholeText } from './format.js';
@@ -33,7 +34,7 @@ export function spreadSection(all: readonly Run[]): Html | undefined {
       title: run.name,
       description: 'Slowest to fastest slice, and the middle half, in percent of the median slice.',
       sizes: every.map(({ size }) => size),
-      y: { domain: [low, high], ticks: 6, label: '% of the median slice' },
+      y: linearAxis([], '% of the median slice', [low, high]),
       marks: marks(run, spreads),
     }),
   );

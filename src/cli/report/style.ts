@@ -76,13 +76,13 @@ section {
 .key { display: inline-block; vertical-align: -1px; flex: none; }
 .key svg, .legend svg { display: block; flex: none; }
 
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(440px, 100%), 1fr)); gap: 20px 28px; }
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(440px, 100%), 1fr)); gap: 20px 28px; }
 .chart { margin: 0 0 8px; container-type: inline-size; max-width: 680px; }
 .charts .chart { max-width: none; }
 .chart .legend { margin: 0 0 4px; color: var(--soft); font-size: 12.5px; }
 figcaption { font-weight: 600; font-size: 14px; margin-bottom: 6px; overflow-wrap: anywhere; }
-.chart svg { display: block; width: 100%; height: auto; max-width: 760px; overflow: visible; font-family: inherit; font-size: 12px; color: var(--ink); }
-.chart svg text { white-space: pre; font-variant-numeric: tabular-nums; }
+.chart > div svg { display: block; width: 100%; height: auto; max-width: 760px; overflow: visible; font-family: inherit; font-size: 12px; color: var(--ink); }
+.chart > div text { white-space: pre; font-variant-numeric: tabular-nums; }
 .chart .narrow { display: none; }
 @container (max-width: 439px) {
   .chart .wide { display: none; }
@@ -92,17 +92,23 @@ figcaption { font-weight: 600; font-size: 14px; margin-bottom: 6px; overflow-wra
 .chart [aria-label="pairs"] > :hover, .chart [aria-label="medians"] > :hover { stroke: var(--ink); stroke-width: 2px; }
 
 .scroll { overflow-x: auto; }
+.beside .scroll { max-height: 600px; overflow-y: auto; }
+.beside table { font-size: 12.5px; }
+.beside td.text { white-space: nowrap; }
+.beside th, .beside td { padding: 4px 8px; }
+.beside details { margin-top: 0; }
+.beside thead th { position: sticky; top: 0; background: var(--card); }
 table { border-collapse: collapse; font-size: 13.5px; line-height: 1.4; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding: 0 0 8px; font-size: 13px; }
 th, td { padding: 4px 12px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
 th:first-child, td:first-child { padding-left: 8px; }
 thead th { font-weight: 600; color: var(--soft); vertical-align: bottom; }
-thead th[scope="colgroup"] { text-align: left; color: var(--ink); white-space: normal; min-width: 16ch; max-width: 32ch; overflow-wrap: anywhere; }
+thead th[scope="colgroup"] { text-align: left; color: var(--ink); white-space: normal; min-width: 16ch; max-width: 32ch; overflow-wrap: break-word; }
 tbody th { font-weight: 500; }
 tfoot th, tfoot td { border-bottom: 0; font-weight: 650; }
 tbody tr:hover > * { background: var(--stripe); }
 .group { border-left: 1px solid var(--rule); }
-th.text, td.text, th.name { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 9ch; max-width: 44ch; }
+th.text, td.text, th.name { text-align: left; white-space: normal; overflow-wrap: break-word; min-width: 9ch; max-width: 44ch; }
 th.name { min-width: 24ch; }
 td svg { display: block; }
 .faster { color: var(--fast); font-weight: 600; }
@@ -129,7 +135,7 @@ details[open] > summary { margin-bottom: 10px; }
   .chart, tr, h2 { break-inside: avoid; }
   h2 { break-after: avoid; }
   .charts { grid-template-columns: 1fr 1fr; }
-  .scroll { overflow: visible; }
+  .scroll, .beside .scroll { overflow: visible; max-height: none; }
   table { font-size: 10px; }
   th, td { padding: 2px 6px; }
   details::details-content { display: block; content-visibility: visible; block-size: auto; }

@@ -1,7 +1,8 @@
 import { ruleY } from '../../vendor/plot.js';
 import { sizeText } from '../perf-table.js';
 import type { BenchmarkRow } from '../result.js';
-import { linearAxis, logAxis, sizeChart } from './chart.js';
+import { linearAxis, logAxis } from './axes.js';
+import { sizeChart } from './chart.js';
 import { NOTABLE, overallSpeedup, rowsBySize, sizesOf, speedups } from './compare.js';
 import { decimalText, ratioText } from './format.js';
 import { type Html, html, type Part } from './html.js';
@@ -71,7 +72,7 @@ function speedupChart(runs: readonly Run[], baseline: Run): Html {
     title: `Bandwidth as a multiple of ${baseline.name}`,
     description: 'Above 1 is faster than the first run; figures are in the table.',
     sizes: series.flatMap(({ points }) => points.map(({ x }) => x)),
-    y: linearAxis([...ratios, 1], '×'),
+    y: linearAxis([...ratios, 1], 'ratio'),
     marks: [
       ruleY([1], { stroke: 'currentColor', strokeOpacity: 0.5 }),
       ...series.flatMap(({ run, points }) => seriesMarks(run, points)),

@@ -33,7 +33,7 @@ export function warningsSection(
 // What makes a ratio to the baseline say something else than how fast the same work is.
 function differences(run: Run, baseline: Run): string[] {
   const facts = (one: Run): Record<string, unknown> => ({
-    benchmark: one.command,
+    benchmark: one.command.replace(/^fi_/, '').replaceAll('_', '-'), // fabtests' name for the same
     operation: one.operation,
     window: one.options?.window,
     verify: one.options?.verify,

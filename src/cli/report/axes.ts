@@ -1,0 +1,57 @@
+import { axisX, axisY, frame, gridY, type Markish, type ScaleOptions } from '../../vendor/plot.js';
+import { sizeText } from '../perf-table.js';
+import { shortText } from './format.js';
+
+/** A scale with its axis. */
+export interface Axis {
+  readonly scale: ScaleOptions;
+  readonly marks: readonly Markish[];
+}
+
+/** A logarithmic axis with ticks at 1, 2 and 5, or at decades where there are many. */
+export function logAxis(values: readonly number[], label: string): Axis {
+  const positive = values.filter((value) => value > 0);
+  const low = Math.min(...positive) / 1.15;
+  const high = Math.max(...positive) * 1.15;
+  const decades = Math.log10(high / low);
+  const digits = decades > 4 ? [1] : decades > 0.7 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9];
+  const ticks: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    ticks.push(...digits.map((digit) => Number((digit * 10 ** power).toPrecision(3))));
+  }
+  const within = ticks.filter((tick) => tick >= low && tick <= high);
+  return verticalAxis({ type: 'log', domain: [low, high] }, within, label);
+}
+
+/** A linear axis; from 0 to a little more than the largest value, unless told. */
+export function linearAxis(values: readonly number[], label: string, domain?: number[]): Axis {
+  const high = Math.max(...values, 0) || 1;
+  return verticalAxis({ domain: domain ?? [0, high * 1.05] }, 6, label);
+}
+
+/** The axis of sizes: ticks at powers of two. */
+export function sizeAxis(sizes: readonly number[], width: number): Axis {
+  const low = Math.min(...sizes);
+  const high = Math.max(...sizes);
+  const powers: number[] = [];
+  for (let power = Math.ceil(Math.log2(low)); 2 ** power <= high; power++) powers.push(power);
+  const every = Math.ceil(powers.length / (width > 400 ? 12 : 6));
+  const ticks = powers.filter((power) => power % every === 0).map((power) => 2 ** power);
+  const axis = axisX({
+    ticks: ticks.length > 0 ? ticks : [low],
+    text: sizeText,
+    label: 'bytes per transfer',
+    labelAnchor: 'center',
+  });
+  const domain = low === high ? [low / 2, high * 2] : [low, high];
+  return {
+    scale: { type: 'log', base: 2, domain, axis: null },
+    marks: [axis, frame({ anchor: 'bottom' })],
+  };
+}
+
+// Texts are given as such: a logarithmic scale drops some of those that tickFormat makes.
+function verticalAxis(scale: ScaleOptions, ticks: number | number[], label: string): Axis {
+  const marks = [gridY({ ticks }), axisY({ ticks, text: shortText, tickSize: 0, label })];
+  return { scale: { ...scale, axis: null }, marks };
+}
