@@ -22,6 +22,8 @@ const FIELDS: Record<string, (one: Measured) => string | undefined> = {
   kernel: ({ software }) => software?.kernel,
 };
 
+const ALWAYS_OTHER = new Set(['file', 'started']);
+
 /** Where and how each was measured; what differs is marked. */
 export function environmentSection(all: readonly Measured[]): Html | undefined {
   if (all.length === 0) return undefined;
@@ -29,7 +31,7 @@ export function environmentSection(all: readonly Measured[]): Html | undefined {
   const rows = Object.entries(FIELDS).flatMap(([name, textOf]) => {
     const values = all.map((one) => textOf(one) ?? '');
     if (values.every((value) => value === '')) return [];
-    const differs = new Set(values).size > 1;
+    const differs = !ALWAYS_OTHER.has(name) && new Set(values).size > 1;
     const cells = values.map((value) => html`<td class="text">${value}</td>`);
     return [
       html`<tr${differs && html` class="differs"`}><th scope="row" class="text">${name}</th>${cells}</tr>`,

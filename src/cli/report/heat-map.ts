@@ -84,13 +84,18 @@ export function heatMap(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html
       ],
     };
   };
-  const title = `${unitText(matrix)} of ${sizeText(matrix.size)} bytes between ranks`;
+  const title = `${quantityText(matrix)} of ${sizeText(matrix.size)} bytes between ranks`;
   return figure(title, description, options, heatLegend(failures));
 }
 
 /** What a matrix holds, in words. */
-export function unitText({ metric }: MatrixResult): string {
-  return metric === 'us' ? 'Time per transfer (µs)' : 'Bandwidth (MB/s)';
+export function quantityText(matrix: MatrixResult): string {
+  return `${matrix.metric === 'us' ? 'Time per transfer' : 'Bandwidth'} (${unitOf(matrix)})`;
+}
+
+/** Its unit. */
+export function unitOf({ metric }: MatrixResult): string {
+  return metric === 'us' ? 'µs' : metric;
 }
 
 function pairCells(matrix: MatrixResult): Cell[] {
@@ -99,7 +104,7 @@ function pairCells(matrix: MatrixResult): Cell[] {
     row.flatMap((value, j) => {
       if (i === j) return [];
       const speed = value === null ? undefined : speedOf(value, typical, matrix.metric);
-      const what = value === null ? 'no figure' : `${decimalText(value)} ${matrix.metric}`;
+      const what = value === null ? 'no figure' : `${decimalText(value)} ${unitOf(matrix)}`;
       const ratio = speed === undefined ? '' : `, ${ratioText(speed)} of the median`;
       const names = [i, j].map((at) => `${matrix.ranks[at]?.rank} (${matrix.ranks[at]?.host})`);
       const title = `${names.join(' to ')}\n${what}${ratio}`;
@@ -120,11 +125,12 @@ function mergedCells(cells: Cell[]): Cell[] {
   return merged;
 }
 
-function medianCells({ metric }: MatrixResult, ranks: readonly RankSpeed[], strip: number): Cell[] {
+function medianCells(matrix: MatrixResult, ranks: readonly RankSpeed[], strip: number): Cell[] {
+  const unit = unitOf(matrix);
   const [from, to] = [ranks.length + strip, ranks.length + 2 * strip];
   return ranks.flatMap(({ rank, sends, sendSpeed, receives, receiveSpeed }, i) => {
     const title = (verb: string, value: number, speed: number) =>
-      `${rank} ${verb}, median: ${decimalText(value)} ${metric}, ${ratioText(speed)}`;
+      `${rank} ${verb}, median: ${decimalText(value)} ${unit}, ${ratioText(speed)}`;
     const sending = title('sends', sends, sendSpeed);
     const receiving = title('receives', receives, receiveSpeed);
     return [

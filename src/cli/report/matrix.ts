@@ -1,6 +1,6 @@
 import type { MatrixResult } from '../result.js';
 import { shortText, wholeText } from './format.js';
-import { heatMap, unitText } from './heat-map.js';
+import { heatMap, quantityText, unitOf } from './heat-map.js';
 import { heatOf } from './heat-scale.js';
 import { type Html, html, type Part } from './html.js';
 import type { NamedMatrix } from './run.js';
@@ -15,10 +15,9 @@ export function matrixSection(matrix: NamedMatrix): Html {
   const ranks = rankSpeeds(matrix);
   const typical = typicalValue(matrix);
   if (Number.isNaN(typical)) return section(matrix.name, html`<p>It has no figures.</p>`);
-  const unit = matrix.metric === 'us' ? 'µs' : 'MB/s';
   return section(
     matrix.name,
-    html`<p>${ranks.length} ranks; the median pair has ${shortText(typical)} ${unit}.</p>`,
+    html`<p>${ranks.length} ranks; the median pair has ${shortText(typical)} ${unitOf(matrix)}.</p>`,
     findings(matrix, ranks),
     html`<div class="charts beside">${heatMap(matrix, ranks)}${details('Ranks', rankTable(matrix, ranks), true)}</div>`,
     ranks.length <= MOST_TABLE_RANKS && details('Pairs', pairTable(matrix, typical)),
@@ -51,7 +50,7 @@ are not: ${percent(speed)} of the median pair’s speed.</li>`,
   )}${left > 0 && html`<li>and ${left} more pairs.</li>`}</ul>`;
 }
 
-function rankTable({ metric }: MatrixResult, ranks: readonly RankSpeed[]): Html {
+function rankTable(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html {
   const head = html`<tr><th scope="col">rank</th><th scope="col" class="text">host</th>
 <th scope="col">sends</th><th scope="col">of median</th><th scope="col">receives</th><th scope="col">of median</th></tr>`;
   const rows = ranks.map(
@@ -68,7 +67,7 @@ function rankTable({ metric }: MatrixResult, ranks: readonly RankSpeed[]): Html 
 <td>${figureText(sends)}</td>${heatCell(percentText(sendSpeed), sendSpeed)}
 <td>${figureText(receives)}</td>${heatCell(percentText(receiveSpeed), receiveSpeed)}</tr>`,
   );
-  return table(`Median of each rank, in ${metric}`, head, rows);
+  return table(`Median of each rank, in ${unitOf(matrix)}`, head, rows);
 }
 
 function pairTable(matrix: MatrixResult, typical: number): Html {
@@ -85,7 +84,7 @@ function pairTable(matrix: MatrixResult, typical: number): Html {
     return html`<tr><th scope="row">${rank}</th>${cells}</tr>`;
   });
   return table(
-    `${unitText(matrix)}: a row for each sender, a column for each receiver`,
+    `${quantityText(matrix)}: a row for each sender, a column for each receiver`,
     head,
     rows,
   );

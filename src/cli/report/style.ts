@@ -135,6 +135,7 @@ details[open] > summary { margin-bottom: 10px; }
   .chart, tr, h2 { break-inside: avoid; }
   h2 { break-after: avoid; }
   .charts { grid-template-columns: 1fr 1fr; }
+  .charts.beside { grid-template-columns: 1fr; }
   .scroll, .beside .scroll { overflow: visible; max-height: none; }
   table { font-size: 10px; }
   th, td { padding: 2px 6px; }

@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+/** A folder with results, in which `libfabric report` runs. */
+export class ReportFolder {
+  readonly path = mkdtempSync(join(tmpdir(), 'libfabric-report-'));
+
+  /** Writes a file; what is not text is written as JSON. Returns its name. */
+  write(name: string, content: unknown): string {
+    const text = typeof content === 'string' ? content : JSON.stringify(content);
+    writeFileSync(join(this.path, name), text);
+    return name;
+  }
+
+  report(...args: string[]) {
+    const options = {
+      cwd: this.path,
+      encoding: 'utf8',
+      timeout: 20_000,
+      maxBuffer: 1 << 26,
+    } as const;
+    return spawnSync(process.execPath, [main, 'report', ...args], options);
+  }
+
+  /** The page of results, which are written as 0.json, 1.json, ... */
+  page(...results: unknown[]): string {
+    const files = results.map((result, i) => this.write(`${i}.json`, result));
+    const { stdout, stderr, status } = this.report('-o', '-', ...files);
+    if (status !== 0) throw new Error(stderr);
+    return stdout;
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** The text of a page's part; cells and items are apart by spaces. */
+export function textOf(markup: string): string {
+  const text = markup.replace(/<style>.*?<\/style>/s, '').replace(/<[^>]*>/g, ' ');
+  const plain = text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+  return plain.replace(/\s+/g, ' ').trim();
+}
+
+/** The section of a page with a heading; undefined where it has none. */
+export function sectionOf(page: string, heading: string): string | undefined {
+  const sections = page.split('<section').slice(1);
+  return sections.find((section) => textOf(/<h2.*?<\/h2>/s.exec(section)?.[0] ?? '') === heading);
+}
+
+/** The rows of a part's tables, as the texts of their cells. */
+export function rowsOf(markup = ''): string[][] {
+  return [...markup.matchAll(/<tr.*?<\/tr>/gs)].map(([row]) =>
+    [...row.matchAll(/<(td|th)\b.*?<\/\1>/gs)].map(([cell]) => textOf(cell)),
+  );
+}

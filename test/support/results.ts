@@ -1,0 +1,79 @@
+import type { BenchmarkResult, BenchmarkRow, MatrixResult } from '../../src/cli/result.js';
+
+const header = {
+  format: 'libfabric-result',
+  version: 1,
+  arguments: ['--size', 'all', '192.0.2.7'],
+  startedAt: '2026-03-04T05:06:07.000Z',
+  software: { package: '0.1.0', libfabric: '2.1.0', node: 'v22.1.0', kernel: '6.1.0' },
+  device: {
+    provider: 'efa',
+    fabric: 'efa',
+    domain: 'rdmap0s6-rdm',
+    endpointType: 'FI_EP_RDM',
+    protocol: 'FI_PROTO_EFA',
+    software: false,
+  },
+  warnings: [],
+} as const;
+
+/** A row of a transfer's size and time, and what follows from them. */
+export function rowOf(size: number, microseconds: number, more: Partial<BenchmarkRow> = {}) {
+  return {
+    size,
+    iterations: 1000,
+    transfersPerIteration: 1,
+    seconds: microseconds / 1000,
+    megabytesPerSecond: size / microseconds,
+    microsecondsPerTransfer: microseconds,
+    ...more,
+  } satisfies BenchmarkRow;
+}
+
+/** A row with everything that a row may have. */
+export function fullRow(size: number, microseconds: number): BenchmarkRow {
+  const rate = size / microseconds;
+  return rowOf(size, microseconds, {
+    latency: { p50: microseconds, p99: microseconds * 2, p999: microseconds * 5, max: 900 },
+    bandwidthSlices: [rate, rate * 0.9, rate * 1.1, rate],
+    cpu: { own: 0.75, peer: 0.25 },
+    counters: { tx_bytes: size * 1000, rx_drops: 0 },
+  });
+}
+
+export function benchmark(changes: Partial<BenchmarkResult> = {}): BenchmarkResult {
+  return {
+    ...header,
+    kind: 'benchmark',
+    command: 'rma-bw',
+    role: 'client',
+    operation: 'write',
+    options: { window: 64, verify: true },
+    rows: [],
+    ...changes,
+  };
+}
+
+/** Ranks on hosts of their own; `values` row by row. */
+export function matrix(
+  values: (number | null)[][],
+  changes: Partial<MatrixResult> = {},
+): MatrixResult {
+  return {
+    ...header,
+    kind: 'matrix',
+    command: 'all-to-all',
+    ranks: values.map((_, rank) => ({ rank, host: `host-${rank}` })),
+    size: 65536,
+    metric: 'MB/s',
+    values,
+    ...changes,
+  };
+}
+
+/** A matrix in which everything is 1000 but what one rank has to do with. */
+export function slowMatrix(count: number, slow: number, value: number): MatrixResult {
+  const ranks = Array.from({ length: count }, (_, rank) => rank);
+  const figure = (i: number, j: number) => (i === slow || j === slow ? value : 1000);
+  return matrix(ranks.map((i) => ranks.map((j) => (i === j ? null : figure(i, j)))));
+}
