@@ -1,8 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { reportPage } from './report/page.js';
-import { readInputs } from './report/read.js';
 
 interface Flags {
   readonly output: string;
@@ -31,10 +29,13 @@ Examples:
   npx libfabric report -o efa.html efa.json
   npx libfabric report --title 'shm against tcp' shm.json tcp.json fi_rma_bw.yaml`,
     )
-    .action((files: string[], { output, title }: Flags) => {
+    .action(async (files: string[], { output, title }: Flags) => {
       if (files.some((file) => resolve(file) === resolve(output))) {
         throw new Error(`${output}: is a result, and would be overwritten`);
       }
+      // Only here, since the libraries behind them would slow every other command down.
+      const { reportPage } = await import('./report/page.js');
+      const { readInputs } = await import('./report/read.js');
       const page = reportPage(title, files.flatMap(readInputs), new Date());
       if (output === '-') process.stdout.write(page);
       else {

@@ -31,7 +31,7 @@ export function environmentSection(all: readonly Measured[]): Html | undefined {
   const rows = Object.entries(FIELDS).flatMap(([name, textOf]) => {
     const values = all.map((one) => textOf(one) ?? '');
     if (values.every((value) => value === '')) return [];
-    const differs = !ALWAYS_OTHER.has(name) && new Set(values).size > 1;
+    const differs = !ALWAYS_OTHER.has(name) && new Set(values.filter(Boolean)).size > 1;
     const cells = values.map((value) => html`<td class="text">${value}</td>`);
     return [
       html`<tr${differs && html` class="differs"`}><th scope="row" class="text">${name}</th>${cells}</tr>`,

@@ -91,7 +91,7 @@ figcaption { font-weight: 600; font-size: 14px; margin-bottom: 6px; overflow-wra
 .chart [aria-label="dot"] > :hover { stroke: var(--ink); stroke-width: 3px; }
 .chart [aria-label="pairs"] > :hover, .chart [aria-label="medians"] > :hover { stroke: var(--ink); stroke-width: 2px; }
 
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; container-type: inline-size; }
 .beside .scroll { max-height: 600px; overflow-y: auto; }
 .beside table { font-size: 12.5px; }
 .beside td.text { white-space: nowrap; }
@@ -102,9 +102,11 @@ table { border-collapse: collapse; font-size: 13.5px; line-height: 1.4; font-var
 caption { text-align: left; color: var(--soft); padding: 0 0 8px; font-size: 13px; }
 th, td { padding: 4px 12px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
 th:first-child, td:first-child { padding-left: 8px; }
+caption span { display: inline-block; position: sticky; left: 0; max-width: 100cqi; }
 thead th { font-weight: 600; color: var(--soft); vertical-align: bottom; }
 thead th[scope="colgroup"] { text-align: left; color: var(--ink); white-space: normal; min-width: 16ch; max-width: 32ch; overflow-wrap: break-word; }
 tbody th { font-weight: 500; }
+tbody th:not(.name), tfoot th { position: sticky; left: 0; background: var(--card); }
 tfoot th, tfoot td { border-bottom: 0; font-weight: 650; }
 tbody tr:hover > * { background: var(--stripe); }
 .group { border-left: 1px solid var(--rule); }

@@ -3,7 +3,7 @@ import { type Html, html, type Part } from './html.js';
 /** A table that scrolls where it is too wide, also with the keyboard. */
 export function table(caption: string, head: Html, rows: readonly Html[], foot?: Html): Html {
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
-<table><caption>${caption}</caption><thead>${head}</thead>
+<table><caption><span>${caption}</span></caption><thead>${head}</thead>
 <tbody>${rows}</tbody>${foot && html`<tfoot>${foot}</tfoot>`}</table></div>`;
 }
 
