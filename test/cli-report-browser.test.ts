@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { BrowserPage, findChromium } from './support/chromium.js';
 import { ReportFolder } from './support/report.js';
 import { benchmark, fullRow, slowMatrix } from './support/results.js';
@@ -37,11 +37,13 @@ interface Look {
 const brightness = (colour: string) =>
   (colour.match(/\d+/g) ?? []).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) / 3;
 
-describe.skipIf(chromium === undefined)('in Chromium (skipped where there is none)', () => {
+describe('in Chromium', () => {
   let page: BrowserPage;
   let url: string;
 
+  beforeEach(({ skip }) => skip(chromium === undefined, 'there is no Chromium here'));
   beforeAll(async () => {
+    if (chromium === undefined) return;
     const rows = (factor: number) => sizes.map((size) => fullRow(size, factor + size / 9000));
     const files = [1, 2, 3].map((factor) =>
       folder.write(
@@ -55,7 +57,7 @@ describe.skipIf(chromium === undefined)('in Chromium (skipped where there is non
     files.push(folder.write('matrix.json', slowMatrix(16, 5, 400)));
     expect(folder.report('-o', 'page.html', ...files).stderr).toBe('');
     url = pathToFileURL(join(folder.path, 'page.html')).href;
-    page = await BrowserPage.open(chromium!);
+    page = await BrowserPage.open(chromium);
   });
   afterAll(async () => {
     await page?.close();
