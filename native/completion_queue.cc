@@ -33,8 +33,11 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
       static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
   // Flags and data tell the engine what arrived; what was not asked for is not reported.
   attr.format = std::max(format, FI_CQ_FORMAT_DATA);
-  const bool tells = !traitsOf(domain->info()).sleepyDescriptor;
-  bool waitable = tells && options.Get("wait").ToBoolean();
+  const ProviderTraits& traits = traitsOf(domain->info());
+  if (attr.size == 0 && traits.overrunsQueues) {
+    attr.size = domain->info().tx_attr->size + domain->info().rx_attr->size;
+  }
+  bool waitable = !traits.sleepyDescriptor && options.Get("wait").ToBoolean();
   attr.wait_obj = waitable ? FI_WAIT_FD : FI_WAIT_NONE;
 
   const Hold hold(domain->engine());

@@ -9,24 +9,26 @@
 namespace fab {
 namespace {
 
-constexpr ProviderTraits shm() {
+ProviderTraits shm() {
   ProviderTraits shm;
   shm.name = "shm";
-  // Its options (1.17) reach for what it makes only when the endpoint is enabled.
-  shm.lateOptions = true;
+  // Its options (1.x) reach for what it makes only when the endpoint is enabled.
+  shm.lateOptions = FI_MAJOR(fi_version()) < 2;
   // To what a killed process left behind under our pid it answers FI_EBUSY, and removes it.
   shm.enablesTwice = true;
   shm.sharesMemory = true;
   return shm;
 }
 
-constexpr ProviderTraits efa() {
+ProviderTraits efa() {
   ProviderTraits efa;
   efa.name = "efa";
   // It (1.17 to 2.3 at least) would number its messages from 0 again to a peer that is inserted a
   // second time, and abort the process of that peer, which goes on counting. It finds an address
   // that it still has.
   efa.keepsAddresses = true;
+  // The NIC writes the completions of efa-direct and of datagrams.
+  efa.overrunsQueues = true;
   // It (1.22 to 2.6) keeps back what had to wait for a peer's handshake until another operation
   // rings the doorbell; efa-direct drops a run that does not fit into its queue.
   efa.holdsMore = true;
@@ -38,7 +40,7 @@ constexpr ProviderTraits efa() {
   return efa;
 }
 
-constexpr ProviderTraits rxm() {
+ProviderTraits rxm() {
   ProviderTraits rxm;
   rxm.name = "ofi_rxm";
   // It (1.17) crashes on the context that fi_inject_write(3) lacks when the peer is gone.
@@ -46,7 +48,7 @@ constexpr ProviderTraits rxm() {
   return rxm;
 }
 
-constexpr ProviderTraits rxd() {
+ProviderTraits rxd() {
   ProviderTraits rxd;
   rxd.name = "ofi_rxd";
   // Its descriptor does not tell of what peers want from an endpoint with nothing of its own in
@@ -55,11 +57,11 @@ constexpr ProviderTraits rxd() {
   return rxd;
 }
 
-constexpr ProviderTraits kTable[] = {shm(), efa(), rxm(), rxd()};
-constexpr ProviderTraits kOthers;
+const ProviderTraits kOthers;
 
 const ProviderTraits* find(std::string_view name) {
-  for (const auto& traits : kTable) {
+  static const ProviderTraits table[] = {shm(), efa(), rxm(), rxd()};
+  for (const auto& traits : table) {
     if (name == traits.name) return &traits;
   }
   return nullptr;

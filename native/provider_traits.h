@@ -22,6 +22,8 @@ struct ProviderTraits {
   bool sharesMemory = false;
   // ... but not where this variable of the environment is 0.
   const char* sharesMemorySwitch = nullptr;
+  // A completion queue loses what it has no room for.
+  bool overrunsQueues = false;
   // Operations with FI_MORE may be held back for good, or lost.
   bool holdsMore = false;
   // fi_inject_write(3) is posted as fi_write(3).

@@ -21,6 +21,7 @@ const MAX_NAME = 1024;
 
 function checkName(name: string, value: unknown): string {
   const text = checkString(name, value);
+  if (text === '') throw invalidArgValue(name, 'is empty');
   if (text.length > MAX_NAME) throw invalidArgValue(name, `is longer than ${MAX_NAME} characters`);
   return text;
 }
@@ -29,7 +30,7 @@ function checkName(name: string, value: unknown): string {
 function addressBytes(address: unknown): Uint8Array {
   // A copy: shared memory could change between the check and the use.
   if (typeof address !== 'string') return new Uint8Array(checkBytes('address', address));
-  return new TextEncoder().encode(`${checkString('address', address)}\0`);
+  return new TextEncoder().encode(`${checkName('address', address)}\0`);
 }
 
 /** The peers of a domain's endpoints (fi_av(3)). */

@@ -8,7 +8,10 @@ import { Immediates } from './immediates.js';
 import { type Handle, native } from './native.js';
 
 export interface CompletionQueueOptions {
-  /** Entries; the provider's default when left out. */
+  /**
+   * Entries. When left out: the provider's default, or with efa, whose queues lose what they have no
+   * room for, all that one endpoint can have in flight.
+   */
   readonly size?: number;
   /** What completions tell; FI_CQ_FORMAT_TAGGED when left out, or the best the provider has. */
   readonly format?: CqFormat;

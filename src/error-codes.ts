@@ -58,7 +58,7 @@ const TABLE = [
   [267, 'FI_ENOAV', 'Missing or unavailable address vector'],
   [268, 'FI_EOVERRUN', 'Queue has been overrun'],
   [269, 'FI_ENORX', 'Receiver not ready, no receive buffers available'],
-  [270, 'FI_ENOMR', 'No more memory registrations available'],
+  [270, 'FI_ENOMR', 'Memory registration limit exceeded'],
   [271, 'FI_EFIREWALLADDR', 'Host unreachable, it is behind a firewall'],
 ] as const;
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { until } from './support/lifecycle.js';
 import { common, drivers, expectBytes, fabricError, pair, pattern } from './support/transfer.js';
 
 const OPERATIONS = 100_000;
@@ -15,7 +16,8 @@ describe.each(common)('%s', (provider) => {
       batch.write(own.slice(i * 4, 4), wire.toB, remote, { offset: i * 4 });
     }
     await wire.done(batch.submit());
-    expectBytes(region.bytes, own.bytes);
+    // A write has completed when it has left.
+    await wire.done(until(() => Buffer.compare(region.bytes, own.bytes) === 0));
     expect(wire.a.domain.stats()).toMatchObject({ operations: OPERATIONS, errors: 0 });
   });
 

@@ -1,4 +1,4 @@
-import type { MemoryRegion, RemoteRegion } from 'libfabric';
+import { type MemoryRegion, type RemoteRegion, version } from 'libfabric';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   expectRejected,
@@ -93,12 +93,14 @@ describe('descriptors that lie', () => {
   }
 
   // Addresses where no process has memory: shm reaches for them without asking for the key.
-  test.each([
+  test.for([
     ['the zero page', { address: 0n, length: 4096n }],
     ['the last page of all', { address: 2n ** 64n - 4096n, length: 4096n }],
     ['the kernel', { address: 0xffff_8000_0000_0000n, length: 4096n }],
     ['a hole in the address space', { address: 0x0000_9000_0000_0000n, length: 2n ** 40n }],
-  ])('of %s end in an error', async (_name, change) => {
+  ] as const)('of %s end in an error', async ([, change], context) => {
+    if (version().major >= 2)
+      context.skip("shm's endpoint receives no more when it has refused a write");
     await expectHarmless(loopback.ep.domain.remote(descriptor(change)));
   });
 

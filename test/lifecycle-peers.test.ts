@@ -29,20 +29,20 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const domains = [a.domain, b.domain];
     const peer = await greet(a, b);
     const big = new Uint8Array(1 << 20).fill(4); // too long to be sent before it is asked for
-    const sent = a.send(big, peer);
+    let settled = false;
+    const sent = a.send(big, peer).finally(() => {
+      settled = true;
+    });
     await turning(
       [a.domain],
       until(() => a.domain.stats().operations >= 2),
     );
-    let gone = false;
-    const removed = a.av.remove(peer).then(() => {
-      gone = true;
-    });
+    const removed = a.av.remove(peer).then(() => settled);
     const into = new Uint8Array(1 << 20);
     await new Promise(setImmediate);
-    expect(gone).toBe(false);
     const received = b.recv(into);
-    await turning(domains, Promise.all([sent, received, removed]));
+    const [, , settledBefore] = await turning(domains, Promise.all([sent, received, removed]));
+    expect(settledBefore).toBe(true);
     expect(Buffer.compare(into, big)).toBe(0);
     await a.close();
     await b.close();
@@ -62,7 +62,10 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       peer = a.av.insert(b.address);
       const received = b.recv(new Uint8Array(8));
       await turning(domains, Promise.all([a.send(new Uint8Array(8), peer), received]));
-      expect(a.av.lookup(peer)).toEqual(b.address);
+      // libfabric 2's shm leaves its prefix out.
+      expect(Buffer.from(b.address).subarray(-a.av.lookup(peer).length)).toEqual(
+        Buffer.from(a.av.lookup(peer)),
+      );
     }
     await a.close();
     await b.close();

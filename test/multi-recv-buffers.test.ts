@@ -19,14 +19,11 @@ function multi(context: TestContext, provider: string, driver: 'thread' | 'manua
   const open = () => {
     const info = entryOf(provName, CAPS);
     const domain = closing(Fabric.open(info)).domain(info, { driver });
-    // 1.17's shm crashes on fi_setopt before the endpoint is enabled.
-    const late = provName === 'shm';
     const endpoint = domain.endpoint(info, {
       av: domain.addressVector(),
       cq: domain.completionQueue(),
-      options: late ? {} : { FI_OPT_MIN_MULTI_RECV: LEAST },
+      options: { FI_OPT_MIN_MULTI_RECV: LEAST },
     });
-    if (late) endpoint.setOption('FI_OPT_MIN_MULTI_RECV', LEAST);
     return endpoint;
   };
   return new Pair(open(), open());
