@@ -13,7 +13,7 @@ const about = run('fi_info', ['--version']).stdout ?? '';
 const comparable = about.includes(`libfabric: ${version().string}\n`);
 
 // The address of shm is its process.
-const comparableText = (text: string) => text.replaceAll(/fi_shm:\/\/\d+/g, 'fi_shm://pid');
+const comparableText = (text: string) => text.replaceAll(/fi_(?:shm|sm2):\/\/\d+/g, 'fi_shm://pid');
 
 describe.skipIf(!comparable)('as fi_info of the same libfabric, to the byte', () => {
   const QUERIES = [
