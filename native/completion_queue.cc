@@ -21,42 +21,60 @@ int CompletionQueue::closeSelf() {
 
 namespace {
 
-// cqOpen(domain, { size, format, wait }): a queue with a descriptor to sleep on where `wait` asks
-// for one and the provider has it.
+// Opens a queue with what the provider has of what is wanted, and notes it: a descriptor to sleep
+// on; where no format was asked for, tags.
+Fid<fid_cq> openQueue(fid_domain* domain, fi_cq_attr& attr, bool anyFormat) {
+  Fid<fid_cq> fid;
+  const auto attempt = [&](fi_wait_obj wait, fi_cq_format format) {
+    attr.wait_obj = wait;
+    attr.format = format;
+    return fi_cq_open(domain, &attr, fid.out(), nullptr);
+  };
+  const auto attemptFormats = [&, format = attr.format](fi_wait_obj wait) {
+    const int ret = attempt(wait, format);
+    return ret == -FI_ENOSYS && anyFormat ? attempt(wait, FI_CQ_FORMAT_DATA) : ret;
+  };
+  int ret = attemptFormats(attr.wait_obj);
+  if (ret != FI_SUCCESS && attr.wait_obj != FI_WAIT_NONE) ret = attemptFormats(FI_WAIT_NONE);
+  check(ret, "fi_cq_open");
+  return fid;
+}
+
+// cqOpen(domain, { size, format?, wait }): { queue, size, tagged, waitable, handle }
 Napi::Value cqOpen(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrap<Domain>(args[0]);
   const auto options = args[1].As<Napi::Object>();
   fi_cq_attr attr{};
   attr.size = static_cast<size_t>(unsignedFromJs(options.Get("size"), "size", UINT32_MAX));
+  const bool anyFormat = options.Get("format").IsUndefined();
   const auto format =
-      static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
+      anyFormat
+          ? FI_CQ_FORMAT_TAGGED
+          : static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
   // Flags and data tell the engine what arrived; what was not asked for is not reported.
   attr.format = std::max(format, FI_CQ_FORMAT_DATA);
   const ProviderTraits& traits = traitsOf(domain->info());
   if (attr.size == 0 && traits.overrunsQueues) {
     attr.size = domain->info().tx_attr->size + domain->info().rx_attr->size;
   }
-  bool waitable = !traits.sleepyDescriptor && options.Get("wait").ToBoolean();
-  attr.wait_obj = waitable ? FI_WAIT_FD : FI_WAIT_NONE;
+  const bool wakes =
+      !traits.sleepyDescriptor || domain->info().fabric_attr->name == traits.wakingFabric;
+  const bool wait = wakes && options.Get("wait").ToBoolean();
+  attr.wait_obj = wait ? FI_WAIT_FD : FI_WAIT_NONE;
 
   const Hold hold(domain->engine());
-  Fid<fid_cq> fid;
-  int ret = fi_cq_open(domain->get(), &attr, fid.out(), nullptr);
-  if (ret != FI_SUCCESS && waitable) {
-    waitable = false;
-    attr.wait_obj = FI_WAIT_NONE;
-    ret = fi_cq_open(domain->get(), &attr, fid.out(), nullptr);
-  }
-  check(ret, "fi_cq_open");
-  auto queue =
-      std::make_shared<CompletionQueue>(domain->engine(), std::move(fid), attr, format, waitable);
+  Fid<fid_cq> fid = openQueue(domain->get(), attr, anyFormat);
+  const bool waitable = attr.wait_obj == FI_WAIT_FD;
+  auto queue = std::make_shared<CompletionQueue>(domain->engine(), std::move(fid), attr,
+                                                 std::min(format, attr.format), waitable);
   queue->dependsOn(domain);
   domain->engine().addQueue(*queue);
 
   auto result = Napi::Object::New(env);
   result.Set("queue", queue->handle);
   result.Set("size", static_cast<double>(attr.size));
+  result.Set("tagged", attr.format == FI_CQ_FORMAT_TAGGED);
   result.Set("waitable", waitable);
   result.Set("handle", wrapHandle(env, queue));
   return result;

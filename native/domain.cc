@@ -31,11 +31,14 @@ uint64_t Domain::chooseKey() const {
   return std::min<uint64_t>(random() & mask, FI_KEY_NOTAVAIL - 1);
 }
 
+uint64_t Domain::localAccess() const {
+  const bool remote = (info_->caps & (FI_RMA | FI_ATOMIC)) != 0;
+  return FI_SEND | FI_RECV | (remote ? FI_READ | FI_WRITE : 0);
+}
+
 void Domain::registerNothing() {
   if ((mrMode() & FI_MR_LOCAL) == 0) return;
-  const uint64_t access =
-      FI_SEND | FI_RECV | ((info_->caps & FI_RMA) != 0 ? FI_READ | FI_WRITE : 0);
-  check(fi_mr_reg(domain_.get(), &nothing_, sizeof(nothing_), access, 0, chooseKey(), 0,
+  check(fi_mr_reg(domain_.get(), &nothing_, sizeof(nothing_), localAccess(), 0, chooseKey(), 0,
                   nothingRegion_.out(), nullptr),
         "fi_mr_reg");
   engine_->useForNothing(&nothing_, fi_mr_desc(nothingRegion_.get()));

@@ -33,6 +33,9 @@ class Domain : public Resource {
   // A key for a region whose provider lets the caller choose: unguessable, as wide as keys are.
   uint64_t chooseKey() const;
 
+  // What buffers that only this side uses are registered for.
+  uint64_t localAccess() const;
+
   // Registers what operations without a buffer name where the provider wants registered memory: the
   // efa provider (1.17) crashes on an empty read without a descriptor.
   void registerNothing();

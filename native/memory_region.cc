@@ -18,8 +18,6 @@ int MemoryRegion::closeSelf() {
 
 namespace {
 
-constexpr uint64_t kLocalAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
-
 // Registers [base, base + length) under a Hold of the caller and enters it into the engine's table.
 // A key that is taken is chosen again.
 std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& domain, uint8_t* base,
@@ -153,8 +151,8 @@ Napi::Value memoryAdopt(const Napi::CallbackInfo& args) {
   const Hold hold(engine);
   uint32_t handle;
   if ((domain->mrMode() & FI_MR_LOCAL) != 0) {
-    handle =
-        registerMemory(domain, bytes.Data(), bytes.ByteLength(), kLocalAccess, nullptr)->handle;
+    const uint64_t access = domain->localAccess();
+    handle = registerMemory(domain, bytes.Data(), bytes.ByteLength(), access, nullptr)->handle;
   } else {
     Memory memory;
     memory.base = bytes.Data();

@@ -34,6 +34,9 @@ ProviderTraits efa() {
   efa.holdsMore = true;
   efa.sharesMemory = true;
   efa.sharesMemorySwitch = "FI_EFA_ENABLE_SHM_TRANSFER";
+  // It (2.5, 2.6) never takes the device's event out again, so that its descriptor stays readable.
+  efa.sleepyDescriptor = true;
+  efa.wakingFabric = "efa-direct";
   // It (1.17) offers 8 bytes and carries 4.
   efa.remoteData = 4;
   efa.ownFlags = uint64_t{1} << 60;  // FI_EFA_WR_HIGH_PPS

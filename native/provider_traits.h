@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 // What providers need of this package beyond what their entries tell: the one place that knows them
 // by name.
@@ -30,6 +31,8 @@ struct ProviderTraits {
   bool injectsAsWrites = false;
   // The descriptor of a completion queue does not wake for all there is to do.
   bool sleepyDescriptor = false;
+  // ... but for that of this fabric.
+  std::string_view wakingFabric = "";
   // Bytes of remote CQ data that arrive at most, whatever the entry says.
   size_t remoteData = sizeof(uint64_t);
   // Flags of operations that no other provider has.

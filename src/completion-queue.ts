@@ -13,7 +13,7 @@ export interface CompletionQueueOptions {
    * room for, all that one endpoint can have in flight.
    */
   readonly size?: number;
-  /** What completions tell; FI_CQ_FORMAT_TAGGED when left out, or the best the provider has. */
+  /** What completions tell; when left out, FI_CQ_FORMAT_TAGGED, or FI_CQ_FORMAT_DATA without tags. */
   readonly format?: CqFormat;
 }
 
@@ -60,14 +60,15 @@ export class CompletionQueue implements QueueListener {
   /** @internal */
   constructor(engine: Engine, options: CompletionQueueOptions) {
     const size = checkInteger('options.size', options.size ?? 0, 0, MAX_SIZE);
-    const format = oneOf('options.format', options.format ?? 'FI_CQ_FORMAT_TAGGED', FORMATS);
+    const { format } = options;
+    if (format !== undefined) oneOf('options.format', format, FORMATS);
     const wait = engine.driver === 'thread';
     const opened = native.cqOpen(engine.handle, { size, format, wait });
     this.#engine = engine;
     this.#handle = opened.handle;
     this.#queue = opened.queue;
     this.size = opened.size;
-    this.format = format;
+    this.format = format ?? (opened.tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA');
     this.waitable = opened.waitable;
     engine.queues.set(opened.queue, this);
   }

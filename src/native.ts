@@ -99,8 +99,14 @@ export interface NativeObjects {
 
   cqOpen(
     domain: Handle<'Domain'>,
-    options: { size: number; format: string; wait: boolean },
-  ): { handle: Handle<'CompletionQueue'>; queue: number; size: number; waitable: boolean };
+    options: { size: number; format: string | undefined; wait: boolean },
+  ): {
+    handle: Handle<'CompletionQueue'>;
+    queue: number;
+    size: number;
+    tagged: boolean;
+    waitable: boolean;
+  };
   cqExpect(
     cq: Handle<'CompletionQueue'>,
     value: number | bigint,

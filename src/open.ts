@@ -48,7 +48,7 @@ export async function open<const T extends EpType = 'FI_EP_RDM', const C extends
   const fabric = Fabric.open(info);
   try {
     const domain = fabric.domain(info, checked);
-    const cq = domain.completionQueue({ format: queueFormat(info) });
+    const cq = domain.completionQueue();
     const endpoint = domain.endpoint(info, { av: domain.addressVector(), cq });
     endpoint.owns(fabric);
     return endpoint as unknown as Endpoint<T, C>;
@@ -94,9 +94,4 @@ function find(options: Partial<OpenOptions>): AnyInfo {
     });
   }
   return info;
-}
-
-// Datagram providers have no tags to report.
-function queueFormat(info: AnyInfo): 'FI_CQ_FORMAT_TAGGED' | 'FI_CQ_FORMAT_DATA' {
-  return info.epAttr.type === 'FI_EP_DGRAM' ? 'FI_CQ_FORMAT_DATA' : 'FI_CQ_FORMAT_TAGGED';
 }
