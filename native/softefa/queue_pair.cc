@@ -187,6 +187,7 @@ void QueuePair::flush() {
     std::lock_guard<std::mutex> lock(sending_);
     for (const WorkRequest& request : pending_) complete(request, Status::kFlushed);
     pending_.clear();
+    notReady_.clear();
     pendingCount_ = 0;
   }
   std::lock_guard<std::mutex> lock(receiving_);
@@ -222,6 +223,7 @@ void QueuePair::reset() {
   {
     std::lock_guard<std::mutex> lock(sending_);
     pending_.clear();
+    notReady_.clear();
     pendingCount_ = 0;
     sendsOutstanding_ = 0;
   }

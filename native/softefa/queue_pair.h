@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "completion_queue.h"
@@ -117,6 +118,7 @@ class QueuePair {
   int validateSend(unsigned flags) const;
   int toWorkRequest(const ibv_send_wr& wr, WorkRequest& request) const;
   void submit(WorkRequest& request);
+  bool waitsBehind(const WorkRequest& request) const;
   bool attempt(WorkRequest& request);
   void complete(const WorkRequest& request, Status status);
   void forgetOthers();
@@ -137,6 +139,7 @@ class QueuePair {
   int sessionError_ = 0;
   std::deque<WorkRequest> pending_;
   std::vector<WorkRequest> ready_;
+  std::unordered_set<uint64_t> notReady_;  // destinations that had no receive for one that waits
   std::atomic<uint32_t> pendingCount_{0};
   std::atomic<uint32_t> sendsOutstanding_{0};
   std::unordered_map<uint64_t, std::shared_ptr<RemoteQueuePair>> remotes_;

@@ -18,6 +18,10 @@ constexpr size_t kBatch = 16;
 // 16,384 messages, and it aborts the process when one is missing for longer.
 constexpr size_t kOvertakes = 64;
 
+uint64_t keyOf(const WorkRequest& request) {
+  return uint64_t{request.destination} << 32 | request.qpn;
+}
+
 }  // namespace
 
 int QueuePair::validateSend(unsigned flags) const {
@@ -87,9 +91,19 @@ void QueuePair::submit(WorkRequest& request) {
     const uint64_t delay = faults.delayNs() + random_.below(faults.reorderNs() + 1);
     if (delay != 0) request.due = now() + delay;
   }
-  if (!Options::get().async && request.due == 0 && attempt(request)) return;
+  // None overtakes those that wait.
+  const bool atOnce = !Options::get().async && request.due == 0 && pending_.empty();
+  if (atOnce && attempt(request)) return;
+  if (request.rnrTries != 0) notReady_.insert(keyOf(request));
   pending_.push_back(request);
   pendingCount_.store(static_cast<uint32_t>(pending_.size()), std::memory_order_relaxed);
+}
+
+// Where a message found no receive, those after it wait until it has found one: otherwise they
+// would take every receive that is posted, and it would be overtaken without end.
+bool QueuePair::waitsBehind(const WorkRequest& request) const {
+  const bool takesReceive = request.operation == Operation::kSend || request.hasImmediate;
+  return takesReceive && request.rnrTries == 0 && notReady_.count(keyOf(request)) != 0;
 }
 
 // True once it is complete.
@@ -129,8 +143,8 @@ bool QueuePair::turn(uint64_t& due) {
       std::swap(pending_[i],
                 pending_[i + random_.below(std::min(kOvertakes, pending_.size() - i))]);
     }
-    if (pending_[i].due > time) {
-      due = std::min(due, pending_[i].due);
+    if (pending_[i].due > time || waitsBehind(pending_[i])) {
+      if (pending_[i].due > time) due = std::min(due, pending_[i].due);
       ++i;
       continue;
     }
@@ -149,6 +163,13 @@ bool QueuePair::turn(uint64_t& due) {
   for (size_t i = 0; i < kept; ++i) {
     due = std::min(due, ready_[i].due);
     pending_.push_back(ready_[i]);
+    if (ready_[i].rnrTries != 0) notReady_.insert(keyOf(ready_[i]));
+  }
+  if (!notReady_.empty()) {
+    notReady_.clear();
+    for (const WorkRequest& request : pending_) {
+      if (request.rnrTries != 0) notReady_.insert(keyOf(request));
+    }
   }
   pendingCount_.store(static_cast<uint32_t>(pending_.size()), std::memory_order_relaxed);
   return worked;
@@ -161,7 +182,7 @@ void QueuePair::turnWhilePolled() {
 
 std::shared_ptr<RemoteQueuePair> QueuePair::remote(const WorkRequest& request, Status& why) {
   Peers& peers = Runtime::get().peers();
-  const uint64_t key = uint64_t{request.destination} << 32 | request.qpn;
+  const uint64_t key = keyOf(request);
   if (lastRemote_ && lastRemoteKey_ == key && lastRemote_->current()) return lastRemote_;
   auto found = remotes_.find(key);
   // One that answered once and whose process is gone stays unresponsive until another takes its

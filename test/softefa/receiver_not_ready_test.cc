@@ -32,6 +32,26 @@ TEST(rnr_waits_for_ever_if_asked_to) {
   CHECK(to.holds(3, 0, to.size()));
 }
 
+// The efa provider's receive window is 16,384 messages.
+TEST(rnr_does_not_leave_a_message_behind_for_ever) {
+  Device device;
+  Shape shape;
+  shape.rnrRetry = 7;
+  Endpoint a(device, shape), b(device);
+  Buffer from(device, 8), to(device, 8);
+  CHECK_EQ(a.send(b.address(), {from.sge(0, 1)}), 0);
+  unsigned overtakers = 0;
+  for (bool arrived = false; !arrived; ++overtakers) {
+    CHECK(overtakers < 100);
+    CHECK_EQ(b.receive({to.all()}), 0);
+    CHECK_EQ(a.send(b.address(), {from.all()}), 0);
+    CHECK_EQ(a.next().status, Status::kOk);
+    const Result result = b.next();
+    CHECK_EQ(result.status, Status::kOk);
+    arrived = result.length == 1;
+  }
+}
+
 TEST(rnr_of_a_write_with_immediate_data) {
   Device device;
   Shape shape;
