@@ -13,8 +13,9 @@
 namespace fab {
 
 int AddressVector::remove(fi_addr_t address) {
-  forget(address);
+  peers_.erase(address);
   if (traitsOf(domain_->info()).keepsAddresses) return 0;
+  names_.erase(address);
   return fi_av_remove(av_.get(), &address, 1, 0);
 }
 
@@ -66,15 +67,17 @@ Napi::Value avInsert(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const auto bytes = args[1].As<Napi::Uint8Array>();
   checkAddress(domainOf(*av).info().addr_format, bytes.Data(), bytes.ByteLength(), "address");
-  const Hold hold(domainOf(*av).engine());
-  fi_addr_t address = FI_ADDR_NOTAVAIL;
-  const ssize_t inserted =
-      check(fi_av_insert(av->get(), bytes.Data(), 1, &address, 0, nullptr), "fi_av_insert");
-  if (inserted != 1 || address == FI_ADDR_NOTAVAIL) {
-    throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert");
-  }
   const bool isText = domainOf(*av).info().addr_format == FI_ADDR_STR;
   const std::string name = isText ? reinterpret_cast<const char*>(bytes.Data()) : "";
+  const Hold hold(domainOf(*av).engine());
+  fi_addr_t address = av->addressOf(name);
+  if (address == FI_ADDR_NOTAVAIL) {
+    const ssize_t inserted =
+        check(fi_av_insert(av->get(), bytes.Data(), 1, &address, 0, nullptr), "fi_av_insert");
+    if (inserted != 1 || address == FI_ADDR_NOTAVAIL) {
+      throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert");
+    }
+  }
   return Napi::Number::New(args.Env(), addPeer(*av, address, name));
 }
 

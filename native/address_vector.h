@@ -24,7 +24,8 @@ class AddressVector : public Resource {
   Domain& domain() const { return *domain_; }
   fid_av* get() const { return av_.get(); }
 
-  // Takes an address out: fi_av_remove. Returns 0 or a negative errno.
+  // Takes an address out, of the provider's vector too where that is safe: fi_av_remove. Returns 0
+  // or a negative errno.
   int remove(fi_addr_t address);
 
   // The peer handle of an address as completions report it, 0: not in this vector.
@@ -36,6 +37,14 @@ class AddressVector : public Resource {
   void remember(fi_addr_t address, uint32_t peer, const std::string& name) {
     peers_[address] = peer;
     if (!name.empty()) names_[address] = name;
+  }
+  // What a string address was inserted as, also where its peer has been removed since: shm (1.17)
+  // has room for 256, and counts every insertion.
+  fi_addr_t addressOf(const std::string& name) const {
+    for (const auto& [address, known] : names_) {
+      if (known == name) return address;
+    }
+    return FI_ADDR_NOTAVAIL;
   }
   bool knownAs(fi_addr_t address, const std::string& name) const {
     auto found = names_.find(address);

@@ -16,6 +16,8 @@ ProviderTraits shm() {
   shm.lateOptions = FI_MAJOR(fi_version()) < 2;
   // To what a killed process left behind under our pid it answers FI_EBUSY, and removes it.
   shm.enablesTwice = true;
+  // It (1.17) gives the place of a removed peer to the next one, and takes that for the removed.
+  shm.keepsAddresses = true;
   shm.sharesMemory = true;
   return shm;
 }

@@ -71,6 +71,34 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await b.close();
   });
 
+  test('the peer that is inserted after a removal is reached itself', async () => {
+    const [a, b, c, other] = [await opened(), await opened(), await opened(), await opened()];
+    const domains = [a, b, c, other].map(({ domain }) => domain);
+    // Let c know others first: its places for peers are not those of the removed one.
+    for (const ep of [a, c]) b.av.insert(ep.address);
+    await greet(c, other);
+    await greet(c, b);
+    const home = c.av.insert(a.address);
+    const removed = await greet(a, b);
+    await turning(domains, a.av.remove(removed));
+    const received = c.recv(new Uint8Array(1 << 20));
+    const sent = a.send(new Uint8Array(1 << 20), a.av.insert(c.address));
+    const [{ source }] = await turning(domains, Promise.all([received, sent]));
+    expect(source).toBe(home);
+    for (const ep of [a, b, c, other]) await ep.close();
+  });
+
+  test('an address can be inserted and removed more often than the vector has places', async () => {
+    const a = await opened();
+    const b = await opened();
+    for (let i = 0; i < 300; i++) {
+      await turning([a.domain], a.av.remove(a.av.insert(b.address)));
+    }
+    await greet(a, b);
+    await a.close();
+    await b.close();
+  });
+
   test('a prepared batch with a removed peer fails, and does not reach its successor', async () => {
     const a = await opened();
     const b = await opened();
