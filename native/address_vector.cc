@@ -6,6 +6,7 @@
 #include "address_format.h"
 #include "domain.h"
 #include "flags.h"
+#include "local_peers.h"
 #include "provider_traits.h"
 #include "util/handle.h"
 #include "values.h"
@@ -18,6 +19,8 @@ int AddressVector::remove(fi_addr_t address) {
   names_.erase(address);
   return fi_av_remove(av_.get(), &address, 1, 0);
 }
+
+int AddressVector::closeSelf() { return domain_->engine().parking.close(av_); }
 
 namespace {
 
@@ -67,8 +70,13 @@ Napi::Value avInsert(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const auto bytes = args[1].As<Napi::Uint8Array>();
   checkAddress(domainOf(*av).info().addr_format, bytes.Data(), bytes.ByteLength(), "address");
-  const bool isText = domainOf(*av).info().addr_format == FI_ADDR_STR;
-  const std::string name = isText ? reinterpret_cast<const char*>(bytes.Data()) : "";
+  const fi_info& info = domainOf(*av).info();
+  if (usesSharedMemory(info) &&
+      !local_peers::meet(local_peers::nameOf(info, bytes.Data()), domainOf(*av))) {
+    throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", "the endpoint was closed");
+  }
+  const std::string name =
+      info.addr_format == FI_ADDR_STR ? reinterpret_cast<const char*>(bytes.Data()) : "";
   const Hold hold(domainOf(*av).engine());
   fi_addr_t address = av->addressOf(name);
   if (address == FI_ADDR_NOTAVAIL) {

@@ -56,7 +56,7 @@ class AddressVector : public Resource {
   }
 
  protected:
-  int closeSelf() override { return av_.close(); }
+  int closeSelf() override;
 
  private:
   std::shared_ptr<Domain> domain_;

@@ -10,7 +10,7 @@
 namespace fab {
 
 int CompletionQueue::closeSelf() {
-  const int ret = cq_.close();
+  const int ret = engine_.parking.close(cq_);
   if (ret != 0) return ret;
   for (const uint32_t request : immediates.cancelAll()) {
     engine_.settle(request, FI_ECANCELED, "", "the completion queue was closed");

@@ -9,7 +9,7 @@ namespace fab {
 
 int Counter::closeSelf() {
   engine_.cancelCounterWaits(*this);
-  return counter_.close();
+  return engine_.parking.close(counter_);
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "engine/manual.h"
 #include "exit_registry.h"
 #include "info.h"
+#include "local_peers.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -70,9 +71,18 @@ int Domain::shutdown() {
 // rxm has half closed a domain that it refuses to close (FI_EBUSY, for the sake of a rendezvous
 // that was cut off), and a second try frees memory twice: such a domain leaks.
 int Domain::closeSelf() {
+  local_peers::leave(*this);
+  engine_->parking.sweep();
   nothingRegion_.close();
-  refusal_ = domain_.close();
-  if (refusal_ != 0) std::make_unique<Fid<fid_domain>>(std::move(domain_)).release();
+  if (engine_->parking.empty()) {
+    refusal_ = domain_.close();
+    if (refusal_ != 0) std::make_unique<Fid<fid_domain>>(std::move(domain_)).release();
+  } else {
+    engine_->parking.close(domain_);
+    engine_->parking.keep(fabric_->share());
+    Parking::outlive(std::move(engine_->parking));
+  }
+  Parking::sweepOrphans();
   return 0;
 }
 

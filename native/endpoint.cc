@@ -11,6 +11,7 @@
 #include "domain.h"
 #include "flags.h"
 #include "info.h"
+#include "local_peers.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -18,11 +19,20 @@ namespace fab {
 
 int Endpoint::closeSelf() {
   closing = true;
-  const int ret = ep_.close();
+  const int ret = closeOrPark();
   if (ret != 0) return ret;
   engine_.abandon(*this);
   staging.reset();
   engine_.endpoints.erase(handle);
+  return 0;
+}
+
+int Endpoint::closeOrPark() {
+  engine_.parking.sweep();
+  if (name.empty() || local_peers::leave(name)) return ep_.close();
+  engine_.recall(*this);
+  // What is in flight is not done when these peers are gone.
+  engine_.parking.park(std::move(ep_), name, waitsInClose && inFlight > 0);
   return 0;
 }
 
@@ -96,6 +106,7 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   }
 
   const Hold hold(domain->engine());
+  domain->engine().parking.sweep();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
   const ProviderTraits& traits = traitsOf(*entry);
@@ -113,6 +124,14 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   if (traits.lateOptions) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
   endpoint->staging = stagingFor(*domain, *entry, options.Get("staging").ToBoolean());
   const Napi::Uint8Array address = addressOf(env, endpoint->get());
+
+  if (usesSharedMemory(*entry)) {
+    endpoint->name = local_peers::nameOf(*entry, address.Data());
+    if (!local_peers::join(endpoint->name, *domain)) {
+      throw FabricFailure(FI_EADDRINUSE, "fi_enable",
+                          "peers still have a closed endpoint of this address");
+    }
+  }
 
   endpoint->av = av;
   endpoint->sendQueue = sendQueue;

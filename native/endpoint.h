@@ -4,6 +4,7 @@
 #include <rdma/fi_endpoint.h>
 
 #include <memory>
+#include <string>
 
 #include "address_vector.h"
 #include "completion_queue.h"
@@ -26,7 +27,7 @@ class Endpoint : public Resource {
       : caps(info.caps),
         sendFlags(info.tx_attr->op_flags),
         receiveFlags(info.rx_attr->op_flags),
-        lingers(usesSharedMemory(info)),
+        waitsInClose(traitsOf(info).waitsInClose),
         more(traitsOf(info).holdsMore ? 0 : FI_MORE),
         injectsAsWrites(traitsOf(info).injectsAsWrites),
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
@@ -41,12 +42,13 @@ class Endpoint : public Resource {
   const uint64_t caps;
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
-  const bool lingers;   // is closed only some time after it has sent
+  const bool waitsInClose;
   const uint64_t more;  // FI_MORE where batches may use it
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations
   uint32_t handle = 0;
   uint32_t inFlight = 0;
+  std::string name;  // to local_peers; empty where it shares no memory
   bool closing = false;
   bool hasSent = false;
   Lane sendLane;
@@ -60,6 +62,8 @@ class Endpoint : public Resource {
   int closeSelf() override;
 
  private:
+  int closeOrPark();
+
   Engine& engine_;
   Fid<fid_ep> ep_;
 };

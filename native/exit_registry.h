@@ -9,11 +9,11 @@ namespace fab {
 class Domain;
 
 // Domains to shut down when the process exits. process.exit() runs no cleanup hooks, and no engine
-// may be turning while libfabric's destructors run. The one thing that is process-wide.
+// may be turning while libfabric's destructors run.
 void shutdownAtExit(const std::shared_ptr<Domain>& domain);
 void forgetAtExit(const Domain* domain);
-// Ends the turning of all domains of an environment that goes away, before the first is closed: shm
-// endpoints of one process use each other's memory.
+// Ends the turning of all domains of an environment that goes away, before the first is closed: efa
+// aborts the process where what it writes through shm to a region of a closed one fails.
 void stopDriversOf(napi_env env);
 
 }  // namespace fab

@@ -6,6 +6,12 @@
 
 namespace fab {
 
+int Fabric::closeSelf() {
+  if (fabric_.use_count() == 1) return fabric_->close();
+  fabric_.reset();  // closes with the last domain that is parked
+  return 0;
+}
+
 namespace {
 
 Napi::Value fabricOpen(const Napi::CallbackInfo& args) {

@@ -3,6 +3,8 @@
 #include <napi.h>
 #include <rdma/fabric.h>
 
+#include <memory>
+
 #include "util/fid.h"
 #include "util/resource.h"
 
@@ -13,14 +15,17 @@ class Fabric : public Resource {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6661627200000001};
   static constexpr const char* kName = "Fabric";
 
-  explicit Fabric(Fid<fid_fabric> fabric) : fabric_(std::move(fabric)) {}
-  fid_fabric* get() const { return fabric_.get(); }
+  explicit Fabric(Fid<fid_fabric> fabric)
+      : fabric_(std::make_shared<Fid<fid_fabric>>(std::move(fabric))) {}
+  fid_fabric* get() const { return fabric_->get(); }
+  // What a domain that is parked keeps.
+  std::shared_ptr<void> share() const { return fabric_; }
 
  protected:
-  int closeSelf() override { return fabric_.close(); }
+  int closeSelf() override;
 
  private:
-  Fid<fid_fabric> fabric_;
+  std::shared_ptr<Fid<fid_fabric>> fabric_;
 };
 
 void exportFabric(Napi::Object exports);

@@ -1,5 +1,7 @@
 #include "provider_traits.h"
 
+#include <rdma/fi_endpoint.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -34,6 +36,7 @@ ProviderTraits efa() {
   // It (1.22 to 2.6) keeps back what had to wait for a peer's handshake until another operation
   // rings the doorbell; efa-direct drops a run that does not fit into its queue.
   efa.holdsMore = true;
+  efa.waitsInClose = true;
   efa.sharesMemory = true;
   efa.sharesMemorySwitch = "FI_EFA_ENABLE_SHM_TRANSFER";
   // It (2.5, 2.6) never takes the device's event out again, so that its descriptor stays readable.
@@ -89,6 +92,7 @@ const ProviderTraits& traitsOf(const fi_info& info) {
 
 bool usesSharedMemory(const fi_info& info) {
   const ProviderTraits& traits = traitsOf(info);
+  if (info.ep_attr->type != FI_EP_RDM) return false;
   if (traits.sharesMemorySwitch == nullptr) return traits.sharesMemory;
   const char* chosen = std::getenv(traits.sharesMemorySwitch);
   return traits.sharesMemory && (chosen == nullptr || std::strcmp(chosen, "0") != 0);

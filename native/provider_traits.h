@@ -25,6 +25,8 @@ struct ProviderTraits {
   const char* sharesMemorySwitch = nullptr;
   // A completion queue loses what it has no room for.
   bool overrunsQueues = false;
+  // fi_close(3) of an endpoint returns when what it has in flight is done.
+  bool waitsInClose = false;
   // Operations with FI_MORE may be held back for good, or lost.
   bool holdsMore = false;
   // fi_inject_write(3) is posted as fi_write(3).

@@ -13,13 +13,12 @@ describe.each(PROVIDERS)('%s', (provider) => {
   );
 });
 
-describe('the peer of operations in flight ends with its worker', () => {
-  test.each(DRIVERS)('tcp, %s driver', async (driver) => {
-    const expected = { stdout: '5 deserted' };
-    await runCleanly('lifecycle-workers', ['tcp', driver, 'desert'], expected);
-  });
-
-  test('shm', (context) => {
-    context.skip('the shm provider crashes when an endpoint of the same process goes away');
-  });
+describe.each(['shm', 'tcp'])('%s', (provider) => {
+  test.each(DRIVERS)(
+    'the peer of operations in flight ends with its worker: %s driver',
+    async (driver) => {
+      const expected = { stdout: '5 deserted' };
+      await runCleanly('lifecycle-workers', [provider, driver, 'desert'], expected);
+    },
+  );
 });

@@ -5,6 +5,7 @@
 
 #include "../counter.h"
 #include "../endpoint.h"
+#include "../local_peers.h"
 #include "../memory_region.h"
 #include "engine.h"
 
@@ -12,8 +13,9 @@ namespace fab {
 
 namespace {
 
-// shm (1.17 to 1.22 at least): a peer that reads the first message of an endpoint maps the
-// endpoint's memory by name, and crashes where it is gone by then.
+// shm (1.17 to 1.22 at least): a peer of another process that reads the first message of an
+// endpoint maps the endpoint's memory by name, and crashes where it is gone by then. Nothing tells
+// that it has.
 constexpr auto kLinger = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -71,6 +73,25 @@ void Engine::cancelLane(Endpoint& endpoint, bool receives) {
       });
 }
 
+void Engine::cancelReceives(Endpoint& endpoint) {
+  ops_.forEachLive([&](Op& op) {
+    if (op.endpoint == &endpoint && isReceive(op.code)) fi_cancel(&endpoint.get()->fid, &op);
+  });
+  for (auto& run : runs_) {
+    if (!run->live || run->endpoint != endpoint.handle) continue;
+    for (uint32_t i = 0; i < run->batch->counts[1]; ++i) {
+      fi_cancel(&endpoint.get()->fid, run->context());
+    }
+  }
+}
+
+void Engine::recall(Endpoint& endpoint) {
+  cancelReceives(endpoint);
+  for (CompletionQueue* queue : {endpoint.sendQueue.get(), endpoint.receiveQueue.get()}) {
+    if (!queue->closed()) readQueue(*queue);
+  }
+}
+
 // Waiting operations and posted receives are cancelled; what was posted may complete until the
 // deadline.
 void Engine::closeEndpoint(const Operation& operation) {
@@ -81,21 +102,12 @@ void Engine::closeEndpoint(const Operation& operation) {
   cancelLane(*endpoint, true);
   cancelLane(*endpoint, false);
   blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), endpoint.get()), blocked_.end());
-  ops_.forEachLive([&](Op& op) {
-    if (op.endpoint == endpoint.get() && isReceive(op.code)) {
-      fi_cancel(&endpoint->get()->fid, &op);
-    }
-  });
-  for (auto& run : runs_) {
-    if (!run->live || run->endpoint != operation.endpoint) continue;
-    for (uint32_t i = 0; i < run->batch->counts[1]; ++i) {
-      fi_cancel(&endpoint->get()->fid, run->context());
-    }
-  }
+  cancelReceives(*endpoint);
   const auto patience = std::chrono::milliseconds(static_cast<int64_t>(operation.length));
   const auto now = std::chrono::steady_clock::now();
-  const auto linger =
-      endpoint->lingers && endpoint->hasSent ? kLinger : std::chrono::milliseconds(0);
+  const bool lingers = !endpoint->name.empty() && endpoint->hasSent &&
+                       local_peers::hasForeignPeers(endpoint->av->domain());
+  const auto linger = lingers ? kLinger : std::chrono::milliseconds(0);
   closings_.push_back({std::move(endpoint), operation.request, now + patience, now + linger});
 }
 

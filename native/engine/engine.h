@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "../parking.h"
 #include "../util/shared_block.h"
 #include "../util/slot_table.h"
 #include "batch.h"
@@ -65,6 +66,7 @@ class Engine {
   SlotTable<std::shared_ptr<Batch>> batches;
   SlotTable<CompletionQueue*> queueHandles;
   ErrorTable errors;
+  Parking parking;
 
   // The memory that operations of no bytes name; none by default.
   void useForNothing(void* base, void* desc) {
@@ -75,6 +77,8 @@ class Engine {
   void removeQueue(CompletionQueue& queue);
   const std::vector<CompletionQueue*>& queues() const { return queues_; }
 
+  // Cancels the receives of an endpoint; what completes meanwhile is read.
+  void recall(Endpoint& endpoint);
   // Settles what an endpoint that was closed left behind.
   void abandon(Endpoint& endpoint);
   // Submits the batch of run(). What was submitted before it must have left the ring.
@@ -163,6 +167,7 @@ class Engine {
   // close.cc
   void cancel(uint32_t request);
   void cancelLane(Endpoint& endpoint, bool receives);
+  void cancelReceives(Endpoint& endpoint);
   void closeEndpoint(const Operation& operation);
   void closeMemory(uint32_t handle, uint32_t request);
   void removePeer(uint32_t handle, uint32_t request);

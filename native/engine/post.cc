@@ -39,6 +39,7 @@ void Engine::consume(const Operation& operation) {
 
 void Engine::block(Endpoint& endpoint, const Operation& operation, bool receives) {
   endpoint.lane(receives).push(operation);
+  endpoint.hasSent |= !receives;  // shm may have announced the endpoint to the peer
   if (std::find(blocked_.begin(), blocked_.end(), &endpoint) == blocked_.end()) {
     blocked_.push_back(&endpoint);
   }

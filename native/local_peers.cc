@@ -1,0 +1,111 @@
+#include "local_peers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace fab {
+
+namespace local_peers {
+
+namespace {
+
+struct Name {
+  const Domain* home = nullptr;         // whose endpoint it is; null: another process's
+  std::set<const Domain*> inserters;    // the open domains that have inserted it
+  bool closed = false;                  // and parked
+  std::set<const Domain*> reachableBy;  // once closed
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::unordered_map<std::string, Name> names;
+  std::unordered_set<std::string> gone;  // stay in the provider's list, and so here
+};
+
+// Never destroyed: it is used while static objects are.
+Registry& registry() {
+  static Registry& instance = *std::make_unique<Registry>().release();
+  return instance;
+}
+
+}  // namespace
+
+std::string nameOf(const fi_info& info, const void* address) {
+  const auto* bytes = static_cast<const char*>(address);
+  constexpr size_t kEfaIdentity = 24;  // GID, QPN, QKEY
+  if (info.addr_format != FI_ADDR_STR) return std::string(bytes, kEfaIdentity);
+  const char* scheme = std::strstr(bytes, "://");  // shm looks at what follows it
+  return scheme == nullptr ? bytes : scheme + 3;
+}
+
+bool join(const std::string& name, const Domain& domain) {
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  Name& entry = registry().names[name];
+  if (entry.closed) return false;
+  entry.home = &domain;
+  return true;
+}
+
+bool meet(const std::string& name, const Domain& domain) {
+  auto& [mutex, names, gone] = registry();
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (gone.count(name) > 0 || names[name].closed) return false;
+  names[name].inserters.insert(&domain);
+  return true;
+}
+
+// An endpoint is known to those who inserted it, and makes itself known to those it may send to.
+bool leave(const std::string& name) {
+  auto& [mutex, names, gone] = registry();
+  const std::lock_guard<std::mutex> lock(mutex);
+  Name& entry = names[name];
+  entry.closed = true;
+  entry.reachableBy = entry.inserters;
+  for (const auto& [other, peer] : names) {
+    if (peer.home != nullptr && peer.inserters.count(entry.home) > 0) {
+      entry.reachableBy.insert(peer.home);
+    }
+  }
+  if (!entry.reachableBy.empty()) return false;
+  gone.insert(name);
+  names.erase(name);
+  return true;
+}
+
+void leave(const Domain& domain) {
+  auto& [mutex, names, gone] = registry();
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (auto entry = names.begin(); entry != names.end();) {
+    Name& name = entry->second;
+    name.inserters.erase(&domain);
+    name.reachableBy.erase(&domain);
+    if (name.home == &domain) name.home = nullptr;
+    const bool left = name.closed && name.reachableBy.empty();
+    const bool forgotten = !name.closed && name.home == nullptr && name.inserters.empty();
+    if (left) gone.insert(entry->first);
+    entry = left || forgotten ? names.erase(entry) : std::next(entry);
+  }
+}
+
+bool reachable(const std::string& name) {
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  return registry().names.count(name) > 0;
+}
+
+bool hasForeignPeers(const Domain& domain) {
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  const auto& names = registry().names;
+  return std::any_of(names.begin(), names.end(), [&](const auto& entry) {
+    const Name& name = entry.second;
+    return name.home == nullptr && !name.closed && name.inserters.count(&domain) > 0;
+  });
+}
+
+}  // namespace local_peers
+
+}  // namespace fab
