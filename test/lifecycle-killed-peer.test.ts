@@ -6,9 +6,14 @@ const combinations = PROVIDERS.flatMap((provider) =>
 );
 
 describe.each(combinations)('$provider, $driver driver: the peer is killed', (which) => {
-  test.each(['receives', 'sends', 'writes'])(
+  test.for(['receives', 'sends', 'writes'])(
     'while %s are in flight: all settle, close() ends, other peers go on',
-    async (what) => {
+    async (what, context) => {
+      const through = which.provider === 'efa' && process.env.FI_EFA_ENABLE_SHM_TRANSFER !== '0';
+      context.skip(
+        what === 'writes' && through,
+        'the efa provider aborts when a peer ends during a write through shm',
+      );
       const args = [which.provider, which.driver, what];
       await runCleanly('lifecycle-killed-peer', args, { stdout: 'true true' });
     },

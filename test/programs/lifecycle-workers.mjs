@@ -12,11 +12,14 @@ function start(role) {
   });
 }
 
-// Everyone sends ROUNDS numbered messages to everyone, itself included, and checks what comes.
-async function talk(ep, addresses, me) {
+// Everyone sends ROUNDS numbered messages to everyone, itself included, and checks what comes. Waits
+// with the first until everyone has inserted everyone: to whom it does not know shm (1.17) gives the
+// identity of another.
+async function talk(ep, addresses, me, everyone) {
   const { turn } = await import('./lifecycle-busy.mjs');
   turn(ep);
   const peers = addresses.map((address) => ep.av.insert(address));
+  await everyone();
   const expected = ROUNDS * peers.length;
   const seen = addresses.map(() => 0);
   const receive = async () => {
@@ -46,7 +49,11 @@ const roles = {
     const ep = await open({ provider, driver, caps: ['FI_MSG'] });
     parentPort.postMessage(ep.address);
     const [{ addresses, me }] = await once(parentPort, 'message');
-    parentPort.postMessage(await talk(ep, addresses, me));
+    const everyone = async () => {
+      parentPort.postMessage('inserted');
+      await once(parentPort, 'message');
+    };
+    parentPort.postMessage(await talk(ep, addresses, me, everyone));
     await once(parentPort, 'message');
     await ep.close();
   },
@@ -80,9 +87,15 @@ const ways = {
     const workers = [start('talker'), start('talker')];
     const opened = await Promise.all(workers.map((worker) => once(worker, 'message')));
     const addresses = [ep.address, ...opened.map(([address]) => address)];
-    const ends = workers.map((worker) => once(worker, 'message'));
+    const inserted = workers.map((worker) => once(worker, 'message'));
     for (const [i, worker] of workers.entries()) worker.postMessage({ addresses, me: i + 1 });
-    console.log(await talk(ep, addresses, 0));
+    let ends = [];
+    const everyone = async () => {
+      await Promise.all(inserted);
+      ends = workers.map((worker) => once(worker, 'message'));
+      for (const worker of workers) worker.postMessage('go');
+    };
+    console.log(await talk(ep, addresses, 0, everyone));
     for (const [end] of await Promise.all(ends)) console.log(end);
     // Nobody leaves while another may still have something of it to read.
     for (const worker of workers) worker.postMessage('leave');
