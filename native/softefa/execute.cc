@@ -13,6 +13,9 @@
 namespace softefa {
 namespace {
 
+// A try lasts so long, in which the device looks for a receive often: a receiver that others keep
+// from its core for a moment is not one that does not receive.
+constexpr uint64_t kRnrTry = 20 * kMillisecond;
 constexpr uint64_t kRnrFirst = 10 * kMicrosecond;
 constexpr unsigned kRnrDoublings = 4;
 constexpr uint32_t kRnrForEver = 7;
@@ -127,11 +130,14 @@ class Execution {
   }
 
   Outcome notReady() {
-    if (qp_.rnrRetry() != kRnrForEver && request_.rnrTries >= qp_.rnrRetry()) {
+    const uint64_t time = now();
+    if (request_.rnrLooks == 0) request_.rnrSince = time;
+    const bool forEver = qp_.rnrRetry() == kRnrForEver;
+    if (!forEver && time - request_.rnrSince >= qp_.rnrRetry() * kRnrTry) {
       return fail(Status::kRemoteRnr);
     }
-    const unsigned doublings = std::min(request_.rnrTries++, uint32_t{kRnrDoublings});
-    return Outcome::again(now() + (kRnrFirst << doublings));
+    const unsigned doublings = std::min(request_.rnrLooks++, uint32_t{kRnrDoublings});
+    return Outcome::again(time + (kRnrFirst << doublings));
   }
 
   bool accepts(const RemoteQueuePair& remote) const {

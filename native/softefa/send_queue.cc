@@ -94,7 +94,7 @@ void QueuePair::submit(WorkRequest& request) {
   // None overtakes those that wait.
   const bool atOnce = !Options::get().async && request.due == 0 && pending_.empty();
   if (atOnce && attempt(request)) return;
-  if (request.rnrTries != 0) notReady_.insert(keyOf(request));
+  if (request.rnrLooks != 0) notReady_.insert(keyOf(request));
   pending_.push_back(request);
   pendingCount_.store(static_cast<uint32_t>(pending_.size()), std::memory_order_relaxed);
 }
@@ -103,7 +103,7 @@ void QueuePair::submit(WorkRequest& request) {
 // would take every receive that is posted, and it would be overtaken without end.
 bool QueuePair::waitsBehind(const WorkRequest& request) const {
   const bool takesReceive = request.operation == Operation::kSend || request.hasImmediate;
-  return takesReceive && request.rnrTries == 0 && notReady_.count(keyOf(request)) != 0;
+  return takesReceive && request.rnrLooks == 0 && notReady_.count(keyOf(request)) != 0;
 }
 
 // True once it is complete.
@@ -163,12 +163,12 @@ bool QueuePair::turn(uint64_t& due) {
   for (size_t i = 0; i < kept; ++i) {
     due = std::min(due, ready_[i].due);
     pending_.push_back(ready_[i]);
-    if (ready_[i].rnrTries != 0) notReady_.insert(keyOf(ready_[i]));
+    if (ready_[i].rnrLooks != 0) notReady_.insert(keyOf(ready_[i]));
   }
   if (!notReady_.empty()) {
     notReady_.clear();
     for (const WorkRequest& request : pending_) {
-      if (request.rnrTries != 0) notReady_.insert(keyOf(request));
+      if (request.rnrLooks != 0) notReady_.insert(keyOf(request));
     }
   }
   pendingCount_.store(static_cast<uint32_t>(pending_.size()), std::memory_order_relaxed);

@@ -34,7 +34,8 @@ struct WorkRequest {
   // While it waits.
   uint64_t due = 0;
   uint64_t deadline = 0;  // of a silent peer, 0: it has not been silent
-  uint32_t rnrTries = 0;
+  uint64_t rnrSince = 0;  // the first look for a receive found none
+  uint32_t rnrLooks = 0;
   bool retransmitted = false;
 };
 
