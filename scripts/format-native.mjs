@@ -9,7 +9,7 @@ const { stdout } = spawnSync('clang-format', ['--version'], { encoding: 'utf8' }
 const found = stdout?.match(/version (\d+)/)?.[1];
 if (found === MAJOR) {
   const mode = process.argv.includes('--check') ? ['--dry-run', '--Werror'] : ['-i'];
-  const files = filesBelow('native').filter((file) => /\.(cc|h)$/.test(file));
+  const files = filesBelow('native', 'bench', 'test').filter((file) => /\.(cc|h)$/.test(file));
   const { status } = spawnSync('clang-format', [...mode, ...files], {
     cwd: root,
     stdio: 'inherit',
