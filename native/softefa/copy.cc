@@ -8,10 +8,8 @@
 #include <numeric>
 #include <vector>
 
-#include "clock.h"
-#include "futex.h"
+#include "bounce.h"
 #include "options.h"
-#include "runtime.h"
 
 namespace softefa {
 namespace {
@@ -20,56 +18,6 @@ ssize_t transfer(pid_t pid, Direction direction, const Pieces& local, const Piec
   return direction == Direction::kToPeer
              ? ::process_vm_writev(pid, local.part, local.count, remote.part, remote.count, 0)
              : ::process_vm_readv(pid, local.part, local.count, remote.part, remote.count, 0);
-}
-
-BounceSlot& takeSlot(SegmentHeader& header) {
-  for (;;) {
-    for (BounceSlot& slot : header.bounce) {
-      uint32_t state = kBounceFree;
-      if (slot.state.compare_exchange_strong(state, kBounceTaken)) return slot;
-    }
-    ::sched_yield();
-  }
-}
-
-// One slot's worth through shared memory, copied at the far end by the peer's engine thread.
-CopyResult bounceOnce(const PeerSegment& peer, Direction direction, char* local, uint64_t remote,
-                      uint32_t length) {
-  SegmentHeader& header = peer.header();
-  BounceSlot& slot = takeSlot(header);
-  slot.address = remote;
-  slot.length = length;
-  slot.write = direction == Direction::kToPeer;
-  slot.fault = 0;
-  if (slot.write != 0) std::memcpy(slot.data, local, length);
-  slot.state.store(kBounceAsked, std::memory_order_release);
-  header.bounces.fetch_add(1);
-  header.doorbell.fetch_add(1);
-  futexWake(header.doorbell);
-  while (slot.state.load(std::memory_order_acquire) != kBounceDone) {
-    if (!peer.alive()) return CopyResult::kGone;
-    serveBounces(Runtime::get().segment());  // the peer may wait for us
-    futexWait(slot.state, kBounceAsked, kMillisecond);
-  }
-  const bool fault = slot.fault != 0;
-  if (!fault && slot.write == 0) std::memcpy(local, slot.data, length);
-  slot.state.store(kBounceFree, std::memory_order_release);
-  return fault ? CopyResult::kFault : CopyResult::kDone;
-}
-
-CopyResult bounce(const PeerSegment& peer, Direction direction, const Pieces& local,
-                  const Pieces& remote) {
-  const uint64_t total = local.total();
-  for (uint64_t done = 0; done < total;) {
-    const Pieces from = local.slice(done, sizeof(BounceSlot::data));
-    const Pieces to = remote.slice(done, sizeof(BounceSlot::data));
-    const auto length = static_cast<uint32_t>(std::min(from.part[0].iov_len, to.part[0].iov_len));
-    const CopyResult result = bounceOnce(peer, direction, static_cast<char*>(from.part[0].iov_base),
-                                         reinterpret_cast<uint64_t>(to.part[0].iov_base), length);
-    if (result != CopyResult::kDone) return result;
-    done += length;
-  }
-  return CopyResult::kDone;
 }
 
 std::atomic<bool> forbidden{false};
@@ -101,22 +49,6 @@ CopyResult copyAtOnce(const PeerSegment& peer, Direction direction, const Pieces
     }
   }
   return bounce(peer, direction, local, remote);
-}
-
-// Whether memory of this process can be copied: by the kernel where it may, which tells.
-bool copyOwn(BounceSlot& slot) {
-  void* address = reinterpret_cast<void*>(slot.address);
-  const iovec data{slot.data, slot.length}, memory{address, slot.length};
-  const ssize_t moved = slot.write != 0 ? ::process_vm_writev(::getpid(), &data, 1, &memory, 1, 0)
-                                        : ::process_vm_readv(::getpid(), &data, 1, &memory, 1, 0);
-  if (moved >= 0) return static_cast<size_t>(moved) == slot.length;
-  if (errno == EFAULT) return false;
-  if (slot.write != 0) {
-    std::memcpy(address, slot.data, slot.length);
-  } else {
-    std::memcpy(slot.data, address, slot.length);
-  }
-  return true;
 }
 
 }  // namespace
@@ -152,15 +84,6 @@ CopyResult copy(const PeerSegment& peer, Direction direction, const Pieces& loca
     if (result != CopyResult::kDone) return result;
   }
   return CopyResult::kDone;
-}
-
-void serveBounces(OwnSegment& segment) {
-  for (BounceSlot& slot : segment.header().bounce) {
-    if (slot.state.load(std::memory_order_acquire) != kBounceAsked) continue;
-    slot.fault = slot.length > sizeof(slot.data) || !copyOwn(slot);
-    slot.state.store(kBounceDone, std::memory_order_release);
-    futexWake(slot.state);
-  }
 }
 
 }  // namespace softefa

@@ -34,7 +34,4 @@ struct Pieces {
 CopyResult copy(const PeerSegment& peer, Direction direction, const Pieces& local,
                 const Pieces& remote, Random* scatter);
 
-// Copies what peers asked this process to copy, where they cannot by themselves.
-void serveBounces(OwnSegment& segment);
-
 }  // namespace softefa

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "bounce.h"
 #include "clock.h"
-#include "copy.h"
 #include "futex.h"
 #include "options.h"
 #include "queue_pair.h"

@@ -21,19 +21,21 @@ class OwnerLock {
  public:
   template <class IsDead>
   void lock(uint32_t self, IsDead isDead) {
-    for (unsigned attempt = 1;; ++attempt) {
-      uint32_t holder = 0;
-      if (word_.compare_exchange_strong(holder, self, std::memory_order_acquire)) return;
+    for (unsigned attempt = 1; !tryLock(self, isDead, attempt); ++attempt) {
       if (attempt < 64) {
         relax();
       } else {
         ::sched_yield();
       }
-      if (attempt % 1024 == 0 && isDead(holder) &&
-          word_.compare_exchange_strong(holder, self, std::memory_order_acquire)) {
-        return;
-      }
     }
+  }
+  // For a caller that has more to do between attempts: every 1024th looks whether the holder lives.
+  template <class IsDead>
+  bool tryLock(uint32_t self, IsDead isDead, unsigned attempt) {
+    uint32_t holder = 0;
+    if (word_.compare_exchange_strong(holder, self, std::memory_order_acquire)) return true;
+    return attempt % 1024 == 0 && isDead(holder) &&
+           word_.compare_exchange_strong(holder, self, std::memory_order_acquire);
   }
   void unlock() { word_.store(0, std::memory_order_release); }
 

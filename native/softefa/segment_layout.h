@@ -17,7 +17,7 @@ namespace softefa {
 // invalid and then waiting until every visitor has been seen outside.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 1;
+constexpr uint32_t kSegmentVersion = 2;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 constexpr uint32_t kMaxVisitors = 1024;
@@ -59,16 +59,18 @@ struct alignas(64) Visitor {
   std::atomic<uint64_t> start;
 };
 
-// A request to the owner to copy by itself, where process_vm_readv(2) is forbidden.
+// A request to the owner to copy by itself, where process_vm_readv(2) is forbidden. Its holder
+// fills it in while it is idle, and only the owner ends what was asked for.
 struct alignas(64) BounceSlot {
+  OwnerLock lock;
   std::atomic<uint32_t> state;  // BounceState
-  uint32_t length;
   uint64_t address;
+  uint32_t length;
   uint32_t write;
   uint32_t fault;
   uint8_t data[4096];
 };
-enum BounceState : uint32_t { kBounceFree, kBounceTaken, kBounceAsked, kBounceDone };
+enum BounceState : uint32_t { kBounceIdle, kBounceAsked, kBounceServed };
 constexpr uint32_t kBounceSlots = 4;
 
 struct alignas(64) SegmentHeader {

@@ -1,0 +1,127 @@
+#include "bounce.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "clock.h"
+#include "futex.h"
+#include "options.h"
+#include "runtime.h"
+
+namespace softefa {
+namespace {
+
+enum class Way { kIntoSlot, kOutOfSlot };
+
+// Between a slot and memory of this process, by way of the segment's file: memory that is not
+// mapped is an error of pread(2) or pwrite(2) and not a signal.
+bool move(const Segment& segment, BounceSlot& slot, Way way, void* memory, uint32_t length) {
+  if (length > sizeof(slot.data)) return false;
+  const off_t offset =
+      reinterpret_cast<const char*>(slot.data) - reinterpret_cast<const char*>(&segment.header());
+  const int file = segment.file().get();
+  const ssize_t moved = way == Way::kIntoSlot ? ::pwrite(file, memory, length, offset)
+                                              : ::pread(file, memory, length, offset);
+  return moved == static_cast<ssize_t>(length);
+}
+
+// A slot of a peer's, held for one request.
+class Bounce {
+ public:
+  explicit Bounce(const PeerSegment& peer)
+      : peer_(peer), deadline_(now() + Options::get().timeoutMs * kMillisecond), slot_(take()) {}
+  Bounce(const Bounce&) = delete;
+  ~Bounce() {
+    if (slot_ != nullptr) slot_->lock.unlock();
+  }
+
+  CopyResult run(Direction direction, void* local, uint64_t remote, uint32_t length) {
+    // A holder that died may have left a request behind.
+    if (slot_ == nullptr || !awaitIdle()) return CopyResult::kGone;
+    slot_->address = remote;
+    slot_->length = length;
+    slot_->write = direction == Direction::kToPeer;
+    if (slot_->write != 0 && !move(peer_, *slot_, Way::kIntoSlot, local, length)) {
+      return CopyResult::kFault;
+    }
+    slot_->state.store(kBounceAsked, std::memory_order_release);
+    ring();
+    if (!awaitIdle()) return CopyResult::kGone;
+    const bool moved = slot_->fault == 0 &&
+                       (slot_->write != 0 || move(peer_, *slot_, Way::kOutOfSlot, local, length));
+    return moved ? CopyResult::kDone : CopyResult::kFault;
+  }
+
+ private:
+  // Nothing if the peer is gone.
+  BounceSlot* take() const {
+    const auto isDead = [this](uint32_t holder) { return peer_.visitorDead(holder); };
+    for (unsigned attempt = 1; !givenUp(); ++attempt) {
+      for (BounceSlot& slot : peer_.header().bounce) {
+        if (slot.lock.tryLock(peer_.visitorId(), isDead, attempt)) return &slot;
+      }
+      help();
+      ::sched_yield();
+    }
+    return nullptr;
+  }
+
+  void ring() const {
+    SegmentHeader& header = peer_.header();
+    header.bounces.fetch_add(1);
+    header.doorbell.fetch_add(1);
+    futexWake(header.doorbell);
+  }
+
+  bool awaitIdle() {
+    uint32_t state;
+    while ((state = slot_->state.load(std::memory_order_acquire)) != kBounceIdle) {
+      if (!peer_.alive()) return false;
+      // Taken back, it cannot be served when its memory is no longer registered.
+      if (givenUp() && slot_->state.compare_exchange_strong(state, kBounceIdle)) return false;
+      help();
+      futexWait(slot_->state, state, kMillisecond);
+    }
+    return true;
+  }
+
+  bool givenUp() const { return !peer_.alive() || now() > deadline_; }
+  // The peer may be waiting for this process.
+  static void help() { serveBounces(Runtime::get().segment()); }
+
+  const PeerSegment& peer_;
+  const uint64_t deadline_;
+  BounceSlot* slot_;
+};
+
+}  // namespace
+
+CopyResult bounce(const PeerSegment& peer, Direction direction, const Pieces& local,
+                  const Pieces& remote) {
+  const uint64_t total = local.total();
+  for (uint64_t done = 0; done < total;) {
+    const iovec from = local.slice(done, sizeof(BounceSlot::data)).part[0];
+    const iovec to = remote.slice(done, sizeof(BounceSlot::data)).part[0];
+    const auto length = static_cast<uint32_t>(std::min(from.iov_len, to.iov_len));
+    const CopyResult result =
+        Bounce(peer).run(direction, from.iov_base, reinterpret_cast<uint64_t>(to.iov_base), length);
+    if (result != CopyResult::kDone) return result;
+    done += length;
+  }
+  return CopyResult::kDone;
+}
+
+void serveBounces(const OwnSegment& segment) {
+  for (BounceSlot& slot : segment.header().bounce) {
+    uint32_t asked = kBounceAsked;
+    if (!slot.state.compare_exchange_strong(asked, kBounceServed)) continue;
+    const Way way = slot.write != 0 ? Way::kOutOfSlot : Way::kIntoSlot;
+    slot.fault = !move(segment, slot, way, reinterpret_cast<void*>(slot.address), slot.length);
+    slot.state.store(kBounceIdle, std::memory_order_release);
+    futexWake(slot.state);
+  }
+}
+
+}  // namespace softefa
