@@ -20,7 +20,9 @@ namespace {
 
 // A sleeping thread costs a wake-up of tens of microseconds: it looks around that often before.
 constexpr int kIdleTurns = 50;
+// How often the counter files are written: with something to do, and without.
 constexpr uint64_t kRefreshNs = 100 * kMillisecond;
+constexpr uint64_t kIdleRefreshNs = 1000 * kMillisecond;
 
 }  // namespace
 
@@ -87,7 +89,7 @@ void Engine::loop() {
       continue;
     }
     const uint64_t time = now();
-    if (driving() && time - refreshed > kRefreshNs) {
+    if (time - refreshed > kRefreshNs) {
       sysfs_.refresh();
       refreshed = time;
     }
@@ -95,7 +97,7 @@ void Engine::loop() {
       ::sched_yield();
       continue;
     }
-    uint64_t sleep = driving() ? 10 * kRefreshNs : 0;
+    uint64_t sleep = kIdleRefreshNs;
     if (due != UINT64_MAX) sleep = due > time ? std::min(due - time, kRefreshNs) : 1;
     header.sleeping.store(1, std::memory_order_seq_cst);
     if (header.doorbell.load(std::memory_order_seq_cst) == bell) {

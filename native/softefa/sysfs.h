@@ -15,8 +15,7 @@ class OwnSegment;
 // The part of /sys in which a device is looked up, as files of this process, with SYSFS_PATH
 // leading there. The counters lie where the EFA driver has them: softefa_N/hw_counters and
 // softefa_N/ports/1/hw_counters under class/infiniband. They are those of the process, and are
-// written when it calls ibv_query_port(3) or closes the device, and every 100 ms while the engine
-// thread drives.
+// written when it calls ibv_query_port(3) or closes the device, and every second at the latest.
 class Sysfs {
  public:
   // Throws std::system_error.
