@@ -113,9 +113,10 @@ void Namespace::join() {
       continue;  // its last member removed it in between
     }
     reapFolder(path_);
-    if (::mkdir(memberPath(self_).c_str(), 0700) != 0 && errno != EEXIST) {
-      fail(errno, memberPath(self_));
-    }
+    // What is there was left by the program that this process ran before it called exec(3).
+    std::error_code ignored;
+    fs::remove_all(memberPath(self_), ignored);
+    if (::mkdir(memberPath(self_).c_str(), 0700) != 0) fail(errno, memberPath(self_));
     knobs_ = openKnobs(path_ + "/knobs");
     return;
   }

@@ -17,7 +17,8 @@ void Peers::refresh() {
     known = known->second.expired() ? known_.erase(known) : std::next(known);
   }
   for (const ProcessId& member : space_.members()) {
-    if (segments_.count(member.name()) != 0) continue;
+    // One that is of another PID namespace is dead to this process, whatever its lifeline says.
+    if (segments_.count(member.name()) != 0 || !member.alive()) continue;
     try {
       auto segment = std::make_shared<PeerSegment>(space_, member, space_.self());
       if (segment->alive()) segments_[member.name()] = std::move(segment);

@@ -60,6 +60,20 @@ function makeFolder(path: string): boolean {
   }
 }
 
+const ATTEMPTS = 10;
+
+/** Enters a namespace, again where the last one to leave it has removed it in between. */
+function insist<T>(enter: () => T): T {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return enter();
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
 /** The page by which the devices of a namespace are steered. This process keeps the namespace. */
 export class KnobsPage {
   readonly #file: number;
@@ -68,10 +82,12 @@ export class KnobsPage {
   constructor(directory: string, namespace: string) {
     const folder = join(directory, `softefa-${process.geteuid?.()}-${namespace}`);
     const member = join(folder, `${process.pid}.${startTime()}`);
-    makeFolder(folder);
-    this.#member = makeFolder(member) ? member : undefined;
-    const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
-    this.#file = openSync(join(folder, 'knobs'), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+    [this.#member, this.#file] = insist(() => {
+      makeFolder(folder);
+      const made = makeFolder(member) ? member : undefined;
+      const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
+      return [made, openSync(join(folder, 'knobs'), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)];
+    });
     if (fstatSync(this.#file).size < SIZE) ftruncateSync(this.#file, SIZE);
     if (this.read(Knob.Magic) === 0) {
       this.write(Knob.Version, VERSION);

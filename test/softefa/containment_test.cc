@@ -1,0 +1,144 @@
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <vector>
+
+#include "verbs.h"
+
+using namespace verbs;
+namespace fs = std::filesystem;
+
+// What is left of processes that end without a word.
+
+namespace {
+
+struct Usage {
+  int files = 0;
+  uintmax_t blocks = 0;
+};
+
+Usage usage() {
+  Usage all;
+  for (const auto& entry : fs::recursive_directory_iterator(std::getenv("SOFTEFA_DIRECTORY"))) {
+    struct stat status;
+    CHECK_EQ(::lstat(entry.path().c_str(), &status), 0);
+    ++all.files;
+    all.blocks += static_cast<uintmax_t>(status.st_blocks);
+  }
+  return all;
+}
+
+// What is in use once a process has come and gone, which clears up.
+Usage usageOfTheLiving() {
+  harness::Side visitor([](harness::Side&) { Device device; });
+  visitor.join();
+  return usage();
+}
+
+// Writes, reads and sends until it is killed, or for so many rounds.
+void exchange(const Address& peer, const Remote& memory, int rounds) {
+  Device device;
+  Shape shape;
+  shape.rnrRetry = 7;
+  Endpoint endpoint(device, shape);
+  Buffer buffer(device, 20000);
+  for (int i = 0; i != rounds; ++i) {
+    CHECK_EQ(endpoint.write(peer, buffer.all(), memory), 0);
+    CHECK_EQ(endpoint.next().status, Status::kOk);
+    CHECK_EQ(endpoint.read(peer, buffer.all(), memory), 0);
+    CHECK_EQ(endpoint.next().status, Status::kOk);
+    const size_t size = i % 2 == 0 ? 100 : 8000;  // through shared memory, and directly
+    CHECK_EQ(endpoint.send(peer, {buffer.sge(0, size)}), 0);
+    CHECK_EQ(endpoint.next().status, Status::kOk);
+  }
+}
+
+// Takes messages until one bears immediate data.
+void survive(harness::Side& parent) {
+  Device device;
+  Shape shape;
+  shape.receives = 1024;
+  shape.entries = 2048;
+  Endpoint endpoint(device, shape);
+  Buffer memory(device, 20000), into(device, 8928);
+  for (uint32_t i = 0; i < shape.receives; ++i) CHECK_EQ(endpoint.receive({into.all()}), 0);
+  parent.put(endpoint.address());
+  parent.put(memory.remote());
+  for (;;) {
+    Result result;
+    if (!endpoint.poll(result, 1)) continue;
+    CHECK_EQ(result.status, Status::kOk);
+    if (result.hasImmediate) return;
+    CHECK_EQ(endpoint.receive({into.all()}), 0);
+  }
+}
+
+}  // namespace
+
+TEST(containment_of_200_processes_killed_at_any_moment) {
+  harness::Side survivor(survive);
+  const auto peer = survivor.get<Address>();
+  const auto memory = survivor.get<Remote>();
+  const Usage before = usageOfTheLiving();
+  // A fifth of them is killed before they have a device.
+  std::mt19937 random(1);
+  for (int i = 0; i < 200; ++i) {
+    harness::Side victim([&](harness::Side&) { exchange(peer, memory, -1); });
+    ::usleep(random() % 15000);
+    victim.kill();
+    victim.join(SIGKILL);
+  }
+  const Usage after = usageOfTheLiving();
+  CHECK_EQ(after.files, before.files);
+  CHECK_EQ(after.blocks, before.blocks);
+  harness::Side last([&](harness::Side&) {
+    exchange(peer, memory, 20);
+    Device device;
+    Endpoint endpoint(device);
+    Buffer buffer(device, 8);
+    CHECK_EQ(endpoint.sendImmediate(peer, buffer.all(), 1), 0);
+    CHECK_EQ(endpoint.next().status, Status::kOk);
+  });
+  last.join();
+  survivor.join();
+  CHECK(!fs::exists(folder()));
+}
+
+TEST(containment_of_what_a_process_left_before_it_called_exec) {
+  std::ifstream stat("/proc/self/stat");
+  const std::vector<std::string> fields(std::istream_iterator<std::string>(stat), {});
+  const fs::path member = fs::path(folder()) / (fields[0] + "." + fields[21]);
+  fs::create_directories(member / "sysfs/bus/pci/drivers/softefa");
+  fs::permissions(folder(), fs::perms::owner_all);
+  std::ofstream(member / "segment") << "of the program before";
+  Device device;
+  Endpoint endpoint(device);
+  CHECK(fs::file_size(member / "segment") > 4096);
+}
+
+TEST(containment_of_a_folder_of_another_s) {
+  if (::geteuid() != 0) return;
+  // Another user may have made the folder first, or a link to where no file should go.
+  const std::string theirs = folder();
+  CHECK(fs::create_directory(theirs));
+  CHECK_EQ(::chown(theirs.c_str(), 65534, 65534), 0);
+  CHECK(ibv_get_device_list(nullptr) == nullptr);
+  CHECK_EQ(errno, EPERM);
+  CHECK(fs::is_empty(theirs));
+}
+
+TEST(containment_of_a_link_in_place_of_the_folder) {
+  const std::string elsewhere = std::string(std::getenv("SOFTEFA_DIRECTORY")) + "/elsewhere";
+  CHECK(fs::create_directory(elsewhere));
+  fs::create_directory_symlink(elsewhere, folder());
+  CHECK(ibv_get_device_list(nullptr) == nullptr);
+  CHECK_EQ(errno, ENOTDIR);
+  CHECK(fs::is_empty(elsewhere));
+}
