@@ -1,87 +1,19 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import type { Peer, RemoteRegion } from 'libfabric';
-import { afterEach, describe, expect, test } from 'vitest';
-import { sharedMemoryOf } from './support/lifecycle.js';
+import { describe, expect, test } from 'vitest';
+import { OtherProcess, type Received } from './support/other-process.js';
 import { withSoftefa } from './support/softefa.js';
 import { endpoint, expectBytes, pattern, settle, widestData } from './support/transfer.js';
 
-const program = fileURLToPath(new URL('programs/peer.mjs', import.meta.url));
 const MIB = 2 ** 20;
 const SIZES = [1, 4096, MIB];
 
-interface Received {
-  readonly bytes: Uint8Array;
-  readonly tag: bigint;
-}
-
-/** The other process, and what it can be asked for. */
-class Other {
-  readonly child: ChildProcess;
-  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
-  #next = 0;
-
-  constructor(child: ChildProcess) {
-    this.child = child;
-    child.on('message', ({ id, value, error }: { id: number; value: unknown; error?: string }) => {
-      const waiting = this.#waiting.get(id);
-      if (error === undefined) waiting?.resolve(value);
-      else waiting?.reject(new Error(error));
-    });
-  }
-
-  ask<T = void>(call: string, ...args: unknown[]): Promise<T> {
-    const waiting = withResolvers<unknown>();
-    const id = this.#next++;
-    this.#waiting.set(id, waiting);
-    this.child.send({ id, call, args });
-    return settle(waiting.promise) as Promise<T>;
-  }
-
-  async close(): Promise<void> {
-    const exited = once(this.child, 'exit');
-    this.child.send({ id: -1, call: 'close', args: [] });
-    expect(await settle(exited)).toEqual([0, null]);
-    expect(sharedMemoryOf(this.child.pid as number)).toEqual([]);
-  }
-}
-
-interface PromiseWithResolvers<T> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: Error) => void;
-}
-
-function withResolvers<T>(): PromiseWithResolvers<T> {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: Error) => void = () => {};
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
-}
-
-const children: ChildProcess[] = [];
-
-afterEach(() => {
-  for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
-});
-
-async function meet(context: Parameters<typeof endpoint>[0], provider: string) {
-  const ep = await endpoint(context, provider, ['FI_MSG', 'FI_TAGGED', 'FI_RMA']);
-  const { provName } = ep.info.fabricAttr;
-  const env = provName === 'efa' ? withSoftefa({ node: 1 }) : process.env;
-  const child = fork(program, [provName as string], { serialization: 'advanced', env });
-  children.push(child);
-  const hello = (await settle(once(child, 'message'))) as [
-    { address: Uint8Array; descriptor: Uint8Array },
-  ];
-  const other = new Other(child);
+async function meet(context: Parameters<typeof endpoint>[0], name: string) {
+  const ep = await endpoint(context, name, ['FI_MSG', 'FI_TAGGED', 'FI_RMA']);
+  const provider = ep.info.fabricAttr.provName as string;
+  const env = provider === 'efa' ? withSoftefa({ node: 1 }) : process.env;
+  const other = await OtherProcess.start({ provider, env });
   await other.ask('meet', ep.address);
-  const peer: Peer = ep.av.insert(hello[0].address);
-  const remote: RemoteRegion = ep.domain.remote(hello[0].descriptor);
+  const peer = ep.av.insert(other.address);
+  const remote = ep.domain.remote(other.descriptor);
   return { ep, other, peer, remote };
 }
 

@@ -1,12 +1,14 @@
 // The other process of a test: does with its endpoint what its parent asks for over IPC.
 import { open } from 'libfabric';
 
-const [provider] = process.argv.slice(2);
+const [provider, domain] = process.argv.slice(2);
 const caps = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
 const node = provider === 'shm' || provider === 'efa' ? {} : { node: '127.0.0.1' };
-const ep = await open({ provider, caps, driver: 'thread', ...node });
+const ep = await open({ provider, caps, driver: 'thread', ...node, ...(domain && { domain }) });
 const region = await ep.domain.allocate(2 ** 20, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
+const delivered = { flags: ['FI_DELIVERY_COMPLETE'] };
 let peer;
+let remote;
 
 async function filled(length, receive) {
   const buffer = new Uint8Array(length);
@@ -15,16 +17,24 @@ async function filled(length, receive) {
 }
 
 const calls = {
-  meet(address) {
+  meet(address, descriptor) {
     peer = ep.av.insert(address);
+    remote = descriptor && ep.domain.remote(descriptor);
   },
   send: (bytes) => ep.send(bytes, peer),
   recv: (length) => filled(length, (buffer) => ep.recv(buffer)),
   tsend: (bytes, tag) => ep.tsend(bytes, peer, tag),
   trecv: (length, tag) => filled(length, (buffer) => ep.trecv(buffer, null, tag)),
   arrived: (value, count) => ep.cq.arrived(value, count),
+  write: (bytes) => ep.write(bytes, peer, remote, delivered),
+  async read(length) {
+    const buffer = new Uint8Array(length);
+    await ep.read(buffer, peer, remote);
+    return buffer;
+  },
   fill: (bytes) => region.bytes.set(bytes),
   memory: (length) => region.bytes.slice(0, length),
+  sysfs: () => process.env.SYSFS_PATH,
   async close() {
     await ep.close();
     process.disconnect();
@@ -35,8 +45,8 @@ process.on('message', async ({ id, call, args }) => {
   const answer = { id };
   try {
     answer.value = await calls[call](...args);
-  } catch (error) {
-    answer.error = `${error?.stack ?? error}`;
+  } catch ({ name, message, code, provErrno, stack }) {
+    answer.error = { name, message, code, provErrno, stack };
   }
   if (process.connected) process.send(answer);
 });
