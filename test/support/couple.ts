@@ -1,0 +1,65 @@
+// Two processes on software EFA devices, and all that they can do to each other.
+import { readFileSync } from 'node:fs';
+import type { SoftefaOptions } from 'libfabric/softefa';
+import { until } from './lifecycle.js';
+import { OtherProcess, type Received } from './other-process.js';
+import { withSoftefa } from './softefa.js';
+import { expectBytes, pattern } from './transfer.js';
+
+const MIB = 2 ** 20;
+/** Through every protocol of the efa provider: eager, medium, long, read by the receiver. */
+const SIZES = [1, 4096, 20_000, 2 * MIB];
+
+/** How one of the two is made. */
+export interface Half extends SoftefaOptions {
+  readonly domain?: string;
+  readonly variables?: NodeJS.ProcessEnv;
+  readonly launcher?: readonly string[];
+}
+
+/** Starts two processes that know each other. */
+export async function couple(one: Half, two: Half): Promise<[OtherProcess, OtherProcess]> {
+  const start = ({ domain, variables, launcher, ...device }: Half) =>
+    OtherProcess.start({
+      provider: 'efa',
+      env: { ...withSoftefa(device), ...variables },
+      ...(domain !== undefined && { domain }),
+      ...(launcher !== undefined && { launcher }),
+    });
+  const a = await start(one);
+  const b = await start(two);
+  await a.ask('meet', b.address, b.descriptor);
+  await b.ask('meet', a.address, a.descriptor);
+  return [a, b];
+}
+
+/** Messages of every size, a write and a read, with every byte checked. */
+export async function transfer(from: OtherProcess, to: OtherProcess, seed: number): Promise<void> {
+  for (const size of SIZES) {
+    const received = to.ask<Received>('recv', size);
+    await from.ask('send', pattern(size, size + seed));
+    expectBytes((await received).bytes, pattern(size, size + seed));
+  }
+  await from.ask('write', pattern(MIB, seed + 1));
+  expectBytes(await to.ask<Uint8Array>('memory', MIB), pattern(MIB, seed + 1));
+  await to.ask('fill', pattern(MIB, seed + 2));
+  expectBytes(await from.ask<Uint8Array>('read', MIB), pattern(MIB, seed + 2));
+}
+
+/** Transfers both ways. */
+export async function transferAll(a: OtherProcess, b: OtherProcess): Promise<void> {
+  await transfer(a, b, 10);
+  await transfer(b, a, 20);
+}
+
+/** What a device's file says: hw_counters of its port. Up to a second old. */
+export function portCounter(sysfs: string, name: string, nic = 0): number {
+  const path = `${sysfs}/class/infiniband/softefa_${nic}/ports/1/hw_counters/${name}`;
+  return Number(readFileSync(path, 'latin1'));
+}
+
+/** Waits until a counter of a process has risen. */
+export async function untilCounted(process: OtherProcess, name: string, nic = 0): Promise<void> {
+  const sysfs = await process.ask<string>('sysfs');
+  await until(() => portCounter(sysfs, name, nic) > 0);
+}
