@@ -66,18 +66,16 @@ void CompletionQueue::detach(QueuePair& queuePair) {
 void CompletionQueue::push(const Completion& completion) {
   {
     std::lock_guard<std::mutex> lock(pushing_);
-    if (overrun_) return;
-    if (listed_.size() >= capacity_) {
-      overrun("completions of sends");
-      return;
-    }
+    if (!overrun_ && listed_.size() >= capacity_) overrun("completions of sends");
     listed_.push_back(completion);
+    if (overrun_) listed_.back().status = Status::kFlushed;
     listedCount_.store(listed_.size(), std::memory_order_release);
   }
   if (channel_ != nullptr && armed_.exchange(false)) channel_->announce(cookie());
 }
 
-// A device has nowhere to put what does not fit: it is lost, and the queue pairs with it.
+// A device has nowhere to put what does not fit: it is lost, and the queue pairs with it. Their
+// sends end flushed, as those of any that are in error.
 void CompletionQueue::overrun(const char* why) {
   if (overrun_.exchange(true)) return;
   report("completion queue overrun, %u entries (%s)", capacity_, why);

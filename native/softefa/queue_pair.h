@@ -68,7 +68,7 @@ class QueuePair {
 
   int modify(const ibv_qp_attr& attributes, int mask);
   void query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const;
-  // To the error state without a flush: its completion queue takes no more.
+  // To the error state: its completion queue takes no more arrivals.
   void breakDown();
 
   // send_queue.cc
