@@ -18,6 +18,9 @@ inline bool isFull(ssize_t ret, OpCode code, bool othersInFlight) {
   return ret == -FI_EAGAIN || (ret == -FI_ENOMEM && isReceive(code) && othersInFlight);
 }
 
+// efa (1.17) hands on what ibv_post_send(3) returns, whose errors are positive.
+inline ssize_t asFabricError(ssize_t ret) { return ret > 0 ? -ret : ret; }
+
 // Makes the call. `flags` are the operation's and the endpoint's together; returns what it returns.
 ssize_t dispatch(fid_ep* ep, const Operation& operation, const Resolved& resolved, size_t segments,
                  void* context, uint64_t flags);
