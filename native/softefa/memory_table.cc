@@ -60,6 +60,17 @@ bool resolve(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova, 
   return true;
 }
 
+// Once: the efa provider tries again for ever.
+void reportLimit(uint64_t bytes, uint64_t pinned, uint64_t limit) {
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
+  report(
+      "registering %llu bytes over %llu exceeds the limit on locked memory, %llu "
+      "(ulimit -l, or SOFTEFA_MEMLOCK)",
+      static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(pinned),
+      static_cast<unsigned long long>(limit));
+}
+
 }  // namespace
 
 MemoryTable::MemoryTable(OwnSegment& segment, uint64_t seed)
@@ -77,11 +88,7 @@ int MemoryTable::pin(uint64_t address, uint64_t length, uint64_t& bytes) const {
   bytes = to - from;
   const uint64_t limit = lockLimit();
   if (pinned_ + bytes > limit || pinned_ + bytes < pinned_) {
-    report(
-        "registering %llu bytes over %llu exceeds the limit on locked memory, %llu "
-        "(ulimit -l, or SOFTEFA_MEMLOCK)",
-        static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(pinned_),
-        static_cast<unsigned long long>(limit));
+    reportLimit(bytes, pinned_, limit);
     return ENOMEM;
   }
   return 0;
