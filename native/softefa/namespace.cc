@@ -112,9 +112,10 @@ void Namespace::join() {
       if (::lstat(path_.c_str(), &named) == 0 && !S_ISDIR(named.st_mode)) fail(ENOTDIR, path_);
       continue;  // its last member removed it in between
     }
-    reapFolder(path_);
-    // What is there was left by the program that this process ran before it called exec(3).
     std::error_code ignored;
+    // Nobody is left who could end the faults that are under way there.
+    if (reapFolder(path_)) fs::remove(path_ + "/knobs", ignored);
+    // What is there was left by the program that this process ran before it called exec(3).
     fs::remove_all(memberPath(self_), ignored);
     if (::mkdir(memberPath(self_).c_str(), 0700) != 0) fail(errno, memberPath(self_));
     knobs_ = openKnobs(path_ + "/knobs");

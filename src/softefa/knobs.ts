@@ -5,9 +5,11 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   rmdirSync,
+  rmSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -45,9 +47,18 @@ export const RULE_BYTES = 32;
 export const ANY = 0xffff_ffff;
 
 // Tells a process from another that had its pid: proc(5), /proc/pid/stat.
-function startTime(): string {
-  const stat = readFileSync('/proc/self/stat', 'latin1');
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] as string;
+function startTime(pid: number | string): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined; // it has ended
+  }
+}
+
+function isMember(name: string): boolean {
+  const [pid = '', start] = name.split('.');
+  return start !== undefined && startTime(pid) === start;
 }
 
 function makeFolder(path: string): boolean {
@@ -81,12 +92,17 @@ export class KnobsPage {
 
   constructor(directory: string, namespace: string) {
     const folder = join(directory, `softefa-${process.geteuid?.()}-${namespace}`);
-    const member = join(folder, `${process.pid}.${startTime()}`);
+    const self = `${process.pid}.${startTime(process.pid)}`;
+    const member = join(folder, self);
+    const page = join(folder, 'knobs');
     [this.#member, this.#file] = insist(() => {
       makeFolder(folder);
       const made = makeFolder(member) ? member : undefined;
+      const others = readdirSync(folder).filter((name) => name !== self);
+      // Killed processes left it, with their faults.
+      if (made !== undefined && !others.some(isMember)) rmSync(page, { force: true });
       const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
-      return [made, openSync(join(folder, 'knobs'), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)];
+      return [made, openSync(page, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)];
     });
     if (fstatSync(this.#file).size < SIZE) ftruncateSync(this.#file, SIZE);
     if (this.read(Knob.Magic) === 0) {

@@ -111,6 +111,32 @@ TEST(containment_of_200_processes_killed_at_any_moment) {
   CHECK(!fs::exists(folder()));
 }
 
+TEST(containment_of_faults_of_those_that_were_killed) {
+  const auto run = [](bool steers) {
+    harness::Side side([&](harness::Side& parent) {
+      Device device;
+      Endpoint endpoint(device);
+      Buffer buffer(device, 8);
+      if (steers) {
+        Steering steering;
+        steering.rule(softefa::Fault::kStatus, softefa::FaultRule::kAny, 8);
+        parent.put(true);
+        for (;;) ::pause();
+      }
+      CHECK_EQ(endpoint.receive({buffer.all()}), 0);
+      CHECK_EQ(endpoint.send(endpoint.address(), {buffer.all()}), 0);
+      CHECK_EQ(endpoint.next().status, Status::kOk);
+    });
+    if (steers) {
+      side.get<bool>();
+      side.kill();
+    }
+    side.join(steers ? SIGKILL : 0);
+  };
+  run(true);
+  run(false);
+}
+
 TEST(containment_of_what_a_process_left_before_it_called_exec) {
   std::ifstream stat("/proc/self/stat");
   const std::vector<std::string> fields(std::istream_iterator<std::string>(stat), {});
