@@ -1,0 +1,17 @@
+// Programs that are as short as a test.
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+
+const DEADLINE_MS = 20_000;
+
+/** Runs a module, given as text, in a process of its own to its end. */
+export function runInline(
+  source: string,
+  env: NodeJS.ProcessEnv = process.env,
+): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, ['--input-type=module', '-e', source], {
+    encoding: 'utf8',
+    env,
+    timeout: DEADLINE_MS,
+    killSignal: 'SIGKILL',
+  });
+}
