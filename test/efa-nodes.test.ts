@@ -2,7 +2,7 @@
 // way of shm where it may.
 import { SoftefaFaults } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
-import { couple, portCounter, transferAll, untilCounted } from './support/couple.js';
+import { couple, portCounter, transferAll, upToDate } from './support/couple.js';
 import { namespace } from './support/softefa.js';
 
 const NICS = [0, 1, 2, 3];
@@ -15,13 +15,11 @@ describe.each([
   test.each(NICS)('device %i carries all, and no other device anything', async (nic) => {
     const [a, b] = await couple(...halves(nodes, shm, nic));
     await transferAll(a, b);
-    for (const process of [a, b]) {
-      const sysfs = await process.ask<string>('sysfs');
-      await untilCounted(process, 'tx_bytes', nic);
-      const busy = NICS.filter((each) => portCounter(sysfs, 'tx_bytes', each) > 0);
-      expect(busy).toEqual([nic]);
-      await process.close();
-    }
+    const sysfs = await upToDate(a, b, nic);
+    const busy = NICS.filter((each) => portCounter(sysfs, 'tx_bytes', each) > 0);
+    expect(busy).toEqual([nic]);
+    await a.close();
+    await b.close();
   });
 });
 

@@ -1,7 +1,6 @@
 // Two processes on software EFA devices, and all that they can do to each other.
 import { readFileSync } from 'node:fs';
 import type { SoftefaOptions } from 'libfabric/softefa';
-import { until } from './lifecycle.js';
 import { OtherProcess, type Received } from './other-process.js';
 import { withSoftefa } from './softefa.js';
 import { expectBytes, pattern } from './transfer.js';
@@ -58,8 +57,14 @@ export function portCounter(sysfs: string, name: string, nic = 0): number {
   return Number(readFileSync(path, 'latin1'));
 }
 
-/** Waits until a counter of a process has risen. */
-export async function untilCounted(process: OtherProcess, name: string, nic = 0): Promise<void> {
-  const sysfs = await process.ask<string>('sysfs');
-  await until(() => portCounter(sysfs, name, nic) > 0);
+/** Sends until the files of the sender tell of all that was sent before; gives where they are. */
+export async function upToDate(from: OtherProcess, to: OtherProcess, nic = 0): Promise<string> {
+  const sysfs = await from.ask<string>('sysfs');
+  const before = portCounter(sysfs, 'send_wrs', nic);
+  do {
+    const received = to.ask('recv', 1);
+    await from.ask('send', new Uint8Array(1));
+    await received;
+  } while (portCounter(sysfs, 'send_wrs', nic) === before);
+  return sysfs;
 }
