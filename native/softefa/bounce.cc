@@ -39,7 +39,7 @@ class Bounce {
 
   CopyResult run(Direction direction, void* local, uint64_t remote, uint32_t length) {
     // A holder that died may have left a request behind.
-    if (slot_ == nullptr || !awaitIdle()) return CopyResult::kGone;
+    if (slot_ == nullptr || !awaitIdle()) return unanswered();
     slot_->address = remote;
     slot_->length = length;
     slot_->write = direction == Direction::kToPeer;
@@ -48,14 +48,14 @@ class Bounce {
     }
     slot_->state.store(kBounceAsked, std::memory_order_release);
     ring();
-    if (!awaitIdle()) return CopyResult::kGone;
+    if (!awaitIdle()) return unanswered();
     const bool moved = slot_->fault == 0 &&
                        (slot_->write != 0 || move(peer_, *slot_, Way::kOutOfSlot, local, length));
     return moved ? CopyResult::kDone : CopyResult::kFault;
   }
 
  private:
-  // Nothing if the peer is gone.
+  // Nothing if the peer is gone or silent.
   BounceSlot* take() const {
     const auto isDead = [this](uint32_t holder) { return peer_.visitorDead(holder); };
     for (unsigned attempt = 1; !givenUp(); ++attempt) {
@@ -87,6 +87,7 @@ class Bounce {
     return true;
   }
 
+  CopyResult unanswered() const { return peer_.alive() ? CopyResult::kSilent : CopyResult::kGone; }
   bool givenUp() const { return !peer_.alive() || now() > deadline_; }
   // The peer may be waiting for this process.
   static void help() { serveBounces(Runtime::get().segment()); }

@@ -5,7 +5,7 @@
 namespace softefa {
 
 // Copies as copy() does, through shared memory and with the help of the peer's engine thread: for
-// where process_vm_readv(2) is forbidden. A peer that does not answer in time is as good as gone.
+// where process_vm_readv(2) is forbidden. A peer that does not answer in time is silent.
 CopyResult bounce(const PeerSegment& peer, Direction direction, const Pieces& local,
                   const Pieces& remote);
 

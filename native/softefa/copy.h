@@ -10,7 +10,7 @@
 namespace softefa {
 
 enum class Direction { kToPeer, kFromPeer };
-enum class CopyResult { kDone, kFault, kGone };
+enum class CopyResult { kDone, kFault, kGone, kSilent };
 
 // Pieces of memory, in order.
 struct Pieces {

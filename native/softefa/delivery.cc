@@ -153,6 +153,7 @@ class Sender {
                     from_.scatter());
     }
     if (result == CopyResult::kGone) return Delivery::kGone;
+    if (result == CopyResult::kSilent) return Delivery::kSilent;
     lock();
     full();
     publish(result == CopyResult::kDone ? Status::kOk : Status::kLocalInvalidLkey, kNone);

@@ -7,7 +7,7 @@
 
 namespace softefa {
 
-enum class Delivery { kDone, kNotReady, kTooShort, kBadReceive, kFault, kGone };
+enum class Delivery { kDone, kNotReady, kTooShort, kBadReceive, kFault, kGone, kSilent };
 
 // Puts a message, or the news of a write with immediate data, into a peer's receive queue. The
 // caller is inside of both segments.

@@ -36,7 +36,6 @@ class Execution {
     const auto remote = qp_.remote(request_, status);
     if (!remote) return fail(status);
     const Visit away(*remote->peer);
-    if (!remote->peer->alive()) return fail(Status::kLocalUnresponsiveRemote);
     if (!accepts(*remote)) return fail(Status::kRemoteBadDestQpn);
     request_.deadline = 0;
     return request_.operation == Operation::kSend ? send(*remote) : access(*remote);
@@ -140,12 +139,18 @@ class Execution {
     return Outcome::again(time + (kRnrFirst << doublings));
   }
 
+  // The kernel destroys the queue pairs of a process that ends, however it ends; its NIC lives on.
   bool accepts(const RemoteQueuePair& remote) const {
-    if (!remote.current()) return false;
+    if (!remote.current() || !remote.peer->alive()) return false;
     const QueuePairEntry& entry = *remote.entry;
     const uint32_t state = entry.state.load(std::memory_order_seq_cst);
     return (state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD) &&
            entry.type == qp_.attributes().type && entry.qkey == request_.qkey;
+  }
+
+  // Memory goes with its process.
+  static Status unlessGone(const RemoteQueuePair& remote, Status status) {
+    return remote.peer->alive() ? status : Status::kRemoteBadDestQpn;
   }
 
   Outcome send(RemoteQueuePair& remote) {
@@ -159,9 +164,12 @@ class Execution {
       case Delivery::kTooShort:
         return fail(Status::kRemoteBadLength);
       case Delivery::kBadReceive:
-      case Delivery::kFault:
         return fail(Status::kRemoteBadStatus);
+      case Delivery::kFault:
+        return fail(unlessGone(remote, Status::kRemoteBadStatus));
       case Delivery::kGone:
+        return fail(Status::kRemoteBadDestQpn);
+      case Delivery::kSilent:
         break;
     }
     return fail(Status::kLocalUnresponsiveRemote);
@@ -181,8 +189,9 @@ class Execution {
     }
     const CopyResult moved = copy(*remote.peer, read ? Direction::kFromPeer : Direction::kToPeer,
                                   local_, target, qp_.scatter());
-    if (moved == CopyResult::kGone) return fail(Status::kLocalUnresponsiveRemote);
-    if (moved == CopyResult::kFault) return fail(Status::kRemoteBadAddress);
+    if (moved == CopyResult::kGone) return fail(Status::kRemoteBadDestQpn);
+    if (moved == CopyResult::kSilent) return fail(Status::kLocalUnresponsiveRemote);
+    if (moved == CopyResult::kFault) return fail(unlessGone(remote, Status::kRemoteBadAddress));
     if (request_.hasImmediate && deliver(qp_, remote, request_, {}) != Delivery::kDone) {
       return notReady();
     }

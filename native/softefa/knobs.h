@@ -19,7 +19,7 @@ enum class Fault : uint32_t {
   kStatus = 1,        // operations to the peer complete with status `value`
   kRnr = 2,           // sends to the peer find no receive posted
   kFreeze = 3,        // the peer is silent: operations to it wait, then time out
-  kKill = 4,          // the peer is gone
+  kKill = 4,          // the peer is gone with its NIC: operations to it fail at once
   kPortDown = 5,      // the NIC's port is down; qpn and count are ignored
   kCqOverrun = 6,     // polling a completion queue of the NIC finds it overrun
   kRegistration = 7,  // registrations on the NIC fail with errno `value`

@@ -54,8 +54,9 @@ std::shared_ptr<RemoteQueuePair> Peers::find(uint32_t nic, uint32_t qpn, Status&
   }
   refresh();
   std::shared_ptr<PeerSegment> holder;
-  bool reachable = false;
+  bool reachable = seen_.count(nic) != 0;
   QueuePairEntry* entry = lookUp(nic, qpn, holder, reachable);
+  if (reachable) seen_.insert(nic);
   if (entry == nullptr) {
     why = reachable ? Status::kRemoteBadDestQpn : Status::kLocalUnreachableRemote;
     return nullptr;
@@ -76,6 +77,11 @@ std::shared_ptr<RemoteQueuePair> Peers::find(uint32_t nic, uint32_t qpn, Status&
     why = Status::kLocalUnreachableRemote;
     return nullptr;
   }
+}
+
+void Peers::saw(uint32_t nic) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  seen_.insert(nic);
 }
 
 bool Peers::taken(uint32_t nic, uint32_t qpn) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "namespace.h"
 #include "nic_address.h"
@@ -30,6 +31,8 @@ class Peers {
 
   // Nothing, and why, if there is no such queue pair.
   std::shared_ptr<RemoteQueuePair> find(uint32_t nic, uint32_t qpn, Status& why);
+  // A packet of that NIC has arrived: it is there, whatever becomes of its processes.
+  void saw(uint32_t nic);
   // Whether any process has that queue pair; under the namespace's lock nobody takes it meanwhile.
   bool taken(uint32_t nic, uint32_t qpn);
   // Rises whenever a queue pair appears or goes.
@@ -46,6 +49,7 @@ class Peers {
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<PeerSegment>> segments_;
   std::unordered_map<uint64_t, std::weak_ptr<RemoteQueuePair>> known_;
+  std::unordered_set<uint32_t> seen_;  // NICs
 };
 
 }  // namespace softefa

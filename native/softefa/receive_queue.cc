@@ -139,6 +139,7 @@ uint16_t QueuePair::ahnOf(uint32_t nic) {
   const uint32_t epoch = handles.epoch();
   if (ahnEpoch_ != epoch || ahnNic_ != nic) {
     ahn_ = handles.numberOf(nic);
+    Runtime::get().peers().saw(nic);
     ahnNic_ = nic;
     ahnEpoch_ = epoch;
   }

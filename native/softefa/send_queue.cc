@@ -185,8 +185,6 @@ std::shared_ptr<RemoteQueuePair> QueuePair::remote(const WorkRequest& request, S
   const uint64_t key = keyOf(request);
   if (lastRemote_ && lastRemoteKey_ == key && lastRemote_->current()) return lastRemote_;
   auto found = remotes_.find(key);
-  // One that answered once and whose process is gone stays unresponsive until another takes its
-  // place; one that was destroyed is unknown.
   const bool answered = found != remotes_.end();
   if (answered && found->second->current() && found->second->peer->alive()) {
     lastRemote_ = found->second;
@@ -198,8 +196,6 @@ std::shared_ptr<RemoteQueuePair> QueuePair::remote(const WorkRequest& request, S
     if (!answered) forgetOthers();
     remotes_[key] = lastRemote_ = remote;
     lastRemoteKey_ = key;
-  } else if (answered && !found->second->peer->alive()) {
-    why = Status::kLocalUnresponsiveRemote;
   }
   return remote;
 }

@@ -31,7 +31,7 @@ export type FaultKind =
   | 'rnr'
   /** The peer is silent: operations to it wait, then time out. */
   | 'freeze'
-  /** The peer is gone. */
+  /** The peer's host is gone: operations to it fail at once. */
   | 'kill'
   /** The port is down, and up again when the fault is removed. */
   | 'portDown'

@@ -204,11 +204,11 @@ TEST(status_of_a_peer_that_was_killed) {
   side.join(SIGKILL);
   // Receives are posted still, and there is nobody behind them.
   CHECK_EQ(endpoint.send(peer, {buffer.all()}), 0);
-  CHECK_EQ(endpoint.next().status, Status::kLocalUnresponsiveRemote);
+  CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
   CHECK_EQ(endpoint.read(peer, buffer.all(), memory), 0);
-  CHECK_EQ(endpoint.next().status, Status::kLocalUnresponsiveRemote);
+  CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
   CHECK_EQ(endpoint.write(peer, buffer.all(), memory), 0);
-  CHECK_EQ(endpoint.next().status, Status::kLocalUnresponsiveRemote);
+  CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
 }
 
 TEST(status_of_a_peer_that_was_killed_while_it_was_not_ready) {
@@ -228,5 +228,28 @@ TEST(status_of_a_peer_that_was_killed_while_it_was_not_ready) {
   CHECK(!endpoint.poll(none, 20));
   side.kill();
   side.join(SIGKILL);
-  CHECK_EQ(endpoint.next().status, Status::kLocalUnresponsiveRemote);
+  CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
+}
+
+TEST(status_of_a_sender_that_was_killed_before_it_was_answered) {
+  harness::Side side([](harness::Side& parent) {
+    ::setenv("SOFTEFA_NODE", "3", 1);
+    Device device;
+    Endpoint endpoint(device);
+    Buffer buffer(device, 64);
+    parent.put(endpoint.address());
+    CHECK_EQ(endpoint.send(parent.get<Address>(), {buffer.all()}), 0);
+    for (;;) ::pause();
+  });
+  Device device;
+  Endpoint endpoint(device);
+  Buffer buffer(device, 64);
+  CHECK_EQ(endpoint.receive({buffer.all()}), 0);
+  const auto peer = side.get<Address>();
+  side.put(endpoint.address());
+  CHECK_EQ(endpoint.next().status, Status::kOk);
+  side.kill();
+  side.join(SIGKILL);
+  CHECK_EQ(endpoint.send(peer, {buffer.all()}), 0);
+  CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
 }
