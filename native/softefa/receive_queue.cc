@@ -104,10 +104,11 @@ bool QueuePair::takeArrival(Completion& completion) {
   }
   if (arrival.kind == ArrivalKind::kReceive && completion.status == Status::kOk) {
     NicCounters& counters = context_.counters();
+    const uint32_t bytes = arrival.length - (isUd() ? kGrhSize : 0);
     add(counters.rx_pkts);
-    add(counters.rx_bytes, arrival.length);
+    add(counters.rx_bytes, bytes);
     add(counters.recv_wrs);
-    add(counters.recv_bytes, arrival.length);
+    add(counters.recv_bytes, bytes);
   }
   ++consumed_;
   view_.region->consumed.store(consumed_, std::memory_order_release);
