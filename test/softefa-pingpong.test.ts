@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { version } from 'libfabric';
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { fiInfo, fiPingpong, notInstalled, rowsOf } from './support/pingpong.js';
+import { fiInfo, fiPingpong, notInstalled, rowsOf, sizesUpTo } from './support/pingpong.js';
 
 const namespace = `pingpong-${process.pid}`;
 const ITERATIONS = '5';
@@ -26,13 +26,6 @@ const ways: readonly Way[] = [
   { name: 'without any capability', nodes: 2, device: { capabilities: [] } },
   { name: 'copied through shared memory', nodes: 2, device: { bounce: true } },
 ];
-
-/** The sizes of -S all: powers of two, and half as much again. */
-function sizesUpTo(largest: number): number[] {
-  const sizes = [0, 1];
-  for (let power = 2; power <= largest; power *= 2) sizes.push(power, power * 1.5);
-  return sizes.filter((size) => size <= largest);
-}
 
 const types = [
   ['rdm', sizesUpTo(6 << 20)],

@@ -37,21 +37,33 @@ const environment = (options: SoftefaOptions, variables: NodeJS.ProcessEnv = {})
 });
 
 export function fiInfo(options: SoftefaOptions, ...args: string[]): SpawnSyncReturns<string> {
-  const env = environment(options);
-  return spawnSync('fi_info', args, { env, encoding: 'utf8', timeout: DEADLINE_MS });
+  return fiInfoUnder([], options, ...args);
 }
 
-/** Runs fi_pingpong to its end: the server, and a client of it. */
+/** The same, run by a command. */
+export function fiInfoUnder(
+  launcher: readonly string[],
+  options: SoftefaOptions,
+  ...args: string[]
+): SpawnSyncReturns<string> {
+  const env = environment(options);
+  const [program, ...rest] = [...launcher, 'fi_info', ...args] as [string, ...string[]];
+  return spawnSync(program, rest, { env, encoding: 'utf8', timeout: DEADLINE_MS });
+}
+
+/** Runs fi_pingpong to its end: the server, and a client of it. A command may run both. */
 export async function fiPingpong(
   args: readonly string[],
   devices: { readonly server: SoftefaOptions; readonly client: SoftefaOptions },
   variables: NodeJS.ProcessEnv,
+  launcher: readonly string[] = [],
 ): Promise<{ server: Side; client: Side }> {
   const port = await freePort();
-  const server = start(['-B', `${port}`, ...args], environment(devices.server, variables));
+  const command = [...launcher, 'fi_pingpong', ...args];
+  const server = start([...command, '-B', `${port}`], environment(devices.server, variables));
   await Promise.race([server, listening(port)]);
   const address = ['-P', `${port}`, '127.0.0.1'];
-  const client = start([...args, ...address], environment(devices.client, variables));
+  const client = start([...command, ...address], environment(devices.client, variables));
   const [ofServer, ofClient] = await Promise.all([server, client]);
   return { server: ofServer, client: ofClient };
 }
@@ -64,6 +76,13 @@ export function rowsOf({ stdout }: Side): Row[] {
   });
 }
 
+/** The sizes of -S all: powers of two, and half as much again. */
+export function sizesUpTo(largest: number): number[] {
+  const sizes = [0, 1];
+  for (let power = 2; power <= largest; power *= 2) sizes.push(power, power * 1.5);
+  return sizes.filter((size) => size <= largest);
+}
+
 const UNITS = { k: 2 ** 10, m: 2 ** 20 };
 
 // 1.5k is 1536.
@@ -72,8 +91,9 @@ function bytesOf(size: string): number {
   return unit === undefined ? Number(size) : Number(size.slice(0, -1)) * unit;
 }
 
-async function start(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Side> {
-  const child = spawn('fi_pingpong', args, {
+async function start(command: readonly string[], env: NodeJS.ProcessEnv): Promise<Side> {
+  const [program, ...args] = command as [string, ...string[]];
+  const child = spawn(program, args, {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: DEADLINE_MS,

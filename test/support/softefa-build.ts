@@ -45,6 +45,9 @@ export function runTests(variant: Variant, mode: Mode, ...names: string[]): Prom
   });
 }
 
+/** A command that runs another, which may then not call process_vm_readv(2). */
+export const withoutProcessVm = `${root}build/softefa-tests/plain/without_process_vm`;
+
 const program = (variant: Variant) => `build/softefa-tests/${variant}/tests`;
 
 const make = (variant: Variant, ...targets: string[]) =>
