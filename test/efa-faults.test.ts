@@ -1,6 +1,6 @@
 // The efa provider on a device on which things go wrong: what the caller gets is a typed error, or
 // nothing at all where the provider makes up for it.
-import { version } from 'libfabric';
+import { open, version } from 'libfabric';
 import { SoftefaFaults } from 'libfabric/softefa';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { namespace } from './support/softefa.js';
@@ -68,6 +68,61 @@ describe.each(drivers)('%s driver', (driver) => {
     await wire.done(write(3));
     expectBytes(region.bytes.subarray(0, 64), pattern(64, 3));
   });
+});
+
+test('the next three sends to a peer fail, and what goes to another peer does not', async (context) => {
+  const wire = await pair(context, 'efa', ['FI_MSG']);
+  const other = await pair(context, 'efa', ['FI_MSG']);
+  const [, qpn] = /:(\d+):\d+$/.exec(wire.a.av.straddr(wire.b.address)) ?? [];
+  const broken = faults.add('status', { value: UNREACHABLE, count: 3, qpn: Number(qpn) });
+  for (let i = 0; i < 3; i++) {
+    const error = await wire.fails(wire.a.send(new Uint8Array(8), wire.toB));
+    expect(error).toMatchObject({ code: 'FI_EIO', provErrno: UNREACHABLE });
+    const received = other.b.recv(new Uint8Array(8));
+    await other.done(Promise.all([other.a.send(new Uint8Array(8), other.toB), received]));
+  }
+  expect(broken).toMatchObject({ hits: 3, left: 0 });
+  await wire.done(wire.a.send(new Uint8Array(8), wire.toB));
+});
+
+test('memory for peers is refused once the device can neither read nor write it', async (context) => {
+  const { b } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  faults.set({ capabilities: ['RNR_RETRY', 'CQ_WITH_SGID'] });
+  const refused = b.domain.allocate(1 << 20, ['FI_REMOTE_READ']);
+  await expect(refused).rejects.toEqual(fabricError('FI_EOPNOTSUPP'));
+});
+
+test('an endpoint does not open where the device refuses its memory', async (context) => {
+  await pair(context, 'efa', ['FI_MSG']);
+  using refused = faults.add('registration', { value: 'FI_ENOMEM' });
+  const opening = open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
+  await expect(opening).rejects.toEqual(fabricError('FI_ENOMEM'));
+  expect(refused.hits).toBeGreaterThan(0);
+});
+
+test('messages that the device loses on the way are sent again', async (context) => {
+  const wire = await pair(context, 'efa', ['FI_MSG']);
+  faults.set({ drop: 300 });
+  const target = new Uint8Array(4 << 20);
+  const received = wire.b.recv(target);
+  await wire.done(Promise.all([wire.a.send(pattern(4 << 20), wire.toB), received]));
+  expectBytes(target, pattern(4 << 20));
+});
+
+test('a completion queue that overruns fails what is sent from it and to it', async (context) => {
+  const wire = await pair(context, 'efa', ['FI_MSG'], 'manual');
+  const { a, b, toA, toB } = wire;
+  const greet = async () => {
+    await wire.done(Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8))]));
+    await wire.done(Promise.all([b.send(pattern(8), toA), a.recv(new Uint8Array(8))]));
+  };
+  for (let i = 0; i < 10; i++) await greet();
+  const overrun = faults.add('cqOverrun', { count: 1 });
+  while (overrun.hits === 0) b.domain.progress();
+  expect(await wire.fails(b.send(pattern(8), toA))).toEqual(fabricError('FI_EINVAL'));
+  const error = await wire.fails(a.send(pattern(8), toB));
+  expect(error).toMatchObject({ code: 'FI_EIO', provErrno: UNREACHABLE });
+  await wire.done(b.close({ timeout: 1 }));
 });
 
 test('a registration that the device refuses rejects with its error, and the next succeeds', async (context) => {

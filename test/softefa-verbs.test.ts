@@ -24,7 +24,7 @@ describe.each<Mode>(['synchronous', 'asynchronous'])('softefa, %s', (mode) => {
   // A test that hangs ends itself after a minute.
   const tests = names.map((name) => [name.replaceAll('_', ' '), name] as const);
   test.for(tests)('%s', { timeout: 90_000 }, async ([, name]) => {
-    expectSuccess(await runTests('plain', mode, name));
+    expectSuccess(await runTests('plain', mode, [name]));
   });
 });
 

@@ -36,9 +36,15 @@ export async function testNames(): Promise<string[]> {
   return output.trimEnd().split('\n');
 }
 
-/** Runs the tests of these names, or all, each in a process of its own. */
-export function runTests(variant: Variant, mode: Mode, ...names: string[]): Promise<Outcome> {
-  return run(program(variant), names, {
+/** Runs the tests of these names, or all, each in a process of its own. A command may run them. */
+export function runTests(
+  variant: Variant,
+  mode: Mode,
+  names: readonly string[] = [],
+  launcher: readonly string[] = [],
+): Promise<Outcome> {
+  const [command, ...args] = [...launcher, program(variant), ...names] as [string, ...string[]];
+  return run(command, args, {
     SOFTEFA_ASYNC: mode === 'asynchronous' ? '1' : '0',
     // By default each process sleeps for a second before it exits.
     TSAN_OPTIONS: 'atexit_sleep_ms=0',
@@ -48,7 +54,7 @@ export function runTests(variant: Variant, mode: Mode, ...names: string[]): Prom
 /** A command that runs another, which may then not call process_vm_readv(2). */
 export const withoutProcessVm = `${root}build/softefa-tests/plain/without_process_vm`;
 
-const program = (variant: Variant) => `build/softefa-tests/${variant}/tests`;
+const program = (variant: Variant) => `${root}build/softefa-tests/${variant}/tests`;
 
 const make = (variant: Variant, ...targets: string[]) =>
   run('make', ['-s', '-j2', '-f', 'test/softefa/Makefile', `VARIANT=${variant}`, ...targets]);
