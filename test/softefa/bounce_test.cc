@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
@@ -168,12 +169,14 @@ TEST(bounce_into_memory_that_is_unmapped) {
 }
 
 TEST(bounce_to_a_process_that_is_stopped) {
-  ::setenv("SOFTEFA_TIMEOUT_MS", "100", 1);
+  ::setenv("SOFTEFA_TIMEOUT_MS", "500", 1);
   harness::Side far(offer);
   CHECK(forbidProcessVm());
   Near near(far);
   CHECK_EQ(near.read(), Status::kOk);
   CHECK_EQ(::kill(far.pid(), SIGSTOP), 0);
+  int status = 0;
+  CHECK(::waitpid(far.pid(), &status, WUNTRACED) == far.pid() && WIFSTOPPED(status));
   CHECK_EQ(near.write(), Status::kLocalUnresponsiveRemote);
   CHECK_EQ(::kill(far.pid(), SIGCONT), 0);
   CHECK_EQ(near.read(), Status::kOk);
