@@ -1,20 +1,27 @@
 #!/usr/bin/env node
 // npx libfabric <command>
 import { Command } from 'commander';
+import { benchmarkCommand } from './bench/command.js';
+import { dgramPingpong, rdmPingpong, rdmTaggedPingpong } from './bench/pingpong.js';
 import { infoCommand } from './info.js';
 import { reportCommand } from './report.js';
 import { softefaCommand } from './softefa.js';
 import { strerrorCommand } from './strerror.js';
 
+const BENCHMARKS = [rdmPingpong, rdmTaggedPingpong, dgramPingpong];
+
 const program = new Command('libfabric')
   .description(
-    'RDMA-class networking: what this machine has, a software EFA device, pages of measurements',
+    'RDMA-class networking: what this machine has and how fast it is, a software EFA device, pages of measurements',
   )
   .enablePositionalOptions()
   .addCommand(infoCommand())
   .addCommand(strerrorCommand())
   .addCommand(softefaCommand())
   .addCommand(reportCommand());
+
+program.commandsGroup('Benchmarks, of two sides:');
+for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
 
 // As with any command, a reader such as head(1) may have had enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -25,5 +32,5 @@ try {
   await program.parseAsync();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
+  process.exitCode ??= 1;
 }

@@ -1,0 +1,37 @@
+import type { TestKind } from '../fabtests/choose.js';
+import type { Needs } from '../fabtests/open-endpoint.js';
+import type { Session } from '../fabtests/session.js';
+import type { Settings } from '../fabtests/settings.js';
+import type { Timing } from './measure.js';
+
+/** What a benchmark has measured of one size. */
+export interface Measured {
+  readonly timing: Timing;
+  /** Iterations that were timed. */
+  readonly iterations: number;
+}
+
+/** Measures a size: both sides do so at once. Undefined on a side that has nothing to tell. */
+export type MeasureSize = (size: number, iterations: number) => Promise<Measured | undefined>;
+
+/** One of fabtests' benchmarks. */
+export interface Benchmark extends TestKind {
+  readonly summary: string;
+  readonly description?: string;
+  /** 2 for a ping-pong, whose latency is then half a round trip. */
+  readonly transfersPerIteration: 1 | 2;
+  /** Has a window: more iterations. */
+  readonly bandwidth: boolean;
+  /** What is easily misread about its figures. */
+  readonly caveat?: (settings: Settings) => string | undefined;
+  readonly needs: (settings: Settings) => Needs;
+  /** Makes ready what all sizes share, once the sides know each other. `room`: the largest size. */
+  readonly prepare: (session: Session, room: number) => Promise<MeasureSize>;
+}
+
+/** Whether transfers of this size are injected: below the limit, up to it since 1.19. */
+export function injects(session: Session, size: number): boolean {
+  const { injectSize } = session.info.txAttr;
+  const limit = Math.min(session.settings.injectSize ?? injectSize, injectSize);
+  return session.dialect.spreads ? size <= limit : size < limit;
+}
