@@ -1,18 +1,17 @@
 #!/usr/bin/env node
 // npx libfabric <command>
 import { Command } from 'commander';
+import { BENCHMARKS } from './bench/benchmarks.js';
 import { benchmarkCommand } from './bench/command.js';
-import { dgramPingpong, rdmPingpong, rdmTaggedPingpong } from './bench/pingpong.js';
 import { infoCommand } from './info.js';
 import { reportCommand } from './report.js';
 import { softefaCommand } from './softefa.js';
 import { strerrorCommand } from './strerror.js';
 
-const BENCHMARKS = [rdmPingpong, rdmTaggedPingpong, dgramPingpong];
-
 const program = new Command('libfabric')
   .description(
-    'RDMA-class networking: what this machine has and how fast it is, a software EFA device, pages of measurements',
+    'RDMA-class networking: what this machine has and how fast it is, a software EFA device,\n' +
+      'pages of measurements',
   )
   .enablePositionalOptions()
   .addCommand(infoCommand())

@@ -4,15 +4,8 @@ import type { Session } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import type { Timing } from './measure.js';
 
-/** What a benchmark has measured of one size. */
-export interface Measured {
-  readonly timing: Timing;
-  /** Iterations that were timed. */
-  readonly iterations: number;
-}
-
 /** Measures a size: both sides do so at once. Undefined on a side that has nothing to tell. */
-export type MeasureSize = (size: number, iterations: number) => Promise<Measured | undefined>;
+export type MeasureSize = (size: number, iterations: number) => Promise<Timing | undefined>;
 
 /** One of fabtests' benchmarks. */
 export interface Benchmark extends TestKind {

@@ -46,13 +46,11 @@ async function measureSizes(
   const measure = await benchmark.prepare(session, roomOf(settings.sizes, most));
   for (const size of sizesOf(settings.sizes, most)) {
     const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
-    const measured = await measure(size, iterations);
-    if (measured === undefined) continue;
-    const { error } = measured.timing;
-    if (measured.iterations > 0) {
-      const row = rowOf(benchmark, size, measured, settings.statistics);
-      tell(row);
+    const timing = await measure(size, iterations);
+    if (timing === undefined) continue;
+    if (timing.iterations > 0) {
+      tell(rowOf(size, benchmark.transfersPerIteration, timing, settings.statistics));
     }
-    if (error !== undefined) throw error;
+    if (timing.error !== undefined) throw timing.error;
   }
 }

@@ -6,29 +6,40 @@ export interface Work {
   readonly steps: number;
   /** The step at which the clock starts. */
   readonly clockAt: number;
-  /** One step, which ends with Patience.run() or throws what that throws. */
+  /** Iterations in a step; 1 when left out. */
+  readonly weight?: (index: number) => number;
+  /** One step, whose waiting is Patience's and may throw that it takes long. */
   readonly step: (index: number) => void;
+  /** What is left of a step after it took long and Patience.finish() has waited for it. */
+  readonly rest?: (index: number) => Promise<void>;
+  /** The steps, where they must be asynchronous. */
+  readonly slowStep?: ((index: number) => Promise<void>) | undefined;
   /** Looks at what a step has brought: throws where the data is wrong. */
   readonly check?: ((index: number) => void) | undefined;
   /** The first step, where that is another. */
   readonly first?: (() => Promise<void>) | undefined;
-  /** What both sides do when all steps are done, within the measured time. */
+  /** What is left when all steps are done, within the measured time. */
   readonly last?: (() => Promise<void>) | undefined;
 }
 
 /** How long work has taken. */
 export interface Timing {
-  /** Steps within the measured time. */
-  readonly steps: number;
+  /** Iterations within the measured time. */
+  readonly iterations: number;
   readonly seconds: number;
-  /** Milliseconds of single steps, every `every`-th; empty unless asked for. */
+  /** Milliseconds an iteration, of single steps; empty unless asked for. */
   readonly samples: Float64Array;
-  /** Milliseconds after the start when equal slices of the steps were done; may be empty. */
-  readonly sliceEnds: readonly number[];
+  /** Successive parts of the measured time; empty unless asked for. */
+  readonly slices: readonly Slice[];
   /** Cores that this process has used. */
   readonly cpu: number;
   /** Why it ended early. */
   readonly error?: unknown;
+}
+
+export interface Slice {
+  readonly iterations: number;
+  readonly milliseconds: number;
 }
 
 const SLICES = 20;
@@ -46,23 +57,22 @@ export async function measure(
   statistics: boolean,
 ): Promise<Timing> {
   const run = new Run(patience, work);
-  let warmedUp = 0;
-  if (work.clockAt > 0) {
-    const start = performance.now();
-    await run.until(work.clockAt);
-    warmedUp = (performance.now() - start) / work.clockAt;
-  }
-  const timed = work.steps - work.clockAt;
-  if (statistics) run.sample(timed, Math.max(1, Math.ceil(CLOCK / SHARE / (warmedUp || CLOCK))));
-  const sliceEnds: number[] = [];
-  const slices = statistics ? Math.min(SLICES, timed) : 1;
+  const { clockAt, steps } = work;
+  const before = performance.now();
+  await run.until(clockAt);
+  if (statistics) run.sample((performance.now() - before) / clockAt);
+  const slices: Slice[] = [];
+  const count = statistics ? Math.min(SLICES, steps - clockAt) : 1;
+  let error: unknown;
   const usage = process.cpuUsage();
   const start = performance.now();
-  let error: unknown;
   try {
-    for (let slice = 1; slice <= slices; slice++) {
-      await run.until(work.clockAt + Math.floor((timed * slice) / slices));
-      sliceEnds.push(performance.now() - start);
+    for (let slice = 1, since = start; slice <= count; slice++) {
+      const from = run.done;
+      await run.until(clockAt + Math.floor(((steps - clockAt) * slice) / count));
+      const now = performance.now();
+      slices.push({ iterations: run.iterations(from), milliseconds: now - since });
+      since = now;
     }
     await work.last?.();
   } catch (thrown) {
@@ -71,10 +81,10 @@ export async function measure(
   const milliseconds = performance.now() - start;
   const { user, system } = process.cpuUsage(usage);
   return {
-    steps: run.done - work.clockAt,
+    iterations: run.iterations(clockAt),
     seconds: milliseconds / 1000,
     samples: run.samples.subarray(0, run.sampled),
-    sliceEnds: statistics && error === undefined ? sliceEnds : [],
+    slices: statistics ? slices : [],
     cpu: (user + system) / 1000 / milliseconds,
     ...(error !== undefined && { error }),
   };
@@ -96,23 +106,34 @@ class Run {
     this.#work = work;
   }
 
-  /** From now on every `every`-th step is timed, of `steps` that are left. */
-  sample(steps: number, every: number): void {
-    this.#every = every;
+  /** Iterations in the steps from `from` to what is done. */
+  iterations(from: number): number {
+    const { weight } = this.#work;
+    if (weight === undefined) return Math.max(0, this.done - from);
+    let sum = 0;
+    for (let index = from; index < this.done; index++) sum += weight(index);
+    return sum;
+  }
+
+  /** From now on steps are timed: as many as it takes little of the `milliseconds` of a step. */
+  sample(milliseconds: number): void {
+    this.#every = Math.max(1, Math.ceil(CLOCK / SHARE / (milliseconds || CLOCK)));
     this.#nextSample = this.done;
-    this.samples = new Float64Array(Math.ceil(steps / every));
+    this.samples = new Float64Array(Math.ceil((this.#work.steps - this.done) / this.#every));
   }
 
   /** Does the steps before `end`. */
   async until(end: number): Promise<void> {
-    if (this.done === 0 && end > 0 && this.#work.first) {
-      await this.#work.first();
-      this.#work.check?.(0);
+    const { first, check, slowStep } = this.#work;
+    if (this.done === 0 && end > 0 && first) {
+      await first();
+      check?.(0);
       this.done = 1;
     }
     while (this.done < end) {
       const start = performance.now();
-      await this.#steps(Math.min(end, this.done + this.#chunk));
+      const stop = Math.min(end, this.done + this.#chunk);
+      await (slowStep ? this.#slowly(stop, slowStep) : this.#steps(stop));
       const took = performance.now() - start;
       if (took < BREATH / 2) {
         this.#chunk *= 2;
@@ -123,32 +144,46 @@ class Run {
     }
   }
 
+  async #slowly(end: number, slowStep: (index: number) => Promise<void>): Promise<void> {
+    for (; this.done < end; this.done++) {
+      const start = performance.now();
+      await slowStep(this.done);
+      if (this.done === this.#nextSample) this.#sampledSince(start);
+      this.#work.check?.(this.done);
+    }
+  }
+
   async #steps(end: number): Promise<void> {
-    const { check } = this.#work;
+    const { check, rest } = this.#work;
     while (this.done < end) {
       try {
-        this.#plain(end);
+        this.#quickly(end);
       } catch (error) {
         await this.#patience.finish(error);
+        await rest?.(this.done);
         check?.(this.done);
         this.done++;
       }
     }
   }
 
-  #plain(end: number): void {
+  #quickly(end: number): void {
     const { step, check } = this.#work;
     for (; this.done < end; this.done++) {
-      if (this.done === this.#nextSample) this.#timed(step);
-      else step(this.done);
+      if (this.done === this.#nextSample) {
+        const start = performance.now();
+        step(this.done);
+        this.#sampledSince(start);
+      } else {
+        step(this.done);
+      }
       if (check) check(this.done);
     }
   }
 
-  #timed(step: (index: number) => void): void {
+  #sampledSince(start: number): void {
+    const weight = this.#work.weight?.(this.done) ?? 1;
+    if (weight > 0) this.samples[this.sampled++] = (performance.now() - start) / weight;
     this.#nextSample += this.#every;
-    const start = performance.now();
-    step(this.done);
-    this.samples[this.sampled++] = performance.now() - start;
   }
 }

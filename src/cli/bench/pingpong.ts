@@ -62,23 +62,14 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
   };
   if (!settings.prePosted) {
     await session.sync();
-    const step =
-      role === 'client'
-        ? () => {
-            send.run();
-            receive.run();
-          }
-        : () => {
-            receive.run();
-            send.run();
-          };
-    return { timing: await measure(patience, { ...work, step }, settings.statistics), iterations };
+    const [one, other] = role === 'client' ? [send, receive] : [receive, send];
+    return measure(patience, { ...work, ...inTurns(one, other) }, settings.statistics);
   }
   // The first receive is posted before the other side can send: a datagram would be lost.
   if (!settings.oobSync) session.postReceive(); // the sync's own comes first
   const posted = receive.post();
   await session.sync();
-  const timing = await measure(
+  return measure(
     patience,
     role === 'client'
       ? {
@@ -97,7 +88,23 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
         },
     settings.statistics,
   );
-  return { timing, iterations: timing.steps };
+}
+
+/** One batch, and when it is done another. */
+function inTurns(one: MessageBatch, other: MessageBatch) {
+  let first = false;
+  return {
+    step: () => {
+      first = true;
+      one.run();
+      first = false;
+      other.run();
+    },
+    rest: async () => {
+      if (first) await other.complete();
+      first = false;
+    },
+  };
 }
 
 /** What a size sends and receives. */

@@ -1,28 +1,26 @@
 import type { LatencyPercentiles, BenchmarkRow } from '../result.js';
-import type { Benchmark, Measured } from './benchmark.js';
+import type { Slice, Timing } from './measure.js';
 
 /** One size's row, in its units. */
 export function rowOf(
-  benchmark: Benchmark,
   size: number,
-  measured: Measured,
+  transfersPerIteration: number,
+  timing: Timing,
   statistics: boolean,
 ): BenchmarkRow {
-  const { timing, iterations } = measured;
-  const { seconds } = timing;
-  const transfers = iterations * benchmark.transfersPerIteration;
+  const { iterations, seconds } = timing;
+  const transfers = iterations * transfersPerIteration;
   const row = {
     size,
     iterations,
-    transfersPerIteration: benchmark.transfersPerIteration,
+    transfersPerIteration,
     seconds,
     megabytesPerSecond: (size * transfers) / (seconds * 1e6),
     microsecondsPerTransfer: (seconds * 1e6) / transfers,
   };
   if (!statistics) return row;
-  const perStep = transfers / timing.steps;
-  const latency = percentilesOf(timing.samples, 1000 / perStep);
-  const slices = bandwidthsOf(timing.sliceEnds, size * transfers);
+  const latency = percentilesOf(timing.samples, 1000 / transfersPerIteration);
+  const slices = bandwidthsOf(timing.slices, size * transfersPerIteration);
   return {
     ...row,
     ...(latency && { latency }),
@@ -40,10 +38,6 @@ export function percentilesOf(samples: Float64Array, scale: number): LatencyPerc
   return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) };
 }
 
-// Slices are equal in bytes.
-function bandwidthsOf(ends: readonly number[], bytes: number): number[] {
-  return ends.map((end, i) => {
-    const milliseconds = end - (ends[i - 1] ?? 0);
-    return bytes / ends.length / (milliseconds * 1000);
-  });
+function bandwidthsOf(slices: readonly Slice[], bytes: number): number[] {
+  return slices.map(({ iterations, milliseconds }) => (iterations * bytes) / (milliseconds * 1000));
 }

@@ -15,6 +15,15 @@ const SLICE = 250;
 const EAGER = 1000;
 const PAUSE = 1;
 
+/** Something has not come true in the time that the event loop can be kept waiting. */
+class NotYet extends Error {
+  constructor(readonly condition: () => boolean) {
+    super('not yet');
+  }
+}
+
+const TURNS = 256; // between looks at the clock
+
 const isTimeout = (error: unknown) =>
   error instanceof FabricError && error.code === 'FI_ETIMEDOUT' && error.syscall === 'run';
 
@@ -25,11 +34,13 @@ const isTimeout = (error: unknown) =>
 export class Patience {
   /** Seconds without progress after which the other side counts as gone. */
   readonly timeout: number;
+  readonly #domain: Domain;
   /** Says why waiting is pointless, once it is. */
   readonly #trouble: () => Error | undefined;
   #batch: BatchBase | undefined;
 
-  constructor(timeout: number, trouble: () => Error | undefined) {
+  constructor(domain: Domain, timeout: number, trouble: () => Error | undefined) {
+    this.#domain = domain;
     this.timeout = timeout;
     this.#trouble = trouble;
   }
@@ -50,21 +61,43 @@ export class Patience {
     batch.run(SLICE);
   }
 
-  /** After an error of run(): rethrows it, or waits for the batch where it only took long. */
+  /**
+   * Turns the engine until something is true, for loops that are timed. Where that takes long it
+   * throws, and finish() goes on.
+   */
+  spin(condition: () => boolean): void {
+    for (let start = 0; ; ) {
+      for (let turn = 0; turn < TURNS; turn++) {
+        if (condition()) return;
+        this.#domain.progress();
+      }
+      const now = performance.now();
+      if (start === 0) start = now;
+      else if (now - start > SLICE) throw new NotYet(condition);
+    }
+  }
+
+  /** After an error of run() or spin(): rethrows it, or waits on where it only took long. */
   async finish(error: unknown): Promise<void> {
-    const batch = this.#batch;
-    if (!isTimeout(error) || batch === undefined) throw error;
     const deadline = performance.now() + this.timeout * 1000;
+    const resume = this.#resumeAfter(error);
     for (;;) {
       await this.breathe();
       try {
-        batch.resume(SLICE);
+        resume();
         return;
       } catch (again) {
-        if (!isTimeout(again)) throw again;
+        if (!isTimeout(again) && !(again instanceof NotYet)) throw again;
         if (performance.now() >= deadline) throw this.#gone();
       }
     }
+  }
+
+  #resumeAfter(error: unknown): () => void {
+    const batch = this.#batch;
+    if (error instanceof NotYet) return () => this.spin(error.condition);
+    if (isTimeout(error) && batch !== undefined) return () => batch.resume(SLICE);
+    throw error;
   }
 
   /** Submits a batch and waits for it. */
@@ -79,9 +112,10 @@ export class Patience {
   /**
    * Turns the engine until a promise is settled.
    *
-   * @param seconds how long to wait; Infinity for what may never come.
+   * @param seconds how long to wait; Infinity for what may never come: that is waited for with
+   * pauses.
    */
-  async until<T>(domain: Domain, promise: Promise<T>, seconds = this.timeout): Promise<T> {
+  async until<T>(promise: Promise<T>, seconds = this.timeout): Promise<T> {
     let settled = false;
     const settle = () => {
       settled = true;
@@ -89,12 +123,12 @@ export class Patience {
     promise.then(settle, settle);
     const start = performance.now();
     for (;;) {
-      for (let turn = 0; turn < 64; turn++) domain.progress();
+      for (let turn = 0; turn < 64; turn++) this.#domain.progress();
       await this.breathe();
       if (settled) return promise;
       const waited = performance.now() - start;
       if (waited > seconds * 1000) throw this.#gone();
-      if (waited > EAGER) await sleep(PAUSE);
+      if (waited > EAGER && seconds === Number.POSITIVE_INFINITY) await sleep(PAUSE);
     }
   }
 

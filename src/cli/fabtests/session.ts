@@ -19,11 +19,14 @@ import {
   type TestEndpoint,
 } from './open-endpoint.js';
 import { Interrupted, Patience } from './patience.js';
+import { fillPattern } from './pattern.js';
 import { decodeKeys, encodeKeys } from './remote-keys.js';
 import type { Settings } from './settings.js';
 
 // A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
 const SLOTS = 4;
+const [OUT, ACKNOWLEDGEMENT, ANSWER] = [SLOTS, SLOTS + 1, SLOTS + 2];
+const CONTROL_SLOTS = SLOTS + 3;
 
 /** What a session is made of, before the other side is known. */
 interface Parts extends OpenedEndpoint {
@@ -31,6 +34,8 @@ interface Parts extends OpenedEndpoint {
   readonly control: MemoryRegion;
   readonly oob: OobSocket | undefined;
 }
+
+export type TestBatch = ReturnType<TestEndpoint['batch']>;
 
 interface PostedReceive {
   readonly promise: Promise<Completion>;
@@ -67,6 +72,7 @@ export class Session {
   #slot = 0;
   #peer: Peer | undefined;
   #interrupted: Interrupted | undefined;
+  #finishing = false;
 
   private constructor(settings: Settings, parts: Parts) {
     this.settings = settings;
@@ -78,7 +84,7 @@ export class Session {
     this.role = settings.host === undefined ? 'server' : 'client';
     this.tagged = (parts.info.caps as readonly Cap[]).includes('FI_TAGGED');
     this.dialect = dialectOf(settings.release ?? usualRelease());
-    this.patience = new Patience(settings.timeout, () => this.#trouble());
+    this.patience = new Patience(parts.domain, settings.timeout, () => this.#trouble());
   }
 
   /**
@@ -95,7 +101,7 @@ export class Session {
         ...(settings.maxMsgSize !== undefined && { FI_OPT_MAX_MSG_SIZE: settings.maxMsgSize }),
       });
       const access: MrAccess[] = ['FI_SEND', 'FI_RECV'];
-      const control = await opened.domain.allocate((SLOTS + 1) * CONTROL_BYTES, access);
+      const control = await opened.domain.allocate(CONTROL_SLOTS * CONTROL_BYTES, access);
       return new Session(settings, { ...opened, info, control, oob });
     } catch (error) {
       oob?.close();
@@ -125,19 +131,36 @@ export class Session {
 
   #trouble(): Error | undefined {
     if (this.#interrupted) return this.#interrupted;
+    if (this.#finishing) return undefined; // the other side may be through
     this.companion ??= this.listener?.companion;
     const farewell = this.companion?.farewell;
     if (farewell) return new PeerGone(`the other side has ended: ${farewell.reason}`);
     return this.oob?.failure;
   }
 
+  /** What bandwidth tests acknowledge a window with: 4 bytes of fabtests' pattern. */
+  get acknowledgement(): RegionSlice {
+    const slice = this.#control(ACKNOWLEDGEMENT, 4);
+    fillPattern(slice.bytes);
+    return slice;
+  }
+
+  /** Where acknowledgements are received. */
+  get answer(): RegionSlice {
+    return this.#control(ANSWER);
+  }
+
+  #control(slot: number, length = CONTROL_BYTES): RegionSlice {
+    return this.#parts.control.slice(slot * CONTROL_BYTES, length);
+  }
+
   /** Turns the engine until a promise is settled. */
   until<T>(promise: Promise<T>, seconds?: number): Promise<T> {
-    return this.patience.until(this.domain, promise, seconds);
+    return this.patience.until(promise, seconds);
   }
 
   /** An empty batch of the endpoint. */
-  batch(fill: (batch: ReturnType<TestEndpoint['batch']>) => void) {
+  batch(fill: (batch: TestBatch) => void): TestBatch {
     const batch = this.ep.batch();
     fill(batch);
     return batch;
@@ -145,7 +168,7 @@ export class Session {
 
   /** Posts a receive of a control message ahead of the message. */
   postReceive(): void {
-    const slot = this.#parts.control.slice(this.#slot * CONTROL_BYTES, CONTROL_BYTES);
+    const slot = this.#control(this.#slot);
     this.#slot = (this.#slot + 1) % SLOTS;
     const promise = this.tagged ? this.ep.trecv(slot, null, this.received) : this.ep.recv(slot);
     promise.catch(() => {}); // it may never come, and then ends with the endpoint
@@ -168,7 +191,7 @@ export class Session {
 
   /** Sends a control message. */
   async send(bytes: Uint8Array, to = this.peer): Promise<void> {
-    const slice = this.#parts.control.slice(SLOTS * CONTROL_BYTES, bytes.length);
+    const slice = this.#control(OUT, bytes.length);
     slice.bytes.set(bytes);
     const promise = this.tagged ? this.ep.tsend(slice, to, this.sent) : this.ep.send(slice, to);
     this.sent++;
@@ -217,6 +240,7 @@ export class Session {
 
   /** The last word of both sides: ft_finalize(). */
   async finish(): Promise<void> {
+    this.#finishing = true;
     if (this.dialect.drains && this.settings.oobSync && this.oob) {
       this.oob.send(Buffer.alloc(4));
       await this.until(this.oob.receive(4));
