@@ -13,7 +13,7 @@ function bandwidth(command: string, cap: Cap & ('FI_MSG' | 'FI_TAGGED'), summary
     command,
     type: 'FI_EP_RDM',
     summary,
-    transfersPerIteration: 1,
+    transfersPerIteration: () => 1,
     bandwidth: true,
     needs: () => ({
       caps: [cap],

@@ -12,7 +12,7 @@ export interface Benchmark extends TestKind {
   readonly summary: string;
   readonly description?: string;
   /** 2 for a ping-pong, whose latency is then half a round trip. */
-  readonly transfersPerIteration: 1 | 2;
+  readonly transfersPerIteration: (settings: Settings) => 1 | 2;
   /** Has a window: more iterations. */
   readonly bandwidth: boolean;
   /** What is easily misread about its figures. */

@@ -49,7 +49,7 @@ async function measureSizes(
     const timing = await measure(size, iterations);
     if (timing === undefined) continue;
     if (timing.iterations > 0) {
-      tell(rowOf(size, benchmark.transfersPerIteration, timing, settings.statistics));
+      tell(rowOf(size, benchmark.transfersPerIteration(settings), timing, settings.statistics));
     }
     if (timing.error !== undefined) throw timing.error;
   }

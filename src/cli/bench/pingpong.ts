@@ -5,6 +5,7 @@ import type { Session } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { measure } from './measure.js';
 import { MessageBatch } from './message-batch.js';
+import { Tally } from './tally.js';
 
 /** fabtests' ping-pongs: latency of messages that go to and fro. */
 function pingpong(
@@ -17,7 +18,7 @@ function pingpong(
     command,
     type: 'FI_EP_RDM',
     summary,
-    transfersPerIteration: 2,
+    transfersPerIteration: () => 2,
     bandwidth: false,
     needs: () => ({ caps: [cap], tx: { tclass: 'FI_TC_LOW_LATENCY' } }),
     prepare,
@@ -31,6 +32,16 @@ export const rdmTaggedPingpong = pingpong(
   'rdm-tagged-pingpong',
   'FI_TAGGED',
   'latency of tagged messages',
+);
+
+export const rdmCounterPingpong = pingpong(
+  'rdm-cntr-pingpong',
+  'FI_MSG',
+  'latency of messages, completed by counters',
+  {
+    counters: true,
+    needs: () => ({ caps: ['FI_MSG'], tx: { tclass: 'FI_TC_LOW_LATENCY' }, counters: true }),
+  },
 );
 
 export const dgramPingpong = pingpong('dgram-pingpong', 'FI_MSG', 'latency of datagrams', {
@@ -63,31 +74,27 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
   if (!settings.prePosted) {
     await session.sync();
     const [one, other] = role === 'client' ? [send, receive] : [receive, send];
-    return measure(patience, { ...work, ...inTurns(one, other) }, settings.statistics);
+    return await measure(patience, { ...work, ...inTurns(one, other) }, settings.statistics);
   }
   // The first receive is posted before the other side can send: a datagram would be lost.
   if (!settings.oobSync) session.postReceive(); // the sync's own comes first
   const posted = receive.post();
   await session.sync();
-  return measure(
-    patience,
-    role === 'client'
-      ? {
-          ...work,
-          first: async () => {
-            await send.complete();
-            await session.until(posted);
-          },
-          step: () => exchange.run(),
-        }
-      : {
-          ...work,
-          first: () => session.until(posted),
-          step: () => exchange.run(), // answers the message before, and receives the next
-          last: () => send.complete(),
-        },
-    settings.statistics,
-  );
+  let tally: Tally | undefined;
+  const first = async () => {
+    if (role === 'client') await send.complete();
+    await session.until(posted);
+    tally = session.counters && new Tally(session);
+  };
+  // The server's step answers the message before, and receives the next.
+  const step = session.counters
+    ? () => {
+        exchange.post();
+        tally?.awaitExchange(batches.inject);
+      }
+    : () => exchange.run();
+  const last = role === 'server' ? () => send.complete() : undefined;
+  return await measure(patience, { ...work, first, step, last }, settings.statistics);
 }
 
 /** One batch, and when it is done another. */
@@ -113,11 +120,13 @@ class Batches {
   readonly send: MessageBatch;
   /** Both, the receive posted first. */
   readonly exchange: MessageBatch;
+  /** What is sent is injected. */
+  readonly inject: boolean;
 
   constructor(session: Session, buffers: Buffers, size: number) {
     const [into, from] = [buffers.receiving(size), buffers.sending(size)];
-    const inject = injects(session, size);
-    const sending = (batch: MessageBatch) => (inject ? batch.inject(from) : batch.send(from));
+    this.inject = injects(session, size);
+    const sending = (batch: MessageBatch) => (this.inject ? batch.inject(from) : batch.send(from));
     this.receive = new MessageBatch(session).receive(into);
     this.send = sending(new MessageBatch(session));
     this.exchange = sending(new MessageBatch(session).receive(into));

@@ -17,7 +17,7 @@ export const rmaBandwidth: Benchmark = {
     'Measures the bandwidth of RMA. Writes and reads go both ways at once: each side measures its own.\n' +
     'Writes with data go from the client to the server.',
   operations: ['write', 'read', 'writedata'],
-  transfersPerIteration: 1,
+  transfersPerIteration: () => 1,
   bandwidth: true,
   caveat: ({ operation }) =>
     operation === 'writedata'

@@ -1,4 +1,4 @@
-import type { LatencyPercentiles, BenchmarkRow } from '../result.js';
+import type { BenchmarkRow, LatencyPercentiles } from '../result.js';
 import type { Slice, Timing } from './measure.js';
 
 /** One size's row, in its units. */
@@ -30,7 +30,10 @@ export function rowOf(
 }
 
 /** LatencyPercentiles of samples, each times `scale`; nearest rank. */
-export function percentilesOf(samples: Float64Array, scale: number): LatencyPercentiles | undefined {
+export function percentilesOf(
+  samples: Float64Array,
+  scale: number,
+): LatencyPercentiles | undefined {
   if (samples.length === 0) return undefined;
   const sorted = samples.slice().sort();
   const at = (share: number) =>

@@ -1,4 +1,5 @@
 import type { AddrFormat, EpType } from '../../flags.js';
+import { isNameless } from './open-endpoint.js';
 import { type Flags, modelsOf } from './options.js';
 import type { Operation, Settings } from './settings.js';
 
@@ -90,12 +91,8 @@ function releaseOf(text: string | undefined): string | undefined {
   return refuse(`--fabtests must be a release, such as 1.17 or 2.6, not ${text}`);
 }
 
-// efa's and shm's addresses are none that a host name stands for.
-const needsExchange = (provider: string | undefined) =>
-  provider !== undefined && /(^|;)(efa|shm)(;|$)/.test(provider);
-
 function exchangeOf(flags: Flags, kind: TestKind) {
-  const nameless = needsExchange(flags.provider) && flags.source === undefined;
+  const nameless = isNameless(flags.provider) && flags.source === undefined;
   const oobSync = flags.oob !== undefined || kind.oobSync === true;
   const asked = flags.oob !== undefined || flags.exchange !== undefined;
   return {

@@ -75,9 +75,9 @@ export class OobSocket {
     return this.#failure;
   }
 
-  /** Bytes that have come and not been read. */
-  get available(): number {
-    return this.#available;
+  /** The own address that the other side sees. */
+  get localAddress(): string | undefined {
+    return this.#socket.localAddress?.replace(/^::ffff:/, '');
   }
 
   send(bytes: Uint8Array): void {

@@ -1,3 +1,4 @@
+import type { Counter } from '../../counter.js';
 import type { Domain } from '../../domain.js';
 import type { Endpoint } from '../../endpoint/compose.js';
 import type { WritableOptions } from '../../endpoint-option-values.js';
@@ -18,6 +19,8 @@ export interface Needs {
   readonly domain?: Asked<DomainAttr>;
   /** Endpoint options to set before it is enabled. */
   readonly options?: WritableOptions;
+  /** Counts sends and receives. */
+  readonly counters?: boolean;
 }
 
 /**
@@ -88,9 +91,12 @@ function hintsOf(settings: Settings, needs: Needs): Hints {
   };
 }
 
-/** The entry of getInfo() that a test runs on. */
-export function findEntry(settings: Settings, needs: Needs): Info {
-  const entries = getInfo(hintsOf(settings, needs));
+/**
+ * The entry of getInfo() that a test runs on. `near` is the own address of the connection beside the
+ * fabric: where nothing else was asked for, the other side is reached from there.
+ */
+export function findEntry(settings: Settings, needs: Needs, near?: string): Info {
+  const entries = entriesFor(settings, needs, near);
   const found = preferredEntry(entries, settings.fabric);
   if (found === undefined) {
     const { provider, type = 'FI_EP_RDM', domain } = settings;
@@ -108,23 +114,63 @@ export function findEntry(settings: Settings, needs: Needs): Info {
   return found as Info;
 }
 
+function entriesFor(settings: Settings, needs: Needs, near: string | undefined) {
+  const asks = near !== undefined && settings.oobExchange && settings.sourceAddress === undefined;
+  if (asks && !isNameless(settings.provider)) {
+    const entries = getInfo(hintsOf({ ...settings, sourceAddress: near }, needs));
+    if (entries.length > 0) return entries;
+  }
+  return getInfo(hintsOf(settings, needs));
+}
+
+/** Whether a provider's addresses are none that a host name stands for. */
+export const isNameless = (provider: string | undefined) =>
+  provider !== undefined && /(^|;)(efa|shm)(;|$)/.test(provider);
+
 /** An endpoint and what it is opened with. */
 export interface OpenedEndpoint {
   readonly fabric: Fabric;
   readonly domain: Domain;
   readonly ep: TestEndpoint;
+  readonly counters: Counters | undefined;
+}
+
+export interface Counters {
+  readonly sends: Counter;
+  readonly receives: Counter;
 }
 
 /** Opens an endpoint that its caller turns: driver 'manual'. */
-export async function openEndpoint(info: Info, options: WritableOptions): Promise<OpenedEndpoint> {
+export async function openEndpoint(
+  info: Info,
+  settings: Settings,
+  needs: Needs,
+): Promise<OpenedEndpoint> {
   const fabric = Fabric.open(info);
   try {
     const domain = fabric.domain(info, { driver: 'manual' });
     const tagged = info.epAttr.type !== 'FI_EP_DGRAM';
-    const format = tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA';
-    const cq = domain.completionQueue({ format });
-    const ep = domain.endpoint(info, { av: domain.addressVector(), cq, options });
-    return { fabric, domain, ep: ep as unknown as TestEndpoint };
+    const cq = domain.completionQueue({
+      format: tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA',
+    });
+    const counters = needs.counters
+      ? { sends: domain.counter(), receives: domain.counter() }
+      : undefined;
+    const ep = domain.endpoint(info, {
+      av: domain.addressVector(),
+      cq,
+      options: {
+        ...needs.options,
+        ...(settings.maxMsgSize !== undefined && { FI_OPT_MAX_MSG_SIZE: settings.maxMsgSize }),
+      },
+      ...(counters && {
+        counters: [
+          { counter: counters.sends, flags: ['FI_SEND'] },
+          { counter: counters.receives, flags: ['FI_RECV'] },
+        ],
+      }),
+    });
+    return { fabric, domain, ep: ep as unknown as TestEndpoint, counters };
   } catch (error) {
     await fabric.close();
     throw error;

@@ -112,10 +112,18 @@ export class Patience {
   /**
    * Turns the engine until a promise is settled.
    *
-   * @param seconds how long to wait; Infinity for what may never come: that is waited for with
-   * pauses.
+   * @param seconds how long to wait.
    */
-  async until<T>(promise: Promise<T>, seconds = this.timeout): Promise<T> {
+  until<T>(promise: Promise<T>, seconds = this.timeout): Promise<T> {
+    return this.#until(promise, seconds, false);
+  }
+
+  /** The same for what may come in an hour: without a limit, and without keeping a core busy. */
+  untilAtLast<T>(promise: Promise<T>): Promise<T> {
+    return this.#until(promise, Number.POSITIVE_INFINITY, true);
+  }
+
+  async #until<T>(promise: Promise<T>, seconds: number, pauses: boolean): Promise<T> {
     let settled = false;
     const settle = () => {
       settled = true;
@@ -128,7 +136,7 @@ export class Patience {
       if (settled) return promise;
       const waited = performance.now() - start;
       if (waited > seconds * 1000) throw this.#gone();
-      if (waited > EAGER && seconds === Number.POSITIVE_INFINITY) await sleep(PAUSE);
+      if (pauses && waited > EAGER) await sleep(PAUSE);
     }
   }
 

@@ -12,6 +12,7 @@ import { type Dialect, dialectOf, usualRelease } from './dialect.js';
 import { CONTROL_BYTES } from './introduction.js';
 import { OobSocket, PeerGone } from './oob.js';
 import {
+  type Counters,
   findEntry,
   type Needs,
   type OpenedEndpoint,
@@ -26,6 +27,8 @@ import type { Settings } from './settings.js';
 // A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
 const SLOTS = 4;
 const [OUT, ACKNOWLEDGEMENT, ANSWER] = [SLOTS, SLOTS + 1, SLOTS + 2];
+// Times the timeout that a passive side waits where nothing else tells of the other.
+const LONG = 60;
 const CONTROL_SLOTS = SLOTS + 3;
 
 /** What a session is made of, before the other side is known. */
@@ -57,6 +60,8 @@ export class Session {
   readonly role: 'client' | 'server';
   readonly patience: Patience;
   readonly tagged: boolean;
+  /** Where the test has asked for counters. */
+  readonly counters: Counters | undefined;
   readonly oob: OobSocket | undefined;
   /** Messages sent so far, which is the next one's tag. */
   sent = 0;
@@ -81,6 +86,7 @@ export class Session {
     this.ep = parts.ep;
     this.domain = parts.domain;
     this.oob = parts.oob;
+    this.counters = parts.counters;
     this.role = settings.host === undefined ? 'server' : 'client';
     this.tagged = (parts.info.caps as readonly Cap[]).includes('FI_TAGGED');
     this.dialect = dialectOf(settings.release ?? usualRelease());
@@ -95,11 +101,8 @@ export class Session {
   static async open(settings: Settings, needs: Needs, signal?: AbortSignal): Promise<Session> {
     const oob = await openOob(settings, signal);
     try {
-      const info = findEntry(settings, needs);
-      const opened = await openEndpoint(info, {
-        ...needs.options,
-        ...(settings.maxMsgSize !== undefined && { FI_OPT_MAX_MSG_SIZE: settings.maxMsgSize }),
-      });
+      const info = findEntry(settings, needs, oob?.localAddress);
+      const opened = await openEndpoint(info, settings, needs);
       const access: MrAccess[] = ['FI_SEND', 'FI_RECV'];
       const control = await opened.domain.allocate(CONTROL_SLOTS * CONTROL_BYTES, access);
       return new Session(settings, { ...opened, info, control, oob });
@@ -154,6 +157,15 @@ export class Session {
     return this.#parts.control.slice(slot * CONTROL_BYTES, length);
   }
 
+  /**
+   * Seconds to wait for what the other side only does when it has measured a whole size: without
+   * limit where its end would be noticed.
+   */
+  get passively(): number {
+    const noticed = this.companion !== undefined || this.oob !== undefined;
+    return noticed ? Number.POSITIVE_INFINITY : this.settings.timeout * LONG;
+  }
+
   /** Turns the engine until a promise is settled. */
   until<T>(promise: Promise<T>, seconds?: number): Promise<T> {
     return this.patience.until(promise, seconds);
@@ -181,10 +193,19 @@ export class Session {
    * Receives a control message, posting a receive where none is. Its bytes are good until a few
    * more have come.
    */
-  async receive(seconds?: number): Promise<Uint8Array> {
+  receive(seconds?: number): Promise<Uint8Array> {
+    return this.#receive((promise) => this.until(promise, seconds));
+  }
+
+  /** The same, from a client that may come in an hour. */
+  receiveAtLast(): Promise<Uint8Array> {
+    return this.#receive((promise) => this.patience.untilAtLast(promise));
+  }
+
+  async #receive(wait: (promise: Promise<Completion>) => Promise<Completion>) {
     if (this.#posted.length === 0) this.postReceive();
     const posted = this.#posted[0] as PostedReceive;
-    const { length } = await this.until(posted.promise, seconds);
+    const { length } = await wait(posted.promise);
     this.#posted.shift();
     return posted.slot.bytes.subarray(0, length);
   }
@@ -201,30 +222,30 @@ export class Session {
   /**
    * Waits until both sides have come here: ft_sync(). Over the fabric, or over the socket with -b.
    */
-  async sync(): Promise<void> {
-    if (this.settings.oobSync && this.oob) return this.#syncOob(this.oob);
-    return this.syncInBand();
+  async sync(seconds?: number): Promise<void> {
+    if (this.settings.oobSync && this.oob) return this.#syncOob(this.oob, seconds);
+    return this.syncInBand(seconds);
   }
 
   /** The same over the fabric, whatever the settings say. */
-  async syncInBand(): Promise<void> {
+  async syncInBand(seconds?: number): Promise<void> {
     const byte = new Uint8Array(1);
     if (this.role === 'client') {
       await this.send(byte);
-      await this.receive();
+      await this.receive(seconds);
     } else {
-      await this.receive();
+      await this.receive(seconds);
       await this.send(byte);
     }
   }
 
-  async #syncOob(oob: OobSocket): Promise<void> {
+  async #syncOob(oob: OobSocket, seconds: number | undefined): Promise<void> {
     const byte = Buffer.from('a');
     if (this.role === 'client') {
       oob.send(byte);
-      await this.until(oob.receive(1));
+      await this.until(oob.receive(1), seconds);
     } else {
-      await this.until(oob.receive(1));
+      await this.until(oob.receive(1), seconds);
       oob.send(byte);
     }
   }
