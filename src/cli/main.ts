@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { BENCHMARKS } from './bench/benchmarks.js';
 import { benchmarkCommand } from './bench/command.js';
 import { infoCommand } from './info.js';
+import { pingpongCommand } from './pingpong/command.js';
 import { reportCommand } from './report.js';
 import { softefaCommand } from './softefa.js';
 import { strerrorCommand } from './strerror.js';
@@ -21,6 +22,7 @@ const program = new Command('libfabric')
 
 program.commandsGroup('Benchmarks, of two sides:');
 for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
+program.addCommand(pingpongCommand());
 
 // As with any command, a reader such as head(1) may have had enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -81,3 +81,27 @@ export function perfYaml(perf: Perf): string {
   ];
   return `- { ${fields.join(', ')} }`;
 }
+
+/** The line above fi_pingpong(1)'s rows. */
+export function pingpongHeader(): string {
+  return [
+    'bytes'.padEnd(8),
+    '#sent'.padEnd(8),
+    '#ack'.padEnd(9),
+    'total'.padEnd(8),
+    'time'.padStart(8),
+    ' ',
+    'MB/sec'.padStart(10),
+    'usec/xfer'.padStart(13),
+    'Mxfers/sec'.padStart(13),
+  ].join('');
+}
+
+/** One of its rows, with the messages that the client has received. */
+export function pingpongRow(perf: Perf, acknowledged: number): string {
+  const { iterations } = perf;
+  const sign = iterations === acknowledged ? '=' : iterations < acknowledged ? '-' : '+';
+  const count = sign === '=' ? acknowledged : Math.abs(iterations - acknowledged);
+  const row = perfRow(perf);
+  return row.slice(0, 16) + sign + countText(count).padEnd(8) + row.slice(16);
+}

@@ -5,6 +5,7 @@ import { iterationsOf, roomOf, sizesOf } from '../fabtests/sizes.js';
 import { type Control, testCommand } from '../fabtests/test-command.js';
 import type { BenchmarkRow } from '../result.js';
 import type { Benchmark } from './benchmark.js';
+import { Usage } from './measure.js';
 import { Report } from './report.js';
 import { rowOf } from './statistics.js';
 
@@ -42,15 +43,31 @@ async function measureSizes(
   tell: (row: BenchmarkRow) => void,
 ): Promise<void> {
   const { settings, info } = session;
+  const { statistics } = settings;
   const most = Number(info.epAttr.maxMsgSize);
   const measure = await benchmark.prepare(session, roomOf(settings.sizes, most));
   for (const size of sizesOf(settings.sizes, most)) {
     const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
+    const usage = new Usage();
     const timing = await measure(size, iterations);
+    session.companion?.tell({ cpu: timing?.cpu ?? usage.cores });
     if (timing === undefined) continue;
     if (timing.iterations > 0) {
-      tell(rowOf(size, benchmark.transfersPerIteration(settings), timing, settings.statistics));
+      const row = rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics);
+      tell(statistics ? await withPeer(session, row) : row);
     }
     if (timing.error !== undefined) throw timing.error;
   }
+}
+
+// How long a figure of the other side's may take: nothing else depends on it.
+const PATIENCE = 500;
+
+/** A row with what the other side says of its CPU. */
+async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {
+  const { companion } = session;
+  if (companion === undefined || row.cpu === undefined) return row;
+  const told = (await session.until(companion.hear(PATIENCE))) as { cpu?: unknown } | undefined;
+  if (typeof told?.cpu !== 'number') return row;
+  return { ...row, cpu: { own: row.cpu.own, peer: told.cpu } };
 }

@@ -64,7 +64,7 @@ export async function measure(
   const slices: Slice[] = [];
   const count = statistics ? Math.min(SLICES, steps - clockAt) : 1;
   let error: unknown;
-  const usage = process.cpuUsage();
+  const usage = new Usage();
   const start = performance.now();
   try {
     for (let slice = 1, since = start; slice <= count; slice++) {
@@ -79,15 +79,27 @@ export async function measure(
     error = thrown;
   }
   const milliseconds = performance.now() - start;
-  const { user, system } = process.cpuUsage(usage);
+  const cpu = usage.cores;
   return {
     iterations: run.iterations(clockAt),
     seconds: milliseconds / 1000,
     samples: run.samples.subarray(0, run.sampled),
     slices: statistics ? slices : [],
-    cpu: (user + system) / 1000 / milliseconds,
+    cpu,
     ...(error !== undefined && { error }),
   };
+}
+
+/** What this process uses of the machine's cores, from when it is made. */
+export class Usage {
+  readonly #usage = process.cpuUsage();
+  readonly #start = performance.now();
+
+  /** 1: one core busy all the time. */
+  get cores(): number {
+    const { user, system } = process.cpuUsage(this.#usage);
+    return (user + system) / 1000 / (performance.now() - this.#start);
+  }
 }
 
 class Run {

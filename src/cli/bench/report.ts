@@ -11,9 +11,15 @@ import type { Benchmark } from './benchmark.js';
 import { deviceOf, softwareInUse, warningsOf } from './device.js';
 import { statisticsTable } from './statistics-table.js';
 
+/** A row of another table, and what stands above the first. */
+export interface OwnRow {
+  readonly header: string;
+  readonly text: string;
+}
+
 /** Tells what is measured, as it is measured: fabtests' table or YAML, or JSON in the end. */
 export class Report {
-  readonly #benchmark: Benchmark;
+  readonly #benchmark: Pick<Benchmark, 'bandwidth' | 'caveat'>;
   readonly #settings: Settings;
   readonly #info: Info;
   readonly #startedAt = new Date().toISOString();
@@ -21,7 +27,7 @@ export class Report {
   readonly #write: (line: string) => void;
 
   constructor(
-    benchmark: Benchmark,
+    benchmark: Pick<Benchmark, 'bandwidth' | 'caveat'>,
     settings: Settings,
     info: Info,
     write: (line: string) => void = console.log,
@@ -32,12 +38,13 @@ export class Report {
     this.#write = write;
   }
 
-  row(row: BenchmarkRow): void {
+  /** Tells a size; `own` is its row where the table is not that of fabtests' benchmarks. */
+  row(row: BenchmarkRow, own?: OwnRow): void {
     const { output, command, argv } = this.#settings;
     const first = this.#rows.push(row) === 1;
     if (output === 'table') {
-      if (first) this.#write(perfHeader());
-      this.#write(perfRow(row));
+      if (first) this.#write(own?.header ?? perfHeader());
+      this.#write(own?.text ?? perfRow(row));
     } else if (output === 'yaml') {
       if (first) this.#write(perfYamlHeader(['libfabric', command, ...argv]));
       this.#write(perfYaml(row));

@@ -87,11 +87,15 @@ export class Companion {
     this.#write({ note });
   }
 
-  /** What the other side tells next; undefined if it ends first. */
-  async hear(): Promise<unknown> {
-    while (this.#notes.length === 0 && this.#farewell === undefined) {
+  /** What the other side tells next; undefined if nothing comes within some milliseconds. */
+  async hear(patience: number): Promise<unknown> {
+    if (this.#notes.length === 0 && this.#farewell === undefined) {
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
+        const timer = setTimeout(resolve, patience);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       });
     }
     return this.#notes.shift();

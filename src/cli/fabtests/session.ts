@@ -97,11 +97,19 @@ export class Session {
    * Opens an endpoint, and the connection beside the fabric where the settings ask for it. The
    * server waits for its client there, as fabtests do. The other side's address is yet to be
    * exchanged: see introduceSides().
+   *
+   * @param hear what is to be heard over that connection before, and what it says about the endpoint.
    */
-  static async open(settings: Settings, needs: Needs, signal?: AbortSignal): Promise<Session> {
+  static async open(
+    settings: Settings,
+    needs: Needs,
+    signal?: AbortSignal,
+    hear?: (oob: OobSocket) => Promise<Partial<Settings>>,
+  ): Promise<Session> {
     const oob = await openOob(settings, signal);
     try {
-      const info = findEntry(settings, needs, oob?.localAddress);
+      const heard = oob && (await hear?.(oob));
+      const info = findEntry({ ...settings, ...heard }, needs, oob?.localAddress);
       const opened = await openEndpoint(info, settings, needs);
       const access: MrAccess[] = ['FI_SEND', 'FI_RECV'];
       const control = await opened.domain.allocate(CONTROL_SLOTS * CONTROL_BYTES, access);
@@ -259,9 +267,14 @@ export class Session {
     return this.domain.remote(remote);
   }
 
+  /** All is measured: that the other side ends is no trouble from now on. */
+  end(): void {
+    this.#finishing = true;
+  }
+
   /** The last word of both sides: ft_finalize(). */
   async finish(): Promise<void> {
-    this.#finishing = true;
+    this.end();
     if (this.dialect.drains && this.settings.oobSync && this.oob) {
       this.oob.send(Buffer.alloc(4));
       await this.until(this.oob.receive(4));

@@ -77,7 +77,8 @@ export class Control {
   }
 }
 
-async function interruptibly(run: (control: Control) => Promise<void>): Promise<void> {
+/** Runs a test whose waiting Ctrl-C ends; the second one ends the process. */
+export async function interruptibly(run: (control: Control) => Promise<void>): Promise<void> {
   const control = new Control();
   const interrupt = () => {
     control.interrupt();
