@@ -2,7 +2,7 @@ import type { Cap } from '../../flags.js';
 import type { Buffers } from '../fabtests/buffers.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';
-import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
+import { type Benchmark, injectsInWindows, type MeasureSize } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
 import { MessageBatch } from './message-batch.js';
 import { type Window, windowsOf } from './windows.js';
@@ -35,7 +35,14 @@ export const rdmTaggedBandwidth = bandwidth(
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
   fillPattern(buffers.sending(room).bytes);
+  if (session.tagged) rehearse(session, buffers);
   return (size, iterations) => measureSize(session, buffers, size, iterations);
+}
+
+function rehearse(session: Session, buffers: Buffers): void {
+  using batch = new MessageBatch(session);
+  for (let i = 0; i < 32; i++) batch.receive(buffers.receiving(1)).send(buffers.sending(1));
+  batch.rehearse();
 }
 
 async function measureSize(
@@ -52,7 +59,7 @@ async function measureSize(
   const work = { steps: windows.length, clockAt, weight };
 
   if (role === 'client') {
-    const inject = injects(session, size);
+    const inject = injectsInWindows(session, size);
     const from = buffers.sending(size);
     using sends = batchOf((batch, window) => {
       if (window.acknowledged) batch.receive(session.answer);

@@ -3,7 +3,7 @@ import type { RemoteRegion } from '../../remote-region.js';
 import { type Buffers, RESERVED } from '../fabtests/buffers.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import type { Operation } from '../fabtests/settings.js';
-import { injects } from './benchmark.js';
+import { injectsInWindows } from './benchmark.js';
 import type { Window } from './windows.js';
 
 /** What fabtests let a peer do with their memory. */
@@ -69,7 +69,7 @@ export class RmaTransfers {
     const { operation, verify } = session.settings;
     const { peer } = session;
     // What must have arrived has to complete: injects do not tell.
-    const inject = injects(session, size) && !(verify && session.dialect.spreads);
+    const inject = injectsInWindows(session, size) && !(verify && session.dialect.spreads);
     const data = remoteData(session);
     for (let i = window.from; i < window.from + window.count; i++) {
       const offset = this.offset(i);
