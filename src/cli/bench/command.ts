@@ -54,7 +54,7 @@ async function measureSizes(
     if (timing === undefined) continue;
     if (timing.iterations > 0) {
       const row = rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics);
-      tell(statistics ? await withPeer(session, row) : row);
+      tell(statistics && timing.error === undefined ? await withPeer(session, row) : row);
     }
     if (timing.error !== undefined) throw timing.error;
   }

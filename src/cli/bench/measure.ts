@@ -49,6 +49,7 @@ const FIRST_CHUNK = 16;
 // Two readings of the clock take about 0.1 us; they may add 1 %.
 const CLOCK = 1e-4;
 const SHARE = 0.01;
+const MOST_SAMPLES = 2 ** 20;
 
 /** Does work and measures it. */
 export async function measure(
@@ -129,9 +130,11 @@ class Run {
 
   /** From now on steps are timed: as many as it takes little of the `milliseconds` of a step. */
   sample(milliseconds: number): void {
-    this.#every = Math.max(1, Math.ceil(CLOCK / SHARE / (milliseconds || CLOCK)));
+    const left = this.#work.steps - this.done;
+    const cheap = Math.ceil(CLOCK / SHARE / (milliseconds || CLOCK));
+    this.#every = Math.max(1, cheap, Math.ceil(left / MOST_SAMPLES));
     this.#nextSample = this.done;
-    this.samples = new Float64Array(Math.ceil((this.#work.steps - this.done) / this.#every));
+    this.samples = new Float64Array(Math.ceil(left / this.#every));
   }
 
   /** Does the steps before `end`. */

@@ -13,6 +13,9 @@ const ALL = [
   2 ** 23,
 ];
 
+/** The sizes of `all`. */
+export const allSizes = (): readonly number[] => ALL;
+
 const MOST = 2 ** 20; // sizes of a range
 
 const number = (text: string): number => {
