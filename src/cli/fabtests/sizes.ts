@@ -63,7 +63,7 @@ export function roomOf(choice: SizeChoice, maxMsgSize: number): number {
     choice.kind === 'one'
       ? choice.size
       : choice.kind === 'several'
-        ? Math.max(...choice.sizes)
+        ? choice.sizes.reduce((most, size) => Math.max(most, size), 0)
         : 2 ** 23;
   return Math.min(room, maxMsgSize);
 }
