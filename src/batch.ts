@@ -56,6 +56,8 @@ export class BatchBase implements Target, Sink, RequestOwner {
   // Tells the engine when to look at the operations anew.
   #version = 1;
   #inFlight = 0;
+  // Of a run() whose time was over before it failed.
+  #failure: FabricError | undefined;
   #closed = false;
 
   /** @internal */
@@ -139,7 +141,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     this.#checkIdle();
     checkInteger('index', index, 0, this.size - 1);
     if (change === undefined) throw invalidArgType('change', 'an object', change);
-    this.#version++;
+    if (Object.keys(change).some((field) => field !== 'tag')) this.#version++;
     updateEntry(this.#entries, this.#starts[index] as number, this.limits, change);
   }
 
@@ -171,13 +173,11 @@ export class BatchBase implements Target, Sink, RequestOwner {
    * Manual driver: submits all operations and turns the engine until they have completed, in one
    * native call.
    *
-   * @param timeout milliseconds; FI_ETIMEDOUT afterwards, with the operations still in flight.
+   * @param timeout milliseconds; FI_ETIMEDOUT afterwards, with the operations still in flight:
+   * resume() goes on with them.
    */
   run(timeout = 10_000): void {
-    checkMilliseconds('timeout', timeout);
-    if (this.#engine.driver !== 'manual') {
-      throw invalidState('run() needs the manual driver; use submit()');
-    }
+    this.#checkManual(timeout);
     this.#checkReady();
     this.#inFlight++;
     const endpoint = this.limits.handle;
@@ -189,11 +189,34 @@ export class BatchBase implements Target, Sink, RequestOwner {
       this.#used,
       timeout,
     );
-    if (status === RUNNING) {
-      throw new FabricError(ETIMEDOUT, 'run', { detail: `not completed after ${timeout} ms` });
-    }
+    if (status === RUNNING) throw timedOut(timeout);
     this.#inFlight--;
     if (status !== 0) throw errorOf(this.#engine.runFailure(status));
+  }
+
+  /**
+   * Manual driver: turns the engine until what is in flight has completed, after a run() that has
+   * thrown FI_ETIMEDOUT. Throws what that run() would have thrown.
+   *
+   * @param timeout milliseconds; FI_ETIMEDOUT afterwards, with the operations still in flight.
+   */
+  resume(timeout = 10_000): void {
+    this.#checkManual(timeout);
+    const deadline = performance.now() + timeout;
+    while (this.#inFlight > 0) {
+      const left = deadline - performance.now();
+      if (left <= 0) throw timedOut(timeout);
+      this.#engine.wait(1, left);
+    }
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure;
+  }
+
+  #checkManual(timeout: number): void {
+    checkMilliseconds('timeout', timeout);
+    if (this.#engine.driver === 'manual') return;
+    throw invalidState('run() needs the manual driver; use submit()');
   }
 
   #begin(): number {
@@ -223,7 +246,11 @@ export class BatchBase implements Target, Sink, RequestOwner {
   completed(request: number, status: number, word: number): void {
     this.#inFlight--;
     const { requests } = this.#engine;
-    if (!requests.awaited(request)) return; // of a run() whose time was over
+    if (!requests.awaited(request)) {
+      // Of a run() whose time was over.
+      if (status !== 0) this.#failure ??= errorOf(this.#engine.failureAt(word));
+      return;
+    }
     if (status === 0) {
       requests.resolve(request);
     } else {
@@ -254,6 +281,9 @@ export class BatchBase implements Target, Sink, RequestOwner {
     if (this.#inFlight > 0) throw invalidState('the batch is in flight');
   }
 }
+
+const timedOut = (timeout: number) =>
+  new FabricError(ETIMEDOUT, 'run', { detail: `not completed after ${timeout} ms` });
 
 function checkChosen(kind: Kind, options: Chosen): void {
   if (options.signal !== undefined) {

@@ -18,7 +18,7 @@ import { infoHandle } from './info.js';
 import type { AnyInfo, Info } from './info-types.js';
 import { MemoryRegion } from './memory-region.js';
 import { type Handle, native } from './native.js';
-import { decodeDescriptor, RemoteRegion } from './remote-region.js';
+import { describedRegion, type RegionDescription, RemoteRegion } from './remote-region.js';
 
 export interface DomainOptions {
   /**
@@ -180,10 +180,13 @@ export class Domain {
     return new MemoryRegion(this.#engine, region, bytes, rights, region.hugePages);
   }
 
-  /** A peer's memory region, from the descriptor that the peer handed over. */
-  remote(descriptor: ArrayBufferView | ArrayBuffer): RemoteRegion {
+  /**
+   * A peer's memory region, from the descriptor that the peer handed over, or from its key, address
+   * and length where those came another way: from a peer that is not of this package.
+   */
+  remote(descriptor: ArrayBufferView | ArrayBuffer | RegionDescription): RemoteRegion {
     this.#checkOpen();
-    return new RemoteRegion(this.#engine, decodeDescriptor(descriptor));
+    return new RemoteRegion(this.#engine, describedRegion(descriptor));
   }
 
   /** Manual driver: one turn. Posts what was submitted and delivers what has completed. */

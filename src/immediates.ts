@@ -32,6 +32,11 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     if (this.#waiting.length === 0) this.#letLoopGo();
   }
 
+  /** Takes an arrival that has been delivered already, without waiting for one. */
+  take(): Immediate | undefined {
+    return this.#arrived.shift();
+  }
+
   next(): Promise<IteratorResult<Immediate>> {
     const immediate = this.#arrived.shift();
     if (immediate !== undefined) return Promise.resolve({ value: immediate, done: false });

@@ -49,4 +49,4 @@ export {
 export { MemoryRegion, RegionSlice } from './memory-region.js';
 export { type OpenOptions, open } from './open.js';
 export { Peer } from './peer.js';
-export { RemoteRegion } from './remote-region.js';
+export { type RegionDescription, RemoteRegion } from './remote-region.js';

@@ -82,10 +82,7 @@ function find(options: Partial<OpenOptions>): AnyInfo {
       flags: ['FI_SOURCE'],
     }),
   });
-  // Messages of efa-direct are no longer than a packet and come in any order: for those who ask.
-  const info =
-    entries.find(({ fabricAttr }) => fabricAttr.name === fabric || fabricAttr.name !== DIRECT) ??
-    entries[0];
+  const info = preferredEntry(entries, fabric);
   if (info === undefined) {
     const detail = `no ${type} endpoint with ${caps.join(', ')}${provider ? ` on ${provider}` : ''}`;
     throw new FabricError(ENODATA, 'fi_getinfo', {
@@ -94,4 +91,18 @@ function find(options: Partial<OpenOptions>): AnyInfo {
     });
   }
   return info;
+}
+
+/**
+ * @internal The entry to open, where a fabric may have been asked for. Messages of efa-direct are no
+ * longer than a packet and come in any order: it is for those who ask.
+ */
+export function preferredEntry(
+  entries: readonly AnyInfo[],
+  fabric: string | undefined,
+): AnyInfo | undefined {
+  return (
+    entries.find(({ fabricAttr }) => fabricAttr.name === fabric || fabricAttr.name !== DIRECT) ??
+    entries[0]
+  );
 }

@@ -1,4 +1,4 @@
-import { checkBytes } from './checks.js';
+import { check64, checkBytes, checkInteger } from './checks.js';
 import type { Engine } from './engine/engine.js';
 import { invalidArgValue } from './errors.js';
 import { native } from './native.js';
@@ -29,8 +29,27 @@ export function encodeDescriptor(region: RegionDescription): Uint8Array {
   return bytes;
 }
 
-/** Reads a descriptor that a peer sent; everything in it is checked. */
-export function decodeDescriptor(descriptor: unknown): RegionDescription {
+/** What a peer told of its region, as a descriptor or by itself; everything in it is checked. */
+export function describedRegion(
+  description: ArrayBufferView | ArrayBuffer | RegionDescription,
+): RegionDescription {
+  if (typeof description !== 'object' || description === null || !('key' in description)) {
+    return decodeDescriptor(description);
+  }
+  const { key, address, length } = description;
+  return checkRegion({
+    key: BigInt(check64('key', key)),
+    address: BigInt(check64('address', address)),
+    length: checkInteger('length', length, 0),
+  });
+}
+
+function checkRegion(region: RegionDescription): RegionDescription {
+  if (region.address + BigInt(region.length) <= 2n ** 64n) return region;
+  throw invalidArgValue('descriptor', 'describes a region that cannot exist');
+}
+
+function decodeDescriptor(descriptor: unknown): RegionDescription {
   const bytes = checkBytes('descriptor', descriptor);
   if (bytes.length !== BYTES) throw invalidArgValue('descriptor', `must have ${BYTES} bytes`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, BYTES);
@@ -48,10 +67,10 @@ export function decodeDescriptor(descriptor: unknown): RegionDescription {
     bigint,
     bigint,
   ];
-  if (length > BigInt(Number.MAX_SAFE_INTEGER) || address + length > 2n ** 64n) {
+  if (length > BigInt(Number.MAX_SAFE_INTEGER)) {
     throw invalidArgValue('descriptor', 'describes a region that cannot exist');
   }
-  return { key, address, length: Number(length) };
+  return checkRegion({ key, address, length: Number(length) });
 }
 
 // A remote region that nobody holds any more frees its slot in the engine's table.

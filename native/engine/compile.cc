@@ -71,9 +71,11 @@ ssize_t call(fid_ep* ep, PostItem& item, void* context) {
       return fi_recvmsg(ep, &item.message, item.flags);
     case OpCode::kTsend:
       item.tagged.context = context;
+      item.tagged.tag = item.operation->tag;  // may change without a new version
       return fi_tsendmsg(ep, &item.tagged, item.flags);
     case OpCode::kTrecv:
       item.tagged.context = context;
+      item.tagged.tag = item.operation->tag;
       return fi_trecvmsg(ep, &item.tagged, item.flags);
     case OpCode::kWrite:
       item.rma.context = context;

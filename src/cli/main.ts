@@ -1,20 +1,28 @@
 #!/usr/bin/env node
 // npx libfabric <command>
 import { Command } from 'commander';
+import { BENCHMARKS } from './bench/benchmarks.js';
+import { benchmarkCommand } from './bench/command.js';
 import { infoCommand } from './info.js';
+import { pingpongCommand } from './pingpong/command.js';
 import { reportCommand } from './report.js';
 import { softefaCommand } from './softefa.js';
 import { strerrorCommand } from './strerror.js';
 
 const program = new Command('libfabric')
   .description(
-    'RDMA-class networking: what this machine has, a software EFA device, pages of measurements',
+    'RDMA-class networking: what this machine has and how fast it is, a software EFA device,\n' +
+      'pages of measurements',
   )
   .enablePositionalOptions()
   .addCommand(infoCommand())
   .addCommand(strerrorCommand())
   .addCommand(softefaCommand())
   .addCommand(reportCommand());
+
+program.commandsGroup('Benchmarks, of two sides:');
+for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
+program.addCommand(pingpongCommand());
 
 // As with any command, a reader such as head(1) may have had enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -25,5 +33,5 @@ try {
   await program.parseAsync();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
+  process.exitCode ??= 1;
 }

@@ -39,19 +39,69 @@ export function perfHeader(): string {
   ].join('');
 }
 
+// What fabtests print of a measurement: whole microseconds, and single precision for a transfer.
+function figuresOf({ size, iterations, seconds, transfersPerIteration }: Perf) {
+  const microseconds = Math.round(seconds * 1e6);
+  const bytes = size * iterations * transfersPerIteration;
+  const perIteration = Math.fround(Math.fround(microseconds) / iterations);
+  const perTransfer = Math.fround(perIteration / transfersPerIteration);
+  return { bytes, seconds: microseconds / 1e6, rate: bytes / microseconds, perTransfer };
+}
+
 /** One row. MB are 10^6 bytes. */
 export function perfRow(perf: Perf): string {
-  const { size, iterations, seconds, transfersPerIteration } = perf;
-  const transfers = iterations * transfersPerIteration;
-  const microseconds = seconds * 1e6;
-  const perTransfer = microseconds / transfers;
+  const { bytes, seconds, rate, perTransfer } = figuresOf(perf);
   return [
-    sizeText(size).padEnd(8),
-    countText(iterations).padEnd(8),
-    sizeText(size * transfers).padEnd(8),
+    sizeText(perf.size).padEnd(8),
+    countText(perf.iterations).padEnd(8),
+    sizeText(bytes).padEnd(8),
     `${seconds.toFixed(2).padStart(8)}s`,
-    ((size * transfers) / microseconds).toFixed(2).padStart(10),
+    rate.toFixed(2).padStart(10),
     perTransfer.toFixed(2).padStart(11),
     (1 / perTransfer).toFixed(2).padStart(11),
   ].join('');
+}
+
+/** What comes before the rows in YAML: the command line, which has the rows. */
+export function perfYamlHeader(argv: readonly string[]): string {
+  return `---\n${argv.map((argument) => `${argument} `).join('')}:`;
+}
+
+/** One row in YAML: `-m`. */
+export function perfYaml(perf: Perf): string {
+  const { bytes, seconds, rate, perTransfer } = figuresOf(perf);
+  const fields = [
+    `xfer_size: ${perf.size}`,
+    `iterations: ${perf.iterations}`,
+    `total: ${bytes}`,
+    `time: ${seconds.toFixed(6)}`,
+    `MB/sec: ${rate.toFixed(6)}`,
+    `usec/xfer: ${perTransfer.toFixed(6)}`,
+    `Mxfers/sec: ${(1 / perTransfer).toFixed(6)}`,
+  ];
+  return `- { ${fields.join(', ')} }`;
+}
+
+/** The line above fi_pingpong(1)'s rows. */
+export function pingpongHeader(): string {
+  return [
+    'bytes'.padEnd(8),
+    '#sent'.padEnd(8),
+    '#ack'.padEnd(9),
+    'total'.padEnd(8),
+    'time'.padStart(8),
+    ' ',
+    'MB/sec'.padStart(10),
+    'usec/xfer'.padStart(13),
+    'Mxfers/sec'.padStart(13),
+  ].join('');
+}
+
+/** One of its rows, with the messages that the client has received. */
+export function pingpongRow(perf: Perf, acknowledged: number): string {
+  const { iterations } = perf;
+  const sign = iterations === acknowledged ? '=' : iterations < acknowledged ? '-' : '+';
+  const count = sign === '=' ? acknowledged : Math.abs(iterations - acknowledged);
+  const row = perfRow(perf);
+  return row.slice(0, 16) + sign + countText(count).padEnd(8) + row.slice(16);
 }

@@ -1,0 +1,142 @@
+import type { Cap } from '../../flags.js';
+import type { Buffers } from '../fabtests/buffers.js';
+import { checkPattern, fillPattern } from '../fabtests/pattern.js';
+import type { Session } from '../fabtests/session.js';
+import { type Benchmark, injectsInWindows, type MeasureSize } from './benchmark.js';
+import { measure, type Timing } from './measure.js';
+import { MessageBatch } from './message-batch.js';
+import { type Window, windowsOf } from './windows.js';
+
+/** fabtests' bandwidth of messages, client to server, a window of them in flight. */
+function bandwidth(command: string, cap: Cap & ('FI_MSG' | 'FI_TAGGED'), summary: string) {
+  return {
+    command,
+    type: 'FI_EP_RDM',
+    summary,
+    transfersPerIteration: () => 1,
+    bandwidth: true,
+    needs: () => ({
+      caps: [cap],
+      tx: { tclass: 'FI_TC_BULK_DATA' },
+      domain: { resourceMgmt: 'FI_RM_ENABLED' },
+    }),
+    prepare,
+  } satisfies Benchmark;
+}
+
+export const rdmBandwidth = bandwidth('rdm-bw', 'FI_MSG', 'bandwidth of messages');
+
+export const rdmTaggedBandwidth = bandwidth(
+  'rdm-tagged-bw',
+  'FI_TAGGED',
+  'bandwidth of tagged messages',
+);
+
+async function prepare(session: Session, room: number): Promise<MeasureSize> {
+  const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
+  fillPattern(buffers.sending(room).bytes);
+  if (session.tagged) rehearse(session, buffers);
+  return (size, iterations) => measureSize(session, buffers, size, iterations);
+}
+
+function rehearse(session: Session, buffers: Buffers): void {
+  using batch = new MessageBatch(session);
+  for (let i = 0; i < 32; i++) batch.receive(buffers.receiving(1)).send(buffers.sending(1));
+  batch.rehearse();
+}
+
+async function measureSize(
+  session: Session,
+  buffers: Buffers,
+  size: number,
+  iterations: number,
+): Promise<Timing> {
+  const { settings, role, patience } = session;
+  const { windows, clockAt } = windowsOf(settings.window, settings.warmUp, iterations, false);
+  const batchOf = (make: (batch: MessageBatch, window: Window) => void) =>
+    new WindowBatches(session, windows, make);
+  const weight = (index: number) => windows[index]?.count ?? 0;
+  const work = { steps: windows.length, clockAt, weight };
+
+  if (role === 'client') {
+    const inject = injectsInWindows(session, size);
+    const from = buffers.sending(size);
+    using sends = batchOf((batch, window) => {
+      if (window.acknowledged) batch.receive(session.answer);
+      for (let i = 0; i < window.count; i++) inject ? batch.inject(from) : batch.send(from);
+    });
+    await session.sync();
+    const step = (index: number) => sends.run(index);
+    return await measure(patience, { ...work, step }, settings.statistics);
+  }
+
+  const into = buffers.receiving(size);
+  const bytes = into.bytes;
+  const check = (index: number) => {
+    if (windows[index]?.warmUp || windows[index]?.count === 0) return;
+    checkPattern(bytes);
+    bytes.fill(0);
+  };
+  const { acknowledgement } = session;
+  // Receives are posted before the window ahead is acknowledged, so that every message finds one.
+  using receives = batchOf((batch, window) => {
+    for (let i = 0; i < window.count; i++) batch.receive(into);
+    if (acknowledgedBefore(windows, window)) batch.send(acknowledgement);
+  });
+  using last = new MessageBatch(session).send(acknowledgement);
+  if (!settings.oobSync) session.postReceive(); // the sync's own comes first
+  const posted = receives.post(0);
+  await session.sync();
+  return await measure(
+    patience,
+    {
+      ...work,
+      first: () => session.until(posted),
+      step: (index) => receives.run(index),
+      check: settings.verify ? check : undefined,
+      last: () => last.complete(),
+    },
+    settings.statistics,
+  );
+}
+
+const acknowledgedBefore = (windows: readonly Window[], window: Window) =>
+  windows[windows.indexOf(window) - 1]?.acknowledged === true;
+
+/** A prepared batch for every kind of window; most windows are of one. */
+class WindowBatches {
+  readonly #batches: (MessageBatch | undefined)[];
+  readonly #made: MessageBatch[];
+
+  constructor(
+    session: Session,
+    windows: readonly Window[],
+    make: (batch: MessageBatch, window: Window) => void,
+  ) {
+    const kinds = new Map<string, MessageBatch>();
+    this.#batches = windows.map((window, i) => {
+      const before = windows[i - 1]?.acknowledged === true;
+      const key = `${window.count} ${window.acknowledged} ${before}`;
+      let batch = kinds.get(key);
+      if (batch === undefined) {
+        batch = new MessageBatch(session);
+        make(batch, window);
+        kinds.set(key, batch);
+      }
+      return batch;
+    });
+    this.#made = [...kinds.values()];
+  }
+
+  run(index: number): void {
+    (this.#batches[index] as MessageBatch).run();
+  }
+
+  post(index: number): Promise<void> {
+    return (this.#batches[index] as MessageBatch).post();
+  }
+
+  [Symbol.dispose](): void {
+    for (const batch of this.#made) batch.close();
+  }
+}

@@ -1,0 +1,73 @@
+import { introduceSides } from '../fabtests/exchange.js';
+import { Session } from '../fabtests/session.js';
+import type { Settings } from '../fabtests/settings.js';
+import { iterationsOf, roomOf, sizesOf } from '../fabtests/sizes.js';
+import { type Control, testCommand } from '../fabtests/test-command.js';
+import type { BenchmarkRow } from '../result.js';
+import type { Benchmark } from './benchmark.js';
+import { Usage } from './measure.js';
+import { Report } from './report.js';
+import { rowOf } from './statistics.js';
+
+/** The command of a benchmark. */
+export function benchmarkCommand(benchmark: Benchmark) {
+  return testCommand(benchmark, (settings, control) => runBenchmark(benchmark, settings, control));
+}
+
+/** Runs one side of a benchmark, and tells what it measures. */
+async function runBenchmark(
+  benchmark: Benchmark,
+  settings: Settings,
+  control: Control,
+): Promise<void> {
+  const session = await Session.open(settings, benchmark.needs(settings), control.signal);
+  control.target = session;
+  const report = new Report(benchmark, settings, session.info);
+  try {
+    await introduceSides(session);
+    await measureSizes(benchmark, session, (row) => report.row(row));
+    await session.finish();
+  } catch (error) {
+    const reason = (error as Error).message;
+    report.end(`it has not come to its end: ${reason}`);
+    await session.close(reason).catch(() => {});
+    throw error;
+  }
+  report.end();
+  await session.close();
+}
+
+async function measureSizes(
+  benchmark: Benchmark,
+  session: Session,
+  tell: (row: BenchmarkRow) => void,
+): Promise<void> {
+  const { settings, info } = session;
+  const { statistics } = settings;
+  const most = Number(info.epAttr.maxMsgSize);
+  const measure = await benchmark.prepare(session, roomOf(settings.sizes, most));
+  for (const size of sizesOf(settings.sizes, most)) {
+    const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
+    const usage = new Usage();
+    const timing = await measure(size, iterations);
+    session.companion?.tell({ cpu: timing?.cpu ?? usage.cores });
+    if (timing === undefined) continue;
+    if (timing.iterations > 0) {
+      const row = rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics);
+      tell(statistics && timing.error === undefined ? await withPeer(session, row) : row);
+    }
+    if (timing.error !== undefined) throw timing.error;
+  }
+}
+
+// How long a figure of the other side's may take: nothing else depends on it.
+const PATIENCE = 500;
+
+/** A row with what the other side says of its CPU. */
+async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {
+  const { companion } = session;
+  if (companion === undefined || row.cpu === undefined) return row;
+  const told = (await session.until(companion.hear(PATIENCE))) as { cpu?: unknown } | undefined;
+  if (typeof told?.cpu !== 'number') return row;
+  return { ...row, cpu: { own: row.cpu.own, peer: told.cpu } };
+}

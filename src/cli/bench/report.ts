@@ -1,0 +1,96 @@
+import type { Info } from '../../info-types.js';
+import type { Settings } from '../fabtests/settings.js';
+import { perfHeader, perfRow, perfYaml, perfYamlHeader } from '../perf-table.js';
+import {
+  type BenchmarkResult,
+  type BenchmarkRow,
+  RESULT_FORMAT,
+  RESULT_VERSION,
+} from '../result.js';
+import type { Benchmark } from './benchmark.js';
+import { deviceOf, softwareInUse, warningsOf } from './device.js';
+import { statisticsTable } from './statistics-table.js';
+
+/** A row of another table, and what stands above the first. */
+export interface OwnRow {
+  readonly header: string;
+  readonly text: string;
+}
+
+/** Tells what is measured, as it is measured: fabtests' table or YAML, or JSON in the end. */
+export class Report {
+  readonly #benchmark: Pick<Benchmark, 'bandwidth' | 'caveat'>;
+  readonly #settings: Settings;
+  readonly #info: Info;
+  readonly #startedAt = new Date().toISOString();
+  readonly #rows: BenchmarkRow[] = [];
+  readonly #write: (line: string) => void;
+
+  constructor(
+    benchmark: Pick<Benchmark, 'bandwidth' | 'caveat'>,
+    settings: Settings,
+    info: Info,
+    write: (line: string) => void = console.log,
+  ) {
+    this.#benchmark = benchmark;
+    this.#settings = settings;
+    this.#info = info;
+    this.#write = write;
+  }
+
+  /** Tells a size; `own` is its row where the table is not that of fabtests' benchmarks. */
+  row(row: BenchmarkRow, own?: OwnRow): void {
+    const { output, command, argv } = this.#settings;
+    const first = this.#rows.push(row) === 1;
+    if (output === 'table') {
+      if (first) this.#write(own?.header ?? perfHeader());
+      this.#write(own?.text ?? perfRow(row));
+    } else if (output === 'yaml') {
+      if (first) this.#write(perfYamlHeader(['libfabric', command, ...argv]));
+      this.#write(perfYaml(row));
+    }
+  }
+
+  /** What there is to say in the end. */
+  end(trouble?: string): void {
+    const { output, statistics } = this.#settings;
+    const warnings = trouble === undefined ? this.#warnings() : [...this.#warnings(), trouble];
+    if (output === 'json') {
+      this.#write(JSON.stringify(this.#result(warnings), null, 2));
+    } else if (statistics && output === 'table') {
+      const device = deviceOf(this.#info);
+      for (const line of statisticsTable(this.#rows, device, warnings)) this.#write(line);
+    }
+  }
+
+  #warnings(): string[] {
+    const caveat = this.#benchmark.caveat?.(this.#settings);
+    return [...warningsOf(deviceOf(this.#info)), ...(caveat === undefined ? [] : [caveat])];
+  }
+
+  #result(warnings: string[]): BenchmarkResult {
+    const settings = this.#settings;
+    const { label, operation } = settings;
+    return {
+      format: RESULT_FORMAT,
+      version: RESULT_VERSION,
+      kind: 'benchmark',
+      command: settings.command,
+      arguments: settings.argv,
+      startedAt: this.#startedAt,
+      ...(label !== undefined && { label }),
+      software: softwareInUse(),
+      device: deviceOf(this.#info),
+      role: settings.host === undefined ? 'server' : 'client',
+      ...(operation !== undefined && { operation }),
+      options: {
+        ...(this.#benchmark.bandwidth && { window: settings.window }),
+        verify: settings.verify,
+        warmUp: settings.warmUp,
+        deliveryComplete: settings.deliveryComplete,
+      },
+      rows: this.#rows,
+      warnings,
+    };
+  }
+}

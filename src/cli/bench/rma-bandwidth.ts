@@ -1,0 +1,175 @@
+import { RESERVED } from '../fabtests/buffers.js';
+import { dialectOf, usualRelease } from '../fabtests/dialect.js';
+import { checkPattern, fillPattern } from '../fabtests/pattern.js';
+import type { Session, TestBatch } from '../fabtests/session.js';
+import type { Settings } from '../fabtests/settings.js';
+import type { Benchmark, MeasureSize } from './benchmark.js';
+import { measure, type Timing } from './measure.js';
+import { RMA_ACCESS, RmaTransfers, remoteData, rmaCaps } from './rma.js';
+import { type Window, windowsOf } from './windows.js';
+
+/** fabtests' bandwidth of RMA, a window of operations in flight. */
+export const rmaBandwidth: Benchmark = {
+  command: 'rma-bw',
+  type: 'FI_EP_RDM',
+  summary: 'bandwidth of RMA',
+  description:
+    'Measures the bandwidth of RMA. Writes and reads go both ways at once: each side measures its own.\n' +
+    'Writes with data go from the client to the server.',
+  operations: ['write', 'read', 'writedata'],
+  transfersPerIteration: () => 1,
+  bandwidth: true,
+  caveat: ({ operation }) =>
+    operation === 'writedata'
+      ? undefined
+      : 'both sides transfer at once: the network carries twice what each of them measures',
+  needs: (settings) => ({
+    caps: rmaCaps(settings.operation),
+    tx: {
+      tclass: 'FI_TC_BULK_DATA',
+      ...(verifiesWindows(settings) && { opFlags: ['FI_DELIVERY_COMPLETE'] as const }),
+    },
+    domain: { resourceMgmt: 'FI_RM_ENABLED' },
+  }),
+  prepare,
+};
+
+// What has been written can only be looked at when it is known to be there.
+const verifiesWindows = ({ verify, operation, release }: Settings) =>
+  verify && operation !== 'writedata' && dialectOf(release ?? usualRelease()).spreads;
+
+async function prepare(session: Session, room: number): Promise<MeasureSize> {
+  const { spreads } = session.dialect;
+  const places = spreads ? session.settings.window : 1;
+  const buffers = await session.allocate(room, places, RMA_ACCESS);
+  const remote = await session.exchangeKeys(buffers);
+  fillPattern(buffers.sending(room * places, spreads ? RESERVED : 0).bytes);
+  return (size, iterations) =>
+    session.settings.operation === 'writedata'
+      ? new WritesWithData(session, buffers, remote, size).measure(iterations)
+      : new BothWays(session, buffers, remote, size).measure(iterations);
+}
+
+/** Writes or reads of both sides at once. No message tells of them. */
+class BothWays extends RmaTransfers {
+  async measure(iterations: number): Promise<Timing> {
+    const { session } = this;
+    const { settings, patience } = session;
+    const { drains, spreads } = session.dialect;
+    const all = windowsOf(settings.window, settings.warmUp, iterations, drains);
+    const verify = settings.verify && spreads;
+    // The last acknowledgement is none here, but where data is verified the sides meet once more.
+    const windows = all.windows.filter(({ count }) => count > 0 || verify);
+    const clockAt = windows.findIndex((window) => !window.warmUp);
+    const batches = windows.map((window) =>
+      window.count === 0
+        ? undefined
+        : this.batch(`${window.from} ${window.count}`, (batch) => this.add(batch, window)),
+    );
+    const work = {
+      steps: windows.length,
+      clockAt,
+      weight: (index: number) => windows[index]?.count ?? 0,
+      step: (index: number) => patience.run(batches[index] as TestBatch),
+      slowStep: verify
+        ? (index: number) => this.#verified(windows[index] as Window, batches[index])
+        : undefined,
+    };
+    await session.sync();
+    const timing = await measure(patience, work, settings.statistics);
+    this.close();
+    return timing;
+  }
+
+  /** A window whose data is looked at, as fabtests do since 1.19. */
+  async #verified(window: Window, batch: TestBatch | undefined) {
+    const { session, buffers, size } = this;
+    if (window.count > 0 && window.from === 0) {
+      buffers.receiving(size * session.settings.window, RESERVED).bytes.fill(0);
+      await session.sync();
+    }
+    if (batch) await session.complete(batch);
+    if (!window.acknowledged) return;
+    if (session.settings.operation === 'write') await session.sync();
+    checkPattern(buffers.receiving(size * (window.from + window.count), RESERVED).bytes);
+  }
+}
+
+/** Writes with data from the client to the server, which acknowledges every window. */
+class WritesWithData extends RmaTransfers {
+  async measure(iterations: number): Promise<Timing> {
+    const { session } = this;
+    const { settings, patience, role } = session;
+    const { drains } = session.dialect;
+    const { windows, clockAt } = windowsOf(settings.window, settings.warmUp, iterations, drains);
+    const step = role === 'client' ? this.#send : this.#receive;
+    await session.sync();
+    const timing = await measure(
+      patience,
+      {
+        steps: windows.length,
+        clockAt,
+        weight: (index) => windows[index]?.count ?? 0,
+        step: () => {},
+        slowStep: (index) => step.call(this, windows[index] as Window),
+      },
+      settings.statistics,
+    );
+    this.close();
+    return timing;
+  }
+
+  async #send(window: Window): Promise<void> {
+    const { session } = this;
+    const answers = this.#messagesWith(window) + (window.acknowledged ? 1 : 0);
+    await this.#meetBefore(window);
+    const batch = this.batch(`${window.from} ${window.count} ${answers}`, (batch) => {
+      for (let i = 0; i < answers; i++) batch.recv(session.answer);
+      this.add(batch, window);
+    });
+    await session.complete(batch);
+  }
+
+  async #receive(window: Window): Promise<void> {
+    const { session, size } = this;
+    const { from, count, acknowledged } = window;
+    await this.#meetBefore(window);
+    const arrived = count > 0 ? session.ep.cq.arrived(remoteData(session), count) : undefined;
+    await this.#tell(this.#messagesWith(window));
+    if (arrived) await session.until(arrived);
+    if (!acknowledged) return;
+    const { spreads } = session.dialect;
+    if (!spreads) this.#check(window, size);
+    await this.#tell(1);
+    if (spreads) this.#check(window, size * (from + count));
+  }
+
+  // Since 2.4 the server also sends a message for every write of the warm-up.
+  #messagesWith(window: Window): number {
+    return window.warmUp && this.session.dialect.drains ? window.count : 0;
+  }
+
+  async #tell(messages: number): Promise<void> {
+    if (messages === 0) return;
+    const { acknowledgement, peer } = this.session;
+    const batch = this.batch(`${messages} messages`, (batch) => {
+      for (let i = 0; i < messages; i++) batch.send(acknowledgement, peer);
+    });
+    await this.session.complete(batch);
+  }
+
+  /** With -v both sides start a window together, since 1.19. */
+  async #meetBefore(window: Window): Promise<void> {
+    const { session, buffers, size } = this;
+    const { verify } = session.settings;
+    if (!verify || !session.dialect.spreads || window.from > 0 || window.count === 0) return;
+    buffers.receiving(size * session.settings.window, RESERVED).bytes.fill(0);
+    await session.sync();
+  }
+
+  #check(window: Window, bytes: number): void {
+    const { session, buffers } = this;
+    if (!session.settings.verify || window.count === 0 || window.warmUp) return;
+    checkPattern(buffers.receiving(bytes, this.offset(0)).bytes);
+  }
+}

@@ -1,0 +1,79 @@
+import type { RemoteRegion } from '../../remote-region.js';
+import type { Buffers } from '../fabtests/buffers.js';
+import { fillPattern } from '../fabtests/pattern.js';
+import type { Session } from '../fabtests/session.js';
+import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
+import { measure } from './measure.js';
+import { RMA_ACCESS, remoteData, rmaCaps } from './rma.js';
+
+/** How long a write takes to complete at its writer: fabtests' fi_rma_tx_completion, since 2.4. */
+export const rmaTxCompletion: Benchmark = {
+  command: 'rma-tx-completion',
+  type: 'FI_EP_RDM',
+  summary: 'time until a write completes at its writer',
+  description:
+    'Measures the time until a write completes at its writer: the client, one at a time.',
+  operations: ['write', 'writedata'],
+  transfersPerIteration: () => 1,
+  bandwidth: false,
+  unverifiable: () => 'nothing waits for the data to arrive; use rma-bw',
+  caveat: () => 'an injected write (see -j) is complete when it has been posted',
+  needs: ({ operation }) => ({
+    caps: rmaCaps(operation),
+    domain: { resourceMgmt: 'FI_RM_ENABLED' },
+  }),
+  prepare,
+};
+
+async function prepare(session: Session, room: number): Promise<MeasureSize> {
+  const buffers = await session.allocate(room, 1, RMA_ACCESS);
+  const remote = await session.exchangeKeys(buffers);
+  fillPattern(buffers.sending(room).bytes);
+  return async (size, iterations) => {
+    await session.sync();
+    if (session.role === 'client') return write(session, buffers, remote, size, iterations);
+    await watch(session, iterations);
+    return undefined;
+  };
+}
+
+async function write(
+  session: Session,
+  buffers: Buffers,
+  remote: RemoteRegion,
+  size: number,
+  iterations: number,
+) {
+  const { settings, patience, peer } = session;
+  const from = buffers.sending(size);
+  const data = remoteData(session);
+  const inject = injects(session, size);
+  using batch = session.batch((batch) => {
+    if (settings.operation === 'writedata') {
+      if (inject) batch.injectWritedata(from.bytes, data, peer, remote);
+      else batch.writedata(from, data, peer, remote);
+    } else if (inject) batch.injectWrite(from.bytes, peer, remote);
+    else batch.write(from, peer, remote);
+  });
+  const timing = await measure(
+    patience,
+    {
+      steps: settings.warmUp + iterations,
+      clockAt: settings.warmUp,
+      step: () => patience.run(batch),
+    },
+    settings.statistics,
+  );
+  if (timing.error === undefined) await session.sync();
+  return timing;
+}
+
+/** The server's part: it takes what arrives. */
+async function watch(session: Session, iterations: number): Promise<void> {
+  const { operation, warmUp } = session.settings;
+  if (operation === 'writedata') {
+    const arrived = session.ep.cq.arrived(remoteData(session), warmUp + iterations);
+    await session.until(arrived, session.passively);
+  }
+  await session.sync(session.passively);
+}

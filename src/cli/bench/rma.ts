@@ -1,0 +1,91 @@
+import type { Cap, MrAccess } from '../../flags.js';
+import type { RemoteRegion } from '../../remote-region.js';
+import { type Buffers, RESERVED } from '../fabtests/buffers.js';
+import type { Session, TestBatch } from '../fabtests/session.js';
+import type { Operation } from '../fabtests/settings.js';
+import { injectsInWindows } from './benchmark.js';
+import type { Window } from './windows.js';
+
+/** What fabtests let a peer do with their memory. */
+export const RMA_ACCESS: readonly MrAccess[] = [
+  'FI_SEND',
+  'FI_RECV',
+  'FI_READ',
+  'FI_WRITE',
+  'FI_REMOTE_READ',
+  'FI_REMOTE_WRITE',
+];
+
+/** The capabilities that an RMA test asks for. */
+export function rmaCaps(operation: Operation | undefined): Cap[] {
+  const direction: Cap[] =
+    operation === 'read' ? ['FI_READ', 'FI_REMOTE_READ'] : ['FI_WRITE', 'FI_REMOTE_WRITE'];
+  return ['FI_MSG', 'FI_RMA', ...direction];
+}
+
+const REMOTE_DATA = 0x0123_4567_89ab_cdefn;
+
+/** The data that fabtests send along: as much of it as the provider carries. */
+export function remoteData(session: Session): bigint {
+  const { fabricAttr, domainAttr } = session.info;
+  // efa (1.17) offers 8 bytes and carries 4.
+  const bytes = /\befa\b/.test(fabricAttr.provName ?? '') ? 4 : domainAttr.cqDataSize;
+  return BigInt.asUintN(Math.min(bytes, 8) * 8, REMOTE_DATA);
+}
+
+/** RMA operations of one size: prepared batches for every kind of window. */
+export class RmaTransfers {
+  readonly session: Session;
+  readonly buffers: Buffers;
+  readonly size: number;
+  readonly #remote: RemoteRegion;
+  readonly #batches = new Map<string, TestBatch>();
+
+  constructor(session: Session, buffers: Buffers, remote: RemoteRegion, size: number) {
+    this.session = session;
+    this.buffers = buffers;
+    this.size = size;
+    this.#remote = remote;
+  }
+
+  /** Bytes into a half where operation `index` of a window has its place. */
+  offset(index: number): number {
+    return this.session.dialect.spreads ? RESERVED + index * this.size : 0;
+  }
+
+  /** A batch that is made once for each `key`. */
+  batch(key: string, fill: (batch: TestBatch) => void) {
+    let batch = this.#batches.get(key);
+    if (batch === undefined) {
+      batch = this.session.batch(fill);
+      this.#batches.set(key, batch);
+    }
+    return batch;
+  }
+
+  /** Adds the operations of a window. */
+  add(batch: TestBatch, window: Window): void {
+    const { session, buffers, size } = this;
+    const { operation, verify } = session.settings;
+    const { peer } = session;
+    // What must have arrived has to complete: injects do not tell.
+    const inject = injectsInWindows(session, size) && !(verify && session.dialect.spreads);
+    const data = remoteData(session);
+    for (let i = window.from; i < window.from + window.count; i++) {
+      const offset = this.offset(i);
+      const from = buffers.sending(size, offset);
+      if (operation === 'read') {
+        const away = session.dialect.spreads ? buffers.half + offset : offset;
+        batch.read(buffers.receiving(size, offset), peer, this.#remote, { offset: away });
+      } else if (operation === 'writedata') {
+        if (inject) batch.injectWritedata(from.bytes, data, peer, this.#remote, { offset });
+        else batch.writedata(from, data, peer, this.#remote, { offset });
+      } else if (inject) batch.injectWrite(from.bytes, peer, this.#remote, { offset });
+      else batch.write(from, peer, this.#remote, { offset });
+    }
+  }
+
+  close(): void {
+    for (const batch of this.#batches.values()) if (batch.inFlight === 0) batch.close();
+  }
+}

@@ -1,0 +1,29 @@
+import { version } from '../../library.js';
+
+/** What differs between releases of fabtests on the wire. */
+export interface Dialect {
+  /** Since 1.19 every RMA operation of a window has a place of its own in the buffers. */
+  readonly spreads: boolean;
+  /** Since 1.22 the sides greet over the out-of-band socket before they exchange addresses. */
+  readonly greets: boolean;
+  /** Since 2.4 the warm-up is over before the clock starts, and `-b` also ends out of band. */
+  readonly drains: boolean;
+}
+
+/** The dialect of a release, `'1.17'`. */
+export function dialectOf(release: string): Dialect {
+  const [major = 0, minor = 0] = release.split('.').map(Number);
+  const since = (from: number) => major * 100 + minor >= from;
+  return { spreads: since(119), greets: since(122), drains: since(204) };
+}
+
+/** That of the fabtests which belong to the libfabric in use. */
+export function usualRelease(): string {
+  const { major, minor } = version();
+  return `${major}.${minor}`;
+}
+
+/** The lower of two releases. */
+export function lowerRelease(a: string, b: string): string {
+  return a.localeCompare(b, 'en', { numeric: true }) <= 0 ? a : b;
+}

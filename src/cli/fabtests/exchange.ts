@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Companion, CompanionListener } from './companion.js';
+import { dialectOf, lowerRelease, usualRelease } from './dialect.js';
+import { CONTROL_BYTES, type Introduction, introduce, introductionIn } from './introduction.js';
+import { type OobSocket, PeerGone } from './oob.js';
+import type { Session } from './session.js';
+
+// What a client waits for its server to speak first, in milliseconds: fabtests' clients wait 1 s.
+const LISTEN = 300;
+// What fabtests' clients give the server after they have met beside the fabric, in milliseconds.
+const HEAD_START = 1000;
+const GREETING = Buffer.alloc(4);
+
+/**
+ * Exchanges the addresses of both sides as fabtests do, in band or out of band, and finds out whom it
+ * has to do with: from then on `session.peer` is there, `session.dialect` is what both speak, and
+ * sides of this package have a companion.
+ */
+export async function introduceSides(session: Session): Promise<void> {
+  if (session.role === 'server') session.listener = await CompanionListener.open();
+  const oob = session.settings.oobExchange ? session.oob : undefined;
+  if (oob) await exchangeOutOfBand(session, oob);
+  else if (session.role === 'client') await callServer(session);
+  else await awaitClient(session);
+}
+
+const ownRelease = (session: Session) => session.settings.release ?? usualRelease();
+
+const introductionOf = (session: Session): Introduction => ({
+  release: ownRelease(session),
+  port: session.listener?.port ?? 0,
+});
+
+const addressOf = (session: Session) => introduce(session.ep.address, introductionOf(session));
+
+/** In band: the client knows where the server is, and sends its own address there. */
+async function callServer(session: Session): Promise<void> {
+  const { destAddr } = session.info;
+  if (destAddr === null)
+    throw new Error(`the provider has no address for ${session.settings.host}`);
+  session.peer = session.ep.av.insert(destAddr);
+  session.postReceive();
+  // The server opens its endpoint now; a datagram that comes before would be lost.
+  if (session.oob) await session.until(sleep(HEAD_START));
+  await session.send(addressOf(session));
+  await meet(session, introductionIn(await session.receive()));
+}
+
+async function awaitClient(session: Session): Promise<void> {
+  session.postReceive();
+  const message = (await session.receiveAtLast()).slice();
+  session.peer = session.ep.av.insert(addressIn(session, message));
+  const introduction = introductionIn(message);
+  // One byte is what fabtests answer.
+  await session.send(introduction ? addressOf(session) : new Uint8Array(1));
+  await meet(session, introduction);
+}
+
+// What an address vector takes: as many bytes as an address of ours has; texts end with their NUL.
+function addressIn(session: Session, message: Uint8Array): Uint8Array {
+  if (session.ep.av.addrFormat !== 'FI_ADDR_STR') {
+    return message.subarray(0, session.ep.address.length);
+  }
+  const end = message.indexOf(0);
+  return message.subarray(0, end < 0 ? message.length : end + 1);
+}
+
+async function exchangeOutOfBand(session: Session, oob: OobSocket): Promise<void> {
+  const greets = await greetsFirst(session, oob);
+  const release = releaseGuessed(session, greets);
+  session.dialect = dialectOf(release);
+  if (greets) {
+    oob.send(GREETING);
+    const answer = await session.until(oob.receive(GREETING.length));
+    if (!answer.equals(GREETING)) throw new PeerGone('the other side reports that it has failed');
+  }
+  oob.send(addressOf(session));
+  const message = await session.until(oob.receive(CONTROL_BYTES));
+  session.peer = session.ep.av.insert(addressIn(session, message));
+  await meet(session, introductionIn(message));
+}
+
+/**
+ * Whether the sides greet before they exchange addresses, as fabtests do since 1.22: four bytes of 0,
+ * with which no address starts. fabtests speak without being asked, so who speaks first tells.
+ */
+async function greetsFirst(session: Session, oob: OobSocket): Promise<boolean> {
+  if (session.role === 'client') {
+    if (session.settings.release !== undefined) return session.dialect.greets;
+    const heard = await session.until(within(oob.filled(GREETING.length), LISTEN));
+    if (!heard) return session.dialect.greets;
+  }
+  return (await session.until(oob.peek(GREETING.length))).equals(GREETING);
+}
+
+async function within(promise: Promise<void>, milliseconds: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, milliseconds, false);
+  });
+  promise.catch(() => {}); // nobody waits for it where the time is over first
+  return Promise.race([promise.then(() => true), late]).finally(() => clearTimeout(timer));
+}
+
+// Of fabtests whose release was not given, the greeting is all that is known.
+function releaseGuessed(session: Session, greets: boolean): string {
+  const own = ownRelease(session);
+  if (session.settings.release !== undefined || dialectOf(own).greets === greets) return own;
+  return greets ? '2.6' : '1.17';
+}
+
+/** With the other side known: what both speak, and a companion where it is of this package. */
+async function meet(session: Session, introduction: Introduction | undefined): Promise<void> {
+  if (introduction === undefined) {
+    session.listener?.close();
+    session.listener = undefined;
+    return;
+  }
+  session.dialect = dialectOf(lowerRelease(ownRelease(session), introduction.release));
+  const { host, oobAddress } = session.settings;
+  if (session.role === 'client' && introduction.port > 0) {
+    const at = oobAddress ?? (session.info.fabricAttr.provName === 'shm' ? 'localhost' : host);
+    session.companion = await session.until(
+      Companion.connect(at ?? 'localhost', introduction.port),
+    );
+  }
+}

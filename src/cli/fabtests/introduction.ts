@@ -1,0 +1,41 @@
+// What two sides of this package tell each other behind their addresses. fabtests take the address
+// and leave alone what follows it, so nobody is bothered who does not know it.
+
+/** fabtests' FT_MAX_CTRL_MSG: a message with an address has room for as many bytes. */
+export const CONTROL_BYTES = 256;
+
+/** A side of this package, as it introduces itself. */
+export interface Introduction {
+  /** Release of the fabtests whose dialect it would speak, `'1.17'`. */
+  readonly release: string;
+  /** TCP port of the server's companion; 0: none. */
+  readonly port: number;
+}
+
+const MAGIC = Buffer.from('npm:libfabric/1\0');
+const LENGTH = 24; // the magic, two numbers of the release, the port, 2 bytes of 0
+const AT = CONTROL_BYTES - LENGTH;
+
+/** An address with an introduction at the end of a control message. */
+export function introduce(address: Uint8Array, introduction: Introduction): Buffer {
+  if (address.length > AT) throw new RangeError(`an address of ${address.length} bytes`);
+  const message = Buffer.alloc(CONTROL_BYTES);
+  message.set(address);
+  message.set(MAGIC, AT);
+  const [major = 0, minor = 0] = introduction.release.split('.').map(Number);
+  message.writeUInt16LE(major, AT + 16);
+  message.writeUInt16LE(minor, AT + 18);
+  message.writeUInt16LE(introduction.port, AT + 20);
+  return message;
+}
+
+/** The introduction in a control message; none is there where fabtests have sent it. */
+export function introductionIn(message: Uint8Array): Introduction | undefined {
+  if (message.length < CONTROL_BYTES) return undefined;
+  const bytes = Buffer.from(message.buffer, message.byteOffset + AT, LENGTH);
+  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
+  return {
+    release: `${bytes.readUInt16LE(16)}.${bytes.readUInt16LE(18)}`,
+    port: bytes.readUInt16LE(20),
+  };
+}

@@ -1,0 +1,120 @@
+// The TCP connection beside the fabric: -b and -E.
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** The other side is gone: its connection has ended, or it has not answered in time. */
+export class PeerGone extends Error {
+  override readonly name = 'PeerGone';
+}
+
+/** A byte stream to the other side that is read in exact portions. */
+export class OobSocket {
+  readonly #socket: Socket;
+  readonly #chunks: Buffer[] = [];
+  #available = 0;
+  #wake: (() => void) | undefined;
+  #failure: Error | undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => {
+      this.#chunks.push(chunk);
+      this.#available += chunk.length;
+      this.#wake?.();
+    });
+    const ended = (error?: Error) => {
+      this.#failure ??= error ?? new PeerGone('the other side has closed the connection');
+      this.#wake?.();
+    };
+    socket.on('error', ended);
+    socket.on('end', ended);
+    socket.on('close', () => ended());
+  }
+
+  /** Waits for one client; the port is free again when it has come. */
+  static async accept(port: number, host: string | undefined, signal?: AbortSignal) {
+    const server = createServer({ pauseOnConnect: true });
+    server.listen({ port, ...(host !== undefined && { host }) });
+    try {
+      await once(server, 'listening', { ...(signal && { signal }) });
+      const [socket] = (await once(server, 'connection', { ...(signal && { signal }) })) as [
+        Socket,
+      ];
+      const oob = new OobSocket(socket);
+      socket.resume();
+      return oob;
+    } finally {
+      server.close();
+    }
+  }
+
+  /** Connects to a server; one that is not there yet is waited for `patience` milliseconds. */
+  static async connect(port: number, host: string, patience: number): Promise<OobSocket> {
+    const deadline = performance.now() + patience;
+    for (;;) {
+      const socket = connect({ port, host });
+      try {
+        await once(socket, 'connect');
+        return new OobSocket(socket);
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        if (code !== 'ECONNREFUSED' || performance.now() >= deadline) {
+          throw new PeerGone(
+            `no server at ${host}, port ${port} (${code}); is it started, with the same options?`,
+          );
+        }
+        await sleep(100);
+      }
+    }
+  }
+
+  /** Why nothing more will come, once that is so. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** The own address that the other side sees. */
+  get localAddress(): string | undefined {
+    return this.#socket.localAddress?.replace(/^::ffff:/, '');
+  }
+
+  send(bytes: Uint8Array): void {
+    if (this.#failure) throw this.#failure;
+    this.#socket.write(bytes);
+  }
+
+  /** Reads exactly `length` bytes. */
+  async receive(length: number): Promise<Buffer> {
+    await this.filled(length);
+    const bytes = Buffer.concat(this.#chunks);
+    this.#chunks.length = 0;
+    if (bytes.length > length) this.#chunks.push(bytes.subarray(length));
+    this.#available -= length;
+    return bytes.subarray(0, length);
+  }
+
+  /** The next bytes, which stay to be read. */
+  async peek(length: number): Promise<Buffer> {
+    await this.filled(length);
+    return Buffer.concat(this.#chunks).subarray(0, length);
+  }
+
+  /** Resolves when `length` bytes can be read. */
+  async filled(length: number): Promise<void> {
+    while (this.#available < length) {
+      if (this.#failure) throw this.#failure;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = undefined;
+    }
+  }
+
+  close(): void {
+    this.#failure ??= new Error('the connection was closed');
+    this.#socket.end();
+    this.#socket.unref();
+  }
+}

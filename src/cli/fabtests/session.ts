@@ -1,0 +1,326 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BatchBase } from '../../batch.js';
+import type { Completion } from '../../completion.js';
+import type { Domain } from '../../domain.js';
+import type { Cap, MrAccess } from '../../flags.js';
+import type { Info } from '../../info-types.js';
+import type { MemoryRegion, RegionSlice } from '../../memory-region.js';
+import type { Peer } from '../../peer.js';
+import type { RemoteRegion } from '../../remote-region.js';
+import { Buffers } from './buffers.js';
+import type { Companion, CompanionListener } from './companion.js';
+import { type Dialect, dialectOf, usualRelease } from './dialect.js';
+import { CONTROL_BYTES } from './introduction.js';
+import { OobSocket, PeerGone } from './oob.js';
+import {
+  type Counters,
+  findEntry,
+  type Needs,
+  type OpenedEndpoint,
+  openEndpoint,
+  type TestEndpoint,
+} from './open-endpoint.js';
+import { Interrupted, Patience } from './patience.js';
+import { fillPattern } from './pattern.js';
+import { decodeKeys, encodeKeys } from './remote-keys.js';
+import type { Settings } from './settings.js';
+
+// A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
+const SLOTS = 4;
+const [OUT, ACKNOWLEDGEMENT, ANSWER] = [SLOTS, SLOTS + 1, SLOTS + 2];
+// Times the timeout that a passive side waits where nothing else tells of the other.
+const LONG = 60;
+const RESEND = 250; // milliseconds
+const CONTROL_SLOTS = SLOTS + 3;
+
+/** What a session is made of, before the other side is known. */
+interface Parts extends OpenedEndpoint {
+  readonly info: Info;
+  readonly control: MemoryRegion;
+  readonly oob: OobSocket | undefined;
+}
+
+export type TestBatch = ReturnType<TestEndpoint['batch']>;
+
+interface PostedReceive {
+  readonly promise: Promise<Completion>;
+  readonly slot: RegionSlice;
+}
+
+/**
+ * One of the two sides of a test: an endpoint, the other side's address, and the protocol that
+ * fabtests speak outside their timed loops. The engine is turned by the caller (driver 'manual').
+ *
+ * The n-th message of a side has tag n where messages have tags, from 0 and counted over everything
+ * it sends: `sent` and `received` count on, and loops that send by batches count on with them.
+ */
+export class Session {
+  readonly settings: Settings;
+  readonly info: Info;
+  readonly ep: TestEndpoint;
+  readonly domain: Domain;
+  readonly role: 'client' | 'server';
+  readonly patience: Patience;
+  readonly tagged: boolean;
+  /** Where the test has asked for counters. */
+  readonly counters: Counters | undefined;
+  readonly oob: OobSocket | undefined;
+  /** Messages sent so far, which is the next one's tag. */
+  sent = 0;
+  /** Receives posted so far, which is the next one's tag. */
+  received = 0;
+  /** The dialect that both sides speak. */
+  dialect: Dialect;
+  /** To the other side, where that is one of this package. */
+  companion: Companion | undefined;
+  listener: CompanionListener | undefined;
+  readonly #parts: Parts;
+  readonly #posted: PostedReceive[] = [];
+  #slot = 0;
+  #peer: Peer | undefined;
+  #interrupted: Interrupted | undefined;
+  #finishing = false;
+
+  private constructor(settings: Settings, parts: Parts) {
+    this.settings = settings;
+    this.#parts = parts;
+    this.info = parts.info;
+    this.ep = parts.ep;
+    this.domain = parts.domain;
+    this.oob = parts.oob;
+    this.counters = parts.counters;
+    this.role = settings.host === undefined ? 'server' : 'client';
+    this.tagged = (parts.info.caps as readonly Cap[]).includes('FI_TAGGED');
+    this.dialect = dialectOf(settings.release ?? usualRelease());
+    this.patience = new Patience(parts.domain, settings.timeout, () => this.#trouble());
+  }
+
+  /**
+   * Opens an endpoint, and the connection beside the fabric where the settings ask for it. The
+   * server waits for its client there, as fabtests do. The other side's address is yet to be
+   * exchanged: see introduceSides().
+   *
+   * @param hear what is to be heard over that connection before, and what it says about the endpoint.
+   */
+  static async open(
+    settings: Settings,
+    needs: Needs,
+    signal?: AbortSignal,
+    hear?: (oob: OobSocket) => Promise<Partial<Settings>>,
+  ): Promise<Session> {
+    const oob = await openOob(settings, signal);
+    try {
+      const heard = oob && (await hear?.(oob));
+      const info = findEntry({ ...settings, ...heard }, needs, oob?.localAddress);
+      const opened = await openEndpoint(info, settings, needs);
+      const access: MrAccess[] = ['FI_SEND', 'FI_RECV'];
+      const control = await opened.domain.allocate(CONTROL_SLOTS * CONTROL_BYTES, access);
+      return new Session(settings, { ...opened, info, control, oob });
+    } catch (error) {
+      oob?.close();
+      throw error;
+    }
+  }
+
+  /** The other side. */
+  get peer(): Peer {
+    if (this.#peer === undefined) throw new Error('addresses have not been exchanged');
+    return this.#peer;
+  }
+
+  set peer(peer: Peer) {
+    this.#peer = peer;
+  }
+
+  /** Whether this side has been interrupted. */
+  get interrupted(): boolean {
+    return this.#interrupted !== undefined;
+  }
+
+  /** Ctrl-C: whatever waits ends soon, with Interrupted. */
+  interrupt(): void {
+    this.#interrupted ??= new Interrupted('interrupted');
+  }
+
+  #trouble(): Error | undefined {
+    if (this.#interrupted) return this.#interrupted;
+    if (this.#finishing) return undefined; // the other side may be through
+    this.companion ??= this.listener?.companion;
+    const farewell = this.companion?.farewell;
+    if (farewell) return new PeerGone(`the other side has ended: ${farewell.reason}`);
+    return this.oob?.failure;
+  }
+
+  /** What bandwidth tests acknowledge a window with: 4 bytes of fabtests' pattern. */
+  get acknowledgement(): RegionSlice {
+    const slice = this.#control(ACKNOWLEDGEMENT, 4);
+    fillPattern(slice.bytes);
+    return slice;
+  }
+
+  /** Where acknowledgements are received. */
+  get answer(): RegionSlice {
+    return this.#control(ANSWER);
+  }
+
+  #control(slot: number, length = CONTROL_BYTES): RegionSlice {
+    return this.#parts.control.slice(slot * CONTROL_BYTES, length);
+  }
+
+  /**
+   * Seconds to wait for what the other side only does when it has measured a whole size: without
+   * limit where its end would be noticed.
+   */
+  get passively(): number {
+    const noticed = this.companion !== undefined || this.oob !== undefined;
+    return noticed ? Number.POSITIVE_INFINITY : this.settings.timeout * LONG;
+  }
+
+  /** Turns the engine until a promise is settled. */
+  until<T>(promise: Promise<T>, seconds?: number): Promise<T> {
+    return this.patience.until(promise, seconds);
+  }
+
+  /** An empty batch of the endpoint. */
+  batch(fill: (batch: TestBatch) => void): TestBatch {
+    const batch = this.ep.batch();
+    fill(batch);
+    return batch;
+  }
+
+  /** Posts a receive of a control message ahead of the message. */
+  postReceive(): void {
+    const slot = this.#control(this.#slot);
+    this.#slot = (this.#slot + 1) % SLOTS;
+    const promise = this.tagged ? this.ep.trecv(slot, null, this.received) : this.ep.recv(slot);
+    promise.catch(() => {}); // it may never come, and then ends with the endpoint
+    this.#posted.push({ promise, slot });
+    this.received++;
+    this.domain.progress();
+  }
+
+  /**
+   * Receives a control message, posting a receive where none is. Its bytes are good until a few
+   * more have come.
+   */
+  receive(seconds?: number): Promise<Uint8Array> {
+    return this.#receive((promise) => this.until(promise, seconds));
+  }
+
+  /** The same, from a client that may come in an hour. */
+  receiveAtLast(): Promise<Uint8Array> {
+    return this.#receive((promise) => this.patience.untilAtLast(promise));
+  }
+
+  async #receive(wait: (promise: Promise<Completion>) => Promise<Completion>) {
+    if (this.#posted.length === 0) this.postReceive();
+    const posted = this.#posted[0] as PostedReceive;
+    const { length } = await wait(posted.promise);
+    this.#posted.shift();
+    return posted.slot.bytes.subarray(0, length);
+  }
+
+  /** Sends a control message. */
+  async send(bytes: Uint8Array, to = this.peer): Promise<void> {
+    const slice = this.#control(OUT, bytes.length);
+    slice.bytes.set(bytes);
+    const promise = this.tagged ? this.ep.tsend(slice, to, this.sent) : this.ep.send(slice, to);
+    this.sent++;
+    await this.until(promise);
+  }
+
+  /**
+   * Waits until both sides have come here: ft_sync(). Over the fabric, or over the socket with -b.
+   */
+  async sync(seconds?: number): Promise<void> {
+    if (this.settings.oobSync && this.oob) return this.#syncOob(this.oob, seconds);
+    return this.syncInBand(seconds);
+  }
+
+  /** The same over the fabric, whatever the settings say. */
+  async syncInBand(seconds?: number): Promise<void> {
+    const byte = new Uint8Array(1);
+    if (this.role === 'client') {
+      await this.send(byte);
+      await this.receive(seconds);
+    } else {
+      await this.receive(seconds);
+      await this.send(byte);
+    }
+  }
+
+  async #syncOob(oob: OobSocket, seconds: number | undefined): Promise<void> {
+    const byte = Buffer.from('a');
+    if (this.role === 'client') {
+      oob.send(byte);
+      await this.until(oob.receive(1), seconds);
+    } else {
+      await this.until(oob.receive(1), seconds);
+      oob.send(byte);
+    }
+  }
+
+  /** Tells the other side where a region is, and learns of its own: ft_exchange_keys(). */
+  async exchangeKeys(buffers: Buffers): Promise<RemoteRegion> {
+    this.postReceive();
+    await this.send(encodeKeys(buffers.region));
+    const remote = decodeKeys(await this.receive(), buffers.region.length);
+    await this.sync();
+    return this.domain.remote(remote);
+  }
+
+  /** All is measured: that the other side ends is no trouble from now on. */
+  end(): void {
+    this.#finishing = true;
+  }
+
+  /** The last word of both sides: ft_finalize(). */
+  async finish(): Promise<void> {
+    this.end();
+    if (this.dialect.drains && this.settings.oobSync && this.oob) {
+      this.oob.send(Buffer.alloc(4));
+      await this.until(this.oob.receive(4));
+      return;
+    }
+    this.postReceive();
+    await this.send(new Uint8Array(4));
+    if (this.info.epAttr.type === 'FI_EP_DGRAM') await this.#insist();
+    else await this.receive();
+  }
+
+  // A last datagram that came before its receive is lost, ours as well as theirs: nobody minds.
+  async #insist(): Promise<void> {
+    const heard = this.receive().then(() => true);
+    heard.catch(() => {});
+    for (let attempt = 0; attempt < 4; attempt++) {
+      if (await this.until(Promise.race([heard, sleep(RESEND, false)]))) return;
+      await this.send(new Uint8Array(4));
+    }
+  }
+
+  /** Submits a batch and waits for it. */
+  complete(batch: BatchBase): Promise<void> {
+    return this.patience.complete(batch);
+  }
+
+  /** Memory for the test's transfers. */
+  allocate(room: number, places: number, access: readonly MrAccess[]): Promise<Buffers> {
+    return Buffers.allocate(this.domain, { room, places, access });
+  }
+
+  /** Closes everything; a reason tells the other side that the test has not come to its end. */
+  async close(reason?: string): Promise<void> {
+    this.companion?.close(reason === undefined ? undefined : { reason });
+    this.listener?.close();
+    this.oob?.close();
+    await this.ep.close({ timeout: reason === undefined ? 1000 : 100 });
+    await this.#parts.fabric.close();
+  }
+}
+
+async function openOob(settings: Settings, signal?: AbortSignal): Promise<OobSocket | undefined> {
+  if (!settings.oobExchange && !settings.oobSync) return undefined;
+  const { host, oobAddress, sourceAddress, oobPort, timeout } = settings;
+  if (host === undefined) return OobSocket.accept(oobPort, oobAddress ?? sourceAddress, signal);
+  return OobSocket.connect(oobPort, oobAddress ?? host, timeout * 1000);
+}

@@ -1,0 +1,181 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { EpType } from '../../flags.js';
+import type { Benchmark } from '../bench/benchmark.js';
+import { Report } from '../bench/report.js';
+import { rowOf } from '../bench/statistics.js';
+import type { OobSocket } from '../fabtests/oob.js';
+import { Session } from '../fabtests/session.js';
+import type { Settings } from '../fabtests/settings.js';
+import { parseSizes, type SizeChoice } from '../fabtests/sizes.js';
+import { type Control, interruptibly } from '../fabtests/test-command.js';
+import { pingpongHeader, pingpongRow } from '../perf-table.js';
+import { CONTROL_PORT, meet, receiveName, sendName, shareCount } from './control.js';
+import { Messages } from './measure.js';
+import { roomOf, sizesOf } from './sizes.js';
+
+interface Flags {
+  readonly provider?: string;
+  readonly fabric?: string;
+  readonly domain?: string;
+  readonly type: string;
+  readonly source?: string;
+  readonly sourcePort: number;
+  readonly port: number;
+  readonly iterations: number;
+  readonly size: SizeChoice;
+  readonly check?: true;
+  readonly mode: string;
+  readonly stats?: true;
+  readonly json?: true;
+  readonly label?: string;
+  readonly timeout: number;
+}
+
+const TYPES: Record<string, EpType> = { rdm: 'FI_EP_RDM', dgram: 'FI_EP_DGRAM' };
+
+const refuse = (problem: string): never => {
+  throw new InvalidArgumentError(problem);
+};
+
+const count = (from: number, to: number) => (text: string) => {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < from || value > to) {
+    refuse(`It must be a whole number from ${from} to ${to}.`);
+  }
+  return value;
+};
+
+function endpointType(text: string): string {
+  if (text === 'msg') refuse('Connected endpoints (FI_EP_MSG) are not offered; use rdm.');
+  return Object.hasOwn(TYPES, text) ? text : refuse('It must be rdm or dgram.');
+}
+
+function sizes(text: string): SizeChoice {
+  const choice = parseSizes(text);
+  return choice.kind === 'several' ? refuse('It must be a number or all.') : choice;
+}
+
+/** libfabric pingpong: fi_pingpong(1), with its options and its protocol. */
+export function pingpongCommand(): Command {
+  return new Command('pingpong')
+    .summary('fi_pingpong: latency of messages, with a control connection of its own')
+    .description(
+      'Measures the latency of messages as fi_pingpong(1) does, with its options and its protocol:\n' +
+        'either side may be fi_pingpong. Note -e: the default is dgram; -c verifies, -v is about debugging.',
+    )
+    .argument('[server]', 'the server to connect to; without it this side is the server')
+    .option('-p, --provider <name>', 'efa, shm, tcp, udp, ...')
+    .option('-f, --fabric <name>', 'fabric name')
+    .option('-d, --domain <name>', 'domain name')
+    .addOption(
+      new Option('-e, --type <type>', 'endpoint type: rdm or dgram')
+        .argParser(endpointType)
+        .default('dgram'),
+    )
+    .option('-s, --source <address>', 'own address')
+    .option(
+      '-B, --source-port <port>',
+      'control port of the server',
+      count(1, 65_535),
+      CONTROL_PORT,
+    )
+    .option('-P, --port <port>', 'control port to connect to', count(1, 65_535), CONTROL_PORT)
+    .option('-I, --iterations <n>', 'iterations', count(1, 2 ** 31 - 1), 10)
+    .addOption(
+      new Option('-S, --size <size>', 'bytes: a number or all')
+        .argParser(sizes)
+        .default({ kind: 'default' } satisfies SizeChoice, '64, 256, 1k, 4k, 64k, 1m'),
+    )
+    .option('-c, --check', 'check every byte')
+    .addOption(
+      new Option('-m, --mode <mode>', 'messages').choices(['msg', 'tagged']).default('msg'),
+    )
+    .option('-v, --debug', 'debugging output (libfabric has its own: FI_LOG_LEVEL=debug)')
+    .option('-6, --ipv6', 'control connection over IPv6 (the name of the server decides)')
+    .option('--stats', 'percentiles, spread and CPU below the table')
+    .option('--json', 'one JSON object, with everything')
+    .option('--label <text>', 'a name for the result')
+    .option('--timeout <seconds>', 'without progress: the other side is gone', count(1, 86_400), 10)
+    .action(async (host: string | undefined, flags: Flags, self: Command) => {
+      const argv = (self.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
+      await interruptibly((control) => run(settingsOf(flags, host, argv), flags, control));
+    });
+}
+
+function settingsOf(flags: Flags, host: string | undefined, argv: readonly string[]): Settings {
+  return {
+    command: 'pingpong',
+    argv,
+    type: TYPES[flags.type] as EpType,
+    ...(host !== undefined && { host }),
+    ...(flags.provider !== undefined && { provider: flags.provider }),
+    ...(flags.fabric !== undefined && { fabric: flags.fabric }),
+    ...(flags.domain !== undefined && { domain: flags.domain }),
+    ...(flags.source !== undefined && { sourceAddress: flags.source }),
+    connections: 1,
+    oobExchange: true,
+    oobSync: true,
+    oobPort: host === undefined ? flags.sourcePort : flags.port,
+    sizes: flags.size,
+    iterations: flags.iterations,
+    warmUp: 0,
+    window: 1,
+    verify: flags.check === true,
+    prePosted: true,
+    prefix: false,
+    deliveryComplete: false,
+    counters: false,
+    rxCqData: true,
+    output: flags.json ? 'json' : 'table',
+    statistics: flags.stats === true || flags.json === true,
+    ...(flags.label !== undefined && { label: flags.label }),
+    timeout: flags.timeout,
+  };
+}
+
+const BENCHMARK = { bandwidth: false } satisfies Partial<Benchmark>;
+
+async function run(settings: Settings, flags: Flags, control: Control): Promise<void> {
+  const caps = [flags.mode === 'tagged' ? 'FI_TAGGED' : 'FI_MSG'] as const;
+  let name: Uint8Array | undefined;
+  // The client hears the server's address before it looks for an endpoint of that format.
+  const hear = async (oob: OobSocket): Promise<Partial<Settings>> => {
+    if (settings.host === undefined) return {};
+    const { format, address } = await receiveName(oob);
+    name = address;
+    return format === 'FI_FORMAT_UNSPEC' ? {} : { addrFormat: format };
+  };
+  const session = await Session.open(settings, { caps }, control.signal, hear);
+  control.target = session;
+  const oob = session.oob as OobSocket;
+  const report = new Report(BENCHMARK, settings, session.info);
+  try {
+    sendName(oob, { format: session.info.addrFormat, address: session.ep.address });
+    name ??= (await session.until(receiveName(oob))).address;
+    session.peer = session.ep.av.insert(name);
+    await measureSizes(session, oob, report);
+  } catch (error) {
+    const reason = (error as Error).message;
+    report.end(`it has not come to its end: ${reason}`);
+    await session.close(reason).catch(() => {});
+    throw error;
+  }
+  report.end();
+  await session.close();
+}
+
+async function measureSizes(session: Session, oob: OobSocket, report: Report): Promise<void> {
+  const { settings, info } = session;
+  const { iterations = 10, statistics, sizes: choice } = settings;
+  const most = Number(info.epAttr.maxMsgSize);
+  const messages = await Messages.allocate(session, roomOf(choice, most));
+  for (const size of sizesOf(choice, most)) {
+    const timing = await messages.measure(size, iterations, statistics, () => meet(session, oob));
+    if (timing.error !== undefined) throw timing.error;
+    const acknowledged = await shareCount(session, oob, timing.iterations);
+    const row = rowOf(size, 2, timing, statistics);
+    report.row(row, { header: pingpongHeader(), text: pingpongRow(row, acknowledged) });
+  }
+  session.end();
+  await messages.finish();
+}

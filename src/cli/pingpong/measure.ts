@@ -1,0 +1,128 @@
+import type { MemoryRegion } from '../../memory-region.js';
+import { measure, type Timing } from '../bench/measure.js';
+import { DataCheckError, pattern } from '../fabtests/pattern.js';
+import type { Session, TestBatch } from '../fabtests/session.js';
+
+const TAG = 1234;
+const LETTERS = 62;
+const SEED = 7;
+
+/** The messages of fi_pingpong(1), which all have one tag or none. */
+export class Messages {
+  readonly #session: Session;
+  readonly #region: MemoryRegion;
+  readonly #room: number;
+  // Messages so far, over all sizes: each starts elsewhere in the pattern.
+  #filled = 0;
+  #checked = 0;
+
+  private constructor(session: Session, region: MemoryRegion, room: number) {
+    this.#session = session;
+    this.#region = region;
+    this.#room = room;
+  }
+
+  static async allocate(session: Session, room: number): Promise<Messages> {
+    const bytes = Math.max(room, 64);
+    const region = await session.domain.allocate(bytes * 2, ['FI_SEND', 'FI_RECV']);
+    return new Messages(session, region, bytes);
+  }
+
+  /** Measures one size, both sides at once; `ready` is when the first receive is posted. */
+  async measure(
+    size: number,
+    iterations: number,
+    statistics: boolean,
+    ready: () => Promise<void>,
+  ): Promise<Timing> {
+    const { role, settings, patience, domain } = this.#session;
+    using receive = this.#batch((batch) => this.#addReceive(batch));
+    using send = this.#batch((batch) => this.#addSend(batch, size));
+    using exchange = this.#batch((batch) => {
+      this.#addReceive(batch);
+      this.#addSend(batch, size);
+    });
+    const { verify } = settings;
+    const fill = () => {
+      if (verify) this.#fill(size);
+    };
+    const posted = receive.submit();
+    posted.catch(() => {});
+    domain.progress();
+    await ready();
+    return await measure(
+      patience,
+      {
+        steps: iterations,
+        clockAt: 0,
+        first: async () => {
+          if (role === 'client') {
+            fill();
+            await patience.complete(send);
+          }
+          await this.#session.until(posted);
+        },
+        step: () => {
+          fill();
+          patience.run(exchange);
+        },
+        check: verify ? () => this.#check(size) : undefined,
+        last: async () => {
+          if (role === 'client') return;
+          fill();
+          await patience.complete(send);
+        },
+      },
+      statistics,
+    );
+  }
+
+  /** The last word of both sides: "fin". */
+  async finish(): Promise<void> {
+    const word = Buffer.from('fin\0');
+    this.#region.bytes.set(word, this.#room);
+    using exchange = this.#batch((batch) => {
+      this.#addReceive(batch);
+      this.#addSend(batch, word.length, false);
+    });
+    await this.#session.patience.complete(exchange);
+  }
+
+  #batch(fill: (batch: TestBatch) => void): TestBatch & Disposable {
+    return this.#session.batch(fill);
+  }
+
+  #addReceive(batch: TestBatch): void {
+    const into = this.#region.slice(0, this.#room);
+    if (this.#session.tagged) batch.trecv(into, null, TAG);
+    else batch.recv(into);
+  }
+
+  #addSend(batch: TestBatch, size: number, mayInject = !this.#session.settings.verify): void {
+    const { info, peer, tagged } = this.#session;
+    const from = this.#region.slice(this.#room, size);
+    const inject = mayInject && size < info.txAttr.injectSize;
+    if (tagged) inject ? batch.tinject(from.bytes, peer, TAG) : batch.tsend(from, peer, TAG);
+    else if (inject) batch.inject(from.bytes, peer);
+    else batch.send(from, peer);
+  }
+
+  #expected(size: number, message: number): Uint8Array {
+    const start = (message * SEED) % LETTERS;
+    return pattern(start + size).subarray(start);
+  }
+
+  #fill(size: number): void {
+    this.#region.bytes.set(this.#expected(size, this.#filled++), this.#room);
+  }
+
+  #check(size: number): void {
+    const expected = this.#expected(size, this.#checked++);
+    const bytes = this.#region.bytes.subarray(0, size);
+    if (Buffer.compare(bytes, expected) !== 0) {
+      const at = bytes.findIndex((byte, i) => byte !== expected[i]);
+      throw new DataCheckError(`Error at iteration=${this.#checked} size=${size} byte=${at}`);
+    }
+    bytes.fill(0);
+  }
+}

@@ -1,0 +1,199 @@
+// What fabtests see of this package, pinned byte by byte: a scripted peer plays their part.
+
+import { getInfo } from 'libfabric';
+import { afterEach, expect, test } from 'vitest';
+import { introduce, introductionIn } from '../dist/cli/fabtests/introduction.js';
+import { OobSocket } from '../dist/cli/fabtests/oob.js';
+import { openEndpoint } from '../dist/cli/fabtests/open-endpoint.js';
+import { fillPattern, pattern } from '../dist/cli/fabtests/pattern.js';
+import { decodeKeys, encodeKeys } from '../dist/cli/fabtests/remote-keys.js';
+import type { Settings } from '../dist/cli/fabtests/settings.js';
+import { freePort, start } from './support/cli-pair.js';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** An endpoint of this package, to be used as a C program would: one call after another. */
+async function rawEndpoint(provider: string, caps: ('FI_MSG' | 'FI_TAGGED' | 'FI_RMA')[]) {
+  const [info] = getInfo({
+    fabricAttr: { provName: provider },
+    epAttr: { type: 'FI_EP_RDM' },
+    caps,
+    ...(provider === 'tcp' && { node: '127.0.0.1', flags: ['FI_SOURCE'] as const }),
+  });
+  const opened = await openEndpoint(info as never, {} as Settings, { caps });
+  cleanups.push(async () => {
+    await opened.ep.close();
+    await opened.fabric.close();
+  });
+  const turn = setInterval(() => opened.domain.progress(), 1);
+  cleanups.push(() => clearInterval(turn));
+  return opened.ep;
+}
+
+const padded = (address: Uint8Array) => Buffer.concat([address], 256);
+
+test('1.17, client: 256 bytes with the address, then a message of size with tag 0', async () => {
+  const port = await freePort();
+  const ep = await rawEndpoint('shm', ['FI_TAGGED']);
+  const accepted = OobSocket.accept(port, '127.0.0.1');
+  const client = start([
+    ...['rdm-tagged-pingpong', '-p', 'shm', `-b=${port}`, '--fabtests', '1.17'],
+    ...['-S', '100', '-w', '1', '-I', '2', '-v', '127.0.0.1'],
+  ]);
+  const oob = await accepted;
+  cleanups.push(() => oob.close());
+  const message = await oob.receive(256);
+  const peer = ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
+  expect(introductionIn(message)).toEqual({ release: '1.17', port: 0 });
+  oob.send(padded(ep.address));
+  expect(await oob.receive(1)).toEqual(Buffer.from('a'));
+  oob.send(Buffer.from('x'));
+  for (const tag of [0, 1, 2]) {
+    const bytes = new Uint8Array(256);
+    const { length } = await ep.trecv(bytes, null, tag);
+    expect([length, Buffer.from(bytes.subarray(0, 100))]).toEqual([100, pattern(100)]);
+    await ep.tsend(new Uint8Array(pattern(100)), peer, tag);
+  }
+  // Both send 4 bytes with the next tag in the end.
+  const last = ep.trecv(new Uint8Array(256), null, 3);
+  await ep.tsend(new Uint8Array(4), peer, 3);
+  expect((await last).length).toBe(4);
+  expect((await client.ended).stdout).toMatch(/\n100 +2 +400 /);
+});
+
+test('2.x, server: greets with four zeros when greeted, whatever its own release', async () => {
+  const port = await freePort();
+  const server = start([
+    'rdm-pingpong',
+    '-p',
+    'shm',
+    `-b=${port}`,
+    '-S',
+    '8',
+    '-I',
+    '1',
+    '-w',
+    '0',
+  ]);
+  const ep = await rawEndpoint('shm', ['FI_MSG']);
+  const oob = await OobSocket.connect(port, '127.0.0.1', 20_000);
+  cleanups.push(() => oob.close());
+  oob.send(Buffer.alloc(4));
+  expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
+  oob.send(padded(ep.address));
+  const message = await oob.receive(256);
+  const peer = ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
+  oob.send(Buffer.from('a'));
+  expect(await oob.receive(1)).toEqual(Buffer.from('a'));
+  const bytes = new Uint8Array(256);
+  const reply = ep.recv(bytes);
+  await ep.send(new Uint8Array(8), peer);
+  expect((await reply).length).toBe(8);
+  // Since 2.4 -b also ends out of band: four zeros each way.
+  oob.send(Buffer.alloc(4));
+  expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
+  expect((await server.ended).code).toBe(0);
+});
+
+test('in band, client: its address in the first message, which one byte answers', async () => {
+  const port = String(await freePort());
+  const [info] = getInfo({
+    fabricAttr: { provName: 'tcp' },
+    epAttr: { type: 'FI_EP_RDM' },
+    caps: ['FI_MSG', 'FI_RMA'],
+    ...{ node: '127.0.0.1', service: port, flags: ['FI_SOURCE'] as const },
+  });
+  const { ep, domain, fabric } = await openEndpoint(info as never, {} as Settings, { caps: [] });
+  const turn = setInterval(() => domain.progress(), 1);
+  cleanups.push(
+    () => fabric.close(),
+    () => ep.close(),
+    () => clearInterval(turn),
+  );
+  const first = new Uint8Array(256);
+  const called = ep.recv(first);
+  const client = start([
+    ...['rma-bw', '-p', 'tcp', '-P', port, '-S', '16', '-w', '0', '-I', '1'],
+    ...['--fabtests', '1.17', '127.0.0.1'],
+  ]);
+  expect((await called).length).toBe(256);
+  const peer = ep.av.insert(first.subarray(0, ep.address.length));
+  await ep.send(new Uint8Array(1), peer);
+  // Keys: address, length, key; then a byte each way, twice: of the keys, and of the size.
+  const region = await domain.allocate(4096, ['FI_REMOTE_WRITE']);
+  const keys = new Uint8Array(256);
+  const told = ep.recv(keys);
+  await ep.send(new Uint8Array(encodeKeys(region)), peer);
+  expect((await told).length).toBe(24);
+  expect(decodeKeys(keys, 0).key).toBeGreaterThanOrEqual(0n);
+  for (let sync = 0; sync < 2; sync++) {
+    expect((await ep.recv(new Uint8Array(256))).length).toBe(1);
+    await ep.send(new Uint8Array(1), peer);
+  }
+  // One write to the start of the region, told by nothing; then 4 bytes each way.
+  expect((await ep.recv(new Uint8Array(256))).length).toBe(4);
+  expect(Buffer.from(region.bytes.subarray(0, 20))).toEqual(padded(pattern(16)).subarray(0, 20));
+  await ep.send(new Uint8Array(4), peer);
+  expect((await client.ended).code).toBe(0);
+});
+
+test('pingpong: lengths big-endian, formats as libfabric numbers them, words with their NUL', async () => {
+  const port = await freePort();
+  const accepted = OobSocket.accept(port, '127.0.0.1');
+  const ep = await rawEndpoint('tcp', ['FI_MSG']);
+  const client = start([
+    'pingpong',
+    '-p',
+    'tcp',
+    '-e',
+    'rdm',
+    '-P',
+    String(port),
+    '-S',
+    '16',
+    '127.0.0.1',
+    '-I',
+    '1',
+    '-c',
+  ]);
+  const oob = await accepted;
+  cleanups.push(() => oob.close());
+  const head = Buffer.from([0, 0, 0, ep.address.length, 2, 0, 0, 0]);
+  oob.send(Buffer.concat([head, ep.address]));
+  expect(await oob.receive(8)).toEqual(head);
+  const peer = ep.av.insert(await oob.receive(ep.address.length));
+  expect(await oob.receive(2)).toEqual(Buffer.from('q\0'));
+  const bytes = new Uint8Array(64);
+  const received = ep.recv(bytes);
+  oob.send(Buffer.from('a\0'));
+  expect((await received).length).toBe(16);
+  expect(Buffer.from(bytes.subarray(0, 16))).toEqual(pattern(16));
+  await ep.send(new Uint8Array(pattern(16)), peer);
+  expect(await oob.receive(10)).toEqual(Buffer.concat([Buffer.from('1')], 10));
+  oob.send(Buffer.from('cnt ok\0'));
+  const fin = ep.recv(bytes);
+  await ep.send(Buffer.from('fin\0'), peer);
+  expect((await fin).length).toBe(4);
+  expect(Buffer.from(bytes.subarray(0, 4))).toEqual(Buffer.from('fin\0'));
+  expect((await client.ended).code).toBe(0);
+});
+
+test('the pattern is 62 letters, over and over', () => {
+  const bytes = new Uint8Array(130);
+  fillPattern(bytes);
+  expect(Buffer.from(bytes).toString()).toMatch(
+    /^0123456789abc.*xyzABC.*XYZ0123456789.*XYZ012345$/,
+  );
+});
+
+test('an introduction follows the address, and is in no message of fabtests', () => {
+  const message = introduce(Buffer.from('address'), { release: '2.6', port: 1234 });
+  expect(message).toHaveLength(256);
+  expect(message.subarray(0, 9).toString()).toBe('address\0\0');
+  expect(introductionIn(message)).toEqual({ release: '2.6', port: 1234 });
+  expect(introductionIn(Buffer.alloc(256))).toBeUndefined();
+  expect(introductionIn(Buffer.alloc(1))).toBeUndefined();
+});
