@@ -4,6 +4,7 @@ import { Companion, CompanionListener } from './companion.js';
 import { dialectOf, lowerRelease, usualRelease } from './dialect.js';
 import { CONTROL_BYTES, type Introduction, introduce, introductionIn } from './introduction.js';
 import { type OobSocket, PeerGone } from './oob.js';
+import type { TestEndpoint } from './open-endpoint.js';
 import type { Session } from './session.js';
 
 // What a client waits for its server to speak first, in milliseconds: fabtests' clients wait 1 s.
@@ -97,11 +98,11 @@ async function swapIntroductions(session: Session, oob: OobSocket): Promise<void
 }
 
 /** Tells the other side the address of an endpoint, out of band, and learns of one there. */
-export async function swapAddresses(session: Session, address: Uint8Array): Promise<Peer> {
+export async function swapAddresses(session: Session, ep: TestEndpoint): Promise<Peer> {
   if (session.oob === undefined) throw new Error('there is no connection beside the fabric');
   const padded = Buffer.alloc(CONTROL_BYTES);
-  padded.set(address);
-  return session.ep.av.insert(addressIn(session, await swap(session, session.oob, padded)));
+  padded.set(ep.address);
+  return ep.av.insert(addressIn(session, await swap(session, session.oob, padded)));
 }
 
 async function swap(session: Session, oob: OobSocket, message: Uint8Array): Promise<Buffer> {

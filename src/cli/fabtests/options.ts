@@ -54,7 +54,8 @@ const refuse = (problem: string): never => {
   throw new InvalidArgumentError(problem);
 };
 
-function count(from: number, to = 2 ** 31 - 1) {
+/** Reads a whole number. */
+export function count(from: number, to = 2 ** 31 - 1) {
   return (text: string): number => {
     const value = Number(text);
     if (!/^\d+$/.test(text) || value < from || value > to) {
