@@ -38,7 +38,7 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
   } catch (error) {
     if (error instanceof PeerGone) {
       const hint = 'what the other side says, and whether both have the same options';
-      const [found] = error.message.split(';'); // the rest is a hint
+      const found = error.message.replace(/(; is it there.*|\.)$/, '');
       throw new CheckFailure(what, `that ${found}`, lookAt ?? hint, ETIMEDOUT);
     }
     if (FabricError.is(error)) {

@@ -57,8 +57,8 @@ async function run(side: CheckSide<Own>): Promise<string> {
   return `each of ${endpoints} endpoints of one domain has had a message of ${side.size} bytes from its partner${verified}`;
 }
 
-function openerOf({ own }: CheckSide<Own>, { domain, ep, settings }: Session) {
-  const info = findEntry(withoutPort(settings), NEEDS);
+function openerOf({ own }: CheckSide<Own>, { domain, ep, settings, oob }: Session) {
+  const info = findEntry(withoutPort(settings), NEEDS, oob?.localAddress);
   return () => {
     const av = own.sharedAv ? ep.av : domain.addressVector();
     const cq = own.sharedCq ? ep.cq : domain.completionQueue();

@@ -88,16 +88,22 @@ export class CheckSide<Own extends object = object> {
 
   /** Opens an endpoint and meets the other side. */
   async open(needs: Needs, { ahead, kept }: Opening = {}, settings = this.settings) {
-    this.#entry = findEntry(settings, needs);
-    const limit = this.#limit?.(this.#entry.fabricAttr.provName ?? '');
-    if (limit !== undefined) throw new NotOffered(limit);
-    const session = await Session.open(settings, needs, this.#control.signal, kept);
+    this.#refuse(findEntry(settings, needs));
+    const session = await Session.open(settings, needs, this.#control.signal, undefined, kept);
+    this.#entry = session.info;
     this.#session = session;
     this.#control.target = session;
     ahead?.(session);
     const introduce = kept === undefined ? introduceSides : introduceAgain;
     await awaiting('an exchange of addresses', introduce(session));
     return session;
+  }
+
+  // Before a client is waited for.
+  #refuse(entry: Session['info']): void {
+    this.#entry = entry;
+    const limit = this.#limit?.(entry.fabricAttr.provName ?? '');
+    if (limit !== undefined) throw new NotOffered(limit);
   }
 
   /**
@@ -109,7 +115,11 @@ export class CheckSide<Own extends object = object> {
     const companion = await this.#companionOf(session);
     if (companion === undefined) return;
     companion.tell('passed');
-    await awaiting('the verdict of the other side', session.until(verdictOf(companion)));
+    const verdict = verdictOf(companion, session.settings.timeout);
+    await awaiting(
+      'the verdict of the other side',
+      session.until(verdict, Number.POSITIVE_INFINITY),
+    );
   }
 
   async #companionOf(session: Session): Promise<Companion | undefined> {
@@ -155,7 +165,10 @@ export class CheckSide<Own extends object = object> {
   }
 }
 
-async function verdictOf(companion: Companion): Promise<void> {
-  const verdict = await companion.hear();
-  if (verdict === undefined) throw new PeerGone(`it has ended: ${companion.farewell?.reason}`);
+async function verdictOf(companion: Companion, seconds: number): Promise<void> {
+  if ((await companion.hear(seconds * 1000)) !== undefined) return;
+  const { farewell } = companion;
+  throw new PeerGone(
+    farewell ? `the other side has ended: ${farewell.reason}` : `it says nothing for ${seconds} s`,
+  );
 }
