@@ -45,9 +45,17 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
       const hint = error.hint ?? `the provider: FI_LOG_LEVEL=warn tells more`;
       throw new CheckFailure(what, error.message, lookAt ?? hint, error.errno);
     }
+    if (isSystemError(error)) {
+      const lookAt = 'what the other side says, and the network between the sides';
+      throw new CheckFailure(what, error.message, lookAt, Math.abs(error.errno ?? ETIMEDOUT));
+    }
     throw error;
   }
 }
+
+// Of the connection beside the fabric.
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'syscall' in error;
 
 /** Throws a failure where data is not what the other side has sent. */
 export function verify(what: string, check: () => void): void {
