@@ -3,6 +3,8 @@
 import { Command } from 'commander';
 import { BENCHMARKS } from './bench/benchmarks.js';
 import { benchmarkCommand } from './bench/command.js';
+import { CHECKS } from './checks/all.js';
+import { checkCommand } from './checks/command.js';
 import { infoCommand } from './info.js';
 import { pingpongCommand } from './pingpong/command.js';
 import { reportCommand } from './report.js';
@@ -11,8 +13,8 @@ import { strerrorCommand } from './strerror.js';
 
 const program = new Command('libfabric')
   .description(
-    'RDMA-class networking: what this machine has and how fast it is, a software EFA device,\n' +
-      'pages of measurements',
+    'RDMA-class networking: what this machine has and how fast it is, whether it works,\n' +
+      'a software EFA device, pages of measurements',
   )
   .enablePositionalOptions()
   .addCommand(infoCommand())
@@ -23,6 +25,9 @@ const program = new Command('libfabric')
 program.commandsGroup('Benchmarks, of two sides:');
 for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
 program.addCommand(pingpongCommand());
+
+program.commandsGroup('Functional checks, of two sides:');
+for (const check of CHECKS) program.addCommand(checkCommand(check));
 
 // As with any command, a reader such as head(1) may have had enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

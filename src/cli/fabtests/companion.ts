@@ -59,7 +59,9 @@ export class Companion {
     socket.setNoDelay(true);
     socket.unref();
     socket.on('error', () => {});
-    createInterface({ input: socket }).on('line', (text) => this.#heard(text));
+    const lines = createInterface({ input: socket });
+    lines.on('line', (text) => this.#heard(text));
+    lines.on('error', () => {}); // it repeats the socket's
     socket.on('close', () => this.#end({ reason: 'it has ended without a word' }));
   }
 

@@ -2,6 +2,8 @@ import { version } from '../../library.js';
 
 /** What differs between releases of fabtests on the wire. */
 export interface Dialect {
+  /** The release it is of: 117 is 1.17. */
+  readonly release: number;
   /** Since 1.19 every RMA operation of a window has a place of its own in the buffers. */
   readonly spreads: boolean;
   /** Since 1.22 the sides greet over the out-of-band socket before they exchange addresses. */
@@ -13,8 +15,9 @@ export interface Dialect {
 /** The dialect of a release, `'1.17'`. */
 export function dialectOf(release: string): Dialect {
   const [major = 0, minor = 0] = release.split('.').map(Number);
-  const since = (from: number) => major * 100 + minor >= from;
-  return { spreads: since(119), greets: since(122), drains: since(204) };
+  const number = major * 100 + minor;
+  const since = (from: number) => number >= from;
+  return { release: number, spreads: since(119), greets: since(122), drains: since(204) };
 }
 
 /** That of the fabtests which belong to the libfabric in use. */

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Peer } from '../../peer.js';
 import { Companion, CompanionListener } from './companion.js';
 import { dialectOf, lowerRelease, usualRelease } from './dialect.js';
 import { CONTROL_BYTES, type Introduction, introduce, introductionIn } from './introduction.js';
 import { type OobSocket, PeerGone } from './oob.js';
+import type { TestEndpoint } from './open-endpoint.js';
 import type { Session } from './session.js';
 
 // What a client waits for its server to speak first, in milliseconds: fabtests' clients wait 1 s.
@@ -17,9 +19,21 @@ const GREETING = Buffer.alloc(4);
  * sides of this package have a companion.
  */
 export async function introduceSides(session: Session): Promise<void> {
+  await introduceBy(session, exchangeOutOfBand);
+}
+
+/** The same with another client on the same socket, or in a session after the first: no greeting. */
+export async function introduceAgain(session: Session): Promise<void> {
+  await introduceBy(session, swapIntroductions);
+}
+
+async function introduceBy(
+  session: Session,
+  outOfBand: (session: Session, oob: OobSocket) => Promise<void>,
+): Promise<void> {
   if (session.role === 'server') session.listener = await CompanionListener.open();
   const oob = session.settings.oobExchange ? session.oob : undefined;
-  if (oob) await exchangeOutOfBand(session, oob);
+  if (oob) await outOfBand(session, oob);
   else if (session.role === 'client') await callServer(session);
   else await awaitClient(session);
 }
@@ -74,10 +88,26 @@ async function exchangeOutOfBand(session: Session, oob: OobSocket): Promise<void
     const answer = await session.until(oob.receive(GREETING.length));
     if (!answer.equals(GREETING)) throw new PeerGone('the other side reports that it has failed');
   }
-  oob.send(addressOf(session));
-  const message = await session.until(oob.receive(CONTROL_BYTES));
+  await swapIntroductions(session, oob);
+}
+
+async function swapIntroductions(session: Session, oob: OobSocket): Promise<void> {
+  const message = await swap(session, oob, addressOf(session));
   session.peer = session.ep.av.insert(addressIn(session, message));
   await meet(session, introductionIn(message));
+}
+
+/** Tells the other side the address of an endpoint, out of band, and learns of one there. */
+export async function swapAddresses(session: Session, ep: TestEndpoint): Promise<Peer> {
+  if (session.oob === undefined) throw new Error('there is no connection beside the fabric');
+  const padded = Buffer.alloc(CONTROL_BYTES);
+  padded.set(ep.address);
+  return ep.av.insert(addressIn(session, await swap(session, session.oob, padded)));
+}
+
+async function swap(session: Session, oob: OobSocket, message: Uint8Array): Promise<Buffer> {
+  oob.send(message);
+  return session.until(oob.receive(CONTROL_BYTES));
 }
 
 /**
@@ -111,6 +141,7 @@ function releaseGuessed(session: Session, greets: boolean): string {
 
 /** With the other side known: what both speak, and a companion where it is of this package. */
 async function meet(session: Session, introduction: Introduction | undefined): Promise<void> {
+  session.akin = introduction !== undefined;
   if (introduction === undefined) {
     session.listener?.close();
     session.listener = undefined;

@@ -17,6 +17,8 @@ export interface Needs {
   readonly tx?: Asked<TxAttr>;
   readonly rx?: Asked<RxAttr>;
   readonly domain?: Asked<DomainAttr>;
+  /** The own address, where it is not the options that say which. */
+  readonly source?: Pick<Hints, 'srcAddr' | 'addrFormat'>;
   /** Endpoint options to set before it is enabled. */
   readonly options?: WritableOptions;
   /** Counts sends and receives. */
@@ -36,13 +38,14 @@ const DEFAULT_PORT = '9228';
 const ENODATA = 61;
 
 /** Where to be, and whom to reach: fi_getinfo's node, service and FI_SOURCE. */
-function whereabouts(settings: Settings): Partial<Hints> {
+function whereabouts(settings: Settings, given?: Partial<Hints>): Partial<Hints> {
   const { host, sourceAddress: node, sourcePort, destinationPort = DEFAULT_PORT } = settings;
   const own = { ...(node !== undefined && { node }), flags: ['FI_SOURCE'] } as const;
   if (host !== undefined && !settings.oobExchange) {
     const source = node !== undefined || sourcePort !== undefined ? sourceOf(settings) : {};
-    return { ...source, node: host, service: destinationPort };
+    return { ...source, ...given, node: host, service: destinationPort };
   }
+  if (given !== undefined) return given;
   if (settings.oobExchange && sourcePort === undefined) return node === undefined ? {} : own;
   return { ...own, service: sourcePort ?? DEFAULT_PORT };
 }
@@ -66,7 +69,7 @@ function hintsOf(settings: Settings, needs: Needs): Hints {
   const { threading, dataProgress, controlProgress } = settings;
   return {
     addrFormat: settings.addrFormat,
-    ...whereabouts(settings),
+    ...whereabouts(settings, needs.source),
     caps: needs.caps,
     ...(!settings.rxCqData && { mode: ['FI_CONTEXT', 'FI_CONTEXT2', 'FI_MSG_PREFIX'] as const }),
     epAttr: {

@@ -54,7 +54,8 @@ const refuse = (problem: string): never => {
   throw new InvalidArgumentError(problem);
 };
 
-function count(from: number, to = 2 ** 31 - 1) {
+/** Reads a whole number. */
+export function count(from: number, to = 2 ** 31 - 1) {
   return (text: string): number => {
     const value = Number(text);
     if (!/^\d+$/.test(text) || value < from || value > to) {
@@ -92,9 +93,10 @@ export class TestCommand extends Command {
   }
 }
 
-type Group = readonly [heading: string, options: readonly Option[]];
+export type Group = readonly [heading: string, options: readonly Option[]];
 
-const WHOM: Group = [
+/** Options of whom to talk to: the fabric's. */
+export const WHOM: Group = [
   'Whom to talk to:',
   [
     new Option('-p, --provider <name>', 'efa, shm, tcp, udp, ...'),
@@ -111,7 +113,8 @@ const WHOM: Group = [
   ],
 ];
 
-const BESIDE: Group = [
+/** Those of the connection beside the fabric. */
+export const BESIDE: Group = [
   'Beside the fabric (TCP):',
   [
     new Option('-b, --oob [=port]', 'exchange addresses and synchronize (default port: 3000)'),
@@ -148,7 +151,8 @@ const WHAT: Group = [
   ],
 ];
 
-const FABRIC: Group = [
+/** Those of the provider's models. */
+export const FABRIC: Group = [
   'How the provider works:',
   [
     new Option('--threading <model>', 'safe, completion or domain'),
@@ -160,7 +164,8 @@ const FABRIC: Group = [
   ],
 ];
 
-const OUTPUT: Group = [
+/** Those of the output. */
+export const OUTPUT: Group = [
   'How to tell:',
   [
     new Option('-m, --machine', 'YAML, as fabtests do'),
@@ -175,8 +180,8 @@ const OUTPUT: Group = [
   ],
 ];
 
-// fabtests' options for what is not here: accepted, so that the refusal can give its reason.
-const REFUSED: readonly Option[] = [
+/** fabtests' options for what is not here: accepted, so that the refusal can give its reason. */
+export const REFUSED: readonly Option[] = [
   new Option('-D, --device <interface>'),
   new Option('-i, --device-id <n>'),
   new Option('-H, --hmem'),

@@ -14,6 +14,8 @@ const SLICE = 250;
 // How long to poll without a pause for something that does not come, and the pause then.
 const EAGER = 1000;
 const PAUSE = 1;
+// What the other side has sent before it ended may still be on its way, in milliseconds.
+const LAST_WORDS = 500;
 
 /** Something has not come true in the time that the event loop can be kept waiting. */
 class NotYet extends Error {
@@ -130,11 +132,16 @@ export class Patience {
     };
     promise.then(settle, settle);
     const start = performance.now();
+    let troubled: number | undefined;
     for (;;) {
       for (let turn = 0; turn < 64; turn++) this.#domain.progress();
-      await this.breathe();
+      await new Promise(setImmediate);
       if (settled) return promise;
       const waited = performance.now() - start;
+      const trouble = this.#trouble();
+      if (trouble instanceof Interrupted) throw trouble;
+      if (trouble) troubled ??= waited;
+      if (waited - (troubled ?? waited) > LAST_WORDS) throw trouble;
       if (waited > seconds * 1000) throw this.#gone();
       if (pauses && waited > EAGER) await sleep(PAUSE);
     }

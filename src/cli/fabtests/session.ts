@@ -64,7 +64,10 @@ export class Session {
   readonly tagged: boolean;
   /** Where the test has asked for counters. */
   readonly counters: Counters | undefined;
-  readonly oob: OobSocket | undefined;
+  /** The connection beside the fabric; another one when the next client has come. */
+  oob: OobSocket | undefined;
+  /** Whether the other side is one of this package. */
+  akin = false;
   /** Messages sent so far, which is the next one's tag. */
   sent = 0;
   /** Receives posted so far, which is the next one's tag. */
@@ -101,14 +104,16 @@ export class Session {
    * exchanged: see introduceSides().
    *
    * @param hear what is to be heard over that connection before, and what it says about the endpoint.
+   * @param kept the connection beside the fabric, of a session before this one.
    */
   static async open(
     settings: Settings,
     needs: Needs,
     signal?: AbortSignal,
     hear?: (oob: OobSocket) => Promise<Partial<Settings>>,
+    kept?: OobSocket,
   ): Promise<Session> {
-    const oob = await openOob(settings, signal);
+    const oob = kept ?? (await openOob(settings, signal));
     try {
       const heard = oob && (await hear?.(oob));
       const info = findEntry({ ...settings, ...heard }, needs, oob?.localAddress);
@@ -308,17 +313,31 @@ export class Session {
     return Buffers.allocate(this.domain, { room, places, access });
   }
 
-  /** Closes everything; a reason tells the other side that the test has not come to its end. */
-  async close(reason?: string): Promise<void> {
+  /** Ends the conversation with the other side; a reason tells it that the test is not over. */
+  leave(reason?: string): void {
     this.companion?.close(reason === undefined ? undefined : { reason });
     this.listener?.close();
-    this.oob?.close();
+    this.companion = undefined;
+    this.listener = undefined;
+  }
+
+  /**
+   * Closes everything; a reason tells the other side that the test has not come to its end. The
+   * connection beside the fabric may be kept for a session to come.
+   */
+  async close(reason?: string, keepOob = false): Promise<void> {
+    this.leave(reason);
+    if (!keepOob) this.oob?.close();
     await this.ep.close({ timeout: reason === undefined ? 1000 : 100 });
     await this.#parts.fabric.close();
   }
 }
 
-async function openOob(settings: Settings, signal?: AbortSignal): Promise<OobSocket | undefined> {
+/** The connection beside the fabric, where the settings ask for it. */
+export async function openOob(
+  settings: Settings,
+  signal?: AbortSignal,
+): Promise<OobSocket | undefined> {
   if (!settings.oobExchange && !settings.oobSync) return undefined;
   const { host, oobAddress, sourceAddress, oobPort, timeout } = settings;
   if (host === undefined) return OobSocket.accept(oobPort, oobAddress ?? sourceAddress, signal);

@@ -1,0 +1,113 @@
+import { Option } from 'commander';
+import { FabricError } from '../../errors.js';
+import type { Peer } from '../../peer.js';
+import { swapAddresses } from '../fabtests/exchange.js';
+import { findEntry, type Needs, type TestEndpoint } from '../fabtests/open-endpoint.js';
+import { count } from '../fabtests/options.js';
+import { checkPattern, fillPattern } from '../fabtests/pattern.js';
+import type { Session } from '../fabtests/session.js';
+import type { Settings } from '../fabtests/settings.js';
+import type { Check } from './check.js';
+import { awaiting, CheckFailure, NotOffered, verify } from './failure.js';
+import { VERIFY } from './options.js';
+import type { CheckSide } from './side.js';
+
+const ENDPOINTS = 3;
+const NEEDS: Needs = { caps: ['FI_MSG'] };
+
+interface Own {
+  readonly endpoints?: number;
+  readonly sharedAv?: true;
+  readonly sharedCq?: true;
+}
+
+/** fabtests' multi_ep: several endpoints of one domain, each with a partner. */
+export const multiEp: Check<Own> = {
+  command: 'multi-ep',
+  type: 'FI_EP_RDM',
+  oobExchange: true,
+  size: 256,
+  summary: 'a domain may have several endpoints',
+  description:
+    'Both sides open endpoints in one domain, each with an address vector and a completion queue, or with\n' +
+    'shared ones. Each endpoint sends to its partner and receives from it.',
+  options: [
+    new Option('-c, --endpoints <n>', `endpoints (default: ${ENDPOINTS})`).argParser(
+      count(1, 1024),
+    ),
+    new Option('-A, --shared-av', 'one address vector for all endpoints'),
+    new Option('-Q, --shared-cq', 'one completion queue for all endpoints'),
+    VERIFY,
+  ],
+  run,
+};
+
+async function run(side: CheckSide<Own>): Promise<string> {
+  const { endpoints = ENDPOINTS } = side.own;
+  const session = await side.open(NEEDS);
+  if (!session.akin && session.dialect.release >= 200) {
+    throw new NotOffered('fabtests since 2.0 write to the endpoints, which this check does not');
+  }
+  side.say(`Creating ${endpoints} EPs`);
+  const opened = Array.from({ length: endpoints }, openerOf(side, session));
+  await transfer(side, session, opened);
+  await awaiting('the end of the other side', session.finish());
+  side.say('PASSED multi ep');
+  const verified = side.settings.verify ? ', as it was sent' : '';
+  return `each of ${endpoints} endpoints of one domain has had a message of ${side.size} bytes from its partner${verified}`;
+}
+
+function openerOf({ own }: CheckSide<Own>, { domain, ep, settings, oob }: Session) {
+  const info = findEntry(withoutPort(settings), NEEDS, oob?.localAddress);
+  return () => {
+    const av = own.sharedAv ? ep.av : domain.addressVector();
+    const cq = own.sharedCq ? ep.cq : domain.completionQueue();
+    try {
+      return domain.endpoint(info, { av, cq }) as unknown as TestEndpoint;
+    } catch (error) {
+      if (!FabricError.is(error) || error.syscall !== 'fi_ep_bind') throw error;
+      throw new NotOffered(`the provider does not share it among endpoints: ${error.message}`);
+    }
+  };
+}
+
+// The first endpoint has the port.
+function withoutPort({ sourcePort: _, ...settings }: Settings): Settings {
+  return settings;
+}
+
+async function transfer(side: CheckSide<Own>, session: Session, opened: TestEndpoint[]) {
+  const { size } = side;
+  const peers: Peer[] = [];
+  for (const [i, ep] of opened.entries()) {
+    const what = `the address of endpoint ${i + 1}`;
+    peers.push(await awaiting(what, swapAddresses(session, ep)));
+  }
+  const buffers = await session.allocate(size, opened.length, ['FI_SEND', 'FI_RECV']);
+  const receives = opened.map((ep, i) => ep.recv(buffers.receiving(size, i * size)));
+  side.say(`Send to all ${opened.length} remote EPs`);
+  const sends = opened.map((ep, i) => {
+    const bytes = buffers.sending(size, i * size);
+    fillPattern(bytes.bytes);
+    return ep.send(bytes, peers[i] as Peer);
+  });
+  side.say('Wait for all messages from peer');
+  for (const promise of [...receives, ...sends]) promise.catch(() => {}); // the first failure counts
+  for (const i of opened.keys()) {
+    await awaiting(`the completion of endpoint ${i + 1}`, session.until(sends[i] as Promise<void>));
+    const what = `the message to endpoint ${i + 1}`;
+    const { length } = await awaiting(
+      what,
+      session.until(receives[i] as (typeof receives)[number]),
+    );
+    if (length !== size) {
+      throw new CheckFailure(`${size} bytes in ${what}`, `${length}`, 'what the other side runs');
+    }
+  }
+  if (!side.settings.verify) return;
+  for (const i of opened.keys()) {
+    const { bytes } = buffers.receiving(size, i * size);
+    verify(`the message to endpoint ${i + 1}`, () => checkPattern(bytes));
+  }
+  side.say('Data check OK');
+}
