@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 // npx libfabric <command>
 import { Command } from 'commander';
+import { allToAllCommand } from './all-to-all.js';
 import { BENCHMARKS } from './bench/benchmarks.js';
 import { benchmarkCommand } from './bench/command.js';
 import { CHECKS } from './checks/all.js';
 import { checkCommand } from './checks/command.js';
 import { infoCommand } from './info.js';
+import { pairwiseCommand } from './pairwise.js';
 import { pingpongCommand } from './pingpong/command.js';
 import { reportCommand } from './report.js';
 import { softefaCommand } from './softefa.js';
@@ -25,6 +27,8 @@ const program = new Command('libfabric')
 program.commandsGroup('Benchmarks, of two sides:');
 for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
 program.addCommand(pingpongCommand());
+program.commandsGroup('Benchmarks, of many ranks:');
+program.addCommand(allToAllCommand()).addCommand(pairwiseCommand());
 
 program.commandsGroup('Functional checks, of two sides:');
 for (const check of CHECKS) program.addCommand(checkCommand(check));

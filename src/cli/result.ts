@@ -116,6 +116,21 @@ export interface MatrixResult extends ResultHeader {
   readonly metric: 'MB/s' | 'us';
   /** A row for each sender, a column for each receiver; null on the diagonal and for what failed. */
   readonly values: readonly (readonly (number | null)[])[];
+  /** The operation measured: `'write'`. */
+  readonly operation?: string;
+  /** How it was measured. */
+  readonly options?: ResultOptions;
+  /** All pairs at once, in 10^6 bytes a second, where they were measured so. */
+  readonly totalMegabytesPerSecond?: number;
+  /** What the NICs carried: of all ranks at once, or in the median pair. */
+  readonly nics?: readonly MatrixNic[];
+}
+
+/** One of the NICs that every rank of a matrix has used, by its name at rank 0. */
+export interface MatrixNic {
+  readonly name: string;
+  /** 10^6 bytes a second. */
+  readonly megabytesPerSecond: number;
 }
 
 /** A process of a matrix. */

@@ -45,12 +45,14 @@ const row = v.object({
   counters: v.exactOptional(v.record(v.string(), v.number())),
 });
 
+const options = v.looseObject({ window: v.exactOptional(count), verify: v.boolean() });
+
 const benchmark = v.object({
   ...header,
   kind: v.literal('benchmark'),
   role: v.picklist(['client', 'server']),
   operation: v.exactOptional(v.string()),
-  options: v.looseObject({ window: v.exactOptional(count), verify: v.boolean() }),
+  options,
   rows: v.array(row),
 });
 
@@ -61,6 +63,10 @@ const matrix = v.object({
   size: count,
   metric: v.picklist(['MB/s', 'us']),
   values: v.array(v.array(v.nullable(amount))),
+  operation: v.exactOptional(v.string()),
+  options: v.exactOptional(options),
+  totalMegabytesPerSecond: v.exactOptional(amount),
+  nics: v.exactOptional(v.array(v.object({ name: v.string(), megabytesPerSecond: amount }))),
 });
 
 const isSquare = ({ ranks, values }: v.InferOutput<typeof matrix>) =>

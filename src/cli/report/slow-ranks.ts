@@ -66,8 +66,12 @@ export function rankSpeeds(matrix: MatrixResult): RankSpeed[] {
   });
 }
 
-/** The slow pairs between ranks that are not slow themselves, slowest first. */
-export function slowPairs(matrix: MatrixResult, ranks: readonly RankSpeed[]): SlowPair[] {
+/** The pairs slower than `share` between ranks that are not slow themselves, slowest first. */
+export function slowPairs(
+  matrix: MatrixResult,
+  ranks: readonly RankSpeed[],
+  share = SLOW_PAIR,
+): SlowPair[] {
   const typical = typicalValue(matrix);
   const found: SlowPair[] = [];
   for (const [i, from] of ranks.entries()) {
@@ -75,7 +79,7 @@ export function slowPairs(matrix: MatrixResult, ranks: readonly RankSpeed[]): Sl
       const value = matrix.values[i]?.[j] ?? null;
       if (i === j || value === null || from.slow || to.slow) continue;
       const speed = speedOf(value, typical, matrix.metric);
-      if (speed < SLOW_PAIR) found.push({ sender: from.rank, receiver: to.rank, speed });
+      if (speed < share) found.push({ sender: from.rank, receiver: to.rank, speed });
     }
   }
   return found.sort((a, b) => a.speed - b.speed);

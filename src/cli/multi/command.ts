@@ -1,0 +1,164 @@
+// A command of many ranks, from its options to the end of its process.
+import type { ChildProcess } from 'node:child_process';
+import { writeSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { Command } from 'commander';
+import type { Figures, Progress } from './figures.js';
+import { Group, GroupOver } from './group.js';
+import { Hub } from './hub.js';
+import { type Place, placeOf } from './launcher.js';
+import { startOthers } from './local.js';
+import { Mesh } from './mesh.js';
+import { addOptions, chooseSettings, type Flags } from './options.js';
+import { resultOf, tell } from './output.js';
+import { planOf, type Settings } from './settings.js';
+import { startWatchdog } from './watchdog.js';
+
+/** A command of many ranks, as it is offered. */
+export interface RanksSpec {
+  readonly name: Settings['command'];
+  readonly summary: string;
+  readonly description: string;
+  readonly examples: readonly string[];
+  /** Measures, at every rank; rank 0 gets the figures. */
+  readonly measure: (mesh: Mesh, progress: Progress) => Promise<Figures | undefined>;
+}
+
+const INTERRUPTED = 130; // as a shell has it: 128 and SIGINT's number
+
+// Milliseconds for a better reason than that a transfer has failed: that its rank has died.
+const HINDSIGHT = 500;
+
+export function ranksCommand(spec: RanksSpec): Command {
+  const command = new Command(spec.name)
+    .summary(spec.summary)
+    .description(
+      `${spec.description}\n` +
+        'One process is one rank. Open MPI, MPICH, Slurm, torchrun and indexed jobs\n' +
+        'of Kubernetes say which; elsewhere say --rank, --ranks and --root, or --local\n' +
+        'for a first try.',
+    );
+  addOptions(command, spec.name);
+  command.addHelpText(
+    'after',
+    `\nExamples:\n${spec.examples.map((line) => `  ${line}`).join('\n')}`,
+  );
+  return command.action(async (flags: Flags) => {
+    const settings = chooseSettings(spec.name, flags, process.argv.slice(3));
+    const run = new Run(spec, settings, flags);
+    await run.toItsEnd();
+  });
+}
+
+/** One rank's run. */
+class Run {
+  readonly #spec: RanksSpec;
+  readonly #settings: Settings;
+  readonly #flags: Flags;
+  readonly #abort = new AbortController();
+  readonly #startedAt = new Date();
+  #hub: Hub | undefined;
+  #group: Group | undefined;
+  #rank = 0;
+  /** The other ranks, with --local. */
+  #children: readonly ChildProcess[] = [];
+
+  constructor(spec: RanksSpec, settings: Settings, flags: Flags) {
+    this.#spec = spec;
+    this.#settings = settings;
+    this.#flags = flags;
+  }
+
+  get #name(): string {
+    return `rank ${this.#rank} (${hostname()})`;
+  }
+
+  async toItsEnd(): Promise<void> {
+    const interrupt = () => {
+      this.#group?.fail('interrupted');
+      this.#abort.abort();
+    };
+    process.once('SIGINT', interrupt); // the second one ends the process
+    process.once('SIGTERM', interrupt);
+    try {
+      await this.#measure();
+    } catch (error) {
+      process.exit(await this.#fail(error));
+    } finally {
+      process.off('SIGINT', interrupt);
+      process.off('SIGTERM', interrupt);
+    }
+  }
+
+  async #measure(): Promise<void> {
+    const group = await this.#join();
+    this.#group = group;
+    const watchdog = startWatchdog(this.#name);
+    const mesh = await Mesh.open(group, this.#settings, hostname());
+    const figures = await this.#spec.measure(mesh, this.#progress);
+    this.#progress();
+    if (figures !== undefined) {
+      tell(resultOf(mesh, figures, this.#startedAt), this.#settings, this.#flags.json);
+    }
+    await mesh.close();
+    watchdog.stop();
+    await group.leave();
+  }
+
+  async #join(): Promise<Group> {
+    const { timeout } = this.#settings;
+    const plan = planOf(this.#settings);
+    const place = await this.#place();
+    this.#rank = place.rank;
+    return Group.join(place, { plan, timeout, signal: this.#abort.signal });
+  }
+
+  /** This rank's place. Rank 0 has the hub there. */
+  async #place(): Promise<Place> {
+    const { local } = this.#flags;
+    const plan = planOf(this.#settings);
+    const { timeout } = this.#settings;
+    if (local !== undefined) {
+      const host = '127.0.0.1';
+      this.#hub = await Hub.open({ host, port: 0 }, { ranks: local, plan, timeout });
+      this.#children = startOthers(local, process.argv.slice(1), this.#hub);
+      return { rank: 0, ranks: local, root: this.#hub.root };
+    }
+    const place = placeOf(process.env, this.#flags);
+    if (place.ranks < 2) throw new Error('one rank alone has nobody to talk to: start 2 or more');
+    if (place.rank > 0) return place;
+    this.#hub = await Hub.open(place.root, { ranks: place.ranks, plan, timeout });
+    return { ...place, root: this.#hub.root };
+  }
+
+  readonly #progress = (done?: number, all?: number): void => {
+    if (this.#rank !== 0 || !process.stderr.isTTY) return;
+    process.stderr.write(done === undefined ? '\r\x1b[K' : `\r\x1b[K[${done}/${all}]`);
+  };
+
+  /** Tells the others and the user of a failure; returns the exit code. */
+  async #fail(error: unknown): Promise<number> {
+    const group = this.#group;
+    const reason = error instanceof Error ? error.message : String(error);
+    const over =
+      error instanceof GroupOver
+        ? error
+        : await group?.explanation(this.#abort.signal.aborted ? 5000 : HINDSIGHT);
+    this.#progress();
+    if (over === undefined) {
+      group?.fail(reason);
+      this.#hub?.end(`${this.#name}: ${reason}`);
+    }
+    const interrupted = over?.interrupted ?? this.#abort.signal.aborted;
+    const mine = over === undefined || this.#rank === 0 || !over.knownToRoot;
+    if (mine && !interrupted) say(over?.message ?? `${this.#name}: ${reason}`);
+    await group?.leave();
+    for (const child of this.#children) child.kill();
+    return interrupted ? INTERRUPTED : 1;
+  }
+}
+
+// At once: the process is about to end.
+function say(line: string): void {
+  writeSync(2, `${line}\n`);
+}

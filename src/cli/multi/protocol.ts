@@ -1,0 +1,75 @@
+// What ranks and their hub at rank 0 tell each other.
+
+/** Of this protocol. Ranks of another version are refused. */
+export const PROTOCOL = 1;
+
+/** Milliseconds between signs of life. */
+export const PULSE = 500;
+
+/** Seconds without a sign of life after which a process counts as gone. */
+export const silenceOf = (timeout: number) => Math.max(timeout, (4 * PULSE) / 1000);
+
+/** How a measurement was asked for: the same at every rank. */
+export type Plan = Readonly<Record<string, string | number | boolean>>;
+
+/** What a rank says first. */
+export interface Hello {
+  readonly type: 'hello';
+  readonly libfabric: 'ranks';
+  readonly protocol: number;
+  readonly rank: number;
+  readonly ranks: number;
+  readonly host: string;
+  readonly pid: number;
+  readonly plan: Plan;
+}
+
+/** From a rank to the hub. */
+export type FromRank =
+  | Hello
+  /** Its part of what is collected; `everyone` gets all parts, or rank 0 alone. */
+  | { readonly type: 'part'; readonly value: unknown; readonly everyone: boolean }
+  | { readonly type: 'failed'; readonly reason: string }
+  | { readonly type: 'alive' }
+  | { readonly type: 'bye' };
+
+/** From the hub to a rank. */
+export type FromHub =
+  /** All have given their part; `values` are all parts, in the order of ranks. */
+  | { readonly type: 'collected'; readonly values?: readonly unknown[] }
+  /** It is over: a rank has failed, or something is wrong with all of it. */
+  | { readonly type: 'over'; readonly reason: string; readonly interrupted: boolean }
+  | { readonly type: 'alive' };
+
+/** What is wrong with a rank's first message: undefined where nothing is. */
+export function objectionTo(hello: Hello, ranks: number, plan: Plan): string | undefined {
+  const { protocol, rank } = hello;
+  if (protocol !== PROTOCOL) {
+    return `speaks version ${protocol} of the protocol of ranks, rank 0 version ${PROTOCOL}: install the same release of this package on all hosts`;
+  }
+  if (hello.ranks !== ranks) {
+    return `was started as one of ${hello.ranks} ranks, rank 0 as one of ${ranks}`;
+  }
+  if (!Number.isInteger(rank) || rank < 0 || rank >= ranks) return `is not one of ${ranks} ranks`;
+  const names = new Set([...Object.keys(plan), ...Object.keys(hello.plan)]);
+  for (const name of names) {
+    const [theirs, ours] = [hello.plan[name], plan[name]];
+    if (theirs !== ours) {
+      return `was started with other options than rank 0: ${name} is ${theirs}, not ${ours}`;
+    }
+  }
+  return undefined;
+}
+
+/** Whether a message is a rank's first one. */
+export function isHello(message: unknown): message is Hello {
+  const { type, libfabric, rank, host, plan } = message as Partial<Hello>;
+  return (
+    type === 'hello' &&
+    libfabric === 'ranks' &&
+    typeof rank === 'number' &&
+    typeof host === 'string' &&
+    typeof plan === 'object' &&
+    plan !== null
+  );
+}
