@@ -14,10 +14,7 @@ import { softefaCommand } from './softefa.js';
 import { strerrorCommand } from './strerror.js';
 
 const program = new Command('libfabric')
-  .description(
-    'RDMA-class networking: what this machine has and how fast it is, whether it works,\n' +
-      'a software EFA device, pages of measurements',
-  )
+  .description('RDMA-class networking: what this machine has, whether it works, and how fast it is')
   .enablePositionalOptions()
   .addCommand(infoCommand())
   .addCommand(strerrorCommand())
