@@ -1,4 +1,4 @@
-// What a benchmark measured, as JSON: `libfabric <benchmark> --json FILE` writes it, `libfabric report`
+// What a benchmark measured, as JSON: `libfabric <benchmark> --json` prints it, `libfabric report`
 // reads it. Units are those of fabtests: MB are 10^6 bytes, and a transfer of a ping-pong is half a
 // round trip.
 

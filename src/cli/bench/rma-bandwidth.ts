@@ -5,7 +5,7 @@ import type { Session, TestBatch } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import type { Benchmark, MeasureSize } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
-import { RMA_ACCESS, RmaTransfers, remoteData, rmaCaps } from './rma.js';
+import { Arrivals, RMA_ACCESS, RmaTransfers, rmaCaps } from './rma.js';
 import { type Window, windowsOf } from './windows.js';
 
 /** fabtests' bandwidth of RMA, a window of operations in flight. */
@@ -42,12 +42,14 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const { spreads } = session.dialect;
   const places = spreads ? session.settings.window : 1;
   const buffers = await session.allocate(room, places, RMA_ACCESS);
+  const arrivals = new Arrivals(session); // from before the first can come
   const remote = await session.exchangeKeys(buffers);
   fillPattern(buffers.sending(room * places, spreads ? RESERVED : 0).bytes);
+  if (session.settings.operation !== 'writedata') {
+    return (size, iterations) => new BothWays(session, buffers, remote, size).measure(iterations);
+  }
   return (size, iterations) =>
-    session.settings.operation === 'writedata'
-      ? new WritesWithData(session, buffers, remote, size).measure(iterations)
-      : new BothWays(session, buffers, remote, size).measure(iterations);
+    new WritesWithData(arrivals, session, buffers, remote, size).measure(iterations);
 }
 
 /** Writes or reads of both sides at once. No message tells of them. */
@@ -97,6 +99,13 @@ class BothWays extends RmaTransfers {
 
 /** Writes with data from the client to the server, which acknowledges every window. */
 class WritesWithData extends RmaTransfers {
+  readonly #arrivals: Arrivals;
+
+  constructor(arrivals: Arrivals, ...transfers: ConstructorParameters<typeof RmaTransfers>) {
+    super(...transfers);
+    this.#arrivals = arrivals;
+  }
+
   async measure(iterations: number): Promise<Timing> {
     const { session } = this;
     const { settings, patience, role } = session;
@@ -134,9 +143,8 @@ class WritesWithData extends RmaTransfers {
     const { session, size } = this;
     const { from, count, acknowledged } = window;
     await this.#meetBefore(window);
-    const arrived = count > 0 ? session.ep.cq.arrived(remoteData(session), count) : undefined;
     await this.#tell(this.#messagesWith(window));
-    if (arrived) await session.until(arrived);
+    await this.#arrivals.wait(count);
     if (!acknowledged) return;
     const { spreads } = session.dialect;
     if (!spreads) this.#check(window, size);

@@ -4,7 +4,7 @@ import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
-import { RMA_ACCESS, remoteData, rmaCaps } from './rma.js';
+import { Arrivals, RMA_ACCESS, remoteData, rmaCaps } from './rma.js';
 
 /** fabtests' latency of RMA: fi_rma_pingpong, since 2.0. */
 export const rmaPingpong: Benchmark = {
@@ -107,11 +107,10 @@ async function measureWrites(
   const withData = settings.operation === 'writedata';
   const bytes = writes.buffers.receiving(size).bytes;
   const lastByte = bytes.subarray(size - 1);
-  const immediates = withData ? session.ep.cq.immediates() : undefined;
+  const arrivals = withData ? new Arrivals(session) : undefined;
   let turn = 0;
-  const arrived = immediates
-    ? () => immediates.take() !== undefined
-    : () => lastByte[0] === (turn & 0xff);
+  const changed = () => lastByte[0] === (turn & 0xff);
+  const arrive = () => (arrivals ? arrivals.spin(1) : patience.spin(changed));
   const write = () => patience.run(withData ? writes.withData() : writes.withLast(turn & 0xff));
   // fabtests wait for an arrival of their own, and count from 0 through the warm-up and on.
   let half = false;
@@ -119,16 +118,16 @@ async function measureWrites(
     turn = index;
     half = true;
     if (role === 'client') write();
-    else patience.spin(arrived);
+    else arrive();
     half = false;
-    if (role === 'client') patience.spin(arrived);
+    if (role === 'client') arrive();
     else write();
   };
   const rest = async () => {
     if (!half) return;
     half = false;
     try {
-      if (role === 'client') patience.spin(arrived);
+      if (role === 'client') arrive();
       else write();
     } catch (error) {
       await patience.finish(error);
@@ -151,7 +150,7 @@ async function measureWrites(
     },
     settings.statistics,
   );
-  await immediates?.return();
+  await arrivals?.close();
   writes.close();
   return timing;
 }

@@ -4,7 +4,7 @@ import { fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { measure } from './measure.js';
-import { RMA_ACCESS, remoteData, rmaCaps } from './rma.js';
+import { Arrivals, RMA_ACCESS, remoteData, rmaCaps } from './rma.js';
 
 /** How long a write takes to complete at its writer: fabtests' fi_rma_tx_completion, since 2.4. */
 export const rmaTxCompletion: Benchmark = {
@@ -27,12 +27,13 @@ export const rmaTxCompletion: Benchmark = {
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, RMA_ACCESS);
+  const arrivals = new Arrivals(session); // from before the first can come
   const remote = await session.exchangeKeys(buffers);
   fillPattern(buffers.sending(room).bytes);
   return async (size, iterations) => {
     await session.sync();
     if (session.role === 'client') return write(session, buffers, remote, size, iterations);
-    await watch(session, iterations);
+    await watch(session, arrivals, iterations);
     return undefined;
   };
 }
@@ -69,11 +70,10 @@ async function write(
 }
 
 /** The server's part: it takes what arrives. */
-async function watch(session: Session, iterations: number): Promise<void> {
+async function watch(session: Session, arrivals: Arrivals, iterations: number): Promise<void> {
   const { operation, warmUp } = session.settings;
   if (operation === 'writedata') {
-    const arrived = session.ep.cq.arrived(remoteData(session), warmUp + iterations);
-    await session.until(arrived, session.passively);
+    await arrivals.wait(warmUp + iterations, session.passively);
   }
   await session.sync(session.passively);
 }

@@ -1,4 +1,5 @@
 import type { Cap, MrAccess } from '../../flags.js';
+import type { Immediates } from '../../immediates.js';
 import type { RemoteRegion } from '../../remote-region.js';
 import { type Buffers, RESERVED } from '../fabtests/buffers.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
@@ -31,6 +32,45 @@ export function remoteData(session: Session): bigint {
   // efa (1.17) offers 8 bytes and carries 4.
   const bytes = /\befa\b/.test(fabricAttr.provName ?? '') ? 4 : domainAttr.cqDataSize;
   return BigInt.asUintN(Math.min(bytes, 8) * 8, REMOTE_DATA);
+}
+
+/**
+ * Writes with data that arrive here, counted whatever their data: efa (1.17) carries 4 bytes of it,
+ * or all 8, as it happens.
+ */
+export class Arrivals {
+  readonly #session: Session;
+  readonly #immediates: Immediates;
+  #left = 0;
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.#immediates = session.ep.cq.immediates();
+  }
+
+  /** Waits for some more, as Patience.spin() does. */
+  spin(count: number): void {
+    this.#left = count;
+    this.#session.patience.spin(this.#there);
+  }
+
+  /** Waits for some more, however long it takes. */
+  async wait(count: number, seconds?: number): Promise<void> {
+    try {
+      this.spin(count);
+    } catch (error) {
+      await this.#session.patience.finish(error, seconds);
+    }
+  }
+
+  readonly #there = (): boolean => {
+    while (this.#left > 0 && this.#immediates.take() !== undefined) this.#left--;
+    return this.#left === 0;
+  };
+
+  async close(): Promise<void> {
+    await this.#immediates.return();
+  }
 }
 
 /** RMA operations of one size: prepared batches for every kind of window. */

@@ -80,8 +80,8 @@ export class Patience {
   }
 
   /** After an error of run() or spin(): rethrows it, or waits on where it only took long. */
-  async finish(error: unknown): Promise<void> {
-    const deadline = performance.now() + this.timeout * 1000;
+  async finish(error: unknown, seconds = this.timeout): Promise<void> {
+    const deadline = performance.now() + seconds * 1000;
     const resume = this.#resumeAfter(error);
     for (;;) {
       await this.breathe();
