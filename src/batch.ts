@@ -141,8 +141,9 @@ export class BatchBase implements Target, Sink, RequestOwner {
     this.#checkIdle();
     checkInteger('index', index, 0, this.size - 1);
     if (change === undefined) throw invalidArgType('change', 'an object', change);
-    if (Object.keys(change).some((field) => field !== 'tag')) this.#version++;
     updateEntry(this.#entries, this.#starts[index] as number, this.limits, change);
+    // The engine takes a tag from the list at every submission.
+    if (Object.keys(change).some((field) => field !== 'tag')) this.#version++;
   }
 
   /** Takes all operations out. */
