@@ -154,6 +154,19 @@ test('both sides tell where they were asked for different things', async () => {
   );
 });
 
+test('an atomic operation that comes to something else is told of', async () => {
+  const port = await freePort();
+  const args = ['rdm-atomic', '-p', 'tcp', `-E=${port}`, '-o', 'sum', '-z', 'int32', '-v'];
+  const a = start([...args, '-I', '3', '--timeout', '2']);
+  const b = start([...args, '-I', '4', '--timeout', '2', '127.0.0.1']);
+  const [one, other] = await Promise.all([a.ended, b.ended]);
+  expect([one.code, other.code]).not.toContain(0);
+  // 5 is there, and 3 is added as often as the other side does.
+  expect(one.stderr + other.stderr).toMatch(
+    /expected (14 .*, 3 times; found 17|17 .*, 4 times; found 14)\. Look at whether both sides have the same -I/,
+  );
+});
+
 test('a client that finds no server says so', async () => {
   const port = await freePort();
   const { ended } = start(['rdm', '-p', 'tcp', `-E=${port}`, '--timeout', '1', '127.0.0.1']);
@@ -208,4 +221,15 @@ test.each([
   const { code, stderr } = await start(args).ended;
   expect(stderr).toContain(reason);
   expect(code).toBe(1);
+});
+
+test('a server that waits for its client ends with Ctrl-C', async () => {
+  const port = await freePort();
+  const { child, ended } = start(['rdm', '-p', 'tcp', `-E=${port}`]);
+  const socket = await connected(port); // it is listening: whoever comes first is taken for the client
+  child.kill('SIGINT');
+  const { code, stderr } = await ended;
+  socket.destroy();
+  expect(stderr).toBe('');
+  expect(code).toBe(130);
 });

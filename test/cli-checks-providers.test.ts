@@ -153,16 +153,15 @@ describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
     expect(client.stdout).toMatch(/^FI_INT32_FI_CSWAP_compare_lat +4 +4 +16 /m);
   });
 
-  test.skipIf(provider === 'shm' && version().major === 1 && version().minor < 19)(
-    'rdm-tagged-peek finds, claims and discards',
-    async () => {
-      const { server, client } = await sides('rdm-tagged-peek', ['-p', provider], env);
-      expect([server.stderr, client.stderr]).toEqual(['', '']);
-      expect([server.code, client.code]).toEqual([0, 0]);
-      expect(client.stdout).toContain('Checking to see if third msg was discarded\n');
-      expect(client.stdout).toContain('passed: messages were found by FI_PEEK');
-    },
-  );
+  test('rdm-tagged-peek finds, claims and discards', async (context) => {
+    const { major, minor } = version();
+    if (provider === 'shm' && major === 1 && minor < 19) context.skip('the provider does not peek');
+    const { server, client } = await sides('rdm-tagged-peek', ['-p', provider], env);
+    expect([server.stderr, client.stderr]).toEqual(['', '']);
+    expect([server.code, client.code]).toEqual([0, 0]);
+    expect(client.stdout).toContain('Checking to see if third msg was discarded\n');
+    expect(client.stdout).toContain('passed: messages were found by FI_PEEK');
+  });
 });
 
 describe.each([

@@ -15,7 +15,7 @@ export const avXfer: Check = {
   size: 1024,
   summary: 'an address may be removed and inserted again',
   description:
-    'A message goes from the client to the server, both remove the other from their address vectors, insert it\n' +
+    'A message goes from the client to the server, both remove the other from their address vectors, insert it ' +
     'again, and a message goes the other way; then the same anew, with both messages from the client.',
   run,
 };

@@ -3,7 +3,7 @@ import { chooseSettings, Refusal } from '../fabtests/choose.js';
 import { type Flags, TestCommand } from '../fabtests/options.js';
 import { Interrupted } from '../fabtests/patience.js';
 import { pinToCores } from '../fabtests/pin.js';
-import { type Control, interruptibly } from '../fabtests/test-command.js';
+import { interruptibly } from '../fabtests/test-command.js';
 import type { Check } from './check.js';
 import { CheckFailure, NotOffered } from './failure.js';
 import { addCheckOptions, flagsOf } from './options.js';
@@ -87,7 +87,7 @@ export async function judge(check: Check, side: CheckSide): Promise<Verdict> {
     return verdictOf(check, side, { passed: true, offered: true, detail: proved, errno: 0 });
   } catch (error) {
     await side.close((error as Error).message).catch(() => {});
-    if (error instanceof Interrupted) throw error;
+    if (error instanceof Interrupted || side.interrupted) throw error;
     return verdictOf(check, side, troubleIn(error));
   }
 }
@@ -125,6 +125,3 @@ function troubleIn(error: unknown) {
     }),
   };
 }
-
-/** The kinds of endings, for whoever tells of many. */
-export type { Control };

@@ -18,7 +18,7 @@ export const cqData: Check = {
   operations: ['senddata', 'writedata'],
   summary: 'remote CQ data arrives',
   description:
-    'The client sends a message (or writes, with -o writedata) with remote CQ data (FI_REMOTE_CQ_DATA),\n' +
+    'The client sends a message (or writes, with -o writedata) with remote CQ data (FI_REMOTE_CQ_DATA), ' +
     'which the completion of the server has to bring.',
   options: [new Option('-o, --operation <op>', 'senddata or writedata (default: senddata)')],
   run,

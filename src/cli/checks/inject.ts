@@ -25,7 +25,7 @@ export const inject: Check<Own> = {
   iterations: 1,
   summary: "a sender's buffer is free when the flags say so",
   description:
-    'The client sends tagged messages and overwrites its buffer: at once with -A inject (FI_INJECT), after the\n' +
+    'The client sends tagged messages and overwrites its buffer: at once with -A inject (FI_INJECT), after the ' +
     'completion with -A inj_complete (FI_INJECT_COMPLETE). The server looks at what arrives.',
   options: [
     new Option('-A, --flag <flag>', 'the flag of the sends (default: none)').choices(

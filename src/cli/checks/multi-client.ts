@@ -1,9 +1,10 @@
 import { Option } from 'commander';
+import { FabricError } from '../../errors.js';
 import type { Hints } from '../../hints.js';
 import type { OobSocket } from '../fabtests/oob.js';
 import type { Session } from '../fabtests/session.js';
 import type { Check } from './check.js';
-import { awaiting } from './failure.js';
+import { awaiting, NotOffered } from './failure.js';
 import { DELIVERY_COMPLETE, ITERATIONS, SIZE } from './options.js';
 import type { CheckSide } from './side.js';
 
@@ -22,7 +23,7 @@ export const multiClient: Check<Own> = {
   iterations: 1000,
   summary: 'clients come and go',
   description:
-    'The server keeps its endpoint while clients (-C on both sides) come one after another, each with an endpoint\n' +
+    'The server keeps its endpoint while clients (-C on both sides) come one after another, each with an endpoint ' +
     'of its own, have a ping-pong with it and go.',
   options: [
     SIZE,
@@ -55,7 +56,10 @@ async function call(side: CheckSide<Own>): Promise<void> {
   let source: Pick<Hints, 'srcAddr' | 'addrFormat'> | undefined;
   for (let i = 0; i < side.settings.connections; i++) {
     side.say(`Starting client: ${i}`);
-    const session = await side.open({ caps: ['FI_MSG'], ...(source && { source }) }, { kept });
+    const session = await reusing(
+      source !== undefined,
+      side.open({ caps: ['FI_MSG'], ...(source && { source }) }, { kept }),
+    );
     await pingpong(side, session);
     if (side.own.reuseAddress && source === undefined) {
       source = { srcAddr: session.ep.address, addrFormat: session.info.addrFormat };
@@ -64,12 +68,23 @@ async function call(side: CheckSide<Own>): Promise<void> {
   }
 }
 
+async function reusing<T>(reuses: boolean, opening: Promise<T>): Promise<T> {
+  try {
+    return await opening;
+  } catch (error) {
+    if (!reuses || !FabricError.is(error)) throw error;
+    throw new NotOffered(
+      `-R: the provider gives no second endpoint that address: ${error.message}`,
+    );
+  }
+}
+
 async function pingpong(side: CheckSide<Own>, session: Session): Promise<void> {
   const { size } = side;
   side.say('Start ping-pong.');
   const buffers = await session.allocate(size, 1, ['FI_SEND', 'FI_RECV']);
-  using send = session.batch((b) => b.send(buffers.sending(size), session.peer));
-  using receive = session.batch((b) => b.recv(buffers.receiving(size)));
+  const send = session.batch((b) => b.send(buffers.sending(size), session.peer));
+  const receive = session.batch((b) => b.recv(buffers.receiving(size)));
   const order = side.role === 'client' ? [send, receive] : [receive, send];
   for (let i = 0; i < side.iterations; i++) {
     for (const batch of order) {
@@ -78,5 +93,6 @@ async function pingpong(side: CheckSide<Own>, session: Session): Promise<void> {
     }
     if (i % BREATH === 0) await session.patience.breathe();
   }
+  for (const batch of order) batch.close(); // else with the endpoint
   side.say('Ping-pong succeeds.');
 }

@@ -29,7 +29,7 @@ export const multiEp: Check<Own> = {
   size: 256,
   summary: 'a domain may have several endpoints',
   description:
-    'Both sides open endpoints in one domain, each with an address vector and a completion queue, or with\n' +
+    'Both sides open endpoints in one domain, each with an address vector and a completion queue, or with ' +
     'shared ones. Each endpoint sends to its partner and receives from it.',
   options: [
     new Option('-c, --endpoints <n>', `endpoints (default: ${ENDPOINTS})`).argParser(

@@ -25,7 +25,7 @@ export const multiRecv: Check = {
   iterations: 1000,
   summary: 'messages share a receive buffer',
   description:
-    'The client sends messages, which the server receives in two buffers of many messages each\n' +
+    'The client sends messages, which the server receives in two buffers of many messages each ' +
     '(FI_MULTI_RECV). Each is given back when it is full, and posted again.',
   options: [
     SIZE,
@@ -61,11 +61,12 @@ async function sender(side: CheckSide, session: Session) {
   const region = await session.domain.allocate(size, ['FI_SEND']);
   fillPattern(region.bytes.subarray(0, size));
   return async () => {
-    using batch = session.batch((b) => b.send(region.slice(0, size), session.peer));
+    const batch = session.batch((b) => b.send(region.slice(0, size), session.peer));
     for (let i = 0; i < iterations; i++) {
       await awaiting(`the completion of send ${i + 1}`, session.complete(batch));
       if (i % BREATH === 0) await session.patience.breathe();
     }
+    batch.close(); // else with the endpoint
     return `${iterations} messages of ${size} bytes were sent`;
   };
 }

@@ -36,7 +36,7 @@ export const rdmAtomic: Check<Own> = {
   iterations: 1000,
   summary: 'atomic operations on remote memory',
   description:
-    'Both sides do atomic operations on an element in the memory of the other, one at a time, for every operation\n' +
+    'Both sides do atomic operations on an element in the memory of the other, one at a time, for every operation ' +
     'and type that the provider has. With -v the results are compared with what the operations have to come to.',
   options: [
     new Option('-o, --op <op>', 'operation (default: all)').choices(
@@ -159,13 +159,15 @@ class Work {
 
   async #repeat(operation: AtomicOperation, type: AtomicType, what: string): Promise<number> {
     const session = this.#session;
-    using batch = this.#batch(operation, type);
+    const batch = this.#batch(operation, type);
     const start = performance.now();
     for (let i = 0; i < this.#side.iterations; i++) {
       await awaiting(`the completion of ${what}, number ${i + 1}`, session.complete(batch));
       if (i % BREATH === 0) await session.patience.breathe();
     }
-    return (performance.now() - start) / 1000;
+    const seconds = (performance.now() - start) / 1000;
+    batch.close(); // else with the endpoint
+    return seconds;
   }
 
   #batch({ kind, op }: AtomicOperation, { datatype, size }: AtomicType) {

@@ -18,7 +18,7 @@ export const recvCancel: Check<Own> = {
   size: 1024,
   summary: 'a posted receive can be cancelled',
   description:
-    'The server posts two tagged receives and cancels one (fi_cancel). The client then sends to both tags:\n' +
+    'The server posts two tagged receives and cancels one (fi_cancel). The client then sends to both tags: ' +
     'the cancelled receive takes nothing, and one that is posted later does.',
   options: [new Option('-V, --verbose', 'tell of every step')],
   run,

@@ -30,6 +30,8 @@ export class CheckSide<Own extends object = object> {
   readonly #write: (line: string) => void;
   readonly #complain: (line: string) => void;
   #session: Session | undefined;
+  // The connection beside the fabric, between two sessions.
+  #kept: OobSocket | undefined;
   #entry: Session['info'] | undefined;
 
   constructor(
@@ -66,6 +68,11 @@ export class CheckSide<Own extends object = object> {
     return dialectOf(this.settings.release ?? usualRelease()).release;
   }
 
+  /** Whether the user has pressed Ctrl-C. */
+  get interrupted(): boolean {
+    return this.#control.signal.aborted;
+  }
+
   /** The entry of getInfo() that the check ran on. */
   get entry(): Session['info'] | undefined {
     return this.#entry;
@@ -92,6 +99,7 @@ export class CheckSide<Own extends object = object> {
     const session = await Session.open(settings, needs, this.#control.signal, undefined, kept);
     this.#entry = session.info;
     this.#session = session;
+    this.#kept = undefined;
     this.#control.target = session;
     ahead?.(session);
     const introduce = kept === undefined ? introduceSides : introduceAgain;
@@ -152,6 +160,7 @@ export class CheckSide<Own extends object = object> {
     await this.conclude(session);
     await session.close(undefined, true);
     this.#session = undefined;
+    this.#kept = session.oob;
     return session.oob;
   }
 
@@ -159,6 +168,7 @@ export class CheckSide<Own extends object = object> {
   async close(reason?: string): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
+    this.#kept?.close();
     if (session === undefined) return;
     if (reason === undefined) await this.conclude(session);
     await session.close(reason);

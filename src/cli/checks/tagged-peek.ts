@@ -48,7 +48,7 @@ export const taggedPeek: Check = {
   type: 'FI_EP_RDM',
   summary: 'messages can be looked for',
   description:
-    'The server sends tagged messages. The client looks for them (FI_PEEK), sets some aside (FI_CLAIM), drops\n' +
+    'The server sends tagged messages. The client looks for them (FI_PEEK), sets some aside (FI_CLAIM), drops ' +
     'some (FI_DISCARD) and receives the others, each in its turn.',
   limit,
   run,

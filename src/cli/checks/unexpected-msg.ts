@@ -27,7 +27,7 @@ export const unexpectedMsg: Check<Own> = {
   iterations: 600,
   summary: 'messages may come before their receives',
   description:
-    'Both sides send tagged messages, then post the receives in reverse order of the tags: each message was\n' +
+    'Both sides send tagged messages, then post the receives in reverse order of the tags: each message was ' +
     'unexpected, and has to find its own receive.',
   options: [
     SIZE,
@@ -100,8 +100,8 @@ async function receive(
   if (side.own.cqData && found.data !== BigInt(side.size)) {
     throw new CheckFailure(
       `remote CQ data ${side.size} with ${what}`,
-      found.data === undefined ? 'none' : `${found.data}`,
-      'whether both sides have -C, and else at the provider: some lose the data of unexpected messages',
+      found.data === undefined ? 'a completion without FI_REMOTE_CQ_DATA' : `${found.data}`,
+      'whether both sides have -C, and else at the provider: some (efa 1.17, sockets) lose the flag or the data of unexpected messages',
     );
   }
   if (side.settings.verify) verify(what, () => checkPattern(into.bytes));
