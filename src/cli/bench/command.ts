@@ -50,7 +50,7 @@ async function measureSizes(
     const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
     const usage = new Usage();
     const timing = await measure(size, iterations);
-    session.companion?.tell({ cpu: timing?.cpu ?? usage.cores });
+    session.companion?.tell({ size, cpu: timing?.cpu ?? usage.cores });
     if (timing === undefined) continue;
     if (timing.iterations > 0) {
       const row = rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics);
@@ -60,14 +60,16 @@ async function measureSizes(
   }
 }
 
-// How long a figure of the other side's may take: nothing else depends on it.
-const PATIENCE = 500;
-
-/** A row with what the other side says of its CPU. */
+/** A row with what the other side says of its CPU, which it does when it has done this size, too. */
 async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {
   const { companion } = session;
   if (companion === undefined || row.cpu === undefined) return row;
-  const told = (await session.until(companion.hear(PATIENCE))) as { cpu?: unknown } | undefined;
-  if (typeof told?.cpu !== 'number') return row;
-  return { ...row, cpu: { own: row.cpu.own, peer: told.cpu } };
+  while (true) {
+    const told = await session.until(companion.hear());
+    if (told === undefined) return row;
+    const { size, cpu } = told as { size?: unknown; cpu?: unknown };
+    if (size === row.size && typeof cpu === 'number') {
+      return { ...row, cpu: { own: row.cpu.own, peer: cpu } };
+    }
+  }
 }

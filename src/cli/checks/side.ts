@@ -16,9 +16,6 @@ export interface Opening {
   readonly kept?: OobSocket | undefined;
 }
 
-// Milliseconds that a client's companion may take to come.
-const LATE = 500;
-
 /** One side of a check: what it was asked to do, the sessions it opens, and what it says. */
 export class CheckSide<Own extends object = object> {
   readonly settings: Settings;
@@ -120,23 +117,10 @@ export class CheckSide<Own extends object = object> {
    */
   async conclude(session: Session): Promise<void> {
     if (!session.akin) return;
-    const companion = await this.#companionOf(session);
+    const { companion } = session;
     if (companion === undefined) return;
     companion.tell('passed');
-    const verdict = verdictOf(companion, session.settings.timeout);
-    await awaiting(
-      'the verdict of the other side',
-      session.until(verdict, Number.POSITIVE_INFINITY),
-    );
-  }
-
-  async #companionOf(session: Session): Promise<Companion | undefined> {
-    const deadline = performance.now() + LATE;
-    const companion = () => session.companion ?? session.listener?.companion;
-    while (companion() === undefined && session.listener && performance.now() < deadline) {
-      await session.until(new Promise((resolve) => setTimeout(resolve, 1)));
-    }
-    return companion();
+    await awaiting('the verdict of the other side', session.until(verdictOf(companion)));
   }
 
   /** The server's next client: with -b and -E it comes by a connection of its own. */
@@ -175,10 +159,7 @@ export class CheckSide<Own extends object = object> {
   }
 }
 
-async function verdictOf(companion: Companion, seconds: number): Promise<void> {
-  if ((await companion.hear(seconds * 1000)) !== undefined) return;
-  const { farewell } = companion;
-  throw new PeerGone(
-    farewell ? `the other side has ended: ${farewell.reason}` : `it says nothing for ${seconds} s`,
-  );
+async function verdictOf(companion: Companion): Promise<void> {
+  if ((await companion.hear()) !== undefined) return;
+  throw new PeerGone(`the other side has ended: ${companion.farewell?.reason}`);
 }

@@ -36,6 +36,15 @@ export class CompanionListener {
     return new CompanionListener(server);
   }
 
+  /** The connection, which the client makes as soon as it knows of this end; undefined if it can't. */
+  async accept(): Promise<Companion | undefined> {
+    if (this.#companion === undefined) {
+      const signal = AbortSignal.timeout(PATIENCE);
+      await once(this.#server, 'connection', { signal }).catch(() => {});
+    }
+    return this.#companion;
+  }
+
   /** The connection, once the client has made it. */
   get companion(): Companion | undefined {
     return this.#companion;
@@ -89,15 +98,11 @@ export class Companion {
     this.#write({ note });
   }
 
-  /** What the other side tells next; undefined if nothing comes within some milliseconds. */
-  async hear(patience: number): Promise<unknown> {
+  /** What the other side tells next; undefined when it has ended. */
+  async hear(): Promise<unknown> {
     if (this.#notes.length === 0 && this.#farewell === undefined) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, patience);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
+        this.#wake = resolve;
       });
     }
     return this.#notes.shift();
