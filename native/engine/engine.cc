@@ -34,9 +34,7 @@ unsigned Engine::turn() {
   unsigned work = submissions_.drain(kPostsPerTurn, [this](const Operation& o) { consume(o); });
   if (!blocked_.empty()) work += retryBlocked();
   for (CompletionQueue* queue : queues_) work += readQueue(*queue);
-  if (!watched_.empty() && control_->stats.turns % kTurnsPerEvents == 0) {
-    for (Endpoint* endpoint : watched_) readEvents(*endpoint);
-  }
+  if (control_->stats.turns >= eventsDue_) readEvents();
   if (!counterWaits_.empty()) work += pollCounters();
   if (!closings_.empty()) work += advanceClosings();
   return work;
@@ -44,7 +42,9 @@ unsigned Engine::turn() {
 
 void Engine::addEndpoint(Endpoint& endpoint) {
   endpoint.handle = endpoints.insert(&endpoint);
-  if (endpoint.events() != nullptr) watched_.push_back(&endpoint);
+  if (endpoint.events() == nullptr) return;
+  watched_.push_back(&endpoint);
+  eventsDue_ = 0;  // what fails at all fails at the first turn
 }
 
 void Engine::removeEndpoint(Endpoint& endpoint) {

@@ -177,6 +177,7 @@ class Engine {
   uint32_t detail(const Failure& failure, uint32_t index);
 
   // events.cc
+  void readEvents();
   void readEvents(Endpoint& endpoint);
   void breakEndpoint(Endpoint& endpoint, Failure failure);
   Failure whyClosed(uint32_t endpoint) const;
@@ -208,6 +209,7 @@ class Engine {
   BatchRun* awaitedRun_ = nullptr;
   std::vector<CompletionQueue*> queues_;
   std::vector<Endpoint*> watched_;                // endpoints with an event queue
+  uint64_t eventsDue_ = UINT64_MAX;               // the turn that looks at these queues
   std::unordered_map<uint32_t, Failure> broken_;  // why, by endpoint; until JavaScript closes it
   std::vector<Endpoint*> blocked_;                // endpoints whose lanes hold operations
   std::vector<Closing> closings_;

@@ -16,6 +16,11 @@ constexpr auto kPatience = std::chrono::milliseconds(1000);
 
 }  // namespace
 
+void Engine::readEvents() {
+  for (Endpoint* endpoint : watched_) readEvents(*endpoint);
+  eventsDue_ = watched_.empty() ? UINT64_MAX : control_->stats.turns + kTurnsPerEvents;
+}
+
 void Engine::readEvents(Endpoint& endpoint) {
   fi_eq_err_entry entry{};
   while (fi_eq_readerr(endpoint.events(), &entry, 0) > 0) {
