@@ -241,6 +241,7 @@ Napi::Value takeError(const Napi::CallbackInfo& args) {
   result.Set("text", detail.text);
   result.Set("provErrno", detail.provErrno);
   result.Set("index", detail.index);
+  result.Set("hint", detail.hint);
   return result;
 }
 

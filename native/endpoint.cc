@@ -23,16 +23,21 @@ int Endpoint::closeSelf() {
   if (ret != 0) return ret;
   engine_.abandon(*this);
   staging.reset();
-  engine_.endpoints.erase(handle);
+  engine_.removeEndpoint(*this);
   return 0;
 }
 
 int Endpoint::closeOrPark() {
   engine_.parking.sweep();
-  if (name.empty() || local_peers::leave(name)) return ep_.close();
+  const bool reachable = !name.empty() && !local_peers::leave(name);
+  const bool stuck = broken && waitsInClose && inFlight > 0;
+  if (!reachable && !stuck) {
+    const int ret = ep_.close();
+    return ret != 0 ? ret : events_.close();
+  }
   engine_.recall(*this);
   // What is in flight is not done when these peers are gone.
-  engine_.parking.park(std::move(ep_), name, waitsInClose && inFlight > 0);
+  engine_.parking.park({std::move(events_), std::move(ep_), name, waitsInClose && inFlight > 0});
   return 0;
 }
 
@@ -84,6 +89,14 @@ std::unique_ptr<Staging> stagingFor(const Domain& domain, const fi_info& info, b
                                    info.tx_attr->size + info.rx_attr->size, local || forced);
 }
 
+Fid<fid_eq> openEvents(const Fabric& fabric) {
+  fi_eq_attr attr{};
+  attr.wait_obj = FI_WAIT_NONE;
+  Fid<fid_eq> events;
+  check(fi_eq_open(fabric.get(), &attr, events.out(), nullptr), "fi_eq_open");
+  return events;
+}
+
 int enable(fid_ep* ep, bool twice) {
   const int ret = fi_enable(ep);
   return twice && ret == -FI_EBUSY ? fi_enable(ep) : ret;
@@ -107,9 +120,11 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
 
   const Hold hold(domain->engine());
   domain->engine().parking.sweep();
+  const ProviderTraits& traits = traitsOf(*entry);
+  Fid<fid_eq> events = traits.meaningOf ? openEvents(domain->fabric()) : Fid<fid_eq>();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
-  const ProviderTraits& traits = traitsOf(*entry);
+  if (events) check(fi_ep_bind(fid.get(), &events->fid, 0), "fi_ep_bind");
   if (!traits.lateOptions) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
   check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind");
   if (sendQueue == receiveQueue) {
@@ -118,7 +133,8 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
     check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT), "fi_ep_bind");
     check(fi_ep_bind(fid.get(), &receiveQueue->get()->fid, FI_RECV), "fi_ep_bind");
   }
-  auto endpoint = std::make_shared<Endpoint>(domain->engine(), std::move(fid), *entry);
+  auto endpoint =
+      std::make_shared<Endpoint>(domain->engine(), std::move(events), std::move(fid), *entry);
   bindCounters(*endpoint, options.Get("counters").As<Napi::Array>());
   check(enable(endpoint->get(), traits.enablesTwice), "fi_enable");
   if (traits.lateOptions) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
@@ -143,7 +159,7 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   endpoint->dependsOn(av);
   endpoint->dependsOn(sendQueue);
   if (receiveQueue != sendQueue) endpoint->dependsOn(receiveQueue);
-  endpoint->handle = domain->engine().endpoints.insert(endpoint.get());
+  domain->engine().addEndpoint(*endpoint);
 
   auto result = Napi::Object::New(env);
   result.Set("endpoint", endpoint->handle);

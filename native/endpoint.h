@@ -2,12 +2,14 @@
 
 #include <napi.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
 
 #include <memory>
 #include <string>
 
 #include "address_vector.h"
 #include "completion_queue.h"
+#include "engine/errors.h"
 #include "engine/lane.h"
 #include "engine/staging.h"
 #include "provider_traits.h"
@@ -23,19 +25,22 @@ class Endpoint : public Resource {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6570000000000001};
   static constexpr const char* kName = "Endpoint";
 
-  Endpoint(Engine& engine, Fid<fid_ep> ep, const fi_info& info)
+  Endpoint(Engine& engine, Fid<fid_eq> events, Fid<fid_ep> ep, const fi_info& info)
       : caps(info.caps),
         sendFlags(info.tx_attr->op_flags),
         receiveFlags(info.rx_attr->op_flags),
         waitsInClose(traitsOf(info).waitsInClose),
+        meaningOf(traitsOf(info).meaningOf),
         more(traitsOf(info).holdsMore ? 0 : FI_MORE),
         injectsAsWrites(traitsOf(info).injectsAsWrites),
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         engine_(engine),
+        events_(std::move(events)),
         ep_(std::move(ep)) {}
 
   fid_ep* get() const { return ep_.get(); }
+  fid_eq* events() const { return events_.get(); }
   Engine& engine() const { return engine_; }
   Lane& lane(bool receives) { return receives ? receiveLane : sendLane; }
 
@@ -43,6 +48,7 @@ class Endpoint : public Resource {
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
   const bool waitsInClose;
+  ErrorMeaning (*const meaningOf)(int provErrno);
   const uint64_t more;  // FI_MORE where batches may use it
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations
@@ -50,6 +56,9 @@ class Endpoint : public Resource {
   uint32_t inFlight = 0;
   std::string name;  // to local_peers; empty where it shares no memory
   bool closing = false;
+  bool broken = false;  // by an error outside of any operation
+  // What operations are told that it leaves behind.
+  Failure end{FI_ECANCELED, {"", "the endpoint was closed"}};
   bool hasSent = false;
   Lane sendLane;
   Lane receiveLane;
@@ -65,6 +74,7 @@ class Endpoint : public Resource {
   int closeOrPark();
 
   Engine& engine_;
+  Fid<fid_eq> events_;  // closes after the endpoint
   Fid<fid_ep> ep_;
 };
 

@@ -27,16 +27,9 @@ Parking::~Parking() {
   for (auto& object : below_) object.reset();
 }
 
-void Parking::park(Fid<fid_ep> endpoint, std::string name, bool forever) {
-  endpoints_.push_back({std::move(endpoint), std::move(name), forever});
-}
-
 void Parking::sweep() {
-  const auto stays = [](const Parked& parked) {
-    return parked.forever || local_peers::reachable(parked.name);
-  };
-  const auto end = std::stable_partition(endpoints_.begin(), endpoints_.end(), stays);
-  endpoints_.erase(end, endpoints_.end());
+  endpoints_.remove_if(
+      [](const Parked& parked) { return !parked.forever && !local_peers::reachable(parked.name); });
   if (!endpoints_.empty()) return;
   for (auto& object : below_) object.reset();
   below_.clear();

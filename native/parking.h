@@ -2,9 +2,12 @@
 
 #include <rdma/fabric.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
 
+#include <list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "util/fid.h"
@@ -23,8 +26,15 @@ class Parking {
 
   bool empty() const { return endpoints_.empty() && below_.empty(); }
 
-  // Keeps an endpoint that has left its peers. For ever, where fi_close(3) would not return.
-  void park(Fid<fid_ep> endpoint, std::string name, bool forever);
+  struct Parked {
+    Fid<fid_eq> events;  // closes after the endpoint
+    Fid<fid_ep> endpoint;
+    std::string name;
+    bool forever;  // fi_close(3) would not return
+  };
+
+  // Keeps an endpoint that has left its peers.
+  void park(Parked endpoint) { endpoints_.push_back(std::move(endpoint)); }
 
   // Closes what endpoints use, or keeps it for those that are parked. Parents come after children.
   template <typename T>
@@ -44,13 +54,7 @@ class Parking {
   static void sweepOrphans();
 
  private:
-  struct Parked {
-    Fid<fid_ep> endpoint;
-    std::string name;
-    bool forever;
-  };
-
-  std::vector<Parked> endpoints_;
+  std::list<Parked> endpoints_;
   std::vector<std::shared_ptr<void>> below_;
 };
 

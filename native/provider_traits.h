@@ -10,6 +10,12 @@
 // by name.
 namespace fab {
 
+// What an error means that an endpoint reports outside of any operation.
+struct ErrorMeaning {
+  bool breaks;       // the endpoint works no more
+  const char* hint;  // what usually helps
+};
+
 struct ProviderTraits {
   const char* name = "";
 
@@ -27,6 +33,9 @@ struct ProviderTraits {
   bool overrunsQueues = false;
   // fi_close(3) of an endpoint returns when what it has in flight is done.
   bool waitsInClose = false;
+  // The process ends over an error that no operation waits for, unless the endpoint has an event
+  // queue to write it to. This tells what such an error means, by the provider's number.
+  ErrorMeaning (*meaningOf)(int provErrno) = nullptr;
   // Operations with FI_MORE may be held back for good, or lost.
   bool holdsMore = false;
   // fi_inject_write(3) is posted as fi_write(3).

@@ -1,8 +1,16 @@
-import { checkBytes, checkInteger, checkString, oneOf } from './checks.js';
+import {
+  checkBytes,
+  checkInteger,
+  checkOptions,
+  checkSignal,
+  checkString,
+  MAX_MILLISECONDS,
+  oneOf,
+} from './checks.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';
-import { closed, invalidArgType, invalidArgValue, offLoop } from './errors.js';
+import { closed, FabricError, invalidArgType, invalidArgValue, offLoop } from './errors.js';
 import type { AddrFormat } from './flags.js';
 import { type Handle, native } from './native.js';
 import { Peer } from './peer.js';
@@ -14,6 +22,14 @@ export interface AddressVectorOptions {
   readonly count?: number;
 }
 
+export interface RemoveOptions {
+  /** Milliseconds to wait for what is in flight; FI_ETIMEDOUT afterwards. For ever when left out. */
+  readonly timeout?: number;
+  /** Ends the wait: rejects with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+const ETIMEDOUT = 110;
 const TYPES = ['FI_AV_TABLE', 'FI_AV_MAP', 'FI_AV_UNSPEC'] as const;
 // Of a domain: the engine's table holds no more.
 const MAX_PEERS = 2 ** 20;
@@ -25,6 +41,11 @@ function checkName(name: string, value: unknown): string {
   if (text.length > MAX_NAME) throw invalidArgValue(name, `is longer than ${MAX_NAME} characters`);
   return text;
 }
+
+const notRemoved = (timeout: number) =>
+  new FabricError(ETIMEDOUT, 'fi_av_remove', {
+    detail: `operations to the peer are in flight after ${timeout} ms`,
+  });
 
 /** The bytes of an address, which a string address (FI_ADDR_STR) may be given as text. */
 function addressBytes(address: unknown): Uint8Array {
@@ -114,17 +135,32 @@ export class AddressVector {
 
   /**
    * Removes a peer. New operations to it are refused at once; the address goes when those in flight
-   * are done, and then this resolves.
+   * are done, and then this resolves. Where it rejects instead, because the wait has ended before,
+   * the peer is removed all the same, when they are done; until then insert() refuses its address.
+   *
+   * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or what fi_av_remove fails with.
    */
-  async remove(peer: Peer): Promise<void> {
+  async remove(peer: Peer, options: RemoveOptions = {}): Promise<void> {
     this.#checkPeer(peer);
+    const { timeout, signal } = checkOptions('options', options);
+    if (timeout !== undefined) checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
+    checkSignal(signal);
     peer.markRemoved();
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);
+    if (signal !== undefined) engine.watch(request, signal);
     engine.control(Op.RemovePeer, request, 0, peer.handle, 0);
-    await engine.settled(promise);
-    engine.peers.delete(peer.handle);
+    const timer =
+      timeout === undefined
+        ? undefined
+        : setTimeout(() => engine.requests.reject(request, notRemoved(timeout)), timeout);
+    try {
+      await engine.settled(promise);
+    } finally {
+      clearTimeout(timer);
+      engine.peers.delete(peer.handle);
+    }
   }
 
   /** A printable form of an address: fi_av_straddr. */

@@ -19,6 +19,7 @@ export interface CompletionQueueOptions {
 
 // Providers take memory for all entries at once.
 const MAX_SIZE = 2 ** 24;
+const MAX_ERRORS = 1024;
 const FORMATS: readonly CqFormat[] = [
   'FI_CQ_FORMAT_UNSPEC',
   'FI_CQ_FORMAT_CONTEXT',
@@ -109,7 +110,11 @@ export class CompletionQueue implements QueueListener {
     this.#entries.push(entry);
   }
 
-  /** Takes the errors that belong to no operation. */
+  /**
+   * Takes the errors that belong to no operation, at most the last 1024: what could not be read from
+   * the queue, and what its endpoints tell of themselves. So efa tells of a peer that it could not
+   * greet, and of what broke an endpoint.
+   */
   readErrors(): FabricError[] {
     return this.#errors.splice(0);
   }
@@ -162,6 +167,7 @@ export class CompletionQueue implements QueueListener {
 
   /** @internal */
   unsolicited(error: FabricError): void {
+    if (this.#errors.length === MAX_ERRORS) this.#errors.shift();
     this.#errors.push(error);
   }
 

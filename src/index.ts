@@ -1,4 +1,4 @@
-export { AddressVector, type AddressVectorOptions } from './address-vector.js';
+export { AddressVector, type AddressVectorOptions, type RemoveOptions } from './address-vector.js';
 export type { BatchUpdate } from './batch.js';
 export { Completion } from './completion.js';
 export {

@@ -85,7 +85,7 @@ export interface NativeObjects {
   takeError(
     domain: Handle<'Domain'>,
     key: number,
-  ): { syscall: string; text: string; provErrno: number; index: number };
+  ): { syscall: string; text: string; provErrno: number; index: number; hint: string };
 
   avOpen(
     domain: Handle<'Domain'>,

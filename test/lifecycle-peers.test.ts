@@ -48,6 +48,42 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await b.close();
   });
 
+  test('a removal that waits no longer ends with the reason, and the peer goes when it can', async () => {
+    const a = await opened();
+    const b = await opened();
+    const domains = [a.domain, b.domain];
+    const peer = await greet(a, b);
+    const big = new Uint8Array(1 << 20).fill(4); // too long to be sent before it is asked for
+    const sent = a.send(big, peer);
+    await turning(
+      [a.domain],
+      until(() => a.domain.stats().operations >= 2),
+    );
+    const removal = a.av.remove(peer, { timeout: 20 });
+    await expect(removal).rejects.toMatchObject({ code: 'FI_ETIMEDOUT', syscall: 'fi_av_remove' });
+    expect(peer.removed).toBe(true);
+    expect(() => a.av.insert(b.address)).toThrow(expect.objectContaining({ code: 'FI_EBUSY' }));
+
+    const received = b.recv(new Uint8Array(1 << 20));
+    await turning(domains, Promise.all([sent, received]));
+    const again = a.av.insert(b.address);
+    expect(again).not.toBe(peer);
+    await turning(domains, Promise.all([a.send(big, again), b.recv(new Uint8Array(1 << 20))]));
+
+    const last = a.send(big, again);
+    await turning(
+      [a.domain],
+      until(() => a.domain.stats().operations >= 4),
+    );
+    const enough = new AbortController();
+    const refused = a.av.remove(again, { signal: enough.signal });
+    enough.abort(new Error('enough'));
+    await expect(refused).rejects.toThrow('enough');
+    await turning(domains, Promise.all([last, b.recv(new Uint8Array(1 << 20))]));
+    await a.close();
+    await b.close();
+  });
+
   test('the same address inserted again is another peer, and works', async () => {
     const a = await opened();
     const b = await opened();

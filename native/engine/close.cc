@@ -56,21 +56,21 @@ void Engine::cancel(uint32_t request) {
 }
 
 void Engine::cancelLane(Endpoint& endpoint, bool receives) {
-  endpoint.lane(receives).removeIf(
-      [](const Operation&) { return true; },
-      [&](const Operation& operation) {
-        if (operation.code != OpCode::kSubmit) {
-          return refuse(operation, nullptr, FI_ECANCELED, "", "the endpoint was closed");
-        }
-        BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-        const int side = receives ? 1 : 0;
-        const std::shared_ptr<Batch> batch = run.batch;
-        while (run.cursor[side] < batch->items[side].size()) {
-          const PostItem& item = batch->items[side][run.cursor[side]++];
-          refuse(*item.operation, &run, FI_ECANCELED, "", "the endpoint was closed");
-        }
-        finishRun(run, Completion{});
-      });
+  endpoint.lane(receives).removeIf([](const Operation&) { return true; },
+                                   [&](const Operation& operation) {
+                                     if (operation.code != OpCode::kSubmit) {
+                                       return refuse(operation, nullptr, endpoint.end);
+                                     }
+                                     BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
+                                     const int side = receives ? 1 : 0;
+                                     const std::shared_ptr<Batch> batch = run.batch;
+                                     while (run.cursor[side] < batch->items[side].size()) {
+                                       const PostItem& item =
+                                           batch->items[side][run.cursor[side]++];
+                                       refuse(*item.operation, &run, endpoint.end);
+                                     }
+                                     finishRun(run, Completion{});
+                                   });
 }
 
 void Engine::cancelReceives(Endpoint& endpoint) {
@@ -92,23 +92,36 @@ void Engine::recall(Endpoint& endpoint) {
   }
 }
 
+void Engine::closeEndpoint(const Operation& operation) {
+  const auto patience = std::chrono::milliseconds(static_cast<int64_t>(operation.length));
+  broken_.erase(operation.endpoint);
+  Endpoint** found = endpoints.find(operation.endpoint);
+  if (found == nullptr) return settle(operation.request, 0);
+  if (!(*found)->closing) return startClosing(**found, operation.request, patience);
+  for (Closing& closing : closings_) {
+    if (closing.endpoint.get() != *found || closing.request != kNoRequest) continue;
+    closing.request = operation.request;  // it broke, and is being closed for that
+    closing.deadline = std::min(closing.deadline, std::chrono::steady_clock::now() + patience);
+    return;
+  }
+  settle(operation.request, 0);
+}
+
 // Waiting operations and posted receives are cancelled; what was posted may complete until the
 // deadline.
-void Engine::closeEndpoint(const Operation& operation) {
-  Endpoint** found = endpoints.find(operation.endpoint);
-  if (found == nullptr || (*found)->closing) return settle(operation.request, 0);
-  auto endpoint = std::static_pointer_cast<Endpoint>((*found)->shared_from_this());
-  endpoint->closing = true;
-  cancelLane(*endpoint, true);
-  cancelLane(*endpoint, false);
-  blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), endpoint.get()), blocked_.end());
-  cancelReceives(*endpoint);
-  const auto patience = std::chrono::milliseconds(static_cast<int64_t>(operation.length));
+void Engine::startClosing(Endpoint& endpoint, uint32_t request,
+                          std::chrono::milliseconds patience) {
+  endpoint.closing = true;
+  cancelLane(endpoint, true);
+  cancelLane(endpoint, false);
+  blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
+  cancelReceives(endpoint);
   const auto now = std::chrono::steady_clock::now();
-  const bool lingers = !endpoint->name.empty() && endpoint->hasSent &&
-                       local_peers::hasForeignPeers(endpoint->av->domain());
+  const bool lingers = !endpoint.name.empty() && endpoint.hasSent &&
+                       local_peers::hasForeignPeers(endpoint.av->domain());
   const auto linger = lingers ? kLinger : std::chrono::milliseconds(0);
-  closings_.push_back({std::move(endpoint), operation.request, now + patience, now + linger});
+  auto held = std::static_pointer_cast<Endpoint>(endpoint.shared_from_this());
+  closings_.push_back({std::move(held), request, now + patience, now + linger});
 }
 
 unsigned Engine::advanceClosings() {
@@ -148,8 +161,8 @@ void Engine::abandon(Endpoint& endpoint) {
     // name this op: it is not given back.
     Completion result{};
     result.request = op.request;
-    result.status = FI_ECANCELED;
-    result.error = detail("", "the endpoint was closed", 0, op.request);
+    result.status = endpoint.end.status;
+    result.error = detail(endpoint.end, op.request);
     BatchRun* run = op.run;
     release(op);
     if (run != nullptr) {
@@ -160,8 +173,8 @@ void Engine::abandon(Endpoint& endpoint) {
   });
   for (auto& run : runs_) {
     if (!run->live || run->endpoint != endpoint.handle) continue;
-    run->status = FI_ECANCELED;
-    run->error = detail("", "the endpoint was closed");
+    run->status = endpoint.end.status;
+    run->error = detail(endpoint.end, 0);
     endRun(*run);
   }
 }

@@ -129,8 +129,11 @@ void Engine::submitBatch(const Operation& operation) {
   Endpoint** found = endpoints.find(operation.endpoint);
   std::shared_ptr<Batch>* known = batches.find(operation.memory);
   const auto entries = static_cast<uint32_t>(operation.length);
-  if (found == nullptr || (*found)->closing || known == nullptr || entries > (*known)->capacity()) {
-    return refuse(operation, nullptr, FI_ECANCELED, "", "the endpoint or the batch is closed");
+  if (found == nullptr || (*found)->closing) {
+    return refuse(operation, nullptr, whyClosed(operation.endpoint));
+  }
+  if (known == nullptr || entries > (*known)->capacity()) {
+    return refuse(operation, nullptr, FI_ECANCELED, "", "the batch is closed");
   }
   Endpoint& endpoint = **found;
   Batch& batch = **known;

@@ -118,8 +118,12 @@ void Engine::readError(CompletionQueue& queue) {
   ++control_->stats.errors;
   BatchRun* run = BatchRun::of(entry.op_context);
   auto* op = run != nullptr ? nullptr : static_cast<Op*>(entry.op_context);
-  result.error = detail("fi_cq_readerr", text == nullptr ? "" : text, entry.prov_errno,
-                        op == nullptr ? 0 : op->request);
+  const uint32_t index = op == nullptr ? 0 : op->request;
+  const Failure* cause = entry.err == FI_ECANCELED ? causeOf(op, run) : nullptr;
+  if (cause != nullptr) result.status = cause->status;
+  result.error = cause != nullptr ? detail(*cause, index)
+                                  : detail("fi_cq_readerr", text == nullptr ? "" : text,
+                                           entry.prov_errno, index);
   if (run != nullptr && run->live) {
     result.length = 0;
     return finishRun(*run, result);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../completion_queue.h"
+#include "../endpoint.h"
 #include "../util/error.h"
 
 namespace fab {
@@ -33,9 +34,22 @@ unsigned Engine::turn() {
   unsigned work = submissions_.drain(kPostsPerTurn, [this](const Operation& o) { consume(o); });
   if (!blocked_.empty()) work += retryBlocked();
   for (CompletionQueue* queue : queues_) work += readQueue(*queue);
+  if (control_->stats.turns >= eventsDue_) readEvents();
   if (!counterWaits_.empty()) work += pollCounters();
   if (!closings_.empty()) work += advanceClosings();
   return work;
+}
+
+void Engine::addEndpoint(Endpoint& endpoint) {
+  endpoint.handle = endpoints.insert(&endpoint);
+  if (endpoint.events() == nullptr) return;
+  watched_.push_back(&endpoint);
+  eventsDue_ = 0;  // what fails at all fails at the first turn
+}
+
+void Engine::removeEndpoint(Endpoint& endpoint) {
+  endpoints.erase(endpoint.handle);
+  watched_.erase(std::remove(watched_.begin(), watched_.end(), &endpoint), watched_.end());
 }
 
 void Engine::addQueue(CompletionQueue& queue) {
@@ -50,6 +64,12 @@ void Engine::removeQueue(CompletionQueue& queue) {
 
 uint32_t Engine::detail(const char* syscall, const char* text, int provErrno, uint32_t index) {
   return errors.put({syscall, text, provErrno, index});
+}
+
+uint32_t Engine::detail(const Failure& failure, uint32_t index) {
+  ErrorDetail detail = failure.detail;
+  detail.index = index;
+  return errors.put(std::move(detail));
 }
 
 void Engine::settle(uint32_t request, uint32_t status, const char* syscall, const char* text) {

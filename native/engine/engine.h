@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "../parking.h"
@@ -36,6 +37,7 @@ class Staging;
 //   resolve    handles -> addresses, checked                       resolve.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
 //   complete   completion queues -> completion ring                complete.cc
+//   events     errors of endpoints that belong to no operation     events.cc
 //   close      lanes, cancellation, endpoints that drain           close.cc
 class Engine {
  public:
@@ -73,6 +75,8 @@ class Engine {
     nothing_ = {base, 0};
     nothingDesc_ = desc;
   }
+  void addEndpoint(Endpoint& endpoint);
+  void removeEndpoint(Endpoint& endpoint);
   void addQueue(CompletionQueue& queue);
   void removeQueue(CompletionQueue& queue);
   const std::vector<CompletionQueue*>& queues() const { return queues_; }
@@ -107,6 +111,9 @@ class Engine {
   // default: what does not fit costs the providers' utility code an allocation and a read each.
   static constexpr uint32_t kPostsPerTurn = 512;
 
+  // An event queue costs a lock to look at, about 20 ns: a turn pays a sixteenth of it.
+  static constexpr uint64_t kTurnsPerEvents = 16;
+
   struct Closing {
     std::shared_ptr<Endpoint> endpoint;
     uint32_t request;
@@ -131,7 +138,10 @@ class Engine {
   bool retryLane(Endpoint& endpoint, bool receives);
   void block(Endpoint& endpoint, const Operation& operation, bool receives);
   void refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
-              const char* text);
+              const char* text) {
+    refuse(operation, run, {status, {syscall, text}});
+  }
+  void refuse(const Operation& operation, BatchRun* run, const Failure& failure);
 
   // compile.cc
   void submitBatch(const Operation& operation);
@@ -153,6 +163,7 @@ class Engine {
   // complete.cc
   unsigned readQueue(CompletionQueue& queue);
   void readError(CompletionQueue& queue);
+  const Failure* causeOf(const Op* op, const BatchRun* run);
   void completeShared(CompletionQueue& queue, BatchRun& run, const fi_cq_tagged_entry& entry);
   void complete(Op& op, const Completion& result);
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
@@ -163,12 +174,20 @@ class Engine {
   void releaseMemory(uint32_t handle);
   void releasePeer(uint32_t handle);
   uint32_t detail(const char* syscall, const char* text, int provErrno = 0, uint32_t index = 0);
+  uint32_t detail(const Failure& failure, uint32_t index);
+
+  // events.cc
+  void readEvents();
+  void readEvents(Endpoint& endpoint);
+  void breakEndpoint(Endpoint& endpoint, Failure failure);
+  Failure whyClosed(uint32_t endpoint) const;
 
   // close.cc
   void cancel(uint32_t request);
   void cancelLane(Endpoint& endpoint, bool receives);
   void cancelReceives(Endpoint& endpoint);
   void closeEndpoint(const Operation& operation);
+  void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::milliseconds patience);
   void closeMemory(uint32_t handle, uint32_t request);
   void removePeer(uint32_t handle, uint32_t request);
   bool waitsFor(uint32_t peer);
@@ -189,7 +208,10 @@ class Engine {
   std::vector<BatchRun*> idleRuns_;
   BatchRun* awaitedRun_ = nullptr;
   std::vector<CompletionQueue*> queues_;
-  std::vector<Endpoint*> blocked_;  // endpoints whose lanes hold operations
+  std::vector<Endpoint*> watched_;                // endpoints with an event queue
+  uint64_t eventsDue_ = UINT64_MAX;               // the turn that looks at these queues
+  std::unordered_map<uint32_t, Failure> broken_;  // why, by endpoint; until JavaScript closes it
+  std::vector<Endpoint*> blocked_;                // endpoints whose lanes hold operations
   std::vector<Closing> closings_;
   std::vector<CounterWait> counterWaits_;
   uint64_t inFlight_ = 0;      // operations and runs of batches

@@ -14,6 +14,12 @@ struct ErrorDetail {
   std::string text;
   int provErrno = 0;
   uint32_t index = 0;  // of the operation within its batch
+  const char* hint = "";
+};
+
+struct Failure {
+  uint32_t status = 0;  // a positive fi_errno(3) value
+  ErrorDetail detail;
 };
 
 // Details wait here, out of the completion ring, until JavaScript asks for them by key.

@@ -100,7 +100,7 @@ struct Stats {
   uint64_t turns;
   uint64_t operations;    // accepted by the provider
   uint64_t completions;   // read from completion queues
-  uint64_t errors;        // completions in error
+  uint64_t errors;        // completions in error, and errors of endpoints
   uint64_t backPressure;  // times the provider answered FI_EAGAIN
   uint64_t wakeups;       // times the event loop was woken
   uint64_t sleeps;        // times the engine blocked or backed off

@@ -25,7 +25,7 @@ void Engine::consume(const Operation& operation) {
   }
   Endpoint** found = endpoints.find(operation.endpoint);
   if (found == nullptr || (*found)->closing) {
-    return refuse(operation, nullptr, FI_ECANCELED, "", "the endpoint is closed");
+    return refuse(operation, nullptr, whyClosed(operation.endpoint));
   }
   Endpoint& endpoint = **found;
   const bool receives = isReceive(operation.code);
@@ -190,17 +190,16 @@ bool Engine::retryLane(Endpoint& endpoint, bool receives) {
   return true;
 }
 
-void Engine::refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
-                    const char* text) {
+void Engine::refuse(const Operation& operation, BatchRun* run, const Failure& failure) {
   Completion result{};
   result.request = operation.request;
-  result.status = status;
-  result.error = detail(syscall, text, 0, operation.request);
+  result.status = failure.status;
+  result.error = detail(failure, operation.request);
   ++control_->stats.errors;
   if (run != nullptr) {
     finishRun(*run, result);
   } else if (operation.request == kRunRequest) {
-    endAwaitedRun(status, result.error);
+    endAwaitedRun(result.status, result.error);
   } else {
     completions_.push(result);
   }

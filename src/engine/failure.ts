@@ -7,16 +7,15 @@ export interface Failure {
   /** The provider's words, or ours. */
   readonly text: string;
   readonly provErrno: number;
+  /** What usually helps. */
+  readonly hint?: string;
 }
 
 export function errorOf(failure: Failure): FabricError {
-  const { errno, syscall, text, provErrno } = failure;
-  return new FabricError(
-    errno,
-    syscall || 'libfabric',
-    provErrno === 0 ? { detail: text } : { provErrno, provMessage: text },
-    errorOf,
-  );
+  const { errno, syscall, text, provErrno, hint } = failure;
+  const words = provErrno === 0 ? { detail: text } : { provErrno, provMessage: text };
+  const details = hint ? { ...words, hint } : words;
+  return new FabricError(errno, syscall || 'libfabric', details, errorOf);
 }
 
 /**
