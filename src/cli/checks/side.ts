@@ -124,7 +124,7 @@ export class CheckSide<Own extends object = object> {
 
   async #companionOf(session: Session): Promise<Companion | undefined> {
     const deadline = performance.now() + LATE;
-    const companion = () => session.companion ?? session.listener?.companion;
+    const companion = () => session.companion;
     while (companion() === undefined && session.listener && performance.now() < deadline) {
       await session.until(new Promise((resolve) => setTimeout(resolve, 1)));
     }
