@@ -3,7 +3,7 @@
 // between endpoints of one host.
 import { SetupError } from './setup/step.mjs';
 import { setup } from './setup.mjs';
-import { ONLY_THE_ADDON, prepare, runSuite } from './test.mjs';
+import { ONLY_THE_LIBRARY, prepare, runSuite } from './test.mjs';
 
 const CONDITIONS = {
   synchronous: { LIBFABRIC_TEST_EFA: 'synchronous' },
@@ -19,4 +19,4 @@ const env = prepare(() => {
   setup();
   return CONDITIONS[condition];
 });
-if (env) runSuite(['-t', 'efa', ...ONLY_THE_ADDON, ...args], env);
+if (env) runSuite(['-t', 'efa', ...ONLY_THE_LIBRARY, ...args], env);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { npmPackages } from './setup/npm.mjs';
 import { announce, root, run, SetupError } from './setup/step.mjs';
 import { onPath, systemPackages } from './setup/system.mjs';
-import { ONLY_THE_ADDON, prepare } from './test.mjs';
+import { ONLY_THE_LIBRARY, prepare } from './test.mjs';
 
 const SUITE = 'trixie';
 const MIRROR = 'http://deb.debian.org/debian';
@@ -94,7 +94,7 @@ try {
 }
 if (prepare(() => npmPackages() ?? copyTree())) {
   const test = 'cd /libfabric && exec node scripts/test.mjs "$@"';
-  const args = ['sh', '-c', test, 'sh', ...ONLY_THE_ADDON, ...process.argv.slice(2)];
+  const args = ['sh', '-c', test, 'sh', ...ONLY_THE_LIBRARY, ...process.argv.slice(2)];
   const [program, ...rest] = entering(args);
   // Nothing of this machine's environment, which names files that are not there.
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };

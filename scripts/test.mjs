@@ -29,6 +29,9 @@ export const ONLY_THE_ADDON = ['gates', 'softefa-verbs'].map(
   (name) => `--exclude=test/${name}.test.ts`,
 );
 
+/** Leaves out the command line, too, whose tests take as long as all the others. */
+export const ONLY_THE_LIBRARY = [...ONLY_THE_ADDON, '--exclude=test/cli-*.test.ts'];
+
 /** Runs vitest over the suite and ends with the last line. */
 export function runSuite(args, env = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-test-'));

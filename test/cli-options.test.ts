@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { windowsOf } from '../dist/cli/bench/windows.js';
+import { moreIn, windowsOf } from '../dist/cli/bench/windows.js';
 import { chooseSettings, type TestKind } from '../dist/cli/fabtests/choose.js';
 import { addTestOptions, type Flags, TestCommand } from '../dist/cli/fabtests/options.js';
 import { allSizes, iterationsOf, parseSizes, roomOf, sizesOf } from '../dist/cli/fabtests/sizes.js';
@@ -128,6 +128,17 @@ describe('windows', () => {
   test('the clock starts in the middle of the first, and the last is acknowledged once more', () => {
     expect(plan(64, 10, 118, false)).toEqual([1, '0+10 warm', '10+54 ack', '0+64 ack', '0+0 ack']);
     expect(plan(64, 10, 100, false)).toEqual([1, '0+10 warm', '10+54 ack', '0+46 ack']);
+  });
+
+  test('--use-fi-more is about all but the last of a window, and not about the warm-up', () => {
+    const more = (line: string) =>
+      windowsOf(4, 2, 3, false).windows.map((window) =>
+        Array.from({ length: window.count }, (_, i) => moreIn(window, settings(line))(i)),
+      );
+    const MORE = { flags: ['FI_MORE'] };
+    const NONE = undefined;
+    expect(more('--use-fi-more')).toEqual([[NONE, NONE], [MORE, NONE], [NONE]]);
+    expect(more('')).toEqual([[NONE, NONE], [NONE, NONE], [NONE]]);
   });
 
   test('since 2.4 the warm-up ends with a window of its own', () => {

@@ -5,7 +5,7 @@ import type { Session } from '../fabtests/session.js';
 import { type Benchmark, injectsInWindows, type MeasureSize } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
 import { MessageBatch } from './message-batch.js';
-import { type Window, windowsOf } from './windows.js';
+import { moreIn, type Window, windowsOf } from './windows.js';
 
 /** fabtests' bandwidth of messages, client to server, a window of them in flight. */
 function bandwidth(command: string, cap: Cap & ('FI_MSG' | 'FI_TAGGED'), summary: string) {
@@ -63,7 +63,11 @@ async function measureSize(
     const from = buffers.sending(size);
     using sends = batchOf((batch, window) => {
       if (window.acknowledged) batch.receive(session.answer);
-      for (let i = 0; i < window.count; i++) inject ? batch.inject(from) : batch.send(from);
+      const more = moreIn(window, settings);
+      for (let i = 0; i < window.count; i++) {
+        if (inject) batch.inject(from);
+        else batch.send(from, more(i));
+      }
     });
     await session.sync();
     const step = (index: number) => sends.run(index);
@@ -80,7 +84,8 @@ async function measureSize(
   const { acknowledgement } = session;
   // Receives are posted before the window ahead is acknowledged, so that every message finds one.
   using receives = batchOf((batch, window) => {
-    for (let i = 0; i < window.count; i++) batch.receive(into);
+    const more = moreIn(window, settings);
+    for (let i = 0; i < window.count; i++) batch.receive(into, more(i));
     if (acknowledgedBefore(windows, window)) batch.send(acknowledgement);
   });
   using last = new MessageBatch(session).send(acknowledgement);
@@ -116,7 +121,7 @@ class WindowBatches {
     const kinds = new Map<string, MessageBatch>();
     this.#batches = windows.map((window, i) => {
       const before = windows[i - 1]?.acknowledged === true;
-      const key = `${window.count} ${window.acknowledged} ${before}`;
+      const key = [window.count, window.acknowledged, window.warmUp, before].join();
       let batch = kinds.get(key);
       if (batch === undefined) {
         batch = new MessageBatch(session);

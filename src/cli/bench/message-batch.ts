@@ -1,3 +1,4 @@
+import type { OperationOptions } from '../../endpoint/target.js';
 import type { RegionSlice } from '../../memory-region.js';
 import type { Session } from '../fabtests/session.js';
 
@@ -20,16 +21,22 @@ export class MessageBatch {
     this.#batch = session.ep.batch();
   }
 
-  receive(into: RegionSlice): this {
+  receive(into: RegionSlice, options?: OperationOptions): this {
     const batch = this.#batch;
-    this.#receives.push(this.#session.tagged ? batch.trecv(into, null, 0) : batch.recv(into));
+    this.#receives.push(
+      this.#session.tagged
+        ? batch.trecv(into, null, 0, 0, options)
+        : batch.recv(into, null, options),
+    );
     return this;
   }
 
-  send(from: RegionSlice): this {
+  send(from: RegionSlice, options?: OperationOptions): this {
     const { tagged, peer } = this.#session;
     const batch = this.#batch;
-    this.#sends.push(tagged ? batch.tsend(from, peer, 0) : batch.send(from, peer));
+    this.#sends.push(
+      tagged ? batch.tsend(from, peer, 0, options) : batch.send(from, peer, options),
+    );
     return this;
   }
 

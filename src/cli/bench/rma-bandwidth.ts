@@ -5,7 +5,7 @@ import type { Session, TestBatch } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import type { Benchmark, MeasureSize } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
-import { Arrivals, RMA_ACCESS, RmaTransfers, rmaCaps } from './rma.js';
+import { Arrivals, kindOf, RMA_ACCESS, RmaTransfers, rmaCaps } from './rma.js';
 import { type Window, windowsOf } from './windows.js';
 
 /** fabtests' bandwidth of RMA, a window of operations in flight. */
@@ -66,7 +66,7 @@ class BothWays extends RmaTransfers {
     const batches = windows.map((window) =>
       window.count === 0
         ? undefined
-        : this.batch(`${window.from} ${window.count}`, (batch) => this.add(batch, window)),
+        : this.batch(kindOf(window), (batch) => this.add(batch, window)),
     );
     const work = {
       steps: windows.length,
@@ -132,7 +132,7 @@ class WritesWithData extends RmaTransfers {
     const { session } = this;
     const answers = this.#messagesWith(window) + (window.acknowledged ? 1 : 0);
     await this.#meetBefore(window);
-    const batch = this.batch(`${window.from} ${window.count} ${answers}`, (batch) => {
+    const batch = this.batch(`${kindOf(window)} ${answers}`, (batch) => {
       for (let i = 0; i < answers; i++) batch.recv(session.answer);
       this.add(batch, window);
     });

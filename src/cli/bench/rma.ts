@@ -5,7 +5,7 @@ import { type Buffers, RESERVED } from '../fabtests/buffers.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import type { Operation } from '../fabtests/settings.js';
 import { injectsInWindows } from './benchmark.js';
-import type { Window } from './windows.js';
+import { moreIn, type Window } from './windows.js';
 
 /** What fabtests let a peer do with their memory. */
 export const RMA_ACCESS: readonly MrAccess[] = [
@@ -73,6 +73,9 @@ export class Arrivals {
   }
 }
 
+/** What tells windows apart whose operations differ. */
+export const kindOf = ({ from, count, warmUp }: Window) => [from, count, warmUp].join();
+
 /** RMA operations of one size: prepared batches for every kind of window. */
 export class RmaTransfers {
   readonly session: Session;
@@ -111,17 +114,19 @@ export class RmaTransfers {
     // What must have arrived has to complete: injects do not tell.
     const inject = injectsInWindows(session, size) && !(verify && session.dialect.spreads);
     const data = remoteData(session);
+    const more = moreIn(window, session.settings);
     for (let i = window.from; i < window.from + window.count; i++) {
       const offset = this.offset(i);
+      const options = { offset, ...more(i - window.from) };
       const from = buffers.sending(size, offset);
       if (operation === 'read') {
         const away = session.dialect.spreads ? buffers.half + offset : offset;
         batch.read(buffers.receiving(size, offset), peer, this.#remote, { offset: away });
       } else if (operation === 'writedata') {
         if (inject) batch.injectWritedata(from.bytes, data, peer, this.#remote, { offset });
-        else batch.writedata(from, data, peer, this.#remote, { offset });
+        else batch.writedata(from, data, peer, this.#remote, options);
       } else if (inject) batch.injectWrite(from.bytes, peer, this.#remote, { offset });
-      else batch.write(from, peer, this.#remote, { offset });
+      else batch.write(from, peer, this.#remote, options);
     }
   }
 

@@ -1,3 +1,6 @@
+import type { OperationOptions } from '../../endpoint/target.js';
+import type { Settings } from '../fabtests/settings.js';
+
 /** Operations that are started together, and waited for together. */
 export interface Window {
   /** Its first operation's place in the window that fabtests count. */
@@ -7,6 +10,19 @@ export interface Window {
   readonly acknowledged: boolean;
   /** It belongs to the warm-up. */
   readonly warmUp: boolean;
+}
+
+const MORE: OperationOptions = { flags: ['FI_MORE'] };
+
+/**
+ * Options of the sends, receives and writes of a window, by their index in it: --use-fi-more. As with
+ * fabtests the warm-up has none, in which the sides of efa meet: what has to wait for that would be
+ * kept back.
+ */
+export function moreIn(window: Window, { fiMore }: Pick<Settings, 'fiMore'>) {
+  const all = fiMore && !window.warmUp;
+  return (index: number): OperationOptions | undefined =>
+    all && index < window.count - 1 ? MORE : undefined;
 }
 
 export interface Windows {

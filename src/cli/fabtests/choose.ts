@@ -151,6 +151,7 @@ export function chooseSettings(
     counters: flags.completionType === 'counter',
     ...modelsOf(flags),
     ...(flags.maxMsgSize !== undefined && { maxMsgSize: flags.maxMsgSize }),
+    fiMore: flags.useFiMore === true,
     rxCqData: flags.rxCqData,
     output: flags.json ? 'json' : flags.machine ? 'yaml' : 'table',
     statistics: flags.stats === true || flags.json === true,

@@ -33,6 +33,7 @@ export interface Flags {
   readonly dataProgress?: string;
   readonly controlProgress?: string;
   readonly maxMsgSize?: number;
+  readonly useFiMore?: true;
   readonly rxCqData: boolean;
   readonly machine?: true;
   readonly json?: true;
@@ -159,7 +160,10 @@ export const FABRIC: Group = [
     new Option('--data-progress <model>', 'manual or auto'),
     new Option('--control-progress <model>', 'manual, auto or unified'),
     new Option('--max-msg-size <bytes>', 'FI_OPT_MAX_MSG_SIZE').argParser(count(1)),
-    new Option('--use-fi-more', 'FI_MORE (it always is)'),
+    new Option(
+      '--use-fi-more',
+      'bandwidth: FI_MORE on all but the last of a window (without it: not with efa)',
+    ),
     new Option('--no-rx-cq-data', 'do not offer FI_RX_CQ_DATA'),
   ],
 ];

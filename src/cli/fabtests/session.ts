@@ -74,13 +74,12 @@ export class Session {
   received = 0;
   /** The dialect that both sides speak. */
   dialect: Dialect;
-  /** To the other side, where that is one of this package. */
-  companion: Companion | undefined;
   listener: CompanionListener | undefined;
   readonly #parts: Parts;
   readonly #posted: PostedReceive[] = [];
   #slot = 0;
   #peer: Peer | undefined;
+  #companion: Companion | undefined;
   #interrupted: Interrupted | undefined;
   #finishing = false;
 
@@ -137,6 +136,15 @@ export class Session {
     this.#peer = peer;
   }
 
+  /** To the other side, where that is one of this package: a client's comes to the listener. */
+  get companion(): Companion | undefined {
+    return this.#companion ?? this.listener?.companion;
+  }
+
+  set companion(companion: Companion | undefined) {
+    this.#companion = companion;
+  }
+
   /** Whether this side has been interrupted. */
   get interrupted(): boolean {
     return this.#interrupted !== undefined;
@@ -150,7 +158,6 @@ export class Session {
   #trouble(): Error | undefined {
     if (this.#interrupted) return this.#interrupted;
     if (this.#finishing) return undefined; // the other side may be through
-    this.companion ??= this.listener?.companion;
     const farewell = this.companion?.farewell;
     if (farewell) return new PeerGone(`the other side has ended: ${farewell.reason}`);
     return this.oob?.failure;

@@ -53,6 +53,8 @@ export interface Settings {
   readonly dataProgress?: Progress;
   readonly controlProgress?: Progress;
   readonly maxMsgSize?: number;
+  /** FI_MORE on all but the last of a window, also where batches do not set it by themselves. */
+  readonly fiMore: boolean;
   readonly rxCqData: boolean;
 
   // How to tell.

@@ -125,6 +125,7 @@ function settingsOf(flags: Flags, host: string | undefined, argv: readonly strin
     prefix: false,
     deliveryComplete: false,
     counters: false,
+    fiMore: false,
     rxCqData: true,
     output: flags.json ? 'json' : 'table',
     statistics: flags.stats === true || flags.json === true,
