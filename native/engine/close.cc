@@ -56,21 +56,19 @@ void Engine::cancel(uint32_t request) {
 }
 
 void Engine::cancelLane(Endpoint& endpoint, bool receives) {
-  endpoint.lane(receives).removeIf([](const Operation&) { return true; },
-                                   [&](const Operation& operation) {
-                                     if (operation.code != OpCode::kSubmit) {
-                                       return refuse(operation, nullptr, endpoint.end);
-                                     }
-                                     BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-                                     const int side = receives ? 1 : 0;
-                                     const std::shared_ptr<Batch> batch = run.batch;
-                                     while (run.cursor[side] < batch->items[side].size()) {
-                                       const PostItem& item =
-                                           batch->items[side][run.cursor[side]++];
-                                       refuse(*item.operation, &run, endpoint.end);
-                                     }
-                                     finishRun(run, Completion{});
-                                   });
+  const auto all = [](const Operation&) { return true; };
+  const auto refuseOne = [&](const Operation& operation) {
+    if (operation.code != OpCode::kSubmit) return refuse(operation, nullptr, endpoint.end);
+    BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
+    const int side = receives ? 1 : 0;
+    const std::shared_ptr<Batch> batch = run.batch;
+    while (run.cursor[side] < batch->items[side].size()) {
+      const PostItem& item = batch->items[side][run.cursor[side]++];
+      refuse(*item.operation, &run, endpoint.end);
+    }
+    finishRun(run, Completion{});
+  };
+  endpoint.lane(receives).removeIf(all, refuseOne);
 }
 
 void Engine::cancelReceives(Endpoint& endpoint) {
