@@ -76,16 +76,11 @@ function totals(all: readonly Source[], json: boolean): string {
 async function untilInterrupted(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const control = new AbortController();
   const interrupt = () => control.abort();
-  process.once('SIGINT', interrupt); // the second one ends the process
-  process.once('SIGTERM', interrupt);
+  // They stay: npx passes on a Ctrl-C that the terminal has sent as well.
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
   process.stdout.once('error', interrupt);
-  try {
-    await run(control.signal);
-  } finally {
-    process.off('SIGINT', interrupt);
-    process.off('SIGTERM', interrupt);
-    process.stdout.off('error', interrupt);
-  }
+  await run(control.signal);
 }
 
 function milliseconds(text: string): number {
