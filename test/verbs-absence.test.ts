@@ -54,6 +54,7 @@ describe.skipIf(hasRdmaDevice())('on a machine without devices', () => {
     expect(others).toEqual([]);
     expect(whyNoDevices()).toBeNull();
     expect(device?.error).toBeInstanceOf(VerbsError);
+    expect(device?.error?.code).toBe('ENODEV');
     expect(device).toMatchObject({
       name: 'mlx5_0',
       nodeGuid: 'b8ce:f603:0012:3456',

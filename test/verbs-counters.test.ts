@@ -37,7 +37,7 @@ describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
     expect(first.at).toBeInstanceOf(Date);
     expect(first.deltas).toMatchObject({ port_rcv_data: 500n, port_rcv_packets: 0n });
     expect(first.perSecond.port_rcv_data).toBeGreaterThan(0);
-    expect(first.perSecond.port_rcv_data).toBeLessThanOrEqual(500 / 0.019);
+    expect(first.perSecond.port_rcv_data).toBeLessThanOrEqual(500 / 0.01);
     expect((await next()).deltas.port_rcv_data).toBe(0n);
 
     fake.put({ [RECEIVED]: 40 });

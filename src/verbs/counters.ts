@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   checkInteger,
@@ -108,7 +109,7 @@ function meterOf(device: string, port: number | undefined): CounterMeter {
   const path = pathOf(checkString('device', device));
   const number = checkInteger('options.port', port ?? 1, 1, 255);
   if (!portNumbers(path).includes(number)) {
-    throw new VerbsError(6, 'counters', `${device} has no port ${number}`);
+    throw new VerbsError(constants.errno.ENXIO, 'counters', `${device} has no port ${number}`);
   }
   return new CounterMeter(path, number);
 }
@@ -118,5 +119,9 @@ function pathOf(device: string): string {
   const found = all.find(({ name }) => name === device);
   if (found) return found.path;
   const names = all.map(({ name }) => name).join(', ') || 'none';
-  throw new VerbsError(19, 'counters', `there is no RDMA device ${device} (there is: ${names})`);
+  throw new VerbsError(
+    constants.errno.ENODEV,
+    'counters',
+    `there is no RDMA device ${device} (there is: ${names})`,
+  );
 }

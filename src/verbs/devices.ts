@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type { Device, EfaAttributes } from './device-types.js';
 import { isRdmaCoreNotFound, VerbsError } from './errors.js';
 import { type Found, findDevices } from './find.js';
@@ -7,6 +8,7 @@ import { portFromVerbs, portsFromSysfs } from './ports.js';
 import { identityOf, readText } from './sysfs.js';
 
 const AMAZON = 0x1d0f;
+const { ENODEV } = constants.errno;
 
 /**
  * The RDMA devices of this machine, by name, each opened and asked: ibv_get_device_list(3),
@@ -22,7 +24,7 @@ export function devices(): Device[] {
 
 function describe({ name, path, guid }: Found): Device {
   const fromSysfs = identityOf(path);
-  const opened = attempt(() => queryDevice(name));
+  const opened = attempt(() => (guid === undefined ? notListed() : queryDevice(name)));
   const { verbs, efa, error } = opened.error
     ? { verbs: undefined, efa: null, error: opened.error }
     : withEfa(name, opened.value);
@@ -47,6 +49,11 @@ function describe({ name, path, guid }: Found): Device {
     emulated: /\(emulated\)/.test(firmware ?? ''),
     error,
   };
+}
+
+function notListed(): never {
+  const text = 'libibverbs has no driver for it, or this container no /dev/infiniband';
+  throw new VerbsError(ENODEV, 'ibv_get_device_list', text);
 }
 
 /** What the device of Amazon's says beside; a device of another vendor's as it is. */

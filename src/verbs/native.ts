@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { loadVerbs } from '../load.js';
 import type { DeviceLimits } from './device-types.js';
 import { rdmaCoreNotFound, VerbsError } from './errors.js';
@@ -50,8 +51,6 @@ export interface NativeEfa {
   maxRdmaSize: number;
 }
 
-const ENOSYS = 38;
-
 let addon: NativeVerbs | undefined;
 
 /** Calls the addon. Throws VerbsError, or ERR_RDMA_CORE_NOT_FOUND. */
@@ -78,7 +77,7 @@ export function listDevices(): ReturnType<NativeVerbs['list']> {
     return call((verbs) => verbs.list());
   } catch (error) {
     // The kernel has no RDMA at all.
-    if (error instanceof VerbsError && error.errno === ENOSYS) return [];
+    if (error instanceof VerbsError && error.errno === constants.errno.ENOSYS) return [];
     throw error;
   }
 }
