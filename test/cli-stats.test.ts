@@ -28,7 +28,11 @@ function start(args: readonly string[], environment: NodeJS.ProcessEnv = env) {
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   return {
     child,
-    line: async (): Promise<string> => (await lines.next()).value,
+    async line(): Promise<string> {
+      const { done, value } = await lines.next();
+      if (done) throw new Error('stats has ended');
+      return value;
+    },
     async end(signal?: NodeJS.Signals) {
       const exited = once(child, 'exit');
       if (signal) child.kill(signal);
