@@ -30,6 +30,11 @@
       "sources": ["native/preload/preload.cc"]
     },
     {
+      # Not linked with rdma-core, which may be missing: native/verbs/library.h.
+      "target_name": "verbs",
+      "sources": ["<!@(node scripts/native-sources.mjs native/verbs)"]
+    },
+    {
       "target_name": "softefa",
       "type": "shared_library",
       "product_prefix": "lib",

@@ -9,6 +9,7 @@ export default defineConfig({
     alias: [
       { find: /^libfabric$/, replacement: `${dist}index.js` },
       { find: /^libfabric\/softefa$/, replacement: `${dist}softefa/index.js` },
+      { find: /^libfabric\/verbs$/, replacement: `${dist}verbs/index.js` },
     ],
   },
   test: {

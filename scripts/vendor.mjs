@@ -7,7 +7,11 @@ import { filesBelow, root } from './setup/step.mjs';
 
 const entries = filesBelow('src/vendor').filter((file) => file.endsWith('.js'));
 const bundle = await rolldown({ input: entries, cwd: root, platform: 'node' });
-const { output } = await bundle.write({ dir: join(root, 'dist/vendor'), minify: true });
+const { output } = await bundle.write({
+  dir: join(root, 'dist/vendor'),
+  chunkFileNames: 'runtime.js', // what bundled CommonJS needs
+  minify: true,
+});
 await bundle.close();
 
 const folders = output.flatMap(({ moduleIds = [] }) => moduleIds.map(packageFolder));

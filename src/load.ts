@@ -29,6 +29,11 @@ export function loadPreload(): Preload {
   return loadAll(['preload.node'])[0] as Preload;
 }
 
+/** Loads the addon of libfabric/verbs, without libfabric and without rdma-core. */
+export function loadVerbs(): unknown {
+  return loadAll(['verbs.node'])[0];
+}
+
 function loadAll(names: readonly string[]): unknown[] {
   const folder = addonFolder();
   const files = names.map((name) => join(folder, name));

@@ -72,3 +72,18 @@ test('the program with a software EFA device runs to its end', async () => {
   expect(await program.line()).toBe('softefa_0-rdm true');
   expect(await settle(program.ended)).toEqual(CLEANLY);
 });
+
+test('the program about devices and counters prints what it finds', async () => {
+  const source = programs.find((program) => program.includes('libfabric/verbs')) as string;
+  const device = "import { loadSoftefa } from 'libfabric/softefa';\nloadSoftefa();\n";
+  writeFileSync(join(folder, 'verbs.mjs'), device + source);
+  const program = start('verbs.mjs');
+  const lines: (string | undefined)[] = [];
+  const SAMPLE = '0n 0'; // after a second
+  do lines.push(await program.line());
+  while (lines.at(-1) !== undefined && lines.at(-1) !== SAMPLE);
+  expect(lines).toContain(SAMPLE);
+  expect(lines[0]).toMatch(/^softefa_0 0000:\S+ 100 \[/);
+  expect(lines).toContainEqual(expect.stringMatching(/^undefined$/)); // no reason: there is one
+  expect(lines).toContain('0n'); // tx_bytes
+});

@@ -6,17 +6,21 @@ import { BENCHMARKS } from './bench/benchmarks.js';
 import { benchmarkCommand } from './bench/command.js';
 import { CHECKS } from './checks/all.js';
 import { checkCommand } from './checks/command.js';
+import { devicesCommand } from './devices.js';
 import { infoCommand } from './info.js';
 import { pairwiseCommand } from './pairwise.js';
 import { pingpongCommand } from './pingpong/command.js';
 import { reportCommand } from './report.js';
 import { softefaCommand } from './softefa.js';
+import { statsCommand } from './stats/command.js';
 import { strerrorCommand } from './strerror.js';
 
 const program = new Command('libfabric')
   .description('RDMA-class networking: what this machine has, whether it works, and how fast it is')
   .enablePositionalOptions()
   .addCommand(infoCommand())
+  .addCommand(devicesCommand())
+  .addCommand(statsCommand())
   .addCommand(strerrorCommand())
   .addCommand(softefaCommand())
   .addCommand(reportCommand());

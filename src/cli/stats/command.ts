@@ -1,0 +1,105 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { jsonText } from '../info-text.js';
+import { type Address, listen } from './listen.js';
+import { type Source, sources } from './sources.js';
+import { totalsText } from './tables.js';
+import { watch } from './watch.js';
+
+interface Flags {
+  readonly watch?: true;
+  readonly interval: number;
+  readonly count?: number;
+  readonly json?: true;
+  readonly device?: string;
+  readonly listen?: Address;
+}
+
+/** libfabric stats: what the counters of RDMA devices say. */
+export function statsCommand(): Command {
+  return new Command('stats')
+    .summary('show the counters of RDMA devices')
+    .description(
+      'Shows the counters of RDMA devices that the kernel has in sysfs: as they are, as what happens in\n' +
+        'a second, or to Prometheus. They count for all processes of the machine, whatever library they\n' +
+        'use; those of a software device count for the processes of its namespace that are running.',
+    )
+    .option('-w, --watch', 'show rates again and again, until Ctrl-C')
+    .option('-i, --interval <s>', 'seconds between samples', milliseconds, 1000)
+    .option('-c, --count <n>', 'end after so many samples', count)
+    .option('-d, --device <name>', 'only this device')
+    .addOption(new Option('--json', 'print JSON: with --watch a line for each port and sample'))
+    .addOption(
+      new Option('-l, --listen <host:port>', 'serve /metrics to Prometheus, until Ctrl-C')
+        .argParser(address)
+        .conflicts(['watch', 'json', 'count']),
+    )
+    .addHelpText(
+      'after',
+      `
+A retransmit is a packet that was sent again, or with other vendors' devices what leads to that. In
+JSON a counter is a string of decimal digits.
+
+Examples:
+  npx libfabric stats
+  npx libfabric stats --watch --interval 0.5
+  npx libfabric stats --watch --json --count 60 > stats.jsonl
+  npx libfabric stats --listen 127.0.0.1:9400`,
+    )
+    .action(async (flags: Flags) => {
+      const all = sources(flags.device);
+      if (flags.listen) await untilInterrupted((signal) => listen(flags.listen!, all, signal));
+      else if (flags.watch || flags.count !== undefined) await watchAll(all, flags);
+      else process.stdout.write(totals(all, flags.json ?? false));
+    });
+}
+
+function watchAll(all: readonly Source[], flags: Flags): Promise<void> {
+  const settings = {
+    interval: flags.interval,
+    count: flags.count ?? Number.POSITIVE_INFINITY,
+    json: flags.json ?? false,
+  };
+  return untilInterrupted((signal) => watch(all, settings, signal));
+}
+
+function totals(all: readonly Source[], json: boolean): string {
+  const read = all.map(({ device, port, meter }) => ({ device, port, counters: meter.read() }));
+  if (json) return jsonText(read);
+  return read
+    .map(({ device, port, counters }) =>
+      totalsText(device, port, { ...counters.device, ...counters.port }),
+    )
+    .join('\n');
+}
+
+/** Ends well on Ctrl-C, and when the reader of the output has had enough. */
+async function untilInterrupted(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const control = new AbortController();
+  const interrupt = () => control.abort();
+  // They stay: npx passes on a Ctrl-C that the terminal has sent as well.
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  process.stdout.once('error', interrupt);
+  await run(control.signal);
+}
+
+function milliseconds(text: string): number {
+  const value = Math.round(Number(text) * 1000);
+  if (text.trim() === '' || !(value >= 1 && value <= 86_400_000)) {
+    throw new InvalidArgumentError('It is not a number of seconds, from 0.001 to a day.');
+  }
+  return value;
+}
+
+function count(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It is not a number from 1.');
+  return Number(text);
+}
+
+function address(text: string): Address {
+  const [, host, port] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(text) ?? [];
+  if (!host || Number(port) > 65_535) {
+    throw new InvalidArgumentError('It is not HOST:PORT, such as 127.0.0.1:9400 or [::1]:9400.');
+  }
+  return { host, port: Number(port) };
+}

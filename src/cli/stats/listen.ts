@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Source } from './sources.js';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Serves Prometheus at /metrics until the signal aborts. */
+export async function listen(
+  { host, port }: Address,
+  all: readonly Source[],
+  signal: AbortSignal,
+): Promise<void> {
+  // Only here, since the library behind it would slow every other command down.
+  const { metricsText } = await import('./prometheus.js');
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const known = /^\/metrics(\?|$)/.test(request.url ?? '');
+    const reads = request.method === 'GET' || request.method === 'HEAD';
+    if (!known || !reads) {
+      response.writeHead(known ? 405 : 404, { 'content-type': 'text/plain' });
+      response.end('See GET /metrics.\n');
+      return;
+    }
+    const { type, text } = await metricsText(all);
+    response.writeHead(200, { 'content-type': type });
+    response.end(text);
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => response.destroy(error as Error));
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  const { address, family, port: bound } = server.address() as AddressInfo;
+  const name = family === 'IPv6' ? `[${address}]` : address;
+  console.log(`http://${name}:${bound}/metrics`);
+  if (!signal.aborted) await once(signal, 'abort');
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

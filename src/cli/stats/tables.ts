@@ -1,0 +1,34 @@
+import type { CounterSample, Counters } from '../../verbs/index.js';
+import { ratesOf } from './rates.js';
+
+/** A port's counters, by name, as text. */
+export function totalsText(device: string, port: number, values: Counters): string {
+  const entries = Object.entries(values);
+  if (entries.length === 0) return `${device} port ${port}: no counters\n`;
+  const width = Math.max(...entries.map(([name]) => name.length));
+  const digits = Math.max(...entries.map(([, value]) => value.toString().length));
+  const lines = entries.map(
+    ([name, value]) => `  ${name.padEnd(width)}  ${value.toString().padStart(digits)}\n`,
+  );
+  return `${device} port ${port}\n${lines.join('')}`;
+}
+
+const TITLES = ['rx Gbit/s', 'tx Gbit/s', 'rx pkt/s', 'tx pkt/s', 'retrans/s', 'drops/s'] as const;
+const WIDTH = 11;
+
+/** The line above the rows; `width` is that of the names. */
+export function ratesHeader(width: number): string {
+  return 'device/port'.padEnd(width) + TITLES.map((title) => title.padStart(WIDTH)).join('');
+}
+
+export function ratesRow(name: string, width: number, { perSecond }: CounterSample): string {
+  const rates = ratesOf(perSecond);
+  const figures = [
+    (rates.receivedBits / 1e9).toFixed(3),
+    (rates.sentBits / 1e9).toFixed(3),
+    ...[rates.receivedPackets, rates.sentPackets, rates.retransmits, rates.drops].map((rate) =>
+      rate.toFixed(0),
+    ),
+  ];
+  return name.padEnd(width) + figures.map((figure) => figure.padStart(WIDTH)).join('');
+}

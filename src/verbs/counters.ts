@@ -1,0 +1,127 @@
+import { constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  checkInteger,
+  checkOptions,
+  checkSignal,
+  checkString,
+  MAX_MILLISECONDS,
+} from '../checks.js';
+import { CounterMeter } from './counter-meter.js';
+import { VerbsError } from './errors.js';
+import { findFolders } from './find.js';
+import { portNumbers } from './sysfs.js';
+
+/** By the names of sysfs: `tx_bytes`, `rx_drops`, `port_xmit_data`. */
+export type Counters<Value = bigint> = Readonly<Record<string, Value>>;
+
+export interface CountersOptions {
+  /** From 1; 1 when left out. */
+  readonly port?: number;
+}
+
+export interface WatchOptions extends CountersOptions {
+  /** Milliseconds from one sample to the next; 1000 when left out. */
+  readonly interval?: number;
+  /** Ends the iteration: it throws the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Counters, and what has become of them since the sample before. */
+export interface CounterSample {
+  readonly at: Date;
+  /** They never fall, whatever becomes of the driver. */
+  readonly values: Counters;
+  readonly deltas: Counters;
+  readonly perSecond: Counters<number>;
+}
+
+/**
+ * The counters of a device and of one of its ports, from sysfs: `hw_counters` of both, and
+ * `ports/N/counters` where the device has the standard ones. Those of an EFA are listed in AWS's
+ * documentation. rdma-core is not needed. With softefa they are those of all running processes of the
+ * namespace that have the device, and up to a second old.
+ *
+ * @throws VerbsError ENODEV where there is no such device, ENXIO where it has no such port.
+ */
+export function counters(device: string, options?: CountersOptions): Counters {
+  const { port } = checkOptions('options', options);
+  return flat(meterOf(device, port).read());
+}
+
+/** The counters again and again from now on: the first sample comes after one interval. */
+counters.watch = (device: string, options?: WatchOptions): AsyncGenerator<CounterSample, never> => {
+  const { port, interval = 1000, signal } = checkOptions('options', options);
+  checkInteger('options.interval', interval, 1, MAX_MILLISECONDS);
+  checkSignal(signal);
+  return samples(sampler(meterOf(device, port)), interval, signal);
+};
+
+async function* samples(
+  take: () => CounterSample,
+  interval: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<CounterSample, never> {
+  for await (const _ of ticks(interval, signal)) yield take();
+  throw signal?.reason;
+}
+
+/** Takes samples of a meter, from now on. */
+export function sampler(meter: CounterMeter): () => CounterSample {
+  let before = { values: flat(meter.read()), time: performance.now() };
+  return () => {
+    const [at, time, values] = [new Date(), performance.now(), flat(meter.read())];
+    const names = Object.keys(values);
+    const seconds = (time - before.time) / 1000;
+    const deltas = Object.fromEntries(
+      names.map((name) => [name, (values[name] ?? 0n) - (before.values[name] ?? 0n)]),
+    );
+    const perSecond = Object.fromEntries(
+      names.map((name) => [name, Number(deltas[name]) / seconds]),
+    );
+    before = { values, time };
+    return { at, values, deltas, perSecond };
+  };
+}
+
+/** Every `interval` milliseconds, until the signal aborts. */
+export async function* ticks(interval: number, signal?: AbortSignal): AsyncGenerator<void, void> {
+  const start = performance.now();
+  for (let count = 1; ; ) {
+    const wait = Math.max(0, start + count * interval - performance.now());
+    try {
+      await sleep(wait, undefined, signal && { signal });
+    } catch (error) {
+      if (signal?.aborted) return;
+      throw error;
+    }
+    yield;
+    // A consumer that was slow misses ticks, and gets no burst of them.
+    count = Math.max(count + 1, Math.ceil((performance.now() - start) / interval));
+  }
+}
+
+function flat({ device, port }: ReturnType<CounterMeter['read']>): Counters {
+  return { ...device, ...port };
+}
+
+function meterOf(device: string, port: number | undefined): CounterMeter {
+  const path = pathOf(checkString('device', device));
+  const number = checkInteger('options.port', port ?? 1, 1, 255);
+  if (!portNumbers(path).includes(number)) {
+    throw new VerbsError(constants.errno.ENXIO, 'counters', `${device} has no port ${number}`);
+  }
+  return new CounterMeter(path, number);
+}
+
+function pathOf(device: string): string {
+  const all = findFolders();
+  const found = all.find(({ name }) => name === device);
+  if (found) return found.path;
+  const names = all.map(({ name }) => name).join(', ') || 'none';
+  throw new VerbsError(
+    constants.errno.ENODEV,
+    'counters',
+    `there is no RDMA device ${device} (there is: ${names})`,
+  );
+}

@@ -1,0 +1,82 @@
+import { constants } from 'node:os';
+import type { Device, EfaAttributes } from './device-types.js';
+import { isRdmaCoreNotFound, VerbsError } from './errors.js';
+import { type Found, findDevices } from './find.js';
+import { ATOMICS, bitNames, DEVICE_CAPABILITIES, EFA_CAPABILITIES, guidText } from './names.js';
+import { type NativeDevice, queryDevice, queryEfa } from './native.js';
+import { portFromVerbs, portsFromSysfs } from './ports.js';
+import { identityOf, readText } from './sysfs.js';
+
+const AMAZON = 0x1d0f;
+const { ENODEV } = constants.errno;
+
+/**
+ * The RDMA devices of this machine, by name, each opened and asked: ibv_get_device_list(3),
+ * ibv_query_device(3), ibv_query_port(3), efadv_query_device(3). None is `[]`, and
+ * {@link whyNoDevices} says why. One that cannot be opened, for want of permission say, has `error`
+ * and what sysfs has of it.
+ *
+ * @throws Error with code ERR_RDMA_CORE_NOT_FOUND where there is no libibverbs.
+ */
+export function devices(): Device[] {
+  return findDevices().map(describe);
+}
+
+function describe({ name, path, guid }: Found): Device {
+  const fromSysfs = identityOf(path);
+  const opened = attempt(() => (guid === undefined ? notListed() : queryDevice(name)));
+  const { verbs, efa, error } = opened.error
+    ? { verbs: undefined, efa: null, error: opened.error }
+    : withEfa(name, opened.value);
+  const isEfa = (verbs?.vendorId ?? fromSysfs.vendorId) === AMAZON;
+  const firmware = verbs?.firmware || fromSysfs.firmware;
+  return {
+    name,
+    nodeGuid: guid === undefined ? readText(path, 'node_guid') : guidText(guid),
+    systemImageGuid: verbs ? guidText(verbs.sysImageGuid) : readText(path, 'sys_image_guid'),
+    sysfsPath: path,
+    ...fromSysfs,
+    firmware,
+    vendorId: verbs?.vendorId ?? fromSysfs.vendorId,
+    vendorPartId: verbs?.vendorPartId ?? fromSysfs.vendorPartId,
+    hardwareVersion: verbs?.hardwareVersion ?? null,
+    capabilities: bitNames(verbs?.capFlags ?? 0, DEVICE_CAPABILITIES),
+    atomics: (verbs && ATOMICS[verbs.atomicCap]) ?? null,
+    limits: verbs?.limits ?? null,
+    ports: verbs ? verbs.ports.map((port) => portFromVerbs(path, port)) : portsFromSysfs(path),
+    efa,
+    domains: isEfa ? [`${name}-rdm`, `${name}-dgrm`] : [name],
+    emulated: /\(emulated\)/.test(firmware ?? ''),
+    error,
+  };
+}
+
+function notListed(): never {
+  const text = 'libibverbs has no driver for it, or this container no /dev/infiniband';
+  throw new VerbsError(ENODEV, 'ibv_get_device_list', text);
+}
+
+/** What the device of Amazon's says beside; a device of another vendor's as it is. */
+function withEfa(name: string, verbs: NativeDevice) {
+  if (verbs.vendorId !== AMAZON) return { verbs, efa: null, error: null };
+  const { value, error } = attempt(() => efaAttributes(name));
+  return { verbs, efa: value ?? null, error: error ?? null };
+}
+
+function efaAttributes(name: string): EfaAttributes {
+  const { deviceCaps, ...limits } = queryEfa(name);
+  return { ...limits, capabilities: bitNames(deviceCaps, EFA_CAPABILITIES) };
+}
+
+type Attempt<T> =
+  | { readonly value: T; readonly error?: undefined }
+  | { readonly value?: undefined; readonly error: NonNullable<Device['error']> };
+
+function attempt<T>(call: () => T): Attempt<T> {
+  try {
+    return { value: call() };
+  } catch (error) {
+    if (error instanceof VerbsError || isRdmaCoreNotFound(error)) return { error };
+    throw error;
+  }
+}

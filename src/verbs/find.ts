@@ -1,0 +1,39 @@
+import { isRdmaCoreNotFound } from './errors.js';
+import { listDevices } from './native.js';
+import { kernelDevices, rootOf, sysfsRoot } from './sysfs.js';
+
+/** A device that there is, not opened. */
+export interface Found {
+  readonly name: string;
+  /** Its folder in sysfs. */
+  readonly path: string;
+  /** Where libibverbs has a driver for it. */
+  readonly guid?: bigint;
+}
+
+const byName = new Intl.Collator('en', { numeric: true });
+
+/**
+ * The devices that libibverbs has a driver for, and those that only the kernel has. Throws
+ * ERR_RDMA_CORE_NOT_FOUND.
+ */
+export function findDevices(): Found[] {
+  return withKernelDevices(listDevices());
+}
+
+/** The same without rdma-core, where it is missing: enough for what is in sysfs. */
+export function findFolders(): Found[] {
+  try {
+    return findDevices();
+  } catch (error) {
+    if (isRdmaCoreNotFound(error)) return withKernelDevices([]);
+    throw error;
+  }
+}
+
+function withKernelDevices(listed: readonly Found[]): Found[] {
+  const root = listed[0] ? rootOf(listed[0].path) : sysfsRoot();
+  const known = new Set(listed.map(({ name }) => name));
+  const others = kernelDevices(root).filter(({ name }) => !known.has(name));
+  return [...listed, ...others].sort((a, b) => byName.compare(a.name, b.name));
+}

@@ -1,0 +1,21 @@
+export { type Absence, type AbsenceCode, whyNoDevices } from './absence.js';
+export {
+  type CounterSample,
+  type Counters,
+  type CountersOptions,
+  counters,
+  type WatchOptions,
+} from './counters.js';
+export type {
+  Device,
+  DeviceLimits,
+  EfaAttributes,
+  EfaCapability,
+  Gid,
+  LinkLayer,
+  PhysicalState,
+  Port,
+  PortState,
+} from './device-types.js';
+export { devices } from './devices.js';
+export { VerbsError } from './errors.js';
