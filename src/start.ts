@@ -1,25 +1,26 @@
 // npm start: two processes of this machine move data through libfabric and print fabtests' tables.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { channelToParent, openSide, type Side, type SideOptions, startPeer } from './cli/pair.js';
-import { type Perf, perfHeader, perfRow, sizeText } from './cli/perf-table.js';
-import { pingpong } from './cli/pingpong.js';
-import { rmaWriteBandwidth } from './cli/rma-bw.js';
+import { type Measurement, measureSide, SIZES } from './cli/bench/demonstration.js';
+import { rdmPingpong } from './cli/bench/pingpong.js';
+import { rmaBandwidth } from './cli/bench/rma-bandwidth.js';
+import { OobSocket } from './cli/fabtests/oob.js';
+import { perfHeader, perfRow, sizeText } from './cli/perf-table.js';
 import { getInfo, libraryPath, version } from './index.js';
 import { hasEfaDevice, loadSoftefa } from './softefa/index.js';
 
-const SIZES = Array.from({ length: 24 }, (_, power) => 2 ** power); // 1 B to 8 MiB
-
+const LOOPBACK = '127.0.0.1';
 const EMULATED = ", a device in software: its speed is not EFA's";
+const PATIENCE = 20_000; // milliseconds for the other process to start
 
-type Measurement = (
-  side: Side,
-  sizes: readonly number[],
-  report: (perf: Perf) => void,
-) => Promise<void>;
-
-const MEASUREMENTS: readonly (readonly [name: string, Measurement])[] = [
-  ['RMA write bandwidth, client to server, 64 writes in flight', rmaWriteBandwidth],
-  ['ping-pong latency, half a round trip', pingpong],
+const MEASUREMENTS: readonly Measurement[] = [
+  {
+    benchmark: rmaBandwidth,
+    name: 'RMA write bandwidth, client to server, 64 writes in flight',
+    options: ['-o', 'writedata'],
+  },
+  { benchmark: rdmPingpong, name: 'ping-pong latency, half a round trip', options: [] },
 ];
 
 /** Where no EFA device is, software ones: two hosts that only these two processes see. */
@@ -30,21 +31,32 @@ function prepareDevice(namespace: string, node: number): boolean {
 }
 
 /** Where to run: over EFA, over shared memory, over sockets. */
-function places(): SideOptions[] {
-  const wanted: SideOptions[] = [
-    { provider: 'efa' },
-    { provider: 'shm' },
-    { provider: 'tcp', node: '127.0.0.1' },
-  ];
-  return wanted.filter(({ provider }) => find(provider) !== undefined);
+function providers(): string[] {
+  return ['efa', 'shm', 'tcp'].filter(
+    (provName) =>
+      getInfo({
+        fabricAttr: { provName },
+        epAttr: { type: 'FI_EP_RDM' },
+        caps: ['FI_MSG', 'FI_RMA'],
+      }).length > 0,
+  );
 }
 
-function find(provider: string) {
-  return getInfo({
-    fabricAttr: { provName: provider },
-    epAttr: { type: 'FI_EP_RDM' },
-    caps: ['FI_MSG', 'FI_RMA'],
-  })[0];
+interface Server {
+  readonly oob: OobSocket;
+  /** Rejects where it has failed. */
+  readonly ended: Promise<unknown>;
+}
+
+/** Starts this program once more, as the server, and connects to it. */
+async function startServer(namespace: string): Promise<Server> {
+  const child = fork(fileURLToPath(import.meta.url), ['--server', namespace]);
+  const ended = once(child, 'exit').then(([code]) => {
+    if (code !== 0) throw new Error(`the other process ended with code ${code}`);
+  });
+  ended.catch(() => {}); // who waits for it hears of it
+  const [port] = (await Promise.race([once(child, 'message'), ended])) as [number];
+  return { oob: await OobSocket.connect(port, LOOPBACK, PATIENCE), ended };
 }
 
 async function client(): Promise<void> {
@@ -52,45 +64,41 @@ async function client(): Promise<void> {
   const emulated = prepareDevice(namespace, 0);
   const { string } = version();
   console.log(`libfabric ${string} (${libraryPath()}), Node.js ${process.version}`);
-  const steps = places().length * MEASUREMENTS.length * SIZES.length;
+  const { oob, ended } = await startServer(namespace);
+  const steps = providers().length * MEASUREMENTS.length * SIZES.length;
   let step = 0;
-  const peer = startPeer(fileURLToPath(import.meta.url), ['--server', namespace]);
-  const died = peer.ended.then((code) => {
-    throw new Error(`the other process ended with code ${code}`);
-  });
-  died.catch(() => {}); // it may end when all is done
-  const measured = (async () => {
-    for (const place of places()) {
-      const side = await openSide('client', peer, { ...place, driver: 'manual' });
-      const { fabricAttr, domainAttr } = side.ep.info;
-      const remark = emulated && fabricAttr.provName === 'efa' ? EMULATED : '';
-      for (const [name, measure] of MEASUREMENTS) {
-        console.log(`\n${fabricAttr.provName} (${domainAttr.name}${remark}): ${name}, verified`);
-        console.log(perfHeader());
-        progress(++step, steps);
-        await measure(side, SIZES, (perf) => {
+  for (const provider of providers()) {
+    for (const measurement of MEASUREMENTS) {
+      await measureSide(oob, LOOPBACK, provider, measurement, {
+        begin({ fabricAttr, domainAttr }) {
+          const remark = emulated && provider === 'efa' ? EMULATED : '';
+          console.log(
+            `\n${fabricAttr.provName} (${domainAttr.name}${remark}): ${measurement.name}, verified`,
+          );
+          console.log(perfHeader());
+        },
+        size: (size) => progress(++step, steps, `${provider} ${sizeText(size)}`),
+        row(row) {
           progress();
-          console.log(perfRow(perf));
-          progress(Math.min(++step, steps), steps, `${fabricAttr.provName} ${sizeText(perf.size)}`);
-        });
-        progress();
-        step--;
-      }
-      await side.ep.close();
+          console.log(perfRow(row));
+        },
+      });
     }
-    peer.close();
-  })();
-  await Promise.race([measured, died]);
+  }
+  oob.close();
+  await ended;
 }
 
 async function server(namespace: string): Promise<void> {
   prepareDevice(namespace, 1);
-  const channel = channelToParent();
-  for (const place of places()) {
-    const side = await openSide('server', channel, { ...place, driver: 'manual' });
-    for (const [, measure] of MEASUREMENTS) await measure(side, SIZES, () => {});
-    await side.ep.close();
+  const oob = await OobSocket.accept(0, LOOPBACK, undefined, (port) => process.send?.(port));
+  process.disconnect();
+  for (const provider of providers()) {
+    for (const measurement of MEASUREMENTS) {
+      await measureSide(oob, undefined, provider, measurement);
+    }
   }
+  oob.close();
 }
 
 /** A line on a terminal, gone when the next row is printed. */

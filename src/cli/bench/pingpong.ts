@@ -59,15 +59,17 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
 async function measureSize(session: Session, buffers: Buffers, size: number, iterations: number) {
   const { settings, role, patience } = session;
   const received = buffers.receiving(size).bytes;
+  const steps = settings.warmUp + iterations;
+  const checked = settings.verifiesLast ? steps - 1 : settings.warmUp; // fabtests do not fill those
   const check = (index: number) => {
-    if (index < settings.warmUp) return; // fabtests do not fill it
+    if (index < checked) return;
     checkPattern(received);
     received.fill(0);
   };
   using batches = new Batches(session, buffers, size);
   const { receive, send, exchange } = batches;
   const work = {
-    steps: settings.warmUp + iterations,
+    steps,
     clockAt: settings.warmUp,
     check: settings.verify ? check : undefined,
   };

@@ -112,6 +112,7 @@ class WritesWithData extends RmaTransfers {
     const { drains } = session.dialect;
     const { windows, clockAt } = windowsOf(settings.window, settings.warmUp, iterations, drains);
     const step = role === 'client' ? this.#send : this.#receive;
+    if (settings.verify) this.buffers.receiving(this.size, this.offset(0)).bytes.fill(0);
     await session.sync();
     const timing = await measure(
       patience,

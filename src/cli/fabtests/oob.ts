@@ -1,6 +1,6 @@
 // The TCP connection beside the fabric: -b and -E.
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The other side is gone: its connection has ended, or it has not answered in time. */
@@ -33,12 +33,22 @@ export class OobSocket {
     socket.on('close', () => ended());
   }
 
-  /** Waits for one client; the port is free again when it has come. */
-  static async accept(port: number, host: string | undefined, signal?: AbortSignal) {
+  /**
+   * Waits for one client; the port is free again when it has come.
+   *
+   * @param port 0: any that is free, which `listening` is told.
+   */
+  static async accept(
+    port: number,
+    host: string | undefined,
+    signal?: AbortSignal,
+    listening?: (port: number) => void,
+  ) {
     const server = createServer({ pauseOnConnect: true });
     server.listen({ port, ...(host !== undefined && { host }) });
     try {
       await once(server, 'listening', { ...(signal && { signal }) });
+      listening?.((server.address() as AddressInfo).port);
       const [socket] = (await once(server, 'connection', { ...(signal && { signal }) })) as [
         Socket,
       ];

@@ -42,6 +42,8 @@ export interface Settings {
   readonly window: number;
   readonly operation?: Operation;
   readonly verify: boolean;
+  /** Ping-pongs look at the last message of a size only, so that it costs nothing that is timed. */
+  readonly verifiesLast?: true;
   /** Bytes up to which a transfer is injected. */
   readonly injectSize?: number;
   /** Whether receives are posted before the messages they take come: not with `-r`. */

@@ -3,9 +3,9 @@ import type { AnyInfo } from '../../info-types.js';
 import type { MemoryRegion } from '../../memory-region.js';
 import type { Peer } from '../../peer.js';
 import type { RemoteRegion } from '../../remote-region.js';
-import { checkPattern, fillPattern } from '../pattern.js';
 import type { Group } from './group.js';
 import { chooseNics, closeNics, type Nic, nicOf, openNics } from './nics.js';
+import { checkPattern, fillPattern } from './pattern.js';
 import type { Settings, Transfer } from './settings.js';
 
 /** What a rank tells the others of itself. */
