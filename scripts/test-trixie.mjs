@@ -1,6 +1,7 @@
-// `npm run test:trixie [-- vitest's arguments]`: the suite on Debian 13, with its libfabric 2.1, its
-// rdma-core and its Node, in a folder made by debootstrap. Where that folder cannot be made it says
-// so, and the last line counts it as skipped.
+// `npm run test:trixie [-- vitest's arguments]`: the tests of the efa provider on Debian 13, with its
+// libfabric 2.1, its rdma-core and its Node, in a folder made by debootstrap. Where that folder cannot
+// be made it says so, and the last line counts it as skipped. (With `-t tcp`, those of tcp; 2.1's shm
+// crashes when an endpoint closes over messages that nobody has received.)
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -94,7 +95,8 @@ try {
 }
 if (prepare(() => npmPackages() ?? copyTree())) {
   const test = 'cd /libfabric && exec node scripts/test.mjs "$@"';
-  const args = ['sh', '-c', test, 'sh', ...ONLY_THE_LIBRARY, ...process.argv.slice(2)];
+  const which = process.argv.includes('-t') ? [] : ['-t', 'efa'];
+  const args = ['sh', '-c', test, 'sh', ...ONLY_THE_LIBRARY, ...which, ...process.argv.slice(2)];
   const [program, ...rest] = entering(args);
   // Nothing of this machine's environment, which names files that are not there.
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };

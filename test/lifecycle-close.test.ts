@@ -1,6 +1,14 @@
 import { type Domain, Fabric, getInfo, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, greet, PROVIDERS, tally, turning, until } from './support/lifecycle.js';
+import {
+  DRIVERS,
+  greet,
+  leavesEarly,
+  PROVIDERS,
+  tally,
+  turning,
+  until,
+} from './support/lifecycle.js';
 
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
 const closedError = expect.objectContaining({ code: 'ERR_CLOSED' });
@@ -184,7 +192,9 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await ep.close();
   });
 
-  test('close() waits for posted operations no longer than its timeout', async () => {
+  test('close() waits for posted operations no longer than its timeout', async (context) => {
+    const early = leavesEarly(provider);
+    if (early) context.skip(early);
     const sender = await opened();
     const deaf = await opened();
     const peer = await greet(sender, deaf);

@@ -1,6 +1,6 @@
 import { open, type Peer } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, greet, PROVIDERS, turning, until } from './support/lifecycle.js';
+import { DRIVERS, greet, leavesEarly, PROVIDERS, turning, until } from './support/lifecycle.js';
 
 const combinations = PROVIDERS.flatMap((provider) =>
   DRIVERS.map((driver) => ({ provider, driver })),
@@ -48,7 +48,9 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await b.close();
   });
 
-  test('a removal that waits no longer ends with the reason, and the peer goes when it can', async () => {
+  test('a removal that waits no longer ends with the reason, and the peer goes when it can', async (context) => {
+    const early = leavesEarly(provider);
+    if (early) context.skip(early);
     const a = await opened();
     // By hand: b asks for nothing before it is turned.
     const b = await open({ provider, driver: 'manual', caps: ['FI_MSG', 'FI_SOURCE'] });
