@@ -242,3 +242,9 @@ export function expectData(provider: string, actual: bigint | undefined, expecte
 export function fabricError(code: string): unknown {
   return expect.objectContaining({ name: 'FabricError', code });
 }
+
+/** What efa makes of its device's status of an operation; 1.x makes no difference. */
+export function efaError(status: 9 | 13 | 15): string {
+  if (version().major < 2) return 'FI_EIO';
+  return { 9: 'FI_ENOTCONN', 13: 'FI_ECONNABORTED', 15: 'FI_EHOSTUNREACH' }[status];
+}
