@@ -77,6 +77,7 @@ export class Session {
   listener: CompanionListener | undefined;
   readonly #parts: Parts;
   readonly #posted: PostedReceive[] = [];
+  readonly #belongings: (() => Promise<void>)[] = [];
   #slot = 0;
   #peer: Peer | undefined;
   #companion: Companion | undefined;
@@ -328,6 +329,11 @@ export class Session {
     this.listener = undefined;
   }
 
+  /** What is to be closed with the session. */
+  closesWith(close: () => Promise<void>): void {
+    this.#belongings.push(close);
+  }
+
   /**
    * Closes everything; a reason tells the other side that the test has not come to its end. The
    * connection beside the fabric may be kept for a session to come.
@@ -335,6 +341,7 @@ export class Session {
   async close(reason?: string, keepOob = false): Promise<void> {
     this.leave(reason);
     if (!keepOob) this.oob?.close();
+    await Promise.all(this.#belongings.map((close) => close()));
     await this.ep.close({ timeout: reason === undefined ? 1000 : 100 });
     await this.#parts.fabric.close();
   }
