@@ -1,9 +1,11 @@
 // The benchmark: this package, the same loops in C++, node:net and zeromq side by side.
 //   node bench/run.mjs [--rounds 7] [--only <regex of figures>] [--quick]
+//   node bench/run.mjs --fabtests DIR ...: against fabtests instead, see bench/fabtests.mjs
 // Each side of a pair has its own core. Judges ratios of medians over all rounds and writes
 // build/bench/results.json.
 import { writeFileSync } from 'node:fs';
 import { bars } from './bars.mjs';
+import { compareWithFabtests } from './fabtests.mjs';
 import { groups } from './figures.mjs';
 import { buildLoops, built } from './harness/build.mjs';
 import { coreHopNs, describeMachine } from './harness/machine.mjs';
@@ -14,6 +16,10 @@ import { takeRounds } from './harness/rounds.mjs';
 import { barsTable, mediansTable } from './harness/table.mjs';
 
 const { options, rounds, only, divisor } = benchOptions();
+if (options.fabtests !== undefined) {
+  await compareWithFabtests({ options, rounds, only });
+  process.exit();
+}
 const chosen = groups.filter((group) => only.test(group.name));
 
 const machine = describeMachine();

@@ -75,6 +75,40 @@ for (const { provider, both } of PLACES) {
   });
 }
 
+test.each(['write', 'read'])('rma-bw over two NICs at once: %s', async (operation) => {
+  const port = await freePort();
+  const args = ['rma-bw', `-E=${port}`, '-p', 'efa', '-o', operation, '--nics', 'all', '--json'];
+  const namespace = `nics-${process.pid}`;
+  const { server, client } = await runPair([...args, '-S', '4096', '-I', '256'], {
+    server: softefaEnvironment({ namespace, node: 1, nics: 2 }),
+    client: softefaEnvironment({ namespace, node: 0, nics: 2 }),
+  });
+  expect([server.stderr, client.stderr]).toEqual(['', '']);
+  for (const { stdout } of [server, client]) {
+    const { rows }: BenchmarkResult = JSON.parse(stdout);
+    expect(rows).toMatchObject([
+      { size: 4096, iterations: 512, nics: [{ name: 'softefa_0' }, { name: 'softefa_1' }] },
+    ]);
+    const [row] = rows;
+    const sum = row?.nics?.reduce((sum, nic) => sum + nic.megabytesPerSecond, 0) as number;
+    expect(sum).toBeGreaterThanOrEqual((row?.megabytesPerSecond as number) * 0.999);
+  }
+});
+
+test('--nics on one side only ends both with the reason', async () => {
+  const port = await freePort();
+  const args = ['rma-bw', `-E=${port}`, '-p', 'efa', '-S', '64', '-I', '64'];
+  const namespace = `one-${process.pid}`;
+  const server = start(args, softefaEnvironment({ namespace, node: 1, nics: 2 }));
+  const client = start(
+    [...args, '--nics', 'all', '--timeout', '2', '127.0.0.1'],
+    softefaEnvironment({ namespace, node: 0, nics: 2 }),
+  );
+  const [theirs, ours] = await Promise.all([server.ended, client.ended]);
+  expect([ours.code, theirs.code]).toEqual([1, 1]);
+  expect(ours.stderr).toContain('--nics: 2 NICs here and 1 at the other side');
+});
+
 test('dgram-pingpong over udp and over efa', async () => {
   for (const [provider, both] of [
     ['udp', {}],

@@ -80,6 +80,16 @@ describe('options', () => {
     expect(stderr).toMatch(/^error: -e msg: .*\n$/);
   });
 
+  test.each([
+    [['-o', 'writedata'], 'one NIC'],
+    [['-v'], 'all-to-all -v'],
+    [['-d', 'eth0'], 'cannot be used with'],
+  ])('--nics goes not with %s', (args, reason) => {
+    const { status, stderr } = libfabric(['rma-bw', '--nics', 'all', ...args]);
+    expect(status).toBe(1);
+    expect(stderr).toContain(reason);
+  });
+
   test('the help has them in groups', () => {
     const { stdout } = libfabric(['rdm-pingpong', '--help']);
     for (const heading of ['Whom to talk to:', 'Beside the fabric (TCP):', 'What to measure:']) {

@@ -64,6 +64,24 @@ test('1.17, client: 256 bytes with the address, then a message of size with tag 
   expect((await client.ended).stdout).toMatch(/\n100 +2 +400 /);
 });
 
+test('--nics is refused where the other side is of fabtests', async () => {
+  const port = await freePort();
+  const ep = await rawEndpoint('shm', ['FI_MSG']);
+  const accepted = OobSocket.accept(port, '127.0.0.1');
+  const client = start([
+    ...['rma-bw', '-p', 'shm', `-E=${port}`, '--fabtests', '1.17', '--nics', 'all', '127.0.0.1'],
+  ]);
+  const oob = await accepted;
+  cleanups.push(() => oob.close());
+  await oob.receive(256);
+  oob.send(padded(ep.address));
+  const { code, stderr } = await client.ended;
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('--nics: fabtests use one NIC'),
+  });
+});
+
 test('2.x, server: greets with four zeros when greeted, whatever its own release', async () => {
   const port = await freePort();
   const server = start([

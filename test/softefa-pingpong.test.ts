@@ -1,6 +1,5 @@
 // Programs that know nothing of softefa, as packaged with libfabric, move and check data over it.
 import { readdirSync } from 'node:fs';
-import { version } from 'libfabric';
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { fiInfo, fiPingpong, notInstalled, rowsOf, sizesUpTo } from './support/pingpong.js';
@@ -32,16 +31,13 @@ const types = [
   ['dgram', sizesUpTo(8 << 10)], // what fits a packet
 ] as const;
 
-// libfabric 2 lists efa-direct first, whose messages are no longer than a packet.
-const FABRIC = version().major < 2 ? [] : ['-f', 'efa'];
-
 const leftovers = () => readdirSync('/dev/shm').filter((file) => file.endsWith(namespace));
 
 describe.each(ways)('$name', ({ nodes, shm, device }) => {
   test.each(types)('fi_pingpong -e %s moves every size unharmed', async (type, sizes) => {
     const server = { namespace, ...device };
     const client = { ...server, node: nodes - 1 };
-    const args = ['-p', 'efa', ...FABRIC, '-e', type, '-S', 'all', '-c', '-I', ITERATIONS];
+    const args = ['-p', 'efa', '-e', type, '-S', 'all', '-c', '-I', ITERATIONS];
     const variables = { FI_EFA_ENABLE_SHM_TRANSFER: shm ? '1' : '0' };
     const ended = await fiPingpong(args, { server, client }, variables);
     const rows = sizes.map((bytes) => ({

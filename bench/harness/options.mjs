@@ -1,4 +1,4 @@
-// The command line of a benchmark: [--rounds 7] [--only <regex of figures>] [--quick].
+// The command line of a benchmark: [--rounds 7] [--only <regex of figures>] [--quick] [--fabtests DIR].
 import { parseArgs } from 'node:util';
 
 const ROUNDS = 7;
@@ -10,6 +10,7 @@ export function benchOptions() {
     options: {
       rounds: { type: 'string' },
       only: { type: 'string', default: '' },
+      fabtests: { type: 'string' },
       quick: { type: 'boolean', default: false },
     },
   });

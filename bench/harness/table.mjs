@@ -49,19 +49,19 @@ function verdict({ limit, measured, met }) {
   return met ? 'met' : 'NOT MET';
 }
 
-function sizeText(bytes) {
+export function sizeText(bytes) {
   if (bytes === undefined) return '';
   if (bytes >= 2 ** 20) return `${bytes / 2 ** 20} MiB`;
   return bytes >= 1024 ? `${bytes / 1024} KiB` : `${bytes} B`;
 }
 
-function number(value) {
+export function number(value) {
   const size = Math.abs(value);
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
 /** Columns as wide as they must be, and none that is empty below its heading. */
-function align([heading, ...body]) {
+export function align([heading, ...body]) {
   const filled = (_, column) => body.some((row) => row[column] !== '');
   const rows = [heading, ...body].map((row) => row.filter(filled));
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));

@@ -86,6 +86,8 @@ export interface BenchmarkRow {
   /** 10^6 bytes a second in successive equal slices of the run. */
   readonly bandwidthSlices?: readonly number[];
   readonly cpu?: CpuUse;
+  /** What each NIC has carried of it, where there are several. */
+  readonly nics?: readonly MatrixNic[];
   /** By how much the device's counters grew meanwhile, by name: `tx_bytes`. */
   readonly counters?: Readonly<Record<string, number>>;
 }
@@ -126,7 +128,7 @@ export interface MatrixResult extends ResultHeader {
   readonly nics?: readonly MatrixNic[];
 }
 
-/** One of the NICs that every rank of a matrix has used, by its name at rank 0. */
+/** One of several NICs: of a benchmark's side, or of every rank of a matrix by its name at rank 0. */
 export interface MatrixNic {
   readonly name: string;
   /** 10^6 bytes a second. */

@@ -3,6 +3,7 @@ import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { version } from 'libfabric';
 import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 
 /** The longest that the two sides may take; a side that waits for the other spins for ever. */
@@ -50,6 +51,9 @@ export function fiInfoUnder(
   const [program, ...rest] = [...launcher, 'fi_info', ...args] as [string, ...string[]];
   return spawnSync(program, rest, { env, encoding: 'utf8', timeout: DEADLINE_MS });
 }
+
+// libfabric 2 lists efa-direct first, whose messages are no longer than a packet.
+const FABRIC = version().major < 2 ? [] : ['-f', 'efa'];
 
 /** Runs fi_pingpong to its end: the server, and a client of it. A command may run both. */
 export async function fiPingpong(

@@ -1,3 +1,4 @@
+import type { Option } from 'commander';
 import type { TestKind } from '../fabtests/choose.js';
 import type { Needs } from '../fabtests/open-endpoint.js';
 import type { Session } from '../fabtests/session.js';
@@ -17,6 +18,8 @@ export interface Benchmark extends TestKind {
   readonly bandwidth: boolean;
   /** What is easily misread about its figures. */
   readonly caveat?: (settings: Settings) => string | undefined;
+  /** Options of its own. */
+  readonly options?: () => readonly Option[];
   readonly needs: (settings: Settings) => Needs;
   /** Makes ready what all sizes share, once the sides know each other. `room`: the largest size. */
   readonly prepare: (session: Session, room: number) => Promise<MeasureSize>;

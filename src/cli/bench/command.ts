@@ -11,7 +11,13 @@ import { rowOf } from './statistics.js';
 
 /** The command of a benchmark. */
 export function benchmarkCommand(benchmark: Benchmark) {
-  return testCommand(benchmark, (settings, control) => runBenchmark(benchmark, settings, control));
+  const command = testCommand(benchmark, (settings, control) =>
+    runBenchmark(benchmark, settings, control),
+  );
+  for (const option of benchmark.options?.() ?? []) {
+    command.addOption(option.helpGroup('Whom to talk to:'));
+  }
+  return command;
 }
 
 /** Runs one side of a benchmark, and tells what it measures. */

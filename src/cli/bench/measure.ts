@@ -1,4 +1,5 @@
 import type { Patience } from '../fabtests/patience.js';
+import type { MatrixNic } from '../result.js';
 
 /** What is done again and again. */
 export interface Work {
@@ -33,6 +34,8 @@ export interface Timing {
   readonly slices: readonly Slice[];
   /** Cores that this process has used. */
   readonly cpu: number;
+  /** What each NIC has carried, where there are several. */
+  readonly nics?: readonly MatrixNic[];
   /** Why it ended early. */
   readonly error?: unknown;
 }

@@ -45,6 +45,9 @@ export class Report {
     if (output === 'table') {
       if (first) this.#write(own?.header ?? perfHeader());
       this.#write(own?.text ?? perfRow(row));
+      for (const { name, megabytesPerSecond } of row.nics ?? []) {
+        this.#write(`  ${name.padEnd(31)}${megabytesPerSecond.toFixed(2).padStart(12)}`);
+      }
     } else if (output === 'yaml') {
       if (first) this.#write(perfYamlHeader(['libfabric', command, ...argv]));
       this.#write(perfYaml(row));

@@ -3,9 +3,11 @@ import { dialectOf, usualRelease } from '../fabtests/dialect.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
+import { nicsOption } from '../multi/options.js';
 import type { Benchmark, MeasureSize } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
 import { Arrivals, kindOf, RMA_ACCESS, RmaTransfers, rmaCaps } from './rma.js';
+import { prepareNics } from './rma-nics.js';
 import { type Window, windowsOf } from './windows.js';
 
 /** fabtests' bandwidth of RMA, a window of operations in flight. */
@@ -15,7 +17,8 @@ export const rmaBandwidth: Benchmark = {
   summary: 'bandwidth of RMA',
   description:
     'Measures the bandwidth of RMA. Writes and reads go both ways at once: each side measures its own.\n' +
-    'Writes with data go from the client to the server.',
+    'Writes with data go from the client to the server. With --nics, on both sides, several NICs\n' +
+    'transfer at once: below each row is what each of them has carried.',
   operations: ['write', 'read', 'writedata'],
   transfersPerIteration: () => 1,
   bandwidth: true,
@@ -31,6 +34,7 @@ export const rmaBandwidth: Benchmark = {
     },
     domain: { resourceMgmt: 'FI_RM_ENABLED' },
   }),
+  options: () => [nicsOption()],
   prepare,
 };
 
@@ -39,6 +43,7 @@ const verifiesWindows = ({ verify, operation, release }: Settings) =>
   verify && operation !== 'writedata' && dialectOf(release ?? usualRelease()).spreads;
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
+  if (session.settings.nics !== undefined) return prepareNics(session, room);
   const { spreads } = session.dialect;
   const places = spreads ? session.settings.window : 1;
   const buffers = await session.allocate(room, places, RMA_ACCESS);

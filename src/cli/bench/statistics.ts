@@ -17,6 +17,7 @@ export function rowOf(
     seconds,
     megabytesPerSecond: (size * transfers) / (seconds * 1e6),
     microsecondsPerTransfer: (seconds * 1e6) / transfers,
+    ...(timing.nics && { nics: timing.nics }),
   };
   if (!statistics) return row;
   const latency = percentilesOf(timing.samples, 1000 / transfersPerIteration);

@@ -1,9 +1,9 @@
 import type { Companion } from '../fabtests/companion.js';
 import { dialectOf, usualRelease } from '../fabtests/dialect.js';
 import { introduceAgain, introduceSides } from '../fabtests/exchange.js';
-import { type OobSocket, PeerGone } from '../fabtests/oob.js';
+import { type OobSocket, openOob, PeerGone } from '../fabtests/oob.js';
 import { findEntry, type Needs } from '../fabtests/open-endpoint.js';
-import { openOob, Session } from '../fabtests/session.js';
+import { Session } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import type { Control } from '../fabtests/test-command.js';
 import { awaiting, NotOffered } from './failure.js';

@@ -122,6 +122,12 @@ export function chooseSettings(
   }
   const unverifiable = flags.verify && kind.unverifiable?.(operation);
   if (unverifiable) refuse(`-v: ${unverifiable}`);
+  if (flags.nics !== undefined && operation === 'writedata') {
+    refuse('--nics: several NICs write or read; data goes with the writes of one NIC');
+  }
+  if (flags.nics !== undefined && flags.verify) {
+    refuse('--nics: nothing tells when the data of each NIC may be looked at; use all-to-all -v');
+  }
   return {
     command: kind.command,
     argv,
@@ -134,6 +140,7 @@ export function chooseSettings(
     ...(flags.source !== undefined && { sourceAddress: flags.source }),
     ...(flags.sourcePort !== undefined && { sourcePort: flags.sourcePort }),
     ...(flags.port !== undefined && { destinationPort: flags.port }),
+    ...(flags.nics !== undefined && { nics: flags.nics }),
     connections: flags.connections,
     ...exchangeOf(flags, kind),
     ...(flags.oobAddress !== undefined && { oobAddress: flags.oobAddress }),

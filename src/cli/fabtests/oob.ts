@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Settings } from './settings.js';
 
 /** The other side is gone: its connection has ended, or it has not answered in time. */
 export class PeerGone extends Error {
@@ -127,4 +128,15 @@ export class OobSocket {
     this.#socket.end();
     this.#socket.unref();
   }
+}
+
+/** The connection beside the fabric, where the settings ask for it. */
+export async function openOob(
+  settings: Settings,
+  signal?: AbortSignal,
+): Promise<OobSocket | undefined> {
+  if (!settings.oobExchange && !settings.oobSync) return undefined;
+  const { host, oobAddress, sourceAddress, oobPort, timeout } = settings;
+  if (host === undefined) return OobSocket.accept(oobPort, oobAddress ?? sourceAddress, signal);
+  return OobSocket.connect(oobPort, oobAddress ?? host, timeout * 1000);
 }

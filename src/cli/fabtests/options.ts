@@ -34,6 +34,7 @@ export interface Flags {
   readonly controlProgress?: string;
   readonly maxMsgSize?: number;
   readonly useFiMore?: true;
+  readonly nics?: 'all' | readonly string[];
   readonly rxCqData: boolean;
   readonly machine?: true;
   readonly json?: true;

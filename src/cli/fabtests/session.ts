@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BatchBase } from '../../batch.js';
-import type { Completion } from '../../completion.js';
 import type { Domain } from '../../domain.js';
 import type { Cap, MrAccess } from '../../flags.js';
 import type { Info } from '../../info-types.js';
@@ -9,9 +8,9 @@ import type { Peer } from '../../peer.js';
 import type { RemoteRegion } from '../../remote-region.js';
 import { Buffers } from './buffers.js';
 import type { Companion, CompanionListener } from './companion.js';
+import { ControlMessages } from './control-messages.js';
 import { type Dialect, dialectOf, usualRelease } from './dialect.js';
-import { CONTROL_BYTES } from './introduction.js';
-import { OobSocket, PeerGone } from './oob.js';
+import { type OobSocket, openOob, PeerGone } from './oob.js';
 import {
   type Counters,
   findEntry,
@@ -21,17 +20,12 @@ import {
   type TestEndpoint,
 } from './open-endpoint.js';
 import { Interrupted, Patience } from './patience.js';
-import { fillPattern } from './pattern.js';
 import { decodeKeys, encodeKeys } from './remote-keys.js';
 import type { Settings } from './settings.js';
 
-// A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
-const SLOTS = 4;
-const [OUT, ACKNOWLEDGEMENT, ANSWER] = [SLOTS, SLOTS + 1, SLOTS + 2];
 // Times the timeout that a passive side waits where nothing else tells of the other.
 const LONG = 60;
 const RESEND = 250; // milliseconds
-const CONTROL_SLOTS = SLOTS + 3;
 
 /** What a session is made of, before the other side is known. */
 interface Parts extends OpenedEndpoint {
@@ -41,11 +35,6 @@ interface Parts extends OpenedEndpoint {
 }
 
 export type TestBatch = ReturnType<TestEndpoint['batch']>;
-
-interface PostedReceive {
-  readonly promise: Promise<Completion>;
-  readonly slot: RegionSlice;
-}
 
 /**
  * One of the two sides of a test: an endpoint, the other side's address, and the protocol that
@@ -76,8 +65,8 @@ export class Session {
   dialect: Dialect;
   listener: CompanionListener | undefined;
   readonly #parts: Parts;
-  readonly #posted: PostedReceive[] = [];
-  #slot = 0;
+  readonly #control: ControlMessages;
+  readonly #belongings: (() => Promise<void>)[] = [];
   #peer: Peer | undefined;
   #companion: Companion | undefined;
   #interrupted: Interrupted | undefined;
@@ -95,6 +84,7 @@ export class Session {
     this.tagged = (parts.info.caps as readonly Cap[]).includes('FI_TAGGED');
     this.dialect = dialectOf(settings.release ?? usualRelease());
     this.patience = new Patience(parts.domain, settings.timeout, () => this.#trouble());
+    this.#control = new ControlMessages(this, parts.control);
   }
 
   /**
@@ -117,8 +107,7 @@ export class Session {
       const heard = oob && (await hear?.(oob));
       const info = findEntry({ ...settings, ...heard }, needs, oob?.localAddress);
       const opened = await openEndpoint(info, settings, needs);
-      const access: MrAccess[] = ['FI_SEND', 'FI_RECV'];
-      const control = await opened.domain.allocate(CONTROL_SLOTS * CONTROL_BYTES, access);
+      const control = await ControlMessages.allocate(opened.domain);
       return new Session(settings, { ...opened, info, control, oob });
     } catch (error) {
       oob?.close();
@@ -165,18 +154,12 @@ export class Session {
 
   /** What bandwidth tests acknowledge a window with: 4 bytes of fabtests' pattern. */
   get acknowledgement(): RegionSlice {
-    const slice = this.#control(ACKNOWLEDGEMENT, 4);
-    fillPattern(slice.bytes);
-    return slice;
+    return this.#control.acknowledgement;
   }
 
   /** Where acknowledgements are received. */
   get answer(): RegionSlice {
-    return this.#control(ANSWER);
-  }
-
-  #control(slot: number, length = CONTROL_BYTES): RegionSlice {
-    return this.#parts.control.slice(slot * CONTROL_BYTES, length);
+    return this.#control.answer;
   }
 
   /**
@@ -202,13 +185,7 @@ export class Session {
 
   /** Posts a receive of a control message ahead of the message. */
   postReceive(): void {
-    const slot = this.#control(this.#slot);
-    this.#slot = (this.#slot + 1) % SLOTS;
-    const promise = this.tagged ? this.ep.trecv(slot, null, this.received) : this.ep.recv(slot);
-    promise.catch(() => {}); // it may never come, and then ends with the endpoint
-    this.#posted.push({ promise, slot });
-    this.received++;
-    this.domain.progress();
+    this.#control.postReceive();
   }
 
   /**
@@ -216,29 +193,17 @@ export class Session {
    * more have come.
    */
   receive(seconds?: number): Promise<Uint8Array> {
-    return this.#receive((promise) => this.until(promise, seconds));
+    return this.#control.receive((promise) => this.until(promise, seconds));
   }
 
   /** The same, from a client that may come in an hour. */
   receiveAtLast(): Promise<Uint8Array> {
-    return this.#receive((promise) => this.patience.untilAtLast(promise));
-  }
-
-  async #receive(wait: (promise: Promise<Completion>) => Promise<Completion>) {
-    if (this.#posted.length === 0) this.postReceive();
-    const posted = this.#posted[0] as PostedReceive;
-    const { length } = await wait(posted.promise);
-    this.#posted.shift();
-    return posted.slot.bytes.subarray(0, length);
+    return this.#control.receive((promise) => this.patience.untilAtLast(promise));
   }
 
   /** Sends a control message. */
-  async send(bytes: Uint8Array, to = this.peer): Promise<void> {
-    const slice = this.#control(OUT, bytes.length);
-    slice.bytes.set(bytes);
-    const promise = this.tagged ? this.ep.tsend(slice, to, this.sent) : this.ep.send(slice, to);
-    this.sent++;
-    await this.until(promise);
+  send(bytes: Uint8Array, to = this.peer): Promise<void> {
+    return this.#control.send(bytes, to);
   }
 
   /**
@@ -328,6 +293,11 @@ export class Session {
     this.listener = undefined;
   }
 
+  /** What is to be closed with the session. */
+  closesWith(close: () => Promise<void>): void {
+    this.#belongings.push(close);
+  }
+
   /**
    * Closes everything; a reason tells the other side that the test has not come to its end. The
    * connection beside the fabric may be kept for a session to come.
@@ -335,18 +305,8 @@ export class Session {
   async close(reason?: string, keepOob = false): Promise<void> {
     this.leave(reason);
     if (!keepOob) this.oob?.close();
+    await Promise.all(this.#belongings.map((close) => close()));
     await this.ep.close({ timeout: reason === undefined ? 1000 : 100 });
     await this.#parts.fabric.close();
   }
-}
-
-/** The connection beside the fabric, where the settings ask for it. */
-export async function openOob(
-  settings: Settings,
-  signal?: AbortSignal,
-): Promise<OobSocket | undefined> {
-  if (!settings.oobExchange && !settings.oobSync) return undefined;
-  const { host, oobAddress, sourceAddress, oobPort, timeout } = settings;
-  if (host === undefined) return OobSocket.accept(oobPort, oobAddress ?? sourceAddress, signal);
-  return OobSocket.connect(oobPort, oobAddress ?? host, timeout * 1000);
 }

@@ -17,6 +17,8 @@ export interface Settings {
   readonly fabric?: string;
   readonly domain?: string;
   readonly type?: EpType;
+  /** Several NICs at once: between sides of this package. */
+  readonly nics?: 'all' | readonly string[];
   readonly addrFormat?: AddrFormat;
   readonly sourceAddress?: string;
   readonly sourcePort?: string;

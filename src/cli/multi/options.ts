@@ -65,9 +65,11 @@ const WHERE = [
   new Option('-s, --source <address>', 'own address'),
 ];
 
-const NICS = new Option('--nics <names>', 'several NICs at once: all, or names with commas')
-  .argParser(names)
-  .conflicts('domain');
+/** `--nics` */
+export const nicsOption = () =>
+  new Option('--nics <names>', 'several NICs at once: all, or names with commas')
+    .argParser(names)
+    .conflicts('domain');
 
 const WHAT = [
   new Option(
@@ -115,7 +117,7 @@ export function addOptions(command: Command, name: Settings['command']): void {
   const own = name === 'pairwise' ? PAIRWISE : ALL_TO_ALL;
   const groups: [string, readonly Option[]][] = [
     ['Which ranks:', RANKS],
-    ['Over what:', [...WHERE, NICS]],
+    ['Over what:', [...WHERE, nicsOption()]],
     ['What to measure:', [...own, ...WHAT]],
     ['How to tell:', OUTPUT],
   ];
