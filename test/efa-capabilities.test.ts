@@ -20,7 +20,7 @@ const allBut = (...without: SoftefaCapability[]): SoftefaOptions => ({
 const devices: readonly [string, SoftefaOptions, reads: boolean][] = [
   ['everything', {}, true],
   ['no RDMA read', allBut('RDMA_READ'), false],
-  ['no RDMA write', allBut('RDMA_WRITE'), true],
+  ['no RDMA write', allBut('RDMA_WRITE', 'UNSOLICITED_WRITE_RECV'), true],
   ['no unsolicited receives of writes', allBut('UNSOLICITED_WRITE_RECV'), true],
   ['no RNR retries', allBut('RNR_RETRY'), true],
   ['no source in its completions', allBut('CQ_WITH_SGID'), true],

@@ -64,10 +64,13 @@ export async function fiPingpong(
 ): Promise<{ server: Side; client: Side }> {
   const port = await freePort();
   const command = [...launcher, 'fi_pingpong', ...args];
-  const server = start([...command, '-B', `${port}`], environment(devices.server, variables));
+  const server = start(
+    [...command, ...FABRIC, '-B', `${port}`],
+    environment(devices.server, variables),
+  );
   await Promise.race([server, listening(port)]);
   const address = ['-P', `${port}`, '127.0.0.1'];
-  const client = start([...command, ...address], environment(devices.client, variables));
+  const client = start([...command, ...FABRIC, ...address], environment(devices.client, variables));
   const [ofServer, ofClient] = await Promise.all([server, client]);
   return { server: ofServer, client: ofClient };
 }

@@ -68,12 +68,8 @@ async function withMemory(nic: Nic, { settings }: Session, room: number): Promis
 
 /** Tells the other side of this one's NICs, and hears of its own. */
 async function exchangeCards(session: Session, lanes: readonly OwnLane[]): Promise<Card> {
-  const patience = session.settings.timeout * 1000;
-  const deadline = performance.now() + patience;
-  while (session.companion === undefined) {
-    if (performance.now() > deadline) throw new Error('--nics: the sides have no TCP connection');
-    await session.patience.breathe();
-  }
+  const { companion } = session;
+  if (companion === undefined) throw new Error('--nics: the sides have no TCP connection');
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
   const card: Card = {
     nics: lanes.map(({ ep, offered }) => ({
@@ -81,8 +77,8 @@ async function exchangeCards(session: Session, lanes: readonly OwnLane[]): Promi
       region: text(offered.descriptor()),
     })),
   };
-  session.companion.tell(card);
-  const heard = (await session.until(session.companion.hear(patience))) as Partial<Card>;
+  companion.tell(card);
+  const heard = (await session.until(companion.hear())) as Partial<Card>;
   const theirs = heard?.nics?.length ?? 1;
   if (theirs !== lanes.length) {
     throw new Error(`--nics: ${lanes.length} NICs here and ${theirs} at the other side`);
