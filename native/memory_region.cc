@@ -5,6 +5,7 @@
 #include "addon.h"
 #include "domain.h"
 #include "flags.h"
+#include "provider_traits.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -24,6 +25,8 @@ std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& doma
                                              uint64_t length, uint64_t access,
                                              std::shared_ptr<SharedBlock> block) {
   constexpr int kKeyTries = 8;
+  const bool written = (access & FI_REMOTE_WRITE) != 0;
+  if (written && traitsOf(domain->info()).writesAsReceives) access |= FI_RECV;
   Fid<fid_mr> fid;
   int ret = -FI_ENOKEY;
   for (int i = 0; i < kKeyTries && ret == -FI_ENOKEY; ++i) {

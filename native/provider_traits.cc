@@ -59,6 +59,9 @@ ProviderTraits efa() {
   // second time, and abort the process of that peer, which goes on counting. It finds an address
   // that it still has.
   efa.keepsAddresses = true;
+  // Where the device reads but does not write, the target of a write reads it, for which 2.1 has
+  // not registered the region.
+  efa.writesAsReceives = true;
   // The NIC writes the completions of efa-direct and of datagrams.
   efa.overrunsQueues = true;
   // It (1.22 to 2.6) keeps back what had to wait for a peer's handshake until another operation

@@ -29,6 +29,8 @@ struct ProviderTraits {
   bool sharesMemory = false;
   // ... but not where this variable of the environment is 0.
   const char* sharesMemorySwitch = nullptr;
+  // What peers write into is registered for receives, too.
+  bool writesAsReceives = false;
   // A completion queue loses what it has no room for.
   bool overrunsQueues = false;
   // fi_close(3) of an endpoint returns when what it has in flight is done.
