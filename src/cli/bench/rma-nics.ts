@@ -1,5 +1,6 @@
 // RMA over several NICs at once: an endpoint on each of them, at both sides. fabtests have nothing
 // like it; the session's own endpoint is for what sides say to each other.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cap } from '../../flags.js';
 import type { AnyInfo } from '../../info-types.js';
 import type { MemoryRegion } from '../../memory-region.js';
@@ -78,7 +79,11 @@ async function exchangeCards(session: Session, lanes: readonly OwnLane[]): Promi
     })),
   };
   companion.tell(card);
-  const heard = (await session.until(companion.hear())) as Partial<Card>;
+  // Without --nics the other side has nothing to tell yet.
+  const silence = sleep(session.settings.timeout * 500, undefined, { ref: false });
+  const heard = (await session.until(Promise.race([companion.hear(), silence]))) as
+    | Partial<Card>
+    | undefined;
   const theirs = heard?.nics?.length ?? 1;
   if (theirs !== lanes.length) {
     throw new Error(`--nics: ${lanes.length} NICs here and ${theirs} at the other side`);
