@@ -119,6 +119,11 @@ test('a completion queue that overruns fails what is sent from it and to it', as
   const overrun = faults.add('cqOverrun', { count: 1 });
   while (overrun.hits === 0) b.domain.progress();
   expect(await wire.fails(b.send(pattern(8), toA))).toEqual(fabricError('FI_EINVAL'));
+  const batch = b.batch();
+  batch.send(pattern(8), toA);
+  for (const _ of ['as it stands', 'prepared']) {
+    expect(await wire.fails(batch.submit())).toEqual(fabricError('FI_EINVAL'));
+  }
   const error = await wire.fails(a.send(pattern(8), toB));
   expect(error).toMatchObject({ code: efaError(UNREACHABLE), provErrno: UNREACHABLE });
   await wire.done(b.close({ timeout: 1 }));

@@ -220,7 +220,7 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
       ret = post(*item.operation, endpoint, &run, item.flags);
     } else {
       refusal_ = item.refusal;
-      ret = item.error != 0 ? item.error : call(endpoint.get(), item, context);
+      ret = item.error != 0 ? item.error : asFabricError(call(endpoint.get(), item, context));
     }
     if (ret == 0) continue;
     if (isFull(ret, item.operation->code, cursor > 0 || endpoint.inFlight > 1)) break;

@@ -66,9 +66,7 @@ ssize_t dispatchAtomic(fid_ep* ep, const Operation& o, const Resolved& r, void* 
   return fi_compare_atomicmsg(ep, &message, &comparand, desc + 2, 1, &result, desc + 1, 1, flags);
 }
 
-}  // namespace
-
-ssize_t dispatch(fid_ep* ep, const Operation& o, const Resolved& r, size_t segments, void* context,
+ssize_t makeCall(fid_ep* ep, const Operation& o, const Resolved& r, size_t segments, void* context,
                  uint64_t flags) {
   auto** desc = const_cast<void**>(r.desc);
   switch (o.code) {
@@ -107,7 +105,7 @@ ssize_t dispatch(fid_ep* ep, const Operation& o, const Resolved& r, size_t segme
   }
 }
 
-ssize_t dispatchInject(fid_ep* ep, const Operation& o, const Resolved& r) {
+ssize_t makeInject(fid_ep* ep, const Operation& o, const Resolved& r) {
   const auto& [payload, length] = r.iov[0];
   const bool withData = (o.flags & FI_REMOTE_CQ_DATA) != 0;
   switch (o.code) {
@@ -123,6 +121,17 @@ ssize_t dispatchInject(fid_ep* ep, const Operation& o, const Resolved& r) {
                                        r.target.key)
                  : fi_inject_write(ep, payload, length, r.address, r.target.addr, r.target.key);
   }
+}
+
+}  // namespace
+
+ssize_t dispatch(fid_ep* ep, const Operation& o, const Resolved& r, size_t segments, void* context,
+                 uint64_t flags) {
+  return asFabricError(makeCall(ep, o, r, segments, context, flags));
+}
+
+ssize_t dispatchInject(fid_ep* ep, const Operation& o, const Resolved& r) {
+  return asFabricError(makeInject(ep, o, r));
 }
 
 }  // namespace fab

@@ -66,9 +66,8 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     return -FI_EINVAL;
   }
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
-  ssize_t ret =
-      asFabricError(dispatch(endpoint.get(), o, resolved, staged != 0 ? 1 : resolved.count, op,
-                             o.flags | moreFlag | defaults));
+  ssize_t ret = dispatch(endpoint.get(), o, resolved, staged != 0 ? 1 : resolved.count, op,
+                         o.flags | moreFlag | defaults);
   if (ret != 0) {
     if (isFull(ret, o.code, endpoint.inFlight > (run != nullptr ? 1u : 0u))) ret = -FI_EAGAIN;
     if (staged != 0) endpoint.staging->give(staged);
@@ -117,7 +116,7 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
 
 ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolved& resolved,
                            BatchRun* run) {
-  const ssize_t ret = asFabricError(dispatchInject(endpoint.get(), o, resolved));
+  const ssize_t ret = dispatchInject(endpoint.get(), o, resolved);
   if (ret != 0) {
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     return ret;
