@@ -4,7 +4,7 @@ import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
-import { Arrivals, RMA_ACCESS, remoteData, rmaCaps } from './rma.js';
+import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './rma.js';
 
 /** fabtests' latency of RMA: fi_rma_pingpong, since 2.0. */
 export const rmaPingpong: Benchmark = {
@@ -23,10 +23,7 @@ export const rmaPingpong: Benchmark = {
       : undefined,
   caveat: ({ operation }) =>
     operation === 'read' ? undefined : 'polling memory shows when a write can be seen, not earlier',
-  needs: ({ operation }) => ({
-    caps: rmaCaps(operation),
-    domain: { resourceMgmt: 'FI_RM_ENABLED' },
-  }),
+  needs: rmaNeeds,
   prepare,
 };
 
@@ -77,16 +74,10 @@ class Writes {
   }
 
   #make(index: number): TestBatch {
-    const { peer, settings } = this.#session;
     const from = this.buffers.sending(this.#size);
-    const data = remoteData(this.#session);
-    const batch = this.#session.batch((batch) => {
-      if (settings.operation === 'write') {
-        if (this.#inject) batch.injectWrite(from.bytes, peer, this.#remote);
-        else batch.write(from, peer, this.#remote);
-      } else if (this.#inject) batch.injectWritedata(from.bytes, data, peer, this.#remote);
-      else batch.writedata(from, data, peer, this.#remote);
-    });
+    const batch = this.#session.batch((batch) =>
+      addWrite(batch, this.#session, from, this.#remote, this.#inject),
+    );
     this.#batches[index] = batch;
     return batch;
   }

@@ -4,7 +4,7 @@ import { fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { measure } from './measure.js';
-import { Arrivals, RMA_ACCESS, remoteData, rmaCaps } from './rma.js';
+import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './rma.js';
 
 /** How long a write takes to complete at its writer: fabtests' fi_rma_tx_completion, since 2.4. */
 export const rmaTxCompletion: Benchmark = {
@@ -18,10 +18,7 @@ export const rmaTxCompletion: Benchmark = {
   bandwidth: false,
   unverifiable: () => 'nothing waits for the data to arrive; use rma-bw',
   caveat: () => 'an injected write (see -j) is complete when it has been posted',
-  needs: ({ operation }) => ({
-    caps: rmaCaps(operation),
-    domain: { resourceMgmt: 'FI_RM_ENABLED' },
-  }),
+  needs: rmaNeeds,
   prepare,
 };
 
@@ -45,17 +42,10 @@ async function write(
   size: number,
   iterations: number,
 ) {
-  const { settings, patience, peer } = session;
-  const from = buffers.sending(size);
-  const data = remoteData(session);
-  const inject = injects(session, size);
-  using batch = session.batch((batch) => {
-    if (settings.operation === 'writedata') {
-      if (inject) batch.injectWritedata(from.bytes, data, peer, remote);
-      else batch.writedata(from, data, peer, remote);
-    } else if (inject) batch.injectWrite(from.bytes, peer, remote);
-    else batch.write(from, peer, remote);
-  });
+  const { settings, patience } = session;
+  using batch = session.batch((batch) =>
+    addWrite(batch, session, buffers.sending(size), remote, injects(session, size)),
+  );
   const timing = await measure(
     patience,
     {

@@ -1,9 +1,13 @@
+import type { RmaOptions } from '../../endpoint/rma.js';
 import type { Cap, MrAccess } from '../../flags.js';
 import type { Immediates } from '../../immediates.js';
+import type { RegionSlice } from '../../memory-region.js';
 import type { RemoteRegion } from '../../remote-region.js';
 import { type Buffers, RESERVED } from '../fabtests/buffers.js';
+import type { Needs } from '../fabtests/open-endpoint.js';
+import { remoteData } from '../fabtests/remote-data.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
-import type { Operation } from '../fabtests/settings.js';
+import type { Operation, Settings } from '../fabtests/settings.js';
 import { injectsInWindows } from './benchmark.js';
 import { moreIn, type Window } from './windows.js';
 
@@ -24,15 +28,11 @@ export function rmaCaps(operation: Operation | undefined): Cap[] {
   return ['FI_MSG', 'FI_RMA', ...direction];
 }
 
-const REMOTE_DATA = 0x0123_4567_89ab_cdefn;
-
-/** The data that fabtests send along: as much of it as the provider carries. */
-export function remoteData(session: Session): bigint {
-  const { fabricAttr, domainAttr } = session.info;
-  // efa (1.17) offers 8 bytes and carries 4.
-  const bytes = /\befa\b/.test(fabricAttr.provName ?? '') ? 4 : domainAttr.cqDataSize;
-  return BigInt.asUintN(Math.min(bytes, 8) * 8, REMOTE_DATA);
-}
+/** What a test that writes needs of its session. */
+export const rmaNeeds = ({ operation }: Settings): Needs => ({
+  caps: rmaCaps(operation),
+  domain: { resourceMgmt: 'FI_RM_ENABLED' },
+});
 
 /**
  * Writes with data that arrive here, counted whatever their data: efa (1.17) carries 4 bytes of it,
@@ -73,6 +73,24 @@ export class Arrivals {
   }
 }
 
+/** Adds a write as the benchmark was asked for it: with data or without, injected or not. */
+export function addWrite(
+  batch: TestBatch,
+  session: Session,
+  from: RegionSlice,
+  remote: RemoteRegion,
+  inject: boolean,
+  options: RmaOptions = {},
+): void {
+  const { peer, settings } = session;
+  if (settings.operation === 'writedata') {
+    const data = remoteData(session);
+    if (inject) batch.injectWritedata(from.bytes, data, peer, remote, options);
+    else batch.writedata(from, data, peer, remote, options);
+  } else if (inject) batch.injectWrite(from.bytes, peer, remote, options);
+  else batch.write(from, peer, remote, options);
+}
+
 /** What tells windows apart whose operations differ. */
 export const kindOf = ({ from, count, warmUp }: Window) => [from, count, warmUp].join();
 
@@ -110,23 +128,19 @@ export class RmaTransfers {
   add(batch: TestBatch, window: Window): void {
     const { session, buffers, size } = this;
     const { operation, verify } = session.settings;
-    const { peer } = session;
     // What must have arrived has to complete: injects do not tell.
     const inject = injectsInWindows(session, size) && !(verify && session.dialect.spreads);
-    const data = remoteData(session);
     const more = moreIn(window, session.settings);
     for (let i = window.from; i < window.from + window.count; i++) {
       const offset = this.offset(i);
-      const options = { offset, ...more(i - window.from) };
-      const from = buffers.sending(size, offset);
       if (operation === 'read') {
         const away = session.dialect.spreads ? buffers.half + offset : offset;
-        batch.read(buffers.receiving(size, offset), peer, this.#remote, { offset: away });
-      } else if (operation === 'writedata') {
-        if (inject) batch.injectWritedata(from.bytes, data, peer, this.#remote, { offset });
-        else batch.writedata(from, data, peer, this.#remote, options);
-      } else if (inject) batch.injectWrite(from.bytes, peer, this.#remote, { offset });
-      else batch.write(from, peer, this.#remote, options);
+        const into = buffers.receiving(size, offset);
+        batch.read(into, session.peer, this.#remote, { offset: away });
+      } else {
+        const options = inject ? { offset } : { offset, ...more(i - window.from) };
+        addWrite(batch, session, buffers.sending(size, offset), this.#remote, inject, options);
+      }
     }
   }
 

@@ -1,13 +1,13 @@
 import { Option } from 'commander';
 import type { RemoteRegion } from '../../remote-region.js';
 import type { Buffers } from '../fabtests/buffers.js';
+import { remoteData } from '../fabtests/remote-data.js';
 import type { Session } from '../fabtests/session.js';
 import type { Check } from './check.js';
 import { awaiting, CheckFailure } from './failure.js';
 import type { CheckSide } from './side.js';
 
 const BYTES = 1000;
-const DATA = 0x0123456789abcdefn;
 const EBADFLAGS = 1;
 
 /** fabtests' cq_data: remote CQ data arrives with what it was sent with. */
@@ -32,8 +32,7 @@ async function run(side: CheckSide): Promise<string> {
     // The receive is there before the message: some providers lose the data else.
     { ahead: (opened) => side.role === 'server' && !writes && arrival.post(opened) },
   );
-  const { remoteData } = session.ep.limits;
-  const data = BigInt.asUintN(Math.min(remoteData, 8) * 8, DATA);
+  const data = remoteData(session);
   const buffers = await session.allocate(BYTES, 1, [
     'FI_SEND',
     'FI_RECV',
@@ -54,7 +53,7 @@ async function run(side: CheckSide): Promise<string> {
     compare(data, found, length);
     side.say('remote_cq_data: success');
   }
-  const how = `${remoteData} bytes of remote CQ data`;
+  const how = `${session.ep.limits.remoteData} bytes of remote CQ data`;
   if (side.role === 'client') return `${how} were sent with a ${writes ? 'write' : 'message'}`;
   return `${how} arrived with a ${writes ? 'write' : 'message'} of ${BYTES} bytes`;
 }
