@@ -6,7 +6,7 @@ import { type Control, testCommand } from '../fabtests/test-command.js';
 import type { BenchmarkRow } from '../result.js';
 import type { Benchmark } from './benchmark.js';
 import { Usage } from './measure.js';
-import { Report } from './report.js';
+import { Report, reporting } from './report.js';
 import { rowOf } from './statistics.js';
 
 /** The command of a benchmark. */
@@ -29,18 +29,11 @@ async function runBenchmark(
   const session = await Session.open(settings, benchmark.needs(settings), control.signal);
   control.target = session;
   const report = new Report(benchmark, settings, session.info);
-  try {
+  await reporting(report, session, async () => {
     await introduceSides(session);
     await measureSizes(benchmark, session, (row) => report.row(row));
     await session.finish();
-  } catch (error) {
-    const reason = (error as Error).message;
-    report.end(`it has not come to its end: ${reason}`);
-    await session.close(reason).catch(() => {});
-    throw error;
-  }
-  report.end();
-  await session.close();
+  });
 }
 
 async function measureSizes(

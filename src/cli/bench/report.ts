@@ -1,4 +1,5 @@
 import type { Info } from '../../info-types.js';
+import type { Session } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import { perfHeader, perfRow, perfYaml, perfYamlHeader } from '../perf-table.js';
 import {
@@ -96,4 +97,22 @@ export class Report {
       warnings,
     };
   }
+}
+
+/** Measures over a session, tells how that has ended, and closes the session. */
+export async function reporting(
+  report: Report,
+  session: Session,
+  measure: () => Promise<void>,
+): Promise<void> {
+  try {
+    await measure();
+  } catch (error) {
+    const reason = (error as Error).message;
+    report.end(`it has not come to its end: ${reason}`);
+    await session.close(reason).catch(() => {});
+    throw error;
+  }
+  report.end();
+  await session.close();
 }

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EpType } from '../../flags.js';
 import type { Benchmark } from '../bench/benchmark.js';
-import { Report } from '../bench/report.js';
+import { Report, reporting } from '../bench/report.js';
 import { rowOf } from '../bench/statistics.js';
 import type { OobSocket } from '../fabtests/oob.js';
 import { Session } from '../fabtests/session.js';
@@ -150,19 +150,12 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
   control.target = session;
   const oob = session.oob as OobSocket;
   const report = new Report(BENCHMARK, settings, session.info);
-  try {
+  await reporting(report, session, async () => {
     sendName(oob, { format: session.info.addrFormat, address: session.ep.address });
     name ??= (await session.until(receiveName(oob))).address;
     session.peer = session.ep.av.insert(name);
     await measureSizes(session, oob, report);
-  } catch (error) {
-    const reason = (error as Error).message;
-    report.end(`it has not come to its end: ${reason}`);
-    await session.close(reason).catch(() => {});
-    throw error;
-  }
-  report.end();
-  await session.close();
+  });
 }
 
 async function measureSizes(session: Session, oob: OobSocket, report: Report): Promise<void> {
