@@ -27,9 +27,13 @@ export function countText(count: number): string {
 
 /** The line above the rows. */
 export function perfHeader(): string {
-  return [
+  return header('iters'.padEnd(8));
+}
+
+const header = (counts: string) =>
+  [
     'bytes'.padEnd(8),
-    'iters'.padEnd(8),
+    counts,
     'total'.padEnd(8),
     'time'.padStart(8),
     ' ',
@@ -37,7 +41,6 @@ export function perfHeader(): string {
     'usec/xfer'.padStart(13),
     'Mxfers/sec'.padStart(13),
   ].join('');
-}
 
 // What fabtests print of a measurement: whole microseconds, and single precision for a transfer.
 function figuresOf({ size, iterations, seconds, transfersPerIteration }: Perf) {
@@ -84,17 +87,7 @@ export function perfYaml(perf: Perf): string {
 
 /** The line above fi_pingpong(1)'s rows. */
 export function pingpongHeader(): string {
-  return [
-    'bytes'.padEnd(8),
-    '#sent'.padEnd(8),
-    '#ack'.padEnd(9),
-    'total'.padEnd(8),
-    'time'.padStart(8),
-    ' ',
-    'MB/sec'.padStart(10),
-    'usec/xfer'.padStart(13),
-    'Mxfers/sec'.padStart(13),
-  ].join('');
+  return header('#sent'.padEnd(8) + '#ack'.padEnd(9));
 }
 
 /** One of its rows, with the messages that the client has received. */
