@@ -36,13 +36,11 @@ export class CompanionListener {
     return new CompanionListener(server);
   }
 
-  /** The connection, which the client makes as soon as it knows of this end; undefined if it can't. */
-  async accept(): Promise<Companion | undefined> {
-    if (this.#companion === undefined) {
-      const signal = AbortSignal.timeout(PATIENCE);
-      await once(this.#server, 'connection', { signal }).catch(() => {});
-    }
-    return this.#companion;
+  /** Waits for the connection, which the client makes as soon as it knows of this end, if it can. */
+  async accept(): Promise<void> {
+    if (this.#companion) return;
+    const signal = AbortSignal.timeout(PATIENCE);
+    await once(this.#server, 'connection', { signal }).catch(() => {});
   }
 
   /** The connection, once the client has made it. */

@@ -150,7 +150,7 @@ async function meet(session: Session, introduction: Introduction | undefined): P
   session.dialect = dialectOf(lowerRelease(ownRelease(session), introduction.release));
   const { host, oobAddress } = session.settings;
   if (session.listener) {
-    session.companion = await session.until(session.listener.accept());
+    await session.until(session.listener.accept());
   } else if (introduction.port > 0) {
     const at = oobAddress ?? (session.info.fabricAttr.provName === 'shm' ? 'localhost' : host);
     session.companion = await session.until(
