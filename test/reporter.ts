@@ -1,5 +1,6 @@
-// Counts what the suite did, for the last line of `npm test`, says why each skipped test was skipped,
-// and ends a test file that is stuck in native code, which no timeout of vitest can interrupt.
+// Counts what the suite did, for the last line of `npm test`, says in a line each what was skipped and
+// what has failed, and ends a test file that is stuck in native code, which no timeout of vitest can
+// interrupt.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { SerializedError } from 'vitest';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
@@ -45,10 +46,9 @@ export default class TallyReporter implements Reporter {
     clearTimeout(this.#timer);
     for (const module of modules) {
       for (const test of module.children.allTests('skipped')) this.#explain(test);
-      for (const test of module.children.allTests('pending')) {
-        console.log(`never ended: ${module.relativeModuleId}: ${test.fullName}`);
-      }
+      for (const line of failuresOf(module)) console.log(`failed: ${line}`);
     }
+    for (const error of errors) console.log(`failed: ${firstLine(error)}`);
     this.#write(this.#count(modules, errors.length), true);
   }
 
@@ -91,6 +91,22 @@ export default class TallyReporter implements Reporter {
       console.error(`no news for ${STUCK_AFTER / 1000} s at ${this.#current}: killing it`);
       killDescendants(process.pid);
     }, STUCK_AFTER);
+  }
+}
+
+const firstLine = (error: SerializedError | undefined) => error?.message.split('\n')[0];
+
+function* failuresOf(module: TestModule): Iterable<string> {
+  const file = module.relativeModuleId;
+  if (hasErrors(module)) yield `${file}: ${firstLine(module.errors()[0])}`;
+  for (const suite of module.children.allSuites()) {
+    if (hasErrors(suite)) yield `${file}: ${suite.fullName}: ${firstLine(suite.errors()[0])}`;
+  }
+  for (const test of module.children.allTests('failed')) {
+    yield `${file}: ${test.fullName}: ${firstLine(test.result().errors?.[0])}`;
+  }
+  for (const test of module.children.allTests('pending')) {
+    yield `${file}: ${test.fullName}: it never ended`;
   }
 }
 
