@@ -86,17 +86,16 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
   const first = async () => {
     if (role === 'client') await send.complete();
     await session.until(posted);
-    tally = session.counters && new Tally(session);
+    tally = session.counters && new Tally(session, batches.inject);
   };
   // The server's step answers the message before, and receives the next.
-  const step = session.counters
-    ? () => {
-        exchange.post();
-        tally?.awaitExchange(batches.inject);
-      }
-    : () => exchange.run();
+  const step = (index: number) => {
+    exchange.run();
+    tally?.spin(index);
+  };
+  const rest = async (index: number) => tally?.wait(index);
   const last = role === 'server' ? () => send.complete() : undefined;
-  return await measure(patience, { ...work, first, step, last }, settings.statistics);
+  return await measure(patience, { ...work, first, step, rest, last }, settings.statistics);
 }
 
 /** One batch, and when it is done another. */
