@@ -6,6 +6,7 @@ import { type Control, testCommand } from '../fabtests/test-command.js';
 import type { BenchmarkRow } from '../result.js';
 import type { Benchmark } from './benchmark.js';
 import { Usage } from './measure.js';
+import { rehearse } from './rehearsal.js';
 import { Report, reporting } from './report.js';
 import { rowOf } from './statistics.js';
 
@@ -26,6 +27,12 @@ async function runBenchmark(
   settings: Settings,
   control: Control,
 ): Promise<void> {
+  if (benchmark.rehearses) {
+    await rehearse(settings, benchmark.needs(settings), async (alone, size, iterations) => {
+      const measure = await benchmark.prepare(alone, size);
+      await measure(size, iterations);
+    });
+  }
   const session = await Session.open(settings, benchmark.needs(settings), control.signal);
   control.target = session;
   const report = new Report(benchmark, settings, session.info);

@@ -20,6 +20,7 @@ function pingpong(
     summary,
     transfersPerIteration: () => 2,
     bandwidth: false,
+    rehearses: true,
     needs: () => ({ caps: [cap], tx: { tclass: 'FI_TC_LOW_LATENCY' } }),
     prepare,
     ...more,
@@ -66,8 +67,8 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
     checkPattern(received);
     received.fill(0);
   };
-  using batches = new Batches(session, buffers, size);
-  const { receive, send, exchange } = batches;
+  using exchange = new Exchange(session, buffers, size);
+  const { receive, send } = exchange;
   const work = {
     steps,
     clockAt: settings.warmUp,
@@ -82,18 +83,13 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
   if (!settings.oobSync) session.postReceive(); // the sync's own comes first
   const posted = receive.post();
   await session.sync();
-  let tally: Tally | undefined;
   const first = async () => {
     if (role === 'client') await send.complete();
     await session.until(posted);
-    tally = session.counters && new Tally(session, batches.inject);
+    exchange.count();
   };
   // The server's step answers the message before, and receives the next.
-  const step = (index: number) => {
-    exchange.run();
-    tally?.spin(index);
-  };
-  const rest = async (index: number) => tally?.wait(index);
+  const { step, rest } = exchange;
   const last = role === 'server' ? () => send.complete() : undefined;
   return await measure(patience, { ...work, first, step, rest, last }, settings.statistics);
 }
@@ -116,24 +112,42 @@ function inTurns(one: MessageBatch, other: MessageBatch) {
 }
 
 /** What a size sends and receives. */
-class Batches {
+class Exchange {
   readonly receive: MessageBatch;
   readonly send: MessageBatch;
+  readonly #session: Session;
   /** Both, the receive posted first. */
-  readonly exchange: MessageBatch;
-  /** What is sent is injected. */
-  readonly inject: boolean;
+  readonly #both: MessageBatch;
+  readonly #injects: boolean;
+  #tally: Tally | undefined;
 
   constructor(session: Session, buffers: Buffers, size: number) {
     const [into, from] = [buffers.receiving(size), buffers.sending(size)];
-    this.inject = injects(session, size);
-    const sending = (batch: MessageBatch) => (this.inject ? batch.inject(from) : batch.send(from));
+    this.#session = session;
+    this.#injects = injects(session, size);
+    const sending = (batch: MessageBatch) =>
+      this.#injects ? batch.inject(from) : batch.send(from);
     this.receive = new MessageBatch(session).receive(into);
     this.send = sending(new MessageBatch(session));
-    this.exchange = sending(new MessageBatch(session).receive(into));
+    this.#both = sending(new MessageBatch(session).receive(into));
   }
 
+  /** From now on exchanges are counted by counters, too, where the test has some. */
+  count(): void {
+    this.#tally = this.#session.counters && new Tally(this.#session, this.#injects);
+  }
+
+  /** Exchange `index` since then. */
+  readonly step = (index: number): void => {
+    this.#both.run();
+    this.#tally?.spin(index);
+  };
+
+  readonly rest = async (index: number): Promise<void> => {
+    await this.#tally?.wait(index);
+  };
+
   [Symbol.dispose](): void {
-    for (const batch of [this.receive, this.send, this.exchange]) batch.close();
+    for (const batch of [this.receive, this.send, this.#both]) batch.close();
   }
 }

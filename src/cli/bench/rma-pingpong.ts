@@ -17,6 +17,7 @@ export const rmaPingpong: Benchmark = {
   operations: ['write', 'writedata', 'read'],
   transfersPerIteration: ({ operation }) => (operation === 'read' ? 1 : 2),
   bandwidth: false,
+  rehearses: true,
   unverifiable: (operation) =>
     operation === 'write'
       ? 'the last byte of a write tells that it has arrived, and of the others nothing; use -o writedata'

@@ -106,13 +106,24 @@ export class Session {
     try {
       const heard = oob && (await hear?.(oob));
       const info = findEntry({ ...settings, ...heard }, needs, oob?.localAddress);
-      const opened = await openEndpoint(info, settings, needs);
-      const control = await ControlMessages.allocate(opened.domain);
-      return new Session(settings, { ...opened, info, control, oob });
+      return await Session.#on(info, settings, needs, oob);
     } catch (error) {
       oob?.close();
       throw error;
     }
+  }
+
+  /** Opens an endpoint whose other side is itself. */
+  static async alone(settings: Settings, needs: Needs): Promise<Session> {
+    const session = await Session.#on(findEntry(settings, needs), settings, needs);
+    session.peer = session.ep.av.insert(session.ep.address);
+    return session;
+  }
+
+  static async #on(info: Info, settings: Settings, needs: Needs, oob?: OobSocket) {
+    const opened = await openEndpoint(info, settings, needs);
+    const control = await ControlMessages.allocate(opened.domain);
+    return new Session(settings, { ...opened, info, control, oob });
   }
 
   /** The other side. */

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EpType } from '../../flags.js';
 import type { Benchmark } from '../bench/benchmark.js';
+import { rehearse } from '../bench/rehearsal.js';
 import { Report, reporting } from '../bench/report.js';
 import { rowOf } from '../bench/statistics.js';
 import type { OobSocket } from '../fabtests/oob.js';
@@ -146,6 +147,10 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
     name = address;
     return format === 'FI_FORMAT_UNSPEC' ? {} : { addrFormat: format };
   };
+  await rehearse(settings, { caps }, async (alone, size, iterations) => {
+    const messages = await Messages.allocate(alone, size);
+    await messages.measure(size, iterations, settings.statistics, async () => {});
+  });
   const session = await Session.open(settings, { caps }, control.signal, hear);
   control.target = session;
   const oob = session.oob as OobSocket;
