@@ -1,4 +1,5 @@
 import { introduceSides } from '../fabtests/exchange.js';
+import { finish } from '../fabtests/finish.js';
 import { Session } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import { iterationsOf, roomOf, sizesOf } from '../fabtests/sizes.js';
@@ -39,7 +40,7 @@ async function runBenchmark(
   await reporting(report, session, async () => {
     await introduceSides(session);
     await measureSizes(benchmark, session, (row) => report.row(row));
-    await session.finish();
+    await finish(session);
   });
 }
 

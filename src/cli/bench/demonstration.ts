@@ -3,6 +3,7 @@
 import type { Info } from '../../info-types.js';
 import { chooseSettings } from '../fabtests/choose.js';
 import { introduceAgain } from '../fabtests/exchange.js';
+import { finish } from '../fabtests/finish.js';
 import type { OobSocket } from '../fabtests/oob.js';
 import { addTestOptions, type Flags, TestCommand } from '../fabtests/options.js';
 import { Session } from '../fabtests/session.js';
@@ -70,7 +71,7 @@ export async function measureSide(
       const timing = await measureForAMoment(session, oob, measure, size);
       audience?.row(rowOf(size, benchmark.transfersPerIteration(settings), timing, false));
     }
-    await session.finish();
+    await finish(session);
   } catch (error) {
     await session.close((error as Error).message).catch(() => {});
     throw error;

@@ -1,6 +1,7 @@
 import { RESERVED } from '../fabtests/buffers.js';
 import { dialectOf, usualRelease } from '../fabtests/dialect.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
+import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import { nicsOption } from '../multi/options.js';
@@ -48,7 +49,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const places = spreads ? session.settings.window : 1;
   const buffers = await session.allocate(room, places, RMA_ACCESS);
   const arrivals = new Arrivals(session); // from before the first can come
-  const remote = await session.exchangeKeys(buffers);
+  const remote = await exchangeKeys(session, buffers);
   fillPattern(buffers.sending(room * places, spreads ? RESERVED : 0).bytes);
   if (session.settings.operation !== 'writedata') {
     return (size, iterations) => new BothWays(session, buffers, remote, size).measure(iterations);

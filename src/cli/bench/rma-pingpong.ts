@@ -1,6 +1,7 @@
 import type { RemoteRegion } from '../../remote-region.js';
 import type { Buffers } from '../fabtests/buffers.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
+import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
@@ -30,7 +31,7 @@ export const rmaPingpong: Benchmark = {
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, RMA_ACCESS);
-  const remote = await session.exchangeKeys(buffers);
+  const remote = await exchangeKeys(session, buffers);
   const { operation } = session.settings;
   return (size, iterations) => {
     if (size === 0) throw new Error('RMA of 0 bytes has no latency: nothing tells of its arrival');

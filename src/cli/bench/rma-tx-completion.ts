@@ -1,6 +1,7 @@
 import type { RemoteRegion } from '../../remote-region.js';
 import type { Buffers } from '../fabtests/buffers.js';
 import { fillPattern } from '../fabtests/pattern.js';
+import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { measure } from './measure.js';
@@ -26,7 +27,7 @@ export const rmaTxCompletion: Benchmark = {
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, RMA_ACCESS);
   const arrivals = new Arrivals(session); // from before the first can come
-  const remote = await session.exchangeKeys(buffers);
+  const remote = await exchangeKeys(session, buffers);
   fillPattern(buffers.sending(room).bytes);
   return async (size, iterations) => {
     await session.sync();

@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import type { RemoteRegion } from '../../remote-region.js';
 import type { Buffers } from '../fabtests/buffers.js';
 import { remoteData } from '../fabtests/remote-data.js';
+import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session } from '../fabtests/session.js';
 import type { Check } from './check.js';
 import { awaiting, CheckFailure } from './failure.js';
@@ -40,7 +41,7 @@ async function run(side: CheckSide): Promise<string> {
   ]);
   if (writes && side.role === 'server') arrival.expectWrite(session);
   const remote = writes
-    ? await awaiting('an exchange of memory keys', session.exchangeKeys(buffers))
+    ? await awaiting('an exchange of memory keys', exchangeKeys(session, buffers))
     : undefined;
   if (side.role === 'client') {
     await send(side, session, buffers, data, remote);

@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import { FabricError } from '../../errors.js';
 import type { Peer } from '../../peer.js';
 import { swapAddresses } from '../fabtests/exchange.js';
+import { finish } from '../fabtests/finish.js';
 import { findEntry, type Needs, type TestEndpoint } from '../fabtests/open-endpoint.js';
 import { count } from '../fabtests/options.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
@@ -51,7 +52,7 @@ async function run(side: CheckSide<Own>): Promise<string> {
   side.say(`Creating ${endpoints} EPs`);
   const opened = Array.from({ length: endpoints }, openerOf(side, session));
   await transfer(side, session, opened);
-  await awaiting('the end of the other side', session.finish());
+  await awaiting('the end of the other side', finish(session));
   side.say('PASSED multi ep');
   const verified = side.settings.verify ? ', as it was sent' : '';
   return `each of ${endpoints} endpoints of one domain has had a message of ${side.size} bytes from its partner${verified}`;

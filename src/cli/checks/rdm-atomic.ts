@@ -2,6 +2,8 @@ import { Option } from 'commander';
 import type { MemoryRegion } from '../../memory-region.js';
 import type { RemoteRegion } from '../../remote-region.js';
 import type { Buffers } from '../fabtests/buffers.js';
+import { finish } from '../fabtests/finish.js';
+import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session } from '../fabtests/session.js';
 import {
   type AtomicOperation,
@@ -77,7 +79,7 @@ async function run(side: CheckSide<Own>): Promise<string> {
     }
   }
   await awaiting('a sync after the operations', session.sync());
-  await awaiting('the end of the other side', session.finish());
+  await awaiting('the end of the other side', finish(session));
   if (done === 0) throw new NotOffered('the provider has none of these operations');
   const pairs = `${done} pairs of operation and type, ${side.iterations} times each,`;
   if (!side.settings.verify) return `${pairs} completed (-v compares the results too)`;
@@ -128,7 +130,7 @@ class Work {
     const rights = ['FI_READ', 'FI_WRITE', 'FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
     const buffers = await session.allocate(LARGEST, 1, ['FI_SEND', 'FI_RECV', ...rights]);
     const results = await session.domain.allocate(LARGEST * 2, ['FI_READ', 'FI_WRITE']);
-    const keys = session.exchangeKeys(buffers);
+    const keys = exchangeKeys(session, buffers);
     const remote = await awaiting('an exchange of memory keys', keys);
     return new Work(side, session, buffers, remote, results);
   }

@@ -3,6 +3,7 @@ import { FabricError } from '../../errors.js';
 import type { OpFlag } from '../../flags.js';
 import { version } from '../../library.js';
 import type { RegionSlice } from '../../memory-region.js';
+import { finish } from '../fabtests/finish.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';
 import type { Check } from './check.js';
@@ -78,8 +79,6 @@ async function run(side: CheckSide): Promise<string> {
     ? `${tags.length} tagged messages were sent, to be looked for`
     : 'messages were found by FI_PEEK, set aside by FI_CLAIM, dropped by FI_DISCARD, and the others arrived';
 }
-
-const finish = (session: Session) => session.finish();
 
 async function sendAll(
   side: CheckSide,

@@ -1,11 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { BatchBase } from '../../batch.js';
 import type { Domain } from '../../domain.js';
 import type { Cap, MrAccess } from '../../flags.js';
 import type { Info } from '../../info-types.js';
 import type { MemoryRegion, RegionSlice } from '../../memory-region.js';
 import type { Peer } from '../../peer.js';
-import type { RemoteRegion } from '../../remote-region.js';
 import { Buffers } from './buffers.js';
 import type { Companion, CompanionListener } from './companion.js';
 import { ControlMessages } from './control-messages.js';
@@ -20,12 +18,10 @@ import {
   type TestEndpoint,
 } from './open-endpoint.js';
 import { Interrupted, Patience } from './patience.js';
-import { decodeKeys, encodeKeys } from './remote-keys.js';
 import type { Settings } from './settings.js';
 
 // Times the timeout that a passive side waits where nothing else tells of the other.
 const LONG = 60;
-const RESEND = 250; // milliseconds
 
 /** What a session is made of, before the other side is known. */
 interface Parts extends OpenedEndpoint {
@@ -248,42 +244,9 @@ export class Session {
     }
   }
 
-  /** Tells the other side where a region is, and learns of its own: ft_exchange_keys(). */
-  async exchangeKeys(buffers: Buffers): Promise<RemoteRegion> {
-    this.postReceive();
-    await this.send(encodeKeys(buffers.region));
-    const remote = decodeKeys(await this.receive(), buffers.region.length);
-    await this.sync();
-    return this.domain.remote(remote);
-  }
-
   /** All is measured: that the other side ends is no trouble from now on. */
   end(): void {
     this.#finishing = true;
-  }
-
-  /** The last word of both sides: ft_finalize(). */
-  async finish(): Promise<void> {
-    this.end();
-    if (this.dialect.drains && this.settings.oobSync && this.oob) {
-      this.oob.send(Buffer.alloc(4));
-      await this.until(this.oob.receive(4));
-      return;
-    }
-    this.postReceive();
-    await this.send(new Uint8Array(4));
-    if (this.info.epAttr.type === 'FI_EP_DGRAM') await this.#insist();
-    else await this.receive();
-  }
-
-  // A last datagram that came before its receive is lost, ours as well as theirs: nobody minds.
-  async #insist(): Promise<void> {
-    const heard = this.receive().then(() => true);
-    heard.catch(() => {});
-    for (let attempt = 0; attempt < 4; attempt++) {
-      if (await this.until(Promise.race([heard, sleep(RESEND, false)]))) return;
-      await this.send(new Uint8Array(4));
-    }
   }
 
   /** Submits a batch and waits for it. */
