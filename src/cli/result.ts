@@ -88,7 +88,7 @@ export interface BenchmarkRow {
   readonly cpu?: CpuUse;
   /** What each NIC has carried of it, where there are several. */
   readonly nics?: readonly MatrixNic[];
-  /** By how much the device's counters grew meanwhile, by name: `tx_bytes`. */
+  /** By how much counters of the device's port grew meanwhile, by name: `tx_bytes`; not those that did not. */
   readonly counters?: Readonly<Record<string, number>>;
 }
 

@@ -30,6 +30,9 @@ function readFolder(folder: string): Record<string, bigint> {
 // <namespace>/<pid>.<start>/sysfs/class/infiniband/<device>: native/softefa/namespace.h
 const MEMBER = /^(.*\/softefa-\d+-[^/]+)\/\d+\.\d+(\/sysfs\/class\/infiniband\/[^/]+)$/;
 
+/** Whether a device's folder is a software device's, in which a process counts for itself. */
+export const isSoftefa = (device: string): boolean => MEMBER.test(device);
+
 /**
  * The folders whose counters together are those of a device: its own, or with softefa, where each
  * process counts for itself, one of every process that has the device.

@@ -6,6 +6,7 @@ import { iterationsOf, roomOf, sizesOf } from '../fabtests/sizes.js';
 import { type Control, testCommand } from '../fabtests/test-command.js';
 import type { BenchmarkRow } from '../result.js';
 import type { Benchmark } from './benchmark.js';
+import { DeviceCounters } from './device-counters.js';
 import { Usage } from './measure.js';
 import { rehearse } from './rehearsal.js';
 import { Report, reporting } from './report.js';
@@ -53,6 +54,7 @@ async function measureSizes(
   const { statistics } = settings;
   const most = Number(info.epAttr.maxMsgSize);
   const measure = await benchmark.prepare(session, roomOf(settings.sizes, most));
+  const counters = statistics ? await DeviceCounters.open(session.nics) : undefined;
   for (const size of sizesOf(settings.sizes, most)) {
     const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
     const usage = new Usage();
@@ -60,7 +62,10 @@ async function measureSizes(
     session.companion?.tell({ size, cpu: timing?.cpu ?? usage.cores });
     if (timing === undefined) continue;
     if (timing.iterations > 0) {
-      const row = rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics);
+      const row = {
+        ...rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics),
+        ...(counters && { counters: await counters.grown() }),
+      };
       tell(statistics && timing.error === undefined ? await withPeer(session, row) : row);
     }
     if (timing.error !== undefined) throw timing.error;

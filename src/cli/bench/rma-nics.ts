@@ -40,6 +40,7 @@ export async function prepareNics(session: Session, room: number): Promise<Measu
   }
   const nics = await openNics(chosen(session));
   session.closesWith(() => closeNics(nics));
+  session.nics = nics.map(({ ep }) => ep.info as AnyInfo);
   const own = await Promise.all(nics.map((nic) => withMemory(nic, session, room)));
   const lanes = connect(own, await exchangeCards(session, own));
   return (size, iterations) => measureLanes(session, lanes, size, iterations);

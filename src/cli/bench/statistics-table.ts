@@ -1,5 +1,6 @@
 import { sizeText } from '../perf-table.js';
 import type { BenchmarkRow, ResultDevice } from '../result.js';
+import { counterTable } from './counter-table.js';
 
 const COLUMNS = ['p50', 'p99', 'p99.9', 'max', 'min', 'median', 'max', 'own', 'peer'];
 const GROUPS = ['latency, usec/xfer', 'MB/sec of slices', 'cores'];
@@ -20,6 +21,7 @@ export function statisticsTable(
       (GROUPS[2] as string).padStart(16),
     'bytes'.padEnd(8) + COLUMNS.map((name, i) => name.padStart(i < 7 ? 10 : 8)).join(''),
     ...rows.map(statisticsRow),
+    ...counterTable(rows),
     ...(warnings.length > 0 ? [''] : []),
     ...warnings.map((warning) => `Note: ${warning}.`),
   ];

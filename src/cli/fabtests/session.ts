@@ -1,7 +1,7 @@
 import type { BatchBase } from '../../batch.js';
 import type { Domain } from '../../domain.js';
 import type { Cap, MrAccess } from '../../flags.js';
-import type { Info } from '../../info-types.js';
+import type { AnyInfo, Info } from '../../info-types.js';
 import type { MemoryRegion, RegionSlice } from '../../memory-region.js';
 import type { Peer } from '../../peer.js';
 import { Buffers } from './buffers.js';
@@ -42,6 +42,8 @@ export type TestBatch = ReturnType<TestEndpoint['batch']>;
 export class Session {
   readonly settings: Settings;
   readonly info: Info;
+  /** Of the NICs that carry what is measured: `info`, unless a test opens others. */
+  nics: readonly AnyInfo[];
   readonly ep: TestEndpoint;
   readonly domain: Domain;
   readonly role: 'client' | 'server';
@@ -72,6 +74,7 @@ export class Session {
     this.settings = settings;
     this.#parts = parts;
     this.info = parts.info;
+    this.nics = [parts.info as AnyInfo];
     this.ep = parts.ep;
     this.domain = parts.domain;
     this.oob = parts.oob;

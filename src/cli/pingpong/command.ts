@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EpType } from '../../flags.js';
 import type { Benchmark } from '../bench/benchmark.js';
+import { DeviceCounters } from '../bench/device-counters.js';
 import { rehearse } from '../bench/rehearsal.js';
 import { Report, reporting } from '../bench/report.js';
 import { rowOf } from '../bench/statistics.js';
@@ -168,11 +169,15 @@ async function measureSizes(session: Session, oob: OobSocket, report: Report): P
   const { iterations = 10, statistics, sizes: choice } = settings;
   const most = Number(info.epAttr.maxMsgSize);
   const messages = await Messages.allocate(session, roomOf(choice, most));
+  const counters = statistics ? await DeviceCounters.open(session.nics) : undefined;
   for (const size of sizesOf(choice, most)) {
     const timing = await messages.measure(size, iterations, statistics, () => meet(session, oob));
     if (timing.error !== undefined) throw timing.error;
     const acknowledged = await shareCount(session, oob, timing.iterations);
-    const row = rowOf(size, 2, timing, statistics);
+    const row = {
+      ...rowOf(size, 2, timing, statistics),
+      ...(counters && { counters: await counters.grown() }),
+    };
     report.row(row, { header: pingpongHeader(), text: pingpongRow(row, acknowledged) });
   }
   session.end();

@@ -32,6 +32,8 @@ const header = {
   warnings: v.array(v.string()),
 };
 
+const nics = v.array(v.object({ name: v.string(), megabytesPerSecond: amount }));
+
 const row = v.object({
   size: count,
   iterations: count,
@@ -42,6 +44,7 @@ const row = v.object({
   latency: v.exactOptional(v.object({ p50: amount, p99: amount, p999: amount, max: amount })),
   bandwidthSlices: v.exactOptional(v.array(amount)),
   cpu: v.exactOptional(v.object({ own: amount, peer: v.exactOptional(amount) })),
+  nics: v.exactOptional(nics),
   counters: v.exactOptional(v.record(v.string(), v.number())),
 });
 
@@ -66,7 +69,7 @@ const matrix = v.object({
   operation: v.exactOptional(v.string()),
   options: v.exactOptional(options),
   totalMegabytesPerSecond: v.exactOptional(amount),
-  nics: v.exactOptional(v.array(v.object({ name: v.string(), megabytesPerSecond: amount }))),
+  nics: v.exactOptional(nics),
 });
 
 const isSquare = ({ ranks, values }: v.InferOutput<typeof matrix>) =>
