@@ -14,7 +14,14 @@ class Faults {
     const uint32_t mask = knobs_.capabilities.load(std::memory_order_relaxed);
     return engaged() && mask != 0 ? mask : ~0u;
   }
-  uint64_t delayNs() const { return engaged() ? uint64_t{knobs_.delayUs} * 1000 : 0; }
+  // How much later an operation from one NIC to another starts.
+  uint64_t delayNs(uint32_t from, uint32_t to) {
+    uint32_t us = 0;
+    if (!holds(Fault::kDelay, from, FaultRule::kAny, &us)) {
+      holds(Fault::kDelay, to, FaultRule::kAny, &us);
+    }
+    return engaged() ? (uint64_t{knobs_.delayUs} + us) * 1000 : 0;
+  }
   uint64_t reorderNs() const { return engaged() ? uint64_t{knobs_.reorderUs} * 1000 : 0; }
   uint32_t dropPerMille() const { return engaged() ? knobs_.dropPerMille.load() : 0; }
 
@@ -23,8 +30,8 @@ class Faults {
     return engaged() && match(fault, nic, qpn, value, true);
   }
   // The same without taking: for conditions that last.
-  bool holds(Fault fault, uint32_t nic, uint32_t qpn) {
-    return engaged() && match(fault, nic, qpn, nullptr, false);
+  bool holds(Fault fault, uint32_t nic, uint32_t qpn, uint32_t* value = nullptr) {
+    return engaged() && match(fault, nic, qpn, value, false);
   }
 
  private:

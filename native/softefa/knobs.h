@@ -23,6 +23,7 @@ enum class Fault : uint32_t {
   kPortDown = 5,      // the NIC's port is down; qpn and count are ignored
   kCqOverrun = 6,     // polling a completion queue of the NIC finds it overrun
   kRegistration = 7,  // registrations on the NIC fail with errno `value`
+  kDelay = 8,         // operations of the NIC and to it start `value` microseconds later
 };
 
 struct FaultRule {

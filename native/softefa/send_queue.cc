@@ -88,7 +88,8 @@ void QueuePair::submit(WorkRequest& request) {
   sendsOutstanding_.fetch_add(1, std::memory_order_relaxed);
   Faults& faults = Runtime::get().faults();
   if (faults.engaged()) {
-    const uint64_t delay = faults.delayNs() + random_.below(faults.reorderNs() + 1);
+    const uint64_t delay = faults.delayNs(context_.address().key(), request.destination) +
+                           random_.below(faults.reorderNs() + 1);
     if (delay != 0) request.due = now() + delay;
   }
   // None overtakes those that wait.

@@ -38,7 +38,9 @@ export type FaultKind =
   /** Polling a completion queue finds it overrun. */
   | 'cqOverrun'
   /** Registrations fail with errno `value`. */
-  | 'registration';
+  | 'registration'
+  /** A slow link: operations of the device and to it start `value` microseconds later. */
+  | 'delay';
 
 const KINDS: readonly FaultKind[] = [
   'status',
@@ -48,6 +50,7 @@ const KINDS: readonly FaultKind[] = [
   'portDown',
   'cqOverrun',
   'registration',
+  'delay',
 ];
 
 /** Where and how often a fault strikes. */
@@ -60,7 +63,7 @@ export interface FaultOptions {
   readonly qpn?: number;
   /** How often; without end when left out. */
   readonly count?: number;
-  /** The device's status of an operation, or a registration's error. */
+  /** The device's status of an operation, a registration's error, or microseconds. */
   readonly value?: number | FabricErrorCode;
 }
 
