@@ -1,6 +1,7 @@
-import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
 const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 
@@ -64,4 +65,49 @@ test.each([
   const { status, stderr } = libfabric('softefa', ...options, '--', 'true');
   expect(status).toBe(1);
   expect(stderr).toContain(reason);
+});
+
+describe('Ctrl-C', () => {
+  // Its parent passes SIGUSR2 on, and before that whatever it passes on of the SIGINT.
+  const COUNTS = `
+    let interrupts = 0;
+    process.on('SIGINT', () => {
+      interrupts++;
+      process.kill(process.ppid, 'SIGUSR2');
+    });
+    process.on('SIGUSR2', () => {
+      console.log('interrupted: ' + interrupts);
+      process.exit(7);
+    });
+    setInterval(() => {}, 1000);
+    console.log('ready');`;
+  const command = [process.execPath, main, 'softefa', '--', process.execPath, '-e', COUNTS];
+
+  /** How a process ends that is interrupted when its command is ready. */
+  async function interrupted(child: ChildProcess, interrupt: () => void) {
+    onTestFinished(() => {
+      child.kill('SIGKILL');
+    });
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      if (!output.includes('ready') && (output + text).includes('ready')) interrupt();
+      output += text;
+    });
+    const [code] = await once(child, 'close');
+    return { code, interrupts: /interrupted: \d+/.exec(output)?.[0] };
+  }
+
+  test('in a terminal, which tells the command itself, is not told a second time', async (context) => {
+    context.skip(spawnSync('script', ['--version']).error !== undefined, 'there is no script(1)');
+    const line = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+    const child = spawn('script', ['-qec', line, '/dev/null']);
+    const ended = await interrupted(child, () => child.stdin.write('\x03'));
+    expect(ended).toEqual({ code: 7, interrupts: 'interrupted: 1' });
+  });
+
+  test('that nobody else tells the command of is passed on', async () => {
+    const child = spawn(command[0] as string, command.slice(1), { detached: true });
+    const ended = await interrupted(child, () => child.kill('SIGINT'));
+    expect(ended).toEqual({ code: 7, interrupts: 'interrupted: 1' });
+  });
 });

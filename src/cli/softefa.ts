@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import {
@@ -85,7 +86,11 @@ const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const
 async function runWith(environment: Record<string, string>, command: string[]): Promise<void> {
   const [program, ...args] = command as [string, ...string[]];
   const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...environment } });
-  for (const signal of FORWARDED) process.on(signal, () => child.kill(signal));
+  for (const signal of FORWARDED) {
+    process.on(signal, () => {
+      if (signal !== 'SIGINT' || !isInForeground()) child.kill(signal);
+    });
+  }
   process.exitCode = await new Promise<number>((resolve, reject) => {
     child.on('error', (error: NodeJS.ErrnoException) => {
       const missing = error.code === 'ENOENT';
@@ -95,4 +100,14 @@ async function runWith(environment: Record<string, string>, command: string[]): 
       resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]),
     );
   });
+}
+
+/**
+ * Whether Ctrl-C in a terminal goes to the processes of this one's group, the command among them:
+ * proc(5), /proc/pid/stat.
+ */
+function isInForeground(): boolean {
+  const stat = readFileSync('/proc/self/stat', 'latin1');
+  const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return group === foreground;
 }
