@@ -100,7 +100,7 @@ describe('in Chromium', () => {
     async (width, scheme) => {
       await page.goto(url);
       const { figures, background, sideways } = await look(width, scheme);
-      expect(figures).toHaveLength(3 + 3 + 3 + 2 + 1);
+      expect(figures).toHaveLength(3 + 3 + 3 + 3 + 2 + 1);
       for (const figure of figures) {
         expect(figure).toMatchObject({ drawings: 1, overlaps: 0 });
         expect(figure.marks).toBeGreaterThan(2);

@@ -74,6 +74,28 @@ test('the axis of sizes has the names that the tables have', () => {
   expect(texts).toEqual(expect.arrayContaining(['1', '1k', '1m', 'bytes per transfer →']));
 });
 
+test('what each of several NICs has carried is shown, and one that is slow is marked', () => {
+  const rates = { fast: 1000, faster: 1010, slow: 700 };
+  const nics = Object.entries(rates).map(([name, megabytesPerSecond]) => ({
+    name,
+    megabytesPerSecond,
+  }));
+  const page = folder.page(
+    benchmark({ label: 'several', rows: [rowOf(64, 1, { nics }), rowOf(4096, 1)] }),
+    benchmark({ label: 'one', rows: [rowOf(64, 1)] }),
+  );
+  const section = sectionOf(page, 'NICs');
+  expect(rowsOf(section)).toEqual([
+    ['bytes', 'fast', 'faster', 'slow'],
+    ['64', '1,000.00', '1,010.00', '700.00'],
+    ['4k', '', '', ''],
+  ]);
+  const marked = [...(section ?? '').matchAll(/<td class="slower">(.*?)<\/td>/g)];
+  expect(marked.map(([, text]) => text)).toEqual(['700.00']);
+  const charts = [...(section ?? '').matchAll(/<figcaption>(.*?)<\/figcaption>/g)];
+  expect(charts.map(([, title]) => title)).toEqual(['several']);
+});
+
 test('counters that grew are shown, and those of trouble are warned of', () => {
   const counters = { tx_bytes: 4096, rx_drops: 3, retrans_pkts: 0, rdma_read_wr_err: 1 };
   const page = folder.page(benchmark({ rows: [rowOf(64, 1, { counters })] }));

@@ -37,6 +37,10 @@ export function fullRow(size: number, microseconds: number): BenchmarkRow {
     latency: { p50: microseconds, p99: microseconds * 2, p999: microseconds * 5, max: 900 },
     bandwidthSlices: [rate, rate * 0.9, rate * 1.1, rate],
     cpu: { own: 0.75, peer: 0.25 },
+    nics: [
+      { name: 'rdmap0s6', megabytesPerSecond: rate * 0.6 },
+      { name: 'rdmap0s7', megabytesPerSecond: rate * 0.4 },
+    ],
     counters: { tx_bytes: size * 1000, rx_drops: 0 },
   });
 }

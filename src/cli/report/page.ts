@@ -3,6 +3,7 @@ import { cpuSection } from './cpu.js';
 import { environmentSection } from './environment.js';
 import { Html, html } from './html.js';
 import { matrixSection } from './matrix.js';
+import { nicsSection } from './nics.js';
 import { overviewSection } from './overview.js';
 import { percentilesSection } from './percentiles.js';
 import { dateText, type Input, namedInputs } from './run.js';
@@ -35,6 +36,7 @@ ${themeSwitch()}</header>
 ${warningsSection(runs, matrices)}
 ${overviewSection(runs)}
 ${throughputSection(runs)}
+${nicsSection(runs)}
 ${percentilesSection(runs)}
 ${spreadSection(runs)}
 ${cpuSection(runs)}

@@ -1,10 +1,16 @@
 import { dot, line, type Markish } from '../../vendor/plot.js';
 import { draw } from './drawing.js';
 import { type Html, html } from './html.js';
-import type { Run } from './run.js';
 
 const COLOURS = 8; // of style.ts
 const SYMBOLS = ['circle', 'square', 'triangle', 'diamond', 'star', 'wye', 'cross'] as const;
+
+/** What a chart has a line of: a run, a NIC of a run. */
+export interface Series {
+  /** Its place among those of the chart. */
+  readonly index: number;
+  readonly name: string;
+}
 
 /** A point of a chart. */
 export interface Point {
@@ -14,30 +20,33 @@ export interface Point {
   readonly title?: string;
 }
 
-/** The colour of a run: a CSS value that follows the theme. */
-export function colourOf({ index }: Run): string {
+/** The colour of a series: a CSS value that follows the theme. */
+export function colourOf({ index }: Series): string {
   return `var(--series-${(index % COLOURS) + 1})`;
 }
 
-/** A run's line and points. Seven symbols and eight colours: 56 runs before two look alike. */
-export function seriesMarks(run: Run, points: readonly Point[]): Markish[] {
-  const colour = colourOf(run);
-  const symbol = SYMBOLS[run.index % SYMBOLS.length] ?? 'circle';
+/** A line and its points. Seven symbols and eight colours: 56 series before two look alike. */
+export function seriesMarks(series: Series, points: readonly Point[]): Markish[] {
+  const colour = colourOf(series);
+  const symbol = SYMBOLS[series.index % SYMBOLS.length] ?? 'circle';
   return [
     line(points, { x: 'x', y: 'y', stroke: colour, strokeWidth: 1.8, strokeLinejoin: 'round' }),
     dot(points, { x: 'x', y: 'y', symbol, r: 3.6, fill: colour, title: 'title' }),
   ];
 }
 
-/** A run's line and symbol, for a legend. */
-export function key(run: Run): Html {
+/** The line and symbol of a series, for a legend. */
+export function key(series: Series): Html {
   const points = [0, 1, 2].map((x) => ({ x, y: 0 }));
-  const [stroke, symbol] = [seriesMarks(run, points)[0], seriesMarks(run, points.slice(1, 2))[1]];
+  const [[stroke], [, symbol]] = [
+    seriesMarks(series, points),
+    seriesMarks(series, points.slice(1, 2)),
+  ];
   const drawing = draw({ width: 36, height: 14, margin: 2, axis: null, marks: [stroke, symbol] });
   return html`<span class="key">${drawing}</span>`;
 }
 
-/** The runs of a section's charts. */
-export function legend(runs: readonly Run[]): Html {
-  return html`<ul class="legend">${runs.map((run) => html`<li>${key(run)} ${run.name}</li>`)}</ul>`;
+/** What the charts of a section have lines of. */
+export function legend(all: readonly Series[]): Html {
+  return html`<ul class="legend">${all.map((series) => html`<li>${key(series)} ${series.name}</li>`)}</ul>`;
 }
