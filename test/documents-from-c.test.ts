@@ -1,0 +1,23 @@
+// docs/from-c.md tells of every call that libfabric's headers declare here.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { textOf } from './support/documents.js';
+
+const flags = ['--variable=includedir', 'libfabric'];
+const include = join(execFileSync('pkg-config', flags, { encoding: 'utf8' }).trim(), 'rdma');
+const headers = readdirSync(include).filter((name) => /^fi\w*\.h$|^fabric\.h$/.test(name));
+
+// What a header declares or defines starts a line, or follows its type on one.
+const DECLARED = /^(?:[a-z][\w *]*[ *])?(fi_\w+)\(/gm;
+
+test('from-c.md names every call of the headers', () => {
+  const told = new Set(textOf('docs/from-c.md').match(/\bfi_\w+/g));
+  const calls = headers.flatMap((name) => {
+    const text = readFileSync(join(include, name), 'utf8');
+    return [...text.matchAll(DECLARED)].map((match) => match[1] as string);
+  });
+  expect(calls).toContain('fi_tsenddata');
+  expect([...new Set(calls)].filter((call) => !told.has(call))).toEqual([]);
+});
