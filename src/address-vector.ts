@@ -15,6 +15,7 @@ import type { AddrFormat } from './flags.js';
 import { type Handle, native } from './native.js';
 import { Peer } from './peer.js';
 
+/** What an address vector is opened with: fi_av_open, fi_av(3). */
 export interface AddressVectorOptions {
   /** How the provider keeps addresses; its own choice when left out. */
   readonly type?: 'FI_AV_TABLE' | 'FI_AV_MAP' | 'FI_AV_UNSPEC';
@@ -22,6 +23,7 @@ export interface AddressVectorOptions {
   readonly count?: number;
 }
 
+/** How long `av.remove()` waits. */
 export interface RemoveOptions {
   /** Milliseconds to wait for what is in flight; FI_ETIMEDOUT afterwards. For ever when left out. */
   readonly timeout?: number;
@@ -74,6 +76,7 @@ export class AddressVector {
     this.#handle = native.avOpen(engine.handle, { type, count });
   }
 
+  /** Whether it is closed, or something that it belongs to is. */
   get closed(): boolean {
     return this.#closed || !this.#engine.open;
   }
@@ -178,6 +181,7 @@ export class AddressVector {
     this.#engine.drain();
   }
 
+  /** Closes it: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -269,6 +269,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     if (this.#engine.open) native.batchDestroy(this.#engine.handle, this.#batch);
   }
 
+  /** Closes it: `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

@@ -7,6 +7,7 @@ import type { CqFormat } from './flags.js';
 import { Immediates } from './immediates.js';
 import { type Handle, native } from './native.js';
 
+/** What a completion queue is opened with: fi_cq_open, fi_cq(3). */
 export interface CompletionQueueOptions {
   /**
    * Entries. When left out: the provider's default, or with efa, whose queues lose what they have no
@@ -74,6 +75,7 @@ export class CompletionQueue implements QueueListener {
     engine.queues.set(opened.queue, this);
   }
 
+  /** Whether it is closed, or something that it belongs to is. */
   get closed(): boolean {
     return this.#closed || !this.#engine.open;
   }
@@ -182,6 +184,7 @@ export class CompletionQueue implements QueueListener {
     this.#immediates?.finish();
   }
 
+  /** Closes it: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -18,6 +18,7 @@ export class Counter {
     this.#handle = native.counterOpen(engine.handle);
   }
 
+  /** Whether it is closed, or something that it belongs to is. */
   get closed(): boolean {
     return this.#closed || !this.#engine.open;
   }
@@ -43,10 +44,12 @@ export class Counter {
     return native.counterReadErr(this.handle);
   }
 
+  /** Adds to its value: fi_cntr_add. */
   add(value: bigint | number): void {
     native.counterAdd(this.handle, check64('value', value));
   }
 
+  /** Sets its value: fi_cntr_set. */
   set(value: bigint | number): void {
     native.counterSet(this.handle, check64('value', value));
   }
@@ -75,6 +78,7 @@ export class Counter {
     return engine.settled(engine.requests.promise<void>(request));
   }
 
+  /** Closes the counter, and the endpoints that it is bound to. */
   async close(): Promise<void> {
     if (this.closed) return;
     native.counterClose(this.#handle);
@@ -83,6 +87,7 @@ export class Counter {
     this.#engine.drain();
   }
 
+  /** Closes it: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

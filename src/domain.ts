@@ -20,6 +20,7 @@ import { MemoryRegion } from './memory-region.js';
 import { type Handle, native } from './native.js';
 import { describedRegion, type RegionDescription, RemoteRegion } from './remote-region.js';
 
+/** How the engine of a domain is turned. */
 export interface DomainOptions {
   /**
    * Who turns the engine: a native thread of the domain ('thread'), the event loop ('loop'), or the
@@ -41,6 +42,7 @@ export interface DomainOptions {
   readonly idle?: number;
 }
 
+/** What memory `domain.allocate()` makes. */
 export interface AllocateOptions {
   /** Asks for huge pages; `region.hugePages` says whether there were any. */
   readonly hugePages?: boolean;
@@ -96,6 +98,7 @@ export class Domain {
     collected.register(this, this.#engine, this);
   }
 
+  /** Whether it is closed, or something that it belongs to is. */
   get closed(): boolean {
     return this.#closing !== undefined || !this.#engine.open;
   }
@@ -232,6 +235,7 @@ export class Domain {
     }
   }
 
+  /** Closes it: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -29,6 +29,7 @@ export class Fabric {
     }
   }
 
+  /** Whether it is closed, or something that it belongs to is. */
   get closed(): boolean {
     return this.#closing !== undefined;
   }
@@ -62,6 +63,7 @@ export class Fabric {
     if (failed?.status === 'rejected') throw failed.reason;
   }
 
+  /** Closes it: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

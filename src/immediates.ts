@@ -37,6 +37,7 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     return this.#arrived.shift();
   }
 
+  /** The next arrival. */
   next(): Promise<IteratorResult<Immediate>> {
     const immediate = this.#arrived.shift();
     if (immediate !== undefined) return Promise.resolve({ value: immediate, done: false });
@@ -48,6 +49,7 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     });
   }
 
+  /** Ends the iteration; arrivals to come count for `arrived()` again. */
   return(): Promise<IteratorResult<Immediate>> {
     this.finish();
     return Promise.resolve({ value: undefined, done: true });
@@ -68,10 +70,12 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     this.#request = undefined;
   }
 
+  /** Itself. */
   [Symbol.asyncIterator](): this {
     return this;
   }
 
+  /** Ends the iteration: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     this.finish();
     return Promise.resolve();

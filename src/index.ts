@@ -1,5 +1,11 @@
+/**
+ * libfabric for Node.js: endpoints, memory regions, address vectors and completion queues. `open()` is
+ * where to begin.
+ *
+ * @module libfabric
+ */
 export { AddressVector, type AddressVectorOptions, type RemoveOptions } from './address-vector.js';
-export type { BatchUpdate } from './batch.js';
+export type { BatchBase, BatchUpdate } from './batch.js';
 export { Completion } from './completion.js';
 export {
   CompletionQueue,
@@ -8,9 +14,17 @@ export {
 } from './completion-queue.js';
 export { Counter } from './counter.js';
 export { type AllocateOptions, Domain, type DomainOptions } from './domain.js';
-export type { AtomicKind, AtomicOptions } from './endpoint/atomic.js';
-export type { Batch, Endpoint } from './endpoint/compose.js';
-export type { CloseOptions, EndpointOptions } from './endpoint/endpoint.js';
+export type { AtomicCalls, AtomicKind, AtomicOptions } from './endpoint/atomic.js';
+export type {
+  AtomicQuery,
+  Batch,
+  Calls,
+  Endpoint,
+  MultiReceiving,
+  Post,
+  Receiving,
+} from './endpoint/compose.js';
+export type { CloseOptions, EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
 export type {
   Message,
   Messages,
@@ -18,8 +32,10 @@ export type {
   MultiRecv,
   MultiRecvMessage,
 } from './endpoint/messages.js';
-export type { RmaOptions } from './endpoint/rma.js';
-export type { TaggedRecvOptions } from './endpoint/tagged.js';
+export type { MsgRecv, MsgSend } from './endpoint/msg.js';
+export type { QueuedCalls } from './endpoint/queued.js';
+export type { RmaOptions, RmaRead, RmaWrite } from './endpoint/rma.js';
+export type { Tag, TaggedRecv, TaggedRecvOptions, TaggedSend } from './endpoint/tagged.js';
 export type { OperationOptions, Source } from './endpoint/target.js';
 export type { WritableOptions } from './endpoint-option-values.js';
 export {
@@ -27,9 +43,12 @@ export {
   endpointOptions,
   type OptionSpec,
   type OptionValue,
+  type OptionValues,
+  type ReadableOption,
+  type WritableOption,
 } from './endpoint-options.js';
 export type { DriverKind, Stats } from './engine/engine.js';
-export type { Buffers } from './engine/memory.js';
+export type { Buffers, RegisteredBytes } from './engine/memory.js';
 export { errnoByCode, type FabricErrorCode } from './error-codes.js';
 export { FabricError, type FabricErrorDetails } from './errors.js';
 export { Fabric } from './fabric.js';

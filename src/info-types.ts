@@ -171,6 +171,7 @@ export interface Nic {
   readonly linkAttr: LinkAttr | null;
 }
 
+/** The device of a network card: fi_nic(3). */
 export interface DeviceAttr {
   readonly name: string | null;
   readonly deviceId: string | null;
@@ -180,12 +181,14 @@ export interface DeviceAttr {
   readonly firmware: string | null;
 }
 
+/** The bus of a network card: fi_nic(3). */
 export interface BusAttr {
   readonly busType: BusType;
   /** Where the card sits, with busType FI_BUS_PCI. */
   readonly pci: PciAttr | null;
 }
 
+/** An address on a PCI bus: fi_nic(3). */
 export interface PciAttr {
   readonly domainId: number;
   readonly busId: number;
@@ -193,6 +196,7 @@ export interface PciAttr {
   readonly functionId: number;
 }
 
+/** The link of a network card: fi_nic(3). */
 export interface LinkAttr {
   readonly address: string | null;
   /** Bytes. */

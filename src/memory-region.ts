@@ -65,6 +65,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     return new Uint8Array(this.buffer, this.#start, this.length);
   }
 
+  /** Whether it is closed, or something that it belongs to is. */
   get closed(): boolean {
     return this.#closing !== undefined || !this.#engine.open;
   }
@@ -100,6 +101,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     engine.registered.delete(this.memoryHandle);
   }
 
+  /** Closes it: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -125,6 +127,7 @@ export class RegionSlice extends RegisteredBytes {
     this.memoryHandle = region.memoryHandle;
   }
 
+  /** Whether it is closed, or something that it belongs to is. */
   get closed(): boolean {
     return this.region.closed;
   }
@@ -135,6 +138,7 @@ export class RegionSlice extends RegisteredBytes {
     return whole.subarray(this.offset, this.offset + this.length);
   }
 
+  /** A piece of this piece; offset and length in bytes. */
   slice(offset: number, length?: number): RegionSlice {
     if (!RegisteredBytes.is(this)) throw invalidThis('a RegionSlice');
     checkInteger('offset', offset, 0, this.length);

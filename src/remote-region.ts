@@ -102,6 +102,7 @@ export class RemoteRegion implements RegionDescription {
     forget.register(this, { engine, handle: this.handle }, this);
   }
 
+  /** Whether it was closed. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -119,6 +120,7 @@ export class RemoteRegion implements RegionDescription {
     if (this.engine.open) native.remoteForget(this.engine.handle, this.handle);
   }
 
+  /** Closes it: `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

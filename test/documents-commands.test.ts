@@ -31,7 +31,11 @@ test.each(blocks)('the commands at $place succeed', { timeout: 60_000 }, async (
     timeout: 50_000,
     env: {
       ...process.env,
-      ...softefaEnvironment({ namespace: `commands-${process.pid}`, memlock: 'unlimited' }),
+      ...softefaEnvironment({
+        namespace: `commands-${process.pid}`,
+        nics: 2,
+        memlock: 'unlimited',
+      }),
       PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
     },
   };

@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -29,6 +32,12 @@ test('src, test and bench type-check', { timeout: 150_000 }, async () => {
 
 test('biome has nothing to say about lint and format', { timeout: 150_000 }, async () => {
   await expectSuccess('node_modules/.bin/biome', 'check', '--error-on-warnings');
+});
+
+test('exports are documented and links lead somewhere', { timeout: 150_000 }, async () => {
+  const out = mkdtempSync(join(tmpdir(), 'libfabric-reference-'));
+  onTestFinished(() => rmSync(out, { recursive: true }));
+  await expectSuccess('node_modules/.bin/typedoc', '--out', out);
 });
 
 test('the C++ is formatted', { timeout: 150_000 }, async (context) => {

@@ -36,7 +36,7 @@ export type Endpoint<T extends EpType = EpType, C extends Cap = Cap> = EndpointB
     /** A list of operations with one promise, to be submitted once or again and again. */
     batch(): Batch<T, C>;
     /** The calls as C has them: completions are read from the completion queue. */
-    readonly post: BatchlessCalls<T, C>;
+    readonly post: Post<T, C>;
   } & If<Sends<C, 'FI_MSG', 'FI_RECV', 'FI_SEND'>, Receiving> &
   (T extends 'FI_EP_DGRAM'
     ? unknown
@@ -46,19 +46,23 @@ export type Endpoint<T extends EpType = EpType, C extends Cap = Cap> = EndpointB
 export type Batch<T extends EpType = EpType, C extends Cap = Cap> = BatchBase &
   Calls<T, C, number, number>;
 
-export type BatchlessCalls<T extends EpType = EpType, C extends Cap = Cap> = QueuedCalls &
+/** The calls of `endpoint.post`, which return nothing. */
+export type Post<T extends EpType = EpType, C extends Cap = Cap> = QueuedCalls &
   Calls<T, C, void, void>;
 
+/** What an endpoint that receives messages has, besides the calls. */
 export interface Receiving {
   /** Incoming messages as an async iterator that keeps a set of buffers posted. */
   messages(options?: MessagesOptions): Messages;
 }
 
+/** What an endpoint that was opened with FI_MULTI_RECV has. */
 export interface MultiReceiving {
   /** Posts a buffer that takes message after message: FI_MULTI_RECV. */
   multiRecv(buffer: Buffers): MultiRecv;
 }
 
+/** What an endpoint that was opened with FI_ATOMIC has, besides the calls. */
 export interface AtomicQuery {
   /**
    * The largest number of elements of one atomic operation: fi_atomicvalid(3) and its like. 0 where

@@ -39,6 +39,7 @@ export interface EndpointOptions {
   readonly staging?: boolean;
 }
 
+/** How long a close() waits. */
 export interface CloseOptions {
   /**
    * Milliseconds that posted operations have to complete; 1000 when left out. Then they fail with
@@ -159,6 +160,7 @@ export class EndpointBase implements Target {
     return this.receiveQueue;
   }
 
+  /** Whether it is closed, or something that it belongs to is. */
   get closed(): boolean {
     return this.limits.isClosed || !this.#engine.open;
   }
@@ -271,6 +273,7 @@ export class EndpointBase implements Target {
     await engine.settled(promise);
   }
 
+  /** Closes it: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -16,6 +16,7 @@ export interface Message {
   readonly data: bigint | undefined;
 }
 
+/** The buffers of a stream of messages. */
 export interface MessagesOptions {
   /** Buffers that are kept posted; 64 when left out. */
   readonly count?: number;
@@ -105,6 +106,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     if (++this.#refused >= this.#posted.size) this.#drained?.();
   }
 
+  /** The next message; the bytes of the one before are no longer good. */
   async next(): Promise<IteratorResult<Message>> {
     if (this.#current !== undefined && !this.#ended && !this.#limits.isClosed) {
       this.#post(this.#current);
@@ -137,10 +139,12 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     return { value: undefined, done: true };
   }
 
+  /** Itself. */
   [Symbol.asyncIterator](): this {
     return this;
   }
 
+  /** Takes the buffers back: `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return();
   }
@@ -219,6 +223,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     this.#arrivals.push({ bytes, offset, source: completion.source, data: completion.data });
   }
 
+  /** The next message in the buffer. */
   next(): Promise<IteratorResult<MultiRecvMessage>> {
     return this.#arrivals.take();
   }
@@ -235,10 +240,12 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     return { value: undefined, done: true };
   }
 
+  /** Itself. */
   [Symbol.asyncIterator](): this {
     return this;
   }
 
+  /** Takes the buffers back: `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return();
   }

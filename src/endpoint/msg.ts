@@ -38,6 +38,7 @@ export interface MsgSend<S> {
    * returns. Done when the provider has taken it; nothing tells of its arrival.
    */
   inject(buffer: ArrayBufferView | ArrayBuffer, peer: Peer): S;
+  /** Like inject, with remote CQ data. */
   injectdata(buffer: ArrayBufferView | ArrayBuffer, data: bigint | number, peer: Peer): S;
 }
 

@@ -24,6 +24,7 @@ import {
   type Target,
 } from './target.js';
 
+/** Options of RMA and atomics. */
 export interface RmaOptions extends OperationOptions {
   /** Bytes from the start of the remote region; 0 when left out. */
   readonly offset?: number;
@@ -50,6 +51,7 @@ export interface RmaWrite<S> {
     remote: RemoteRegion,
     options?: RmaOptions,
   ): S;
+  /** Like injectWrite, and tells the peer with data, as writedata does. */
   injectWritedata(
     buffer: ArrayBufferView | ArrayBuffer,
     data: bigint | number,

@@ -27,8 +27,11 @@ export type Tag = bigint | number;
 
 /** Sending tagged messages: fi_tagged(3). */
 export interface TaggedSend<S> {
+  /** Sends a buffer with a tag. The buffer belongs to the operation until it has completed. */
   tsend(buffer: Buffers, peer: Peer, tag: Tag, options?: OperationOptions): S;
+  /** Sends several buffers, at most `txAttr.iovLimit`, as one message. */
   tsendv(buffers: readonly Buffers[], peer: Peer, tag: Tag, options?: OperationOptions): S;
+  /** Sends a buffer with remote CQ data, of `domainAttr.cqDataSize` bytes. */
   tsenddata(
     buffer: Buffers,
     data: bigint | number,
@@ -38,6 +41,7 @@ export interface TaggedSend<S> {
   ): S;
   /** Like inject: at most `txAttr.injectSize` bytes, copied. */
   tinject(buffer: ArrayBufferView | ArrayBuffer, peer: Peer, tag: Tag): S;
+  /** Like tinject, with remote CQ data. */
   tinjectdata(
     buffer: ArrayBufferView | ArrayBuffer,
     data: bigint | number,
@@ -46,6 +50,7 @@ export interface TaggedSend<S> {
   ): S;
 }
 
+/** Options of tagged receives. */
 export interface TaggedRecvOptions extends OperationOptions {
   /** With `flags: ['FI_CLAIM']`: what a peek with FI_PEEK and FI_CLAIM has found. */
   readonly claim?: Completion;
@@ -67,6 +72,7 @@ export interface TaggedRecv<R> {
     ignore?: bigint | number,
     options?: TaggedRecvOptions,
   ): R;
+  /** Receives into several buffers, at most `rxAttr.iovLimit`. */
   trecvv(
     buffers: readonly Buffers[],
     source: Source,

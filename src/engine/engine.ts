@@ -9,6 +9,7 @@ import { Memory } from './memory.js';
 import { Kind, type RequestOwner, Requests } from './requests.js';
 import { Submissions } from './submissions.js';
 
+/** Who turns the engine: a native thread, the event loop, or the caller. */
 export type DriverKind = 'thread' | 'loop' | 'manual';
 
 /** What a domain's engine has done since it was opened. */

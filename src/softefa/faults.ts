@@ -24,6 +24,7 @@ export interface Conditions {
   readonly capabilities?: readonly SoftefaCapability[];
 }
 
+/** What goes wrong. */
 export type FaultKind =
   /** Operations to the peer complete with status `value`. */
   | 'status'
@@ -73,6 +74,7 @@ export interface Fault extends Disposable {
   readonly hits: number;
   /** How often it will strike yet; Infinity where there is no end. */
   readonly left: number;
+  /** Ends the fault. */
   remove(): void;
 }
 
@@ -166,6 +168,7 @@ export class SoftefaFaults {
     this.#page.close();
   }
 
+  /** Ends it: `using`. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -202,6 +205,7 @@ class Rule implements Fault {
     this.#ended = { hits: this.hits, left: 0 };
   }
 
+  /** Ends it: `using`. */
   [Symbol.dispose](): void {
     this.remove();
   }

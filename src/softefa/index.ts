@@ -1,3 +1,8 @@
+/**
+ * A software EFA device, on which the efa provider runs on any Linux machine, and its faults.
+ *
+ * @module libfabric/softefa
+ */
 export { hasEfaDevice } from './devices.js';
 export {
   type Conditions,

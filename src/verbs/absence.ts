@@ -2,6 +2,7 @@ import { isRdmaCoreNotFound } from './errors.js';
 import { findDevices } from './find.js';
 import { linkName, namesIn, readText, sysfsRoot } from './sysfs.js';
 
+/** Why there is no RDMA device. */
 export type AbsenceCode =
   /** libibverbs is not installed. */
   | 'ERR_RDMA_CORE_NOT_FOUND'

@@ -15,11 +15,13 @@ import { portNumbers } from './sysfs.js';
 /** By the names of sysfs: `tx_bytes`, `rx_drops`, `port_xmit_data`. */
 export type Counters<Value = bigint> = Readonly<Record<string, Value>>;
 
+/** Whose counters. */
 export interface CountersOptions {
   /** From 1; 1 when left out. */
   readonly port?: number;
 }
 
+/** Whose counters, how often, until when. */
 export interface WatchOptions extends CountersOptions {
   /** Milliseconds from one sample to the next; 1000 when left out. */
   readonly interval?: number;

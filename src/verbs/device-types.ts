@@ -73,8 +73,10 @@ export interface DeviceLimits {
   readonly localCaAckDelay: number;
 }
 
+/** ibv_query_port(3), state. */
 export type PortState = 'NOP' | 'DOWN' | 'INIT' | 'ARMED' | 'ACTIVE' | 'ACTIVE_DEFER';
 
+/** ibv_query_port(3), phys_state. */
 export type PhysicalState =
   | 'SLEEP'
   | 'POLLING'
@@ -84,6 +86,7 @@ export type PhysicalState =
   | 'LINK_ERROR_RECOVERY'
   | 'PHY_TEST';
 
+/** ibv_query_port(3), link_layer. */
 export type LinkLayer = 'UNSPECIFIED' | 'INFINIBAND' | 'ETHERNET';
 
 /** ibv_query_port(3). */
@@ -108,6 +111,7 @@ export interface Port {
   readonly gids: readonly Gid[];
 }
 
+/** An address of a port: ibv_query_gid(3). */
 export interface Gid {
   readonly index: number;
   /** `'fe80:0000:0000:0000:0000:0000:0000:0001'`. */

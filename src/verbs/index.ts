@@ -1,3 +1,8 @@
+/**
+ * The RDMA devices of this machine and their counters, from rdma-core and sysfs, without libfabric.
+ *
+ * @module libfabric/verbs
+ */
 export { type Absence, type AbsenceCode, whyNoDevices } from './absence.js';
 export {
   type CounterSample,

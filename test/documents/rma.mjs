@@ -9,6 +9,7 @@ const region = await ep.domain.allocate(2 ** 20, ['FI_READ', 'FI_WRITE']);
 
 // HERE
 
+await ep.read(region.slice(0, 8), peer, remote);
 await region.close();
 await ep.close();
 await other.close();

@@ -45,7 +45,9 @@ async function bothSides() {
 
 /** Ends a command at its first line of output. */
 async function firstLine() {
-  const child = start([command, ...args], 'pipe');
+  const port = await freePort();
+  const here = args.map((arg) => arg.replace(/:\d+$/, `:${port}`));
+  const child = start([command, ...here], 'pipe');
   await once(child.stdout, 'data');
   child.kill('SIGINT');
   await once(child, 'close');
