@@ -24,13 +24,20 @@ export function prepare(steps) {
   }
 }
 
-/** Leaves out what does not depend on the addon, or builds with sanitizers itself. */
-export const ONLY_THE_ADDON = ['gates', 'softefa-verbs'].map(
+/**
+ * Leaves out what does not depend on the addon, builds with sanitizers itself, or repeats what the tests
+ * of the command line do.
+ */
+export const ONLY_THE_ADDON = ['documents-commands', 'gates', 'softefa-verbs'].map(
   (name) => `--exclude=test/${name}.test.ts`,
 );
 
-/** Leaves out the command line, too, whose tests take as long as all the others. */
-export const ONLY_THE_LIBRARY = [...ONLY_THE_ADDON, '--exclude=test/cli-*.test.ts'];
+/** Leaves out the command line, too, whose tests take as long as all the others, and the documents. */
+export const ONLY_THE_LIBRARY = [
+  ...ONLY_THE_ADDON,
+  '--exclude=test/cli-*.test.ts',
+  '--exclude=test/documents-*.test.ts',
+];
 
 /** Runs vitest over the suite and ends with the last line. */
 export function runSuite(args, env = {}) {

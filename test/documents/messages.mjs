@@ -3,7 +3,7 @@ import { open } from 'libfabric';
 const ep = await open({ provider: 'shm', caps: ['FI_MSG', 'FI_SOURCE'] });
 const other = await open({ provider: 'shm', caps: ['FI_MSG', 'FI_SOURCE'] });
 const sent = other.send(Buffer.from('hello'), other.av.insert(ep.address));
-sent.then(() => setTimeout(() => ep.close(), 10));
+sent.then(() => ep.close());
 
 // HERE
 
