@@ -4,6 +4,7 @@ import type { Endpoint } from './endpoint/compose.js';
 import { FabricError } from './errors.js';
 import { Fabric } from './fabric.js';
 import type { Cap, EpType } from './flags.js';
+import type { Hints } from './hints.js';
 import { getInfo } from './info.js';
 import type { AnyInfo } from './info-types.js';
 
@@ -68,7 +69,7 @@ function find(options: Partial<OpenOptions>): AnyInfo {
     node,
     service,
   } = options;
-  const entries = getInfo({
+  const hints = {
     epAttr: { type },
     caps,
     ...(domain !== undefined && { domainAttr: { name: domain } }),
@@ -81,8 +82,8 @@ function find(options: Partial<OpenOptions>): AnyInfo {
       service,
       flags: ['FI_SOURCE'],
     }),
-  });
-  const info = preferredEntry(entries, fabric);
+  } satisfies Hints;
+  const info = preferredEntry(getInfo(hints), fabric);
   if (info === undefined) {
     const detail = `no ${type} endpoint with ${caps.join(', ')}${provider ? ` on ${provider}` : ''}`;
     throw new FabricError(ENODATA, 'fi_getinfo', {
@@ -90,8 +91,22 @@ function find(options: Partial<OpenOptions>): AnyInfo {
       hint: 'see getInfo() for what there is',
     });
   }
-  return info;
+  return inOrder(info, hints);
 }
+
+// efa of libfabric 2 keeps messages in order where it was asked to.
+function inOrder(info: AnyInfo, hints: Hints): AnyInfo {
+  const msgOrder = ['FI_ORDER_SAS'] as const;
+  const { type } = info.epAttr;
+  if (type !== 'FI_EP_RDM' || info.rxAttr.msgOrder.includes(msgOrder[0])) return info;
+  const ordered = getInfo({ ...hints, txAttr: { msgOrder }, rxAttr: { msgOrder } });
+  return ordered.find((entry) => isSame(entry, info)) ?? info;
+}
+
+const isSame = (a: AnyInfo, b: AnyInfo) =>
+  a.fabricAttr.provName === b.fabricAttr.provName &&
+  a.fabricAttr.name === b.fabricAttr.name &&
+  a.domainAttr.name === b.domainAttr.name;
 
 /**
  * @internal The entry to open, where a fabric may have been asked for. Messages of efa-direct are no

@@ -37,6 +37,11 @@ test('open() takes efa where nobody names efa-direct', async () => {
   expect(ep.info.fabricAttr.name).toBe('efa');
 });
 
+test('efa keeps messages in order, which libfabric 2 has to be asked for', async () => {
+  const ep = closing(await open({ provider: 'efa', caps: ['FI_MSG'] }));
+  expect(ep.info.rxAttr.msgOrder).toContain('FI_ORDER_SAS');
+});
+
 test.each(['FI_TAGGED', 'FI_ATOMIC'] as const)('%s is refused with FI_ENODATA', async (cap) => {
   const opening = open({ provider: 'efa', fabric: 'efa-direct', caps: [cap] });
   await expect(opening).rejects.toEqual(fabricError('FI_ENODATA'));
