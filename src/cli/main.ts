@@ -7,6 +7,7 @@ import { benchmarkCommand } from './bench/command.js';
 import { CHECKS } from './checks/all.js';
 import { checkCommand } from './checks/command.js';
 import { devicesCommand } from './devices.js';
+import { doctorCommand } from './doctor/command.js';
 import { infoCommand } from './info.js';
 import { pairwiseCommand } from './pairwise.js';
 import { pingpongCommand } from './pingpong/command.js';
@@ -18,6 +19,7 @@ import { strerrorCommand } from './strerror.js';
 const program = new Command('libfabric')
   .description('RDMA-class networking: what this machine has, whether it works, and how fast it is')
   .enablePositionalOptions()
+  .addCommand(doctorCommand())
   .addCommand(infoCommand())
   .addCommand(devicesCommand())
   .addCommand(statsCommand())

@@ -1,0 +1,79 @@
+import type { Machine } from './machine.js';
+import type { Finding, Status } from './report.js';
+
+/** What a check says of a machine; what is left out is as the check has it. */
+export interface Outcome {
+  readonly status: Status;
+  readonly found: string;
+  readonly fix?: string;
+  readonly expected?: string;
+  readonly why?: string;
+}
+
+/** A look at one property of a machine. */
+export interface Check {
+  readonly id: string;
+  readonly title: string;
+  readonly expected: string;
+  readonly why: string;
+  /**
+   * Where it matters: to any program, to programs with an EFA, to those with one of hardware. It is
+   * skipped elsewhere, unless all is well.
+   */
+  readonly matters: 'always' | 'with-efa' | 'with-hardware';
+  look(machine: Machine): Outcome;
+}
+
+/** Checks that belong together, under a heading. */
+export interface Group {
+  readonly title: string;
+  readonly checks: readonly Check[];
+}
+
+export const ok = (found: string): Outcome => ({ status: 'ok', found });
+export const skipped = (found: string): Outcome => ({ status: 'skipped', found });
+
+type More = Pick<Outcome, 'expected' | 'why'>;
+const unwell =
+  (status: Status) =>
+  (found: string, fix: string, more?: More): Outcome => ({ status, found, fix, ...more });
+
+export const note = unwell('note');
+export const warning = unwell('warning');
+export const error = unwell('error');
+
+/** Looks at a machine. */
+export function examine(group: Group, machine: Machine): Finding[] {
+  return group.checks.map((check) => {
+    const outcome = relevant(check, machine, check.look(machine));
+    return findingOf(check, group.title, outcome);
+  });
+}
+
+export function findingOf(
+  { id, title, expected, why }: Omit<Check, 'look' | 'matters'>,
+  group: string,
+  outcome: Outcome,
+): Finding {
+  const { status, found, fix = null } = outcome;
+  return {
+    id,
+    group,
+    title,
+    status,
+    found,
+    expected: outcome.expected ?? expected,
+    why: outcome.why ?? why,
+    fix,
+  };
+}
+
+function relevant({ matters }: Check, { efa }: Machine, outcome: Outcome): Outcome {
+  if (outcome.status === 'ok' || matters === 'always') return outcome;
+  const { found, ...rest } = outcome;
+  if (efa === 'none') return { ...rest, ...skipped(`${found} (it matters with an EFA)`) };
+  if (efa === 'software' && matters === 'with-hardware') {
+    return skipped(`${found} (not needed in software)`);
+  }
+  return outcome;
+}

@@ -1,0 +1,109 @@
+import { type Check, error, type Group, note, ok, skipped, warning } from '../check.js';
+import { installed, mapped } from '../libraries.js';
+import { atLeast } from '../library.js';
+import type { Machine } from '../machine.js';
+
+const LEAST = '1.17';
+const EFA_FOLDER = '/opt/amazon/efa/';
+const INSTALLER = 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html';
+const OTHERS =
+  'A second libfabric sees no EFA in a process where the first has it, and the other way round.';
+
+const present: Check = {
+  id: 'libfabric.library',
+  title: 'libfabric',
+  expected: `libfabric ${LEAST} or newer, loaded`,
+  why: 'Everything in this package runs on it.',
+  matters: 'always',
+  look({ library: { loaded, error: reason } }) {
+    if (loaded === null && !('code' in reason)) {
+      return error(reason.message, 'See Environment, below. If that is well, update libfabric.');
+    }
+    if (loaded === null) {
+      const install =
+        'sudo apt-get install libfabric1     # Debian, Ubuntu\n' +
+        'sudo dnf install libfabric          # Amazon Linux, Fedora\n' +
+        `or run the EFA installer: ${INSTALLER}`;
+      return error(reason.message, install);
+    }
+    const found = `${loaded.version}, ${loaded.path ?? 'from a file that the system does not tell'}`;
+    if (atLeast(loaded.version, LEAST)) return ok(found);
+    return error(found, `Update libfabric, or run the EFA installer: ${INSTALLER}`);
+  },
+};
+
+const oneInProcess: Check = {
+  id: 'libfabric.process',
+  title: 'One libfabric in the process',
+  expected: 'one file',
+  why: OTHERS,
+  matters: 'always',
+  look(machine) {
+    const files = mapped(machine, 'libfabric');
+    if (files.length === 0) return skipped('none is loaded');
+    if (files.length === 1) return ok(`${files[0]}`);
+    const preloaded = machine.env.LD_PRELOAD;
+    return error(
+      files.join(', '),
+      preloaded?.includes('libfabric')
+        ? `Take libfabric out of LD_PRELOAD (${preloaded}).`
+        : `Let all of it use one: export LD_LIBRARY_PATH=${folderOf(preferred(files))}`,
+    );
+  },
+};
+
+const oneOnMachine: Check = {
+  id: 'libfabric.machine',
+  title: 'One libfabric on the machine',
+  expected: 'one, or that of the EFA installer in use',
+  why: `Which one a program gets depends on how it was linked. ${OTHERS}`,
+  matters: 'always',
+  look(machine) {
+    const files = installed(machine, 'libfabric');
+    const path = machine.library.loaded?.path ?? null;
+    if (files.length === 0) return skipped('none in the usual places');
+    if (files.length === 1) return ok(`${files[0]}`);
+    const best = preferred(files);
+    const fix = `To have every program use one:\nexport LD_LIBRARY_PATH=${folderOf(best)}`;
+    const found = files.map((file) => (file === path ? `${file} (in use)` : file)).join(', ');
+    const installersIsIdle = best.startsWith(EFA_FOLDER) && best !== path;
+    return installersIsIdle ? warning(found, fix) : note(found, fix);
+  },
+};
+
+const efaProvider: Check = {
+  id: 'libfabric.efa',
+  title: 'The efa provider in libfabric',
+  expected: 'a libfabric that was built with efa',
+  why: 'Without it libfabric has no EFA, whatever the device and the driver are.',
+  matters: 'always',
+  look(machine) {
+    const { loaded } = machine.library;
+    if (loaded === null) return skipped('no libfabric');
+    const defined = loaded.params.some(({ name }) => name.startsWith('FI_EFA_'));
+    // Where there is no device it may define nothing, but what it is linked with is there.
+    const linked = mapped(machine, 'libefa');
+    if (defined || linked.length > 0) return ok('built in');
+    return error(
+      `${loaded.path ?? 'libfabric'} has none`,
+      'Install a libfabric with efa: that of Debian, Ubuntu or Amazon Linux has it, and so does the\n' +
+        `EFA installer's: ${INSTALLER}`,
+    );
+  },
+};
+
+/** The EFA installer's, where it is there. */
+function preferred(files: readonly string[]): string {
+  return files.find((file) => file.startsWith(EFA_FOLDER)) ?? (files[0] as string);
+}
+
+const folderOf = (file: string) => file.slice(0, file.lastIndexOf('/'));
+
+export const libfabric: Group = {
+  title: 'libfabric',
+  checks: [present, oneInProcess, oneOnMachine, efaProvider],
+};
+
+/** Whether libfabric has efa. */
+export const hasEfaProvider = (machine: Machine): boolean =>
+  efaProvider.look(machine).status === 'ok';

@@ -1,0 +1,127 @@
+import { type Check, error, type Group, note, ok, skipped, warning } from '../check.js';
+import { isEfa, type Machine } from '../machine.js';
+import { isOff } from '../variables.js';
+import { forkSupport } from './processes.js';
+
+const MIB = 2 ** 20;
+// What 1.17 locks for an endpoint: 74 MB for what it receives, 37 MB for what it sends.
+const ENDPOINT = 112 * MIB;
+const CAP_IPC_LOCK = 14n;
+
+const locked: Check = {
+  id: 'memory.locked',
+  title: 'Locked memory',
+  expected: 'unlimited',
+  why:
+    `Memory that a device reads or writes is locked: ${ENDPOINT / MIB} MiB for each endpoint of efa, and all that ` +
+    'is registered. Past the limit registrations fail (FI_ENOMEM), or every operation does.',
+  matters: 'with-efa',
+  look({ files }) {
+    const limits = files.text('/proc/self/limits') ?? '';
+    const [, soft, hard] = /^Max locked memory +(\w+) +(\w+)/m.exec(limits) ?? [];
+    if (soft === undefined || hard === undefined) return skipped('/proc/self/limits does not say');
+    if (soft === 'unlimited') return ok(soft);
+    if (mayLockAll(files.text('/proc/self/status') ?? '')) {
+      return ok(`${sizeText(Number(soft))}, which does not bind this user (CAP_IPC_LOCK)`);
+    }
+    const found = `${sizeText(Number(soft))} (ulimit -l)`;
+    return (Number(soft) < ENDPOINT ? error : warning)(found, lockedFix(hard));
+  },
+};
+
+function lockedFix(hard: string): string {
+  return [
+    ...(hard === 'unlimited' ? ['In this shell: ulimit -l unlimited'] : []),
+    'For users, from the next login on:',
+    String.raw`printf '* soft memlock unlimited\n* hard memlock unlimited\n' | sudo tee /etc/security/limits.d/efa.conf`,
+    'For a service of systemd: LimitMEMLOCK=infinity',
+    'Docker: docker run --ulimit memlock=-1 ...',
+  ].join('\n');
+}
+
+/** Whether a process has CAP_IPC_LOCK: /proc/self/status. */
+function mayLockAll(status: string): boolean {
+  const [, mask] = /^CapEff:\s*([\da-f]+)$/m.exec(status) ?? [];
+  return mask !== undefined && ((BigInt(`0x${mask}`) >> CAP_IPC_LOCK) & 1n) === 1n;
+}
+
+const hugePages: Check = {
+  id: 'memory.huge-pages',
+  title: 'Huge pages',
+  expected: `at least ${ENDPOINT / MIB} MiB free for each endpoint`,
+  why:
+    'efa takes its buffers from them, and falls back to small pages without a word: those take longer to\n' +
+    'register, and a device has room for so many pages.',
+  matters: 'with-hardware',
+  look(machine) {
+    const { files, env } = machine;
+    const memory = files.text('/proc/meminfo') ?? '';
+    const [total, free, kib] = ['HugePages_Total', 'HugePages_Free', 'Hugepagesize'].map((name) => {
+      const [, value] = new RegExp(`^${name}: +(\\d+)`, 'm').exec(memory) ?? [];
+      return value === undefined ? null : Number(value);
+    });
+    if (total == null || free == null || kib == null) return skipped('the kernel has none');
+    const found = `${free} of ${total} free, ${kib / 1024} MiB each`;
+    if (isOff(env.FI_EFA_USE_HUGE_PAGE)) return ok(`${found}; FI_EFA_USE_HUGE_PAGE turns them off`);
+    if (forkSupport(machine) === 'enabled')
+      return ok(`${found}; none used while efa is safe to fork`);
+    if (free * kib * 1024 >= ENDPOINT) return ok(found);
+    const pages = Math.max(total + Math.ceil(ENDPOINT / kib / 1024), 5128);
+    return warning(
+      found,
+      `sudo sysctl -w vm.nr_hugepages=${pages}     # as the EFA installer does, for many endpoints\n` +
+        `echo 'vm.nr_hugepages=${pages}' | sudo tee /etc/sysctl.d/90-efa.conf\n` +
+        'Kubernetes: resources: { limits: { hugepages-2Mi: 5120Mi } }',
+    );
+  },
+};
+
+// What an endpoint of 1.17 takes is below it.
+const LEAST_REGIONS = 64;
+
+const regions: Check = {
+  id: 'memory.regions',
+  title: 'Memory regions',
+  expected: `room for ${LEAST_REGIONS} and more, and none refused so far`,
+  why:
+    'Each registered buffer is a region, cached ones too; a device has room for so many, and for so\n' +
+    'many pages in all.',
+  matters: 'with-efa',
+  look(machine) {
+    const known = machine.devices.filter(isEfa).flatMap(({ name, limits }) => {
+      return limits === null ? [] : [{ name, limits }];
+    });
+    if (known.length === 0) return skipped('no device that says');
+    const found = known
+      .map(
+        ({ name, limits }) => `${name}: ${limits.maxMr}, of ${sizeText(Number(limits.maxMrSize))}`,
+      )
+      .join('; ');
+    const few = known.some(({ limits }) => limits.maxMr < LEAST_REGIONS);
+    if (few)
+      return warning(
+        found,
+        'Open few endpoints, and register few large regions: not many small ones.',
+      );
+    const refused = refusedRegions(machine);
+    if (refused === 0n) return ok(found);
+    return note(
+      `${found}; ${refused} registrations refused since the driver was loaded`,
+      'If those were yours: raise the locked-memory limit, register less at a time, and have it on huge\n' +
+        'pages: domain.allocate(length, access, { hugePages: true }).',
+    );
+  },
+};
+
+function refusedRegions({ devices, counters }: Machine): bigint {
+  const refused = devices.filter(isEfa).map(({ name }) => counters[name]?.reg_mr_err ?? 0n);
+  return refused.reduce((sum, count) => sum + count, 0n);
+}
+
+function sizeText(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
+  const power = bytes === 0 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), units.length - 1);
+  return `${Number((bytes / 1024 ** power).toPrecision(3))} ${units[power]}`;
+}
+
+export const memory: Group = { title: 'Memory', checks: [locked, hugePages, regions] };

@@ -1,0 +1,51 @@
+import { type Check, type Group, ok, skipped, warning } from '../check.js';
+import { isOff } from '../variables.js';
+
+const MIB = 2 ** 20;
+// A region of 1.17's shm provider, one for each endpoint.
+const REGION = 4 * MIB;
+
+const ptrace: Check = {
+  id: 'same-host.ptrace',
+  title: 'Copies between processes',
+  expected: 'kernel.yama.ptrace_scope = 0, or no Yama',
+  why:
+    'Within a host efa goes through shm, which copies straight from process to process where ptrace may:\n' +
+    'else it copies twice.',
+  matters: 'with-efa',
+  look({ files, env }) {
+    if (isOff(env.FI_EFA_ENABLE_SHM_TRANSFER))
+      return ok('not used: FI_EFA_ENABLE_SHM_TRANSFER is off');
+    const scope = files.number('/proc/sys/kernel/yama/ptrace_scope');
+    if (scope === null) return ok('no Yama');
+    if (scope === 0) return ok('ptrace_scope 0');
+    return warning(
+      `ptrace_scope ${scope}`,
+      'sudo sysctl -w kernel.yama.ptrace_scope=0\n' +
+        "echo 'kernel.yama.ptrace_scope = 0' | sudo tee /etc/sysctl.d/10-ptrace.conf",
+    );
+  },
+};
+
+const sharedMemory: Check = {
+  id: 'same-host.shm',
+  title: '/dev/shm',
+  expected: `${REGION / MIB} MiB free for each core`,
+  why: 'shm keeps a region there for each endpoint, and offers nothing where less is free.',
+  matters: 'always',
+  look({ sharedMemory: space, cores }) {
+    if (space === null) return skipped('there is no /dev/shm');
+    const free = `${Math.floor(space.free / MIB)} of ${Math.floor(space.size / MIB)} MiB free`;
+    const needed = cores * REGION;
+    if (space.free >= needed) return ok(free);
+    const wanted = Math.ceil(Math.max(2 * needed, space.size) / MIB);
+    return warning(
+      `${free}, ${cores} cores`,
+      `What is in it: ls -l /dev/shm. To enlarge it:\nsudo mount -o remount,size=${wanted}m /dev/shm\n` +
+        `Docker: docker run --shm-size=${wanted}m ...`,
+      { expected: `${needed / MIB} MiB free: ${REGION / MIB} for each core` },
+    );
+  },
+};
+
+export const sameHost: Group = { title: 'Within a host', checks: [ptrace, sharedMemory] };

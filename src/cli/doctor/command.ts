@@ -1,0 +1,129 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { reportOn } from './examine.js';
+import { efaDomains } from './library.js';
+import { type Machine, thisMachine } from './machine.js';
+import { ReachError } from './peer/conversation.js';
+import { fabricFinding, noEfaFinding, tcpFinding } from './peer/findings.js';
+import { listen } from './peer/listen.js';
+import { probe, type Target } from './peer/probe.js';
+import { EXIT_CODES, type Finding } from './report.js';
+import { reportText } from './text.js';
+
+const PORT = 47593;
+
+interface Flags {
+  readonly json?: true;
+  readonly verbose?: true;
+  readonly peer?: string;
+  readonly listen?: true | string;
+  readonly port: number;
+  /** Milliseconds. */
+  readonly timeout: number;
+}
+
+/** libfabric doctor: whether EFA works on this machine, and what to do where it does not. */
+export function doctorCommand(): Command {
+  return new Command('doctor')
+    .summary('find out whether EFA works here, and what to do where it does not')
+    .description(
+      'Looks at all that EFA needs on this machine, and between two: the device, its driver, libfabric,\n' +
+        'rdma-core, memory that may be locked, the environment, security groups. For what is not well it\n' +
+        'says what was found, what should be, why it matters and what to do.\n\n' +
+        'The exit code is 0 where all is well, 1 where EFA works with warnings or where there is none, 2\n' +
+        'where libfabric, the EFA that there is, or the peer cannot be used.',
+    )
+    .option('-v, --verbose', 'the details of all checks, and those that were skipped')
+    .option('--json', 'print JSON: what was found, by names that stay')
+    .addOption(
+      new Option('--peer <host>', 'also try EFA to a host where --listen runs').conflicts('listen'),
+    )
+    .addOption(
+      new Option('--listen [address]', 'answer the other side of --peer, until Ctrl-C').conflicts([
+        'json',
+        'verbose',
+      ]),
+    )
+    .option('--port <n>', 'TCP port on which the sides meet', portNumber, PORT)
+    .addOption(
+      new Option('--timeout <s>', 'seconds for each step of --peer')
+        .argParser(milliseconds)
+        .default(10_000, '10'),
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  npx libfabric doctor
+  npx libfabric doctor --json | jq '.findings[] | select(.status == "error")'
+  npx libfabric doctor --listen            # on one host
+  npx libfabric doctor --peer 10.0.0.2     # on another
+  npx libfabric softefa -- npx libfabric doctor`,
+    )
+    .action((flags: Flags) => (flags.listen ? answerPeers(flags) : diagnose(flags)));
+}
+
+async function diagnose({ json, verbose, peer, port, timeout }: Flags): Promise<void> {
+  const startedAt = new Date();
+  process.exitCode = EXIT_CODES.error; // where it does not come to a report
+  const env = prepare(peer !== undefined);
+  const machine = await thisMachine(env);
+  const more =
+    peer === undefined ? [] : await peerFindings({ host: peer, port, patience: timeout }, machine);
+  const report = reportOn(machine, startedAt, more);
+  const columns = Math.min(process.stdout.columns ?? 100, 120);
+  process.stdout.write(
+    json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report, verbose ?? false, columns),
+  );
+  process.exitCode = EXIT_CODES[report.status];
+}
+
+async function peerFindings(target: Target, { library }: Machine): Promise<Finding[]> {
+  const domains = library.loaded?.efaDomains ?? [];
+  if (domains.length === 0) return [noEfaFinding('this side has no EFA that libfabric offers')];
+  try {
+    const attempts = await probe(target, domains);
+    return [tcpFinding(target), ...attempts.map(fabricFinding)];
+  } catch (error) {
+    if (!(error instanceof ReachError)) throw error;
+    return [tcpFinding(target, error)];
+  }
+}
+
+async function answerPeers({ listen: address, port }: Flags): Promise<void> {
+  prepare(true);
+  const domains = efaDomains();
+  if (domains.length === 0) {
+    console.error('This side has no EFA that libfabric offers, and the probe is of EFA only.');
+    console.error('Why, says npx libfabric doctor.');
+    process.exitCode = EXIT_CODES.error;
+    return;
+  }
+  const control = new AbortController();
+  // They stay: npx passes on a Ctrl-C that the terminal has sent as well.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => control.abort());
+  const host = address === true ? undefined : address;
+  await listen(host, port, domains, control.signal, (line) => console.log(line));
+}
+
+/** Makes the process fit for libfabric, and gives the environment that it had before. */
+function prepare(probes: boolean): NodeJS.ProcessEnv {
+  const env = { ...process.env };
+  // A peer on this host is to be reached through the device, too.
+  if (probes) process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
+  return env;
+}
+
+function portNumber(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) {
+    throw new InvalidArgumentError('It is not a port, from 0 to 65535.');
+  }
+  return Number(text);
+}
+
+function milliseconds(text: string): number {
+  const value = Math.round(Number(text) * 1000);
+  if (text.trim() === '' || !(value >= 1 && value <= 300_000)) {
+    throw new InvalidArgumentError('It is not a number of seconds, up to 300.');
+  }
+  return value;
+}

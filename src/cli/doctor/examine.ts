@@ -1,0 +1,47 @@
+import { hostname } from 'node:os';
+import { examine, type Group } from './check.js';
+import { device } from './checks/device.js';
+import { environment } from './checks/environment.js';
+import { libfabric } from './checks/libfabric.js';
+import { memory } from './checks/memory.js';
+import { placement } from './checks/placement.js';
+import { processes } from './checks/processes.js';
+import { provider } from './checks/provider.js';
+import { rdmaCore } from './checks/rdma-core.js';
+import { sameHost } from './checks/same-host.js';
+import type { Machine } from './machine.js';
+import { type Efa, type Finding, type Report, worstOf } from './report.js';
+
+/** All groups, in the order of the report. */
+export const GROUPS: readonly Group[] = [
+  device,
+  libfabric,
+  rdmaCore,
+  provider,
+  memory,
+  processes,
+  sameHost,
+  placement,
+  environment,
+];
+
+/** Looks at everything. `more` is what was found by other means: the probe of a peer. */
+export function reportOn(machine: Machine, startedAt: Date, more: readonly Finding[] = []): Report {
+  const findings = [...GROUPS.flatMap((group) => examine(group, machine)), ...more];
+  return {
+    format: 'libfabric-doctor',
+    version: 1,
+    startedAt: startedAt.toISOString(),
+    host: hostname(),
+    efa: efaOf(machine),
+    emulated: machine.efa === 'software',
+    status: worstOf(findings),
+    findings,
+  };
+}
+
+function efaOf({ efa, trials }: Machine): Efa {
+  if (efa === 'none') return 'absent';
+  const works = trials.length > 0 && trials.every(({ failure }) => failure === null);
+  return works ? 'usable' : 'unusable';
+}

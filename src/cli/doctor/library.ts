@@ -1,0 +1,67 @@
+import { FabricError } from '../../errors.js';
+import { getInfo } from '../../info.js';
+import { getParams, libraryPath, type Param, version } from '../../library.js';
+import { runApart } from './apart.js';
+
+/** The libfabric of this process. */
+export interface LoadedLibrary {
+  /** `'1.17.0'` */
+  readonly version: string;
+  readonly path: string | null;
+  /** Environment variables that it and its providers read. */
+  readonly params: readonly Param[];
+  /** Domains on which efa offers reliable endpoints: `'rdmap0s6-rdm'`. */
+  readonly efaDomains: readonly string[];
+}
+
+/** The library, or why there is none. */
+export type Library =
+  | { readonly loaded: LoadedLibrary; readonly error: null }
+  | { readonly loaded: null; readonly error: Error };
+
+/** The same, where another process has not died of it before: settings may make a provider abort. */
+export async function loadLibrarySafely(): Promise<Library> {
+  const death = await runApart('load-program.js');
+  return death === null ? loadLibrary() : { loaded: null, error: new Error(death) };
+}
+
+/** Loads libfabric, for good, and asks for what it offers. */
+export function loadLibrary(): Library {
+  try {
+    const loaded = {
+      version: version().string,
+      path: libraryPath(),
+      efaDomains: efaDomains(),
+      params: getParams(), // those of providers are known once they were asked for something
+    };
+    return { loaded, error: null };
+  } catch (error) {
+    // Without the addon, or on another system, nothing can be asked.
+    const here =
+      error instanceof Error && 'code' in error && /^ERR_LIBFABRIC/.test(`${error.code}`);
+    if (!here && !FabricError.is(error)) throw error;
+    return { loaded: null, error };
+  }
+}
+
+/** The domains on which efa offers reliable endpoints. */
+export function efaDomains(): string[] {
+  const entries = getInfo({
+    fabricAttr: { provName: 'efa' },
+    epAttr: { type: 'FI_EP_RDM' },
+    caps: ['FI_MSG'],
+  });
+  const names = entries.flatMap(({ domainAttr }) => domainAttr.name ?? []);
+  return [...new Set(names)];
+}
+
+/** Whether a version, `'2.1.0amzn5.0'` say, is at least another. */
+export function atLeast(version: string, least: string): boolean {
+  const numbers = (text: string) => text.split('.').map((part) => Number.parseInt(part, 10) || 0);
+  const [a, b] = [numbers(version), numbers(least)];
+  for (const [i, wanted] of b.entries()) {
+    const has = a[i] ?? 0;
+    if (has !== wanted) return has > wanted;
+  }
+  return true;
+}

@@ -1,0 +1,94 @@
+import { statfsSync } from 'node:fs';
+import { cpus } from 'node:os';
+import type { Device } from '../../verbs/device-types.js';
+import { type Absence, counters, devices, whyNoDevices } from '../../verbs/index.js';
+import { Files } from './files.js';
+import { type Library, loadLibrarySafely } from './library.js';
+import { type Trial, tryEndpoints } from './trial.js';
+
+/** A file system, in bytes. */
+export interface Space {
+  readonly size: number;
+  readonly free: number;
+}
+
+/** All that checks look at: a real machine, or one that a test makes up. */
+export interface Machine {
+  readonly files: Files;
+  /** The environment as it was before libfabric, or anything of this package, has added to it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly library: Library;
+  /** RDMA devices of any vendor. */
+  readonly devices: readonly Device[];
+  /** Why there are none. */
+  readonly absence: Absence | null;
+  /** Whether there is an EFA for programs of this machine, and of which kind. */
+  readonly efa: 'hardware' | 'software' | 'none';
+  /** Counters of devices, by the device's name. */
+  readonly counters: Readonly<Record<string, Readonly<Record<string, bigint>>>>;
+  /** /dev/shm; null where there is none. */
+  readonly sharedMemory: Space | null;
+  /** Cores of the machine. */
+  readonly cores: number;
+  /** What has become of an endpoint on each domain of efa. */
+  readonly trials: readonly Trial[];
+}
+
+/** This machine. Loads libfabric, and tries its endpoints. */
+export async function thisMachine(env: NodeJS.ProcessEnv): Promise<Machine> {
+  const library = await loadLibrarySafely();
+  const files = new Files();
+  const absence = whyNoDevices();
+  const all = absence?.code === 'ERR_RDMA_CORE_NOT_FOUND' ? [] : devices();
+  const trials = await tryEndpoints(library.loaded?.efaDomains ?? []);
+  return {
+    files,
+    env,
+    library,
+    devices: all,
+    absence,
+    efa: kindOf(all, files),
+    counters: Object.fromEntries(all.map(({ name }) => [name, countersOf(name)])),
+    sharedMemory: spaceOf('/dev/shm'),
+    cores: cpus().length,
+    trials,
+  };
+}
+
+export const AMAZON = 0x1d0f;
+
+/** Whether a device is an EFA, usable or not. */
+export const isEfa = ({ vendorId }: Device): boolean => vendorId === AMAZON;
+
+/** PCI addresses of the EFAs of a machine, whether or not a driver has them. */
+export function efasOnPci(files: Files): string[] {
+  const folder = '/sys/bus/pci/devices';
+  return files.names(folder).filter((address) => {
+    const says = (file: string) => files.text(`${folder}/${address}/${file}`) ?? '';
+    return says('vendor') === '0x1d0f' && says('device').startsWith('0xefa');
+  });
+}
+
+/** Which kind of EFA there is: what is on PCI counts, although no driver has taken it. */
+export function kindOf(all: readonly Device[], files: Files): Machine['efa'] {
+  const efas = all.filter(isEfa);
+  if (efas.some(({ emulated }) => emulated)) return 'software';
+  return efas.length > 0 || efasOnPci(files).length > 0 ? 'hardware' : 'none';
+}
+
+function countersOf(device: string): Readonly<Record<string, bigint>> {
+  try {
+    return counters(device);
+  } catch {
+    return {}; // it has no port
+  }
+}
+
+function spaceOf(path: string): Space | null {
+  try {
+    const { bsize, blocks, bavail } = statfsSync(path);
+    return { size: blocks * bsize, free: bavail * bsize };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { readFrames, writeFrame } from '../../multi/frames.js';
+import { type Message, PROTOCOL, plain } from './messages.js';
+
+/** Why the other side cannot be talked to over TCP. */
+export type ReachKind =
+  /** Its name has no address. */
+  | 'unknown-host'
+  /** ICMP says, or the kernel knows, that no way leads there. */
+  | 'no-route'
+  /** No answer at all. */
+  | 'dropped'
+  /** The host answers that nothing listens there. */
+  | 'refused'
+  /** Something else than the doctor listens there, or has ended. */
+  | 'stranger'
+  | 'failed';
+
+export class ReachError extends Error {
+  override readonly name = 'ReachError';
+  readonly kind: ReachKind;
+
+  constructor(kind: ReachKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+const KINDS: Readonly<Record<string, ReachKind>> = {
+  ENOTFOUND: 'unknown-host',
+  EAI_AGAIN: 'unknown-host',
+  EHOSTUNREACH: 'no-route',
+  ENETUNREACH: 'no-route',
+  EHOSTDOWN: 'no-route',
+  ENETDOWN: 'no-route',
+  ETIMEDOUT: 'dropped',
+  ECONNREFUSED: 'refused',
+};
+
+/** Connects to a listening doctor. Throws ReachError. */
+export async function dial(host: string, port: number, milliseconds: number): Promise<Socket> {
+  const socket = connect({ host, port, autoSelectFamily: true });
+  const late = setTimeout(() => {
+    socket.destroy(new ReachError('dropped', `no answer within ${milliseconds / 1000} s`));
+  }, milliseconds);
+  try {
+    await once(socket, 'connect');
+    return socket;
+  } catch (error) {
+    if (error instanceof ReachError) throw error;
+    const { code, message } = firstOf(error);
+    throw new ReachError(KINDS[code ?? ''] ?? 'failed', message);
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+// A name with several addresses fails with one error for each.
+function firstOf(error: unknown): NodeJS.ErrnoException {
+  return error instanceof AggregateError ? error.errors[0] : (error as NodeJS.ErrnoException);
+}
+
+/** Messages to and from the other side, one after another. */
+export class Conversation {
+  readonly #socket: Socket;
+  readonly #messages: Message[] = [];
+  #wake: (() => void) | undefined;
+  #ended: string | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    readFrames(socket, (message) => {
+      this.#messages.push(message as Message);
+      this.#wake?.();
+    });
+    const end = (reason: string) => {
+      this.#ended ??= reason;
+      this.#wake?.();
+    };
+    socket.on('error', ({ message }) => end(message));
+    socket.on('close', () => end('the other side has closed the connection'));
+  }
+
+  send(message: Message): void {
+    writeFrame(this.#socket, message);
+  }
+
+  /** The next message, which is to be of a kind. Throws ReachError. */
+  async receive<K extends Message['kind']>(
+    kind: K,
+    milliseconds: number,
+  ): Promise<Extract<Message, { kind: K }>> {
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      this.#wake?.();
+    }, milliseconds);
+    while (this.#messages.length === 0 && this.#ended === undefined && !late) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    clearTimeout(timer);
+    const message = this.#messages.shift();
+    if (message?.kind === kind) return message as Extract<Message, { kind: K }>;
+    if (message?.kind === 'failed') throw new ReachError('failed', plain(message.message));
+    if (message) throw new ReachError('stranger', 'it does not speak as the doctor does');
+    throw new ReachError('stranger', this.#ended ?? 'it does not say anything');
+  }
+
+  /** Both introduce themselves; gives the domains of the other side. */
+  async greet(domains: readonly string[], milliseconds: number): Promise<readonly string[]> {
+    this.send({ kind: 'hello', protocol: PROTOCOL, domains });
+    const hello = await this.receive('hello', milliseconds);
+    if (hello.protocol === PROTOCOL && Array.isArray(hello.domains))
+      return hello.domains.map(plain);
+    throw new ReachError('stranger', 'it is the doctor of another release of this package');
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}

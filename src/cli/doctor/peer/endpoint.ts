@@ -1,0 +1,84 @@
+import type { Endpoint } from '../../../endpoint/compose.js';
+import { FabricError } from '../../../errors.js';
+import { open } from '../../../open.js';
+import type { Peer } from '../../../peer.js';
+import type { Delivery, DeliveryKind } from './messages.js';
+
+const GREETING = Buffer.from('libfabric doctor');
+const CLOSING = 100; // milliseconds for what is still under way
+
+// efa's numbers for a failed operation: the device's status, or one of the provider's own.
+const KINDS: Readonly<Record<number, DeliveryKind>> = {
+  4: 'no-route', // the address handle is none
+  9: 'refused', // no such queue pair
+  10: 'not-ready',
+  13: 'unresponsive',
+  14: 'refused', // it does not know this side
+  15: 'unreachable',
+  4110: 'no-route', // the address vector has not taken it
+  4124: 'unresponsive',
+  4126: 'unreachable', // the device was reached, and no handshake came
+};
+
+const DELIVERED: Delivery = { kind: 'delivered', code: null, provErrno: null, message: null };
+const SILENT: Delivery = { ...DELIVERED, kind: 'silent' };
+
+/** An endpoint that exchanges one message with another, over the device even within a host. */
+export class ProbeEndpoint {
+  readonly #ep: Endpoint<'FI_EP_RDM', 'FI_MSG'>;
+  readonly #arrival: Promise<boolean>;
+
+  private constructor(ep: Endpoint<'FI_EP_RDM', 'FI_MSG'>) {
+    this.#ep = ep;
+    this.#arrival = ep.recv(new Uint8Array(64)).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  static async open(domain: string): Promise<ProbeEndpoint> {
+    return new ProbeEndpoint(await open({ provider: 'efa', domain }));
+  }
+
+  get address(): Uint8Array {
+    return this.#ep.address;
+  }
+
+  /** Sends a message, and says what has become of it after so many milliseconds at most. */
+  async send(address: Uint8Array, milliseconds: number): Promise<Delivery> {
+    let peer: Peer;
+    try {
+      peer = this.#ep.av.insert(address);
+    } catch (error) {
+      return deliveryOf(error, 'no-route');
+    }
+    const sent = this.#ep.send(GREETING, peer).then(
+      () => DELIVERED,
+      (error: unknown) => deliveryOf(error, 'failed'),
+    );
+    return within(sent, milliseconds, SILENT);
+  }
+
+  /** Whether a message comes. */
+  arrived(milliseconds: number): Promise<boolean> {
+    return within(this.#arrival, milliseconds, false);
+  }
+
+  close(): Promise<void> {
+    return this.#ep.close({ timeout: CLOSING });
+  }
+}
+
+function deliveryOf(error: unknown, otherwise: DeliveryKind): Delivery {
+  if (!FabricError.is(error)) throw error;
+  const { code, provErrno = null, message } = error;
+  return { kind: KINDS[provErrno ?? -1] ?? otherwise, code, provErrno, message };
+}
+
+function within<T>(promise: Promise<T>, milliseconds: number, late: T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<T>((resolve) => {
+    timer = setTimeout(resolve, milliseconds, late);
+  });
+  return Promise.race([promise, deadline]).finally(() => clearTimeout(timer));
+}

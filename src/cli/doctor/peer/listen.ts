@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { Conversation, ReachError } from './conversation.js';
+import { ProbeEndpoint } from './endpoint.js';
+import { decode, encode, type Message } from './messages.js';
+
+const CLIENTS = 8; // at once
+const LONGEST = 300; // seconds that a client may ask for
+const GREETING = 10_000; // milliseconds for a client to introduce itself
+const GRACE = 2000; // milliseconds that a client's word may come late
+const STRAGGLER = 500; // milliseconds for a message that its sender has given up
+
+/** Answers doctors with --peer until the signal aborts. `domains` are those of efa. */
+export async function listen(
+  host: string | undefined,
+  port: number,
+  domains: readonly string[],
+  signal: AbortSignal,
+  say: (line: string) => void,
+): Promise<void> {
+  const conversations = new Set<Conversation>();
+  const server = createServer((socket) => {
+    const conversation = new Conversation(socket);
+    conversations.add(conversation);
+    const who = `${socket.remoteAddress?.replace(/^::ffff:/, '')}`;
+    serve(conversation, domains, (line) => say(`${who}: ${line}`))
+      .catch((error: unknown) => {
+        say(`${who}: ${(error as Error).message}`);
+        conversation.send({ kind: 'failed', message: (error as Error).message });
+      })
+      .finally(() => {
+        conversations.delete(conversation);
+        conversation.close();
+      });
+  });
+  server.maxConnections = CLIENTS;
+  server.listen(port, host);
+  await once(server, 'listening');
+  const { address, port: bound } = server.address() as AddressInfo;
+  say(`Listening at ${address}, port ${bound}, with ${domains.join(', ')}. On the other host:`);
+  say(`npx libfabric doctor --peer THIS-HOST --port ${bound}`);
+  if (!signal.aborted) await once(signal, 'abort');
+  const closed = once(server, 'close');
+  server.close();
+  for (const conversation of conversations) conversation.close();
+  await closed;
+}
+
+async function serve(
+  conversation: Conversation,
+  domains: readonly string[],
+  say: (line: string) => void,
+): Promise<void> {
+  await conversation.greet(domains, GREETING);
+  for (;;) {
+    let asked: Extract<Message, { kind: 'try' }>;
+    try {
+      asked = await conversation.receive('try', LONGEST * 1000);
+    } catch (error) {
+      if (error instanceof ReachError) return; // it is done
+      throw error;
+    }
+    const nic = Number.isSafeInteger(asked.nic) && asked.nic >= 0 ? asked.nic : 0;
+    await answer(conversation, domains[nic % domains.length] as string, asked, say);
+  }
+}
+
+async function answer(
+  conversation: Conversation,
+  domain: string,
+  { address, seconds }: Extract<Message, { kind: 'try' }>,
+  say: (line: string) => void,
+): Promise<void> {
+  const patience = Math.min(Math.max(Number(seconds) || 1, 1), LONGEST) * 1000;
+  const endpoint = await ProbeEndpoint.open(domain);
+  try {
+    conversation.send({ kind: 'ready', domain, address: encode(endpoint.address) });
+    const { delivery } = await conversation.receive('sent', patience + GRACE);
+    const expected = delivery?.kind === 'delivered' ? patience : STRAGGLER;
+    const arrived = await endpoint.arrived(expected);
+    const back = arrived ? await endpoint.send(decode(address), patience) : null;
+    conversation.send({ kind: 'received', arrived, answer: back });
+    say(`${domain}: ${arrived ? `a message came; answer: ${back?.kind}` : 'no message came'}`);
+  } finally {
+    await endpoint.close();
+  }
+}

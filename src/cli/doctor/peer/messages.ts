@@ -1,0 +1,84 @@
+// What the two sides of a probe say to each other over TCP.
+
+/** Another number is another language. */
+export const PROTOCOL = 1;
+
+/** What has become of a message over the fabric, as its sender has it. */
+export interface Delivery {
+  readonly kind: DeliveryKind;
+  /** `'FI_EHOSTUNREACH'`; null where no error was reported. */
+  readonly code: string | null;
+  /** efa's own number: a status of the device below 4096. */
+  readonly provErrno: number | null;
+  readonly message: string | null;
+}
+
+const KINDS = [
+  'delivered',
+  'no-route',
+  'unreachable',
+  'unresponsive',
+  'refused',
+  'not-ready',
+  'silent',
+  'failed',
+] as const satisfies readonly DeliveryKind[];
+
+/** Text of another host, fit for a terminal. */
+export const plain = (text: unknown): string =>
+  String(text)
+    .replaceAll(/\p{Cc}/gu, ' ')
+    .slice(0, 300);
+
+/** What another host says of a delivery. */
+export function deliveryIn(value: unknown): Delivery | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { kind, code, provErrno, message } = value as Record<keyof Delivery, unknown>;
+  return {
+    kind: KINDS.find((known) => known === kind) ?? 'failed',
+    code: typeof code === 'string' ? plain(code) : null,
+    provErrno: typeof provErrno === 'number' ? provErrno : null,
+    message: typeof message === 'string' ? plain(message) : null,
+  };
+}
+
+export type DeliveryKind =
+  /** The other side's device has taken it. */
+  | 'delivered'
+  /** There is no way to the address: the device has made no handle for it. */
+  | 'no-route'
+  /** The device has never had an answer of the other one. */
+  | 'unreachable'
+  /** The other device has stopped answering. */
+  | 'unresponsive'
+  /** The other device answers that there is no such endpoint. */
+  | 'refused'
+  /** The other endpoint has no receive posted. */
+  | 'not-ready'
+  /** Neither a completion nor an error in time. */
+  | 'silent'
+  /** Something else. */
+  | 'failed';
+
+export type Message =
+  | { readonly kind: 'hello'; readonly protocol: number; readonly domains: readonly string[] }
+  /** Client: open an endpoint on your domain number `nic` (modulo theirs) for mine. */
+  | {
+      readonly kind: 'try';
+      readonly nic: number;
+      readonly address: string;
+      readonly seconds: number;
+    }
+  | { readonly kind: 'ready'; readonly domain: string; readonly address: string }
+  | { readonly kind: 'failed'; readonly message: string }
+  /** Client: what has become of my message. */
+  | { readonly kind: 'sent'; readonly delivery: Delivery }
+  /** Server: whether it came, and what has become of the answer to it. */
+  | {
+      readonly kind: 'received';
+      readonly arrived: boolean;
+      readonly answer: Delivery | null;
+    };
+
+export const encode = (address: Uint8Array): string => Buffer.from(address).toString('base64');
+export const decode = (address: unknown): Uint8Array => Buffer.from(String(address), 'base64');

@@ -1,0 +1,82 @@
+import { Conversation, dial } from './conversation.js';
+import { ProbeEndpoint } from './endpoint.js';
+import { type Delivery, decode, deliveryIn, encode, plain } from './messages.js';
+
+const GRACE = 5000; // milliseconds that the other side needs beside its waiting
+
+/** What was tried between a NIC here and one there. */
+export interface Attempt {
+  readonly domain: string;
+  readonly peerDomain: string;
+  /** Whether both are one device, or devices of one host: nothing was learnt of a network. */
+  readonly sameDevice: boolean;
+  /** What has become of the message, as this side has it. */
+  readonly outward: Delivery;
+  /** Whether it came, as the other side has it. */
+  readonly arrived: boolean;
+  /** What has become of the answer, as the other side has it; null where none was sent. */
+  readonly back: Delivery | null;
+  /** Whether the answer came. */
+  readonly answered: boolean;
+}
+
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+  /** Milliseconds for each step. */
+  readonly patience: number;
+}
+
+/** Every NIC of this side with one of the other, and the other way round. Throws ReachError. */
+export async function probe(
+  { host, port, patience }: Target,
+  domains: readonly string[],
+): Promise<Attempt[]> {
+  const conversation = new Conversation(await dial(host, port, patience));
+  try {
+    const theirs = await conversation.greet(domains, patience);
+    const attempts: Attempt[] = [];
+    for (let nic = 0; nic < Math.max(domains.length, theirs.length); nic++) {
+      const domain = domains[nic % domains.length] as string;
+      attempts.push(await attempt(conversation, domain, nic, patience));
+    }
+    return attempts;
+  } finally {
+    conversation.close();
+  }
+}
+
+async function attempt(
+  conversation: Conversation,
+  domain: string,
+  nic: number,
+  patience: number,
+): Promise<Attempt> {
+  const endpoint = await ProbeEndpoint.open(domain);
+  try {
+    const [own, seconds] = [endpoint.address, patience / 1000];
+    conversation.send({ kind: 'try', nic, address: encode(own), seconds });
+    const ready = await conversation.receive('ready', patience + GRACE);
+    const theirs = decode(ready.address);
+    const outward = await endpoint.send(theirs, patience);
+    conversation.send({ kind: 'sent', delivery: outward });
+    const received = await conversation.receive('received', 2 * patience + GRACE);
+    const { arrived } = received;
+    const answer = deliveryIn(received.answer);
+    const answered = answer?.kind === 'delivered' && (await endpoint.arrived(patience));
+    return {
+      domain,
+      peerDomain: plain(ready.domain),
+      sameDevice: gidOf(own).equals(gidOf(theirs)),
+      outward,
+      arrived: arrived === true,
+      back: answer,
+      answered,
+    };
+  } finally {
+    await endpoint.close();
+  }
+}
+
+// An address of efa begins with the GID of its device.
+const gidOf = (address: Uint8Array) => Buffer.from(address).subarray(0, 16);

@@ -1,0 +1,57 @@
+// Environment variables of libfabric and rdma-core: which there are.
+import { native } from '../../native.js';
+
+/** Those that libfabric reads with getenv(3), and so does not list among its parameters. */
+export const SETTINGS: ReadonlySet<string> = new Set([
+  'FI_EFA_USE_HW_CNTR',
+  'FI_EFA_ENABLE_HIGH_PPS',
+  'FI_EFA_SHM_MAX_MEDIUM_SIZE',
+  'FI_LOG_INTERVAL',
+  'FI_LOG_LEVEL',
+  'FI_LOG_PROV',
+  'FI_LOG_SUBSYS',
+  'FI_HOOK',
+  'FI_PERF_CNTR',
+  'FI_PROVIDER',
+  'FI_PROVIDER_PATH',
+]);
+
+/** Those of rdma-core: ibv_fork_init(3), libibverbs(7). */
+export const RDMA_CORE: ReadonlySet<string> = new Set([
+  'IBV_DRIVERS',
+  'IBV_FORK_SAFE',
+  'IBV_SHOW_WARNINGS',
+  'RDMAV_ALLOW_DISASSOC_DESTROY',
+  'RDMAV_DRIVERS',
+  'RDMAV_FORK_SAFE',
+  'RDMAV_HUGEPAGES_SAFE',
+  'VERBS_LOG_FILE',
+  'VERBS_LOG_LEVEL',
+]);
+
+/** Providers, whose variables nobody can list where they are not part of the libfabric in use. */
+const PROVIDERS = new Set(
+  (
+    'BGQ COLL CXI EFA GNI HOOK LNX LPP MLX MRAIL NET NETDIR OFI OPX PSM PSM2 PSM3 RSTREAM RXD RXM SHM ' +
+    'SM2 SOCKETS TCP UCX UDP USNIC VERBS XNET'
+  ).split(' '),
+);
+
+const prefixOf = (name: string): string => name.split('_')[1] ?? '';
+
+/** A variable that nothing reads, with the nearest that something does. */
+export interface Misspelt {
+  readonly name: string;
+  readonly nearest: string;
+}
+
+/** What is wrong with a name: nothing, or one entry. `params` are those that libfabric lists. */
+export function misspelt(name: string, params: readonly string[]): Misspelt[] {
+  const known = name.startsWith('FI_') ? [...params, ...SETTINGS] : [...RDMA_CORE];
+  if (known.includes(name)) return [];
+  const listed = new Set(params.map(prefixOf));
+  const prefix = prefixOf(name);
+  if (name.startsWith('FI_') && PROVIDERS.has(prefix) && !listed.has(prefix)) return [];
+  const [, nearest = ''] = /'([^']+)'/.exec(native.nearestNames(name.slice(0, 64), known)) ?? [];
+  return [{ name, nearest }];
+}

@@ -1,0 +1,88 @@
+import { styleText } from 'node:util';
+import type { Finding, Report, Status } from './report.js';
+
+type Style = Parameters<typeof styleText>[0];
+
+const LOOKS: Readonly<Record<Status, readonly [symbol: string, style: Style]>> = {
+  ok: ['✔', 'green'],
+  note: ['ℹ', 'cyan'],
+  warning: ['⚠', 'yellow'],
+  error: ['✖', 'red'],
+  skipped: ['-', 'gray'],
+};
+
+// Only on a terminal, and not where NO_COLOR is set.
+const paint = (style: Style, text: string) => styleText(style, text, { stream: process.stdout });
+
+const LABEL = 10; // columns of 'expected', 'fix' and the like, with what is before and after
+
+/** A report for a person: a line for each check, and more of those that are not well, or of all. */
+export function reportText(report: Report, verbose: boolean, columns: number): string {
+  const width = Math.max(...report.findings.map(({ title }) => title.length));
+  const groups = [...new Set(report.findings.map(({ group }) => group))];
+  const sections = groups.map((group) => {
+    const findings = report.findings.filter((finding) => finding.group === group);
+    const shown = verbose ? findings : findings.filter(({ status }) => status !== 'skipped');
+    if (shown.length === 0) return '';
+    const blocks = shown.map((finding) => findingText(finding, width, verbose, columns));
+    return `${paint('bold', group)}\n${blocks.join('')}\n`;
+  });
+  return sections.join('') + summaryText(report, verbose);
+}
+
+function findingText(finding: Finding, width: number, verbose: boolean, columns: number): string {
+  const { status, title, found, expected, why, fix } = finding;
+  const [symbol, style] = LOOKS[status];
+  const unwell = status !== 'ok' && status !== 'skipped';
+  const indent = width + 6;
+  const head = `  ${paint(style, symbol)} ${title.padEnd(width)}  `;
+  const lines = [head + wrapped(found, columns, indent)];
+  const label = (name: string) => paint('dim', `    ${name.padEnd(LABEL - 1)} `);
+  const detail = (name: string, text: string) =>
+    lines.push(label(name) + wrapped(text, columns, LABEL + 4));
+  if (unwell || verbose) {
+    detail('expected', expected);
+    detail('why', why.replaceAll('\n', ' '));
+    // Commands stay on their lines, to be copied.
+    if (fix !== null) lines.push(label('fix') + fix.replaceAll('\n', `\n${' '.repeat(LABEL + 4)}`));
+  }
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** Text on lines of a terminal; line ends of its own stay. */
+function wrapped(text: string, columns: number, indent: number): string {
+  const room = Math.max(columns - indent, 40);
+  const lines = text.split('\n').flatMap((line) => {
+    const broken: string[] = [];
+    let current = '';
+    for (const word of line.split(' ')) {
+      if (current !== '' && current.length + 1 + word.length > room) {
+        broken.push(current);
+        current = word;
+      } else {
+        current = current === '' ? word : `${current} ${word}`;
+      }
+    }
+    return [...broken, current];
+  });
+  return lines.join(`\n${' '.repeat(indent)}`);
+}
+
+function summaryText({ efa, emulated, findings }: Report, verbose: boolean): string {
+  const count = (status: Status) => findings.filter((finding) => finding.status === status).length;
+  const counted = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
+  const [errors, warnings, skipped] = [count('error'), count('warning'), count('skipped')];
+  const totals = [
+    ...(errors > 0 ? [counted(errors, 'error')] : []),
+    ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
+    ...(skipped > 0 && !verbose ? [`${skipped} not shown (-v)`] : []),
+  ];
+  const [verdict, style]: [string, Style] =
+    efa === 'absent'
+      ? ['There is no EFA on this machine', 'yellow']
+      : efa === 'usable'
+        ? [`EFA works${emulated ? ', in software' : ''}`, errors > 0 ? 'yellow' : 'green']
+        : ['There is an EFA, and it cannot be used', 'red'];
+  const rest = totals.length > 0 ? `: ${totals.join(', ')}` : '';
+  return `${paint('bold', paint(style, verdict))}${rest}.\n`;
+}

@@ -1,0 +1,24 @@
+// node trial-program.js DOMAIN: opens an endpoint of efa and sends itself a message. Prints why it
+// cannot, and ends with 1.
+import { FabricError } from '../../errors.js';
+import { open } from '../../open.js';
+
+const PATIENCE = 10_000; // milliseconds for a message
+const [domain] = process.argv.slice(2);
+
+try {
+  const ep = await open({ provider: 'efa', ...(domain !== undefined && { domain }) });
+  const self = ep.av.insert(ep.address);
+  const signal = AbortSignal.timeout(PATIENCE);
+  const exchange = [
+    ep.recv(new Uint8Array(8), null, { signal }),
+    ep.send(new Uint8Array(8), self, { signal }),
+  ];
+  await Promise.all(exchange);
+  await ep.close();
+} catch (error) {
+  const { name, message } = error as Error;
+  const hint = FabricError.is(error) && error.hint ? ` (${error.hint})` : '';
+  const text = name === 'TimeoutError' ? `no message within ${PATIENCE / 1000} s` : message + hint;
+  process.stdout.write(text, () => process.exit(1));
+}
