@@ -1,0 +1,56 @@
+// Tests of groups of checks of `libfabric doctor`, on machines that are made up.
+import { expect, test } from 'vitest';
+import type { Group } from '../../dist/cli/doctor/check.js';
+import { reportOn } from '../../dist/cli/doctor/examine.js';
+import type { Finding, Report } from '../../dist/cli/doctor/report.js';
+import { type Changes, fakeMachine } from './fake-machine.js';
+
+/** A check on a machine that is changed so that it finds something. */
+export type Unwell = [
+  id: string,
+  what: string,
+  changes: Changes,
+  status: 'note' | 'warning' | 'error',
+  found: RegExp,
+  fix: RegExp,
+];
+
+/** A check on a machine that is changed, and well all the same. */
+export type Well = [id: string, what: string, changes: Changes, found: RegExp];
+
+/** The report on a healthy machine, but for some changes. */
+export const reportOf = (changes: Changes = {}): Report =>
+  reportOn(fakeMachine(changes), new Date());
+
+export function findingOf(id: string, changes: Changes): Finding {
+  const finding = reportOf(changes).findings.find((each) => each.id === id);
+  if (finding === undefined) throw new Error(`there is no check ${id}`);
+  return finding;
+}
+
+/** Tests each case, and that every check of the groups has one; `others` have none. */
+export function testChecks(
+  groups: readonly Group[],
+  unwell: Unwell[],
+  well: Well[],
+  others: readonly string[] = [],
+): void {
+  test.each(unwell)('%s: %s', (id, _, changes, status, found, fix) => {
+    const finding = findingOf(id, changes);
+    expect(finding).toMatchObject({ status });
+    expect(finding.found).toMatch(found);
+    expect(finding.fix).toMatch(fix);
+  });
+
+  test.each(well)('%s: %s', (id, _, changes, found) => {
+    const finding = findingOf(id, changes);
+    expect(finding).toMatchObject({ status: 'ok', fix: null });
+    expect(finding.found).toMatch(found);
+  });
+
+  test('every check of the group is seen to find something', () => {
+    const all = groups.flatMap((group) => group.checks.map(({ id }) => id));
+    const covered = new Set(unwell.map(([id]) => id));
+    expect(all.filter((id) => !covered.has(id))).toEqual(others);
+  });
+}
