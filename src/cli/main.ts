@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { allToAllCommand } from './all-to-all.js';
 import { BENCHMARKS } from './bench/benchmarks.js';
 import { benchmarkCommand } from './bench/command.js';
+import { checkAllCommand } from './check/command.js';
 import { CHECKS } from './checks/all.js';
 import { checkCommand } from './checks/command.js';
 import { devicesCommand } from './devices.js';
@@ -34,6 +35,7 @@ program.commandsGroup('Benchmarks, of many ranks:');
 program.addCommand(allToAllCommand()).addCommand(pairwiseCommand());
 
 program.commandsGroup('Functional checks, of two sides:');
+program.addCommand(checkAllCommand());
 for (const check of CHECKS) program.addCommand(checkCommand(check));
 
 // As with any command, a reader such as head(1) may have had enough.

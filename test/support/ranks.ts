@@ -70,9 +70,12 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+/** Of the devices of all ranks. */
+export const namespace = `ranks-${process.pid}`;
+
 /** Variables of a rank that plays a host of its own, with software EFA devices. */
 export const onNode = (node: number, nics = 1): NodeJS.ProcessEnv =>
-  softefaEnvironment({ namespace: `ranks-${process.pid}`, node, nics, memlock: 'unlimited' });
+  softefaEnvironment({ namespace, node, nics, memlock: 'unlimited' });
 
 /** Resolves when a process has used so many seconds of a core: long after its start-up is over. */
 export async function hasWorked({ child, ended }: Started, seconds: number): Promise<void> {

@@ -15,6 +15,8 @@ export interface Check<Own extends object = object> extends TestKind {
   readonly iterations?: number;
   /** Options beside those that all have. They win over one of the same letter. */
   readonly options?: readonly Option[];
+  /** The side that looks at what has come; the server when left out. */
+  readonly proves?: 'client';
   /** Why a provider cannot do it, where that would end in a hang or a crash. */
   readonly limit?: (provider: string) => string | undefined;
   /** Does the part of one side. Resolves to what that has proved; throws a CheckFailure else. */

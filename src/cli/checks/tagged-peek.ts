@@ -51,6 +51,7 @@ export const taggedPeek: Check = {
   description:
     'The server sends tagged messages. The client looks for them (FI_PEEK), sets some aside (FI_CLAIM), drops ' +
     'some (FI_DISCARD) and receives the others, each in its turn.',
+  proves: 'client',
   limit,
   run,
 };

@@ -130,13 +130,26 @@ export class OobSocket {
   }
 }
 
+/** Where the sides of a test meet beside the fabric, and how long the client waits for its server. */
+export type Meeting = Pick<
+  Settings,
+  'host' | 'oobAddress' | 'sourceAddress' | 'oobPort' | 'timeout'
+>;
+
 /** The connection beside the fabric, where the settings ask for it. */
 export async function openOob(
   settings: Settings,
   signal?: AbortSignal,
 ): Promise<OobSocket | undefined> {
   if (!settings.oobExchange && !settings.oobSync) return undefined;
-  const { host, oobAddress, sourceAddress, oobPort, timeout } = settings;
+  return meet(settings, signal);
+}
+
+/** The connection: the server waits for its client, the client for its server to be there. */
+export async function meet(
+  { host, oobAddress, sourceAddress, oobPort, timeout }: Meeting,
+  signal?: AbortSignal,
+): Promise<OobSocket> {
   if (host === undefined) return OobSocket.accept(oobPort, oobAddress ?? sourceAddress, signal);
   return OobSocket.connect(oobPort, oobAddress ?? host, timeout * 1000);
 }

@@ -1,0 +1,34 @@
+import type { Partner } from './partner.js';
+
+const PROTOCOL = 'libfabric check 1';
+
+/** What a side wants to run. */
+export interface Plan {
+  readonly names: readonly string[];
+  /** Options that both sides need alike. */
+  readonly common: string;
+}
+
+/** Sides that were asked for different things. */
+export class Disagreement extends Error {
+  override readonly name = 'Disagreement';
+}
+
+/** The checks that both sides are to run, in the order of this one's. */
+export async function agreeOn(own: Plan, partner: Partner, seconds: number): Promise<string[]> {
+  partner.tell({ protocol: PROTOCOL, ...own });
+  const theirs = (await partner.hear(seconds)) as Partial<Plan> & { protocol?: string };
+  if (theirs?.protocol !== PROTOCOL) {
+    throw new Disagreement(`the other side is not ${PROTOCOL}; both need the same release`);
+  }
+  const { names = [], common = '' } = theirs;
+  if (common !== own.common) {
+    const said = (options: string) => options || 'none of these';
+    throw new Disagreement(
+      `both sides need the same -p, -f, -b and -E: here ${said(own.common)}, there ${said(common)}`,
+    );
+  }
+  const both = own.names.filter((name) => names.includes(name));
+  if (both.length > 0) return both;
+  throw new Disagreement('--only and --skip of the two sides leave no check');
+}
