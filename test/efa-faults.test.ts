@@ -33,6 +33,20 @@ describe.each(drivers)('%s driver', (driver) => {
     });
   });
 
+  test('an operation over a slow link takes longer, whosever link is slow else', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const elsewhere = faults.add('delay', { node: 7, value: 60_000_000 });
+    const slow = faults.add('delay', { node: 0, nic: 0, value: 50_000 });
+    const target = new Uint8Array(64);
+    const received = wire.b.recv(target);
+    const begin = performance.now();
+    await wire.done(Promise.all([wire.a.send(pattern(64), wire.toB), received]));
+    expect(performance.now() - begin).toBeGreaterThanOrEqual(50);
+    expectBytes(target, pattern(64));
+    expect(slow.hits).toBeGreaterThan(0);
+    expect(elsewhere.hits).toBe(0);
+  });
+
   test('a receiver that is not ready for a while gets its messages later', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const busy = faults.add('rnr', { count: 20 });

@@ -23,9 +23,8 @@ export async function agreeOn(own: Plan, partner: Partner, seconds: number): Pro
   }
   const { names = [], common = '' } = theirs;
   if (common !== own.common) {
-    const said = (options: string) => options || 'none of these';
     throw new Disagreement(
-      `both sides need the same -p, -f, -b and -E: here ${said(own.common)}, there ${said(common)}`,
+      `both sides need the same -p, -f, -b and -E: here ${own.common}, there ${common}`,
     );
   }
   const both = own.names.filter((name) => names.includes(name));

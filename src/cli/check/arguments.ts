@@ -1,6 +1,9 @@
 import { CHECKS } from '../checks/all.js';
 import { BESIDE, FABRIC, type Flags, OUTPUT, WHOM } from '../fabtests/options.js';
 
+/** Of all checks. */
+export const NAMES = CHECKS.map(({ command }) => command);
+
 // What proves more than the defaults do, or as much in less time.
 const MORE: Readonly<Record<string, readonly string[]>> = {
   'rdm-atomic': ['-I', '20'],

@@ -21,6 +21,7 @@ export class CheckProcess {
   readonly ended: Promise<SideVerdict>;
   readonly #stop: (reason: string) => void;
   readonly #timers: NodeJS.Timeout[] = [];
+  #over = false;
 
   constructor(args: readonly string[]) {
     const child = spawn(process.execPath, [...process.execArgv, MAIN, ...args, '--json'], {
@@ -40,6 +41,7 @@ export class CheckProcess {
     }
     const start = performance.now();
     this.ended = once(child, 'close').then(([code, signal]) => {
+      this.#over = true;
       for (const timer of this.#timers) clearTimeout(timer);
       const seconds = (performance.now() - start) / 1000;
       return { ...verdictOf(output, reason ?? endOf(code, signal)), seconds };
@@ -48,6 +50,7 @@ export class CheckProcess {
 
   /** Ends it, unless it does so by itself in so many seconds. */
   endWithin(seconds: number, reason: string): void {
+    if (this.#over) return;
     if (seconds === 0) this.#stop(reason);
     else this.#timers.push(setTimeout(() => this.#stop(reason), seconds * 1000));
   }

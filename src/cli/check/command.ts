@@ -1,18 +1,17 @@
 import { type ErrorOptions, InvalidArgumentError, Option } from 'commander';
-import { CHECKS } from '../checks/all.js';
 import { BESIDE, FABRIC, type Flags, OUTPUT, TestCommand, WHOM } from '../fabtests/options.js';
 import { type Control, interruptibly } from '../fabtests/test-command.js';
 import { agreeOn, Disagreement } from './agreement.js';
-import { checkArguments } from './arguments.js';
+import { checkArguments, NAMES } from './arguments.js';
 import { Partner } from './partner.js';
 import { type Outcome, runSuite, type Suite } from './suite.js';
+import { lineOf, summaryOf, totalsOf } from './summary.js';
 
 type Given = Partial<Flags> & {
   readonly only?: readonly string[];
   readonly skip?: readonly string[];
 };
 
-const NAMES = CHECKS.map(({ command }) => command);
 const USAGE = 2;
 const TIMEOUT = 10;
 const OOB_PORT = 3000;
@@ -109,37 +108,7 @@ async function runSide(host: string | undefined, given: Given, control: Control)
   }
 }
 
-function commonOf({ provider, fabric, oob, exchange }: Given): string {
-  const options = [
-    provider && `-p ${provider}`,
-    fabric && `-f ${fabric}`,
-    oob && `-b=${oob}`,
-    exchange && `-E=${exchange}`,
-  ];
-  return options.filter(Boolean).join(' ');
-}
-
-const WIDTH = Math.max(...NAMES.map(({ length }) => length)) + 2;
-
-const lineOf = ({ name, outcome, detail }: Outcome) =>
-  name.padEnd(WIDTH) + outcome.padEnd(9) + detail.replaceAll('\n', ' ');
-
-function totalsOf(checks: readonly Outcome[]) {
-  const count = (which: Outcome['outcome']) =>
-    checks.filter(({ outcome }) => outcome === which).length;
-  const verdicts = checks.flatMap(({ server, client }) => [server, client]);
-  const { provider = null } = verdicts.find((verdict) => verdict.provider) ?? {};
-  return {
-    provider,
-    passed: count('passed'),
-    failed: count('failed'),
-    skipped: count('skipped'),
-    checks,
-  };
-}
-
-function summaryOf(outcomes: readonly Outcome[]): string {
-  const { provider, passed, failed, skipped } = totalsOf(outcomes);
-  const over = provider === null ? '' : ` over ${provider}`;
-  return `${outcomes.length} checks${over}: ${passed} passed, ${failed} failed, ${skipped} skipped`;
-}
+const commonOf = ({ provider, fabric, oob }: Given): string =>
+  [provider && `-p ${provider}`, fabric && `-f ${fabric}`, oob === undefined ? '-E' : '-b']
+    .filter(Boolean)
+    .join(' ');
