@@ -33,7 +33,7 @@ describe.each(drivers)('%s driver', (driver) => {
     });
   });
 
-  test('an operation over a slow link takes longer, whosever link is slow else', async (context) => {
+  test('an operation over a slow link takes longer, and a slow link elsewhere changes nothing', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const elsewhere = faults.add('delay', { node: 7, value: 60_000_000 });
     const slow = faults.add('delay', { node: 0, nic: 0, value: 50_000 });
