@@ -15,7 +15,8 @@ namespace fab {
 Napi::Value toJsError(Napi::Env env, const FabricFailure& failure) {
   return Addon::of(env).makeFabricError.Call({Napi::Number::New(env, failure.error),
                                               Napi::String::New(env, failure.syscall),
-                                              Napi::String::New(env, failure.what())});
+                                              Napi::String::New(env, failure.what()),
+                                              Napi::String::New(env, failure.provider)});
 }
 
 void throwToJs(Napi::Env env, const FabricFailure& failure) {

@@ -9,7 +9,7 @@ namespace fab {
 // What one environment (the main thread or a worker) owns of this addon. There is no other
 // JavaScript-facing state: several environments may load the addon side by side.
 struct Addon {
-  Napi::FunctionReference makeFabricError;  // (errno, syscall, text) => FabricError
+  Napi::FunctionReference makeFabricError;  // (errno, syscall, text, provider) => FabricError
 
   static Addon& of(Napi::Env env) { return *env.GetInstanceData<Addon>(); }
 };

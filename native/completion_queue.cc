@@ -64,7 +64,8 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
   attr.wait_obj = wait ? FI_WAIT_FD : FI_WAIT_NONE;
 
   const Hold hold(domain->engine());
-  Fid<fid_cq> fid = openQueue(domain->get(), attr, anyFormat);
+  Fid<fid_cq> fid =
+      naming(domain->info(), [&] { return openQueue(domain->get(), attr, anyFormat); });
   const bool waitable = attr.wait_obj == FI_WAIT_FD;
   auto queue = std::make_shared<CompletionQueue>(domain->engine(), std::move(fid), attr,
                                                  std::min(format, attr.format), waitable);

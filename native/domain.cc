@@ -11,6 +11,7 @@
 #include "exit_registry.h"
 #include "info.h"
 #include "local_peers.h"
+#include "provider_traits.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -192,7 +193,9 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   const auto options = args[2].As<Napi::Object>();
 
   Fid<fid_domain> fid;
-  check(fi_domain(fabric->get(), entry.get(), fid.out(), nullptr), "fi_domain");
+  naming(*entry, [&] {
+    check(fi_domain(fabric->get(), entry.get(), fid.out(), nullptr), "fi_domain");
+  });
   auto engine = std::make_unique<Engine>(kSubmissionEntries, kCompletionEntries);
   auto domain = std::make_shared<Domain>(fabric, std::move(fid), entry, std::move(engine));
   domain->registerNothing();
@@ -234,14 +237,15 @@ Napi::Value domainClose(const Napi::CallbackInfo& args) {
 // takeError(domain, key): the details of a failed completion.
 Napi::Value takeError(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
-  const ErrorDetail detail =
-      unwrapAny<Domain>(args[0])->engine().errors.take(args[1].As<Napi::Number>().Uint32Value());
+  const auto domain = unwrapAny<Domain>(args[0]);
+  const ErrorDetail detail = domain->engine().errors.take(args[1].As<Napi::Number>().Uint32Value());
   auto result = Napi::Object::New(env);
   result.Set("syscall", detail.syscall);
   result.Set("text", detail.text);
   result.Set("provErrno", detail.provErrno);
   result.Set("index", detail.index);
-  result.Set("hint", detail.hint);
+  result.Set("provider", traitsOf(domain->info()).name);
+  result.Set("broken", detail.broken);
   return result;
 }
 

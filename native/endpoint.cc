@@ -102,9 +102,8 @@ int enable(fid_ep* ep, bool twice) {
   return twice && ret == -FI_EBUSY ? fi_enable(ep) : ret;
 }
 
-// endpointOpen(domain, info, { av, sendQueue, receiveQueue, counters, options, staging }): an
-// endpoint that is bound and enabled. Everything is acquired before the object exists.
-Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
+// An endpoint that is bound and enabled. Everything is acquired before the object exists.
+Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrap<Domain>(args[0]);
   const auto entry = unwrap<Info>(args[1])->info;
@@ -121,7 +120,7 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   const Hold hold(domain->engine());
   domain->engine().parking.sweep();
   const ProviderTraits& traits = traitsOf(*entry);
-  Fid<fid_eq> events = traits.meaningOf ? openEvents(domain->fabric()) : Fid<fid_eq>();
+  Fid<fid_eq> events = traits.breaksEndpoint ? openEvents(domain->fabric()) : Fid<fid_eq>();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
   if (events) check(fi_ep_bind(fid.get(), &events->fid, 0), "fi_ep_bind");
@@ -168,6 +167,11 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   result.Set("ownFlags", Napi::BigInt::New(env, traits.ownFlags));
   result.Set("handle", wrapHandle(env, endpoint));
   return result;
+}
+
+// endpointOpen(domain, info, { av, sendQueue, receiveQueue, counters, options, staging })
+Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
+  return naming(*unwrap<Info>(args[1])->info, [&] { return openEndpoint(args); });
 }
 
 // endpointGetOption(ep, level, name, size): the option's bytes.

@@ -30,7 +30,7 @@ class Endpoint : public Resource {
         sendFlags(info.tx_attr->op_flags),
         receiveFlags(info.rx_attr->op_flags),
         waitsInClose(traitsOf(info).waitsInClose),
-        meaningOf(traitsOf(info).meaningOf),
+        breaks(traitsOf(info).breaksEndpoint),
         more(traitsOf(info).holdsMore ? 0 : FI_MORE),
         injectsAsWrites(traitsOf(info).injectsAsWrites),
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
@@ -48,7 +48,7 @@ class Endpoint : public Resource {
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
   const bool waitsInClose;
-  ErrorMeaning (*const meaningOf)(int provErrno);
+  bool (*const breaks)(int provErrno);
   const uint64_t more;  // FI_MORE where batches may use it
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations

@@ -33,7 +33,7 @@ std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& doma
     ret = fi_mr_reg(domain->get(), base, length, access, 0, domain->chooseKey(), 0, fid.out(),
                     nullptr);
   }
-  check(ret, "fi_mr_reg");
+  naming(domain->info(), [&] { check(ret, "fi_mr_reg"); });
   auto region = std::make_shared<MemoryRegion>(domain->engine(), std::move(fid), base, length,
                                                std::move(block));
   region->dependsOn(domain);

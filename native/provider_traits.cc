@@ -24,15 +24,16 @@ ProviderTraits shm() {
   return shm;
 }
 
-// Numbers of the efa provider, 1.17 to 2.6: below 4096 the device's status, from there on its own.
-// What a peer caused, or was to get, is that peer's loss: a greeting that does not reach it, a
-// packet that makes no sense. What the endpoint itself lost leaves operations that never complete.
-ErrorMeaning efaError(int provErrno) {
+// Numbers of the efa provider, 1.17 to 2.7 (src/efa-statuses.ts): below 4096 the device's status,
+// from there on its own. What a peer caused, or was to get, is that peer's loss: a greeting that
+// does not reach it, a packet that makes no sense. What the endpoint itself lost leaves operations
+// that never complete.
+bool breaksEfaEndpoint(int provErrno) {
   constexpr int kOwn = 4096;
   switch (provErrno) {
     case 1:  // flushed with the queue pair
     case 2:  // the queue pair failed
-      return {true, "open another endpoint"};
+      return true;
     case 4097:  // a packet of a kind that is no longer used
     case 4098:  // a packet of an invalid kind
     case 4099:  // a packet of an unknown kind
@@ -44,11 +45,10 @@ ErrorMeaning efaError(int provErrno) {
     case 4118:  // a peer's atomic on a datatype that there is not
     case 4124:  // a peer no longer answers
     case 4126:  // a peer never answered
-      return {false, ""};
-    case 4112:
-      return {true, "raise the limit of locked memory (ulimit -l) and open another endpoint"};
+    case 4127:  // a peer closed what it took part in a transfer with
+      return false;
     default:
-      return {provErrno >= kOwn, "open another endpoint"};
+      return provErrno >= kOwn;
   }
 }
 
@@ -69,7 +69,7 @@ ProviderTraits efa() {
   efa.holdsMore = true;
   efa.waitsInClose = true;
   // It (1.17 to 2.6 at least) calls abort(3) otherwise.
-  efa.meaningOf = efaError;
+  efa.breaksEndpoint = breaksEfaEndpoint;
   efa.sharesMemory = true;
   efa.sharesMemorySwitch = "FI_EFA_ENABLE_SHM_TRANSFER";
   // It (2.5, 2.6) never takes the device's event out again, so that its descriptor stays readable.

@@ -6,15 +6,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "util/error.h"
+
 // What providers need of this package beyond what their entries tell: the one place that knows them
 // by name.
 namespace fab {
-
-// What an error means that an endpoint reports outside of any operation.
-struct ErrorMeaning {
-  bool breaks;       // the endpoint works no more
-  const char* hint;  // what usually helps
-};
 
 struct ProviderTraits {
   const char* name = "";
@@ -36,8 +32,8 @@ struct ProviderTraits {
   // fi_close(3) of an endpoint returns when what it has in flight is done.
   bool waitsInClose = false;
   // The process ends over an error that no operation waits for, unless the endpoint has an event
-  // queue to write it to. This tells what such an error means, by the provider's number.
-  ErrorMeaning (*meaningOf)(int provErrno) = nullptr;
+  // queue to write it to. This tells whether the endpoint works no more, by the provider's number.
+  bool (*breaksEndpoint)(int provErrno) = nullptr;
   // Operations with FI_MORE may be held back for good, or lost.
   bool holdsMore = false;
   // fi_inject_write(3) is posted as fi_write(3).
@@ -54,6 +50,17 @@ struct ProviderTraits {
 
 // Those of the provider that opens an entry: of "tcp;ofi_rxm", ofi_rxm.
 const ProviderTraits& traitsOf(const fi_info& info);
+
+// Makes calls to the provider that opens an entry: what fails of them tells whose it is.
+template <typename Calls>
+auto naming(const fi_info& info, Calls&& calls) {
+  try {
+    return calls();
+  } catch (FabricFailure& failure) {
+    failure.provider = traitsOf(info).name;
+    throw;
+  }
+}
 
 // Whether peers of this host are reached through the shm provider, as efa does by default.
 bool usesSharedMemory(const fi_info& info);

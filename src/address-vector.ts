@@ -1,19 +1,12 @@
-import {
-  checkBytes,
-  checkInteger,
-  checkOptions,
-  checkSignal,
-  checkString,
-  MAX_MILLISECONDS,
-  oneOf,
-} from './checks.js';
+import { checkBytes, checkInteger, checkString, oneOf } from './checks.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';
-import { closed, FabricError, invalidArgType, invalidArgValue, offLoop } from './errors.js';
+import { closed, invalidArgType, invalidArgValue, offLoop } from './errors.js';
 import type { AddrFormat } from './flags.js';
 import { type Handle, native } from './native.js';
 import { Peer } from './peer.js';
+import { checkWait, type WaitOptions, within } from './wait-options.js';
 
 /** What an address vector is opened with: fi_av_open, fi_av(3). */
 export interface AddressVectorOptions {
@@ -23,15 +16,6 @@ export interface AddressVectorOptions {
   readonly count?: number;
 }
 
-/** How long `av.remove()` waits. */
-export interface RemoveOptions {
-  /** Milliseconds to wait for what is in flight; FI_ETIMEDOUT afterwards. For ever when left out. */
-  readonly timeout?: number;
-  /** Ends the wait: rejects with its reason. */
-  readonly signal?: AbortSignal;
-}
-
-const ETIMEDOUT = 110;
 const TYPES = ['FI_AV_TABLE', 'FI_AV_MAP', 'FI_AV_UNSPEC'] as const;
 // Of a domain: the engine's table holds no more.
 const MAX_PEERS = 2 ** 20;
@@ -43,11 +27,6 @@ function checkName(name: string, value: unknown): string {
   if (text.length > MAX_NAME) throw invalidArgValue(name, `is longer than ${MAX_NAME} characters`);
   return text;
 }
-
-const notRemoved = (timeout: number) =>
-  new FabricError(ETIMEDOUT, 'fi_av_remove', {
-    detail: `operations to the peer are in flight after ${timeout} ms`,
-  });
 
 /** The bytes of an address, which a string address (FI_ADDR_STR) may be given as text. */
 function addressBytes(address: unknown): Uint8Array {
@@ -112,13 +91,22 @@ export class AddressVector {
     return this.#peer(native.avInsert(this.#handle, addressBytes(address)));
   }
 
-  /** Inserts a peer by host name and port: fi_av_insertsvc. Resolves off the event loop. */
-  async insertService(node: string, service: string | number): Promise<Peer> {
+  /**
+   * Inserts a peer by host name and port: fi_av_insertsvc. Resolves off the event loop. Where the wait
+   * ends before, the address may be inserted all the same.
+   */
+  async insertService(
+    node: string,
+    service: string | number,
+    options: WaitOptions = {},
+  ): Promise<Peer> {
     this.#checkOpen();
+    const wait = checkWait(options);
     checkName('node', node);
     if (typeof service === 'number') checkInteger('service', service, 0, 65_535);
     else checkName('service', service);
-    return this.#peer(await offLoop(native.avInsertService(this.#handle, node, String(service))));
+    const inserted = offLoop(native.avInsertService(this.#handle, node, String(service)));
+    return this.#peer(await within(inserted, wait, 'fi_av_insertsvc'));
   }
 
   #peer(handle: number): Peer {
@@ -143,25 +131,18 @@ export class AddressVector {
    *
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or what fi_av_remove fails with.
    */
-  async remove(peer: Peer, options: RemoveOptions = {}): Promise<void> {
+  async remove(peer: Peer, options: WaitOptions = {}): Promise<void> {
     this.#checkPeer(peer);
-    const { timeout, signal } = checkOptions('options', options);
-    if (timeout !== undefined) checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
-    checkSignal(signal);
+    const wait = checkWait(options);
     peer.markRemoved();
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);
-    if (signal !== undefined) engine.watch(request, signal);
     engine.control(Op.RemovePeer, request, 0, peer.handle, 0);
-    const timer =
-      timeout === undefined
-        ? undefined
-        : setTimeout(() => engine.requests.reject(request, notRemoved(timeout)), timeout);
+    engine.limit(request, wait, 'fi_av_remove');
     try {
       await engine.settled(promise);
     } finally {
-      clearTimeout(timer);
       engine.peers.delete(peer.handle);
     }
   }

@@ -1,10 +1,10 @@
 import { type BatchUpdate, updateEntry } from './batch-update.js';
 import { checkInteger, checkMilliseconds } from './checks.js';
 import type { AtomicQueries } from './endpoint/atomic.js';
-import type { Chosen, Limits, Target } from './endpoint/target.js';
+import { type Chosen, type Limits, refuseWait, type Target } from './endpoint/target.js';
 import type { Engine } from './engine/engine.js';
 import { Entries } from './engine/entries.js';
-import { errorOf, rejectLater } from './engine/failure.js';
+import { errorOf } from './engine/failure.js';
 import { Op, RUNNING } from './engine/layout.js';
 import { Kind, type RequestOwner } from './engine/requests.js';
 import type { Sink } from './engine/submissions.js';
@@ -17,6 +17,7 @@ import {
   invalidThis,
 } from './errors.js';
 import { native } from './native.js';
+import { checkWait, type WaitOptions } from './wait-options.js';
 
 export type { BatchUpdate };
 
@@ -158,10 +159,16 @@ export class BatchBase implements Target, Sink, RequestOwner {
   /**
    * Submits all operations. Resolves when all have completed; rejects with the first failure, after
    * the rest has completed too.
+   *
+   * Where the wait ends before, what is not posted is taken back and posted receives are cancelled.
+   * Sends and RMA that are posted can't be recalled: the promise rejects, and the batch stays in
+   * flight until they complete.
    */
-  submit(): Promise<void> {
+  submit(options?: WaitOptions): Promise<void> {
     try {
+      const wait = options === undefined ? undefined : checkWait(options);
       const request = this.#begin();
+      if (wait !== undefined) this.#engine.limit(request, wait);
       const promise = this.#engine.requests.promise<void>(request);
       this.#post(request);
       return promise;
@@ -247,15 +254,13 @@ export class BatchBase implements Target, Sink, RequestOwner {
   completed(request: number, status: number, word: number): void {
     this.#inFlight--;
     const { requests } = this.#engine;
-    if (!requests.awaited(request)) {
+    if (!requests.promised(request)) {
       // Of a run() whose time was over.
       if (status !== 0) this.#failure ??= errorOf(this.#engine.failureAt(word));
-      return;
-    }
-    if (status === 0) {
+    } else if (status === 0) {
       requests.resolve(request);
     } else {
-      requests.resolve(request, rejectLater(this.#engine.failureAt(word)));
+      this.#engine.fail(request, word);
     }
   }
 
@@ -288,9 +293,7 @@ const timedOut = (timeout: number) =>
   new FabricError(ETIMEDOUT, 'run', { detail: `not completed after ${timeout} ms` });
 
 function checkChosen(kind: Kind, options: Chosen): void {
-  if (options.signal !== undefined) {
-    throw invalidArgValue('options.signal', 'aborts single operations, not those of a batch');
-  }
+  refuseWait(options, 'is for single operations, and for submit()');
   if (kind === Kind.Claim) {
     throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
   }

@@ -1,11 +1,13 @@
-import { check64, checkInteger, checkOptions, checkSignal, oneOf } from './checks.js';
+import { check64, checkInteger, oneOf } from './checks.js';
 import type { Completion } from './completion.js';
+import type { StreamOptions } from './endpoint/messages.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { closed, type FabricError } from './errors.js';
 import type { CqFormat } from './flags.js';
 import { Immediates } from './immediates.js';
 import { type Handle, native } from './native.js';
+import { checkWait, type WaitOptions } from './wait-options.js';
 
 /** What a completion queue is opened with: fi_cq_open, fi_cq(3). */
 export interface CompletionQueueOptions {
@@ -127,15 +129,11 @@ export class CompletionQueue implements QueueListener {
    *
    * @param value the data of the writes, as `writedata` sent it.
    */
-  async arrived(
-    value: bigint | number,
-    count = 1,
-    options: { readonly signal?: AbortSignal } = {},
-  ): Promise<void> {
+  async arrived(value: bigint | number, count = 1, options: WaitOptions = {}): Promise<void> {
     this.#checkOpen();
     check64('value', value);
     checkInteger('count', count, 1);
-    const signal = checkSignal(checkOptions('options', options).signal);
+    const wait = checkWait(options);
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     try {
@@ -144,17 +142,19 @@ export class CompletionQueue implements QueueListener {
       engine.abandon(request);
       throw error;
     }
-    if (signal !== undefined) engine.watch(request, signal);
+    engine.limit(request, wait);
     return engine.requests.promise<void>(request);
   }
 
   /**
    * The arrivals of remote writes with data, one by one: in order as the provider reports them.
-   * While it is open, `arrived()` counts only the values it has been asked for.
+   * While it is open, `arrived()` counts only the values it has been asked for. A queue has one such
+   * stream at a time, with the options that it was opened with.
    */
-  immediates(): Immediates {
+  immediates(options?: StreamOptions): Immediates {
     this.#checkOpen();
-    this.#immediates ??= new Immediates(this.#engine, () => {
+    const wait = checkWait(options);
+    this.#immediates ??= new Immediates(this.#engine, wait, () => {
       this.#immediates = undefined;
       if (!this.closed) native.cqStream(this.#handle, false);
     });

@@ -1,8 +1,9 @@
-import { check64, checkOptions, checkSignal } from './checks.js';
+import { check64 } from './checks.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { closed } from './errors.js';
 import { type Handle, native } from './native.js';
+import { checkWait, type WaitOptions } from './wait-options.js';
 
 /** A counter of completed operations (fi_cntr(3)), bound to endpoints when they are opened. */
 export class Counter {
@@ -59,13 +60,10 @@ export class Counter {
    *
    * @throws FabricError FI_EAVAIL when an operation completes in error meanwhile.
    */
-  async wait(
-    threshold: bigint | number,
-    options: { readonly signal?: AbortSignal } = {},
-  ): Promise<void> {
+  async wait(threshold: bigint | number, options: WaitOptions = {}): Promise<void> {
     const handle = this.handle;
     check64('threshold', threshold);
-    const signal = checkSignal(checkOptions('options', options).signal);
+    const wait = checkWait(options);
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     try {
@@ -74,7 +72,7 @@ export class Counter {
       engine.abandon(request);
       throw error;
     }
-    if (signal !== undefined) engine.watch(request, signal);
+    engine.limit(request, wait, 'fi_cntr_wait');
     return engine.settled(engine.requests.promise<void>(request));
   }
 

@@ -1,24 +1,25 @@
-import { types } from 'node:util';
 import { AddressVector, type AddressVectorOptions } from './address-vector.js';
-import { checkInteger, checkMilliseconds, checkOptions, oneOf, refuseDetached } from './checks.js';
+import { checkInteger, checkMilliseconds, checkOptions, oneOf } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter } from './counter.js';
 import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
 import {
   type CloseOptions,
-  closeTimeout,
+  checkPatience,
   type EndpointBase,
   type EndpointOptions,
+  type Patience,
 } from './endpoint/endpoint.js';
 import { type DriverKind, Engine, type Stats } from './engine/engine.js';
-import { keepInPlace } from './engine/memory.js';
-import { closed, invalidArgType, invalidArgValue, invalidState, offLoop } from './errors.js';
+import { closed, invalidArgType, invalidArgValue, invalidState } from './errors.js';
 import type { Cap, EpType, MrAccess } from './flags.js';
 import { infoHandle } from './info.js';
 import type { AnyInfo, Info } from './info-types.js';
-import { MemoryRegion } from './memory-region.js';
+import type { MemoryRegion } from './memory-region.js';
 import { type Handle, native } from './native.js';
+import { type AllocateOptions, allocate, register } from './registration.js';
 import { describedRegion, type RegionDescription, RemoteRegion } from './remote-region.js';
+import type { WaitOptions } from './wait-options.js';
 
 /** How the engine of a domain is turned. */
 export interface DomainOptions {
@@ -42,15 +43,8 @@ export interface DomainOptions {
   readonly idle?: number;
 }
 
-/** What memory `domain.allocate()` makes. */
-export interface AllocateOptions {
-  /** Asks for huge pages; `region.hugePages` says whether there were any. */
-  readonly hugePages?: boolean;
-}
-
 const MAX_MICROSECONDS = 60_000_000;
 const MAX_CORES = 1024;
-const MAX_RIGHTS = 64;
 
 const collected = new FinalizationRegistry<Engine>((engine) => {
   if (!engine.open) return;
@@ -156,31 +150,20 @@ export class Domain {
   async register(
     buffer: ArrayBufferView | ArrayBufferLike,
     access: readonly MrAccess[],
+    options: WaitOptions = {},
   ): Promise<MemoryRegion> {
     this.#checkOpen();
-    const rights = checkAccess(access);
-    const bytes = viewOf(buffer);
-    if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
-    keepInPlace(bytes.buffer, 'buffer');
-    const region = await offLoop(native.memoryRegister(this.#engine.handle, bytes, rights));
-    return new MemoryRegion(this.#engine, region, bytes, rights);
+    return register(this.#engine, buffer, access, options);
   }
 
   /** Allocates page-aligned memory and registers it, off the event loop. */
   async allocate(
     length: number,
     access: readonly MrAccess[],
-    options?: AllocateOptions,
+    options: AllocateOptions = {},
   ): Promise<MemoryRegion> {
     this.#checkOpen();
-    const rights = checkAccess(access);
-    checkInteger('length', length, 1);
-    const huge = checkOptions('options', options).hugePages ?? false;
-    if (typeof huge !== 'boolean') throw invalidArgType('options.hugePages', 'a boolean', huge);
-    const region = await offLoop(native.memoryAllocate(this.#engine.handle, length, rights, huge));
-    const bytes = new Uint8Array(region.buffer);
-    keepInPlace(region.buffer, 'buffer');
-    return new MemoryRegion(this.#engine, region, bytes, rights, region.hugePages);
+    return allocate(this.#engine, length, access, options);
   }
 
   /**
@@ -218,15 +201,15 @@ export class Domain {
 
   /** Closes the domain: its endpoints as endpoint.close() does, then everything else in it. */
   async close(options: CloseOptions = {}): Promise<void> {
-    const timeout = closeTimeout(options);
-    this.#closing ??= this.#close(timeout);
+    const patience = checkPatience(options);
+    this.#closing ??= this.#close(patience);
     return this.#closing;
   }
 
-  async #close(timeout: number): Promise<void> {
+  async #close(patience: Patience): Promise<void> {
     try {
       if (!this.#engine.open) return;
-      await Promise.all([...this.#endpoints].map((endpoint) => endpoint.close({ timeout })));
+      await Promise.all([...this.#endpoints].map((endpoint) => endpoint.close(patience)));
       await Promise.all([...this.#engine.queues.values()].map((queue) => queue.close()));
       this.#engine.close();
     } finally {
@@ -269,23 +252,4 @@ function refuseUnhandled(info: AnyInfo): void {
     'info',
     `demands ${mode}, which this package does not do; ask getInfo() with hints`,
   );
-}
-
-// A copy: what is granted must be what was checked.
-function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
-  if (!Array.isArray(access) || access.length === 0 || access.length > MAX_RIGHTS) {
-    throw invalidArgType('access', "an array of rights, such as ['FI_SEND', 'FI_RECV']", access);
-  }
-  return Array.from(access as readonly MrAccess[]);
-}
-
-function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
-  if (ArrayBuffer.isView(buffer)) {
-    return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-  }
-  if (!types.isAnyArrayBuffer(buffer)) {
-    throw invalidArgType('buffer', 'an ArrayBuffer or a view of one', buffer);
-  }
-  refuseDetached(buffer, 'buffer');
-  return new Uint8Array(buffer);
 }

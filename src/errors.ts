@@ -1,4 +1,5 @@
 import { describeErrno, type FabricErrorCode } from './error-codes.js';
+import { hintOfCall } from './error-hints.js';
 
 const brand = Symbol.for('libfabric.FabricError');
 
@@ -9,11 +10,15 @@ type AnyFunction = Function;
 export interface FabricErrorDetails {
   /** The provider's own error number, from fi_cq_readerr(3). */
   provErrno?: number | undefined;
+  /** The provider's name for it. */
+  provCode?: string | undefined;
   /** The provider's words for it. */
   provMessage?: string | undefined;
-  /** What usually helps. */
+  /** Whether the cause may pass by itself. */
+  retryable?: boolean | undefined;
+  /** What usually helps; it ends the message. */
   hint?: string | undefined;
-  /** More about this very failure; it ends the message. */
+  /** More about this very failure, for the message; the provider's words when left out. */
   detail?: string | undefined;
   cause?: unknown;
 }
@@ -21,7 +26,8 @@ export interface FabricErrorDetails {
 /**
  * A libfabric call that failed, or an operation that completed in error.
  *
- * The message reads as Node's own do: `FI_ETRUNC: Truncation error, fi_cq_readerr`.
+ * The message reads as Node's own do: `FI_ETRUNC: Truncation error, fi_cq_readerr`, and ends with what
+ * the provider says in parentheses and with the hint, where there are any.
  *
  * Calls that are made wrongly do not throw it: they throw a `TypeError`, a `RangeError` or an
  * `Error` with an `ERR_*` code. See fi_errno(3).
@@ -35,9 +41,19 @@ export class FabricError extends Error {
   readonly syscall: string;
   /** The provider's own error number. */
   declare readonly provErrno?: number;
+  /**
+   * The provider's name for {@link provErrno}: `'FI_EFA_ERR_RMA_ADDR'`. Known for efa; see
+   * efaStatus().
+   */
+  declare readonly provCode?: string;
   /** The provider's words for {@link provErrno}. */
   declare readonly provMessage?: string;
-  /** What usually helps. */
+  /**
+   * Whether the cause may pass by itself, so that the operation is worth trying again: known where
+   * {@link provCode} is.
+   */
+  declare readonly retryable?: boolean;
+  /** What is known to cause this, and what usually helps. */
   declare readonly hint?: string;
 
   /** @param trim the stack starts at the caller of this function. */
@@ -48,17 +64,19 @@ export class FabricError extends Error {
     trim: AnyFunction = new.target,
   ) {
     const { code, text } = describeErrno(errno);
-    const { provErrno, provMessage, hint, cause } = details;
+    const { provErrno, provCode, provMessage, retryable, hint, cause } = details;
     const detail = details.detail || provMessage;
     super(
-      `${code}: ${text}, ${syscall}${detail ? ` (${detail})` : ''}`,
+      `${code}: ${text}, ${syscall}${detail ? ` (${detail})` : ''}${hint ? `; ${hint}` : ''}`,
       cause === undefined ? undefined : { cause },
     );
     this.code = code;
     this.errno = errno;
     this.syscall = syscall;
     if (provErrno !== undefined) this.provErrno = provErrno;
+    if (provCode !== undefined) this.provCode = provCode;
     if (provMessage !== undefined) this.provMessage = provMessage;
+    if (retryable !== undefined) this.retryable = retryable;
     if (hint !== undefined) this.hint = hint;
     Error.captureStackTrace(this, trim);
   }
@@ -72,9 +90,15 @@ export class FabricError extends Error {
 Object.defineProperty(FabricError.prototype, 'name', { value: 'FabricError', configurable: true });
 Object.defineProperty(FabricError.prototype, brand, { value: true });
 
-/** What the addon makes its errors with. */
-export function makeFabricError(errno: number, syscall: string, text: string): FabricError {
-  return startAtCaller(new FabricError(errno, syscall, { detail: text }, makeFabricError));
+/** What the addon makes its errors with. `provider` is '' where the call concerns none. */
+export function makeFabricError(
+  errno: number,
+  syscall: string,
+  text: string,
+  provider = '',
+): FabricError {
+  const hint = hintOfCall(provider, syscall, errno, text);
+  return startAtCaller(new FabricError(errno, syscall, { detail: text, hint }, makeFabricError));
 }
 
 const packageFrame = /^ {4}at (?:async )?(?:.* \()?/;

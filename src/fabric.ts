@@ -1,5 +1,6 @@
 import { checkOptions } from './checks.js';
 import { Domain, type DomainOptions } from './domain.js';
+import { type CloseOptions, checkPatience, type Patience } from './endpoint/endpoint.js';
 import { atCallerOf, closed, invalidArgValue } from './errors.js';
 import { infoHandle } from './info.js';
 import type { AnyInfo } from './info-types.js';
@@ -51,13 +52,14 @@ export class Fabric {
   }
 
   /** Closes the fabric, and its domains first. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  async close(options: CloseOptions = {}): Promise<void> {
+    const patience = checkPatience(options);
+    this.#closing ??= this.#close(patience);
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
-    const closings = [...this.#domains].map((domain) => domain.close());
+  async #close(patience: Patience): Promise<void> {
+    const closings = [...this.#domains].map((domain) => domain.close(patience));
     const failed = (await Promise.allSettled(closings)).find(({ status }) => status === 'rejected');
     native.fabricClose(this.#handle);
     if (failed?.status === 'rejected') throw failed.reason;

@@ -1,5 +1,9 @@
+import { Arrivals } from './endpoint/arrivals.js';
+import { overdue } from './engine/deadlines.js';
 import type { Engine } from './engine/engine.js';
+import { errorOf } from './engine/failure.js';
 import { Kind } from './engine/requests.js';
+import type { Wait } from './wait-options.js';
 
 /** The arrival of a remote write with data. */
 export interface Immediate {
@@ -9,44 +13,40 @@ export interface Immediate {
   readonly length: number;
 }
 
+const tooLate = (milliseconds: number) => errorOf(overdue('fi_cq_read', milliseconds));
+
 /** Arrivals of remote writes with data, as an async iterator: `completionQueue.immediates()`. */
 export class Immediates implements AsyncIterableIterator<Immediate> {
   readonly #engine: Engine;
   readonly #onEnd: () => void;
-  #arrived: Immediate[] = [];
-  #waiting: ((result: IteratorResult<Immediate>) => void)[] = [];
+  readonly #arrivals: Arrivals<Immediate>;
   #request: number | undefined;
   #done = false;
 
   /** @internal */
-  constructor(engine: Engine, onEnd: () => void) {
+  constructor(engine: Engine, wait: Wait, onEnd: () => void) {
     this.#engine = engine;
     this.#onEnd = onEnd;
+    this.#arrivals = new Arrivals(wait, tooLate, () => this.finish());
   }
 
   /** @internal */
   push(immediate: Immediate): void {
-    const waiting = this.#waiting.shift();
-    if (waiting === undefined) this.#arrived.push(immediate);
-    else waiting({ value: immediate, done: false });
-    if (this.#waiting.length === 0) this.#letLoopGo();
+    this.#arrivals.push(immediate);
   }
 
   /** Takes an arrival that has been delivered already, without waiting for one. */
   take(): Immediate | undefined {
-    return this.#arrived.shift();
+    return this.#arrivals.takeNow();
   }
 
   /** The next arrival. */
   next(): Promise<IteratorResult<Immediate>> {
-    const immediate = this.#arrived.shift();
-    if (immediate !== undefined) return Promise.resolve({ value: immediate, done: false });
-    if (this.#done) return Promise.resolve({ value: undefined, done: true });
+    const taken = this.#arrivals.take();
+    if (this.#arrivals.awaited === 0) return taken;
     // Someone who waits keeps the event loop alive, as any other request does.
     this.#request ??= this.#engine.begin(Kind.Void, this);
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-    });
+    return taken.finally(() => this.#letLoopGo());
   }
 
   /** Ends the iteration; arrivals to come count for `arrived()` again. */
@@ -60,12 +60,11 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     if (this.#done) return;
     this.#done = true;
     this.#onEnd();
-    for (const resolve of this.#waiting.splice(0)) resolve({ value: undefined, done: true });
-    this.#letLoopGo();
+    this.#arrivals.end();
   }
 
   #letLoopGo(): void {
-    if (this.#request === undefined) return;
+    if (this.#request === undefined || this.#arrivals.awaited > 0) return;
     this.#engine.abandon(this.#request);
     this.#request = undefined;
   }

@@ -4,7 +4,7 @@
  *
  * @module libfabric
  */
-export { AddressVector, type AddressVectorOptions, type RemoveOptions } from './address-vector.js';
+export { AddressVector, type AddressVectorOptions } from './address-vector.js';
 export type { BatchBase, BatchUpdate } from './batch.js';
 export { Completion } from './completion.js';
 export {
@@ -13,7 +13,8 @@ export {
   type QueueEntry,
 } from './completion-queue.js';
 export { Counter } from './counter.js';
-export { type AllocateOptions, Domain, type DomainOptions } from './domain.js';
+export { Domain, type DomainOptions } from './domain.js';
+export { type EfaStatus, efaStatus } from './efa-statuses.js';
 export type { AtomicCalls, AtomicKind, AtomicOptions } from './endpoint/atomic.js';
 export type {
   AtomicQuery,
@@ -31,6 +32,7 @@ export type {
   MessagesOptions,
   MultiRecv,
   MultiRecvMessage,
+  StreamOptions,
 } from './endpoint/messages.js';
 export type { MsgRecv, MsgSend } from './endpoint/msg.js';
 export type { QueuedCalls } from './endpoint/queued.js';
@@ -68,4 +70,6 @@ export {
 export { MemoryRegion, RegionSlice } from './memory-region.js';
 export { type OpenOptions, open } from './open.js';
 export { Peer } from './peer.js';
+export type { AllocateOptions } from './registration.js';
 export { type RegionDescription, RemoteRegion } from './remote-region.js';
+export type { WaitOptions } from './wait-options.js';

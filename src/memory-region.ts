@@ -6,6 +6,7 @@ import { Kind } from './engine/requests.js';
 import { invalidThis } from './errors.js';
 import type { NativeRegion } from './native.js';
 import { encodeDescriptor, type RegionDescription } from './remote-region.js';
+import { checkWait, type WaitOptions, within } from './wait-options.js';
 
 /**
  * Memory that is registered with a domain (fi_mr(3)): operations use it without further ado, and
@@ -84,10 +85,14 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     return encodeDescriptor(this);
   }
 
-  /** Deregisters the memory, once no operation of ours uses it any more. */
-  close(): Promise<void> {
+  /**
+   * Deregisters the memory, once no operation of ours uses it any more; where the wait ends before,
+   * then all the same.
+   */
+  async close(options: WaitOptions = {}): Promise<void> {
+    const wait = checkWait(options);
     this.#closing ??= this.#close();
-    return this.#closing;
+    return within(this.#closing, wait, 'fi_close');
   }
 
   async #close(): Promise<void> {

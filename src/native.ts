@@ -85,7 +85,14 @@ export interface NativeObjects {
   takeError(
     domain: Handle<'Domain'>,
     key: number,
-  ): { syscall: string; text: string; provErrno: number; index: number; hint: string };
+  ): {
+    syscall: string;
+    text: string;
+    provErrno: number;
+    index: number;
+    provider: string;
+    broken: boolean;
+  };
 
   avOpen(
     domain: Handle<'Domain'>,

@@ -14,7 +14,7 @@ struct ErrorDetail {
   std::string text;
   int provErrno = 0;
   uint32_t index = 0;  // of the operation within its batch
-  const char* hint = "";
+  bool broken = false;  // the endpoint works no more
 };
 
 struct Failure {

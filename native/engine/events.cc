@@ -29,14 +29,13 @@ void Engine::readEvents(Endpoint& endpoint) {
     char buffer[256] = "";
     const char* text =
         fi_cq_strerror(queue.get(), entry.prov_errno, nullptr, buffer, sizeof(buffer));
-    const ErrorMeaning meaning = endpoint.meaningOf(entry.prov_errno);
+    const bool breaks = endpoint.breaks(entry.prov_errno);
     Failure failure;
     failure.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
-    failure.detail = {"fi_eq_readerr", text == nullptr ? "" : text, entry.prov_errno, 0,
-                      meaning.hint};
+    failure.detail = {"fi_eq_readerr", text == nullptr ? "" : text, entry.prov_errno, 0, breaks};
     ++control_->stats.errors;
     unsolicited(queue, failure.status, detail(failure, 0));
-    if (meaning.breaks) breakEndpoint(endpoint, std::move(failure));
+    if (breaks) breakEndpoint(endpoint, std::move(failure));
   }
 }
 

@@ -14,6 +14,7 @@ struct FabricFailure : std::runtime_error {
       : std::runtime_error(text), error(err), syscall(call) {}
   int error;            // positive fi_errno(3) value
   const char* syscall;  // the call that reported it: "fi_domain"
+  const char* provider = "";  // of the call, where it is known
 };
 
 // A call that was made wrongly. It becomes a TypeError, RangeError or Error with this code.

@@ -1,7 +1,8 @@
 import { getSystemErrorMap } from 'node:util';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { efaNumbers, efaStatus } from '../efa-statuses.js';
 import { describeErrno, errnoByCode } from '../error-codes.js';
-import { strerror } from '../library.js';
+import { strerror, version } from '../library.js';
 import { native } from '../native.js';
 
 /** An error number of libfabric's, with the members that it has in a FabricError. */
@@ -11,17 +12,33 @@ interface ErrorText {
   readonly text: string;
 }
 
+/** A number of a provider's own, likewise. */
+interface ProviderErrorText {
+  readonly provErrno: number;
+  readonly provCode: string;
+  readonly text: string;
+  readonly retryable: boolean;
+  readonly hint?: string;
+}
+
+type AnyText = ErrorText | ProviderErrorText;
+
+interface Options {
+  readonly json?: true;
+  readonly provider?: 'efa';
+}
+
 /** libfabric strerror: fi_strerror(1), for names as well. */
 export function strerrorCommand(): Command {
   return new Command('strerror')
     .summary("show the name and text of libfabric's errors")
     .description(
-      "Shows the number, name and text of libfabric's errors: fi_strerror(1), fi_errno(3).",
+      "Shows the number, name and text of libfabric's errors: fi_strerror(1), fi_errno(3). Of what the " +
+        'efa provider reports (provErrno) also whether it is worth trying again, and what helps.',
     )
-    .argument(
-      '<code...>',
-      'numbers (decimal, 0x.. or 0.., of either sign) or names, such as FI_ENODATA',
-      (code: string, previous: readonly number[] = []) => [...previous, errnoOf(code)],
+    .argument('<code...>', 'numbers (decimal, 0x.. or 0.., of either sign) or names: FI_ENODATA')
+    .addOption(
+      new Option('-p, --provider <name>', "numbers and names are the provider's").choices(['efa']),
     )
     .option('--json', 'print JSON: an array of { errno, code, text }')
     .addHelpText(
@@ -29,37 +46,77 @@ export function strerrorCommand(): Command {
       `
 Examples:
   npx libfabric strerror -61
-  npx libfabric strerror 265 FI_ENODATA enocq`,
+  npx libfabric strerror 265 FI_ENODATA enocq
+  npx libfabric strerror 4126
+  npx libfabric strerror -p efa 13 REMOTE_ERROR_RNR`,
     )
-    .action((codes: readonly number[], { json }: { json?: true }) => {
-      const errors = codes.map(describe);
+    .action((codes: readonly string[], { json, provider }: Options) => {
+      const errors = codes.map(provider === 'efa' ? describeEfa : describe);
       process.stdout.write(json ? `${JSON.stringify(errors, null, 2)}\n` : table(errors));
     });
 }
 
-function describe(errno: number): ErrorText {
+// The provider's numbers from here on are nobody else's.
+const EFA_OWN = 4096;
+
+function describe(written: string): AnyText {
+  const errno = numberOf(written) ?? errnoOfName(written);
+  if (errno >= EFA_OWN && efaStatus(errno) !== undefined) return describeEfa(written);
   const code = errno === 0 ? 'FI_SUCCESS' : describeErrno(errno).code;
   return { errno, code, text: strerror(errno) };
 }
 
-function table(errors: readonly ErrorText[]): string {
+function describeEfa(written: string): ProviderErrorText {
+  const numbers = efaNumbers();
+  const number = numberOf(written) ?? numbers.get(written.toUpperCase());
+  if (number === undefined) throw unknownName(written, [...numbers.keys()]);
+  const status = efaStatus(number, version());
+  if (status === undefined) throw refused(written, 'is no error of the efa provider.');
+  const { name, text, retryable, hint } = status;
+  return {
+    provErrno: number,
+    provCode: name,
+    text,
+    retryable,
+    ...(hint !== undefined && { hint }),
+  };
+}
+
+function table(errors: readonly AnyText[]): string {
+  const rows = errors.map((error) =>
+    'errno' in error
+      ? { number: String(error.errno), name: error.code, text: error.text, more: [] }
+      : {
+          number: String(error.provErrno),
+          name: error.provCode,
+          text: error.text,
+          more: advice(error),
+        },
+  );
   const wide = (values: readonly string[]) => Math.max(...values.map((value) => value.length));
-  const numbers = wide(errors.map(({ errno }) => String(errno)));
-  const names = wide(errors.map(({ code }) => code));
-  return errors
-    .map(({ errno, code, text }) => {
-      return `${String(errno).padStart(numbers)}  ${code.padEnd(names)}  ${text}\n`;
-    })
+  const numbers = wide(rows.map(({ number }) => number));
+  const names = wide(rows.map(({ name }) => name));
+  const indent = ' '.repeat(numbers + 2);
+  return rows
+    .flatMap(({ number, name, text, more }) => [
+      `${number.padStart(numbers)}  ${name.padEnd(names)}  ${text}\n`,
+      ...more.map((line) => `${indent}${line}\n`),
+    ])
     .join('');
 }
 
-/** The positive number of what may be written as strtol(3) reads it, or as a name. */
-function errnoOf(code: string): number {
+function advice({ retryable, hint }: ProviderErrorText): string[] {
+  const retry = retryable ? 'may pass: worth trying again' : 'will not pass by itself';
+  return hint === undefined ? [] : [retry, hint];
+}
+
+/** The positive number of what is written as strtol(3) reads it; undefined for a name. */
+function numberOf(code: string): number | undefined {
   const [, digits] = /^[+-]?(0x[\da-f]+|\d+)$/i.exec(code) ?? [];
-  if (digits === undefined) return errnoOfName(code);
+  if (digits === undefined) return undefined;
   const octal = /^0[0-7]+$/.test(digits);
   const errno = octal ? Number.parseInt(digits, 8) : Number(digits);
-  if (errno >= 2 ** 31) throw new InvalidArgumentError('It is past 31 bits.');
+  if (errno >= 2 ** 31) throw refused(code, 'is past 31 bits.');
   return errno;
 }
 
@@ -73,6 +130,12 @@ function errnoOfName(name: string): number {
   const wanted = name.toUpperCase();
   const errno = names.get(`FI_${wanted}`) ?? names.get(wanted);
   if (errno !== undefined) return errno;
-  const nearest = native.nearestNames(wanted.slice(0, 64), Object.keys(errnoByCode));
-  throw new InvalidArgumentError(`Did you mean ${nearest}?`);
+  throw unknownName(name, Object.keys(errnoByCode));
 }
+
+function unknownName(name: string, names: readonly string[]): Error {
+  const nearest = native.nearestNames(name.toUpperCase().slice(0, 64), names);
+  return refused(name, `is not known. Did you mean ${nearest}?`);
+}
+
+const refused = (code: string, why: string) => new InvalidArgumentError(`error: '${code}' ${why}`);

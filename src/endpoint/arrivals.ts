@@ -1,11 +1,41 @@
+import type { Wait } from '../wait-options.js';
+
+interface Taker<T> {
+  resolve(result: IteratorResult<T>): void;
+  reject(reason: unknown): void;
+}
+
 /** What has arrived and waits to be taken, or the takers that wait: the core of an async iterator. */
 export class Arrivals<T> {
+  readonly #timeout: number | undefined;
+  readonly #overdue: (milliseconds: number) => unknown;
   #items: ({ value: T } | { error: unknown })[] = [];
-  #takers: {
-    resolve: (result: IteratorResult<T>) => void;
-    reject: (reason: unknown) => void;
-  }[] = [];
-  #ended = false;
+  #takers: Taker<T>[] = [];
+  #end: { reason?: unknown } | undefined;
+  #forget: (() => void) | undefined;
+
+  /**
+   * @param wait how long each taker waits, and the signal that ends it all.
+   * @param overdue what a taker rejects with whose time is over.
+   * @param aborted called when the signal has ended it.
+   */
+  constructor(wait: Wait, overdue: (milliseconds: number) => unknown, aborted: () => void) {
+    const { signal, timeout } = wait;
+    this.#timeout = timeout;
+    this.#overdue = overdue;
+    if (signal === undefined) return;
+    const onAbort = () => {
+      this.#abort(signal.reason);
+      aborted();
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#forget = () => signal.removeEventListener('abort', onAbort);
+  }
+
+  /** Takers that wait. */
+  get awaited(): number {
+    return this.#takers.length;
+  }
 
   push(value: T): void {
     const taker = this.#takers.shift();
@@ -19,18 +49,49 @@ export class Arrivals<T> {
     else taker.reject(error);
   }
 
+  /** Nothing comes any more; what has arrived can be taken. */
   end(): void {
-    this.#ended = true;
+    this.#end ??= {};
+    this.#forget?.();
     for (const taker of this.#takers.splice(0)) taker.resolve({ value: undefined, done: true });
+  }
+
+  #abort(reason: unknown): void {
+    this.#end = { reason };
+    this.#items = [];
+    for (const taker of this.#takers.splice(0)) taker.reject(reason);
+  }
+
+  /** Takes what is there, without waiting. */
+  takeNow(): T | undefined {
+    const [item] = this.#items;
+    if (item === undefined || 'error' in item) return undefined;
+    this.#items.shift();
+    return item.value;
   }
 
   take(): Promise<IteratorResult<T>> {
     const item = this.#items.shift();
-    if (item === undefined) {
-      if (this.#ended) return Promise.resolve({ value: undefined, done: true });
-      return new Promise((resolve, reject) => this.#takers.push({ resolve, reject }));
+    if (item !== undefined) {
+      if ('error' in item) return Promise.reject(item.error);
+      return Promise.resolve({ value: item.value, done: false });
     }
-    if ('error' in item) return Promise.reject(item.error);
-    return Promise.resolve({ value: item.value, done: false });
+    if (this.#end === undefined) return this.#wait();
+    if ('reason' in this.#end) return Promise.reject(this.#end.reason);
+    return Promise.resolve({ value: undefined, done: true });
+  }
+
+  #wait(): Promise<IteratorResult<T>> {
+    const timeout = this.#timeout;
+    const waiting = new Promise<IteratorResult<T>>((resolve, reject) => {
+      this.#takers.push({ resolve, reject });
+    });
+    if (timeout === undefined) return waiting;
+    const taker = this.#takers.at(-1) as Taker<T>;
+    const timer = setTimeout(() => {
+      this.#takers = this.#takers.filter((each) => each !== taker);
+      taker.reject(this.#overdue(timeout));
+    }, timeout);
+    return waiting.finally(() => clearTimeout(timer));
   }
 }

@@ -6,7 +6,7 @@ import { wasRequested } from '../info.js';
 import type { AnyInfo } from '../info-types.js';
 import { type AtomicCalls, type AtomicKind, atomicCalls } from './atomic.js';
 import { EndpointBase } from './endpoint.js';
-import type { Messages, MessagesOptions, MultiRecv } from './messages.js';
+import type { Messages, MessagesOptions, MultiRecv, StreamOptions } from './messages.js';
 import { type MsgRecv, type MsgSend, msgRecv, msgSend } from './msg.js';
 import { QueuedCalls } from './queued.js';
 import { type RmaRead, type RmaWrite, rmaRead, rmaWrite } from './rma.js';
@@ -59,7 +59,7 @@ export interface Receiving {
 /** What an endpoint that was opened with FI_MULTI_RECV has. */
 export interface MultiReceiving {
   /** Posts a buffer that takes message after message: FI_MULTI_RECV. */
-  multiRecv(buffer: Buffers): MultiRecv;
+  multiRecv(buffer: Buffers, options?: StreamOptions): MultiRecv;
 }
 
 /** What an endpoint that was opened with FI_ATOMIC has, besides the calls. */
@@ -89,8 +89,8 @@ const receiving: Receiving = {
 };
 
 const multiReceiving: MultiReceiving = {
-  multiRecv(this: EndpointBase, buffer: Buffers) {
-    return this.postMultiRecv(buffer);
+  multiRecv(this: EndpointBase, buffer: Buffers, options?: StreamOptions) {
+    return this.postMultiRecv(buffer, options);
   },
 };
 

@@ -15,8 +15,9 @@ import type { AtomicOp, Cap, Datatype } from '../flags.js';
 import { infoHandle } from '../info.js';
 import type { AnyInfo } from '../info-types.js';
 import { type Handle, native } from '../native.js';
+import { checkWait } from '../wait-options.js';
 import { type AtomicKind, AtomicQueries } from './atomic.js';
-import { Messages, type MessagesOptions, MultiRecv } from './messages.js';
+import { Messages, type MessagesOptions, MultiRecv, type StreamOptions } from './messages.js';
 import type { QueuedCalls } from './queued.js';
 import type { Chosen, Limits, Target } from './target.js';
 
@@ -46,12 +47,25 @@ export interface CloseOptions {
    * FI_ECANCELED.
    */
   readonly timeout?: number;
+  /** Ends that time early. */
+  readonly signal?: AbortSignal;
 }
 
-/** @internal The milliseconds that a close() has. */
-export function closeTimeout(options: CloseOptions): number {
-  const { timeout = 1000 } = checkOptions('options', options);
-  return checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
+/** @internal The time that a close() has. */
+export interface Patience {
+  readonly timeout: number;
+  readonly signal?: AbortSignal;
+}
+
+/** @internal */
+export function checkPatience(options: CloseOptions): Patience {
+  const { timeout = 1000, signal } = checkOptions('options', options);
+  checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
+  if (signal === undefined) return { timeout };
+  if (!(signal instanceof AbortSignal)) {
+    throw invalidArgType('options.signal', 'an AbortSignal', signal);
+  }
+  return signal.aborted ? { timeout: 0 } : { timeout, signal };
 }
 
 /** An endpoint's options as the addon takes them. */
@@ -172,7 +186,7 @@ export class EndpointBase implements Target {
 
   /** @internal */
   finish(_kind: Kind, request: number, options: Chosen | undefined): Promise<unknown> {
-    if (options?.signal !== undefined) this.#engine.watch(request, options.signal);
+    if (options !== undefined) this.#engine.limit(request, options);
     return this.#engine.requests.promise(request);
   }
 
@@ -208,16 +222,17 @@ export class EndpointBase implements Target {
     if (bytes > MAX_BUFFERS) {
       throw outOfRange('options.count * options.size', `at most ${MAX_BUFFERS} bytes`, bytes);
     }
-    return new Messages(this, count, size);
+    return new Messages(this, count, size, checkWait(checked));
   }
 
   /** @internal */
-  postMultiRecv(buffer: Buffers): MultiRecv {
+  postMultiRecv(buffer: Buffers, options?: StreamOptions): MultiRecv {
     this.#checkOpen();
+    const wait = checkWait(options);
     const { memory } = this.#engine;
     memory.locate(buffer);
     if (memory.length === 0) throw invalidArgValue('buffer', 'is empty');
-    return new MultiRecv(this, bytesOf(buffer));
+    return new MultiRecv(this, bytesOf(buffer), wait);
   }
 
   /** @internal */
@@ -249,14 +264,14 @@ export class EndpointBase implements Target {
    * been settled and its memory is free.
    */
   async close(options: CloseOptions = {}): Promise<void> {
-    const timeout = closeTimeout(options);
-    this.#closing ??= this.#close(timeout);
+    const patience = checkPatience(options);
+    this.#closing ??= this.#close(patience);
     return this.#closing;
   }
 
-  async #close(timeout: number): Promise<void> {
+  async #close(patience: Patience): Promise<void> {
     try {
-      if (!this.closed) await this.#end(timeout);
+      if (!this.closed) await this.#end(patience);
     } finally {
       for (const used of this.#uses) used.users.delete(this.limits);
       this.domain.forget(this);
@@ -264,12 +279,13 @@ export class EndpointBase implements Target {
     }
   }
 
-  async #end(timeout: number): Promise<void> {
+  async #end({ timeout, signal }: Patience): Promise<void> {
     this.limits.isClosed = true;
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);
     engine.control(Op.CloseEndpoint, request, this.limits.handle, 0, 0, timeout);
+    engine.limit(request, { signal, timeout: undefined });
     await engine.settled(promise);
   }
 

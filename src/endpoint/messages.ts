@@ -1,9 +1,11 @@
 import type { Completion } from '../completion.js';
+import { overdue } from '../engine/deadlines.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Op, OpField } from '../engine/layout.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import type { Peer } from '../peer.js';
+import type { Wait } from '../wait-options.js';
 import { Arrivals } from './arrivals.js';
 import type { Limits } from './target.js';
 
@@ -16,8 +18,19 @@ export interface Message {
   readonly data: bigint | undefined;
 }
 
-/** The buffers of a stream of messages. */
-export interface MessagesOptions {
+/** How a stream of messages is waited for. */
+export interface StreamOptions {
+  /** Ends the stream: what waits for a message, or asks for one, rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /**
+   * Milliseconds that next() waits for a message; FI_ETIMEDOUT afterwards. The stream goes on, and
+   * takes its buffers back when return() is called, as a loop that ends by itself does.
+   */
+  readonly timeout?: number;
+}
+
+/** The buffers of a stream of messages, and how it is waited for. */
+export interface MessagesOptions extends StreamOptions {
   /** Buffers that are kept posted; 64 when left out. */
   readonly count?: number;
   /** Bytes of each buffer, which is the longest message; 4096 when left out. */
@@ -37,6 +50,7 @@ class Slot {
 }
 
 const ECANCELED = 125;
+const tooLate = (milliseconds: number) => errorOf(overdue('fi_cq_read', milliseconds));
 
 /**
  * Incoming messages as an async iterator. It keeps a set of buffers posted; a buffer is posted again
@@ -49,15 +63,17 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   readonly #limits: Limits;
   readonly #slots: Slot[];
   readonly #posted = new Map<number, Slot>();
-  readonly #arrivals = new Arrivals<{ slot: Slot; completion: Completion }>();
+  readonly #arrivals: Arrivals<{ slot: Slot; completion: Completion }>;
   #current: Slot | undefined;
   #ended = false;
   #refused = 0;
   #drained: (() => void) | undefined;
+  #takingBack: Promise<void> | undefined;
 
   /** @internal */
-  constructor(endpoint: Receiver, count: number, size: number) {
+  constructor(endpoint: Receiver, count: number, size: number, wait: Wait) {
     this.endpoint = endpoint;
+    this.#arrivals = new Arrivals(wait, tooLate, () => this.#takeBack());
     this.#limits = endpoint.limits;
     this.#engine = endpoint.limits.engine;
     const memory = new Uint8Array(count * size);
@@ -89,16 +105,16 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
       this.#arrivals.push({ slot, completion: this.#engine.completionAt(word) });
       return;
     }
-    const error = errorOf(this.#engine.failureAt(word));
+    const failure = this.#engine.failureAt(word);
     if (this.#ended) return;
     if (status === ECANCELED || this.#limits.isClosed) {
       this.#ended = true;
       this.#arrivals.end();
       return;
     }
-    this.#arrivals.fail(error);
+    this.#arrivals.fail(errorOf(failure));
     // A message that failed leaves room for the next; a receive that was refused would be again.
-    if (error.syscall === 'fi_cq_readerr') this.#post(slot);
+    if (failure.syscall === 'fi_cq_readerr') this.#post(slot);
   }
 
   /** @internal The provider can't give this buffer back: it stays posted until the endpoint goes. */
@@ -125,18 +141,25 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
 
   /** Takes the buffers back. */
   async return(): Promise<IteratorResult<Message>> {
-    if (!this.#ended) {
-      this.#ended = true;
-      this.#arrivals.end();
-      if (this.#posted.size > 0 && !this.#limits.isClosed) {
-        const drained = new Promise<void>((resolve) => {
-          this.#drained = resolve;
-        });
-        for (const request of this.#posted.keys()) this.#engine.cancel(request);
-        await this.#engine.settled(drained);
-      }
-    }
+    this.#arrivals.end();
+    await this.#takeBack();
     return { value: undefined, done: true };
+  }
+
+  #takeBack(): Promise<void> {
+    this.#takingBack ??= this.#cancelAll();
+    return this.#takingBack;
+  }
+
+  async #cancelAll(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    if (this.#posted.size === 0 || this.#limits.isClosed) return;
+    const drained = new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+    for (const request of this.#posted.keys()) this.#engine.cancel(request);
+    await this.#engine.settled(drained);
   }
 
   /** Itself. */
@@ -166,15 +189,16 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   /** @internal Whoever reads messages keeps their endpoint. */
   readonly endpoint: Receiver;
   readonly #engine: Engine;
-  readonly #arrivals = new Arrivals<MultiRecvMessage>();
+  readonly #arrivals: Arrivals<MultiRecvMessage>;
   readonly #bytes: Uint8Array;
   readonly #request: number;
   #released = false;
   #onRelease: (() => void) | undefined;
 
   /** @internal `bytes` is what was located just before. */
-  constructor(endpoint: Receiver, bytes: Uint8Array) {
+  constructor(endpoint: Receiver, bytes: Uint8Array, wait: Wait) {
     const { limits } = endpoint;
+    this.#arrivals = new Arrivals(wait, tooLate, () => this.#takeBack());
     this.endpoint = endpoint;
     this.#engine = limits.engine;
     this.#bytes = bytes;
@@ -230,14 +254,17 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
 
   /** Takes the buffer back. */
   async return(): Promise<IteratorResult<MultiRecvMessage>> {
-    if (!this.#released && this.#engine.open) {
-      const released = new Promise<void>((resolve) => {
-        this.#onRelease = resolve;
-      });
-      this.#engine.cancel(this.#request);
-      await this.#engine.settled(released);
-    }
+    await this.#takeBack();
     return { value: undefined, done: true };
+  }
+
+  async #takeBack(): Promise<void> {
+    if (this.#released || !this.#engine.open) return;
+    const released = new Promise<void>((resolve) => {
+      this.#onRelease = resolve;
+    });
+    this.#engine.cancel(this.#request);
+    await this.#engine.settled(released);
   }
 
   /** Itself. */

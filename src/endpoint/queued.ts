@@ -5,7 +5,7 @@ import { Kind, type RequestOwner } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
 import { invalidArgValue, invalidThis } from '../errors.js';
 import type { AtomicQueries } from './atomic.js';
-import type { Chosen, Limits, Target } from './target.js';
+import { type Chosen, type Limits, refuseWait, type Target } from './target.js';
 
 /**
  * The calls of an endpoint as C has them: they return nothing, and the completion, with the context
@@ -37,9 +37,7 @@ export class QueuedCalls implements Target {
 
   /** @internal */
   begin(kind: Kind, owner: unknown, options: Chosen | undefined): number {
-    if (options?.signal !== undefined) {
-      throw invalidArgValue('options.signal', 'needs a promise: use the call of the endpoint');
-    }
+    refuseWait(options, 'needs a promise: use the call of the endpoint');
     if (kind === Kind.Claim) {
       throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
     }

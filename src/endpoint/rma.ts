@@ -21,6 +21,7 @@ import {
   postMany,
   postOne,
   refuse,
+  refuseWait,
   type Target,
 } from './target.js';
 
@@ -186,9 +187,7 @@ function offsetOf(options: RmaOptions | undefined): number {
 function refuseOptions(options: Chosen | undefined): void {
   if (options === undefined) return;
   if (options.flags !== 0) throw invalidArgValue('options.flags', 'are not for inject calls');
-  if (options.signal !== undefined) {
-    throw invalidArgValue('options.signal', 'is not for inject calls');
-  }
+  refuseWait(options, 'is not for inject calls');
 }
 
 function transferOne(

@@ -17,6 +17,7 @@ import {
 import { hasFlag, opFlagBits } from '../flag-bits.js';
 import type { OpFlag } from '../flags.js';
 import { Peer } from '../peer.js';
+import { checkTimeout } from '../wait-options.js';
 
 const EMSGSIZE = 90;
 
@@ -63,6 +64,8 @@ export interface OperationOptions {
    * send or RMA can't be recalled: its promise rejects, its memory stays in use until it completes.
    */
   readonly signal?: AbortSignal;
+  /** Milliseconds after which the operation ends likewise, with FI_ETIMEDOUT. */
+  readonly timeout?: number;
   /** `endpoint.post` only: what the queue's entry for this operation has as its context. */
   readonly context?: unknown;
 }
@@ -71,6 +74,7 @@ export interface OperationOptions {
 export interface Chosen {
   readonly flags: bigint | number;
   readonly signal: AbortSignal | undefined;
+  readonly timeout: number | undefined;
   readonly context: unknown;
 }
 
@@ -132,6 +136,12 @@ export function checkData(limits: Limits, data: number | bigint): void {
   }
 }
 
+/** Refuses what ends a promise's wait where there is no promise. */
+export function refuseWait(options: Chosen | undefined, why: string): void {
+  if (options?.signal !== undefined) throw invalidArgValue('options.signal', why);
+  if (options?.timeout !== undefined) throw invalidArgValue('options.timeout', why);
+}
+
 /** Applies an operation's options to its entry. */
 export function putFlags(
   entries: Entries,
@@ -154,10 +164,11 @@ export function chooseOptions(
   searches = false,
 ): Chosen | undefined {
   if (options === undefined) return undefined;
-  const { flags, signal, context } = checkOptions('options', options);
+  const { flags, signal, timeout, context } = checkOptions('options', options);
   return {
     flags: opFlagBits(flags, searches, limits.ownFlags),
     signal: checkSignal(signal),
+    timeout: checkTimeout(timeout),
     context,
   };
 }

@@ -2,7 +2,9 @@ import { Completion, setClaim } from '../completion.js';
 import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
 import type { Peer } from '../peer.js';
+import type { Wait } from '../wait-options.js';
 import { AbortWatch } from './abort.js';
+import { Deadlines } from './deadlines.js';
 import { errorOf, type Failure, rejectLater } from './failure.js';
 import { CompletionField, ENTRY_U32, Event, Op, RUNNING, STATS, Word } from './layout.js';
 import { Memory } from './memory.js';
@@ -47,6 +49,7 @@ export class Engine {
   readonly #u64: BigUint64Array;
   readonly #mask: number;
   readonly #aborts = new AbortWatch((request) => this.cancel(request));
+  readonly #deadlines = new Deadlines((request) => this.cancel(request));
   #head = 0;
   #draining = false;
   #open = true;
@@ -89,6 +92,7 @@ export class Engine {
 
   #end(request: number): void {
     this.#aborts.forget(request);
+    this.#deadlines.forget(request);
     this.requests.end(request);
     this.#control[Word.Pending] = this.requests.pending;
   }
@@ -235,15 +239,15 @@ export class Engine {
         break;
       case Kind.Completion:
         if (status === 0) requests.resolve(request, this.completionAt(word));
-        else this.#fail(request, word);
+        else this.fail(request, word);
         break;
       case Kind.Claim:
         if (status === 0) requests.resolve(request, this.#claimAt(word));
-        else this.#fail(request, word);
+        else this.fail(request, word);
         break;
       default:
         if (status === 0) requests.resolve(request);
-        else this.#fail(request, word);
+        else this.fail(request, word);
     }
     this.#end(request);
   }
@@ -256,9 +260,8 @@ export class Engine {
     }
     if (event === Event.CancelRefused) {
       // Posted, and not to be recalled: the caller is free, the memory stays with the provider.
-      const reason = this.#aborts.reasonOf(request);
-      if (reason !== undefined) this.requests.reject(request, reason);
-      else (this.requests.owner(request) as RequestOwner | undefined)?.cancelRefused?.(request);
+      if (!this.#giveUp(request))
+        (this.requests.owner(request) as RequestOwner | undefined)?.cancelRefused?.(request);
       return;
     }
     const listener = this.queues.get(this.#u32[word + CompletionField.Queue32] as number);
@@ -272,11 +275,20 @@ export class Engine {
     }
   }
 
-  #fail(request: number, word: number): void {
+  /** Rejects the promise of a request whose failed completion is at `word`. */
+  fail(request: number, word: number): void {
     const failure = this.failureAt(word);
+    if (failure.errno === ECANCELED && this.#giveUp(request)) return;
+    this.#reject(request, failure);
+  }
+
+  // Tells the caller of a request that was aborted or is overdue, whether it has ended or not.
+  #giveUp(request: number): boolean {
     const reason = this.#aborts.reasonOf(request);
-    if (reason !== undefined && failure.errno === ECANCELED) this.requests.reject(request, reason);
-    else this.#reject(request, failure);
+    const late = this.#deadlines.failureOf(request);
+    if (reason !== undefined) this.requests.reject(request, reason);
+    else if (late !== undefined) this.#reject(request, late);
+    return reason !== undefined || late !== undefined;
   }
 
   // An error is made only where somebody waits: a rejection of nobody's would end the process.
@@ -291,9 +303,10 @@ export class Engine {
     return { errno, ...native.takeError(this.handle, key) };
   }
 
-  /** Lets a signal abort a request: see AbortWatch. */
-  watch(request: number, signal: AbortSignal): void {
-    this.#aborts.watch(request, signal);
+  /** Lets a signal abort a request, or the time: see AbortWatch. */
+  limit(request: number, { signal, timeout }: Wait, syscall = 'fi_cq_read'): void {
+    if (signal !== undefined) this.#aborts.watch(request, signal);
+    if (timeout !== undefined) this.#deadlines.watch(request, timeout, syscall);
   }
 
   lengthAt(word: number): number {

@@ -1,4 +1,7 @@
-import { FabricError } from '../errors.js';
+import { efaStatus } from '../efa-statuses.js';
+import { hintOfCall, hintOfSharedMemory } from '../error-hints.js';
+import { FabricError, type FabricErrorDetails } from '../errors.js';
+import { version } from '../library.js';
 
 /** What is known of an operation that failed. */
 export interface Failure {
@@ -7,16 +10,43 @@ export interface Failure {
   /** The provider's words, or ours. */
   readonly text: string;
   readonly provErrno: number;
-  /** What usually helps. */
-  readonly hint?: string;
+  /** The provider, whose numbers mean what they mean nowhere else; none for failures of ours. */
+  readonly provider?: string;
+  /** Whether the endpoint works no more. */
+  readonly broken?: boolean;
 }
 
 export function errorOf(failure: Failure): FabricError {
-  const { errno, syscall, text, provErrno, hint } = failure;
-  const words = provErrno === 0 ? { detail: text } : { provErrno, provMessage: text };
-  const details = hint ? { ...words, hint } : words;
-  return new FabricError(errno, syscall || 'libfabric', details, errorOf);
+  const { errno, syscall } = failure;
+  return new FabricError(errno, syscall || 'libfabric', detailsOf(failure), errorOf);
 }
+
+function detailsOf(failure: Failure): FabricErrorDetails {
+  const { errno, syscall, text, provErrno, provider = '' } = failure;
+  if (provErrno === 0) return { detail: text, hint: hintOfCall(provider, syscall, errno, text) };
+  return { provErrno, provMessage: text, ...(provider === 'efa' && efaDetailsOf(failure)) };
+}
+
+const EIO = 5;
+const UNKNOWN = 'Unknown error';
+
+function efaDetailsOf({ errno, text, provErrno, broken }: Failure): FabricErrorDetails {
+  // The shm provider below efa repeats the errno; that is EIO for every status of the device in 1.x.
+  if (provErrno === errno && errno !== EIO) return { hint: hintOfSharedMemory(errno) };
+  const status = efaStatus(provErrno, version());
+  const another = broken === true && !status?.hint?.includes(ANOTHER) ? ANOTHER : undefined;
+  const hint = [status?.hint, another].filter((each) => each !== undefined).join('; ');
+  return {
+    ...(status !== undefined && {
+      provCode: status.name,
+      provMessage: text === UNKNOWN || text === '' ? status.text : text,
+      retryable: status.retryable && broken !== true,
+    }),
+    ...(hint !== '' && { hint }),
+  };
+}
+
+const ANOTHER = 'open another endpoint';
 
 /**
  * A promise that rejects with the failure's error, made so that its stack names whoever awaits the

@@ -73,6 +73,11 @@ export class Requests {
     return this.#requests[number]?.owner;
   }
 
+  /** Whether it has a promise, settled or not. */
+  promised(number: number): boolean {
+    return this.#requests[number]?.reject !== undefined;
+  }
+
   /** Whether its promise has not been settled. */
   awaited(number: number): boolean {
     return this.#requests[number]?.resolve !== undefined;

@@ -43,7 +43,8 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
     }
     if (FabricError.is(error)) {
       const hint = error.hint ?? `the provider: FI_LOG_LEVEL=warn tells more`;
-      throw new CheckFailure(what, error.message, lookAt ?? hint, error.errno);
+      const found = error.message.replace(`; ${error.hint}`, '');
+      throw new CheckFailure(what, found, lookAt ?? hint, error.errno);
     }
     if (isSystemError(error)) {
       const lookAt = 'what the other side says, and the network between the sides';

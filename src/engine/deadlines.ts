@@ -1,0 +1,43 @@
+import type { Failure } from './failure.js';
+
+const ETIMEDOUT = 110;
+
+/** What a caller who has waited long enough is told. */
+export const overdue = (syscall: string, milliseconds: number): Failure => ({
+  errno: ETIMEDOUT,
+  syscall,
+  text: `not completed after ${milliseconds} ms`,
+  provErrno: 0,
+});
+
+/** The requests that may only take so long: one that is overdue is cancelled, as a signal does. */
+export class Deadlines {
+  readonly #timers = new Map<number, NodeJS.Timeout>();
+  readonly #overdue = new Map<number, Failure>();
+  readonly #cancel: (request: number) => void;
+
+  constructor(cancel: (request: number) => void) {
+    this.#cancel = cancel;
+  }
+
+  /** @param syscall the call that such a request waits in: `'fi_cq_read'`. */
+  watch(request: number, milliseconds: number, syscall: string): void {
+    const timer = setTimeout(() => {
+      this.#overdue.set(request, overdue(syscall, milliseconds));
+      this.#cancel(request);
+    }, milliseconds);
+    this.#timers.set(request, timer);
+  }
+
+  /** Why a request was cancelled; undefined when it was not. */
+  failureOf(request: number): Failure | undefined {
+    return this.#overdue.get(request);
+  }
+
+  forget(request: number): void {
+    if (this.#timers.size === 0) return;
+    clearTimeout(this.#timers.get(request));
+    this.#timers.delete(request);
+    this.#overdue.delete(request);
+  }
+}

@@ -1,0 +1,89 @@
+import { types } from 'node:util';
+import { checkInteger, checkOptions, refuseDetached } from './checks.js';
+import type { Engine } from './engine/engine.js';
+import { keepInPlace } from './engine/memory.js';
+import { invalidArgType, invalidArgValue, offLoop } from './errors.js';
+import type { MrAccess } from './flags.js';
+import { MemoryRegion } from './memory-region.js';
+import { native } from './native.js';
+import { checkWait, type Wait, type WaitOptions, within } from './wait-options.js';
+
+/** What memory `domain.allocate()` makes. */
+export interface AllocateOptions extends WaitOptions {
+  /** Asks for huge pages; `region.hugePages` says whether there were any. */
+  readonly hugePages?: boolean;
+}
+
+const MAX_RIGHTS = 64;
+
+/** domain.register() */
+export async function register(
+  engine: Engine,
+  buffer: ArrayBufferView | ArrayBufferLike,
+  access: readonly MrAccess[],
+  options: WaitOptions,
+): Promise<MemoryRegion> {
+  const rights = checkAccess(access);
+  const bytes = viewOf(buffer);
+  if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
+  const wait = checkWait(options);
+  keepInPlace(bytes.buffer, 'buffer');
+  const registering = async () => {
+    const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights));
+    return new MemoryRegion(engine, region, bytes, rights);
+  };
+  return orClosed(registering(), wait);
+}
+
+/** domain.allocate() */
+export async function allocate(
+  engine: Engine,
+  length: number,
+  access: readonly MrAccess[],
+  options: AllocateOptions,
+): Promise<MemoryRegion> {
+  const rights = checkAccess(access);
+  checkInteger('length', length, 1);
+  const huge = checkOptions('options', options).hugePages ?? false;
+  if (typeof huge !== 'boolean') throw invalidArgType('options.hugePages', 'a boolean', huge);
+  const wait = checkWait(options);
+  const allocating = async () => {
+    const region = await offLoop(native.memoryAllocate(engine.handle, length, rights, huge));
+    const bytes = new Uint8Array(region.buffer);
+    keepInPlace(region.buffer, 'buffer');
+    return new MemoryRegion(engine, region, bytes, rights, region.hugePages);
+  };
+  return orClosed(allocating(), wait);
+}
+
+// A region that nobody waits for any more is closed when it is there.
+async function orClosed(region: Promise<MemoryRegion>, wait: Wait): Promise<MemoryRegion> {
+  try {
+    return await within(region, wait, 'fi_mr_reg');
+  } catch (error) {
+    region.then(
+      (late) => late.close(),
+      () => {},
+    );
+    throw error;
+  }
+}
+
+// A copy: what is granted must be what was checked.
+function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
+  if (!Array.isArray(access) || access.length === 0 || access.length > MAX_RIGHTS) {
+    throw invalidArgType('access', "an array of rights, such as ['FI_SEND', 'FI_RECV']", access);
+  }
+  return Array.from(access as readonly MrAccess[]);
+}
+
+function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
+  if (ArrayBuffer.isView(buffer)) {
+    return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  }
+  if (!types.isAnyArrayBuffer(buffer)) {
+    throw invalidArgType('buffer', 'an ArrayBuffer or a view of one', buffer);
+  }
+  refuseDetached(buffer, 'buffer');
+  return new Uint8Array(buffer);
+}

@@ -1,0 +1,54 @@
+import { checkMilliseconds, checkOptions, checkSignal } from './checks.js';
+import { overdue } from './engine/deadlines.js';
+import { errorOf } from './engine/failure.js';
+
+/** How long a call may take. */
+export interface WaitOptions {
+  /** Ends the wait: the call rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds; FI_ETIMEDOUT afterwards. Without end when left out. */
+  readonly timeout?: number;
+}
+
+/** The options of a wait, checked and read once. */
+export interface Wait {
+  readonly signal: AbortSignal | undefined;
+  readonly timeout: number | undefined;
+}
+
+export function checkWait(options: WaitOptions | undefined): Wait {
+  const { signal, timeout } = checkOptions('options', options);
+  return { signal: checkSignal(signal), timeout: checkTimeout(timeout) };
+}
+
+export function checkTimeout(timeout: unknown): number | undefined {
+  return timeout === undefined ? undefined : checkMilliseconds('options.timeout', timeout);
+}
+
+/**
+ * What a promise settles with, unless the wait ends first: then what it stands for goes on.
+ *
+ * @param syscall the call that it waits in.
+ */
+export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string): Promise<T> {
+  const { signal, timeout } = wait;
+  if (signal === undefined && timeout === undefined) return promise;
+  promise.catch(() => {}); // nobody may be left to hear of it
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const end = new Promise<never>((_, reject) => {
+    if (signal !== undefined) {
+      onAbort = () => reject(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
+    }
+    if (timeout !== undefined) {
+      timer = setTimeout(() => reject(errorOf(overdue(syscall, timeout))), timeout);
+    }
+  });
+  try {
+    return await Promise.race([promise, end]);
+  } finally {
+    clearTimeout(timer);
+    if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
+  }
+}
