@@ -5,6 +5,7 @@
 #include "completion_queue.h"
 #include "counter.h"
 #include "domain.h"
+#include "domain_state.h"
 #include "endpoint.h"
 #include "fabric.h"
 #include "info.h"
@@ -13,10 +14,9 @@
 namespace fab {
 
 Napi::Value toJsError(Napi::Env env, const FabricFailure& failure) {
-  return Addon::of(env).makeFabricError.Call({Napi::Number::New(env, failure.error),
-                                              Napi::String::New(env, failure.syscall),
-                                              Napi::String::New(env, failure.what()),
-                                              Napi::String::New(env, failure.provider)});
+  return Addon::of(env).makeFabricError.Call(
+      {Napi::Number::New(env, failure.error), Napi::String::New(env, failure.syscall),
+       Napi::String::New(env, failure.what()), Napi::String::New(env, failure.provider)});
 }
 
 void throwToJs(Napi::Env env, const FabricFailure& failure) {
@@ -52,6 +52,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportInfo(exports);
   exportFabric(exports);
   exportDomain(exports);
+  exportDomainState(exports);
   exportAddressVector(exports);
   exportCompletionQueue(exports);
   exportCounter(exports);

@@ -20,6 +20,22 @@ int AddressVector::remove(fi_addr_t address) {
   return fi_av_remove(av_.get(), &address, 1, 0);
 }
 
+std::string AddressVector::nameOf(fi_addr_t address) const {
+  // Not asked for the length first: shm writes through the null pointer.
+  std::vector<uint8_t> bytes(4096);
+  size_t length = bytes.size();
+  if (fi_av_lookup(av_.get(), address, bytes.data(), &length) != 0) return "";
+  return printable(bytes.data());
+}
+
+std::string AddressVector::printable(const void* address) const {
+  std::vector<char> text(8192);  // a string address has up to 4096 bytes
+  size_t length = text.size();
+  if (fi_av_straddr(av_.get(), address, text.data(), &length) == nullptr) return "";
+  text.back() = 0;
+  return text.data();
+}
+
 int AddressVector::closeSelf() { return domain_->engine().parking.close(av_); }
 
 namespace {
@@ -164,13 +180,9 @@ Napi::Value avStraddr(const Napi::CallbackInfo& args) {
   const auto bytes = args[1].As<Napi::Uint8Array>();
   checkAddress(domainOf(*av).info().addr_format, bytes.Data(), bytes.ByteLength(), "address");
   const Hold hold(domainOf(*av).engine());
-  std::vector<char> text(8192);  // a string address has up to 4096 bytes
-  size_t length = text.size();
-  if (fi_av_straddr(av->get(), bytes.Data(), text.data(), &length) == nullptr) {
-    throw FabricFailure(FI_EINVAL, "fi_av_straddr");
-  }
-  text.back() = 0;
-  return Napi::String::New(args.Env(), text.data());
+  const std::string text = av->printable(bytes.Data());
+  if (text.empty()) throw FabricFailure(FI_EINVAL, "fi_av_straddr");
+  return Napi::String::New(args.Env(), text);
 }
 
 Napi::Value avClose(const Napi::CallbackInfo& args) {

@@ -46,6 +46,10 @@ class AddressVector : public Resource {
     }
     return FI_ADDR_NOTAVAIL;
   }
+  size_t size() const { return peers_.size(); }
+  // A printable form of an address: fi_av_straddr. Empty where there is none.
+  std::string nameOf(fi_addr_t address) const;
+  std::string printable(const void* address) const;
   bool knownAs(fi_addr_t address, const std::string& name) const {
     auto found = names_.find(address);
     return found == names_.end() || found->second == name;

@@ -193,9 +193,8 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   const auto options = args[2].As<Napi::Object>();
 
   Fid<fid_domain> fid;
-  naming(*entry, [&] {
-    check(fi_domain(fabric->get(), entry.get(), fid.out(), nullptr), "fi_domain");
-  });
+  naming(*entry,
+         [&] { check(fi_domain(fabric->get(), entry.get(), fid.out(), nullptr), "fi_domain"); });
   auto engine = std::make_unique<Engine>(kSubmissionEntries, kCompletionEntries);
   auto domain = std::make_shared<Domain>(fabric, std::move(fid), entry, std::move(engine));
   domain->registerNothing();

@@ -1,4 +1,5 @@
 import { checkBytes, checkInteger, checkString, oneOf } from './checks.js';
+import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';
@@ -53,6 +54,7 @@ export class AddressVector {
     this.#engine = engine;
     this.#format = format;
     this.#handle = native.avOpen(engine.handle, { type, count });
+    publishOpen('addressVector', this);
   }
 
   /** Whether it is closed, or something that it belongs to is. */
@@ -158,6 +160,7 @@ export class AddressVector {
     if (this.closed) return;
     native.avClose(this.#handle);
     this.#closed = true;
+    publishClose('addressVector', this);
     for (const user of this.users) user.isClosed = true;
     this.#engine.drain();
   }

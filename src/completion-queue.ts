@@ -1,5 +1,6 @@
 import { check64, checkInteger, oneOf } from './checks.js';
 import type { Completion } from './completion.js';
+import { publishClose, publishOpen } from './diagnostics.js';
 import type { StreamOptions } from './endpoint/messages.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
@@ -75,6 +76,7 @@ export class CompletionQueue implements QueueListener {
     this.format = format ?? (opened.tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA');
     this.waitable = opened.waitable;
     engine.queues.set(opened.queue, this);
+    publishOpen('completionQueue', this);
   }
 
   /** Whether it is closed, or something that it belongs to is. */
@@ -178,6 +180,7 @@ export class CompletionQueue implements QueueListener {
     if (this.closed) return;
     native.cqClose(this.#handle);
     this.#closed = true;
+    publishClose('completionQueue', this);
     for (const user of this.users) user.isClosed = true;
     this.#engine.drain();
     this.#engine.queues.delete(this.#queue);

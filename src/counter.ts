@@ -1,4 +1,5 @@
 import { check64 } from './checks.js';
+import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { closed } from './errors.js';
@@ -17,6 +18,7 @@ export class Counter {
   constructor(engine: Engine) {
     this.#engine = engine;
     this.#handle = native.counterOpen(engine.handle);
+    publishOpen('counter', this);
   }
 
   /** Whether it is closed, or something that it belongs to is. */
@@ -81,6 +83,7 @@ export class Counter {
     if (this.closed) return;
     native.counterClose(this.#handle);
     this.#closed = true;
+    publishClose('counter', this);
     for (const user of this.users) user.isClosed = true;
     this.#engine.drain();
   }

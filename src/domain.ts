@@ -2,14 +2,10 @@ import { AddressVector, type AddressVectorOptions } from './address-vector.js';
 import { checkInteger, checkMilliseconds, checkOptions, oneOf } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter } from './counter.js';
+import { publishClose, publishOpen } from './diagnostics.js';
 import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
-import {
-  type CloseOptions,
-  checkPatience,
-  type EndpointBase,
-  type EndpointOptions,
-  type Patience,
-} from './endpoint/endpoint.js';
+import type { EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
+import { type CloseOptions, checkPatience, type Patience } from './endpoint/patience.js';
 import { type DriverKind, Engine, type Stats } from './engine/engine.js';
 import { closed, invalidArgType, invalidArgValue, invalidState } from './errors.js';
 import type { Cap, EpType, MrAccess } from './flags.js';
@@ -85,11 +81,18 @@ export class Domain {
     };
     const entry = infoHandle(info);
     refuseUnhandled(info);
-    this.#engine = new Engine((drain) => native.domainOpen(fabric, entry, checked, drain), driver);
+    const { name, provName } = info.fabricAttr;
+    const names = { fabric: name, domain: info.domainAttr.name, provider: provName };
+    this.#engine = new Engine(
+      (drain) => native.domainOpen(fabric, entry, checked, drain),
+      driver,
+      names,
+    );
     this.info = info;
     this.driver = driver;
     this.#onClose = onClose;
     collected.register(this, this.#engine, this);
+    publishOpen('domain', this);
   }
 
   /** Whether it is closed, or something that it belongs to is. */
@@ -213,6 +216,7 @@ export class Domain {
       await Promise.all([...this.#engine.queues.values()].map((queue) => queue.close()));
       this.#engine.close();
     } finally {
+      publishClose('domain', this);
       collected.unregister(this);
       this.#onClose();
     }

@@ -1,3 +1,4 @@
+import { publishError } from './diagnostics.js';
 import { describeErrno, type FabricErrorCode } from './error-codes.js';
 import { hintOfCall } from './error-hints.js';
 
@@ -79,6 +80,7 @@ export class FabricError extends Error {
     if (retryable !== undefined) this.retryable = retryable;
     if (hint !== undefined) this.hint = hint;
     Error.captureStackTrace(this, trim);
+    publishError(this);
   }
 
   /** Whether this is a FabricError of this or any other copy of the package. */

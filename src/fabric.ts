@@ -1,6 +1,7 @@
 import { checkOptions } from './checks.js';
+import { publishClose, publishOpen } from './diagnostics.js';
 import { Domain, type DomainOptions } from './domain.js';
-import { type CloseOptions, checkPatience, type Patience } from './endpoint/endpoint.js';
+import { type CloseOptions, checkPatience, type Patience } from './endpoint/patience.js';
 import { atCallerOf, closed, invalidArgValue } from './errors.js';
 import { infoHandle } from './info.js';
 import type { AnyInfo } from './info-types.js';
@@ -19,6 +20,7 @@ export class Fabric {
     this.#handle = native.fabricOpen(infoHandle(info));
     this.name = info.fabricAttr.name;
     this.#provName = info.fabricAttr.provName;
+    publishOpen('fabric', this);
   }
 
   /** Opens the fabric of an entry of getInfo(): fi_fabric. */
@@ -62,6 +64,7 @@ export class Fabric {
     const closings = [...this.#domains].map((domain) => domain.close(patience));
     const failed = (await Promise.allSettled(closings)).find(({ status }) => status === 'rejected');
     native.fabricClose(this.#handle);
+    publishClose('fabric', this);
     if (failed?.status === 'rejected') throw failed.reason;
   }
 

@@ -4,6 +4,8 @@
  *
  * @module libfabric
  */
+import { dumpWhereAskedFor } from './dump-on-signal.js';
+
 export { AddressVector, type AddressVectorOptions } from './address-vector.js';
 export type { BatchBase, BatchUpdate } from './batch.js';
 export { Completion } from './completion.js';
@@ -13,7 +15,11 @@ export {
   type QueueEntry,
 } from './completion-queue.js';
 export { Counter } from './counter.js';
+export type * from './diagnostics.js';
 export { Domain, type DomainOptions } from './domain.js';
+export { dumpState } from './dump.js';
+export { type DumpOnSignalOptions, dumpOnSignal } from './dump-on-signal.js';
+export type * from './dump-types.js';
 export { type EfaStatus, efaStatus } from './efa-statuses.js';
 export type { AtomicCalls, AtomicKind, AtomicOptions } from './endpoint/atomic.js';
 export type {
@@ -25,7 +31,7 @@ export type {
   Post,
   Receiving,
 } from './endpoint/compose.js';
-export type { CloseOptions, EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
+export type { EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
 export type {
   Message,
   Messages,
@@ -35,6 +41,7 @@ export type {
   StreamOptions,
 } from './endpoint/messages.js';
 export type { MsgRecv, MsgSend } from './endpoint/msg.js';
+export type { CloseOptions } from './endpoint/patience.js';
 export type { QueuedCalls } from './endpoint/queued.js';
 export type { RmaOptions, RmaRead, RmaWrite } from './endpoint/rma.js';
 export type { Tag, TaggedRecv, TaggedRecvOptions, TaggedSend } from './endpoint/tagged.js';
@@ -73,3 +80,5 @@ export { Peer } from './peer.js';
 export type { AllocateOptions } from './registration.js';
 export { type RegionDescription, RemoteRegion } from './remote-region.js';
 export type { WaitOptions } from './wait-options.js';
+
+dumpWhereAskedFor();

@@ -1,4 +1,5 @@
 import { checkInteger } from './checks.js';
+import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { type Memory, RegisteredBytes } from './engine/memory.js';
@@ -59,6 +60,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     this.memoryHandle = region.memory;
     engine.registered.set(region.memory, this.buffer);
     if (this.length === this.buffer.byteLength) engine.memory.cover(this.buffer, region.memory);
+    publishOpen('memoryRegion', this);
   }
 
   /** The registered bytes. */
@@ -104,6 +106,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     engine.control(Op.CloseMemory, request, 0, 0, this.memoryHandle);
     await engine.settled(promise);
     engine.registered.delete(this.memoryHandle);
+    publishClose('memoryRegion', this);
   }
 
   /** Closes it: `await using`. */

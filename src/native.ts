@@ -1,3 +1,4 @@
+import type { EngineState } from './dump-types.js';
 import { makeFabricError, startAtCaller } from './errors.js';
 import type { Param } from './library.js';
 import { loadAddon } from './load.js';
@@ -82,6 +83,12 @@ export interface NativeObjects {
     drain: () => void,
   ): NativeDomain;
   domainClose(domain: Handle<'Domain'>): void;
+  /** native/domain_state.cc */
+  domainState(
+    domain: Handle<'Domain'>,
+    operations: number,
+    patience: number,
+  ): EngineState | undefined;
   takeError(
     domain: Handle<'Domain'>,
     key: number,

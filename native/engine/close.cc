@@ -1,4 +1,4 @@
-// Cancellation and the ends of things: what is in flight keeps what it uses until it is done.
+// The ends of things: what is in flight keeps what it uses until it is done.
 #include <rdma/fi_domain.h>
 
 #include <algorithm>
@@ -20,53 +20,12 @@ constexpr auto kLinger = std::chrono::milliseconds(100);
 
 }  // namespace
 
-void Engine::cancel(uint32_t request) {
-  for (size_t i = 0; i < blocked_.size(); ++i) {
-    for (const bool receives : {true, false}) {
-      bool removed = false;
-      blocked_[i]->lane(receives).removeIf(
-          [&](const Operation& operation) {
-            return operation.request == request && operation.code != OpCode::kSubmit;
-          },
-          [&](const Operation& operation) {
-            removed = true;
-            refuse(operation, nullptr, FI_ECANCELED, "", "cancelled before it was posted");
-          });
-      if (removed) return;
-    }
-  }
-  for (CompletionQueue* queue : queues_) {
-    if (queue->immediates.cancel(request)) return settle(request, FI_ECANCELED);
-  }
-  for (auto wait = counterWaits_.begin(); wait != counterWaits_.end(); ++wait) {
-    if (wait->request != request) continue;
-    counterWaits_.erase(wait);
-    return settle(request, FI_ECANCELED);
-  }
-  bool recallable = false;
-  ops_.forEachLive([&](Op& op) {
-    if (op.request != request || op.run != nullptr || !isReceive(op.code)) return;
-    recallable = fi_cancel(&op.endpoint->get()->fid, &op) == 0;
-  });
-  if (recallable) return;
-  Completion refused{};
-  refused.request = request;
-  refused.event = Event::kCancelRefused;
-  completions_.push(refused);
-}
-
 void Engine::cancelLane(Endpoint& endpoint, bool receives) {
   const auto all = [](const Operation&) { return true; };
   const auto refuseOne = [&](const Operation& operation) {
     if (operation.code != OpCode::kSubmit) return refuse(operation, nullptr, endpoint.end);
     BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-    const int side = receives ? 1 : 0;
-    const std::shared_ptr<Batch> batch = run.batch;
-    while (run.cursor[side] < batch->items[side].size()) {
-      const PostItem& item = batch->items[side][run.cursor[side]++];
-      refuse(*item.operation, &run, endpoint.end);
-    }
-    finishRun(run, Completion{});
+    cancelRestOf(run, receives, endpoint.end);
   };
   endpoint.lane(receives).removeIf(all, refuseOne);
 }

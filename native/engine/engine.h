@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "../util/slot_table.h"
 #include "batch.h"
 #include "errors.h"
+#include "in_flight.h"
 #include "layout.h"
 #include "op_pool.h"
 #include "resolve.h"
@@ -38,7 +40,9 @@ class Staging;
 //   dispatch   the libfabric calls                                 dispatch.cc
 //   complete   completion queues -> completion ring                complete.cc
 //   events     errors of endpoints that belong to no operation     events.cc
-//   close      lanes, cancellation, endpoints that drain           close.cc
+//   close      lanes, endpoints that drain                         close.cc
+//   cancel     requests that are taken back                        cancel.cc
+//   in flight  what there is, for whoever looks on                 in_flight.cc
 class Engine {
  public:
   Engine(uint32_t submissionEntries, uint32_t completionEntries);
@@ -99,6 +103,9 @@ class Engine {
   // Completes a request with a status, outside of any operation.
   void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
   void pushImmediate(CompletionQueue& queue, uint64_t data, double length);
+  void forEachInFlight(const std::function<void(const InFlight&)>& visit);
+  // Submissions of a batch that have not completed.
+  uint32_t runsOf(const Batch& batch) const;
 
   // Ownership: the driver that turns the engine holds the mutex, and lets go when asked.
   std::mutex& ownership() { return ownership_; }
@@ -182,8 +189,14 @@ class Engine {
   void breakEndpoint(Endpoint& endpoint, Failure failure);
   Failure whyClosed(uint32_t endpoint) const;
 
-  // close.cc
+  // cancel.cc
   void cancel(uint32_t request);
+  bool cancelWaiting(uint32_t request);
+  bool cancelPosted(uint32_t request);
+  bool cancelRun(BatchRun& run);
+  void cancelRestOf(BatchRun& run, bool receives, const Failure& why);
+
+  // close.cc
   void cancelLane(Endpoint& endpoint, bool receives);
   void cancelReceives(Endpoint& endpoint);
   void closeEndpoint(const Operation& operation);
@@ -232,15 +245,31 @@ class Engine {
 class Hold {
  public:
   explicit Hold(Engine& engine) : engine_(engine) {
-    engine_.holders_.fetch_add(1);
-    if (engine_.interrupt_) engine_.interrupt_();
+    announce();
     lock_ = std::unique_lock<std::mutex>(engine_.ownership_);
     engine_.holders_.fetch_sub(1);
   }
+  // Tries for so long: the driver may be in a call that does not return.
+  Hold(Engine& engine, std::chrono::milliseconds patience) : engine_(engine) {
+    announce();
+    lock_ = std::unique_lock<std::mutex>(engine_.ownership_, std::try_to_lock);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (!lock_ && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      lock_.try_lock();
+    }
+    engine_.holders_.fetch_sub(1);
+  }
+  explicit operator bool() const { return lock_.owns_lock(); }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
 
  private:
+  void announce() {
+    engine_.holders_.fetch_add(1);
+    if (engine_.interrupt_) engine_.interrupt_();
+  }
+
   Engine& engine_;
   std::unique_lock<std::mutex> lock_;
 };

@@ -13,7 +13,7 @@ struct ErrorDetail {
   const char* syscall = "";
   std::string text;
   int provErrno = 0;
-  uint32_t index = 0;  // of the operation within its batch
+  uint32_t index = 0;   // of the operation within its batch
   bool broken = false;  // the endpoint works no more
 };
 

@@ -70,6 +70,11 @@ class Immediates {
     return false;
   }
 
+  template <typename Visit>
+  void forEachExpected(Visit&& visit) const {
+    for (const auto& [value, waiting] : expected_) visit(waiting.request, waiting.missing);
+  }
+
   // Ends every expectation: the requests that waited.
   std::vector<uint32_t> cancelAll() {
     std::vector<uint32_t> requests;

@@ -28,12 +28,21 @@ class Lane {
     }
   }
 
+  template <typename Visit>
+  void forEach(Visit&& visit) const {
+    for (size_t i = head_; i < entries_.size(); i += 1u + entries_[i].blocks) visit(entries_[i]);
+  }
   template <typename Match>
   bool any(Match&& match) const {
     for (size_t i = head_; i < entries_.size(); i += 1u + entries_[i].blocks) {
       if (match(entries_[i])) return true;
     }
     return false;
+  }
+  size_t size() const {
+    size_t count = 0;
+    forEach([&](const Operation&) { ++count; });
+    return count;
   }
 
   // Takes out the operations that match; take(operation) is called for each.

@@ -12,8 +12,8 @@ namespace fab {
 struct FabricFailure : std::runtime_error {
   FabricFailure(int err, const char* call, const std::string& text = {})
       : std::runtime_error(text), error(err), syscall(call) {}
-  int error;            // positive fi_errno(3) value
-  const char* syscall;  // the call that reported it: "fi_domain"
+  int error;                  // positive fi_errno(3) value
+  const char* syscall;        // the call that reported it: "fi_domain"
   const char* provider = "";  // of the call, where it is known
 };
 

@@ -42,6 +42,15 @@ class Resource : public std::enable_shared_from_this<Resource> {
     return 0;
   }
 
+  template <typename T>
+  std::vector<std::shared_ptr<T>> childrenOf() const {
+    std::vector<std::shared_ptr<T>> found;
+    for (const auto& child : children_) {
+      if (auto each = std::dynamic_pointer_cast<T>(child)) found.push_back(std::move(each));
+    }
+    return found;
+  }
+
  protected:
   virtual int closeSelf() = 0;
 

@@ -51,6 +51,13 @@ class SlotTable {
     if (slot.generation++ < kMaxGeneration) free_.push_back(index);
   }
 
+  template <typename Visit>
+  void forEach(Visit&& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.handle != 0) visit(slot.handle, slot.value);
+    }
+  }
+
  private:
   struct Slot {
     T value{};

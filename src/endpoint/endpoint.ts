@@ -1,8 +1,9 @@
 import { AddressVector } from '../address-vector.js';
 import type { BatchBase } from '../batch.js';
-import { checkInteger, checkOptions, MAX_MILLISECONDS } from '../checks.js';
+import { checkInteger, checkOptions } from '../checks.js';
 import { CompletionQueue } from '../completion-queue.js';
 import { Counter } from '../counter.js';
+import { publishClose, publishOpen } from '../diagnostics.js';
 import type { Domain } from '../domain.js';
 import { decodeOption, encodeOption, type WritableOptions } from '../endpoint-option-values.js';
 import type { EndpointOption, OptionValue, ReadableOption } from '../endpoint-options.js';
@@ -18,6 +19,7 @@ import { type Handle, native } from '../native.js';
 import { checkWait } from '../wait-options.js';
 import { type AtomicKind, AtomicQueries } from './atomic.js';
 import { Messages, type MessagesOptions, MultiRecv, type StreamOptions } from './messages.js';
+import { type CloseOptions, checkPatience, type Patience } from './patience.js';
 import type { QueuedCalls } from './queued.js';
 import type { Chosen, Limits, Target } from './target.js';
 
@@ -38,34 +40,6 @@ export interface EndpointOptions {
    * (FI_MSG_PREFIX, FI_MR_LOCAL).
    */
   readonly staging?: boolean;
-}
-
-/** How long a close() waits. */
-export interface CloseOptions {
-  /**
-   * Milliseconds that posted operations have to complete; 1000 when left out. Then they fail with
-   * FI_ECANCELED.
-   */
-  readonly timeout?: number;
-  /** Ends that time early. */
-  readonly signal?: AbortSignal;
-}
-
-/** @internal The time that a close() has. */
-export interface Patience {
-  readonly timeout: number;
-  readonly signal?: AbortSignal;
-}
-
-/** @internal */
-export function checkPatience(options: CloseOptions): Patience {
-  const { timeout = 1000, signal } = checkOptions('options', options);
-  checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
-  if (signal === undefined) return { timeout };
-  if (!(signal instanceof AbortSignal)) {
-    throw invalidArgType('options.signal', 'an AbortSignal', signal);
-  }
-  return signal.aborted ? { timeout: 0 } : { timeout, signal };
 }
 
 /** An endpoint's options as the addon takes them. */
@@ -167,6 +141,7 @@ export class EndpointBase implements Target {
     };
     this.#uses = [this.av, this.sendQueue, this.receiveQueue, ...checked.counters];
     for (const used of this.#uses) used.users.add(this.limits);
+    publishOpen('endpoint', this);
   }
 
   /** The queue of an endpoint that has one for both directions. */
@@ -275,6 +250,7 @@ export class EndpointBase implements Target {
     } finally {
       for (const used of this.#uses) used.users.delete(this.limits);
       this.domain.forget(this);
+      publishClose('endpoint', this);
       await this.#owned?.close();
     }
   }

@@ -1,9 +1,11 @@
 import { Completion, setClaim } from '../completion.js';
+import { backPressure } from '../diagnostics.js';
 import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
 import type { Peer } from '../peer.js';
 import type { Wait } from '../wait-options.js';
 import { AbortWatch } from './abort.js';
+import { BackPressure } from './back-pressure.js';
 import { Deadlines } from './deadlines.js';
 import { errorOf, type Failure, rejectLater } from './failure.js';
 import { CompletionField, ENTRY_U32, Event, Op, RUNNING, STATS, Word } from './layout.js';
@@ -29,9 +31,20 @@ const ECANCELED = 125;
 // Open engines are roots: what is in flight must not be collected with the objects that started it.
 const open = new Set<Engine>();
 
+/** The engines of this thread. */
+export const openEngines = (): Iterable<Engine> => open;
+
+/** What a domain goes by: `info.fabricAttr` and `info.domainAttr`. */
+export interface DomainNames {
+  readonly fabric: string | null;
+  readonly domain: string | null;
+  readonly provider: string | null;
+}
+
 /** The JavaScript half of a domain's engine: writes operations, reads completions. */
 export class Engine {
   readonly driver: DriverKind;
+  readonly names: DomainNames;
   readonly submissions: Submissions;
   readonly requests = new Requests();
   readonly memory: Memory;
@@ -44,6 +57,7 @@ export class Engine {
   readonly #control: Uint32Array;
   readonly #controlF64: Float64Array;
   readonly #stats: BigUint64Array;
+  readonly #backPressure: BackPressure;
   readonly #u32: Uint32Array;
   readonly #f64: Float64Array;
   readonly #u64: BigUint64Array;
@@ -54,14 +68,20 @@ export class Engine {
   #draining = false;
   #open = true;
 
-  constructor(openNative: (drain: () => void) => NativeDomain, driver: DriverKind) {
+  constructor(
+    openNative: (drain: () => void) => NativeDomain,
+    driver: DriverKind,
+    names: DomainNames,
+  ) {
     const opened = openNative(() => this.#read());
     this.#native = opened;
     this.driver = driver;
+    this.names = names;
     this.handle = opened.handle;
     this.#control = new Uint32Array(opened.control);
     this.#controlF64 = new Float64Array(opened.control);
     this.#stats = new BigUint64Array(opened.control, Word.Stats64 * 8, STATS.length);
+    this.#backPressure = new BackPressure(this.#stats, names, driver);
     this.#u32 = new Uint32Array(opened.completions);
     this.#f64 = new Float64Array(opened.completions);
     this.#u64 = new BigUint64Array(opened.completions);
@@ -73,6 +93,7 @@ export class Engine {
       makeRoom,
       opened.wake,
       driver === 'thread',
+      () => this.#backPressure.tell('ring', 1),
     );
     this.memory = new Memory(opened.handle);
     open.add(this);
@@ -210,6 +231,7 @@ export class Engine {
     } finally {
       this.#draining = false;
     }
+    if (backPressure.hasSubscribers) this.#backPressure.look();
   }
 
   // V8 calls out for Atomics: about 20 ns that an engine on this thread need not cost.
@@ -344,6 +366,15 @@ export class Engine {
     const high = this.#u32[word + field * 2 + 1] as number;
     if (high >= 0x20_0000) return this.#u64[(word >> 1) + field] as bigint;
     return high * 0x1_0000_0000 + (this.#u32[word + field * 2] as number);
+  }
+
+  /** What each side of the rings has not read. */
+  backlog(): { unread: number; undelivered: number } {
+    const word = (at: Word) => this.#control[at] as number;
+    return {
+      unread: (word(Word.SubmissionTail) - word(Word.SubmissionHead)) >>> 0,
+      undelivered: (word(Word.CompletionTail) - word(Word.CompletionHead)) >>> 0,
+    };
   }
 
   stats(): Stats {

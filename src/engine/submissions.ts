@@ -18,19 +18,25 @@ export class Submissions implements Sink {
   readonly #makeRoom: () => void;
   readonly #wake: () => void;
   readonly #threaded: boolean;
+  readonly #onFull: () => void;
   #tail = 0;
   #next = 0;
   #knownHead = 0;
 
-  /** @param threaded whether the reader is another thread. */
+  /**
+   * @param threaded whether the reader is another thread.
+   * @param onFull called when a caller must wait for room.
+   */
   constructor(
     control: Uint32Array,
     ring: ArrayBuffer,
     makeRoom: () => void,
     wake: () => void,
     threaded: boolean,
+    onFull: () => void,
   ) {
     this.#control = control;
+    this.#onFull = onFull;
     this.#threaded = threaded;
     this.entries = new Entries(ring);
     this.#mask = this.entries.capacity - 1;
@@ -73,9 +79,10 @@ export class Submissions implements Sink {
   }
 
   #awaitRoom(entries: number): void {
-    for (;;) {
+    for (let tries = 0; ; tries++) {
       this.#knownHead = Atomics.load(this.#control, Word.SubmissionHead) | 0;
       if (((this.#tail + entries - this.#knownHead) | 0) <= this.#mask + 1) return;
+      if (tries === 0) this.#onFull();
       this.#makeRoom();
     }
   }

@@ -1,0 +1,111 @@
+// Requests that are taken back: a caller has aborted them, or has waited long enough.
+#include <algorithm>
+
+#include "../counter.h"
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+const Failure kCancelled{FI_ECANCELED, {"", "cancelled before it was posted"}};
+
+}  // namespace
+
+void Engine::cancel(uint32_t request) {
+  for (Closing& closing : closings_) {
+    if (closing.request != request) continue;
+    closing.deadline = std::chrono::steady_clock::now();  // what it has in flight fails now
+    return;
+  }
+  for (const auto& run : runs_) {
+    if (!run->live || run->request != request) continue;
+    if (cancelRun(*run)) return;
+    break;
+  }
+  if (cancelWaiting(request) || cancelPosted(request)) return;
+  Completion refused{};
+  refused.request = request;
+  refused.event = Event::kCancelRefused;
+  completions_.push(refused);
+}
+
+// What waits for room, for arrivals or for a counter has not begun.
+bool Engine::cancelWaiting(uint32_t request) {
+  for (Endpoint* endpoint : blocked_) {
+    for (const bool receives : {true, false}) {
+      bool removed = false;
+      endpoint->lane(receives).removeIf(
+          [&](const Operation& operation) {
+            return operation.request == request && operation.code != OpCode::kSubmit;
+          },
+          [&](const Operation& operation) {
+            removed = true;
+            refuse(operation, nullptr, kCancelled);
+          });
+      if (removed) return true;
+    }
+  }
+  for (CompletionQueue* queue : queues_) {
+    if (!queue->immediates.cancel(request)) continue;
+    settle(request, FI_ECANCELED);
+    return true;
+  }
+  for (auto wait = counterWaits_.begin(); wait != counterWaits_.end(); ++wait) {
+    if (wait->request != request) continue;
+    counterWaits_.erase(wait);
+    settle(request, FI_ECANCELED);
+    return true;
+  }
+  return false;
+}
+
+// A posted receive can be cancelled: then it completes with FI_ECANCELED.
+bool Engine::cancelPosted(uint32_t request) {
+  bool recallable = false;
+  ops_.forEachLive([&](Op& op) {
+    if (op.request != request || op.run != nullptr || !isReceive(op.code)) return;
+    recallable = fi_cancel(&op.endpoint->get()->fid, &op) == 0;
+  });
+  return recallable;
+}
+
+// True when nothing of a batch remains that can't be recalled.
+bool Engine::cancelRun(BatchRun& run) {
+  Endpoint** found = endpoints.find(run.endpoint);
+  if (found == nullptr) return false;
+  Endpoint& endpoint = **found;
+  const uint32_t request = run.request;
+  const bool onlyReceives = run.batch->counts[0] == 0;
+  for (const bool receives : {true, false}) {
+    endpoint.lane(receives).removeIf(
+        [&](const Operation& operation) {
+          return operation.code == OpCode::kSubmit &&
+                 reinterpret_cast<BatchRun*>(operation.flags) == &run;
+        },
+        [&](const Operation&) { cancelRestOf(run, receives, kCancelled); });
+  }
+  if (!run.live || run.request != request) return true;
+  bool cancelled = false;
+  ops_.forEachLive([&](Op& op) {
+    if (op.run != &run || !isReceive(op.code)) return;
+    cancelled |= fi_cancel(&endpoint.get()->fid, &op) == 0;
+  });
+  for (uint32_t i = 0; i < run.batch->counts[1]; ++i) {
+    cancelled |= fi_cancel(&endpoint.get()->fid, run.context()) == 0;
+  }
+  return onlyReceives && cancelled;
+}
+
+// Ends the part of a batch that waits for room.
+void Engine::cancelRestOf(BatchRun& run, bool receives, const Failure& why) {
+  const int side = receives ? 1 : 0;
+  const std::shared_ptr<Batch> batch = run.batch;
+  while (run.cursor[side] < batch->items[side].size()) {
+    refuse(*batch->items[side][run.cursor[side]++].operation, &run, why);
+  }
+  finishRun(run, Completion{});
+}
+
+}  // namespace fab

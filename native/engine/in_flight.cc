@@ -1,0 +1,76 @@
+// What an engine has in flight, found by walking its tables: nothing is noted for it beforehand.
+#include "in_flight.h"
+
+#include <rdma/fi_domain.h>
+
+#include "../counter.h"
+#include "../endpoint.h"
+#include "dispatch.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+using State = InFlight::State;
+using Visit = std::function<void(const InFlight&)>;
+
+void visitLane(const Lane& lane, uint32_t endpoint, const Visit& visit) {
+  lane.forEach([&](const Operation& o) {
+    if (o.code == OpCode::kSubmit) return;  // told of with its batch
+    visit({callOf(o.code), State::kWaiting, o.request, endpoint, o.peer, o.length});
+  });
+}
+
+}  // namespace
+
+void Engine::forEachInFlight(const Visit& visit) {
+  endpoints.forEach([&](uint32_t handle, Endpoint* endpoint) {
+    visitLane(endpoint->receiveLane, handle, visit);
+    visitLane(endpoint->sendLane, handle, visit);
+  });
+  ops_.forEachLive([&](const Op& op) {
+    if (op.run != nullptr) return;
+    visit({callOf(op.code), State::kPosted, op.request, op.endpoint->handle, op.peer,
+           op.totalLength});
+  });
+  for (const auto& run : runs_) {
+    if (!run->live) continue;
+    const uint32_t peer = run->batch->peers.size() == 1 ? run->batch->peers[0] : 0;
+    visit({"batch", State::kPosted, run->request, run->endpoint, peer, run->batch->sendBytes,
+           run->remaining});
+  }
+  for (const CounterWait& wait : counterWaits_) {
+    const uint64_t value = fi_cntr_read(wait.counter->get());
+    visit({"fi_cntr_wait", State::kPosted, wait.request, 0, 0, 0,
+           wait.threshold > value ? wait.threshold - value : 0});
+  }
+  for (CompletionQueue* queue : queues_) {
+    queue->immediates.forEachExpected([&](uint32_t request, uint64_t missing) {
+      visit({"arrived", State::kPosted, request, 0, 0, 0, missing});
+    });
+  }
+  for (const Closing& closing : closings_) {
+    const Endpoint& endpoint = *closing.endpoint;
+    visit({"fi_close", State::kEnding, closing.request, endpoint.handle, 0, 0, endpoint.inFlight});
+  }
+  peers.forEach([&](uint32_t handle, const Peer& peer) {
+    if (!peer.removing) return;
+    visit({"fi_av_remove", State::kEnding, peer.removeRequest, 0, handle, 0, peer.inFlight});
+  });
+  memories.forEach([&](uint32_t, const Memory& memory) {
+    if (!memory.closing) return;
+    visit({"fi_close", State::kEnding, memory.closeRequest, 0, 0,
+           static_cast<double>(memory.length), memory.inFlight});
+  });
+}
+
+uint32_t Engine::runsOf(const Batch& batch) const {
+  uint32_t count = 0;
+  for (const auto& run : runs_) {
+    if (run->live && run->batch.get() == &batch) ++count;
+  }
+  return count;
+}
+
+}  // namespace fab
