@@ -1,4 +1,4 @@
-import { errnoByCode, strerror } from 'libfabric';
+import { efaStatus, errnoByCode, strerror, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { libfabric, run } from './support/command.js';
 
@@ -40,9 +40,43 @@ describe.skipIf(run('fi_strerror', ['0']).status !== 0)('as fi_strerror', () => 
   });
 });
 
+describe("numbers of efa's own", () => {
+  const rnr = `10  ${efaStatus(10, version())?.name}  The receiver is not ready`;
+
+  test.each(['10', '0xa', 'REMOTE_ERROR_RNR', 'fi_efa_remote_error_rnr'])('%s', (code) => {
+    const { status, stdout } = command('--provider', 'efa', code);
+    expect(status).toBe(0);
+    expect(stdout).toContain(rnr);
+    expect(stdout).toContain('FI_OPT_EFA_RNR_RETRY');
+  });
+
+  test('one that can be no other is known without the provider, and says what helps', () => {
+    const { stdout } = command('4126', '61');
+    expect(stdout).toContain('4126  FI_EFA_ERR_UNESTABLISHED_RECV_UNRESP  ');
+    expect(stdout).toContain('security group');
+    expect(stdout).toContain('  61  FI_ENODATA');
+  });
+
+  test('--json has the members of a FabricError', () => {
+    const [error] = JSON.parse(command('--json', '4112').stdout);
+    const { name, text, retryable, hint } = efaStatus(4112, version()) ?? {};
+    expect(error).toEqual({ provErrno: 4112, provCode: name, text, retryable, hint });
+  });
+
+  test.each([
+    [['-p', 'efa', '4095'], 'is no error of the efa provider'],
+    [['-p', 'efa', 'REMOTE_ERROR_RNT'], "Did you mean 'REMOTE_ERROR_RNR'"],
+    [['-p', 'tcp', '1'], 'Allowed choices are efa'],
+  ])('%j is refused', (args, reason) => {
+    const { status, stdout, stderr } = command(...args);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toContain(reason);
+  });
+});
+
 test.each([
   [['FI_ENODATTA'], "Did you mean 'FI_ENODATA'"],
-  [['4294967296'], 'It is past 31 bits.'],
+  [['4294967296'], 'is past 31 bits.'],
   [[], "missing required argument 'code'"],
   [['--jsn', '61'], 'Did you mean --json?'],
 ])('%j is refused', (args, reason) => {

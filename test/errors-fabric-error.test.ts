@@ -21,7 +21,9 @@ describe('FabricError', () => {
       hint: 'open the security group to itself',
       cause,
     });
-    expect(error.message).toBe('FI_ETIMEDOUT: Connection timed out, fi_cq_readerr (unreachable)');
+    expect(error.message).toBe(
+      'FI_ETIMEDOUT: Connection timed out, fi_cq_readerr (unreachable); open the security group to itself',
+    );
     expect(error).toMatchObject({ provErrno: 4126, provMessage: 'unreachable', cause });
     expect(error.hint).toBe('open the security group to itself');
   });
