@@ -3,6 +3,7 @@
 import { efaStatus, FabricError, version } from 'libfabric';
 import { SoftefaFaults } from 'libfabric/softefa';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { errorOf } from '../dist/engine/failure.js';
 import { namespace } from './support/softefa.js';
 import { pair, pattern } from './support/transfer.js';
 
@@ -120,4 +121,13 @@ test('a receive that is aborted by close() is none of the provider’s errors', 
   const error = await received;
   expect(error).toMatchObject({ code: 'FI_ECANCELED' });
   expect(error).not.toHaveProperty('provCode');
+});
+
+test('what the shm provider below efa reports is none of the statuses of the device', () => {
+  const failure = { syscall: 'fi_cq_readerr', text: '', provider: 'efa' };
+  const refused = errorOf({ ...failure, errno: 1, provErrno: 1 });
+  expect(refused.hint).toContain('ptrace_scope');
+  expect(refused).not.toHaveProperty('provCode');
+  const truncated = errorOf({ ...failure, errno: 14, provErrno: 14 });
+  expect(truncated.hint).toContain('FI_EFA_ENABLE_SHM_TRANSFER=0');
 });

@@ -31,9 +31,11 @@ const EIO = 5;
 const UNKNOWN = 'Unknown error';
 
 function efaDetailsOf({ errno, text, provErrno, broken }: Failure): FabricErrorDetails {
+  const library = version();
   // The shm provider below efa repeats the errno; that is EIO for every status of the device in 1.x.
-  if (provErrno === errno && errno !== EIO) return { hint: hintOfSharedMemory(errno) };
-  const status = efaStatus(provErrno, version());
+  const ambiguous = errno === EIO && library.major < 2;
+  if (provErrno === errno && !ambiguous) return { hint: hintOfSharedMemory(errno) };
+  const status = efaStatus(provErrno, library);
   const another = broken === true && !status?.hint?.includes(ANOTHER) ? ANOTHER : undefined;
   const hint = [status?.hint, another].filter((each) => each !== undefined).join('; ');
   return {
