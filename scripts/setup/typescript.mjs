@@ -17,7 +17,8 @@ export function typescript() {
 
   announce('compiling TypeScript');
   writeStamp('typescript', {});
-  if (!same('names')) rmSync(join(root, 'dist'), { recursive: true, force: true });
+  if (!same('names') || !same('recipe'))
+    rmSync(join(root, 'dist'), { recursive: true, force: true });
   run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], {
     what: 'tsc',
   });
