@@ -5,16 +5,25 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 
+/** Symbol versions of glibc and of libstdc++. */
+const SYSTEM: readonly string[] = ['GLIBC', 'GLIBCXX', 'CXXABI'];
+
 /** native/preload */
 export interface Preload {
   /** Returns why it could not, or undefined. */
   loadGlobal(path: string, ...namesAndValues: string[]): string | undefined;
 }
 
-/** The folder the addon is taken from. */
+/** The folder the addon is taken from: in a checkout what was built there, else what is shipped. */
 export function addonFolder(): string {
   const chosen = process.env.LIBFABRIC_ADDON_DIR;
-  return chosen || fileURLToPath(new URL('../build/Release', import.meta.url));
+  if (chosen) return chosen;
+  const built = inPackage('build/Release');
+  return existsSync(built) ? built : inPackage(`prebuilds/linux-${process.arch}`);
+}
+
+function inPackage(path: string): string {
+  return fileURLToPath(new URL(`../${path}`, import.meta.url));
 }
 
 /** Loads the native addon, or throws an error that says what is missing and how to get it. */
@@ -57,7 +66,9 @@ function explainDlopen(error: unknown, file: string): unknown {
   if (isMusl()) return unsupportedPlatform(error);
   const [, missing] = /(\S+\.so[.\d]*): cannot open shared object file/.exec(error.message) ?? [];
   if (missing && !file.endsWith(missing)) return libraryNotFound(missing, error);
-  if (/version [`'‘]FABRIC_[\d.]+' not found/.test(error.message)) return libraryTooOld(error);
+  const [, version] = /version [`'‘]([A-Z]+)_[\d.]+' not found/.exec(error.message) ?? [];
+  if (version === 'FABRIC') return libraryTooOld(error);
+  if (version !== undefined && SYSTEM.includes(version)) return systemTooOld(error);
   return error;
 }
 
@@ -69,9 +80,24 @@ function coded(code: string, lines: string[], cause?: Error): Error {
 function addonNotFound(file: string): Error {
   return coded('ERR_ADDON_NOT_FOUND', [
     `The native addon of libfabric is not built for ${platform()}: there is no ${file}.`,
-    'Build it with `npm run build` in the folder of the package; it needs a C++ compiler and the',
-    'headers of libfabric (apt-get install libfabric-dev, or dnf install libfabric-devel).',
+    'The package brings it for Linux x64 and arm64. Elsewhere, build it with `npm run build` in a',
+    'clone of the repository, which needs a C++ compiler and the headers of libfabric, and set',
+    'LIBFABRIC_ADDON_DIR to its build/Release.',
   ]);
+}
+
+function systemTooOld(cause: Error): Error {
+  return coded(
+    'ERR_UNSUPPORTED_PLATFORM',
+    [
+      `The addon needs glibc 2.34 and the libstdc++ of GCC 11, or newer; this is ${platform()}:`,
+      `  ${cause.message}`,
+      'Use a newer distribution (Amazon Linux 2023, Debian 12, Ubuntu 22.04, RHEL 9 or later), or',
+      'build the addon here: `npm run build` in a clone of the repository, then set',
+      'LIBFABRIC_ADDON_DIR to its build/Release.',
+    ],
+    cause,
+  );
 }
 
 function libraryNotFound(library: string, cause: Error): Error {
@@ -97,7 +123,8 @@ function libraryTooOld(cause: Error): Error {
     [
       `The libfabric found on ${platform()} is older than the one this addon was built with:`,
       `  ${cause.message}`,
-      'Update libfabric, or rebuild the addon against it with `npm run build`.',
+      'Update libfabric to 1.17 or newer, or build the addon against this one: `npm run build` in a',
+      'clone of the repository.',
     ],
     cause,
   );

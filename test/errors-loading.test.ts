@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -68,6 +68,28 @@ test('an addon that is not built: ERR_ADDON_NOT_FOUND, with the command that bui
   expect(message).toContain(`linux ${process.arch}, glibc`);
 });
 
+test('an architecture that the package has no addon for: what it has, and how to build', () => {
+  // Outside a checkout, where nothing was built.
+  cpSync(fileURLToPath(new URL('../dist', import.meta.url)), join(folder, 'dist'), {
+    recursive: true,
+  });
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  const program = `
+    Object.defineProperty(process, 'arch', { value: 'riscv64' });
+    import('./dist/load.js')
+      .then(({ loadAddon }) => loadAddon())
+      .catch(({ code, message }) => console.log(JSON.stringify({ code, message })));`;
+  const env = { ...process.env, LIBFABRIC_ADDON_DIR: '' };
+  const args = ['--input-type=module', '-e', program];
+  const { code, message } = JSON.parse(
+    execFileSync(process.execPath, args, { cwd: folder, env, encoding: 'utf8' }),
+  ) as Outcome;
+  expect(code).toBe('ERR_ADDON_NOT_FOUND');
+  expect(message).toContain('not built for linux riscv64, glibc');
+  expect(message).toContain(join(folder, 'prebuilds/linux-riscv64/preload.node'));
+  expect(message).toContain('x64 and arm64');
+});
+
 test('half an addon is none', () => {
   copyFileSync(join(built, 'libfabric.node'), join(folder, 'libfabric.node'));
   expect(load(folder)).toMatchObject({
@@ -124,6 +146,19 @@ describe('a platform that libfabric does not run on', () => {
       code: 'ERR_UNSUPPORTED_PLATFORM',
       message: expect.stringContaining(`this is ${FAKE_PLATFORM} ${process.arch}`),
     });
+  });
+
+  test.each([
+    ['glibc', /\bGLIBC_2\.\d\d(?=\0)/, 'GLIBC_9.99'],
+    ['libstdc++', /\bGLIBCXX_3\.4\.\d\d(?=\0)/, 'GLIBCXX_9.9.99'],
+  ])('an older %s: ERR_UNSUPPORTED_PLATFORM, with what is needed', (_library, version, newer) => {
+    const [needed] = version.exec(readFileSync(join(built, 'libfabric.node'), 'latin1'))!;
+    patchAddon(needed, newer);
+    const { code, message } = load(folder);
+    expect(code).toBe('ERR_UNSUPPORTED_PLATFORM');
+    expect(message).toContain('needs glibc 2.34 and the libstdc++ of GCC 11');
+    expect(message).toContain(newer);
+    expect(message).toContain('LIBFABRIC_ADDON_DIR');
   });
 
   test('musl: ERR_UNSUPPORTED_PLATFORM', () => {

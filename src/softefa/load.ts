@@ -9,7 +9,7 @@ export function softefaLibrary(): string {
   const file = join(addonFolder(), 'libsoftefa.so');
   if (existsSync(file)) return file;
   const error = new Error(
-    `softefa is not built: there is no ${file}. Build it with npm run build.`,
+    `softefa is not there: ${file}. The package brings it for Linux x64 and arm64; elsewhere, build it with npm run build in a clone of the repository.`,
   );
   throw Object.assign(error, { code: 'ERR_ADDON_NOT_FOUND' });
 }
