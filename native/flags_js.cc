@@ -205,6 +205,7 @@ Napi::Value nearestOf(const Napi::CallbackInfo& info) {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < array.Length(); ++i) names.push_back(nameFromJs(array.Get(i), "names"));
   std::vector<NamedValue> list;
+  list.reserve(names.size());
   for (const auto& name : names) list.push_back({name.c_str(), 0});
   return Napi::String::New(info.Env(), nearestNames(wrong, {list.data(), list.size()}));
 }
