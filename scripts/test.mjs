@@ -28,7 +28,7 @@ export function prepare(steps) {
  * Leaves out what does not depend on the addon, builds with sanitizers itself, or repeats what the tests
  * of the command line do.
  */
-export const ONLY_THE_ADDON = ['documents-commands', 'gates', 'softefa-verbs'].map(
+export const ONLY_THE_ADDON = ['documents-commands', 'gates', 'package-*', 'softefa-verbs'].map(
   (name) => `--exclude=test/${name}.test.ts`,
 );
 

@@ -1,0 +1,22 @@
+// `node scripts/check-binaries.mjs [x64|arm64|FOLDER ...]`: whether the binaries of prebuilds/ (for both
+// architectures), or those of a build for this one, are complete and load on the oldest system promised.
+import { existsSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { ARCHITECTURES, BINARIES, prebuildFolder } from './prebuild/binaries.mjs';
+import { neededVersions, objections } from './prebuild/requirements.mjs';
+
+const asked = process.argv.slice(2);
+for (const name of asked.length > 0 ? asked : ARCHITECTURES) {
+  const shipped = ARCHITECTURES.includes(name);
+  check(shipped ? prebuildFolder(name) : name, shipped ? name : process.arch);
+}
+
+function check(folder, arch) {
+  for (const file of BINARIES.map((name) => join(folder, name))) {
+    const label = relative('', file);
+    const found = existsSync(file) ? objections(file, arch) : ['is missing'];
+    for (const objection of found) console.error(`${label} ${objection}`);
+    if (found.length > 0) process.exitCode = 1;
+    else console.log(`${label}: ${Object.entries(neededVersions(file)).flat().join(' ')}`);
+  }
+}

@@ -1,0 +1,19 @@
+// node transfer.mjs PROVIDER: a message from one endpoint of this process to another; efa gets a software
+// device. For a project that has the package installed.
+import { open } from 'libfabric';
+import { loadSoftefa } from 'libfabric/softefa';
+
+const [provider] = process.argv.slice(2);
+process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0'; // the device's own path, also within a host
+if (provider === 'efa') loadSoftefa({ namespace: `transfer-${process.pid}`, memlock: 'unlimited' });
+
+const options = { provider, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
+const sender = await open(options);
+const receiver = await open(options);
+const buffer = new Uint8Array(64);
+const received = receiver.recv(buffer);
+await sender.send(Buffer.from('hello, fabric'), sender.av.insert(receiver.address));
+const { length } = await received;
+console.log(Buffer.from(buffer.subarray(0, length)).toString());
+await sender.close();
+await receiver.close();
