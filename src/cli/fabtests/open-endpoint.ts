@@ -152,10 +152,7 @@ export async function openEndpoint(
   const fabric = Fabric.open(info);
   try {
     const domain = fabric.domain(info, { driver: 'manual' });
-    const tagged = info.epAttr.type !== 'FI_EP_DGRAM';
-    const cq = domain.completionQueue({
-      format: tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA',
-    });
+    const cq = domain.completionQueue();
     const counters = needs.counters
       ? { sends: domain.counter(), receives: domain.counter() }
       : undefined;
