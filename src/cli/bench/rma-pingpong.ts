@@ -30,9 +30,11 @@ export const rmaPingpong: Benchmark = {
 };
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
-  const buffers = await session.allocate(room, 1, RMA_ACCESS);
+  const { operation, window } = session.settings;
+  // fabtests read behind the places of a window, of which this test uses one.
+  const places = operation === 'read' ? window : 1;
+  const buffers = await session.allocate(room, places, RMA_ACCESS);
   const remote = await exchangeKeys(session, buffers);
-  const { operation } = session.settings;
   return (size, iterations) => {
     if (size === 0) throw new Error('RMA of 0 bytes has no latency: nothing tells of its arrival');
     fillPattern(buffers.sending(size).bytes);

@@ -1,5 +1,5 @@
 import type { Companion } from '../fabtests/companion.js';
-import { dialectOf, usualRelease } from '../fabtests/dialect.js';
+import { type Dialect, dialectOf, usualRelease } from '../fabtests/dialect.js';
 import { introduceAgain, introduceSides } from '../fabtests/exchange.js';
 import { type OobSocket, openOob, PeerGone } from '../fabtests/oob.js';
 import { findEntry, type Needs } from '../fabtests/open-endpoint.js';
@@ -29,6 +29,8 @@ export class CheckSide<Own extends object = object> {
   #session: Session | undefined;
   // The connection beside the fabric, between two sessions.
   #kept: OobSocket | undefined;
+  // What the other side of the session before speaks: it does not greet again.
+  #dialect: Dialect | undefined;
   #entry: Session['info'] | undefined;
 
   constructor(
@@ -97,6 +99,7 @@ export class CheckSide<Own extends object = object> {
     this.#entry = session.info;
     this.#session = session;
     this.#kept = undefined;
+    if (kept !== undefined && this.#dialect) session.dialect = this.#dialect;
     this.#control.target = session;
     ahead?.(session);
     const introduce = kept === undefined ? introduceSides : introduceAgain;
@@ -145,6 +148,7 @@ export class CheckSide<Own extends object = object> {
     await session.close(undefined, true);
     this.#session = undefined;
     this.#kept = session.oob;
+    this.#dialect = session.dialect;
     return session.oob;
   }
 

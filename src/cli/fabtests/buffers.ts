@@ -1,7 +1,6 @@
 import type { Domain } from '../../domain.js';
 import type { MrAccess } from '../../flags.js';
 import type { MemoryRegion, RegionSlice } from '../../memory-region.js';
-import { CONTROL_BYTES } from './introduction.js';
 
 /** What the memory of a test is laid out for. */
 export interface Layout {
@@ -10,6 +9,8 @@ export interface Layout {
   /** Transfers that have a place of their own: those of a window, or 1. */
   readonly places: number;
   readonly access: readonly MrAccess[];
+  /** Bytes that a place has at least. */
+  readonly least: number;
 }
 
 /** Bytes that fabtests keep free before the places, for acknowledgements. */
@@ -33,7 +34,7 @@ export class Buffers {
   }
 
   static async allocate(domain: Domain, layout: Layout): Promise<Buffers> {
-    const place = Math.max(layout.room, CONTROL_BYTES);
+    const place = Math.max(layout.room, layout.least);
     const half = Math.ceil((place * layout.places + RESERVED) / LINE) * LINE;
     return new Buffers(await domain.allocate(half * 2, layout.access), half);
   }

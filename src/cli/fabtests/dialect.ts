@@ -4,6 +4,8 @@ import { version } from '../../library.js';
 export interface Dialect {
   /** The release it is of: 117 is 1.17. */
   readonly release: number;
+  /** Bytes of an address out of band, and the least that a transfer has room for: 1024 since 1.18. */
+  readonly controlBytes: number;
   /** Since 1.19 every RMA operation of a window has a place of its own in the buffers. */
   readonly spreads: boolean;
   /** Since 1.22 the sides greet over the out-of-band socket before they exchange addresses. */
@@ -17,7 +19,13 @@ export function dialectOf(release: string): Dialect {
   const [major = 0, minor = 0] = release.split('.').map(Number);
   const number = major * 100 + minor;
   const since = (from: number) => number >= from;
-  return { release: number, spreads: since(119), greets: since(122), drains: since(204) };
+  return {
+    release: number,
+    controlBytes: since(118) ? 1024 : 256,
+    spreads: since(119),
+    greets: since(122),
+    drains: since(204),
+  };
 }
 
 /** That of the fabtests which belong to the libfabric in use. */

@@ -40,12 +40,14 @@ async function introduceBy(
 
 const ownRelease = (session: Session) => session.settings.release ?? usualRelease();
 
-const introductionOf = (session: Session): Introduction => ({
+const introductionOf = (session: Session, messageBytes: number): Introduction => ({
   release: ownRelease(session),
   port: session.listener?.port ?? 0,
+  messageBytes,
 });
 
-const addressOf = (session: Session) => introduce(session.ep.address, introductionOf(session));
+const addressOf = (session: Session, messageBytes = CONTROL_BYTES) =>
+  introduce(session.ep.address, introductionOf(session, messageBytes));
 
 /** In band: the client knows where the server is, and sends its own address there. */
 async function callServer(session: Session): Promise<void> {
@@ -92,7 +94,7 @@ async function exchangeOutOfBand(session: Session, oob: OobSocket): Promise<void
 }
 
 async function swapIntroductions(session: Session, oob: OobSocket): Promise<void> {
-  const message = await swap(session, oob, addressOf(session));
+  const message = await swap(session, oob, addressOf(session, session.dialect.controlBytes));
   session.peer = session.ep.av.insert(addressIn(session, message));
   await meet(session, introductionIn(message));
 }
@@ -100,14 +102,17 @@ async function swapIntroductions(session: Session, oob: OobSocket): Promise<void
 /** Tells the other side the address of an endpoint, out of band, and learns of one there. */
 export async function swapAddresses(session: Session, ep: TestEndpoint): Promise<Peer> {
   if (session.oob === undefined) throw new Error('there is no connection beside the fabric');
-  const padded = Buffer.alloc(CONTROL_BYTES);
+  const padded = Buffer.alloc(session.dialect.controlBytes);
   padded.set(ep.address);
   return ep.av.insert(addressIn(session, await swap(session, session.oob, padded)));
 }
 
 async function swap(session: Session, oob: OobSocket, message: Uint8Array): Promise<Buffer> {
   oob.send(message);
-  return session.until(oob.receive(CONTROL_BYTES));
+  const first = await session.until(oob.receive(CONTROL_BYTES));
+  const bytes = introductionIn(first)?.messageBytes ?? session.dialect.controlBytes;
+  await session.until(oob.receive(bytes - first.length));
+  return first;
 }
 
 /**

@@ -1,7 +1,7 @@
 // What two sides of this package tell each other behind their addresses. fabtests take the address
 // and leave alone what follows it, so nobody is bothered who does not know it.
 
-/** fabtests' FT_MAX_CTRL_MSG: a message with an address has room for as many bytes. */
+/** What fabtests have room for when a message with an address comes, at least. */
 export const CONTROL_BYTES = 256;
 
 /** A side of this package, as it introduces itself. */
@@ -10,22 +10,25 @@ export interface Introduction {
   readonly release: string;
   /** TCP port of the server's companion; 0: none. */
   readonly port: number;
+  /** Bytes of the message that has it: the other side may take the sender for another release. */
+  readonly messageBytes: number;
 }
 
 const MAGIC = Buffer.from('npm:libfabric/1\0');
-const LENGTH = 24; // the magic, two numbers of the release, the port, 2 bytes of 0
+const LENGTH = 24; // the magic, two numbers of the release, the port, the message's length
 const AT = CONTROL_BYTES - LENGTH;
 
-/** An address with an introduction at the end of a control message. */
+/** An address with an introduction at the end of the first 256 bytes of a message. */
 export function introduce(address: Uint8Array, introduction: Introduction): Buffer {
   if (address.length > AT) throw new RangeError(`an address of ${address.length} bytes`);
-  const message = Buffer.alloc(CONTROL_BYTES);
+  const message = Buffer.alloc(introduction.messageBytes);
   message.set(address);
   message.set(MAGIC, AT);
   const [major = 0, minor = 0] = introduction.release.split('.').map(Number);
   message.writeUInt16LE(major, AT + 16);
   message.writeUInt16LE(minor, AT + 18);
   message.writeUInt16LE(introduction.port, AT + 20);
+  message.writeUInt16LE(introduction.messageBytes, AT + 22);
   return message;
 }
 
@@ -37,5 +40,6 @@ export function introductionIn(message: Uint8Array): Introduction | undefined {
   return {
     release: `${bytes.readUInt16LE(16)}.${bytes.readUInt16LE(18)}`,
     port: bytes.readUInt16LE(20),
+    messageBytes: bytes.readUInt16LE(22),
   };
 }

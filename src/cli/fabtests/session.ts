@@ -259,7 +259,8 @@ export class Session {
 
   /** Memory for the test's transfers. */
   allocate(room: number, places: number, access: readonly MrAccess[]): Promise<Buffers> {
-    return Buffers.allocate(this.domain, { room, places, access });
+    const least = this.dialect.controlBytes;
+    return Buffers.allocate(this.domain, { room, places, access, least });
   }
 
   /** Ends the conversation with the other side; a reason tells it that the test is not over. */
