@@ -16,12 +16,14 @@ export interface AtomicType {
     /** What of a value fits into the type. */
     cut(value: Value): Value;
   };
+  /** 48 (48 + 48i) where JavaScript has no such numbers. */
+  readonly fortyEight?: Uint8Array;
 }
 
 type Get = 'getFloat32' | 'getFloat64';
 type Set = 'setFloat32' | 'setFloat64';
 
-function integer(bits: 8 | 16 | 32 | 64, signed: boolean): AtomicType {
+function integer(bits: 8 | 16 | 32 | 64 | 128, signed: boolean): AtomicType {
   const cut = (value: Value) => (signed ? BigInt.asIntN : BigInt.asUintN)(bits, BigInt(value));
   const size = bits / 8;
   return {
@@ -54,17 +56,28 @@ function float(datatype: Datatype, get: Get, set: Set, cut: (value: number) => n
   };
 }
 
+// 1.5 * 2^5 as x86 has it, and as IEEE 754 has it, in 16 bytes.
+const LONG_DOUBLE_48 = new Uint8Array(16);
+if (process.arch === 'x64') LONG_DOUBLE_48.set([0xc0, 0x04, 0x40], 7);
+else LONG_DOUBLE_48.set([0x80, 0x04, 0x40], 13);
+
+const bytesOf = ({ buffer }: Float32Array | Float64Array) => new Uint8Array(buffer);
+
 /** In the order of fabtests. */
 export const TYPES: readonly AtomicType[] = [
   ...([8, 16, 32, 64] as const).flatMap((bits) => [integer(bits, true), integer(bits, false)]),
   float('FI_FLOAT', 'getFloat32', 'setFloat32', Math.fround),
   float('FI_DOUBLE', 'getFloat64', 'setFloat64', Number),
-  { datatype: 'FI_FLOAT_COMPLEX', size: 8 },
-  { datatype: 'FI_DOUBLE_COMPLEX', size: 16 },
-  { datatype: 'FI_LONG_DOUBLE', size: 16 },
-  { datatype: 'FI_LONG_DOUBLE_COMPLEX', size: 32 },
-  { datatype: 'FI_INT128', size: 16 },
-  { datatype: 'FI_UINT128', size: 16 },
+  { datatype: 'FI_FLOAT_COMPLEX', size: 8, fortyEight: bytesOf(Float32Array.of(48, 48)) },
+  { datatype: 'FI_DOUBLE_COMPLEX', size: 16, fortyEight: bytesOf(Float64Array.of(48, 48)) },
+  { datatype: 'FI_LONG_DOUBLE', size: 16, fortyEight: LONG_DOUBLE_48 },
+  {
+    datatype: 'FI_LONG_DOUBLE_COMPLEX',
+    size: 32,
+    fortyEight: Buffer.concat([LONG_DOUBLE_48, LONG_DOUBLE_48]),
+  },
+  integer(128, true),
+  integer(128, false),
 ];
 
 /** An operation: `-o`'s name for it, and what it leaves in the target. */
@@ -138,15 +151,30 @@ export const OPERATIONS: readonly AtomicOperation[] = [
 ];
 
 /** What the elements are before the first operation. */
-export const START = { target: 5, operand: 3, compare: 5 } as const;
+export interface Start {
+  readonly target: number;
+  readonly operand: number;
+  readonly compare: number;
+}
+
+/** Between sides of this package: nearly every operation makes something else of it. */
+export const START: Start = { target: 5, operand: 3, compare: 5 };
+
+/** With fabtests, since 2.0: the letter that their pattern starts with. */
+export const FABTESTS_START: Start = { target: 48, operand: 48, compare: 48 };
 
 /** What an operation that is repeated leaves in the target, and what it fetches the last time. */
-export function outcomeOf(operation: AtomicOperation, type: AtomicType, iterations: number) {
+export function outcomeOf(
+  operation: AtomicOperation,
+  type: AtomicType,
+  start: Start,
+  iterations: number,
+) {
   const { numbers } = type;
   if (numbers === undefined) return undefined;
-  const operand = numbers.cut(START.operand);
-  const compare = numbers.cut(START.compare);
-  let target = numbers.cut(START.target);
+  const operand = numbers.cut(start.operand);
+  const compare = numbers.cut(start.compare);
+  let target = numbers.cut(start.target);
   let fetched = target;
   for (let i = 0; i < iterations; i++) {
     fetched = target;

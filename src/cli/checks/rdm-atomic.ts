@@ -4,13 +4,15 @@ import type { RemoteRegion } from '../../remote-region.js';
 import type { Buffers } from '../fabtests/buffers.js';
 import { finish } from '../fabtests/finish.js';
 import { exchangeKeys } from '../fabtests/remote-keys.js';
-import type { Session } from '../fabtests/session.js';
+import type { Session, TestBatch } from '../fabtests/session.js';
 import {
   type AtomicOperation,
   type AtomicType,
+  FABTESTS_START,
   OPERATIONS,
   outcomeOf,
   START,
+  type Start,
   TYPES,
 } from './atomic-reference.js';
 import type { Check } from './check.js';
@@ -60,7 +62,7 @@ async function run(side: CheckSide<Own>): Promise<string> {
   const operations = OPERATIONS.filter(({ name }) => op === 'all' || name === op);
   const types = TYPES.filter((type) => datatype === 'all' || shortName(type) === datatype);
   const session = await side.open({ caps: ['FI_MSG', 'FI_ATOMIC'] });
-  const pairwise = syncsPairs(side, session, operations.length * types.length);
+  const pairwise = syncsPairs(side, session);
   const work = await Work.prepare(side, session);
   let done = 0;
   for (const operation of operations) {
@@ -88,15 +90,13 @@ async function run(side: CheckSide<Own>): Promise<string> {
   return `${pairs} came to the right results${uncompared}`;
 }
 
-// fabtests since 2.0 wait for one another after every pair, of which they know others than these.
-function syncsPairs(side: CheckSide<Own>, session: Session, pairs: number): boolean {
-  if (session.akin) return false;
-  if (side.settings.verify) {
-    throw new NotOffered('-v: fabtests do not compare in the same way; leave it out');
+// fabtests since 2.0 wait for one another after every pair of operation and type.
+function syncsPairs(side: CheckSide<Own>, { akin, dialect }: Session): boolean {
+  const pairwise = !akin && dialect.release >= 200;
+  if (side.settings.verify && !akin && !pairwise) {
+    throw new NotOffered('-v: fabtests before 2.0 do not compare; leave it out');
   }
-  if (session.dialect.release < 200) return false;
-  if (pairs === 1) return true;
-  throw new NotOffered('fabtests since 2.0 have other operations and types; choose with -o and -z');
+  return pairwise;
 }
 
 /** The memory that operations work on, and how they are done. */
@@ -110,6 +110,7 @@ class Work {
   /** What was fetched, and behind it what is compared with. */
   readonly #results: MemoryRegion;
   readonly #perf: PerfLines;
+  readonly #start: Start;
 
   private constructor(
     side: CheckSide<Own>,
@@ -124,6 +125,7 @@ class Work {
     this.#remote = remote;
     this.#results = results;
     this.#perf = new PerfLines(side);
+    this.#start = session.akin ? START : FABTESTS_START;
   }
 
   static async prepare(side: CheckSide<Own>, session: Session): Promise<Work> {
@@ -143,33 +145,36 @@ class Work {
     const { verify: verifies } = this.#side.settings;
     const { iterations } = this.#side;
     const what = `${operation.op} of ${type.datatype}`;
-    if (verifies) {
-      this.#start(type);
-      await awaiting(`a sync before ${what}`, this.#session.sync());
+    // fabtests look at every result, this package at what all iterations come to.
+    const [rounds, times] = verifies && !this.#session.akin ? [iterations, 1] : [1, iterations];
+    const batch = this.#batch(operation, type);
+    let seconds = 0;
+    for (let round = 0; round < rounds; round++) {
+      if (verifies) {
+        this.#begin(type);
+        await awaiting(`a sync before ${what}`, this.#session.sync());
+      }
+      seconds += await this.#repeat(batch, times, what);
+      if (verifies) {
+        await awaiting(`a sync after ${what}`, this.#session.sync());
+        this.#compare(operation, type, what, times);
+      }
     }
-    const seconds = await this.#repeat(operation, type, what);
-    if (verifies) {
-      await awaiting(`a sync after ${what}`, this.#session.sync());
-      this.#compare(operation, type, what);
-      // The other side starts anew only when both have looked.
-      await awaiting(`a sync after the results of ${what}`, this.#session.sync());
-    }
+    batch.close(); // else with the endpoint
+    if (verifies && type.numbers) this.compared++;
     const call = operation.kind === 'atomic' ? 'base' : operation.kind;
     const perf = { size: type.size, iterations, seconds, transfersPerIteration: 1 };
     this.#perf.tell(perf, `${type.datatype}_${operation.op}_${call}_lat`);
   }
 
-  async #repeat(operation: AtomicOperation, type: AtomicType, what: string): Promise<number> {
+  async #repeat(batch: TestBatch, times: number, what: string): Promise<number> {
     const session = this.#session;
-    const batch = this.#batch(operation, type);
     const start = performance.now();
-    for (let i = 0; i < this.#side.iterations; i++) {
+    for (let i = 0; i < times; i++) {
       await awaiting(`the completion of ${what}, number ${i + 1}`, session.complete(batch));
       if (i % BREATH === 0) await session.patience.breathe();
     }
-    const seconds = (performance.now() - start) / 1000;
-    batch.close(); // else with the endpoint
-    return seconds;
+    return (performance.now() - start) / 1000;
   }
 
   #batch({ kind, op }: AtomicOperation, { datatype, size }: AtomicType) {
@@ -197,35 +202,36 @@ class Work {
     };
   }
 
-  #start({ size, numbers }: AtomicType): void {
-    if (numbers === undefined) return;
+  #begin({ size, numbers, fortyEight }: AtomicType): void {
     const views = this.#views(size);
-    numbers.write(views.target, START.target);
-    numbers.write(views.operand, START.operand);
-    numbers.write(views.compare, START.compare);
-    numbers.write(views.result, 0);
+    const { target, operand, compare } = this.#start;
+    if (numbers) {
+      numbers.write(views.target, target);
+      numbers.write(views.operand, operand);
+      numbers.write(views.compare, compare);
+    } else if (fortyEight) {
+      for (const view of [views.target, views.operand, views.compare]) {
+        new Uint8Array(view.buffer, view.byteOffset).set(fortyEight);
+      }
+    }
+    new Uint8Array(views.result.buffer, views.result.byteOffset, size).fill(0);
   }
 
-  #compare(operation: AtomicOperation, type: AtomicType, what: string): void {
-    const expected = outcomeOf(operation, type, this.#side.iterations);
+  #compare(operation: AtomicOperation, type: AtomicType, what: string, times: number): void {
+    const expected = outcomeOf(operation, type, this.#start, times);
     if (expected === undefined || type.numbers === undefined) return;
     const views = this.#views(type.size);
     const compare = (of: string, want: number | bigint, found: number | bigint) => {
       if (want === found) return;
       throw new CheckFailure(
-        `${want} ${of} ${what}, ${this.#side.iterations} times`,
+        `${want} ${of} ${what}${times === 1 ? '' : `, ${times} times`}`,
         `${found}`,
         'whether both sides have the same -I, and else at the provider: it computes otherwise than fi_atomic(3)',
       );
     };
     compare('in the target of', expected.target, type.numbers.read(views.target));
-    if (operation.kind !== 'atomic') {
-      compare(
-        'as what was there before the last',
-        expected.fetched,
-        type.numbers.read(views.result),
-      );
-    }
-    this.compared++;
+    if (operation.kind === 'atomic') return;
+    const fetched = type.numbers.read(views.result);
+    compare('as what was there before the last', expected.fetched, fetched);
   }
 }
