@@ -1,6 +1,5 @@
 import { Option } from 'commander';
 import { FabricError } from '../../errors.js';
-import type { Peer } from '../../peer.js';
 import { swapAddresses } from '../fabtests/exchange.js';
 import { finish } from '../fabtests/finish.js';
 import { findEntry, type Needs, type TestEndpoint } from '../fabtests/open-endpoint.js';
@@ -10,11 +9,12 @@ import type { Session } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import type { Check } from './check.js';
 import { awaiting, CheckFailure, NotOffered, verify } from './failure.js';
+import { type Partnership, writeToPartners } from './multi-ep-writes.js';
 import { VERIFY } from './options.js';
 import type { CheckSide } from './side.js';
 
 const ENDPOINTS = 3;
-const NEEDS: Needs = { caps: ['FI_MSG'] };
+const NEEDS: Needs = { caps: ['FI_MSG', 'FI_RMA'] };
 
 interface Own {
   readonly endpoints?: number;
@@ -31,7 +31,8 @@ export const multiEp: Check<Own> = {
   summary: 'a domain may have several endpoints',
   description:
     'Both sides open endpoints in one domain, each with an address vector and a completion queue, or with ' +
-    'shared ones. Each endpoint sends to its partner and receives from it.',
+    'shared ones. Each endpoint sends to its partner and receives from it; between sides since release 2.0 each ' +
+    'also writes to the memory of its partner, twice, where the memory is registered anew.',
   options: [
     new Option('-c, --endpoints <n>', `endpoints (default: ${ENDPOINTS})`).argParser(
       count(1, 1024),
@@ -46,16 +47,17 @@ export const multiEp: Check<Own> = {
 async function run(side: CheckSide<Own>): Promise<string> {
   const { endpoints = ENDPOINTS } = side.own;
   const session = await side.open(NEEDS);
-  if (!session.akin && session.dialect.release >= 200) {
-    throw new NotOffered('fabtests since 2.0 write to the endpoints, which this check does not');
-  }
+  const writes = session.dialect.release >= 200;
   side.say(`Creating ${endpoints} EPs`);
   const opened = Array.from({ length: endpoints }, openerOf(side, session));
-  await transfer(side, session, opened);
+  const partners = await meetPartners(session, opened);
+  if (writes) await writeToPartners(side, session, partners);
+  else await sendToPartners(side, session, partners);
   await awaiting('the end of the other side', finish(session));
   side.say('PASSED multi ep');
+  const had = writes ? 'messages and two writes' : 'a message';
   const verified = side.settings.verify ? ', as it was sent' : '';
-  return `each of ${endpoints} endpoints of one domain has had a message of ${side.size} bytes from its partner${verified}`;
+  return `each of ${endpoints} endpoints of one domain has had ${had} of ${side.size} bytes from its partner${verified}`;
 }
 
 function openerOf({ own }: CheckSide<Own>, { domain, ep, settings, oob }: Session) {
@@ -77,24 +79,28 @@ function withoutPort({ sourcePort: _, ...settings }: Settings): Settings {
   return settings;
 }
 
-async function transfer(side: CheckSide<Own>, session: Session, opened: TestEndpoint[]) {
-  const { size } = side;
-  const peers: Peer[] = [];
+async function meetPartners(session: Session, opened: readonly TestEndpoint[]) {
+  const partners: Partnership[] = [];
   for (const [i, ep] of opened.entries()) {
     const what = `the address of endpoint ${i + 1}`;
-    peers.push(await awaiting(what, swapAddresses(session, ep)));
+    partners.push({ ep, peer: await awaiting(what, swapAddresses(session, ep)) });
   }
-  const buffers = await session.allocate(size, opened.length, ['FI_SEND', 'FI_RECV']);
-  const receives = opened.map((ep, i) => ep.recv(buffers.receiving(size, i * size)));
-  side.say(`Send to all ${opened.length} remote EPs`);
-  const sends = opened.map((ep, i) => {
+  return partners;
+}
+
+async function sendToPartners(side: CheckSide, session: Session, partners: readonly Partnership[]) {
+  const { size } = side;
+  const buffers = await session.allocate(size, partners.length, ['FI_SEND', 'FI_RECV']);
+  const receives = partners.map(({ ep }, i) => ep.recv(buffers.receiving(size, i * size)));
+  side.say(`Send to all ${partners.length} remote EPs`);
+  const sends = partners.map(({ ep, peer }, i) => {
     const bytes = buffers.sending(size, i * size);
     fillPattern(bytes.bytes);
-    return ep.send(bytes, peers[i] as Peer);
+    return ep.send(bytes, peer);
   });
   side.say('Wait for all messages from peer');
   for (const promise of [...receives, ...sends]) promise.catch(() => {}); // the first failure counts
-  for (const i of opened.keys()) {
+  for (const i of partners.keys()) {
     await awaiting(`the completion of endpoint ${i + 1}`, session.until(sends[i] as Promise<void>));
     const what = `the message to endpoint ${i + 1}`;
     const { length } = await awaiting(
@@ -106,7 +112,7 @@ async function transfer(side: CheckSide<Own>, session: Session, opened: TestEndp
     }
   }
   if (!side.settings.verify) return;
-  for (const i of opened.keys()) {
+  for (const i of partners.keys()) {
     const { bytes } = buffers.receiving(size, i * size);
     verify(`the message to endpoint ${i + 1}`, () => checkPattern(bytes));
   }
