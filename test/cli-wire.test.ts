@@ -16,7 +16,10 @@ afterEach(async () => {
 });
 
 /** An endpoint of this package, to be used as a C program would: one call after another. */
-async function rawEndpoint(provider: string, caps: ('FI_MSG' | 'FI_TAGGED' | 'FI_RMA')[]) {
+async function rawEndpoint(
+  provider: string,
+  caps: ('FI_MSG' | 'FI_TAGGED' | 'FI_RMA' | 'FI_ATOMIC')[],
+) {
   const [info] = getInfo({
     fabricAttr: { provName: provider },
     epAttr: { type: 'FI_EP_RDM' },
@@ -33,7 +36,8 @@ async function rawEndpoint(provider: string, caps: ('FI_MSG' | 'FI_TAGGED' | 'FI
   return opened.ep;
 }
 
-const padded = (address: Uint8Array) => Buffer.concat([address], 256);
+// Out of band an address has 256 bytes in fabtests 1.17, and 1024 since 1.18.
+const padded = (address: Uint8Array, bytes = 1024) => Buffer.concat([address], bytes);
 
 test('1.17, client: 256 bytes with the address, then a message of size with tag 0', async () => {
   const port = await freePort();
@@ -47,8 +51,8 @@ test('1.17, client: 256 bytes with the address, then a message of size with tag 
   cleanups.push(() => oob.close());
   const message = await oob.receive(256);
   const peer = ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
-  expect(introductionIn(message)).toEqual({ release: '1.17', port: 0 });
-  oob.send(padded(ep.address));
+  expect(introductionIn(message)).toEqual({ release: '1.17', port: 0, messageBytes: 256 });
+  oob.send(padded(ep.address, 256));
   expect(await oob.receive(1)).toEqual(Buffer.from('a'));
   oob.send(Buffer.from('x'));
   for (const tag of [0, 1, 2]) {
@@ -74,7 +78,7 @@ test('--nics is refused where the other side is of fabtests', async () => {
   const oob = await accepted;
   cleanups.push(() => oob.close());
   await oob.receive(256);
-  oob.send(padded(ep.address));
+  oob.send(padded(ep.address, 256));
   const { code, stderr } = await client.ended;
   expect({ code, stderr }).toEqual({
     code: 1,
@@ -102,7 +106,7 @@ test('2.x, server: greets with four zeros when greeted, whatever its own release
   oob.send(Buffer.alloc(4));
   expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
   oob.send(padded(ep.address));
-  const message = await oob.receive(256);
+  const message = await oob.receive(1024);
   const peer = ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
   oob.send(Buffer.from('a'));
   expect(await oob.receive(1)).toEqual(Buffer.from('a'));
@@ -114,6 +118,105 @@ test('2.x, server: greets with four zeros when greeted, whatever its own release
   oob.send(Buffer.alloc(4));
   expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
   expect((await server.ended).code).toBe(0);
+});
+
+/** Plays the server of a client that meets it out of band: greetings, then addresses. */
+async function meetClient(
+  args: readonly string[],
+  ep: Awaited<ReturnType<typeof rawEndpoint>>,
+  letter: 'b' | 'E',
+) {
+  const port = await freePort();
+  const accepted = OobSocket.accept(port, '127.0.0.1');
+  const client = start([...args, `-${letter}=${port}`, '--fabtests', '2.6', '127.0.0.1']);
+  const oob = await accepted;
+  cleanups.push(() => oob.close());
+  expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
+  oob.send(Buffer.alloc(4));
+  return { client, oob, peer: await swapAddresses(oob, ep) };
+}
+
+async function swapAddresses(oob: OobSocket, ep: Awaited<ReturnType<typeof rawEndpoint>>) {
+  const message = await oob.receive(1024);
+  oob.send(padded(ep.address));
+  return ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
+}
+
+test('2.x, multi-ep: keys, nothing, a write, nothing; and again with other keys', async () => {
+  const main = await rawEndpoint('shm', ['FI_MSG', 'FI_RMA']);
+  const ep = await rawEndpoint('shm', ['FI_MSG', 'FI_RMA']);
+  const args = ['multi-ep', '-p', 'shm', '-c', '1', '-v'];
+  const { client, oob, peer: first } = await meetClient(args, main, 'E');
+  const peer = await swapAddresses(oob, ep);
+  const exchange = async (bytes: Uint8Array) => {
+    const room = new Uint8Array(256);
+    const received = ep.recv(room);
+    await ep.send(bytes, peer);
+    return room.subarray(0, (await received).length);
+  };
+  for (let round = 0; round < 2; round++) {
+    const region = await ep.domain.allocate(256, ['FI_REMOTE_WRITE']);
+    const keys = await exchange(encodeKeys(region));
+    expect(keys).toHaveLength(24);
+    expect(await exchange(new Uint8Array(0))).toHaveLength(0);
+    await ep.write(Buffer.from(pattern(256)), peer, ep.domain.remote(decodeKeys(keys, 256)));
+    expect(await exchange(new Uint8Array(0))).toHaveLength(0);
+    expect(Buffer.from(region.bytes)).toEqual(pattern(256));
+  }
+  // The last word goes over the endpoint that the sides met with.
+  const last = main.recv(new Uint8Array(256));
+  await main.send(new Uint8Array(4), first);
+  expect((await last).length).toBe(4);
+  expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('2.x, rma-pingpong: reads behind the places of a window, each of 1024 bytes or more', async () => {
+  const ep = await rawEndpoint('shm', ['FI_MSG', 'FI_RMA']);
+  const args = ['rma-pingpong', '-p', 'shm', '-o', 'read', '-S', '100', '-W', '4', '-I', '2', '-v'];
+  const { client, peer } = await meetClient(args, ep, 'E');
+  const sync = async () => {
+    expect((await ep.recv(new Uint8Array(256))).length).toBe(1);
+    await ep.send(new Uint8Array(0), peer);
+  };
+  // Receives are in 4 * 1024 bytes and 4 more, up to a multiple of 64; sends are behind them.
+  const region = await ep.domain.allocate(2 * 4160, ['FI_REMOTE_READ']);
+  region.bytes.set(pattern(100), 4160);
+  const told = ep.recv(new Uint8Array(256));
+  await ep.send(encodeKeys(region), peer);
+  expect((await told).length).toBe(24);
+  for (const _ of ['of the keys', 'before the reads', 'after them']) await sync();
+  expect((await ep.recv(new Uint8Array(256))).length).toBe(4);
+  await ep.send(new Uint8Array(4), peer);
+  expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('2.x, rdm-atomic -v: starts with the letter 0, and waits around every operation', async () => {
+  const ep = await rawEndpoint('shm', ['FI_MSG', 'FI_ATOMIC']);
+  const args = ['rdm-atomic', '-p', 'shm', '-o', 'sum', '-z', 'int32', '-I', '2', '-v'];
+  const { client, peer } = await meetClient(args, ep, 'E');
+  const sync = async () => {
+    expect((await ep.recv(new Uint8Array(256))).length).toBe(1);
+    await ep.send(new Uint8Array(0), peer);
+  };
+  const region = await ep.domain.allocate(64, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
+  const keys = new Uint8Array(256);
+  const told = ep.recv(keys);
+  await ep.send(encodeKeys(region), peer);
+  expect((await told).length).toBe(24);
+  const remote = ep.domain.remote(decodeKeys(keys, 64));
+  await sync();
+  const sum = { datatype: 'FI_INT32', op: 'FI_SUM' } as const;
+  for (let round = 0; round < 2; round++) {
+    region.bytes[0] = 48;
+    await sync();
+    await ep.atomic(Buffer.from([48, 0, 0, 0]), peer, remote, sum);
+    await sync();
+    expect(Buffer.from(region.bytes.subarray(0, 4))).toEqual(Buffer.from([96, 0, 0, 0]));
+  }
+  for (const _ of ['of the pair', 'of them all']) await sync();
+  expect((await ep.recv(new Uint8Array(256))).length).toBe(4);
+  await ep.send(new Uint8Array(4), peer);
+  expect((await client.ended).stdout).toContain('2 times each, came to the right results');
 });
 
 test('in band, client: its address in the first message, which one byte answers', async () => {
@@ -153,7 +256,7 @@ test('in band, client: its address in the first message, which one byte answers'
   }
   // One write to the start of the region, told by nothing; then 4 bytes each way.
   expect((await ep.recv(new Uint8Array(256))).length).toBe(4);
-  expect(Buffer.from(region.bytes.subarray(0, 20))).toEqual(padded(pattern(16)).subarray(0, 20));
+  expect(Buffer.from(region.bytes.subarray(0, 20))).toEqual(padded(pattern(16), 20));
   await ep.send(new Uint8Array(4), peer);
   expect((await client.ended).code).toBe(0);
 });
@@ -208,10 +311,11 @@ test('the pattern is 62 letters, over and over', () => {
 });
 
 test('an introduction follows the address, and is in no message of fabtests', () => {
-  const message = introduce(Buffer.from('address'), { release: '2.6', port: 1234 });
-  expect(message).toHaveLength(256);
+  const introduction = { release: '2.6', port: 1234, messageBytes: 1024 };
+  const message = introduce(Buffer.from('address'), introduction);
+  expect(message).toHaveLength(1024);
   expect(message.subarray(0, 9).toString()).toBe('address\0\0');
-  expect(introductionIn(message)).toEqual({ release: '2.6', port: 1234 });
+  expect(introductionIn(message.subarray(0, 256))).toEqual(introduction);
   expect(introductionIn(Buffer.alloc(256))).toBeUndefined();
   expect(introductionIn(Buffer.alloc(1))).toBeUndefined();
 });
