@@ -83,7 +83,7 @@ class BothWays extends RmaTransfers {
         ? (index: number) => this.#verified(windows[index] as Window, batches[index])
         : undefined,
     };
-    await session.sync();
+    await session.syncBeforeRma();
     const timing = await measure(patience, work, settings.statistics);
     this.close();
     return timing;
@@ -94,11 +94,11 @@ class BothWays extends RmaTransfers {
     const { session, buffers, size } = this;
     if (window.count > 0 && window.from === 0) {
       buffers.receiving(size * session.settings.window, RESERVED).bytes.fill(0);
-      await session.sync();
+      await session.syncBeforeRma();
     }
     if (batch) await session.complete(batch);
     if (!window.acknowledged) return;
-    if (session.settings.operation === 'write') await session.sync();
+    if (session.settings.operation === 'write') await session.syncBeforeRma();
     checkPattern(buffers.receiving(size * (window.from + window.count), RESERVED).bytes);
   }
 }

@@ -59,9 +59,14 @@ export class ControlMessages {
     domain.progress();
   }
 
+  /** Posts a receive where none is. */
+  receiveAhead(): void {
+    if (this.#posted.length === 0) this.postReceive();
+  }
+
   /** Receives a message. `wait` turns the engine until it has come. */
   async receive(wait: (promise: Promise<Completion>) => Promise<Completion>): Promise<Uint8Array> {
-    if (this.#posted.length === 0) this.postReceive();
+    this.receiveAhead();
     const posted = this.#posted[0] as PostedReceive;
     const { length } = await wait(posted.promise);
     this.#posted.shift();

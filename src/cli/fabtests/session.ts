@@ -199,6 +199,16 @@ export class Session {
   }
 
   /**
+   * Waits until both sides have come here, before RMA whose end the other side may be ahead of: it
+   * then finds a receive for its next sync. With tcp, what answers to RMA gets stuck behind a message
+   * that has no receive.
+   */
+  async syncBeforeRma(): Promise<void> {
+    await this.sync();
+    if (!this.settings.oobSync) this.#control.receiveAhead();
+  }
+
+  /**
    * Receives a control message, posting a receive where none is. Its bytes are good until a few
    * more have come.
    */
