@@ -236,13 +236,13 @@ export class Session {
 
   /** The same over the fabric, whatever the settings say. */
   async syncInBand(seconds?: number): Promise<void> {
-    const byte = new Uint8Array(1);
+    const message = new Uint8Array(this.dialect.syncBytes);
     if (this.role === 'client') {
-      await this.send(byte);
+      await this.send(message);
       await this.receive(seconds);
     } else {
       await this.receive(seconds);
-      await this.send(byte);
+      await this.send(message);
     }
   }
 
