@@ -13,10 +13,10 @@ import type { CheckSide } from './side.js';
 const ABSENT = 0xbad;
 const FIRST = 0x900d;
 const DONE = 0xabc;
+const SIZE = 1024;
 
 /** What differs since fabtests 1.18. */
 interface Script {
-  readonly size: number;
   readonly tags: readonly number[];
   /** What is received in the end, by the order of sending. */
   readonly rest: readonly number[];
@@ -27,8 +27,8 @@ const range = (length: number, from: number) => Array.from({ length }, (_, i) =>
 
 function scriptOf(release: number): Script {
   return release < 118
-    ? { size: 1024, tags: range(5, FIRST), rest: [4], endsOutOfBand: false }
-    : { size: 64, tags: range(10, FIRST + 1), rest: [4, 5, 9, 8, 7, 6], endsOutOfBand: true };
+    ? { tags: range(5, FIRST), rest: [4], endsOutOfBand: false }
+    : { tags: range(10, FIRST + 1), rest: [4, 5, 9, 8, 7, 6], endsOutOfBand: true };
 }
 
 /** Providers that do not come back from a peek. */
@@ -65,12 +65,12 @@ async function run(side: CheckSide): Promise<string> {
     domain: { resourceMgmt: 'FI_RM_ENABLED' },
   } as const;
   const session = await side.open(needs, {}, settings);
-  const { size, tags } = script;
-  const buffers = await session.allocate(size, tags.length, ['FI_SEND', 'FI_RECV']);
+  const { tags } = script;
+  const buffers = await session.allocate(SIZE, tags.length, ['FI_SEND', 'FI_RECV']);
   if (side.role === 'server') {
-    await sendAll(side, session, script, (i) => buffers.sending(size, i * size));
+    await sendAll(side, session, script, (i) => buffers.sending(SIZE, i * SIZE));
   } else {
-    await new Search(side, session, script, buffers.receiving(size)).all();
+    await new Search(side, session, script, buffers.receiving(SIZE)).all();
   }
   await awaiting(
     'the end of the other side',
@@ -186,17 +186,16 @@ class Search {
 
   async #receive(tag: number, claim?: Completion): Promise<void> {
     const { ep } = this.#session;
-    const { size } = this.#script;
     const what = `the message with tag 0x${tag.toString(16)}`;
     const options = claim && ({ flags: ['FI_CLAIM'], claim } as const);
     const receive = ep.trecv(this.#into, null, tag, 0, options);
     const { length } = await awaiting(what, this.#session.until(receive));
-    if (length !== size) {
-      throw new CheckFailure(`${size} bytes in ${what}`, `${length}`, 'what the other side runs');
+    if (length !== SIZE) {
+      throw new CheckFailure(`${SIZE} bytes in ${what}`, `${length}`, 'what the other side runs');
     }
     // fabtests before 1.18 do not fill it.
-    if (this.#session.akin || size === 64) {
-      verify(what, () => checkPattern(this.#into.bytes.subarray(0, size)));
+    if (this.#session.akin || this.#script.tags.length === 10) {
+      verify(what, () => checkPattern(this.#into.bytes.subarray(0, SIZE)));
     }
   }
 
