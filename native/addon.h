@@ -2,14 +2,22 @@
 
 #include <napi.h>
 
+#include <memory>
+#include <vector>
+
 #include "util/error.h"
 
 namespace fab {
+
+class Domain;
 
 // What one environment (the main thread or a worker) owns of this addon. There is no other
 // JavaScript-facing state: several environments may load the addon side by side.
 struct Addon {
   Napi::FunctionReference makeFabricError;  // (errno, syscall, text, provider) => FabricError
+  // Domains by number, null once they are retired: what the hot path calls is given a number, which
+  // takes less time than a handle.
+  const std::shared_ptr<std::vector<Domain*>> domains = std::make_shared<std::vector<Domain*>>();
 
   static Addon& of(Napi::Env env) { return *env.GetInstanceData<Addon>(); }
 };

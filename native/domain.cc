@@ -49,6 +49,9 @@ void Domain::registerNothing() {
 void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
   driver_ = std::move(driver);
   env_ = env;
+  domains_ = Addon::of(env).domains;
+  number_ = static_cast<uint32_t>(domains_->size());
+  domains_->push_back(this);
   self_ = std::static_pointer_cast<Domain>(shared_from_this());
   shutdownAtExit(self_);
   napi_add_async_cleanup_hook(
@@ -90,6 +93,7 @@ int Domain::closeSelf() {
 void Domain::retire() {
   if (!self_) return;
   forgetAtExit(this);
+  (*domains_)[number_] = nullptr;
   driver_->close([self = std::move(self_)] { napi_remove_async_cleanup_hook(self->hook_); });
 }
 
@@ -160,29 +164,29 @@ void yield(Domain& domain) {
 }
 void ref(Domain& domain) { domain.driver().ref(); }
 
-// A function of no arguments that is bound to its domain: what the hot path can afford to call.
+// name(number): a function for the hot path, one for all domains. V8 calls what is the same
+// function every time 45 ns faster than a function of each domain.
 template <void (*Fn)(Domain&)>
-napi_value bound(Napi::Env env, const std::shared_ptr<Domain>& domain, const char* name) {
-  auto* held = std::make_unique<std::shared_ptr<Domain>>(domain).release();
+void exportHot(Napi::Object exports, const char* name) {
+  const Napi::Env env = exports.Env();
   napi_value function;
   napi_create_function(
       env, name, NAPI_AUTO_LENGTH,
       [](napi_env e, napi_callback_info info) -> napi_value {
+        size_t count = 1;
+        napi_value number = nullptr;
         void* data = nullptr;
-        napi_get_cb_info(e, info, nullptr, nullptr, nullptr, &data);
-        Domain& target = **static_cast<std::shared_ptr<Domain>*>(data);
-        if (!target.closed()) Fn(target);
+        napi_get_cb_info(e, info, &count, &number, nullptr, &data);
+        const auto& domains = *static_cast<const std::vector<Domain*>*>(data);
+        uint32_t at = 0;
+        if (napi_get_value_uint32(e, number, &at) != napi_ok || at >= domains.size())
+          return nullptr;
+        Domain* domain = domains[at];
+        if (domain != nullptr && !domain->closed()) Fn(*domain);
         return nullptr;
       },
-      held, &function);
-  napi_add_finalizer(
-      env, function, held,
-      [](napi_env, void* data, void*) {
-        const std::unique_ptr<std::shared_ptr<Domain>> owned(
-            static_cast<std::shared_ptr<Domain>*>(data));
-      },
-      nullptr, nullptr);
-  return function;
+      Addon::of(env).domains.get(), &function);
+  exports.Set(name, Napi::Value(env, function));
 }
 
 // domainOpen(fabric, info, options, drain)
@@ -211,13 +215,7 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   result.Set("control", block(running.controlBlock()));
   result.Set("submissions", block(running.submissionBlock()));
   result.Set("completions", block(running.completionBlock()));
-  result.Set("turn", bound<turn>(env, domain, "turn"));
-  result.Set("wait", bound<wait>(env, domain, "wait"));
-  result.Set("run", bound<run>(env, domain, "run"));
-  result.Set("wake", bound<wake>(env, domain, "wake"));
-  result.Set("ref", bound<ref>(env, domain, "ref"));
-  result.Set("adopt", bound<adopt>(env, domain, "adopt"));
-  result.Set("yield", bound<yield>(env, domain, "yield"));
+  result.Set("number", Napi::Number::New(env, domain->number()));
   return result;
 }
 
@@ -254,6 +252,15 @@ void exportDomain(Napi::Object exports) {
   exportFunction<domainOpen>(exports, "domainOpen");
   exportFunction<domainClose>(exports, "domainClose");
   exportFunction<takeError>(exports, "takeError");
+  auto engine = Napi::Object::New(exports.Env());
+  exportHot<turn>(engine, "turn");
+  exportHot<wait>(engine, "wait");
+  exportHot<run>(engine, "run");
+  exportHot<adopt>(engine, "adopt");
+  exportHot<wake>(engine, "wake");
+  exportHot<yield>(engine, "yield");
+  exportHot<ref>(engine, "ref");
+  exports.Set("engine", engine);
 }
 
 }  // namespace fab

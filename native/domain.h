@@ -4,6 +4,7 @@
 #include <rdma/fi_domain.h>
 
 #include <memory>
+#include <vector>
 
 #include "engine/driver.h"
 #include "engine/engine.h"
@@ -29,6 +30,8 @@ class Domain : public Resource {
   Engine& engine() const { return *engine_; }
   Driver& driver() const { return *driver_; }
   napi_env env() const { return env_; }
+  // Its place among the domains of its environment; never another's.
+  uint32_t number() const { return number_; }
   uint64_t mrMode() const { return static_cast<uint64_t>(info_->domain_attr->mr_mode); }
   // A key for a region whose provider lets the caller choose: unguessable, as wide as keys are.
   uint64_t chooseKey() const;
@@ -60,6 +63,8 @@ class Domain : public Resource {
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<Driver> driver_;
   napi_env env_ = nullptr;
+  std::shared_ptr<std::vector<Domain*>> domains_;
+  uint32_t number_ = 0;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   std::shared_ptr<Domain> self_;
   int refusal_ = 0;  // what fi_close said of the domain itself

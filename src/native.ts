@@ -18,6 +18,8 @@ export interface NativeAddon
     NativeMemory,
     NativeBatches {
   initialize(make: typeof makeFabricError): void;
+  /** As it is: its functions are called too often to go through anything. They throw nothing. */
+  readonly engine: NativeEngine;
 }
 
 /** native/info.cc */
@@ -43,26 +45,32 @@ export interface NativeNames {
   nearestNames(wrong: string, names: readonly string[]): string;
 }
 
-/** The rings of a domain's engine, and functions bound to it: native/domain.cc. */
+/** The rings of a domain's engine: native/domain.cc. */
 export interface NativeDomain {
   readonly handle: Handle<'Domain'>;
+  /** For the functions of NativeEngine. */
+  readonly number: number;
   readonly control: ArrayBuffer;
   readonly submissions: ArrayBuffer;
   readonly completions: ArrayBuffer;
+}
+
+/** What a domain's engine is told all the time; nothing, where it has ended: native/domain.cc. */
+export interface NativeEngine {
   /** One turn of the engine. */
-  turn(): void;
+  turn(domain: number): void;
   /** Turns until control.waitCount completions are there or the time is over. */
-  wait(): void;
+  wait(domain: number): void;
   /** Submits the batch of control.runBatch and turns until it has ended or the time is over. */
-  run(): void;
+  run(domain: number): void;
   /** The batch of run() goes on as request control.waitCount. */
-  adopt(): void;
+  adopt(domain: number): void;
   /** There are submissions and the engine sleeps. */
-  wake(): void;
+  wake(domain: number): void;
   /** Keeps the event loop alive until control.pending is 0. */
-  ref(): void;
+  ref(domain: number): void;
   /** Lets the engine's thread make room in the ring. */
-  yield(): void;
+  yield(domain: number): void;
 }
 
 export interface NativeOption {
@@ -203,8 +211,10 @@ type Functions = Record<string, (...args: unknown[]) => unknown>;
 function load(): Functions {
   const addon = loadAddon() as NativeAddon;
   addon.initialize(makeFabricError);
-  const entries = Object.entries(addon as unknown as Functions);
-  return Object.fromEntries(entries.map(([name, call]) => [name, startingAtCaller(call)]));
+  const { engine, ...functions } = addon;
+  const entries = Object.entries(functions as unknown as Functions);
+  const guarded = entries.map(([name, call]) => [name, startingAtCaller(call)]);
+  return { ...Object.fromEntries(guarded), engine };
 }
 
 // Misuse that C++ finds is reported at the line of the caller, as that which JavaScript finds.

@@ -16,5 +16,6 @@ test('the functions of the addon refuse handles of the wrong kind, and survive g
     expect([call, answer]).toEqual([call, 'typed']);
   expect(survived.av).toBeGreaterThan(100);
   expect(survived.cq).toBeGreaterThan(50);
+  expect(survived.engine).toBeGreaterThan(50);
   expect(got).toEqual([1, 2, 3, 4]);
 });

@@ -53,7 +53,8 @@ export class Engine {
   /** Buffers of open regions: the provider may use them at any time. */
   readonly registered = new Map<number, ArrayBufferLike>();
   readonly handle: Handle<'Domain'>;
-  readonly #native: NativeDomain;
+  readonly #number: number;
+  readonly #native = native.engine;
   readonly #control: Uint32Array;
   readonly #controlF64: Float64Array;
   readonly #stats: BigUint64Array;
@@ -74,7 +75,7 @@ export class Engine {
     names: DomainNames,
   ) {
     const opened = openNative(() => this.#read());
-    this.#native = opened;
+    this.#number = opened.number;
     this.driver = driver;
     this.names = names;
     this.handle = opened.handle;
@@ -86,12 +87,13 @@ export class Engine {
     this.#f64 = new Float64Array(opened.completions);
     this.#u64 = new BigUint64Array(opened.completions);
     this.#mask = opened.completions.byteLength / 64 - 1;
-    const makeRoom = driver === 'thread' ? opened.yield : opened.turn;
+    const { yield: letEngineWork, turn, wake } = this.#native;
+    const makeRoom = driver === 'thread' ? letEngineWork : turn;
     this.submissions = new Submissions(
       this.#control,
       opened.submissions,
-      makeRoom,
-      opened.wake,
+      () => makeRoom(opened.number),
+      () => wake(opened.number),
       driver === 'thread',
       () => this.#backPressure.tell('ring', 1),
     );
@@ -130,7 +132,7 @@ export class Engine {
 
   // The native side looks at the pending count; a manual driver has nothing on the event loop.
   #holdLoop(): void {
-    if (this.driver !== 'manual') this.#native.ref();
+    if (this.driver !== 'manual') this.#native.ref(this.#number);
   }
 
   /** Submits an operation without buffers: the end of something, or a cancellation. */
@@ -146,7 +148,7 @@ export class Engine {
 
   /** One turn by the caller: manual driver. */
   turn(): void {
-    this.#native.turn();
+    this.#native.turn(this.#number);
     this.#read();
   }
 
@@ -154,7 +156,7 @@ export class Engine {
   wait(count: number, milliseconds: number): void {
     this.#controlF64[Word.WaitCount64] = count;
     this.#controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
-    this.#native.wait();
+    this.#native.wait(this.#number);
     this.#read();
   }
 
@@ -177,11 +179,11 @@ export class Engine {
     control[Word.RunEntries] = entries;
     controlF64[Word.RunVersion64] = version;
     controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
-    this.#native.run();
+    this.#native.run(this.#number);
     const status = control[Word.RunStatus] as number;
     if (status === RUNNING) {
       this.#controlF64[Word.WaitCount64] = this.begin(Kind.Owner, owner);
-      this.#native.adopt();
+      this.#native.adopt(this.#number);
     }
     if (control[Word.CompletionTail] !== this.#head) this.#read();
     return status;

@@ -20,7 +20,7 @@ const handles = {
 // What takes no handle, or would replace how errors are made.
 const discovery = ['version', 'libraryPath', 'strerror', 'getinfo', 'query', 'getparams'];
 const names = ['nameTables', 'namesFromBits', 'bitsFromNames', 'nearestNames'];
-const skipped = ['initialize', ...discovery, ...names, 'layout'];
+const skipped = ['initialize', ...discovery, ...names, 'layout', 'engine'];
 
 const answers = {};
 for (const [name, call] of Object.entries(loadOnce())) {
@@ -43,7 +43,7 @@ for (const [name, call] of Object.entries(loadOnce())) {
 
 // The right handle, and garbage behind it.
 const garbage = [undefined, null, 'x', {}, [], Number.NaN, -1, 2 ** 60, 2n ** 70n, Symbol('x')];
-const survived = { av: 0, cq: 0 };
+const survived = { av: 0, cq: 0, engine: 0 };
 for (const [prefix, handle] of [
   ['av', ep.av.handle],
   ['cq', ep.cq.handle],
@@ -60,6 +60,15 @@ for (const [prefix, handle] of [
         survived[prefix]++;
       }
     }
+  }
+}
+
+// The engine's functions, which look at nothing but the number of their domain; there is but one, 0.
+for (const call of Object.values(loadOnce().engine)) {
+  for (const number of [undefined, null, 'x', {}, Symbol('x'), 2n ** 70n, 1, 2 ** 32 - 1]) {
+    call(number);
+    call();
+    survived.engine++;
   }
 }
 
