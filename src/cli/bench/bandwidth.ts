@@ -8,7 +8,12 @@ import { MessageBatch } from './message-batch.js';
 import { moreIn, type Window, windowsOf } from './windows.js';
 
 /** fabtests' bandwidth of messages, client to server, a window of them in flight. */
-function bandwidth(command: string, cap: Cap & ('FI_MSG' | 'FI_TAGGED'), summary: string) {
+function bandwidth(
+  command: string,
+  cap: Cap & ('FI_MSG' | 'FI_TAGGED'),
+  summary: string,
+  more: Partial<Benchmark> = {},
+): Benchmark {
   return {
     command,
     type: 'FI_EP_RDM',
@@ -21,7 +26,8 @@ function bandwidth(command: string, cap: Cap & ('FI_MSG' | 'FI_TAGGED'), summary
       domain: { resourceMgmt: 'FI_RM_ENABLED' },
     }),
     prepare,
-  } satisfies Benchmark;
+    ...more,
+  };
 }
 
 export const rdmBandwidth = bandwidth('rdm-bw', 'FI_MSG', 'bandwidth of messages');
@@ -30,19 +36,25 @@ export const rdmTaggedBandwidth = bandwidth(
   'rdm-tagged-bw',
   'FI_TAGGED',
   'bandwidth of tagged messages',
+  { alone: exchangeAlone }, // every message has a tag of its own
 );
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
   fillPattern(buffers.sending(room).bytes);
-  if (session.tagged) rehearse(session, buffers);
   return (size, iterations) => measureSize(session, buffers, size, iterations);
 }
 
-function rehearse(session: Session, buffers: Buffers): void {
-  using batch = new MessageBatch(session);
-  for (let i = 0; i < 32; i++) batch.receive(buffers.receiving(1)).send(buffers.sending(1));
-  batch.rehearse();
+async function exchangeAlone(alone: Session, size: number, iterations: number): Promise<void> {
+  const buffers = await alone.allocate(size, 1, ['FI_SEND', 'FI_RECV']);
+  const { windows, clockAt } = windowsOf(alone.settings.window, 0, iterations, false);
+  using exchanges = new WindowBatches(alone, windows, (batch, { count }) => {
+    for (let i = 0; i < count; i++) {
+      batch.receive(buffers.receiving(size)).send(buffers.sending(size));
+    }
+  });
+  const step = (index: number) => exchanges.run(index);
+  await measure(alone.patience, { steps: windows.length, clockAt, step }, false);
 }
 
 async function measureSize(

@@ -16,8 +16,8 @@ export interface Benchmark extends TestKind {
   readonly transfersPerIteration: (settings: Settings) => 1 | 2;
   /** Has a window: more iterations. */
   readonly bandwidth: boolean;
-  /** A call an iteration, which has to be compiled: see rehearse(). Its client can talk to itself. */
-  readonly rehearses?: true;
+  /** What it does for every message, done with itself: see rehearse(). */
+  readonly alone?: (alone: Session, size: number, iterations: number) => Promise<unknown>;
   /** What is easily misread about its figures. */
   readonly caveat?: (settings: Settings) => string | undefined;
   /** Options of its own. */

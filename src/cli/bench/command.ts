@@ -29,12 +29,7 @@ async function runBenchmark(
   settings: Settings,
   control: Control,
 ): Promise<void> {
-  if (benchmark.rehearses) {
-    await rehearse(settings, benchmark.needs(settings), async (alone, size, iterations) => {
-      const measure = await benchmark.prepare(alone, size);
-      await measure(size, iterations);
-    });
-  }
+  if (benchmark.alone) await rehearse(settings, benchmark.needs(settings), benchmark.alone);
   const session = await Session.open(settings, benchmark.needs(settings), control.signal);
   control.target = session;
   const report = new Report(benchmark, settings, session.info);

@@ -2,8 +2,6 @@ import type { OperationOptions } from '../../endpoint/target.js';
 import type { RegionSlice } from '../../memory-region.js';
 import type { Session } from '../fabtests/session.js';
 
-const REHEARSALS = 400;
-
 /**
  * Messages that are sent and received again and again: a prepared batch, in which tags count on from
  * run to run where the session's messages have tags.
@@ -67,17 +65,6 @@ export class MessageBatch {
     posted.catch(() => {}); // who waits for it hears of it
     this.#session.domain.progress();
     return posted;
-  }
-
-  /**
-   * Counts tags until V8 has compiled it, and takes that back. fabtests' tests of small sizes take 5
-   * ms: in a process that has just started they would be over before (2 us instead of 30 ns a tag).
-   */
-  rehearse(): void {
-    const { sent, received } = this.#session;
-    for (let round = 0; round < REHEARSALS; round++) this.#count();
-    this.#session.sent = sent;
-    this.#session.received = received;
   }
 
   #count(): void {

@@ -20,7 +20,7 @@ function pingpong(
     summary,
     transfersPerIteration: () => 2,
     bandwidth: false,
-    rehearses: true,
+    alone: async (alone, size, iterations) => (await prepare(alone, size))(size, iterations),
     needs: () => ({ caps: [cap], tx: { tclass: 'FI_TC_LOW_LATENCY' } }),
     prepare,
     ...more,

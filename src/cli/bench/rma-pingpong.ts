@@ -18,7 +18,7 @@ export const rmaPingpong: Benchmark = {
   operations: ['write', 'writedata', 'read'],
   transfersPerIteration: ({ operation }) => (operation === 'read' ? 1 : 2),
   bandwidth: false,
-  rehearses: true,
+  alone: async (alone, size, iterations) => (await prepare(alone, size))(size, iterations),
   unverifiable: (operation) =>
     operation === 'write'
       ? 'the last byte of a write tells that it has arrived, and of the others nothing; use -o writedata'

@@ -17,7 +17,7 @@ export const rmaTxCompletion: Benchmark = {
   operations: ['write', 'writedata'],
   transfersPerIteration: () => 1,
   bandwidth: false,
-  rehearses: true,
+  alone: async (alone, size, iterations) => (await prepare(alone, size))(size, iterations),
   unverifiable: () => 'nothing waits for the data to arrive; use rma-bw',
   caveat: () => 'an injected write (see -j) is complete when it has been posted',
   needs: rmaNeeds,
