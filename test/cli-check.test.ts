@@ -88,11 +88,12 @@ test('what both sides want is what is run', async () => {
   expect(client.stdout).toBe(server.stdout);
 });
 
-/** The process of a check, once it is there. */
+/** The process of a check, once it is there: its parent waits until it has become what it will be. */
 async function checkOf({ pid }: ChildProcess): Promise<number> {
+  const commandOf = (process: string) => readFileSync(`/proc/${process}/cmdline`, 'utf8');
   for (;;) {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-    if (children !== '') return Number(children.split(' ')[0]);
+    const [check] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
+    if (check && commandOf(check) !== commandOf(String(pid))) return Number(check);
     await new Promise(setImmediate);
   }
 }
