@@ -236,7 +236,7 @@ export class Session {
 
   /** The same over the fabric, whatever the settings say. */
   async syncInBand(seconds?: number): Promise<void> {
-    const message = new Uint8Array(this.dialect.syncBytes);
+    const message = new Uint8Array(this.#syncBytes());
     if (this.role === 'client') {
       await this.send(message);
       await this.receive(seconds);
@@ -244,6 +244,14 @@ export class Session {
       await this.receive(seconds);
       await this.send(message);
     }
+  }
+
+  // shm (1.17) never delivers an empty message that is to be complete when it has been delivered.
+  #syncBytes(): number {
+    const { fabricAttr, txAttr } = this.info;
+    const refused =
+      fabricAttr.provName === 'shm' && txAttr.opFlags.includes('FI_DELIVERY_COMPLETE');
+    return refused ? 1 : this.dialect.syncBytes;
   }
 
   async #syncOob(oob: OobSocket, seconds: number | undefined): Promise<void> {
