@@ -57,6 +57,7 @@ export class Domain {
   readonly #engine: Engine;
   readonly #endpoints = new Set<EndpointBase>();
   readonly #onClose: () => void;
+  #owned: { close(): Promise<void> } | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
@@ -212,19 +213,25 @@ export class Domain {
   async #close(patience: Patience): Promise<void> {
     try {
       if (!this.#engine.open) return;
-      await Promise.all([...this.#endpoints].map((endpoint) => endpoint.close(patience)));
+      await Promise.all([...this.#endpoints].map((endpoint) => endpoint.end(patience)));
       await Promise.all([...this.#engine.queues.values()].map((queue) => queue.close()));
       this.#engine.close();
     } finally {
       publishClose('domain', this);
       collected.unregister(this);
       this.#onClose();
+      await this.#owned?.close();
     }
   }
 
   /** Closes it: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** @internal Closes this with the domain. */
+  owns(owned: { close(): Promise<void> }): void {
+    this.#owned = owned;
   }
 
   /** @internal */

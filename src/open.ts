@@ -30,7 +30,7 @@ const DIRECT = 'efa-direct';
 
 /**
  * Opens an endpoint and everything it needs, ready to use: a fabric, a domain, a completion queue, an
- * address vector. Closing the endpoint closes them too.
+ * address vector. Closing the endpoint closes all of them, and so does closing its domain.
  *
  * @throws FabricError FI_ENODATA where nothing on this machine matches.
  *
@@ -51,7 +51,8 @@ export async function open<const T extends EpType = 'FI_EP_RDM', const C extends
     const domain = fabric.domain(info, checked);
     const cq = domain.completionQueue();
     const endpoint = domain.endpoint(info, { av: domain.addressVector(), cq });
-    endpoint.owns(fabric);
+    endpoint.owns(domain);
+    domain.owns(fabric);
     return endpoint as unknown as Endpoint<T, C>;
   } catch (error) {
     await fabric.close();

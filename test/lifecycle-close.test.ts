@@ -1,4 +1,5 @@
-import { type Domain, Fabric, getInfo, open } from 'libfabric';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { type Domain, Fabric, getInfo, type LifecycleMessage, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import {
   DRIVERS,
@@ -143,6 +144,38 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await fabric.close();
     await domains[0]!.close();
     expect(() => fabric.domain(info!)).toThrow(closedError);
+  });
+
+  test.each(['domain', 'cq', 'av'] as const)(
+    'close() of the %s of an endpoint that open() made ends the endpoint, whose close() ends the rest',
+    async (which) => {
+      const gone: string[] = [];
+      const note = (message: unknown) => {
+        gone.push((message as LifecycleMessage).type);
+      };
+      subscribe('libfabric:close', note);
+      const ep = await opened();
+      const ends = tally([ep.recv(new Uint8Array(8)), ep.cq.arrived(1n)]);
+      await ep[which].close();
+      expect(ep.closed).toBe(true);
+      expect(gone.includes('fabric')).toBe(which === 'domain');
+      await ep.close();
+      unsubscribe('libfabric:close', note);
+      expect(await ends).toEqual({ FI_ECANCELED: 2 });
+      expect(gone.filter((type) => /fabric|domain|endpoint/.test(type))).toEqual([
+        'endpoint',
+        'domain',
+        'fabric',
+      ]);
+    },
+  );
+
+  test('close() of an endpoint and of its domain at once end together', async () => {
+    const ep = await opened();
+    const ends = tally([ep.recv(new Uint8Array(8))]);
+    await Promise.all([ep.close(), ep.domain.close(), ep.close()]);
+    expect(await ends).toEqual({ FI_ECANCELED: 1 });
+    expect(ep.domain.closed).toBe(true);
   });
 
   test.each(['av', 'cq'] as const)('close() of the %s closes its endpoints', async (which) => {

@@ -110,7 +110,7 @@ export class EndpointBase implements Target {
   readonly #uses: readonly { readonly users: Set<{ isClosed: boolean }> }[];
   #queued: QueuedCalls | undefined;
   #owned: { close(): Promise<void> } | undefined;
-  #closing: Promise<void> | undefined;
+  #ending: Promise<void> | undefined;
 
   /** @internal */
   constructor(domain: Domain, engine: Engine, info: AnyInfo, options: EndpointOptions) {
@@ -240,22 +240,30 @@ export class EndpointBase implements Target {
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const patience = checkPatience(options);
-    this.#closing ??= this.#close(patience);
-    return this.#closing;
-  }
-
-  async #close(patience: Patience): Promise<void> {
     try {
-      if (!this.closed) await this.#end(patience);
+      await this.end(patience);
     } finally {
-      for (const used of this.#uses) used.users.delete(this.limits);
-      this.domain.forget(this);
-      publishClose('endpoint', this);
       await this.#owned?.close();
     }
   }
 
-  async #end({ timeout, signal }: Patience): Promise<void> {
+  /** @internal Closes it without what it owns, which may be the domain that asks. */
+  end(patience: Patience): Promise<void> {
+    this.#ending ??= this.#end(patience);
+    return this.#ending;
+  }
+
+  async #end(patience: Patience): Promise<void> {
+    try {
+      if (!this.closed) await this.#settle(patience);
+    } finally {
+      for (const used of this.#uses) used.users.delete(this.limits);
+      this.domain.forget(this);
+      publishClose('endpoint', this);
+    }
+  }
+
+  async #settle({ timeout, signal }: Patience): Promise<void> {
     this.limits.isClosed = true;
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
