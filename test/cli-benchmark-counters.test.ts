@@ -4,8 +4,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { counterTable } from '../dist/cli/bench/counter-table.js';
 import { parseResult } from '../dist/cli/report/schema.js';
 import type { BenchmarkResult, BenchmarkRow } from '../dist/cli/result.js';
-import { type Ended, freePort, runPair } from './support/cli-pair.js';
+import type { Ended } from './support/command.js';
+import { freePort } from './support/free-port.js';
 import { rowOf } from './support/results.js';
+import { runPair } from './support/sides.js';
 
 const namespace = `counters-${process.pid}`;
 

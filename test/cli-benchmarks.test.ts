@@ -3,7 +3,9 @@ import type { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../dist/cli/result.js';
 import { softefaEnvironment } from '../dist/softefa/index.js';
-import { freePort, runPair, start } from './support/cli-pair.js';
+import { start } from './support/command.js';
+import { freePort } from './support/free-port.js';
+import { runPair } from './support/sides.js';
 
 const PLACES = [
   { provider: 'tcp', both: {} },
@@ -60,8 +62,8 @@ for (const { provider, both } of PLACES) {
         [...meeting(args, port), '-p', provider, ...COMMON],
         both,
       );
-      expect({ ...server, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
-      expect({ ...client, stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
+      expect({ ...server, stdout: '' }).toEqual({ code: 0, signal: null, stdout: '', stderr: '' });
+      expect({ ...client, stdout: '' }).toEqual({ code: 0, signal: null, stdout: '', stderr: '' });
       const result: BenchmarkResult = JSON.parse(client.stdout);
       expect(result).toMatchObject({ command: args[0], role: 'client' });
       expect(result.device.provider).toContain(provider);
@@ -159,7 +161,7 @@ test('Ctrl-C ends both sides, and each has told what it has measured so far', as
   const { server, client } = await underWay();
   client.child.kill('SIGINT');
   const [ours, theirs] = await Promise.all([client.ended, server.ended]);
-  expect({ ...ours, stdout: '' }).toEqual({ code: 130, stdout: '', stderr: '' });
+  expect({ ...ours, stdout: '' }).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
   expect(ours.stdout).toMatch(/^bytes .*\n1 +20 +40 /);
   expect(theirs.code).toBe(1);
   expect(theirs.stderr).toContain('the other side has ended: interrupted');

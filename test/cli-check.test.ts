@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Ended, freePort, start } from './support/sides.js';
+import { type Ended, start } from './support/command.js';
+import { freePort } from './support/free-port.js';
 
 const onNode = (node: number): NodeJS.ProcessEnv => ({
   ...process.env,
@@ -128,6 +129,7 @@ test.each(['server', 'client'] as const)('Ctrl-C at the %s ends both sides', asy
   expect(own).toMatchObject({ code: 130, stdout: '', stderr: '' });
   expect(other).toEqual({
     code: 1,
+    signal: null,
     stdout: '',
     stderr: 'the other side has ended: interrupted\n',
   });
@@ -143,7 +145,7 @@ test('a server that waits for its client ends with Ctrl-C', async () => {
     await new Promise(setImmediate);
   }
   child.kill('SIGINT');
-  expect(await ended).toEqual({ code: 130, stdout: '', stderr: '' });
+  expect(await ended).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
 });
 
 test('a server that something else connects to says so', async () => {

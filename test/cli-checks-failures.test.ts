@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { open } from 'libfabric';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort, sides, start } from './support/sides.js';
+import { start } from './support/command.js';
+import { freePort } from './support/free-port.js';
+import { sides } from './support/sides.js';
 
 const ADDRESS = 256;
 

@@ -17,10 +17,9 @@ import { fabricFinding, tcpFinding } from '../dist/cli/doctor/peer/findings.js';
 import { probe } from '../dist/cli/doctor/peer/probe.js';
 import type { Finding, Report } from '../dist/cli/doctor/report.js';
 import { writeFrame } from '../dist/cli/multi/frames.js';
-import { type Ended, type Side, start } from './support/cli-pair.js';
-import { main, run } from './support/command.js';
+import { type Ended, main, run, type Started, start } from './support/command.js';
 import { hasRdmaDevice } from './support/fake-sysfs.js';
-import { freePort } from './support/sides.js';
+import { freePort } from './support/free-port.js';
 
 const namespace = `doctor-peer-${process.pid}`;
 const GIVE_UP = 1000; // milliseconds until a device gives a silent peer up
@@ -34,7 +33,7 @@ const host = (node: number, more: SoftefaOptions = {}) =>
   softefaEnvironment({ ...device, node, nics: 1, ...more });
 
 const faults = new SoftefaFaults({ namespace });
-let listener: Side & { readonly port: number };
+let listener: Started & { readonly port: number };
 
 beforeAll(async () => {
   listener = await listening(host(0));

@@ -3,15 +3,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { writeFrame } from '../dist/cli/multi/frames.js';
-import {
-  type Ended,
-  freePort,
-  hasWorked,
-  onNode,
-  type Started,
-  start,
-  startRanks,
-} from './support/ranks.js';
+import { type Ended, type Started, start } from './support/command.js';
+import { freePort } from './support/free-port.js';
+import { hasWorked, onNode, startRanks } from './support/ranks.js';
 
 // Not shm: a process that is killed there may hold a lock that others then wait for.
 const TCP = ['-p', 'tcp', '-s', '127.0.0.1', '-S', '4096'];

@@ -5,7 +5,8 @@ import { matrixLines } from '../dist/cli/multi/matrix-table.js';
 import { parseResult } from '../dist/cli/report/schema.js';
 import { rankSpeeds } from '../dist/cli/report/slow-ranks.js';
 import type { MatrixResult } from '../dist/cli/result.js';
-import { freePort, namespace, onNode, startRanks } from './support/ranks.js';
+import { freePort } from './support/free-port.js';
+import { namespace, onNode, startRanks } from './support/ranks.js';
 
 // Most pairs are those of the others.
 const RANKS = [0, 1, 2, 3, 4];

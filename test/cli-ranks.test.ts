@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseResult } from '../dist/cli/report/schema.js';
 import type { MatrixResult } from '../dist/cli/result.js';
-import { freePort, onNode, start, startRanks } from './support/ranks.js';
+import { start } from './support/command.js';
+import { freePort } from './support/free-port.js';
+import { onNode, startRanks } from './support/ranks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'ranks-'));
 afterAll(() => rmSync(folder, { recursive: true }));

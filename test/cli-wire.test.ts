@@ -8,7 +8,8 @@ import { openEndpoint } from '../dist/cli/fabtests/open-endpoint.js';
 import { fillPattern, pattern } from '../dist/cli/fabtests/pattern.js';
 import { decodeKeys, encodeKeys } from '../dist/cli/fabtests/remote-keys.js';
 import type { Settings } from '../dist/cli/fabtests/settings.js';
-import { freePort, start } from './support/cli-pair.js';
+import { start } from './support/command.js';
+import { freePort } from './support/free-port.js';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,5 +1,8 @@
-import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+// The command line of this build, and other programs.
+import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach } from 'vitest';
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
@@ -15,4 +18,43 @@ export function run(
 /** `npx libfabric ...args` */
 export function libfabric(args: readonly string[], env?: NodeJS.ProcessEnv) {
   return run(process.execPath, [main, ...args], env);
+}
+
+/** How a process has ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+}
+
+// What a test starts ends with it at the latest; what is started before all tests is not theirs.
+const running = new Set<ChildProcess>();
+beforeEach(() => running.clear());
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts `npx libfabric ...args`; `env` adds to the environment. */
+export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Started {
+  const child = spawn(process.execPath, [main, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  running.add(child);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }));
+  return { child, ended };
 }

@@ -2,9 +2,9 @@
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { version } from 'libfabric';
 import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
+import { freePort } from './free-port.js';
 
 /** The longest that the two sides may take; a side that waits for the other spins for ever. */
 const DEADLINE_MS = 20_000;
@@ -116,15 +116,6 @@ async function start(command: readonly string[], env: NodeJS.ProcessEnv): Promis
   });
   const [status, signal] = await once(child, 'close');
   return { status, signal, stdout, stderr };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 // The server says nothing when it is ready and takes one connection only: the kernel knows.

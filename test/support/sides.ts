@@ -1,63 +1,30 @@
 // Two sides of a command, each a process of its own.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { onTestFinished } from 'vitest';
-import { main } from './command.js';
+import { type Ended, start } from './command.js';
+import { freePort } from './free-port.js';
 
-/** How a side has ended. */
-export interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
+/** How both sides have ended. */
+export interface Sides {
+  readonly server: Ended;
+  readonly client: Ended;
 }
 
-/** A TCP port that nobody has. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-/** Starts `npx libfabric ...args`. */
-export function start(
+/** Runs a command on both sides to the end; `both` adds to their environments. */
+export async function runPair(
   args: readonly string[],
-  env: NodeJS.ProcessEnv = process.env,
-): { child: ChildProcess; ended: Promise<Ended> } {
-  const child = spawn(process.execPath, [main, ...args], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-  });
-  const texts = ['', ''];
-  for (const [i, stream] of [child.stdout, child.stderr].entries()) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      texts[i] += text;
-    });
-  }
-  const ended = once(child, 'close').then(([code]) => {
-    const [stdout = '', stderr = ''] = texts;
-    return { code: code as number | null, stdout, stderr };
-  });
-  return { child, ended };
+  both: { readonly server?: NodeJS.ProcessEnv; readonly client?: NodeJS.ProcessEnv } = {},
+): Promise<Sides> {
+  const theirs = start(args, both.server);
+  const ours = start([...args, '127.0.0.1'], both.client);
+  const [server, client] = await Promise.all([theirs.ended, ours.ended]);
+  return { server, client };
 }
 
-/** Runs both sides of a command to their ends; addresses are exchanged beside the fabric. */
+/** The same, where addresses are exchanged beside the fabric, at a port of their own. */
 export async function sides(
   command: string,
   args: readonly string[],
-  env?: NodeJS.ProcessEnv,
+  env: NodeJS.ProcessEnv = {},
   oob = '-E',
-): Promise<{ server: Ended; client: Ended }> {
-  const common = [command, ...args, `${oob}=${await freePort()}`];
-  const server = start(common, env);
-  const client = start([...common, '127.0.0.1'], env);
-  const [a, b] = await Promise.all([server.ended, client.ended]);
-  return { server: a, client: b };
+): Promise<Sides> {
+  return runPair([command, ...args, `${oob}=${await freePort()}`], { server: env, client: env });
 }
