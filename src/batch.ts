@@ -256,7 +256,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     const { requests } = this.#engine;
     if (!requests.promised(request)) {
       // Of a run() whose time was over.
-      if (status !== 0) this.#failure ??= errorOf(this.#engine.failureAt(word));
+      if (status !== 0) this.#failure ??= errorOf(this.#engine.completions.failureAt(word));
     } else if (status === 0) {
       requests.resolve(request);
     } else {

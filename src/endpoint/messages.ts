@@ -102,10 +102,10 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     this.#posted.delete(request);
     if (this.#posted.size === 0) this.#drained?.();
     if (status === 0) {
-      this.#arrivals.push({ slot, completion: this.#engine.completionAt(word) });
+      this.#arrivals.push({ slot, completion: this.#engine.completions.at(word) });
       return;
     }
-    const failure = this.#engine.failureAt(word);
+    const failure = this.#engine.completions.failureAt(word);
     if (this.#ended) return;
     if (status === ECANCELED || this.#limits.isClosed) {
       this.#ended = true;
@@ -221,13 +221,13 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
 
   /** @internal */
   completed(_request: number, status: number, word: number): void {
-    const final = this.#engine.finalAt(word);
+    const final = this.#engine.completions.finalAt(word);
     if (status === 0) {
-      const completion = this.#engine.completionAt(word);
+      const completion = this.#engine.completions.at(word);
       const holdsMessage = !final || completion.flags.includes('FI_RECV');
       if (holdsMessage && !(final && completion.length === 0)) this.#push(completion);
     } else if (status !== ECANCELED) {
-      this.#arrivals.fail(errorOf(this.#engine.failureAt(word)));
+      this.#arrivals.fail(errorOf(this.#engine.completions.failureAt(word)));
     }
     if (!final) return;
     this.#released = true;

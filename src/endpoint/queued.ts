@@ -71,7 +71,8 @@ class QueuedRequest implements RequestOwner {
 
   completed(_request: number, status: number, word: number): void {
     const { context } = this;
-    if (status === 0) this.#queue.push({ context, completion: this.#engine.completionAt(word) });
-    else this.#queue.push({ context, error: errorOf(this.#engine.failureAt(word)) });
+    const { completions } = this.#engine;
+    if (status === 0) this.#queue.push({ context, completion: completions.at(word) });
+    else this.#queue.push({ context, error: errorOf(completions.failureAt(word)) });
   }
 }

@@ -1,14 +1,13 @@
-import { Completion, setClaim } from '../completion.js';
-import { backPressure } from '../diagnostics.js';
 import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
 import type { Peer } from '../peer.js';
 import type { Wait } from '../wait-options.js';
 import { AbortWatch } from './abort.js';
 import { BackPressure } from './back-pressure.js';
+import { Completions } from './completions.js';
 import { Deadlines } from './deadlines.js';
 import { errorOf, type Failure, rejectLater } from './failure.js';
-import { CompletionField, ENTRY_U32, Event, Op, RUNNING, STATS, Word } from './layout.js';
+import { CompletionField, Event, Op, RUNNING, STATS, Word } from './layout.js';
 import { Memory } from './memory.js';
 import { Kind, type RequestOwner, Requests } from './requests.js';
 import { Submissions } from './submissions.js';
@@ -46,6 +45,7 @@ export class Engine {
   readonly driver: DriverKind;
   readonly names: DomainNames;
   readonly submissions: Submissions;
+  readonly completions: Completions;
   readonly requests = new Requests();
   readonly memory: Memory;
   readonly peers = new Map<number, Peer>();
@@ -58,15 +58,8 @@ export class Engine {
   readonly #control: Uint32Array;
   readonly #controlF64: Float64Array;
   readonly #stats: BigUint64Array;
-  readonly #backPressure: BackPressure;
-  readonly #u32: Uint32Array;
-  readonly #f64: Float64Array;
-  readonly #u64: BigUint64Array;
-  readonly #mask: number;
   readonly #aborts = new AbortWatch((request) => this.cancel(request));
   readonly #deadlines = new Deadlines((request) => this.cancel(request));
-  #head = 0;
-  #draining = false;
   #open = true;
 
   constructor(
@@ -74,7 +67,7 @@ export class Engine {
     driver: DriverKind,
     names: DomainNames,
   ) {
-    const opened = openNative(() => this.#read());
+    const opened = openNative(() => this.completions.read());
     this.#number = opened.number;
     this.driver = driver;
     this.names = names;
@@ -82,20 +75,24 @@ export class Engine {
     this.#control = new Uint32Array(opened.control);
     this.#controlF64 = new Float64Array(opened.control);
     this.#stats = new BigUint64Array(opened.control, Word.Stats64 * 8, STATS.length);
-    this.#backPressure = new BackPressure(this.#stats, names, driver);
-    this.#u32 = new Uint32Array(opened.completions);
-    this.#f64 = new Float64Array(opened.completions);
-    this.#u64 = new BigUint64Array(opened.completions);
-    this.#mask = opened.completions.byteLength / 64 - 1;
+    const backPressure = new BackPressure(this.#stats, names, driver);
+    const threaded = driver === 'thread';
+    this.completions = new Completions(
+      this.#control,
+      opened.completions,
+      this,
+      threaded,
+      backPressure,
+    );
     const { yield: letEngineWork, turn, wake } = this.#native;
-    const makeRoom = driver === 'thread' ? letEngineWork : turn;
+    const makeRoom = threaded ? letEngineWork : turn;
     this.submissions = new Submissions(
       this.#control,
       opened.submissions,
       () => makeRoom(opened.number),
       () => wake(opened.number),
-      driver === 'thread',
-      () => this.#backPressure.tell('ring', 1),
+      threaded,
+      () => backPressure.tell('ring', 1),
     );
     this.memory = new Memory(opened.handle);
     open.add(this);
@@ -149,7 +146,7 @@ export class Engine {
   /** One turn by the caller: manual driver. */
   turn(): void {
     this.#native.turn(this.#number);
-    this.#read();
+    this.completions.read();
   }
 
   /** Turns until `count` completions are there or the time is over: manual driver. */
@@ -157,7 +154,7 @@ export class Engine {
     this.#controlF64[Word.WaitCount64] = count;
     this.#controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
     this.#native.wait(this.#number);
-    this.#read();
+    this.completions.read();
   }
 
   /**
@@ -185,7 +182,7 @@ export class Engine {
       this.#controlF64[Word.WaitCount64] = this.begin(Kind.Owner, owner);
       this.#native.adopt(this.#number);
     }
-    if (control[Word.CompletionTail] !== this.#head) this.#read();
+    if (control[Word.CompletionTail] !== this.completions.head) this.completions.read();
     return status;
   }
 
@@ -211,62 +208,31 @@ export class Engine {
 
   /** Reads the completions of something that was closed. */
   drain(): void {
-    this.#read();
+    this.completions.read();
     this.#letLoopGo();
   }
 
-  #read(): void {
-    if (this.#draining) return;
-    this.#draining = true;
-    this.#store(Word.Notified, 0);
-    try {
-      for (;;) {
-        const tail = this.#load(Word.CompletionTail);
-        if (this.#head === tail) break;
-        while (this.#head !== tail) {
-          const word = (this.#head & this.#mask) * ENTRY_U32;
-          this.#head = (this.#head + 1) >>> 0;
-          this.#deliver(word);
-        }
-        this.#store(Word.CompletionHead, this.#head);
-      }
-    } finally {
-      this.#draining = false;
-    }
-    if (backPressure.hasSubscribers) this.#backPressure.look();
-  }
-
-  // V8 calls out for Atomics: about 20 ns that an engine on this thread need not cost.
-  #load(word: Word): number {
-    return this.driver === 'thread'
-      ? Atomics.load(this.#control, word)
-      : (this.#control[word] as number);
-  }
-
-  #store(word: Word, value: number): void {
-    if (this.driver === 'thread') Atomics.store(this.#control, word, value);
-    else this.#control[word] = value;
-  }
-
-  #deliver(word: number): void {
-    const event = this.#u32[word + CompletionField.Event32] as Event;
+  /** Tells whom the completion at u32 index `word` of the ring concerns. */
+  deliver(word: number): void {
+    const { u32 } = this.completions;
+    const event = u32[word + CompletionField.Event32] as Event;
     if (event !== Event.Operation) {
       this.#deliverEvent(event, word);
       return;
     }
-    const request = this.#u32[word + CompletionField.Request32] as number;
-    const status = this.#u32[word + CompletionField.Status32] as number;
+    const request = u32[word + CompletionField.Request32] as number;
+    const status = u32[word + CompletionField.Status32] as number;
     const { requests } = this;
     switch (requests.kind(request)) {
       case Kind.Owner:
         (requests.owner(request) as RequestOwner).completed(request, status, word);
         break;
       case Kind.Completion:
-        if (status === 0) requests.resolve(request, this.completionAt(word));
+        if (status === 0) requests.resolve(request, this.completions.at(word));
         else this.fail(request, word);
         break;
       case Kind.Claim:
-        if (status === 0) requests.resolve(request, this.#claimAt(word));
+        if (status === 0) requests.resolve(request, this.completions.claimAt(word));
         else this.fail(request, word);
         break;
       default:
@@ -277,7 +243,8 @@ export class Engine {
   }
 
   #deliverEvent(event: Event, word: number): void {
-    const request = this.#u32[word + CompletionField.Request32] as number;
+    const { completions } = this;
+    const request = completions.u32[word + CompletionField.Request32] as number;
     if (event === Event.Partial) {
       (this.requests.owner(request) as RequestOwner).completed(request, 0, word);
       return;
@@ -288,20 +255,17 @@ export class Engine {
         (this.requests.owner(request) as RequestOwner | undefined)?.cancelRefused?.(request);
       return;
     }
-    const listener = this.queues.get(this.#u32[word + CompletionField.Queue32] as number);
+    const listener = this.queues.get(completions.u32[word + CompletionField.Queue32] as number);
     if (event === Event.Immediate) {
-      listener?.immediate(
-        this.#u64[(word >> 1) + CompletionField.Data64] as bigint,
-        this.#f64[(word >> 1) + CompletionField.Length64] as number,
-      );
+      listener?.immediate(completions.dataAt(word), completions.lengthAt(word));
     } else {
-      listener?.unsolicited(errorOf(this.failureAt(word)));
+      listener?.unsolicited(errorOf(completions.failureAt(word)));
     }
   }
 
   /** Rejects the promise of a request whose failed completion is at `word`. */
   fail(request: number, word: number): void {
-    const failure = this.failureAt(word);
+    const failure = this.completions.failureAt(word);
     if (failure.errno === ECANCELED && this.#giveUp(request)) return;
     this.#reject(request, failure);
   }
@@ -320,54 +284,10 @@ export class Engine {
     if (this.requests.awaited(request)) this.requests.resolve(request, rejectLater(failure));
   }
 
-  /** What is known of the failed completion at `word`. */
-  failureAt(word: number): Failure {
-    const errno = this.#u32[word + CompletionField.Status32] as number;
-    const key = this.#u32[word + CompletionField.Error32] as number;
-    return { errno, ...native.takeError(this.handle, key) };
-  }
-
   /** Lets a signal abort a request, or the time: see AbortWatch. */
   limit(request: number, { signal, timeout }: Wait, syscall = 'fi_cq_read'): void {
     if (signal !== undefined) this.#aborts.watch(request, signal);
     if (timeout !== undefined) this.#deadlines.watch(request, timeout, syscall);
-  }
-
-  lengthAt(word: number): number {
-    return this.#f64[(word >> 1) + CompletionField.Length64] as number;
-  }
-
-  /** Whether the completion at `word` is the last of its operation. */
-  finalAt(word: number): boolean {
-    return this.#u32[word + CompletionField.Event32] === Event.Operation;
-  }
-
-  completionAt(word: number): Completion {
-    const wide = word >> 1;
-    const source = this.#u32[word + CompletionField.Source32] as number;
-    const flags = word + CompletionField.Flags64 * 2;
-    return new Completion(
-      this.#f64[wide + CompletionField.Length64] as number,
-      source === 0 ? undefined : this.peers.get(source),
-      this.#f64[wide + CompletionField.Offset64] as number,
-      this.#read64(word, CompletionField.Tag64),
-      this.#read64(word, CompletionField.Data64),
-      this.#u32[flags] as number,
-      this.#u32[flags + 1] as number,
-    );
-  }
-
-  #claimAt(word: number): Completion {
-    const completion = this.completionAt(word);
-    setClaim(completion, completion.offset);
-    return completion;
-  }
-
-  // A bigint only where a number would lose bits.
-  #read64(word: number, field: CompletionField): bigint | number {
-    const high = this.#u32[word + field * 2 + 1] as number;
-    if (high >= 0x20_0000) return this.#u64[(word >> 1) + field] as bigint;
-    return high * 0x1_0000_0000 + (this.#u32[word + field * 2] as number);
   }
 
   /** What each side of the rings has not read. */
