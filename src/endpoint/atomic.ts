@@ -14,16 +14,9 @@ import type { AtomicOp, Datatype } from '../flags.js';
 import { native } from '../native.js';
 import type { Peer } from '../peer.js';
 import type { RemoteRegion } from '../remote-region.js';
+import { Located, putFlags } from './posting.js';
 import { checkRemote, type RmaOptions } from './rma.js';
-import {
-  checkOpen,
-  chooseOptions,
-  Located,
-  peerHandle,
-  putFlags,
-  refuse,
-  type Target,
-} from './target.js';
+import { checkOpen, chooseOptions, peerHandle, refuse, type Target } from './target.js';
 
 /** What an atomic operation does, on elements of which type. */
 export interface AtomicOptions extends RmaOptions {

@@ -4,18 +4,15 @@ import { Op } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import type { Peer } from '../peer.js';
+import { Located, postInject, postMany, postOne } from './posting.js';
 import {
   type Chosen,
   checkData,
   checkLength,
   checkOpen,
   chooseOptions,
-  Located,
   type OperationOptions,
   peerHandle,
-  postInject,
-  postMany,
-  postOne,
   refuse,
   type Source,
   sourceHandle,

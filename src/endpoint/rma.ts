@@ -7,6 +7,7 @@ import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.j
 import type { Peer } from '../peer.js';
 import { RemoteRegion } from '../remote-region.js';
 import { REMOTE_CQ_DATA } from './msg.js';
+import { Located, postInject, postMany, postOne } from './posting.js';
 import {
   type Chosen,
   checkData,
@@ -14,12 +15,8 @@ import {
   checkOpen,
   chooseOptions,
   type Limits,
-  Located,
   type OperationOptions,
   peerHandle,
-  postInject,
-  postMany,
-  postOne,
   refuse,
   refuseWait,
   type Target,

@@ -7,6 +7,7 @@ import { Kind } from '../engine/requests.js';
 import { hasFlag } from '../flag-bits.js';
 import type { Peer } from '../peer.js';
 import { REMOTE_CQ_DATA, receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
+import { postInject, postOne } from './posting.js';
 import {
   type Chosen,
   checkData,
@@ -14,8 +15,6 @@ import {
   chooseOptions,
   type OperationOptions,
   peerHandle,
-  postInject,
-  postOne,
   refuse,
   type Source,
   sourceHandle,

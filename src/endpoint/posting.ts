@@ -1,0 +1,192 @@
+// How an operation is written where its target leads: into the engine's ring or into a batch. As in
+// target.ts, what runs for every operation is kept small for V8 to inline.
+import type { Engine } from '../engine/engine.js';
+import type { Entries } from '../engine/entries.js';
+import { ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
+import type { Buffers } from '../engine/memory.js';
+import { Kind } from '../engine/requests.js';
+import { invalidArgType, outOfRange } from '../errors.js';
+import type { Chosen, Target } from './target.js';
+
+/** One buffer or a list of them, located and ready to be written. */
+export class Located {
+  /** The buffers, for whoever must keep them. */
+  readonly buffers: Buffers[];
+  readonly handles: number[] = [];
+  readonly offsets: number[] = [];
+  readonly lengths: number[] = [];
+  total = 0;
+
+  constructor(
+    engine: Engine,
+    buffers: readonly Buffers[],
+    limit: number,
+    names?: readonly string[],
+  ) {
+    if (!Array.isArray(buffers)) throw invalidArgType('buffers', 'an array of buffers', buffers);
+    const { length } = buffers;
+    if (length === 0 || length > limit) {
+      throw outOfRange('buffers.length', `from 1 to ${limit} (iovLimit)`, length);
+    }
+    this.buffers = Array.from({ length }, (_, i) => buffers[i] as Buffers);
+    const { memory } = engine;
+    for (let i = 0; i < length; i++) {
+      memory.locate(this.buffers[i] as Buffers, names?.[i] ?? `buffers[${i}]`);
+      this.handles.push(memory.handle);
+      this.offsets.push(memory.offset);
+      this.lengths.push(memory.length);
+      this.total += memory.length;
+    }
+  }
+
+  /** Further segments, beyond the first. */
+  get more(): number {
+    return this.handles.length - 1;
+  }
+
+  get blocks(): number {
+    return Math.ceil(this.more / SEGMENTS_PER_BLOCK);
+  }
+
+  put(entries: Entries, at: number): void {
+    for (let i = 1; i < this.handles.length; i++) {
+      entries.putSegment(
+        at,
+        i - 1,
+        this.handles[i] as number,
+        this.offsets[i] as number,
+        this.lengths[i] as number,
+      );
+    }
+  }
+}
+
+/** Applies an operation's options to its entry. */
+export function putFlags(
+  entries: Entries,
+  at: number,
+  options: Chosen | undefined,
+  also: number,
+): void {
+  const bits = options === undefined ? 0 : options.flags;
+  if (bits === 0) {
+    if (also !== 0) entries.set64(at, OpField.Flags64, also);
+  } else {
+    entries.set64(at, OpField.Flags64, also === 0 ? bits : BigInt(bits) | BigInt(also));
+  }
+}
+
+/**
+ * Writes an operation of one buffer that was located just before. `wide` and `data` are its two
+ * 64-bit fields: tag or remote offset, and remote data or ignore mask.
+ */
+export function postOne(
+  target: Target,
+  code: Op,
+  kind: Kind,
+  owner: unknown,
+  peer: number,
+  remote: number,
+  wide: number | bigint,
+  wideIsOffset: boolean,
+  data: number | bigint,
+  flags: number,
+  options: Chosen | undefined,
+): unknown {
+  const { limits, sink } = target;
+  const { handle, offset, length } = limits.engine.memory;
+  const request = target.begin(kind, owner, options);
+  const at = sink.reserve(0);
+  const { entries } = sink;
+  entries.put(at, code, 0, 0, request, limits.handle, peer, handle, remote, offset, length);
+  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
+  if (flags !== 0 || data !== 0 || options !== undefined) {
+    putExtras(entries, at, data, flags, options);
+  }
+  sink.commit();
+  return target.finish(kind, request, options);
+}
+
+function putWide(entries: Entries, at: number, wide: number | bigint, isOffset: boolean): void {
+  if (isOffset) entries.f64[at * ENTRY_F64 + OpField.Tag64] = wide as number;
+  else entries.set64(at, OpField.Tag64, wide);
+}
+
+function putExtras(
+  entries: Entries,
+  at: number,
+  data: number | bigint,
+  flags: number,
+  options: Chosen | undefined,
+): void {
+  entries.set64(at, OpField.Data64, data);
+  putFlags(entries, at, options, flags);
+}
+
+/** Writes an operation of several buffers. */
+export function postMany(
+  target: Target,
+  code: Op,
+  kind: Kind,
+  owner: unknown,
+  located: Located,
+  peer: number,
+  remote: number,
+  wide: number | bigint,
+  wideIsOffset: boolean,
+  data: number | bigint,
+  flags: number,
+  options: Chosen | undefined,
+): unknown {
+  const { limits, sink } = target;
+  const request = target.begin(kind, owner, options);
+  const at = sink.reserve(located.blocks);
+  const { entries } = sink;
+  entries.put(
+    at,
+    code,
+    located.blocks,
+    located.more,
+    request,
+    limits.handle,
+    peer,
+    located.handles[0] as number,
+    remote,
+    located.offsets[0] as number,
+    located.lengths[0] as number,
+  );
+  located.put(entries, at);
+  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
+  putExtras(entries, at, data, flags, options);
+  sink.commit();
+  return target.finish(kind, request, options);
+}
+
+/** Writes an inject: its payload travels in the ring, so the buffer is free at once. */
+export function postInject(
+  target: Target,
+  code: Op,
+  bytes: Uint8Array,
+  peer: number,
+  remote: number,
+  wide: number | bigint,
+  wideIsOffset: boolean,
+  data: number | bigint,
+  flags: number,
+): unknown {
+  const { limits, sink } = target;
+  if (bytes.length > limits.injectSize) {
+    throw outOfRange('buffer', `at most ${limits.injectSize} bytes (injectSize)`, bytes.length);
+  }
+  const blocks = Math.ceil(bytes.length / 64);
+  const request = target.begin(Kind.Void, undefined, undefined);
+  const at = sink.reserve(blocks);
+  const { entries } = sink;
+  entries.put(at, code, blocks, 0, request, limits.handle, peer, 0, remote, 0, bytes.length);
+  entries.u8.set(bytes, (at + 1) * 64);
+  if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
+  entries.set64(at, OpField.Data64, data);
+  entries.set64(at, OpField.Flags64, flags);
+  sink.commit();
+  return target.finish(Kind.Void, request, undefined);
+}
