@@ -36,6 +36,7 @@ class Staging;
 //
 //   consume    submission ring -> post() or an endpoint's lane     post.cc
 //   compile    batches, resolved once and posted often            compile.cc
+//   runs       submissions of batches                              runs.cc
 //   resolve    handles -> addresses, checked                       resolve.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
 //   complete   completion queues -> completion ring                complete.cc
@@ -156,6 +157,8 @@ class Engine {
   void compile(Batch& batch, Endpoint& endpoint);
   bool advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives);
   bool advance(BatchRun& run, Endpoint& endpoint, bool receives);
+
+  // runs.cc
   BatchRun& takeRun();
   void hold(BatchRun& run, Endpoint& endpoint);
   void finishRun(BatchRun& run, const Completion& result);

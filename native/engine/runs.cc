@@ -1,0 +1,89 @@
+// The submissions of batches, from their beginning to their completion. One of them may be awaited.
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+BatchRun& Engine::takeRun() {
+  if (idleRuns_.empty()) {
+    runs_.push_back(std::make_unique<BatchRun>());
+    idleRuns_.push_back(runs_.back().get());
+  }
+  BatchRun& run = *idleRuns_.back();
+  idleRuns_.pop_back();
+  run.status = run.error = 0;
+  run.cursor[0] = run.cursor[1] = 0;
+  run.length = 0;
+  run.live = true;
+  return run;
+}
+
+// A run as a whole keeps what its operations use.
+void Engine::hold(BatchRun& run, Endpoint& endpoint) {
+  for (const uint32_t handle : run.batch->memories) {
+    if (Memory* memory = memories.find(handle)) ++memory->inFlight;
+  }
+  for (const uint32_t handle : run.batch->peers) {
+    if (Peer* peer = peers.find(handle)) ++peer->inFlight;
+  }
+  endpoint.hasSent |= run.batch->counts[0] > 0;
+  if (run.batch->counts[0] > 0) ++transmitting_;
+  ++endpoint.inFlight;
+  ++inFlight_;
+}
+
+void Engine::finishRun(BatchRun& run, const Completion& result) {
+  if (result.status != 0 && run.status == 0) {
+    run.status = result.status;
+    run.error = result.error;
+  }
+  run.length += result.length;
+  if (--run.remaining > 0) return;
+  endRun(run);
+  idleRuns_.push_back(&run);
+}
+
+void Engine::endRun(BatchRun& run) {
+  const std::shared_ptr<Batch> batch = std::move(run.batch);
+  run.live = false;
+  --inFlight_;
+  if (batch->counts[0] > 0) --transmitting_;
+  if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
+  for (const uint32_t handle : batch->memories) releaseMemory(handle);
+  for (const uint32_t handle : batch->peers) releasePeer(handle);
+  if (run.status == 0)
+    control_->stats.bytes += static_cast<uint64_t>(run.length + batch->sendBytes);
+  if (run.request == kRunRequest) return endAwaitedRun(run.status, run.error);
+  Completion done{};
+  done.request = run.request;
+  done.status = run.status;
+  done.error = run.error;
+  done.length = run.length;
+  completions_.push(done);
+}
+
+void Engine::startRun() {
+  Operation operation{};
+  operation.code = OpCode::kSubmit;
+  operation.request = kRunRequest;
+  operation.endpoint = control_->runEndpoint;
+  operation.memory = control_->runBatch;
+  operation.offset = control_->runVersion;
+  operation.length = control_->runEntries;
+  control_->runStatus = kRunning;
+  submitBatch(operation);
+}
+
+void Engine::adoptRun(uint32_t request) {
+  if (awaitedRun_ == nullptr) return;
+  awaitedRun_->request = request;
+  awaitedRun_ = nullptr;
+}
+
+void Engine::endAwaitedRun(uint32_t status, uint32_t error) {
+  awaitedRun_ = nullptr;
+  control_->runError = error;
+  control_->runStatus = status;
+}
+
+}  // namespace fab
