@@ -1,5 +1,6 @@
 import { Option } from 'commander';
 import type { RegionSlice } from '../../memory-region.js';
+import type { Dialect } from '../fabtests/dialect.js';
 import { count } from '../fabtests/options.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';
@@ -10,12 +11,17 @@ import type { CheckSide } from './side.js';
 
 const TAG = 0x1234;
 const REPORTED = 100; // iterations between lines
-const MESSAGES = 5;
+const INTRODUCED = 119; // the release since which clients introduce themselves by messages
 
 interface Own {
+  readonly size?: { readonly size: number };
   readonly messages?: number;
   readonly cqData?: true;
 }
+
+/** What fabtests send where the options do not say. */
+const usual = ({ release }: Dialect) =>
+  release >= INTRODUCED ? { bytes: 128, messages: 4 } : { bytes: 1024, messages: 5 };
 
 /** fabtests' unexpected_msg: messages that come before their receives. */
 export const unexpectedMsg: Check<Own> = {
@@ -23,7 +29,6 @@ export const unexpectedMsg: Check<Own> = {
   type: 'FI_EP_RDM',
   oobSync: true,
   oobExchange: true,
-  size: 1024,
   iterations: 600,
   summary: 'messages may come before their receives',
   description:
@@ -33,7 +38,7 @@ export const unexpectedMsg: Check<Own> = {
     SIZE,
     ITERATIONS,
     VERIFY,
-    new Option('-M, --messages <n>', `messages at once (default: ${MESSAGES})`).argParser(
+    new Option('-M, --messages <n>', 'messages at once (default: 4; before 1.19: 5)').argParser(
       count(1, 65_535),
     ),
     new Option('-C, --cq-data', 'send remote CQ data with them: the number of bytes'),
@@ -46,9 +51,10 @@ async function run(side: CheckSide<Own>): Promise<string> {
     caps: ['FI_TAGGED'],
     domain: { resourceMgmt: 'FI_RM_ENABLED' },
   });
-  if (!session.akin && session.dialect.release >= 119) await introduceByMessages(session);
-  const { messages = MESSAGES, cqData } = side.own;
-  const { size, iterations } = side;
+  if (!session.akin && session.dialect.release >= INTRODUCED) await introduceByMessages(session);
+  const { iterations } = side;
+  const { bytes, messages: several } = usual(session.dialect);
+  const { size: { size } = { size: bytes }, messages = several, cqData } = side.own;
   const place = Math.max(size, 1);
   const buffers = await session.allocate(place, messages, ['FI_SEND', 'FI_RECV']);
   const sending = (i: number) => buffers.sending(size, i * place);
@@ -90,16 +96,17 @@ async function receive(
   const what = `the message with tag 0x${tag.toString(16)}`;
   if (side.settings.verify) into.bytes.fill(0);
   const found = await awaiting(what, session.until(session.ep.trecv(into, null, tag)));
-  if (found.length !== side.size || (found.tag !== BigInt(tag) && found.tag !== 0n)) {
+  const { length } = into;
+  if (found.length !== length || (found.tag !== BigInt(tag) && found.tag !== 0n)) {
     throw new CheckFailure(
-      `${side.size} bytes with tag 0x${tag.toString(16)}`,
+      `${length} bytes with tag 0x${tag.toString(16)}`,
       `${found.length} bytes with tag 0x${found.tag.toString(16)}`,
       'whether both sides have the same -S and -M, and else at the provider: it mixes messages up',
     );
   }
-  if (side.own.cqData && found.data !== BigInt(side.size)) {
+  if (side.own.cqData && found.data !== BigInt(length)) {
     throw new CheckFailure(
-      `remote CQ data ${side.size} with ${what}`,
+      `remote CQ data ${length} with ${what}`,
       found.data === undefined ? 'a completion without FI_REMOTE_CQ_DATA' : `${found.data}`,
       'whether both sides have -C, and else at the provider: some (efa 1.17, sockets) lose the flag or the data of unexpected messages',
     );
