@@ -56,15 +56,23 @@ async function callServer(session: Session): Promise<void> {
     throw new Error(`the provider has no address for ${session.settings.host}`);
   session.peer = session.ep.av.insert(destAddr);
   session.postReceive();
-  // The server opens its endpoint now; a datagram that comes before would be lost.
-  if (session.oob) await session.until(sleep(HEAD_START));
+  if (session.oob) await awaitServer(session, session.oob);
   await session.send(addressOf(session));
   await meet(session, introductionIn(await session.receive()));
 }
 
+// The server opens its endpoint now; a datagram that comes before would be lost.
+async function awaitServer(session: Session, oob: OobSocket): Promise<void> {
+  const greets = await greetsFirst(session, oob);
+  await greet(session, oob, greets);
+  if (!greets) await session.until(sleep(HEAD_START));
+}
+
 async function awaitClient(session: Session): Promise<void> {
   session.postReceive();
-  const message = (await session.receiveAtLast()).slice();
+  const received = session.receiveAtLast();
+  if (session.oob) await greetIfGreeted(session, session.oob, received);
+  const message = (await received).slice();
   session.peer = session.ep.av.insert(addressIn(session, message));
   const introduction = introductionIn(message);
   // One byte is what fabtests answer.
@@ -82,15 +90,28 @@ function addressIn(session: Session, message: Uint8Array): Uint8Array {
 }
 
 async function exchangeOutOfBand(session: Session, oob: OobSocket): Promise<void> {
-  const greets = await greetsFirst(session, oob);
-  const release = releaseGuessed(session, greets);
-  session.dialect = dialectOf(release);
-  if (greets) {
-    oob.send(GREETING);
-    const answer = await session.until(oob.receive(GREETING.length));
-    if (!answer.equals(GREETING)) throw new PeerGone('the other side reports that it has failed');
-  }
+  await greet(session, oob, await greetsFirst(session, oob));
   await swapIntroductions(session, oob);
+}
+
+/** Tells the other side that this one is ready, and hears the same, where the sides greet at all. */
+async function greet(session: Session, oob: OobSocket, greets: boolean): Promise<void> {
+  session.dialect = dialectOf(releaseGuessed(session, greets));
+  if (!greets) return;
+  oob.send(GREETING);
+  const answer = await session.until(oob.receive(GREETING.length));
+  if (!answer.equals(GREETING)) throw new PeerGone('the other side reports that it has failed');
+}
+
+// In band a client that greets does so before its first message.
+async function greetIfGreeted(
+  session: Session,
+  oob: OobSocket,
+  received: Promise<unknown>,
+): Promise<void> {
+  const greeted = oob.filled(GREETING.length).then(() => true);
+  const greets = await Promise.race([greeted, received.then(() => false)]);
+  await greet(session, oob, greets);
 }
 
 async function swapIntroductions(session: Session, oob: OobSocket): Promise<void> {
