@@ -1,44 +1,13 @@
 // What fabtests see of this package, pinned byte by byte: a scripted peer plays their part.
 
-import { getInfo } from 'libfabric';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { introduce, introductionIn } from '../dist/cli/fabtests/introduction.js';
 import { OobSocket } from '../dist/cli/fabtests/oob.js';
-import { openEndpoint } from '../dist/cli/fabtests/open-endpoint.js';
 import { fillPattern, pattern } from '../dist/cli/fabtests/pattern.js';
 import { decodeKeys, encodeKeys } from '../dist/cli/fabtests/remote-keys.js';
-import type { Settings } from '../dist/cli/fabtests/settings.js';
 import { start } from './support/command.js';
 import { freePort } from './support/free-port.js';
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-/** An endpoint of this package, to be used as a C program would: one call after another. */
-async function rawEndpoint(
-  provider: string,
-  caps: ('FI_MSG' | 'FI_TAGGED' | 'FI_RMA' | 'FI_ATOMIC')[],
-) {
-  const [info] = getInfo({
-    fabricAttr: { provName: provider },
-    epAttr: { type: 'FI_EP_RDM' },
-    caps,
-    ...(provider === 'tcp' && { node: '127.0.0.1', flags: ['FI_SOURCE'] as const }),
-  });
-  const opened = await openEndpoint(info as never, {} as Settings, { caps });
-  cleanups.push(async () => {
-    await opened.ep.close();
-    await opened.fabric.close();
-  });
-  const turn = setInterval(() => opened.domain.progress(), 1);
-  cleanups.push(() => clearInterval(turn));
-  return opened.ep;
-}
-
-// Out of band an address has 256 bytes in fabtests 1.17, and 1024 since 1.18.
-const padded = (address: Uint8Array, bytes = 1024) => Buffer.concat([address], bytes);
+import { cleanups, padded, rawEndpoint } from './support/wire.js';
 
 test('1.17, client: 256 bytes with the address, then a message of size with tag 0', async () => {
   const port = await freePort();
@@ -220,52 +189,34 @@ test('2.x, rdm-atomic -v: starts with the letter 0, and waits around every opera
   expect((await client.ended).stdout).toContain('2 times each, came to the right results');
 });
 
-test.each([
-  { when: 'when it has written', early: false },
-  { when: 'before its write is acknowledged', early: true },
-])('in band, client: its address, keys, a write, and a last word $when', async ({ early }) => {
-  const port = String(await freePort());
-  const [info] = getInfo({
-    fabricAttr: { provName: 'tcp' },
-    epAttr: { type: 'FI_EP_RDM' },
-    caps: ['FI_MSG', 'FI_RMA'],
-    ...{ node: '127.0.0.1', service: port, flags: ['FI_SOURCE'] as const },
-  });
-  const { ep, domain, fabric } = await openEndpoint(info as never, {} as Settings, { caps: [] });
-  const turn = setInterval(() => domain.progress(), 1);
-  cleanups.push(
-    () => fabric.close(),
-    () => ep.close(),
-    () => clearInterval(turn),
-  );
-  const first = new Uint8Array(256);
-  const called = ep.recv(first);
-  const client = start([
-    ...['rma-bw', '-p', 'tcp', '-P', port, '-S', '16', '-w', '0', '-I', '1'],
-    ...['--fabtests', '1.17', ...(early ? ['-U'] : []), '127.0.0.1'],
-  ]);
-  expect((await called).length).toBe(256);
-  const peer = ep.av.insert(first.subarray(0, ep.address.length));
-  await ep.send(new Uint8Array(1), peer);
-  // Keys: address, length, key; then a byte each way, twice: of the keys, and of the size.
-  const region = await domain.allocate(4096, ['FI_REMOTE_WRITE']);
-  const keys = new Uint8Array(256);
-  const told = ep.recv(keys);
-  await ep.send(new Uint8Array(encodeKeys(region)), peer);
-  expect((await told).length).toBe(24);
-  expect(decodeKeys(keys, 0).key).toBeGreaterThanOrEqual(0n);
-  for (let sync = 0; sync < 2; sync++) {
-    expect((await ep.recv(new Uint8Array(256))).length).toBe(1);
-    const answer = ep.send(new Uint8Array(1), peer);
-    // What tcp has to tell of the write then comes behind a message.
-    if (early && sync === 1) await ep.send(new Uint8Array(4), peer);
-    await answer;
+test('2.x, unexpected-msg: addresses by messages, then 4 of 128 bytes, received backwards', async () => {
+  const ep = await rawEndpoint('shm', ['FI_TAGGED']);
+  const args = ['unexpected-msg', '-p', 'shm', '-I', '2', '-v'];
+  const { client, oob, peer } = await meetClient(args, ep, 'E');
+  const sync = async () => {
+    expect(await oob.receive(1)).toEqual(Buffer.from('a'));
+    oob.send(Buffer.from('a'));
+  };
+  await sync();
+  for (const tag of [0, 1]) {
+    const address = new Uint8Array(256);
+    const { length } = await ep.trecv(address, null, tag);
+    expect(ep.av.insert(address.subarray(0, length))).toBe(peer);
   }
-  // One write to the start of the region, told by nothing; then 4 bytes each way.
-  expect((await ep.recv(new Uint8Array(256))).length).toBe(4);
-  expect(Buffer.from(region.bytes.subarray(0, 20))).toEqual(padded(pattern(16), 20));
-  if (!early) await ep.send(new Uint8Array(4), peer);
-  expect((await client.ended).code).toBe(0);
+  await ep.tsend(new Uint8Array(1), peer, 0);
+  const tags = [0x1234, 0x1235, 0x1236, 0x1237];
+  for (let iteration = 0; iteration < 2; iteration++) {
+    const sends = tags.map((tag) => ep.tsend(Buffer.from(pattern(128)), peer, tag));
+    await sync();
+    for (const tag of tags.toReversed()) {
+      const bytes = new Uint8Array(1024);
+      const { length } = await ep.trecv(bytes, null, tag);
+      expect(Buffer.from(bytes.subarray(0, length))).toEqual(pattern(128));
+    }
+    await Promise.all(sends);
+  }
+  await sync();
+  expect((await client.ended).stdout).toContain('2 times 4 messages of 128 bytes');
 });
 
 test('pingpong: lengths big-endian, formats as libfabric numbers them, words with their NUL', async () => {
