@@ -112,6 +112,29 @@ async function swapAddresses(oob: OobSocket, ep: Awaited<ReturnType<typeof rawEn
   return ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
 }
 
+test('2.x, av-xfer: greets once more for its second part, with an endpoint of its own', async () => {
+  const ep = await rawEndpoint('shm', ['FI_MSG']);
+  const { client, oob, peer } = await meetClient(['av-xfer', '-p', 'shm'], ep, 'b');
+  const receive = async () => expect((await ep.recv(new Uint8Array(1024))).length).toBe(1024);
+  const sync = async () => {
+    expect(await oob.receive(1)).toEqual(Buffer.from('a'));
+    oob.send(Buffer.from('a'));
+  };
+  await receive();
+  await ep.av.remove(peer);
+  await sync();
+  await ep.send(new Uint8Array(1024), await swapAddresses(oob, ep));
+  await sync();
+  oob.send(Buffer.alloc(4));
+  expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
+  for (let part = 0; part < 2; part++) {
+    await swapAddresses(oob, ep);
+    await receive();
+    await sync();
+  }
+  expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
+});
+
 test('2.x, multi-ep: keys, nothing, a write, nothing; and again with other keys', async () => {
   const main = await rawEndpoint('shm', ['FI_MSG', 'FI_RMA']);
   const ep = await rawEndpoint('shm', ['FI_MSG', 'FI_RMA']);

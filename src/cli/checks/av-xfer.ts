@@ -42,7 +42,7 @@ async function removal(
   sender: 'client' | 'server',
 ): Promise<OobSocket | undefined> {
   const caps = side.release < 201 ? (['FI_TAGGED'] as const) : (['FI_MSG'] as const);
-  const session = await side.open({ caps }, { kept });
+  const session = await side.open({ caps }, { kept, anew: true });
   if (!session.akin && keepsAddresses(session.info)) {
     throw new NotOffered(
       'fabtests at the other side remove addresses from efa, where this package keeps them: efa would ' +

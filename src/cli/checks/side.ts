@@ -1,6 +1,6 @@
 import type { Companion } from '../fabtests/companion.js';
 import { type Dialect, dialectOf, usualRelease } from '../fabtests/dialect.js';
-import { introduceAgain, introduceSides } from '../fabtests/exchange.js';
+import { introduceAgain, introduceAnew, introduceSides } from '../fabtests/exchange.js';
 import { type OobSocket, openOob, PeerGone } from '../fabtests/oob.js';
 import { findEntry, type Needs } from '../fabtests/open-endpoint.js';
 import { Session } from '../fabtests/session.js';
@@ -14,6 +14,8 @@ export interface Opening {
   readonly ahead?: (session: Session) => void;
   /** The connection beside the fabric, of the session before: the sides have met already. */
   readonly kept?: OobSocket | undefined;
+  /** They greet nevertheless. */
+  readonly anew?: boolean;
 }
 
 /** One side of a check: what it was asked to do, the sessions it opens, and what it says. */
@@ -29,7 +31,7 @@ export class CheckSide<Own extends object = object> {
   #session: Session | undefined;
   // The connection beside the fabric, between two sessions.
   #kept: OobSocket | undefined;
-  // What the other side of the session before speaks: it does not greet again.
+  // What the other side of the session before speaks, which it need not tell again.
   #dialect: Dialect | undefined;
   #entry: Session['info'] | undefined;
 
@@ -93,7 +95,7 @@ export class CheckSide<Own extends object = object> {
   }
 
   /** Opens an endpoint and meets the other side. */
-  async open(needs: Needs, { ahead, kept }: Opening = {}, settings = this.settings) {
+  async open(needs: Needs, { ahead, kept, anew }: Opening = {}, settings = this.settings) {
     this.#refuse(findEntry(settings, needs));
     const session = await Session.open(settings, needs, this.#control.signal, undefined, kept);
     this.#entry = session.info;
@@ -102,7 +104,8 @@ export class CheckSide<Own extends object = object> {
     if (kept !== undefined && this.#dialect) session.dialect = this.#dialect;
     this.#control.target = session;
     ahead?.(session);
-    const introduce = kept === undefined ? introduceSides : introduceAgain;
+    const meetAgain = anew ? introduceAnew : introduceAgain;
+    const introduce = kept === undefined ? introduceSides : meetAgain;
     await awaiting('an exchange of addresses', introduce(session));
     return session;
   }

@@ -27,6 +27,14 @@ export async function introduceAgain(session: Session): Promise<void> {
   await introduceBy(session, swapIntroductions);
 }
 
+/** The same in a session after the first, whose sides greet once more where they did so then. */
+export async function introduceAnew(session: Session): Promise<void> {
+  await introduceBy(session, async (_, oob) => {
+    await greet(session, oob, session.dialect.greets);
+    await swapIntroductions(session, oob);
+  });
+}
+
 async function introduceBy(
   session: Session,
   outOfBand: (session: Session, oob: OobSocket) => Promise<void>,
