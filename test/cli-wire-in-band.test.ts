@@ -10,7 +10,8 @@ import { pattern } from '../dist/cli/fabtests/pattern.js';
 import { decodeKeys, encodeKeys } from '../dist/cli/fabtests/remote-keys.js';
 import { Session } from '../dist/cli/fabtests/session.js';
 import type { Settings } from '../dist/cli/fabtests/settings.js';
-import { freePort, start } from './support/cli-pair.js';
+import { start } from './support/command.js';
+import { freePort } from './support/free-port.js';
 import { cleanups, padded, rawEndpoint } from './support/wire.js';
 
 test.each([
