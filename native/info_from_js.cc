@@ -48,7 +48,7 @@ Napi::Object plainObject(const Napi::Value& value, const std::string& what) {
 
 // Memory that fi_freeinfo(3) will free.
 void* copyForInfo(const void* bytes, size_t length, size_t allocate) {
-  void* copy = std::calloc(1, allocate);
+  void* copy = std::calloc(1, allocate);  // NOLINT(cppcoreguidelines-no-malloc)
   if (copy == nullptr) throw FabricFailure(FI_ENOMEM, "fi_allocinfo");
   if (length > 0) std::memcpy(copy, bytes, length);
   return copy;

@@ -2,6 +2,7 @@ import { appendFileSync, writeSync } from 'node:fs';
 import { checkOptions, checkString } from './checks.js';
 import { dumpState } from './dump.js';
 
+/** Where dumpOnSignal() writes, and on which signal. */
 export interface DumpOnSignalOptions {
   /** `'SIGUSR2'` when left out. */
   readonly signal?: NodeJS.Signals;

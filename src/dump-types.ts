@@ -20,6 +20,7 @@ export interface OperationState {
   readonly remaining?: number;
 }
 
+/** What dumpState() knows of an endpoint. */
 export interface EndpointState {
   readonly id: number;
   /** Operations and submissions that the provider has. */
@@ -68,6 +69,7 @@ export interface EngineState {
   readonly operations: readonly OperationState[];
 }
 
+/** What dumpState() knows of a domain and what was opened of it. */
 export interface DomainState {
   readonly fabric: string | null;
   readonly domain: string | null;

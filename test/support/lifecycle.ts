@@ -1,7 +1,7 @@
 // What the tests of lifetimes share: programs that run in processes of their own, what they may
 // leave behind, and engines that are turned by hand.
 import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Domain, type Endpoint, type Peer, version } from 'libfabric';
 import { expect } from 'vitest';
@@ -71,9 +71,16 @@ export async function runCleanly(
   expect(sharedMemoryOf(outcome.pid)).toEqual([]);
 }
 
-/** The files in /dev/shm that a process of the shm provider has made. */
+const began = Date.now() - 100; // the clock of /dev/shm is coarse
+
+/**
+ * The files in /dev/shm that a process of the shm provider has made: since this program began, as one
+ * that was killed before may have had the same pid.
+ */
 export function sharedMemoryOf(pid: number): string[] {
-  return readdirSync('/dev/shm').filter((file) => file.startsWith(`${pid}:`));
+  const isNew = (file: string) =>
+    (statSync(`/dev/shm/${file}`, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= began;
+  return readdirSync('/dev/shm').filter((file) => file.startsWith(`${pid}:`) && isNew(file));
 }
 
 /** Turns manual domains until a promise has settled. */
