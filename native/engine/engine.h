@@ -255,11 +255,10 @@ class Hold {
   // Tries for so long: the driver may be in a call that does not return.
   Hold(Engine& engine, std::chrono::milliseconds patience) : engine_(engine) {
     announce();
-    lock_ = std::unique_lock<std::mutex>(engine_.ownership_, std::try_to_lock);
+    lock_ = std::unique_lock<std::mutex>(engine_.ownership_, std::defer_lock);
     const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (!lock_ && std::chrono::steady_clock::now() < deadline) {
+    while (!lock_.try_lock() && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
-      lock_.try_lock();
     }
     engine_.holders_.fetch_sub(1);
   }

@@ -19,7 +19,8 @@ std::atomic<int>& forkStatus() {
 }
 
 int checkAccess(unsigned access) {
-  unsigned supported = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE;
+  unsigned supported = IBV_ACCESS_LOCAL_WRITE;
+  supported |= IBV_ACCESS_OPTIONAL_RANGE;
   if ((Context::capabilities() & kRdmaRead) != 0) supported |= IBV_ACCESS_REMOTE_READ;
   if ((Context::capabilities() & kRdmaWrite) != 0) supported |= IBV_ACCESS_REMOTE_WRITE;
   if ((access & ~supported) != 0) return EOPNOTSUPP;
