@@ -21,17 +21,25 @@ export interface BatchUpdate {
 const REMOTE_CQ_DATA = 1 << 17;
 
 // An inject's bytes were copied, an atomic's must be as long as what is fetched.
-const RESIZED: readonly Op[] = [Op.Send, Op.Tsend, Op.Write, Op.Read, Op.Recv, Op.Trecv];
-const REMOTE: readonly Op[] = [Op.Write, Op.Read, Op.Atomic, Op.InjectWrite];
-const TAGGED: readonly Op[] = [Op.Tsend, Op.Trecv, Op.Tinject];
+const RESIZED = setOf(Op.Send, Op.Tsend, Op.Write, Op.Read, Op.Recv, Op.Trecv);
+const REMOTE = setOf(Op.Write, Op.Read, Op.Atomic, Op.InjectWrite);
+const TAGGED = setOf(Op.Tsend, Op.Trecv, Op.Tinject);
 
-/** Changes the operation at an entry: checks all there is to change, then writes. */
+/** A bit for each. */
+function setOf(...codes: Op[]): number {
+  return codes.reduce((set, code) => set | (1 << code), 0);
+}
+
+/**
+ * Changes the operation at an entry: checks all there is to change, then writes. Says whether anything
+ * but the tag has changed.
+ */
 export function updateEntry(
   entries: Entries,
   start: number,
   limits: Limits,
   change: BatchUpdate,
-): void {
+): boolean {
   const { offset, length, remoteOffset, tag, data } = checkOptions('change', change);
   const { u32, f64 } = entries;
   const wide = start * ENTRY_F64;
@@ -41,10 +49,10 @@ export function updateEntry(
       throw invalidArgValue(name, 'is not what this operation can be changed in');
     }
   };
-  check('offset', offset, RESIZED.includes(code));
-  check('length', length, RESIZED.includes(code));
-  check('remoteOffset', remoteOffset, REMOTE.includes(code));
-  check('tag', tag, TAGGED.includes(code));
+  check('offset', offset, ((RESIZED >> code) & 1) === 1);
+  check('length', length, ((RESIZED >> code) & 1) === 1);
+  check('remoteOffset', remoteOffset, ((REMOTE >> code) & 1) === 1);
+  check('tag', tag, ((TAGGED >> code) & 1) === 1);
   const low = u32[start * ENTRY_U32 + OpField.Flags64 * 2] as number;
   check('data', data, (low & REMOTE_CQ_DATA) !== 0);
   if (offset !== undefined) checkInteger('offset', offset);
@@ -63,6 +71,8 @@ export function updateEntry(
   if (remoteOffset !== undefined) f64[wide + OpField.Tag64] = remoteOffset;
   if (tag !== undefined) entries.set64(start, OpField.Tag64, tag);
   if (data !== undefined) entries.set64(start, OpField.Data64, data);
+  const others = offset ?? length ?? remoteOffset ?? data;
+  return others !== undefined;
 }
 
 /** Bytes of all segments of an operation. */

@@ -142,9 +142,9 @@ export class BatchBase implements Target, Sink, RequestOwner {
     this.#checkIdle();
     checkInteger('index', index, 0, this.size - 1);
     if (change === undefined) throw invalidArgType('change', 'an object', change);
-    updateEntry(this.#entries, this.#starts[index] as number, this.limits, change);
+    const start = this.#starts[index] as number;
     // The engine takes a tag from the list at every submission.
-    if (Object.keys(change).some((field) => field !== 'tag')) this.#version++;
+    if (updateEntry(this.#entries, start, this.limits, change)) this.#version++;
   }
 
   /** Takes all operations out. */
