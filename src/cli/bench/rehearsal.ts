@@ -45,6 +45,7 @@ async function openAlone(settings: Settings, needs: Needs): Promise<Session | un
     oobExchange: true, // addresses need no names
     oobSync: false,
     verify: false,
+    prefix: false,
   };
   try {
     return await Session.alone(here, needs);
