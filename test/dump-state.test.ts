@@ -3,14 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { type DomainState, dumpState, type LibraryState, libraryPath, version } from 'libfabric';
-import { SoftefaFaults } from 'libfabric/softefa';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { namespace } from './support/softefa.js';
+import { describe, expect, test } from 'vitest';
+import { testFaults } from './support/softefa.js';
 import { drivers, endpoint, pair, pattern } from './support/transfer.js';
 
-const faults = new SoftefaFaults({ namespace });
-afterEach(() => faults.clear());
-afterAll(() => faults.close());
+const faults = testFaults();
 
 /** The state of the domain that was opened last. */
 const last = (): DomainState => dumpState().domains.at(-1) as DomainState;

@@ -1,14 +1,11 @@
 // The counters that the EFA driver has in sysfs count what the efa provider moves.
-import { SoftefaFaults } from 'libfabric/softefa';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { portCounter } from './support/couple.js';
 import { until } from './support/lifecycle.js';
-import { namespace } from './support/softefa.js';
+import { testFaults } from './support/softefa.js';
 import { datagramPair, pair, pattern } from './support/transfer.js';
 
-const faults = new SoftefaFaults({ namespace });
-afterEach(() => faults.clear());
-afterAll(() => faults.close());
+const faults = testFaults();
 
 const counter = (name: string) => portCounter(process.env.SYSFS_PATH as string, name);
 const NAMES = ['tx_bytes', 'tx_pkts', 'rx_bytes', 'rx_pkts', 'rx_drops', 'retrans_pkts'] as const;

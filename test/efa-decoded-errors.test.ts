@@ -1,15 +1,12 @@
 // What the efa provider's error numbers become where a caller meets them: the name, whether it is worth
 // trying again, and what helps, on promises, batches, streams and calls.
 import { efaStatus, FabricError, version } from 'libfabric';
-import { SoftefaFaults } from 'libfabric/softefa';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { errorOf } from '../dist/engine/failure.js';
-import { namespace } from './support/softefa.js';
+import { testFaults } from './support/softefa.js';
 import { pair, pattern } from './support/transfer.js';
 
-const faults = new SoftefaFaults({ namespace });
-afterEach(() => faults.clear());
-afterAll(() => faults.close());
+const faults = testFaults();
 
 /** What an error looks like that the device's status has caused. */
 function decoded(number: number) {

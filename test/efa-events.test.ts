@@ -1,15 +1,12 @@
 // What goes wrong with an efa endpoint outside of any operation. The provider writes it to the
 // endpoint's event queue, where there is one; without, it ends the process.
 import { type Endpoint, version } from 'libfabric';
-import { SoftefaFaults } from 'libfabric/softefa';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runInline } from './support/inline.js';
-import { namespace, withSoftefa } from './support/softefa.js';
+import { namespace, testFaults, withSoftefa } from './support/softefa.js';
 import { drivers, expectBytes, pair, pattern } from './support/transfer.js';
 
-const faults = new SoftefaFaults({ namespace });
-afterEach(() => faults.clear());
-afterAll(() => faults.close());
+const faults = testFaults();
 
 // The device's statuses, and a number of the provider's own.
 const QUEUE_PAIR_FAILED = 2;

@@ -1,9 +1,8 @@
 // The efa provider on a device on which things go wrong: what the caller gets is a typed error, or
 // nothing at all where the provider makes up for it.
 import { open } from 'libfabric';
-import { SoftefaFaults } from 'libfabric/softefa';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { namespace } from './support/softefa.js';
+import { describe, expect, test } from 'vitest';
+import { testFaults } from './support/softefa.js';
 import {
   datagramPair,
   drivers,
@@ -14,9 +13,7 @@ import {
   pattern,
 } from './support/transfer.js';
 
-const faults = new SoftefaFaults({ namespace });
-afterEach(() => faults.clear());
-afterAll(() => faults.close());
+const faults = testFaults();
 
 const UNREACHABLE = 9; // the device's status of an operation: no such queue pair
 

@@ -1,9 +1,8 @@
 // Peers of the efa provider that do not answer: operations wait, and then fail with the device's
 // status for it. Nothing waits for ever.
-import { SoftefaFaults } from 'libfabric/softefa';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { TIMEOUT_MS } from './support/impatient.js';
-import { namespace } from './support/softefa.js';
+import { testFaults } from './support/softefa.js';
 import {
   efaError,
   expectBytes,
@@ -13,9 +12,7 @@ import {
   pattern,
 } from './support/transfer.js';
 
-const faults = new SoftefaFaults({ namespace });
-afterEach(() => faults.clear());
-afterAll(() => faults.close());
+const faults = testFaults();
 
 const UNRESPONSIVE = 13; // the device's status
 

@@ -2,9 +2,8 @@
 // use stays where it is.
 import { subscribe } from 'node:diagnostics_channel';
 import { dumpState, Fabric, type MemoryRegion, open } from 'libfabric';
-import { SoftefaFaults } from 'libfabric/softefa';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { namespace } from './support/softefa.js';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { testFaults } from './support/softefa.js';
 import {
   closing,
   common,
@@ -18,9 +17,7 @@ import {
   pattern,
 } from './support/transfer.js';
 
-const faults = new SoftefaFaults({ namespace });
-afterEach(() => faults.clear());
-afterAll(() => faults.close());
+const faults = testFaults();
 
 const LATE = fabricError('FI_ETIMEDOUT');
 const LONG = 20_000;

@@ -6,6 +6,7 @@ import {
   type SoftefaOptions,
   softefaEnvironment,
 } from 'libfabric/softefa';
+import { afterAll, afterEach } from 'vitest';
 
 // The device's own path, also between endpoints of one machine.
 process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
@@ -29,3 +30,11 @@ export const withSoftefa = (more: SoftefaOptions = {}): NodeJS.ProcessEnv => ({
   ...process.env,
   ...softefaEnvironment({ ...options, ...more }),
 });
+
+/** Faults of this process's devices, to be set by tests: each begins without any. */
+export function testFaults(): SoftefaFaults {
+  const faults = new SoftefaFaults({ namespace });
+  afterEach(() => faults.clear());
+  afterAll(() => faults.close());
+  return faults;
+}
