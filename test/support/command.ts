@@ -1,8 +1,10 @@
 // The command line of this build, and other programs.
 import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach } from 'vitest';
+import { type Ended, outputOf } from './output.js';
+
+export type { Ended };
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
@@ -18,14 +20,6 @@ export function run(
 /** `npx libfabric ...args` */
 export function libfabric(args: readonly string[], env?: NodeJS.ProcessEnv) {
   return run(process.execPath, [main, ...args], env);
-}
-
-/** How a process has ended. */
-export interface Ended {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 export interface Started {
@@ -47,14 +41,5 @@ export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Sta
     env: { ...process.env, ...env },
   });
   running.add(child);
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, stdout, stderr }));
-  return { child, ended };
+  return { child, ended: outputOf(child) };
 }

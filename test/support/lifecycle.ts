@@ -5,17 +5,14 @@ import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Domain, type Endpoint, type Peer, version } from 'libfabric';
 import { expect } from 'vitest';
+import { type Ended, outputOf } from './output.js';
 import { withSoftefa } from './softefa.js';
 
 export const PROVIDERS = ['efa', 'shm', 'tcp'] as const;
 export const DRIVERS = ['thread', 'loop', 'manual'] as const;
 
-export interface Outcome {
+export interface Outcome extends Ended {
   readonly pid: number;
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 export interface RunOptions {
@@ -36,20 +33,10 @@ export async function run(
     stdio: ['ignore', 'pipe', 'pipe'],
     env: args.includes('efa') ? withSoftefa() : process.env,
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
   const timer = setTimeout(() => child.kill('SIGKILL'), deadline);
-  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
-    child.on('close', (...ended) => resolve(ended));
-  });
+  const ended = await outputOf(child);
   clearTimeout(timer);
-  return { pid: child.pid as number, code, signal, stdout, stderr };
+  return { pid: child.pid as number, ...ended };
 }
 
 /** Runs a program that must end by itself, say what is expected, and leave nothing in /dev/shm. */

@@ -1,10 +1,10 @@
 // The programs of libfabric that its packages bring, on software devices.
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { version } from 'libfabric';
 import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { freePort } from './free-port.js';
+import { type Ended, outputOf } from './output.js';
 
 /** The longest that the two sides may take; a side that waits for the other spins for ever. */
 const DEADLINE_MS = 20_000;
@@ -16,11 +16,8 @@ export const notInstalled = ['fi_info', 'fi_pingpong']
   .at(0);
 
 /** How one side has ended. */
-export interface Side {
+export interface Side extends Omit<Ended, 'code'> {
   readonly status: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 /** A row of the table that both sides print. */
@@ -106,16 +103,8 @@ async function start(command: readonly string[], env: NodeJS.ProcessEnv): Promis
     timeout: DEADLINE_MS,
     killSignal: 'SIGKILL',
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  const [status, signal] = await once(child, 'close');
-  return { status, signal, stdout, stderr };
+  const { code: status, ...ended } = await outputOf(child);
+  return { status, ...ended };
 }
 
 // The server says nothing when it is ready and takes one connection only: the kernel knows.
