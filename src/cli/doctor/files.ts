@@ -1,6 +1,6 @@
-import { closeSync, existsSync, openSync, readlinkSync, realpathSync } from 'node:fs';
+import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { namesIn, readText } from '../../verbs/sysfs.js';
+import { linkName, namesIn, readText } from '../../verbs/sysfs.js';
 
 /** The files of a machine, all below a root: /proc, /sys, /dev, /etc, /opt, /usr. */
 export class Files {
@@ -41,11 +41,7 @@ export class Files {
 
   /** The name of what a link leads to. */
   linkName(path: string): string | null {
-    try {
-      return readlinkSync(this.#root + path).replace(/^.*\//, '');
-    } catch {
-      return null;
-    }
+    return linkName(this.#root + path);
   }
 
   /** Why a file cannot be opened to be read and written, `'EACCES'`; null where it can. */
