@@ -8,6 +8,15 @@ import type { Timing } from './measure.js';
 /** Measures a size: both sides do so at once. Undefined on a side that has nothing to tell. */
 export type MeasureSize = (size: number, iterations: number) => Promise<Timing | undefined>;
 
+/** Does so many iterations of a size in a session that is both sides. */
+export type Alone = (alone: Session, size: number, iterations: number) => Promise<unknown>;
+
+/** Measures as a client does whose server is itself. */
+export const measureAlone =
+  (prepare: Benchmark['prepare']): Alone =>
+  async (alone, size, iterations) =>
+    (await prepare(alone, size))(size, iterations);
+
 /** One of fabtests' benchmarks. */
 export interface Benchmark extends TestKind {
   readonly summary: string;
@@ -17,7 +26,7 @@ export interface Benchmark extends TestKind {
   /** Has a window: more iterations. */
   readonly bandwidth: boolean;
   /** What it does for every message, done with itself: see rehearse(). */
-  readonly alone?: (alone: Session, size: number, iterations: number) => Promise<unknown>;
+  readonly alone?: Alone;
   /** What is easily misread about its figures. */
   readonly caveat?: (settings: Settings) => string | undefined;
   /** Options of its own. */

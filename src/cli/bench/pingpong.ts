@@ -2,7 +2,7 @@ import type { Cap } from '../../flags.js';
 import type { Buffers } from '../fabtests/buffers.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';
-import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
+import { type Benchmark, injects, type MeasureSize, measureAlone } from './benchmark.js';
 import { measure } from './measure.js';
 import { MessageBatch } from './message-batch.js';
 import { Tally } from './tally.js';
@@ -20,7 +20,7 @@ function pingpong(
     summary,
     transfersPerIteration: () => 2,
     bandwidth: false,
-    alone: async (alone, size, iterations) => (await prepare(alone, size))(size, iterations),
+    alone: measureAlone(prepare),
     needs: () => ({ caps: [cap], tx: { tclass: 'FI_TC_LOW_LATENCY' } }),
     prepare,
     ...more,

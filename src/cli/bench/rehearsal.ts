@@ -2,6 +2,7 @@ import { FabricError } from '../../errors.js';
 import type { Needs } from '../fabtests/open-endpoint.js';
 import { Session } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
+import type { Alone } from './benchmark.js';
 
 // V8 compiles what runs often while it runs, and takes 20 to 30 ms for it, on the same core where the
 // process is pinned to one. fabtests' 10,000 exchanges of 64 bytes take 5 ms over shm.
@@ -17,13 +18,9 @@ const RUNS = 2;
  * compiled it when the clock starts. The other side and the network see nothing of it. Without shm
  * the first iterations are slower.
  *
- * @param work measures so many iterations of a size, as a client.
+ * @param work is called several times.
  */
-export async function rehearse(
-  settings: Settings,
-  needs: Needs,
-  work: (alone: Session, size: number, iterations: number) => Promise<unknown>,
-): Promise<void> {
+export async function rehearse(settings: Settings, needs: Needs, work: Alone): Promise<void> {
   for (let session = 0; session < SESSIONS; session++) {
     const alone = await openAlone(settings, needs);
     if (alone === undefined) return;
@@ -44,6 +41,7 @@ async function openAlone(settings: Settings, needs: Needs): Promise<Session | un
     type: 'FI_EP_RDM',
     oobExchange: true, // addresses need no names
     oobSync: false,
+    warmUp: 0,
     verify: false,
     prefix: false,
   };

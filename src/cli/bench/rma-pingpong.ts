@@ -3,7 +3,7 @@ import type { Buffers } from '../fabtests/buffers.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
-import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
+import { type Benchmark, injects, type MeasureSize, measureAlone } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
 import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './rma.js';
 
@@ -18,7 +18,7 @@ export const rmaPingpong: Benchmark = {
   operations: ['write', 'writedata', 'read'],
   transfersPerIteration: ({ operation }) => (operation === 'read' ? 1 : 2),
   bandwidth: false,
-  alone: async (alone, size, iterations) => (await prepare(alone, size))(size, iterations),
+  alone: measureAlone(prepare),
   unverifiable: (operation) =>
     operation === 'write'
       ? 'the last byte of a write tells that it has arrived, and of the others nothing; use -o writedata'

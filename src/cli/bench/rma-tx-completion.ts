@@ -3,7 +3,7 @@ import type { Buffers } from '../fabtests/buffers.js';
 import { fillPattern } from '../fabtests/pattern.js';
 import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session } from '../fabtests/session.js';
-import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
+import { type Benchmark, injects, type MeasureSize, measureAlone } from './benchmark.js';
 import { measure } from './measure.js';
 import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './rma.js';
 
@@ -17,7 +17,7 @@ export const rmaTxCompletion: Benchmark = {
   operations: ['write', 'writedata'],
   transfersPerIteration: () => 1,
   bandwidth: false,
-  alone: async (alone, size, iterations) => (await prepare(alone, size))(size, iterations),
+  alone: measureAlone(prepare),
   unverifiable: () => 'nothing waits for the data to arrive; use rma-bw',
   caveat: () => 'an injected write (see -j) is complete when it has been posted',
   needs: rmaNeeds,
