@@ -200,12 +200,12 @@ describe('as text', () => {
     { NO_COLOR: undefined, colours: true },
     { NO_COLOR: '1', colours: false },
   ])('on a terminal, with NO_COLOR=$NO_COLOR, colours: $colours', ({ NO_COLOR, colours }) => {
-    const { FORCE_COLOR: _, NO_COLOR: __, ...env } = withDevice({}, { TERM: 'xterm-256color' });
+    const terminal = { TERM: 'xterm-256color', NO_COLOR };
+    // What else Node.js decides on colours by.
+    const neither = { FORCE_COLOR: undefined, NODE_DISABLE_COLORS: undefined, CI: undefined };
     const command = `'${process.execPath}' '${main}' doctor`;
-    const { stdout, status } = run('script', ['-qec', command, '/dev/null'], {
-      ...env,
-      ...(NO_COLOR !== undefined && { NO_COLOR }),
-    } as NodeJS.ProcessEnv);
+    const environment = withDevice({}, { ...terminal, ...neither });
+    const { stdout, status } = run('script', ['-qec', command, '/dev/null'], environment);
     expect(status).not.toBeNull();
     expect(stdout).toContain('An EFA on this machine');
     expect(stdout.includes('\u001b[')).toBe(colours);

@@ -100,7 +100,8 @@ describe('Ctrl-C', () => {
   test('in a terminal, which tells the command itself, is not told a second time', async (context) => {
     context.skip(spawnSync('script', ['--version']).error !== undefined, 'there is no script(1)');
     const line = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
-    const child = spawn('script', ['-qec', line, '/dev/null']);
+    // Not below a shell, which dies of the Ctrl-C that it shares.
+    const child = spawn('script', ['-qec', `exec ${line}`, '/dev/null']);
     const ended = await interrupted(child, () => child.stdin.write('\x03'));
     expect(ended).toEqual({ code: 7, interrupts: 'interrupted: 1' });
   });
