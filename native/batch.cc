@@ -14,14 +14,16 @@ Napi::Value batchCreate(const Napi::CallbackInfo& args) {
   constexpr uint64_t kMaxEntries = 1 << 24;
   const auto domain = unwrap<Domain>(args[0]);
   const uint64_t entries = unsignedFromJs(args[1], "entries", kMaxEntries);
-  auto batch = std::make_shared<Batch>();
+  auto batch = std::make_unique<Batch>();
   batch->block = SharedBlock::allocate(static_cast<size_t>(entries) * sizeof(Operation));
   if (!batch->block) throw FabricFailure(FI_ENOMEM, "mmap");
   auto result = Napi::Object::New(args.Env());
   result.Set("buffer", toArrayBuffer(args.Env(), batch->block, batch->block->size()));
   const Hold hold(domain->engine());
-  const uint32_t handle = domain->engine().batches.insert(std::move(batch));
+  auto& batches = domain->engine().batches;
+  const uint32_t handle = batches.insert(std::move(batch));
   if (handle == 0) throw FabricFailure(FI_ENOMEM, "batch", "too many batches");
+  (*batches.find(handle))->handle = handle;
   result.Set("batch", handle);
   return result;
 }
@@ -29,7 +31,7 @@ Napi::Value batchCreate(const Napi::CallbackInfo& args) {
 Napi::Value batchDestroy(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   const Hold hold(domain->engine());
-  domain->engine().batches.erase(args[1].As<Napi::Number>().Uint32Value());
+  domain->engine().destroyBatch(args[1].As<Napi::Number>().Uint32Value());
   return args.Env().Undefined();
 }
 

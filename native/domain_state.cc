@@ -60,12 +60,12 @@ Napi::Array queueRows(Napi::Env env, const Engine& engine) {
 
 Napi::Array batchRows(Napi::Env env, Engine& engine) {
   Rows rows(env);
-  engine.batches.forEach([&](uint32_t handle, const std::shared_ptr<Batch>& batch) {
+  engine.batches.forEach([&](uint32_t handle, const std::unique_ptr<Batch>& batch) {
     auto row = rows.add();
     row.Set("id", handle);
     row.Set("sends", batch->counts[0]);
     row.Set("receives", batch->counts[1]);
-    row.Set("inFlight", engine.runsOf(*batch));
+    row.Set("inFlight", batch->runs);
   });
   return rows.array();
 }

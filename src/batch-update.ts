@@ -14,6 +14,8 @@ export interface BatchUpdate {
   readonly remoteOffset?: number;
   /** Tagged operations. */
   readonly tag?: bigint | number;
+  /** Tagged operations: what the tag grows by with every submission, 0 at first; at most 2^32 - 1. */
+  readonly tagStep?: number;
   /** Operations that carry remote CQ data. */
   readonly data?: bigint | number;
 }
@@ -30,9 +32,11 @@ function setOf(...codes: Op[]): number {
   return codes.reduce((set, code) => set | (1 << code), 0);
 }
 
+const MOST_TAG_STEP = 0xffff_ffff;
+
 /**
  * Changes the operation at an entry: checks all there is to change, then writes. Says whether anything
- * but the tag has changed.
+ * has changed but the tag, and what it grows by.
  */
 export function updateEntry(
   entries: Entries,
@@ -40,7 +44,7 @@ export function updateEntry(
   limits: Limits,
   change: BatchUpdate,
 ): boolean {
-  const { offset, length, remoteOffset, tag, data } = checkOptions('change', change);
+  const { offset, length, remoteOffset, tag, tagStep, data } = checkOptions('change', change);
   const { u32, f64 } = entries;
   const wide = start * ENTRY_F64;
   const code = ((u32[start * ENTRY_U32] as number) & 0xff) as Op;
@@ -53,6 +57,7 @@ export function updateEntry(
   check('length', length, ((RESIZED >> code) & 1) === 1);
   check('remoteOffset', remoteOffset, ((REMOTE >> code) & 1) === 1);
   check('tag', tag, ((TAGGED >> code) & 1) === 1);
+  check('tagStep', tagStep, ((TAGGED >> code) & 1) === 1);
   const low = u32[start * ENTRY_U32 + OpField.Flags64 * 2] as number;
   check('data', data, (low & REMOTE_CQ_DATA) !== 0);
   if (offset !== undefined) checkInteger('offset', offset);
@@ -64,12 +69,14 @@ export function updateEntry(
   }
   if (remoteOffset !== undefined) checkInteger('remoteOffset', remoteOffset);
   if (tag !== undefined) check64('tag', tag);
+  if (tagStep !== undefined) checkInteger('tagStep', tagStep, 0, MOST_TAG_STEP);
   if (data !== undefined) checkData(limits, check64('data', data));
 
   if (offset !== undefined) f64[wide + OpField.Offset64] = offset;
   if (length !== undefined) f64[wide + OpField.Length64] = length;
   if (remoteOffset !== undefined) f64[wide + OpField.Tag64] = remoteOffset;
   if (tag !== undefined) entries.set64(start, OpField.Tag64, tag);
+  if (tagStep !== undefined) u32[start * ENTRY_U32 + OpField.Remote32] = tagStep;
   if (data !== undefined) entries.set64(start, OpField.Data64, data);
   const others = offset ?? length ?? remoteOffset ?? data;
   return others !== undefined;

@@ -33,7 +33,7 @@ describe('update()', () => {
     refused: [
       ...(/nject|tomic/.test(verb) ? ['offset', 'length'] : []),
       ...(/rite|^read|tomic/.test(verb) ? [] : ['remoteOffset']),
-      ...(WITH_TAG.includes(verb) ? [] : ['tag']),
+      ...(WITH_TAG.includes(verb) ? [] : ['tag', 'tagStep']),
       ...(WITH_DATA.includes(verb) ? [] : ['data']),
     ],
   }));
@@ -41,7 +41,7 @@ describe('update()', () => {
   test.each(cases)('refuses $refused of $verb, and takes the rest', async ({ verb, refused }) => {
     using batch = loopback.ep.batch();
     const index = callVerb(batch, verb, args(verb)) as number;
-    for (const name of ['offset', 'length', 'remoteOffset', 'tag', 'data']) {
+    for (const name of ['offset', 'length', 'remoteOffset', 'tag', 'tagStep', 'data']) {
       const change = { [name]: 4 } as BatchUpdate;
       if (!refused.includes(name)) batch.update(index, change);
       else await expectThrown(() => batch.update(index, change), new RegExp(`^${name} is not`));
@@ -54,7 +54,7 @@ describe('update()', () => {
       using batch = loopback.ep.batch();
       batch.tsenddata(new Uint8Array(8), 1n, loopback.self, 1n);
       batch.writedata(new Uint8Array(8), 1n, loopback.self, remote);
-      for (const name of ['offset', 'length', 'tag', 'data']) {
+      for (const name of ['offset', 'length', 'tag', 'tagStep', 'data']) {
         await expectThrown(
           () => batch.update(0, { [name]: value }),
           new RegExp(`^${name} must be`),
@@ -66,6 +66,12 @@ describe('update()', () => {
       );
     },
   );
+
+  test.each([-1, 2 ** 32])('refuses %d for the step of a tag', async (tagStep) => {
+    using batch = loopback.ep.batch();
+    batch.tsend(new Uint8Array(8), loopback.self, 1n);
+    await expectThrown(() => batch.update(0, { tagStep }), /^tagStep must be/);
+  });
 
   test('changes nothing when one of the changes is wrong', async () => {
     const { ep, self } = loopback;

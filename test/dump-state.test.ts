@@ -49,6 +49,7 @@ describe.each(drivers)('%s driver', (driver) => {
     await wire.done(Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8))]));
     await wire.done(Promise.all([b.send(pattern(8), toA), a.recv(new Uint8Array(8))]));
     const frozen = faults.add('freeze');
+    const { operations } = b.domain.stats();
     const batch = b.batch();
     batch.send(pattern(100), toA);
     const pending = [
@@ -59,7 +60,6 @@ describe.each(drivers)('%s driver', (driver) => {
       b.cq.arrived(5n, 3),
     ];
     for (const each of pending) each.catch(() => {});
-    const operations = b.domain.stats().operations;
     while (b.domain.stats().operations < operations + 4) {
       if (driver === 'manual') b.domain.progress();
       await new Promise(setImmediate);

@@ -19,13 +19,14 @@ namespace fab {
 // Operations that need more than the call (segments, staging, a context of their own) are `general`
 // and go the way of single operations.
 struct PostItem {
-  const Operation* operation;
+  Operation* operation;
   uint64_t flags;
   bool general;
   union {
     fi_msg message;
     fi_msg_tagged tagged;
     fi_msg_rma rma;
+    fi_addr_t address;  // of what is injected
   };
   iovec iov;
   void* desc;
@@ -38,6 +39,9 @@ struct PostItem {
 // often as it is submitted; JavaScript leaves it alone while it is in flight.
 struct Batch {
   std::shared_ptr<SharedBlock> block;
+  uint32_t handle = 0;
+  uint32_t runs = 0;       // submissions that have not completed
+  bool destroyed = false;  // ends with the last of them
 
   // What follows is good for one version of the list and one state of the engine's tables: sends
   // and RMA in [0], receives in [1].
@@ -52,13 +56,13 @@ struct Batch {
   bool compiled = false;
   std::vector<PostItem> items[2];
 
-  const Operation* operations() const { return reinterpret_cast<const Operation*>(block->data()); }
+  Operation* operations() const { return reinterpret_cast<Operation*>(block->data()); }
   uint32_t capacity() const { return static_cast<uint32_t>(block->size() / sizeof(Operation)); }
 };
 
 // One submission of a batch.
 struct BatchRun {
-  std::shared_ptr<Batch> batch;
+  Batch* batch = nullptr;
   uint32_t request = kNoRequest;
   uint32_t endpoint = 0;
   uint32_t remaining = 0;  // what has not completed: operations, sides that wait, the posting

@@ -101,9 +101,11 @@ bool Engine::cancelRun(BatchRun& run) {
 // Ends the part of a batch that waits for room.
 void Engine::cancelRestOf(BatchRun& run, bool receives, const Failure& why) {
   const int side = receives ? 1 : 0;
-  const std::shared_ptr<Batch> batch = run.batch;
+  Batch* const batch = run.batch;
   while (run.cursor[side] < batch->items[side].size()) {
-    refuse(*batch->items[side][run.cursor[side]++].operation, &run, why);
+    Operation& operation = *batch->items[side][run.cursor[side]++].operation;
+    refuse(operation, &run, why);
+    stepTag(operation);
   }
   finishRun(run, Completion{});
 }

@@ -15,8 +15,10 @@ constexpr size_t kMoreRun = 16;
 
 bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
   constexpr uint64_t kSpecial = FI_MULTI_RECV | FI_PEEK | FI_CLAIM;
-  return endpoint.ownContexts || endpoint.staging || o.segments > 0 || isInject(o.code) ||
-         o.code == OpCode::kAtomic || (o.flags & kSpecial) != 0;
+  if (endpoint.staging) return true;
+  if (isInject(o.code)) return isRma(o.code) && endpoint.injectsAsWrites;
+  return endpoint.ownContexts || o.segments > 0 || o.code == OpCode::kAtomic ||
+         (o.flags & kSpecial) != 0;
 }
 
 // Neighbours usually share theirs; one that comes again later is counted again.
@@ -26,7 +28,7 @@ void note(std::vector<uint32_t>& handles, uint32_t handle) {
 
 template <typename Visit>
 void forEach(const Batch& batch, Visit&& visit) {
-  const Operation* operations = batch.operations();
+  Operation* const operations = batch.operations();
   for (uint32_t at = 0; at < batch.entries; at += 1u + operations[at].blocks) visit(operations[at]);
 }
 
@@ -45,6 +47,11 @@ void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
       break;
     case OpCode::kTrecv:
       item.tagged = {&item.iov, &item.desc, 1, resolved.address, o.tag, o.ignore, nullptr, 0};
+      break;
+    case OpCode::kInject:
+    case OpCode::kTinject:
+    case OpCode::kInjectWrite:
+      item.address = resolved.address;
       break;
     default:
       item.rma = {&item.iov, &item.desc, 1, resolved.address, &item.target, 1, nullptr, o.data};
@@ -80,9 +87,11 @@ ssize_t call(fid_ep* ep, PostItem& item, void* context) {
     case OpCode::kWrite:
       item.rma.context = context;
       return fi_writemsg(ep, &item.rma, item.flags);
-    default:
+    case OpCode::kRead:
       item.rma.context = context;
       return fi_readmsg(ep, &item.rma, item.flags);
+    default:
+      return dispatchInject(ep, *item.operation, item.iov, item.address, item.target);
   }
 }
 
@@ -108,7 +117,7 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
 
 void Engine::compile(Batch& batch, Endpoint& endpoint) {
   for (const int side : {0, 1}) batch.items[side].reserve(batch.counts[side]);
-  forEach(batch, [&](const Operation& o) {
+  forEach(batch, [&](Operation& o) {
     const bool receives = isReceive(o.code);
     PostItem& item = batch.items[receives ? 1 : 0].emplace_back();
     item.operation = &o;
@@ -127,12 +136,12 @@ void Engine::compile(Batch& batch, Endpoint& endpoint) {
 
 void Engine::submitBatch(const Operation& operation) {
   Endpoint** found = endpoints.find(operation.endpoint);
-  std::shared_ptr<Batch>* known = batches.find(operation.memory);
+  std::unique_ptr<Batch>* known = batches.find(operation.memory);
   const auto entries = static_cast<uint32_t>(operation.length);
   if (found == nullptr || (*found)->closing) {
     return refuse(operation, nullptr, whyClosed(operation.endpoint));
   }
-  if (known == nullptr || entries > (*known)->capacity()) {
+  if (known == nullptr || (*known)->destroyed || entries > (*known)->capacity()) {
     return refuse(operation, nullptr, FI_ECANCELED, "", "the batch is closed");
   }
   Endpoint& endpoint = **found;
@@ -150,7 +159,7 @@ void Engine::submitBatch(const Operation& operation) {
   }
 
   BatchRun& run = takeRun();
-  run.batch = *known;
+  run.batch = &batch;
   run.request = operation.request;
   if (run.request == kRunRequest) awaitedRun_ = &run;
   run.endpoint = operation.endpoint;
@@ -175,13 +184,19 @@ void Engine::submitBatch(const Operation& operation) {
   finishRun(run, Completion{});
 }
 
+// A run's simple operation was accepted; what has no completion is over with it.
+void Engine::posted(BatchRun& run, const Operation& operation) {
+  ++control_->stats.operations;
+  if (isInject(operation.code)) --run.remaining;  // not the last: the posting itself is missing
+}
+
 // Posts one side of a batch from its operations; false when some are left.
 bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
   const uint32_t count = run.batch->counts[receives ? 1 : 0];
   size_t& cursor = run.cursor[receives ? 1 : 0];
   const uint64_t defaults = receives ? endpoint.receiveFlags : endpoint.sendFlags;
   bool full = false;
-  forEach(*run.batch, [&](const Operation& o) {
+  forEach(*run.batch, [&](Operation& o) {
     if (full || cursor == kPostsPerTurn || isReceive(o.code) != receives) return;
     const bool last = cursor + 1 == count || (cursor + 1) % kMoreRun == 0;
     const uint64_t more = last ? 0 : endpoint.more;
@@ -192,16 +207,19 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
     } else {
       Resolved resolved;
       ret = resolve(o, endpoint, resolved);
-      if (ret == 0) {
+      if (ret == 0 && isInject(o.code)) {
+        ret = dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address, resolved.target);
+      } else if (ret == 0) {
         ret = dispatch(endpoint.get(), o, resolved, 1, run.context(), o.flags | more | defaults);
       }
+      if (ret == 0) posted(run, o);
     }
     full = isFull(ret, o.code, cursor > 0 || endpoint.inFlight > 1);
     if (full) return;
     if (ret < 0) refuse(o, &run, static_cast<uint32_t>(-ret), callOf(o.code), refusal_);
+    stepTag(o);
     ++cursor;
   });
-  control_->stats.operations += cursor;
   if (full) ++control_->stats.backPressure;
   return cursor == count;
 }
@@ -216,18 +234,20 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
   ssize_t ret = 0;
   for (; cursor < end; ++cursor) {
     PostItem& item = items[cursor];
+    Operation& operation = *item.operation;
     if (item.general) {
-      ret = post(*item.operation, endpoint, &run, item.flags);
+      ret = post(operation, endpoint, &run, item.flags);
     } else {
       refusal_ = item.refusal;
       ret = item.error != 0 ? item.error : asFabricError(call(endpoint.get(), item, context));
+      if (ret == 0) posted(run, operation);
     }
-    if (ret == 0) continue;
-    if (isFull(ret, item.operation->code, cursor > 0 || endpoint.inFlight > 1)) break;
-    refuse(*item.operation, &run, static_cast<uint32_t>(-ret), callOf(item.operation->code),
-           refusal_);
+    if (ret != 0) {
+      if (isFull(ret, operation.code, cursor > 0 || endpoint.inFlight > 1)) break;
+      refuse(operation, &run, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
+    }
+    stepTag(operation);
   }
-  control_->stats.operations += cursor - first;
   if (cursor < end) ++control_->stats.backPressure;
   return cursor == items.size();
 }

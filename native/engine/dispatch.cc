@@ -105,21 +105,21 @@ ssize_t makeCall(fid_ep* ep, const Operation& o, const Resolved& r, size_t segme
   }
 }
 
-ssize_t makeInject(fid_ep* ep, const Operation& o, const Resolved& r) {
-  const auto& [payload, length] = r.iov[0];
+ssize_t makeInject(fid_ep* ep, const Operation& o, const iovec& bytes, fi_addr_t address,
+                   const fi_rma_iov& target) {
+  const auto& [payload, length] = bytes;
   const bool withData = (o.flags & FI_REMOTE_CQ_DATA) != 0;
   switch (o.code) {
     case OpCode::kInject:
-      return withData ? fi_injectdata(ep, payload, length, o.data, r.address)
-                      : fi_inject(ep, payload, length, r.address);
+      return withData ? fi_injectdata(ep, payload, length, o.data, address)
+                      : fi_inject(ep, payload, length, address);
     case OpCode::kTinject:
-      return withData ? fi_tinjectdata(ep, payload, length, o.data, r.address, o.tag)
-                      : fi_tinject(ep, payload, length, r.address, o.tag);
+      return withData ? fi_tinjectdata(ep, payload, length, o.data, address, o.tag)
+                      : fi_tinject(ep, payload, length, address, o.tag);
     default:
-      return withData
-                 ? fi_inject_writedata(ep, payload, length, o.data, r.address, r.target.addr,
-                                       r.target.key)
-                 : fi_inject_write(ep, payload, length, r.address, r.target.addr, r.target.key);
+      return withData ? fi_inject_writedata(ep, payload, length, o.data, address, target.addr,
+                                            target.key)
+                      : fi_inject_write(ep, payload, length, address, target.addr, target.key);
   }
 }
 
@@ -130,8 +130,9 @@ ssize_t dispatch(fid_ep* ep, const Operation& o, const Resolved& r, size_t segme
   return asFabricError(makeCall(ep, o, r, segments, context, flags));
 }
 
-ssize_t dispatchInject(fid_ep* ep, const Operation& o, const Resolved& r) {
-  return asFabricError(makeInject(ep, o, r));
+ssize_t dispatchInject(fid_ep* ep, const Operation& o, const iovec& payload, fi_addr_t address,
+                       const fi_rma_iov& target) {
+  return asFabricError(makeInject(ep, o, payload, address, target));
 }
 
 }  // namespace fab

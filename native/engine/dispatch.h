@@ -26,6 +26,7 @@ ssize_t dispatch(fid_ep* ep, const Operation& operation, const Resolved& resolve
                  void* context, uint64_t flags);
 
 // The calls without a context: fi_inject(3) and its like.
-ssize_t dispatchInject(fid_ep* ep, const Operation& operation, const Resolved& resolved);
+ssize_t dispatchInject(fid_ep* ep, const Operation& operation, const iovec& payload,
+                       fi_addr_t address, const fi_rma_iov& target);
 
 }  // namespace fab

@@ -70,7 +70,7 @@ class Engine {
   SlotTable<Peer> peers;
   SlotTable<Remote> remotes;
   SlotTable<Endpoint*> endpoints;
-  SlotTable<std::shared_ptr<Batch>> batches;
+  SlotTable<std::unique_ptr<Batch>> batches;
   SlotTable<CompletionQueue*> queueHandles;
   ErrorTable errors;
   Parking parking;
@@ -90,6 +90,8 @@ class Engine {
   void recall(Endpoint& endpoint);
   // Settles what an endpoint that was closed left behind.
   void abandon(Endpoint& endpoint);
+  // Frees a batch, once it is no longer in flight.
+  void destroyBatch(uint32_t handle);
   // Submits the batch of run(). What was submitted before it must have left the ring.
   void startRun();
   // The batch that run() waits for: what has not completed of it, 0 when it has ended.
@@ -105,8 +107,6 @@ class Engine {
   void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
   void pushImmediate(CompletionQueue& queue, uint64_t data, double length);
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
-  // Submissions of a batch that have not completed.
-  uint32_t runsOf(const Batch& batch) const;
 
   // Ownership: the driver that turns the engine holds the mutex, and lets go when asked.
   std::mutex& ownership() { return ownership_; }
@@ -155,6 +155,7 @@ class Engine {
   void submitBatch(const Operation& operation);
   void survey(Batch& batch, Endpoint& endpoint);
   void compile(Batch& batch, Endpoint& endpoint);
+  void posted(BatchRun& run, const Operation& operation);
   bool advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives);
   bool advance(BatchRun& run, Endpoint& endpoint, bool receives);
 

@@ -65,12 +65,4 @@ void Engine::forEachInFlight(const Visit& visit) {
   });
 }
 
-uint32_t Engine::runsOf(const Batch& batch) const {
-  uint32_t count = 0;
-  for (const auto& run : runs_) {
-    if (run->live && run->batch.get() == &batch) ++count;
-  }
-  return count;
-}
-
 }  // namespace fab

@@ -44,7 +44,10 @@ struct alignas(64) Operation {
   uint32_t endpoint;
   uint32_t peer;  // 0: FI_ADDR_UNSPEC
   uint32_t memory;
-  uint32_t remote;
+  union {
+    uint32_t remote;
+    uint32_t tagStep;  // tagged, in a batch: what the tag grows by with every submission
+  };
   double offset;
   double length;
   union {
@@ -62,6 +65,12 @@ struct alignas(64) Operation {
   uint64_t flags;
 };
 static_assert(sizeof(Operation) == 64);
+
+inline void stepTag(Operation& o) {
+  if (o.code == OpCode::kTsend || o.code == OpCode::kTrecv || o.code == OpCode::kTinject) {
+    o.tag += o.tagStep;
+  }
+}
 
 // A further segment of an operation; two to a block.
 struct Segment {

@@ -18,8 +18,9 @@ BatchRun& Engine::takeRun() {
   return run;
 }
 
-// A run as a whole keeps what its operations use.
+// A run as a whole keeps its batch, and what its operations use.
 void Engine::hold(BatchRun& run, Endpoint& endpoint) {
+  ++run.batch->runs;
   for (const uint32_t handle : run.batch->memories) {
     if (Memory* memory = memories.find(handle)) ++memory->inFlight;
   }
@@ -44,15 +45,15 @@ void Engine::finishRun(BatchRun& run, const Completion& result) {
 }
 
 void Engine::endRun(BatchRun& run) {
-  const std::shared_ptr<Batch> batch = std::move(run.batch);
+  Batch& batch = *run.batch;
   run.live = false;
   --inFlight_;
-  if (batch->counts[0] > 0) --transmitting_;
+  if (batch.counts[0] > 0) --transmitting_;
   if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
-  for (const uint32_t handle : batch->memories) releaseMemory(handle);
-  for (const uint32_t handle : batch->peers) releasePeer(handle);
-  if (run.status == 0)
-    control_->stats.bytes += static_cast<uint64_t>(run.length + batch->sendBytes);
+  for (const uint32_t handle : batch.memories) releaseMemory(handle);
+  for (const uint32_t handle : batch.peers) releasePeer(handle);
+  if (run.status == 0) control_->stats.bytes += static_cast<uint64_t>(run.length + batch.sendBytes);
+  if (--batch.runs == 0 && batch.destroyed) batches.erase(batch.handle);
   if (run.request == kRunRequest) return endAwaitedRun(run.status, run.error);
   Completion done{};
   done.request = run.request;
@@ -60,6 +61,13 @@ void Engine::endRun(BatchRun& run) {
   done.error = run.error;
   done.length = run.length;
   completions_.push(done);
+}
+
+void Engine::destroyBatch(uint32_t handle) {
+  std::unique_ptr<Batch>* batch = batches.find(handle);
+  if (batch == nullptr) return;
+  if ((*batch)->runs == 0) return batches.erase(handle);
+  (*batch)->destroyed = true;
 }
 
 void Engine::startRun() {

@@ -4,15 +4,16 @@ import type { Session } from '../fabtests/session.js';
 
 /**
  * Messages that are sent and received again and again: a prepared batch, in which tags count on from
- * run to run where the session's messages have tags.
+ * submission to submission where the session's messages have tags.
  */
 export class MessageBatch {
   readonly #session: Session;
   readonly #batch: ReturnType<Session['ep']['batch']>;
   readonly #receives: number[] = [];
   readonly #sends: number[] = [];
-  // Written anew for every update: an object for each would be garbage.
-  readonly #change = { tag: 0 };
+  // The tags that the next submission goes on with.
+  #received = -1;
+  #sent = -1;
 
   constructor(session: Session) {
     this.#session = session;
@@ -69,15 +70,24 @@ export class MessageBatch {
 
   #count(): void {
     const session = this.#session;
-    const change = this.#change;
-    for (let i = 0; i < this.#receives.length; i++) {
-      change.tag = session.received++;
-      this.#batch.update(this.#receives[i] as number, change);
-    }
-    for (let i = 0; i < this.#sends.length; i++) {
-      change.tag = session.sent++;
-      this.#batch.update(this.#sends[i] as number, change);
-    }
+    if (session.received !== this.#received || session.sent !== this.#sent) this.#number();
+    session.received = this.#received += this.#receives.length;
+    session.sent = this.#sent += this.#sends.length;
+  }
+
+  /** Sets the tags, after others have used some: from there on each submission raises them. */
+  #number(): void {
+    this.#received = this.#session.received;
+    this.#sent = this.#session.sent;
+    this.#countFrom(this.#received, this.#receives);
+    this.#countFrom(this.#sent, this.#sends);
+  }
+
+  #countFrom(tag: number, operations: readonly number[]): void {
+    const tagStep = operations.length;
+    operations.forEach((index, i) => {
+      this.#batch.update(index, { tag: tag + i, tagStep });
+    });
   }
 
   close(): void {
