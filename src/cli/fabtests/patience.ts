@@ -11,6 +11,9 @@ export class Interrupted extends Error {
 
 // Milliseconds that a native call may keep the event loop, and with it Ctrl-C, waiting.
 const SLICE = 250;
+// Milliseconds between looks at the event loop by who waits asynchronously. A loop that turns more
+// often is soon compiled, and that goes on when what it has waited for is timed.
+const SPAN = 1;
 // How long to poll without a pause for something that does not come, and the pause then.
 const EAGER = 1000;
 const PAUSE = 1;
@@ -133,8 +136,8 @@ export class Patience {
     promise.then(settle, settle);
     const start = performance.now();
     let troubled: number | undefined;
-    for (;;) {
-      for (let turn = 0; turn < 64; turn++) this.#domain.progress();
+    for (let span = 0; ; span = SPAN) {
+      this.#domain.wait(1, span);
       await new Promise(setImmediate);
       if (settled) return promise;
       const waited = performance.now() - start;
