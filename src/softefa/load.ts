@@ -34,5 +34,6 @@ export function softefaEnvironment(options?: SoftefaOptions): Record<string, str
   const before = process.env.LD_PRELOAD?.split(/[ :]+/).filter(
     (file) => file !== '' && !file.endsWith('libsoftefa.so'),
   );
-  return { LD_PRELOAD: [softefaLibrary(), ...(before ?? [])].join(' '), ...variables };
+  // Last: a sanitizer has to be the first.
+  return { LD_PRELOAD: [...(before ?? []), softefaLibrary()].join(' '), ...variables };
 }
