@@ -43,12 +43,9 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   return (size, iterations) => measureSize(session, buffers, size, iterations);
 }
 
-// What is done once for a window is to be done often.
-const WINDOW_ALONE = 2;
-
 async function exchangeAlone(alone: Session, size: number, iterations: number): Promise<void> {
   const buffers = await alone.allocate(size, 1, ['FI_SEND', 'FI_RECV']);
-  const windows = windowsOf(WINDOW_ALONE, 0, iterations, false);
+  const windows = windowsOf(alone.settings.window, 0, iterations, false);
   using exchanges = new WindowBatches(alone, windows.windows, (batch, { count }) => {
     for (let i = 0; i < count; i++) {
       batch.receive(buffers.receiving(size)).send(buffers.sending(size));

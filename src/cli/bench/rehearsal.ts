@@ -6,16 +6,23 @@ import type { Alone } from './benchmark.js';
 
 // V8 compiles what runs often while it runs, and takes 20 to 30 ms for it, on the same core where the
 // process is pinned to one. fabtests' 10,000 exchanges of 64 bytes take 5 ms over shm.
-const ITERATIONS = 20_000;
-const SIZE = 8; // bytes
-// What is compiled for the first run alone is thrown away with the second, and what is compiled while
+/** What is done in a session with oneself, and how often. */
+interface Rehearsal {
+  readonly sizes: number;
+  readonly iterations: number;
+  readonly window?: number;
+}
+
+// What is done once a size: objects have another shape from about the tenth time on that a function
+// makes one, as V8 begins to watch it then, and what is compiled for the shape of before is thrown
+// away.
+const EACH_SIZE: Rehearsal = { sizes: 30, iterations: 256 };
+// What is done in every step, of which small windows give many.
+const EACH_STEP: Rehearsal = { sizes: 2, iterations: 20_000, window: 2 };
+// What is compiled for the first session is thrown away with the second, and what is compiled while
 // nothing was ever closed with the first close(), or the second.
-const SESSIONS = 3;
-const RUNS = 2;
-// Objects have another shape from about the tenth time on that a function makes one, as V8 begins to
-// watch it then: what is compiled for the shape of before is thrown away. 20 sizes bring that about.
-const SIZES = 20;
-const FEW = 100; // iterations
+const SIZE = 8; // bytes
+const REHEARSALS = [EACH_SIZE, EACH_STEP, EACH_STEP, EACH_STEP];
 
 /**
  * Does what is about to be timed with an endpoint that talks to itself over shm, so that V8 has
@@ -25,12 +32,11 @@ const FEW = 100; // iterations
  * @param work is called several times.
  */
 export async function rehearse(settings: Settings, needs: Needs, work: Alone): Promise<void> {
-  for (let session = 0; session < SESSIONS; session++) {
-    const alone = await openAlone(settings, needs);
+  for (const { sizes, iterations, window = settings.window } of REHEARSALS) {
+    const alone = await openAlone({ ...settings, window }, needs);
     if (alone === undefined) return;
     try {
-      for (let size = 0; size < SIZES; size++) await work(alone, SIZE, FEW);
-      for (let run = 0; run < RUNS; run++) await work(alone, SIZE, ITERATIONS);
+      for (let size = 0; size < sizes; size++) await work(alone, SIZE, iterations);
     } finally {
       await alone.close();
     }

@@ -5,7 +5,7 @@ import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import { nicsOption } from '../multi/options.js';
-import type { Benchmark, MeasureSize } from './benchmark.js';
+import { type Benchmark, type MeasureSize, measureAlone } from './benchmark.js';
 import { measure, type Timing } from './measure.js';
 import { Arrivals, kindOf, RMA_ACCESS, RmaTransfers, rmaCaps } from './rma.js';
 import { prepareNics } from './rma-nics.js';
@@ -36,6 +36,7 @@ export const rmaBandwidth: Benchmark = {
     domain: { resourceMgmt: 'FI_RM_ENABLED' },
   }),
   options: () => [nicsOption()],
+  alone,
   prepare,
 };
 
@@ -56,6 +57,12 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   }
   return (size, iterations) =>
     new WritesWithData(arrivals, session, buffers, remote, size).measure(iterations);
+}
+
+// Writes with data need another side, which acknowledges them.
+async function alone(session: Session, size: number, iterations: number): Promise<void> {
+  if (session.settings.operation === 'writedata' || session.settings.nics) return;
+  await measureAlone(prepare)(session, size, iterations);
 }
 
 /** Writes or reads of both sides at once. No message tells of them. */
