@@ -104,7 +104,8 @@ class Register final : public Napi::AsyncWorker {
     if (hugePages_) block_ = SharedBlock::allocate(size, MAP_HUGETLB | MAP_POPULATE);
     if (!block_) {
       hugePages_ = false;
-      block_ = SharedBlock::allocate(size, MAP_POPULATE);
+      block_ = SharedBlock::allocate(size);
+      if (block_) block_->populate();
     }
     if (!block_) throw FabricFailure(FI_ENOMEM, "mmap");
     base_ = block_->data();

@@ -29,7 +29,7 @@ async function runBenchmark(
   settings: Settings,
   control: Control,
 ): Promise<void> {
-  if (benchmark.alone) await rehearse(settings, benchmark.needs(settings), benchmark.alone);
+  if (benchmark.alone) await rehearse(settings, benchmark.needs, benchmark.alone);
   const session = await Session.open(settings, benchmark.needs(settings), control.signal);
   control.target = session;
   const report = new Report(benchmark, settings, session.info);

@@ -31,7 +31,11 @@ const REHEARSALS = [EACH_SIZE, EACH_STEP, EACH_STEP, EACH_STEP];
  *
  * @param work is called several times.
  */
-export async function rehearse(settings: Settings, needs: Needs, work: Alone): Promise<void> {
+export async function rehearse(
+  settings: Settings,
+  needs: (settings: Settings) => Needs,
+  work: Alone,
+): Promise<void> {
   for (const { sizes, iterations, window = settings.window } of REHEARSALS) {
     const alone = await openAlone({ ...settings, window }, needs);
     if (alone === undefined) return;
@@ -43,7 +47,10 @@ export async function rehearse(settings: Settings, needs: Needs, work: Alone): P
   }
 }
 
-async function openAlone(settings: Settings, needs: Needs): Promise<Session | undefined> {
+async function openAlone(
+  settings: Settings,
+  needs: (settings: Settings) => Needs,
+): Promise<Session | undefined> {
   const { fabric, domain, addrFormat, sourceAddress, sourcePort, ...others } = settings;
   const here: Settings = {
     ...others,
@@ -54,10 +61,11 @@ async function openAlone(settings: Settings, needs: Needs): Promise<Session | un
     oobSync: false,
     warmUp: 0,
     verify: false,
+    deliveryComplete: false,
     prefix: false,
   };
   try {
-    return await Session.alone(here, needs);
+    return await Session.alone(here, needs(here));
   } catch (error) {
     if (error instanceof FabricError) return undefined;
     throw error;

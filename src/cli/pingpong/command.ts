@@ -148,10 +148,14 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
     name = address;
     return format === 'FI_FORMAT_UNSPEC' ? {} : { addrFormat: format };
   };
-  await rehearse(settings, { caps }, async (alone, size, iterations) => {
-    const messages = await Messages.allocate(alone, size);
-    await messages.measure(size, iterations, settings.statistics, async () => {});
-  });
+  await rehearse(
+    settings,
+    () => ({ caps }),
+    async (alone, size, iterations) => {
+      const messages = await Messages.allocate(alone, size);
+      await messages.measure(size, iterations, settings.statistics, async () => {});
+    },
+  );
   const session = await Session.open(settings, { caps }, control.signal, hear);
   control.target = session;
   const oob = session.oob as OobSocket;
