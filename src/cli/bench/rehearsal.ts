@@ -6,6 +6,9 @@ import type { Alone } from './benchmark.js';
 
 // V8 compiles what runs often while it runs, and takes 20 to 30 ms for it, on the same core where the
 // process is pinned to one. fabtests' 10,000 exchanges of 64 bytes take 5 ms over shm.
+
+const SIZE = 8; // bytes
+
 /** What is done in a session with oneself, and how often. */
 interface Rehearsal {
   readonly sizes: number;
@@ -21,7 +24,6 @@ const EACH_SIZE: Rehearsal = { sizes: 30, iterations: 256 };
 const EACH_STEP: Rehearsal = { sizes: 2, iterations: 20_000, window: 2 };
 // What is compiled for the first session is thrown away with the second, and what is compiled while
 // nothing was ever closed with the first close(), or the second.
-const SIZE = 8; // bytes
 const REHEARSALS = [EACH_SIZE, EACH_STEP, EACH_STEP, EACH_STEP];
 
 /**
