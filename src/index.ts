@@ -43,9 +43,10 @@ export type {
 export type { MsgRecv, MsgSend } from './endpoint/msg.js';
 export type { CloseOptions } from './endpoint/patience.js';
 export type { QueuedCalls } from './endpoint/queued.js';
-export type { RmaOptions, RmaRead, RmaWrite } from './endpoint/rma.js';
+export type { RemoteSegment } from './endpoint/remote-pieces.js';
+export type { RmaOptions, RmaRead, RmaVectorOptions, RmaWrite } from './endpoint/rma.js';
 export type { Tag, TaggedRecv, TaggedRecvOptions, TaggedSend } from './endpoint/tagged.js';
-export type { OperationOptions, Source } from './endpoint/target.js';
+export type { OperationOptions, Source, VectorOptions } from './endpoint/target.js';
 export type { WritableOptions } from './endpoint-option-values.js';
 export {
   type EndpointOption,

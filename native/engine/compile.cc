@@ -17,7 +17,8 @@ bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
   constexpr uint64_t kSpecial = FI_MULTI_RECV | FI_PEEK | FI_CLAIM;
   if (endpoint.staging) return true;
   if (isInject(o.code)) return isRma(o.code) && endpoint.injectsAsWrites;
-  return endpoint.ownContexts || o.segments > 0 || o.code == OpCode::kAtomic ||
+  return endpoint.ownContexts || o.segments > 0 || o.remotes > 0 ||
+         o.code == OpCode::kAtomic ||
          (o.flags & kSpecial) != 0;
 }
 
@@ -36,7 +37,7 @@ void forEach(const Batch& batch, Visit&& visit) {
 void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
   item.iov = resolved.iov[0];
   item.desc = resolved.desc[0];
-  item.target = resolved.target;
+  item.target = resolved.targets[0];
   switch (o.code) {
     case OpCode::kSend:
     case OpCode::kRecv:
@@ -208,7 +209,8 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
       Resolved resolved;
       ret = resolve(o, endpoint, resolved);
       if (ret == 0 && isInject(o.code)) {
-        ret = dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address, resolved.target);
+        ret = dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address,
+                             resolved.targets[0]);
       } else if (ret == 0) {
         ret = dispatch(endpoint.get(), o, resolved, 1, run.context(), o.flags | more | defaults);
       }

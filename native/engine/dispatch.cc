@@ -45,12 +45,12 @@ ssize_t dispatchAtomic(fid_ep* ep, const Operation& o, const Resolved& r, void* 
   const auto datatype = static_cast<fi_datatype>(o.atomic.datatype);
   const size_t size = datatypeSize(datatype);
   if (size == 0) return -FI_EINVAL;
-  const size_t elements = r.target.len / size;
+  const size_t elements = r.targets[0].len / size;
   auto** desc = const_cast<void**>(r.desc);
   fi_ioc operand{r.iov[0].iov_base, elements};
   fi_ioc result{r.count > 1 ? r.iov[1].iov_base : nullptr, elements};
   fi_ioc comparand{r.count > 2 ? r.iov[2].iov_base : nullptr, elements};
-  const fi_rma_ioc remote{r.target.addr, elements, r.target.key};
+  const fi_rma_ioc remote{r.targets[0].addr, elements, r.targets[0].key};
   fi_msg_atomic message{};
   message.msg_iov = &operand;
   message.desc = desc;
@@ -91,11 +91,13 @@ ssize_t makeCall(fid_ep* ep, const Operation& o, const Resolved& r, size_t segme
       flags |= FI_INJECT;
       [[fallthrough]];
     case OpCode::kWrite: {
-      const fi_msg_rma message{r.iov, desc, segments, r.address, &r.target, 1, context, o.data};
+      const fi_msg_rma message{r.iov, desc, segments,  r.address, r.targets, r.targetCount,
+                               context, o.data};
       return fi_writemsg(ep, &message, flags);
     }
     case OpCode::kRead: {
-      const fi_msg_rma message{r.iov, desc, segments, r.address, &r.target, 1, context, 0};
+      const fi_msg_rma message{r.iov, desc, segments, r.address, r.targets, r.targetCount,
+                               context, 0};
       return fi_readmsg(ep, &message, flags);
     }
     case OpCode::kAtomic:

@@ -169,7 +169,8 @@ class Engine {
   // resolve.cc
   int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
   bool locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc);
-  bool locateRemote(const Operation& operation, uint64_t size, fi_rma_iov& target);
+  bool locateRemote(uint32_t handle, double start, uint64_t size, fi_rma_iov& target);
+  bool locateRemotes(const Operation& operation, uint64_t size, Resolved& resolved);
 
   // complete.cc
   unsigned readQueue(CompletionQueue& queue);

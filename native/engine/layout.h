@@ -34,12 +34,13 @@ inline bool isInject(OpCode code) {
   return code == OpCode::kInject || code == OpCode::kTinject || code == OpCode::kInjectWrite;
 }
 
-// One operation. `blocks` further entries of 64 bytes belong to it: more segments, or a payload.
+// One operation. `blocks` further entries of 64 bytes belong to it: more segments, then more pieces
+// of remote regions, or a payload.
 struct alignas(64) Operation {
   OpCode code;
   uint8_t blocks;
   uint8_t segments;  // beyond the first
-  uint8_t reserved;
+  uint8_t remotes;   // pieces of remote regions, beyond the first
   uint32_t request;
   uint32_t endpoint;
   uint32_t peer;  // 0: FI_ADDR_UNSPEC
@@ -72,9 +73,9 @@ inline void stepTag(Operation& o) {
   }
 }
 
-// A further segment of an operation; two to a block.
+// A further segment of an operation, or a further piece of a remote region; two to a block.
 struct Segment {
-  uint32_t memory;
+  uint32_t memory;  // or the handle of the remote region
   uint32_t reserved;
   double offset;
   double length;

@@ -117,7 +117,7 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
 ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolved& resolved,
                            BatchRun* run) {
   const ssize_t ret =
-      dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address, resolved.target);
+      dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address, resolved.targets[0]);
   if (ret != 0) {
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     return ret;

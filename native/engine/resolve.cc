@@ -23,13 +23,28 @@ bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, v
   return true;
 }
 
-bool Engine::locateRemote(const Operation& o, uint64_t size, fi_rma_iov& target) {
-  const Remote* remote = remotes.find(o.remote);
-  if (remote == nullptr || !(o.remoteOffset >= 0)) return false;
-  const auto offset = static_cast<uint64_t>(o.remoteOffset);
+// The piece of a remote region that a handle names, within its bounds.
+bool Engine::locateRemote(uint32_t handle, double start, uint64_t size, fi_rma_iov& target) {
+  const Remote* remote = remotes.find(handle);
+  if (remote == nullptr || !(start >= 0)) return false;
+  const auto offset = static_cast<uint64_t>(start);
   if (offset > remote->length || size > remote->length - offset) return false;
   target = {remote->address + offset, size, remote->key};
   return true;
+}
+
+// Where `size` bytes go to or come from. What the further pieces leave is the first one's.
+bool Engine::locateRemotes(const Operation& o, uint64_t size, Resolved& resolved) {
+  resolved.targetCount = 1u + o.remotes;
+  if (resolved.targetCount > Resolved::kMaxSegments) return false;
+  for (size_t i = 1; i < resolved.targetCount; ++i) {
+    const Segment& piece = segmentAt(o, o.segments + i - 1);
+    if (!(piece.length >= 0) || piece.length > static_cast<double>(size)) return false;
+    const auto length = static_cast<uint64_t>(piece.length);
+    if (!locateRemote(piece.memory, piece.offset, length, resolved.targets[i])) return false;
+    size -= length;
+  }
+  return locateRemote(o.remote, o.remoteOffset, size, resolved.targets[0]);
 }
 
 // Returns 0, or a negative errno with the reason in refusal_.
@@ -67,7 +82,7 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
     refusal_ = "the memory is closed or the range lies outside of it";
     return -FI_EFAULT;
   }
-  if (isRma(o.code) && !locateRemote(o, size, resolved.target)) {
+  if (isRma(o.code) && !locateRemotes(o, size, resolved)) {
     refusal_ = "the remote region is closed or the range lies outside of it";
     return -FI_EINVAL;
   }

@@ -16,7 +16,8 @@ struct Resolved {
   void* desc[kMaxSegments];
   size_t count;
   fi_addr_t address;
-  fi_rma_iov target;
+  fi_rma_iov targets[kMaxSegments];
+  size_t targetCount;
 };
 
 inline bool isRma(OpCode code) {
@@ -24,7 +25,8 @@ inline bool isRma(OpCode code) {
          code == OpCode::kInjectWrite;
 }
 
-// The i-th segment of an operation beyond its first: blocks hold two each.
+// The i-th segment of an operation beyond its first: blocks hold two each. Behind the last of them
+// come the further pieces of remote regions.
 inline const Segment& segmentAt(const Operation& operation, size_t i) {
   const auto* block = &operation + 1 + i / kSegmentsPerBlock;
   return reinterpret_cast<const Segment*>(block)[i % kSegmentsPerBlock];

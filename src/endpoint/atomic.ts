@@ -15,7 +15,8 @@ import { native } from '../native.js';
 import type { Peer } from '../peer.js';
 import type { RemoteRegion } from '../remote-region.js';
 import { Located, putFlags } from './posting.js';
-import { checkRemote, type RmaOptions } from './rma.js';
+import { checkRemote } from './remote-pieces.js';
+import type { RmaOptions } from './rma.js';
 import { checkOpen, chooseOptions, peerHandle, refuse, type Target } from './target.js';
 
 /** What an atomic operation does, on elements of which type. */

@@ -134,6 +134,7 @@ export class EndpointBase implements Target {
       injectSize: Math.min(info.txAttr.injectSize, MAX_INJECT),
       sendSegments: Math.min(info.txAttr.iovLimit, MAX_SEGMENTS),
       receiveSegments: Math.min(info.rxAttr.iovLimit, MAX_SEGMENTS),
+      remoteSegments: Math.min(info.txAttr.rmaIovLimit, MAX_SEGMENTS),
       remoteData: opened.remoteData,
       directedReceive: info.caps.includes('FI_DIRECTED_RECV'),
       ownFlags: opened.ownFlags,

@@ -13,21 +13,21 @@ import {
   chooseOptions,
   type OperationOptions,
   peerHandle,
+  REMOTE_CQ_DATA,
   refuse,
   type Source,
   sourceHandle,
   type Target,
+  type VectorOptions,
+  vectorData,
 } from './target.js';
-
-/** FI_REMOTE_CQ_DATA: the operation carries data for the peer's completion. */
-export const REMOTE_CQ_DATA = 2 ** 17;
 
 /** Sending messages: fi_msg(3). `S` is what a call returns. */
 export interface MsgSend<S> {
   /** Sends a buffer. The buffer belongs to the operation until it has completed. */
   send(buffer: Buffers, peer: Peer, options?: OperationOptions): S;
   /** Sends several buffers, at most `txAttr.iovLimit`, as one message. */
-  sendv(buffers: readonly Buffers[], peer: Peer, options?: OperationOptions): S;
+  sendv(buffers: readonly Buffers[], peer: Peer, options?: VectorOptions): S;
   /** Sends a buffer with remote CQ data, of `domainAttr.cqDataSize` bytes. */
   senddata(buffer: Buffers, data: bigint | number, peer: Peer, options?: OperationOptions): S;
   /**
@@ -58,7 +58,7 @@ export const msgSend = {
       return refuse(this, error);
     }
   },
-  sendv(this: Target, buffers: readonly Buffers[], peer: Peer, options?: OperationOptions) {
+  sendv(this: Target, buffers: readonly Buffers[], peer: Peer, options?: VectorOptions) {
     try {
       return sendMany(this, Op.Send, buffers, peer, 0, options);
     } catch (error) {
@@ -149,16 +149,17 @@ export function sendMany(
   buffers: readonly Buffers[],
   peer: Peer,
   tag: bigint | number,
-  options: OperationOptions | undefined,
+  options: VectorOptions | undefined,
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
   const chosen = chooseOptions(limits, options);
+  const { data, flags } = vectorData(limits, options);
   const to = peerHandle(limits, peer);
   const located = new Located(limits.engine, buffers, limits.sendSegments);
   checkLength(limits, located.total, chosen);
   const owner = located.buffers;
-  return postMany(target, code, Kind.Void, owner, located, to, 0, tag, false, 0, 0, chosen);
+  return postMany(target, code, Kind.Void, owner, located, to, 0, tag, false, data, flags, chosen);
 }
 
 /** A receive into one buffer: plain or tagged. */

@@ -8,6 +8,13 @@ import { Kind } from '../engine/requests.js';
 import { invalidArgType, outOfRange } from '../errors.js';
 import type { Chosen, Target } from './target.js';
 
+/** A piece of a peer's region, as the engine knows it. */
+export interface RemotePiece {
+  readonly handle: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
 /** One buffer or a list of them, located and ready to be written. */
 export class Located {
   /** The buffers, for whoever must keep them. */
@@ -15,6 +22,8 @@ export class Located {
   readonly handles: number[] = [];
   readonly offsets: number[] = [];
   readonly lengths: number[] = [];
+  /** Pieces of remote regions, beyond the first. */
+  remotes: readonly RemotePiece[] = [];
   total = 0;
 
   constructor(
@@ -45,7 +54,7 @@ export class Located {
   }
 
   get blocks(): number {
-    return Math.ceil(this.more / SEGMENTS_PER_BLOCK);
+    return Math.ceil((this.more + this.remotes.length) / SEGMENTS_PER_BLOCK);
   }
 
   put(entries: Entries, at: number): void {
@@ -58,6 +67,9 @@ export class Located {
         this.lengths[i] as number,
       );
     }
+    this.remotes.forEach(({ handle, offset, length }, i) => {
+      entries.putSegment(at, this.more + i, handle, offset, length);
+    });
   }
 }
 
@@ -146,7 +158,7 @@ export function postMany(
     at,
     code,
     located.blocks,
-    located.more,
+    located.more | (located.remotes.length << 8),
     request,
     limits.handle,
     peer,

@@ -3,23 +3,25 @@ import { check64, checkBytes, checkInteger } from '../checks.js';
 import { Op } from '../engine/layout.js';
 import { type Buffers, RegisteredBytes } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
-import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
+import { invalidArgValue } from '../errors.js';
 import type { Peer } from '../peer.js';
-import { RemoteRegion } from '../remote-region.js';
-import { REMOTE_CQ_DATA } from './msg.js';
+import type { RemoteRegion } from '../remote-region.js';
 import { Located, postInject, postMany, postOne } from './posting.js';
+import { checkRemote, type RemoteSegment, reach } from './remote-pieces.js';
 import {
   type Chosen,
   checkData,
   checkLength,
   checkOpen,
   chooseOptions,
-  type Limits,
   type OperationOptions,
   peerHandle,
+  REMOTE_CQ_DATA,
   refuse,
   refuseWait,
   type Target,
+  type VectorOptions,
+  vectorData,
 } from './target.js';
 
 /** Options of RMA and atomics. */
@@ -28,12 +30,24 @@ export interface RmaOptions extends OperationOptions {
   readonly offset?: number;
 }
 
+/** Options of a write of several buffers. */
+export interface RmaVectorOptions extends RmaOptions, VectorOptions {}
+
 /** Writing to a peer's memory: fi_rma(3). */
 export interface RmaWrite<S> {
   /** Writes a buffer into a peer's region. */
   write(buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
-  /** Writes several buffers, at most `txAttr.iovLimit`, one behind the other. */
-  writev(buffers: readonly Buffers[], peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
+  /**
+   * Writes several buffers, at most `txAttr.iovLimit`, one behind the other, into one region or into
+   * several pieces of regions, at most `txAttr.rmaIovLimit`, which together are as long as the buffers:
+   * fi_writemsg.
+   */
+  writev(
+    buffers: readonly Buffers[],
+    peer: Peer,
+    remote: RemoteRegion | readonly RemoteSegment[],
+    options?: RmaVectorOptions,
+  ): S;
   /** Writes, and tells the peer with data: its `immediates()` and `arrived()` see it. */
   writedata(
     buffer: Buffers,
@@ -63,8 +77,17 @@ export interface RmaWrite<S> {
 export interface RmaRead<S> {
   /** Reads from a peer's region into a buffer, as many bytes as the buffer has. */
   read(buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
-  /** Reads into several buffers, at most `txAttr.iovLimit`, one behind the other. */
-  readv(buffers: readonly Buffers[], peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
+  /**
+   * Reads into several buffers, at most `txAttr.iovLimit`, one behind the other, from one region or from
+   * several pieces of regions, at most `txAttr.rmaIovLimit`, which together are as long as the buffers:
+   * fi_readmsg.
+   */
+  readv(
+    buffers: readonly Buffers[],
+    peer: Peer,
+    remote: RemoteRegion | readonly RemoteSegment[],
+    options?: RmaOptions,
+  ): S;
 }
 
 export const rmaWrite = {
@@ -79,8 +102,8 @@ export const rmaWrite = {
     this: Target,
     buffers: readonly Buffers[],
     peer: Peer,
-    remote: RemoteRegion,
-    options?: RmaOptions,
+    remote: RemoteRegion | readonly RemoteSegment[],
+    options?: RmaVectorOptions,
   ) {
     try {
       return transferMany(this, Op.Write, buffers, peer, remote, options);
@@ -145,7 +168,7 @@ export const rmaRead = {
     this: Target,
     buffers: readonly Buffers[],
     peer: Peer,
-    remote: RemoteRegion,
+    remote: RemoteRegion | readonly RemoteSegment[],
     options?: RmaOptions,
   ) {
     try {
@@ -155,25 +178,6 @@ export const rmaRead = {
     }
   },
 };
-
-/** Checks that [offset, offset + length) lies within a peer's region. */
-export function checkRemote(
-  limits: Limits,
-  remote: RemoteRegion,
-  offset: number,
-  length: number,
-): void {
-  const usable = RemoteRegion.is(remote) && remote.engine === limits.engine && !remote.closed;
-  if (!usable || offset + length > remote.length)
-    throw wrongRemote(limits, remote, offset + length);
-}
-
-function wrongRemote(limits: Limits, remote: unknown, end: number): Error {
-  if (!RemoteRegion.is(remote)) return invalidArgType('remote', 'a RemoteRegion', remote);
-  if (remote.engine !== limits.engine) return invalidArgValue('remote', 'is of another domain');
-  if (remote.closed) return closed('the remote region');
-  return outOfRange('offset + length', `at most ${remote.length} (the remote region)`, end);
-}
 
 function offsetOf(options: RmaOptions | undefined): number {
   const offset = options?.offset;
@@ -219,21 +223,39 @@ function transferMany(
   code: Op,
   buffers: readonly Buffers[],
   peer: Peer,
-  remote: RemoteRegion,
-  options: RmaOptions | undefined,
+  remote: RemoteRegion | readonly RemoteSegment[],
+  options: RmaVectorOptions | undefined,
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
   const chosen = chooseOptions(limits, options);
-  const offset = offsetOf(options);
+  const { data, flags } = code === Op.Write ? vectorData(limits, options) : NO_DATA;
+  const start = offsetOf(options);
   const to = peerHandle(limits, peer);
   const located = new Located(limits.engine, buffers, limits.sendSegments);
   checkLength(limits, located.total, chosen);
-  checkRemote(limits, remote, offset, located.total);
-  const owner = [located.buffers, remote];
-  const at = remote.handle;
-  return postMany(target, code, Kind.Void, owner, located, to, at, offset, true, 0, 0, chosen);
+  const { regions, pieces } = reach(limits, remote, start, located.total);
+  const [{ handle, offset }, ...further] = pieces;
+  located.remotes = further;
+  const owner = [located.buffers, regions];
+  const kind = Kind.Void;
+  return postMany(
+    target,
+    code,
+    kind,
+    owner,
+    located,
+    to,
+    handle,
+    offset,
+    true,
+    data,
+    flags,
+    chosen,
+  );
 }
+
+const NO_DATA = { data: 0, flags: 0 } as const;
 
 function injectOne(
   target: Target,

@@ -6,7 +6,7 @@ import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { hasFlag } from '../flag-bits.js';
 import type { Peer } from '../peer.js';
-import { REMOTE_CQ_DATA, receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
+import { receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
 import { postInject, postOne } from './posting.js';
 import {
   type Chosen,
@@ -15,10 +15,12 @@ import {
   chooseOptions,
   type OperationOptions,
   peerHandle,
+  REMOTE_CQ_DATA,
   refuse,
   type Source,
   sourceHandle,
   type Target,
+  type VectorOptions,
 } from './target.js';
 
 /** A tag: 64 bits, of which `epAttr.memTagFormat` says which may be used. */
@@ -29,7 +31,7 @@ export interface TaggedSend<S> {
   /** Sends a buffer with a tag. The buffer belongs to the operation until it has completed. */
   tsend(buffer: Buffers, peer: Peer, tag: Tag, options?: OperationOptions): S;
   /** Sends several buffers, at most `txAttr.iovLimit`, as one message. */
-  tsendv(buffers: readonly Buffers[], peer: Peer, tag: Tag, options?: OperationOptions): S;
+  tsendv(buffers: readonly Buffers[], peer: Peer, tag: Tag, options?: VectorOptions): S;
   /** Sends a buffer with remote CQ data, of `domainAttr.cqDataSize` bytes. */
   tsenddata(
     buffer: Buffers,
@@ -89,13 +91,7 @@ export const taggedSend = {
       return refuse(this, error);
     }
   },
-  tsendv(
-    this: Target,
-    buffers: readonly Buffers[],
-    peer: Peer,
-    tag: Tag,
-    options?: OperationOptions,
-  ) {
+  tsendv(this: Target, buffers: readonly Buffers[], peer: Peer, tag: Tag, options?: VectorOptions) {
     try {
       return sendMany(this, Op.Tsend, buffers, peer, check64('tag', tag), options);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { checkOptions, checkSignal } from '../checks.js';
+import { check64, checkOptions, checkSignal } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { Kind } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
@@ -18,6 +18,9 @@ import { checkTimeout } from '../wait-options.js';
 
 const EMSGSIZE = 90;
 
+/** FI_REMOTE_CQ_DATA: the operation carries data for the peer's completion. */
+export const REMOTE_CQ_DATA = 2 ** 17;
+
 /** What one endpoint can take, and how the engine knows it. */
 export interface Limits {
   readonly engine: Engine;
@@ -29,6 +32,8 @@ export interface Limits {
   readonly injectSize: number;
   readonly sendSegments: number;
   readonly receiveSegments: number;
+  /** Pieces of remote regions. */
+  readonly remoteSegments: number;
   /** Bytes of remote CQ data that arrive. */
   readonly remoteData: number;
   readonly directedReceive: boolean;
@@ -65,6 +70,15 @@ export interface OperationOptions {
   readonly timeout?: number;
   /** `endpoint.post` only: what the queue's entry for this operation has as its context. */
   readonly context?: unknown;
+}
+
+/** Options of operations of several buffers. */
+export interface VectorOptions extends OperationOptions {
+  /**
+   * Remote CQ data that the operation carries, as `senddata` does: FI_REMOTE_CQ_DATA of
+   * fi_sendmsg(3), of `domainAttr.cqDataSize` bytes.
+   */
+  readonly data?: bigint | number;
 }
 
 /** The options of an operation, checked and read once: getters are the caller's code. */
@@ -131,6 +145,17 @@ export function checkData(limits: Limits, data: number | bigint): void {
   if (bytes < 8 && data >= 2 ** (bytes * 8)) {
     throw outOfRange('data', `at most ${bytes} bytes wide (domainAttr.cqDataSize)`, data);
   }
+}
+
+/** The remote CQ data of an operation of several buffers; 0 and no flag where it has none. */
+export function vectorData(
+  limits: Limits,
+  options: { readonly data?: bigint | number } | undefined,
+): { data: bigint | number; flags: number } {
+  const data = options?.data;
+  if (data === undefined) return { data: 0, flags: 0 };
+  checkData(limits, check64('options.data', data));
+  return { data, flags: REMOTE_CQ_DATA };
 }
 
 /** Refuses what ends a promise's wait where there is no promise. */

@@ -26,7 +26,7 @@ export const enum Op {
 
 /** An operation's fields: indices into its entry, in units of 4 or 8 bytes as the name says. */
 export const enum OpField {
-  Head32 = 0, // code, blocks, segments: a byte each
+  Head32 = 0, // code, blocks, segments, remotes: a byte each
   Request32 = 1,
   Endpoint32 = 2,
   Peer32 = 3,

@@ -1,0 +1,81 @@
+// Where RMA and atomics go to or come from: regions of peers, and pieces of them.
+import { checkInteger, checkOptions } from '../checks.js';
+import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
+import { RemoteRegion } from '../remote-region.js';
+import type { RemotePiece } from './posting.js';
+import type { Limits } from './target.js';
+
+/** A piece of a peer's region: what fi_rma(3) calls a fi_rma_iov. */
+export interface RemoteSegment {
+  readonly remote: RemoteRegion;
+  /** Bytes from the start of the region; 0 when left out. */
+  readonly offset?: number;
+  /** Bytes; up to the region's end when left out. */
+  readonly length?: number;
+}
+
+/** Checks that [offset, offset + length) lies within a peer's region. */
+export function checkRemote(
+  limits: Limits,
+  remote: RemoteRegion,
+  offset: number,
+  length: number,
+): void {
+  const usable = RemoteRegion.is(remote) && remote.engine === limits.engine && !remote.closed;
+  if (!usable || offset + length > remote.length)
+    throw wrongRemote(limits, remote, offset + length);
+}
+
+function wrongRemote(limits: Limits, remote: unknown, end: number): Error {
+  if (!RemoteRegion.is(remote)) return invalidArgType('remote', 'a RemoteRegion', remote);
+  if (remote.engine !== limits.engine) return invalidArgValue('remote', 'is of another domain');
+  if (remote.closed) return closed('the remote region');
+  return outOfRange('offset + length', `at most ${remote.length} (the remote region)`, end);
+}
+
+interface Reached {
+  readonly regions: readonly RemoteRegion[];
+  readonly pieces: [RemotePiece, ...RemotePiece[]];
+}
+
+/** The pieces of remote regions that `length` bytes go to or come from, checked. */
+export function reach(
+  limits: Limits,
+  remote: RemoteRegion | readonly RemoteSegment[],
+  start: number,
+  length: number,
+): Reached {
+  if (!Array.isArray(remote)) {
+    const region = remote as RemoteRegion;
+    checkRemote(limits, region, start, length);
+    return { regions: [region], pieces: [{ handle: region.handle, offset: start, length }] };
+  }
+  const segments = Array.from(remote as readonly RemoteSegment[]);
+  const { remoteSegments } = limits;
+  if (segments.length === 0 || segments.length > remoteSegments) {
+    throw outOfRange('remote.length', `from 1 to ${remoteSegments} (rmaIovLimit)`, segments.length);
+  }
+  if (start !== 0) throw invalidArgValue('options.offset', 'is for one region: give each its own');
+  const regions: RemoteRegion[] = [];
+  const pieces: RemotePiece[] = [];
+  let total = 0;
+  for (const [i, segment] of segments.entries()) {
+    const { region, ...piece } = remotePiece(limits, segment, `remote[${i}]`);
+    regions.push(region);
+    pieces.push(piece);
+    total += piece.length;
+  }
+  if (total !== length) {
+    throw outOfRange('remote', `as long as the buffers, ${length} bytes`, total);
+  }
+  return { regions, pieces: pieces as Reached['pieces'] };
+}
+
+function remotePiece(limits: Limits, segment: RemoteSegment, name: string) {
+  const { remote, offset = 0, length } = checkOptions(name, segment ?? null);
+  checkInteger(`${name}.offset`, offset);
+  if (length !== undefined) checkInteger(`${name}.length`, length);
+  const region = remote as RemoteRegion;
+  checkRemote(limits, region, offset, length ?? 0);
+  return { region, handle: region.handle, offset, length: length ?? region.length - offset };
+}
