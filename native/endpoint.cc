@@ -54,18 +54,24 @@ Napi::Uint8Array addressOf(Napi::Env env, fid_ep* ep) {
   return result;
 }
 
-void bindCounters(Endpoint& endpoint, const Napi::Array& counters) {
-  for (uint32_t i = 0; i < counters.Length(); ++i) {
-    const auto pair = counters.Get(i).As<Napi::Object>();
-    const auto counter = unwrap<Counter>(pair.Get("counter"));
-    if (&counter->engine() != &endpoint.engine()) {
+struct BoundCounter {
+  std::shared_ptr<Counter> counter;
+  uint64_t flags;
+};
+
+std::vector<BoundCounter> countersFromJs(const Napi::Array& list, const Engine& engine) {
+  std::vector<BoundCounter> counters;
+  for (uint32_t i = 0; i < list.Length(); ++i) {
+    const auto pair = list.Get(i).As<Napi::Object>();
+    auto counter = unwrap<Counter>(pair.Get("counter"));
+    if (&counter->engine() != &engine) {
       throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE",
                    "options.counters must be counters of this domain");
     }
-    const uint64_t flags = flagsFromJs(pair.Get("flags"), kCaps, "counters.flags");
-    check(fi_ep_bind(endpoint.get(), &counter->get()->fid, flags), "fi_ep_bind");
-    endpoint.dependsOn(counter);
+    counters.push_back(
+        {std::move(counter), flagsFromJs(pair.Get("flags"), kCaps, "counters.flags")});
   }
+  return counters;
 }
 
 void setOptions(fid_ep* ep, const Napi::Array& options) {
@@ -117,24 +123,32 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
                  "the address vector and the completion queues must be of this domain");
   }
 
+  const std::vector<BoundCounter> counters =
+      countersFromJs(options.Get("counters").As<Napi::Array>(), domain->engine());
+
   const Hold hold(domain->engine());
   domain->engine().parking.sweep();
   const ProviderTraits& traits = traitsOf(*entry);
   Fid<fid_eq> events = traits.breaksEndpoint ? openEvents(domain->fabric()) : Fid<fid_eq>();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
+  const auto bindVector = [&] { check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind"); };
+  if (!traits.keepsVectors) bindVector();
   if (events) check(fi_ep_bind(fid.get(), &events->fid, 0), "fi_ep_bind");
   if (!traits.lateOptions) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
-  check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind");
   if (sendQueue == receiveQueue) {
     check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
   } else {
     check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT), "fi_ep_bind");
     check(fi_ep_bind(fid.get(), &receiveQueue->get()->fid, FI_RECV), "fi_ep_bind");
   }
+  for (const BoundCounter& bound : counters) {
+    check(fi_ep_bind(fid.get(), &bound.counter->get()->fid, bound.flags), "fi_ep_bind");
+  }
+  if (traits.keepsVectors) bindVector();
   auto endpoint =
       std::make_shared<Endpoint>(domain->engine(), std::move(events), std::move(fid), *entry);
-  bindCounters(*endpoint, options.Get("counters").As<Napi::Array>());
+  for (const BoundCounter& bound : counters) endpoint->dependsOn(bound.counter);
   check(enable(endpoint->get(), traits.enablesTwice), "fi_enable");
   if (traits.lateOptions) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
   endpoint->staging = stagingFor(*domain, *entry, options.Get("staging").ToBoolean());

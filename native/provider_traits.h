@@ -21,6 +21,10 @@ struct ProviderTraits {
   bool enablesTwice = false;
   // What is removed from an address vector stays in the provider's.
   bool keepsAddresses = false;
+  // An address vector belongs to the first endpoint that it is bound to, even if that never opens:
+  // it is bound last. With other providers it comes first: rxm and net (1.17) crash when an
+  // endpoint without one is closed.
+  bool keepsVectors = false;
   // Peers of this host are reached through memory that they map ...
   bool sharesMemory = false;
   // ... but not where this variable of the environment is 0.
