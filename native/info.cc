@@ -15,12 +15,13 @@
 namespace fab {
 namespace {
 
-// version(): { number, header, string }, numbers as FI_VERSION has them.
+// version(): { number, header, api, string }, numbers as FI_VERSION has them.
 Napi::Value version(const Napi::CallbackInfo& info) {
   const auto env = info.Env();
   auto result = Napi::Object::New(env);
   result.Set("number", fi_version());
-  result.Set("header", FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION));
+  result.Set("header", kHeaders);
+  result.Set("api", apiVersion());
   char text[64] = "";
   fi_tostr_r(text, sizeof text, "", FI_TYPE_VERSION);
   result.Set("string", text);

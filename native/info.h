@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "abi.h"
+
 namespace fab {
 
 // One entry of fi_getinfo(3): what a fabric, a domain or an endpoint is opened with. It is
@@ -40,7 +42,7 @@ using InfoPtr = std::unique_ptr<fi_info, InfoDeleter>;
 
 // The arguments of one fi_getinfo call. Without hints providers report what they like best.
 struct InfoRequest {
-  uint32_t version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+  uint32_t version = apiVersion();
   std::optional<std::string> node;
   std::optional<std::string> service;
   uint64_t flags = 0;

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "abi.h"
+
 namespace fab {
 namespace {
 
@@ -22,7 +24,7 @@ constexpr Field text(const char* name, size_t offset) { return {name, FieldKind:
 constexpr Field bytes(const char* name, size_t offset, size_t lengthOffset) {
   return {name, FieldKind::kBytes, offset, nullptr, nullptr, lengthOffset};
 }
-[[maybe_unused]] constexpr Field newer(Field field, uint32_t since) {
+constexpr Field newer(Field field, uint32_t since) {
   field.since = since;
   return field;
 }
@@ -78,8 +80,7 @@ constexpr Field kEp[] = {
     bytes("authKey", offsetof(fi_ep_attr, auth_key), offsetof(fi_ep_attr, auth_key_size)),
 };
 
-#define BUILT_WITH(major, minor) \
-  (FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION) >= FI_VERSION(major, minor))
+constexpr size_t tail(size_t offset) { return kDomainAttrTail + offset; }
 
 constexpr Field kDomain[] = {
     text("name", offsetof(fi_domain_attr, name)),
@@ -107,17 +108,12 @@ constexpr Field kDomain[] = {
     size("maxErrData", offsetof(fi_domain_attr, max_err_data)),
     size("mrCnt", offsetof(fi_domain_attr, mr_cnt)),
     enumeration("tclass", offsetof(fi_domain_attr, tclass), kTrafficClasses),
-#if BUILT_WITH(1, 20)
-    newer(size("maxEpAuthKey", offsetof(fi_domain_attr, max_ep_auth_key)), FI_VERSION(1, 20)),
-#endif
-#if BUILT_WITH(2, 0)
-    newer(plain("maxGroupId", FieldKind::kU32, offsetof(fi_domain_attr, max_group_id)),
+    newer(size("maxEpAuthKey", tail(offsetof(DomainAttrTail, max_ep_auth_key))), FI_VERSION(1, 20)),
+    newer(plain("maxGroupId", FieldKind::kU32, tail(offsetof(DomainAttrTail, max_group_id))),
           FI_VERSION(2, 0)),
-#endif
-#if BUILT_WITH(2, 5)
-    newer(big("maxCntrValue", offsetof(fi_domain_attr, max_cntr_value)), FI_VERSION(2, 5)),
-    newer(big("maxErrCntrValue", offsetof(fi_domain_attr, max_err_cntr_value)), FI_VERSION(2, 5)),
-#endif
+    newer(big("maxCntrValue", tail(offsetof(DomainAttrTail, max_cntr_value))), FI_VERSION(2, 5)),
+    newer(big("maxErrCntrValue", tail(offsetof(DomainAttrTail, max_err_cntr_value))),
+          FI_VERSION(2, 5)),
 };
 
 constexpr Field kFabric[] = {

@@ -12,9 +12,6 @@ namespace {
 
 constexpr size_t kMaxString = 1024;
 constexpr size_t kMaxBytes = 4096;
-constexpr uint32_t kBuiltWith = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
-// The mr_mode bits came with 1.5; older semantics are another interface.
-constexpr uint32_t kOldest = FI_VERSION(1, 5);
 
 std::string versionText(uint32_t version) {
   return std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version));
@@ -119,6 +116,10 @@ bool storeByName(const std::string& key, const Napi::Value& value, const FieldLi
     if (!isPresent(field)) {
       throwInvalidValue(path, "needs libfabric " + versionText(field.since));
     }
+    if (field.since > kHeaders) {
+      throwInvalidValue(path, "needs an addon that is built with the headers of libfabric " +
+                                  versionText(field.since));
+    }
     storeFromJs(value, field, base, path);
     return true;
   }
@@ -170,9 +171,9 @@ bool readAttrByName(const std::string& key, const Napi::Value& value, fi_info* h
 
 uint32_t apiVersionFromJs(const Napi::Value& value, const std::string& path) {
   const uint32_t version = versionFromJs(value, path);
-  // A newer version promises structures that this addon was not built with.
-  if (version < kOldest || version > kBuiltWith) {
-    throwOutOfRange(path, "from " + versionText(kOldest) + " to " + versionText(kBuiltWith), value);
+  if (version < kOldestApi || version > apiVersion()) {
+    throwOutOfRange(path, "from " + versionText(kOldestApi) + " to " + versionText(apiVersion()),
+                    value);
   }
   return version;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "abi.h"
 #include "info.h"
 
 namespace fab {
@@ -78,7 +79,7 @@ ProviderTraits efa() {
   efa.wakingFabric = "efa-direct";
   // It (1.17) offers 8 bytes and carries 4.
   efa.remoteData = 4;
-  efa.ownFlags = uint64_t{1} << 60;  // FI_EFA_WR_HIGH_PPS
+  efa.ownFlags = kEfaWrHighPps;
   return efa;
 }
 

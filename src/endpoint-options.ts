@@ -85,7 +85,10 @@ export const endpointOptions = Object.freeze({
   FI_OPT_EFA_EMULATED_WRITE: option(EFA + 2, 'bool', 'r', '1.18'),
   /** Whether atomics are done in software. */
   FI_OPT_EFA_EMULATED_ATOMICS: option(EFA + 3, 'bool', 'r', '1.18'),
-  /** Needs `apiVersion` 1.18 in the hints. */
+  /**
+   * Whether reads and writes are the device's where it can. FI_ENOPROTOOPT where an `apiVersion` below
+   * 1.18 was asked for.
+   */
   FI_OPT_EFA_USE_DEVICE_RDMA: option(EFA + 4, 'bool', 'w', '1.18'),
   FI_OPT_EFA_SENDRECV_IN_ORDER_ALIGNED_128_BYTES: option(EFA + 5, 'bool', 'w', '1.18'),
   FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES: option(EFA + 6, 'bool', 'w', '1.18'),

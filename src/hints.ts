@@ -7,8 +7,9 @@ import type { DomainAttr, EpAttr, FabricAttr, RxAttr, TxAttr } from './info-type
  */
 export interface Hints {
   /**
-   * The version of the interfaces to speak, `'1.17'`: from 1.5 to that of the headers the addon was
-   * built with, which is the default.
+   * The version of the interfaces to speak, `'1.17'`: from 1.5 to `version().apiVersion`, which is the
+   * default. Providers switch features on it: asked for less than 1.18, efa emulates RDMA on some
+   * devices.
    */
   readonly apiVersion?: string | undefined;
   /** A host name or address to reach, or with FI_SOURCE to be reached at; at most 1024 bytes. */

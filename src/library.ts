@@ -12,11 +12,16 @@ export interface Version {
   readonly string: string;
   /** That of the headers this addon was built with: `'1.17'`. */
   readonly builtWith: string;
+  /**
+   * The newest version of the interfaces that both this package and the library know, `'2.6'` at most:
+   * what getInfo() and open() ask for. It does not depend on `builtWith`.
+   */
+  readonly apiVersion: string;
 }
 
 /** The version of the libfabric that was loaded. */
 export function version(): Version {
-  const { number, header, string } = native.version();
+  const { number, header, api, string } = native.version();
   const patch = /^\d+\.\d+\.(\d+)/.exec(string)?.[1];
   const [major, minor] = [number >>> 16, number & 0xffff];
   return Object.freeze({
@@ -24,8 +29,13 @@ export function version(): Version {
     minor,
     ...(patch !== undefined && { patch: Number(patch) }),
     string: string || `${major}.${minor}`,
-    builtWith: `${header >>> 16}.${header & 0xffff}`,
+    builtWith: majorMinor(header),
+    apiVersion: majorMinor(api),
   });
+}
+
+function majorMinor(version: number): string {
+  return `${version >>> 16}.${version & 0xffff}`;
 }
 
 /**

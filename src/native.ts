@@ -24,7 +24,7 @@ export interface NativeAddon
 
 /** native/info.cc */
 export interface NativeDiscovery {
-  version(): { number: number; header: number; string: string };
+  version(): { number: number; header: number; api: number; string: string };
   libraryPath(): string | null;
   strerror(errno: number): string;
   /** null: fi_getinfo without hints. */

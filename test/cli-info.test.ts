@@ -166,10 +166,10 @@ describe('--json', () => {
 });
 
 test('--version tells of the package, of libfabric and where it is', () => {
-  const { string, builtWith } = version();
+  const { string, apiVersion } = version();
   const { stdout } = info('--version');
   expect(stdout).toMatch(/^npm package: \d+\.\d+\.\d+/);
-  expect(stdout).toContain(`libfabric: ${string}\nlibfabric api: ${builtWith}\nlibrary: /`);
+  expect(stdout).toContain(`libfabric: ${string}\nlibfabric api: ${apiVersion}\nlibrary: /`);
 });
 
 test('a reader that goes away early is no error', () => {

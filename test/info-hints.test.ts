@@ -148,9 +148,22 @@ describe('addresses', () => {
 });
 
 describe('apiVersion', () => {
-  test('is that of the headers when left out, and can be an older one', () => {
-    expect(getInfo()[0]?.fabricAttr.apiVersion).toBe(version().builtWith);
+  const { major, minor, apiVersion } = version();
+
+  test('is the newest of package and library when left out, and can be an older one', () => {
+    expect(getInfo()[0]?.fabricAttr.apiVersion).toBe(apiVersion);
+    expect(getInfo(null)[0]?.fabricAttr.apiVersion).toBe(apiVersion);
     expect(getInfo({ apiVersion: '1.9' })[0]?.fabricAttr.apiVersion).toBe('1.9');
+    expect(getInfo({ apiVersion })[0]?.fabricAttr.apiVersion).toBe(apiVersion);
+  });
+
+  test.each(['1.4', `${major}.${minor + 1}`])('cannot be %s', (wrong) => {
+    expect(() => getInfo({ apiVersion: wrong })).toThrow(
+      expect.objectContaining({
+        code: 'ERR_OUT_OF_RANGE',
+        message: expect.stringContaining(`from 1.5 to ${apiVersion}`),
+      }),
+    );
   });
 });
 

@@ -21,11 +21,13 @@ test('libraryPath is the libfabric that is mapped into this process, by its real
   expect(path).not.toContain('.node');
 });
 
-test('version tells of the library and of the headers', () => {
-  const { major, minor, patch, string, builtWith } = version();
+test('version tells of the library, of the headers, and of what is asked for', () => {
+  const { major, minor, patch, string, builtWith, apiVersion } = version();
   expect(string).toMatch(new RegExp(`^${major}\\.${minor}`));
   expect(string).toContain(`${major}.${minor}${patch === undefined ? '' : `.${patch}`}`);
   expect(builtWith).toMatch(/^\d+\.\d+$/);
+  const newer = major > 2 || (major === 2 && minor > 6);
+  expect(apiVersion).toBe(newer ? '2.6' : `${major}.${minor}`);
   expect(major * 1000 + minor).toBeGreaterThanOrEqual(1017);
   expect(Object.isFrozen(version())).toBe(true);
 });
@@ -166,3 +168,23 @@ test('getInfo(null) reports what fi_info -v reports', (context) => {
   expect(blocks.length).toBeGreaterThan(0);
   expect(getInfo(null).map(describeEntry)).toEqual(blocks.map(describeShown));
 });
+
+test.each([
+  ['maxEpAuthKey', 1020],
+  ['maxGroupId', 2000],
+  ['maxCntrValue', 2005],
+  ['maxErrCntrValue', 2005],
+] as const)(
+  '%s is in the entries of the library that has it, and a hint with its headers',
+  (name, since) => {
+    const { major, minor, builtWith } = version();
+    const [headerMajor, headerMinor] = builtWith.split('.').map(Number) as [number, number];
+    for (const { domainAttr } of getInfo()) {
+      expect(name in domainAttr).toBe(major * 1000 + minor >= since);
+    }
+    if (headerMajor * 1000 + headerMinor >= since) return;
+    expect(() => getInfo({ domainAttr: { [name]: 0 } })).toThrow(
+      expect.objectContaining({ code: 'ERR_INVALID_ARG_VALUE' }),
+    );
+  },
+);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "../abi.h"
 #include "../endpoint.h"
 #include "engine.h"
 
@@ -101,8 +102,8 @@ void Engine::unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error
 }
 
 void Engine::readError(CompletionQueue& queue) {
-  fi_cq_err_entry entry{};
-  if (fi_cq_readerr(queue.get(), &entry, 0) != 1) return;
+  CqErrEntry entry;
+  if (fi_cq_readerr(queue.get(), entry.get(), 0) != 1) return;
   char buffer[256] = "";
   // rxm asks an endpoint of the queue, and crashes where there is none left.
   const char* text = queue.endpoints == 0 ? ""

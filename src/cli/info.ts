@@ -106,11 +106,11 @@ function wrongName(error: unknown): string {
 
 function versionText(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  const { string, builtWith } = version();
+  const { string, apiVersion } = version();
   return [
     `npm package: ${JSON.parse(manifest).version}\n`,
     `libfabric: ${string}\n`,
-    `libfabric api: ${builtWith}\n`,
+    `libfabric api: ${apiVersion}\n`,
     `library: ${libraryPath()}\n`,
   ].join('');
 }

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+// One binary for every libfabric: compiled with the headers of 1.17, it runs with any later release
+// and asks for the newest interfaces that both know. This is what the version asked for changes, in
+// v1.17.0 to v2.6.0 of libfabric (`git grep api_version -- src prov`):
+//
+//   1.18  efa uses the device's RDMA on parts 0xefa0 and 0xefa1, which it emulates before, and
+//   takes
+//         FI_OPT_EFA_USE_DEVICE_RDMA
+//   1.19  fi_mr_attr      hmem_data
+//   1.20  fi_cq_err_entry src_addr, written by fi_cq_readerr(3)
+//         fi_domain_attr  max_ep_auth_key
+//         fi_mr_attr      dmabuf, with the flag FI_MR_DMABUF
+//   1.22  fi_mr_attr      page_size
+//   2.0   fi_domain_attr  max_group_id
+//         fi_mr_attr      base_mr, sub_mr_cnt
+//   2.5   fi_domain_attr  max_cntr_value, max_err_cntr_value
+//
+// - What libfabric writes to, or reads by the version asked for, is ours in its newest form: below.
+// - Entries of fi_getinfo(3) have the newest form that the loaded library knows, whatever symbol
+//   version returned them, and are handed back to it as they are.
+// - Hints are cut to the form of the symbol version that the binary is linked with, so hints that
+//   the headers lack are refused (info_from_js.cc).
+// - fi_mr_attr is not handed over: fi_mr_reg(3) takes none. All other structures are those of 1.17.
+//
+// Values that the headers of 1.17 lack stand here, and by name in flags.cc and
+// src/endpoint-options.ts.
+namespace fab {
+
+// The mr_mode bits came with 1.5; older semantics are another interface.
+constexpr uint32_t kOldestApi = FI_VERSION(1, 5);
+constexpr uint32_t kNewestApi = FI_VERSION(2, 6);
+constexpr uint32_t kHeaders = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
+
+#define FAB_HEADERS_HAVE(major, minor) \
+  (FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION) >= FI_VERSION(major, minor))
+
+constexpr uint32_t newestApiWith(uint32_t library) { return std::min(library, kNewestApi); }
+
+static_assert(newestApiWith(FI_VERSION(1, 17)) == FI_VERSION(1, 17));
+static_assert(newestApiWith(FI_VERSION(3, 0)) == kNewestApi);
+
+// The version of the interfaces that fi_getinfo(3) is asked for, unless the caller wants another.
+inline uint32_t apiVersion() { return newestApiWith(fi_version()); }
+
+// fi_cq_err_entry of 1.20 and later. Before, it ends with err_data_size.
+struct CqErrEntry {
+  void* op_context = nullptr;
+  uint64_t flags = 0;
+  size_t len = 0;
+  void* buf = nullptr;
+  uint64_t data = 0;
+  uint64_t tag = 0;
+  size_t olen = 0;
+  int err = 0;
+  int prov_errno = 0;
+  void* err_data = nullptr;
+  size_t err_data_size = 0;
+  fi_addr_t src_addr = FI_ADDR_NOTAVAIL;
+
+  fi_cq_err_entry* get() { return reinterpret_cast<fi_cq_err_entry*>(this); }
+};
+static_assert(offsetof(CqErrEntry, olen) == offsetof(fi_cq_err_entry, olen));
+static_assert(offsetof(CqErrEntry, err_data) == offsetof(fi_cq_err_entry, err_data));
+static_assert(offsetof(CqErrEntry, err_data_size) == offsetof(fi_cq_err_entry, err_data_size));
+
+// What fi_domain_attr has behind the last member of 1.17.
+struct DomainAttrTail {
+  size_t max_ep_auth_key;       // 1.20
+  uint32_t max_group_id;        // 2.0
+  uint64_t max_cntr_value;      // 2.5
+  uint64_t max_err_cntr_value;  // 2.5
+};
+constexpr size_t kDomainAttrTail =
+    (offsetof(fi_domain_attr, tclass) + sizeof(uint32_t) + alignof(DomainAttrTail) - 1) /
+    alignof(DomainAttrTail) * alignof(DomainAttrTail);
+
+#if FAB_HEADERS_HAVE(1, 20)
+static_assert(offsetof(CqErrEntry, src_addr) == offsetof(fi_cq_err_entry, src_addr));
+static_assert(kDomainAttrTail == offsetof(fi_domain_attr, max_ep_auth_key));
+#else
+static_assert(sizeof(fi_cq_err_entry) == offsetof(CqErrEntry, src_addr));
+static_assert(sizeof(fi_domain_attr) == kDomainAttrTail);
+#endif
+#if FAB_HEADERS_HAVE(2, 0)
+static_assert(kDomainAttrTail + offsetof(DomainAttrTail, max_group_id) ==
+              offsetof(fi_domain_attr, max_group_id));
+#endif
+#if FAB_HEADERS_HAVE(2, 5)
+static_assert(kDomainAttrTail + offsetof(DomainAttrTail, max_cntr_value) ==
+              offsetof(fi_domain_attr, max_cntr_value));
+static_assert(kDomainAttrTail + offsetof(DomainAttrTail, max_err_cntr_value) ==
+              offsetof(fi_domain_attr, max_err_cntr_value));
+#endif
+
+constexpr auto kCntrEventsBytes = static_cast<fi_cntr_events>(1);  // FI_CNTR_EVENTS_BYTES, 1.21
+constexpr uint64_t kEfaWrHighPps = uint64_t{1} << 60;              // FI_EFA_WR_HIGH_PPS, 2.6
+
+}  // namespace fab

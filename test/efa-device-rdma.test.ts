@@ -1,0 +1,36 @@
+// Whether reads and writes are the device's or the efa provider's own, in the words of the endpoint, on
+// every part: providers decide by the version of the interfaces that they are asked for.
+import { version } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { runInline } from './support/inline.js';
+import { withSoftefa } from './support/softefa.js';
+
+const { major, minor } = version();
+const tells = major > 1 || minor >= 18; // FI_OPT_EFA_EMULATED_READ
+
+const PROGRAM = `
+  import { open } from 'libfabric';
+  try {
+    const ep = await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
+    console.log(JSON.stringify(ep.getOption('FI_OPT_EFA_EMULATED_READ')));
+    await ep.close();
+  } catch (error) {
+    console.log(JSON.stringify(error.code));
+  }`;
+
+function emulatesReads(partId: number): unknown {
+  const env = withSoftefa({ partId });
+  const { stdout, stderr } = runInline(PROGRAM, env);
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+describe.runIf(tells)('efa', () => {
+  test.each(['0xefa0', '0xefa1', '0xefa2', '0xefa3'])('reads by the device of part %s', (part) => {
+    expect(emulatesReads(Number(part))).toBe(false);
+  });
+});
+
+test.skipIf(tells)('efa of libfabric 1.17 cannot tell', () => {
+  expect(emulatesReads(0xefa1)).toBe('FI_ENOPROTOOPT');
+});
