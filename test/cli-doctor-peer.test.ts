@@ -2,6 +2,7 @@
 // host 1, and one that listens is host 0.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import {
   type FaultKind,
@@ -16,7 +17,7 @@ import { ReachError } from '../dist/cli/doctor/peer/conversation.js';
 import { fabricFinding, tcpFinding } from '../dist/cli/doctor/peer/findings.js';
 import { probe } from '../dist/cli/doctor/peer/probe.js';
 import type { Finding, Report } from '../dist/cli/doctor/report.js';
-import { writeFrame } from '../dist/cli/multi/frames.js';
+import { readFrames, writeFrame } from '../dist/cli/multi/frames.js';
 import { type Ended, main, run, type Started, start } from './support/command.js';
 import { hasRdmaDevice } from './support/fake-sysfs.js';
 import { freePort } from './support/free-port.js';
@@ -203,6 +204,74 @@ test('what another host says is fit for a terminal, whatever it is', async () =>
   const [finding] = await findings(2000, (server.address() as { port: number }).port);
   expect(finding?.status).toBe('error');
   expect(`${finding?.title}${finding?.found}`).not.toMatch(/\p{Cc}/u);
+});
+
+describe('strangers', () => {
+  /** A connection that has said hello and asked for an endpoint for as long as may be. */
+  async function demanding(port: number) {
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    const messages: { kind: string }[] = [];
+    let wake = () => {};
+    readFrames(socket, (message) => {
+      messages.push(message as { kind: string });
+      wake();
+    });
+    socket.on('error', () => {});
+    writeFrame(socket, { kind: 'hello', protocol: 1, domains: [OWN] });
+    const address = Buffer.alloc(32).toString('base64');
+    writeFrame(socket, { kind: 'try', nic: 0, address, seconds: 300 });
+    writeFrame(socket, { kind: 'sent', delivery: { kind: 'delivered' } });
+    while (!messages.some(({ kind }) => kind === 'ready' || kind === 'failed')) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    return { socket, last: messages.at(-1) };
+  }
+
+  const threadsOf = ({ child }: Started) => readdirSync(`/proc/${child.pid}/task`).length;
+
+  test('one that leaves takes its endpoint with it', async () => {
+    const own = await listening(host(2));
+    onTestFinished(() => void own.child.kill('SIGKILL'));
+    const before = threadsOf(own);
+    for (let i = 0; i < 12; i++) (await demanding(own.port)).socket.destroy();
+    await expect.poll(() => threadsOf(own), { timeout: 5000 }).toBeLessThan(before + 8);
+    expect((await findings(10_000, own.port))[0]?.status).toBe('ok');
+  });
+
+  test('no more than eight are answered at once, and the listener ends at once when told', async () => {
+    const own = await listening(host(2));
+    onTestFinished(() => void own.child.kill('SIGKILL'));
+    const all = await Promise.all(Array.from({ length: 10 }, () => demanding(own.port)));
+    const refused = all.filter(({ last }) => last?.kind === 'failed').map(({ last }) => last);
+    expect(refused).toEqual(
+      Array(2).fill({ kind: 'failed', message: expect.stringMatching(/^8 /) }),
+    );
+    own.child.kill('SIGTERM');
+    expect(await own.ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test.each([
+    ['messages that nobody has asked for', () => frames(1_000_000, { kind: 'hello' })],
+    ['one message without end', () => Buffer.from('\x7f\xff\xff\xff{"kind": "')],
+  ])('one that sends %s is cut off', async (_, bytes) => {
+    const socket = connect(listener.port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => {}).resume();
+    const closed = new Promise((resolve) => socket.on('close', resolve)); // or reset before
+    socket.write(bytes());
+    await closed;
+    expect((await findings())[0]?.status).toBe('ok');
+  });
+
+  function frames(count: number, message: object): Buffer {
+    const text = Buffer.from(JSON.stringify(message));
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(text.length);
+    return Buffer.alloc(count * (head.length + text.length), Buffer.concat([head, text]));
+  }
 });
 
 describe('as commands', () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { writeFrame } from '../dist/cli/multi/frames.js';
+import { Hub } from '../dist/cli/multi/hub.js';
 import { type Ended, type Started, start } from './support/command.js';
 import { freePort } from './support/free-port.js';
 import { hasWorked, onNode, startRanks } from './support/ranks.js';
@@ -37,6 +38,34 @@ function expectFailures(ends: readonly Ended[], reason: string | RegExp, told: r
     else expect({ i, stderr }).toEqual({ i, stderr: '' });
   }
 }
+
+describe('strangers at the port of rank 0', () => {
+  const options = { ranks: 1, plan: {}, timeout: 60 };
+
+  async function connected(port: number) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    await once(socket, 'connect');
+    return { socket, closed };
+  }
+
+  test('make room for one another, and for ranks', async () => {
+    const hub = await Hub.open({ host: '127.0.0.1', port: 0 }, options);
+    const silent = [];
+    for (let i = 0; i < 80; i++) silent.push(await connected(hub.root.port));
+    await Promise.all(silent.slice(0, 80 - 64 - options.ranks).map(({ closed }) => closed));
+    hub.end('the test has ended');
+    for (const { socket } of silent) socket.destroy();
+  });
+
+  test('are cut off at a first message that is longer than that of a rank', async () => {
+    const hub = await Hub.open({ host: '127.0.0.1', port: 0 }, options);
+    const { socket, closed } = await connected(hub.root.port);
+    writeFrame(socket, { type: 'hello', filling: 'x'.repeat(65_536) });
+    await closed;
+    hub.end('the test has ended');
+  });
+});
 
 describe('before it begins', () => {
   test('a rank that comes twice is named with both processes', async () => {

@@ -11,6 +11,7 @@ export interface Farewell {
 
 type Line = { readonly farewell: Farewell } | { readonly note: unknown };
 
+const LONGEST_LINE = 4 << 20; // bytes
 const PATIENCE = 1000; // milliseconds to connect: a firewall may be in between
 
 /** The server's end before its client has come. */
@@ -67,7 +68,15 @@ export class Companion {
     socket.unref();
     socket.on('error', () => {});
     const lines = createInterface({ input: socket });
-    lines.on('line', (text) => this.#heard(text));
+    let unread = 0;
+    socket.on('data', ({ length }: Buffer) => {
+      unread += length;
+      if (unread > LONGEST_LINE) socket.destroy();
+    });
+    lines.on('line', (text) => {
+      unread = 0;
+      this.#heard(text);
+    });
     lines.on('error', () => {}); // it repeats the socket's
     socket.on('close', () => this.#end({ reason: 'it has ended without a word' }));
   }

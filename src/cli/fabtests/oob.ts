@@ -9,6 +9,9 @@ export class PeerGone extends Error {
   override readonly name = 'PeerGone';
 }
 
+/** Bytes that may wait to be read: more than any message, and less than a stranger can send. */
+const MOST_UNREAD = 4 << 20;
+
 /** A byte stream to the other side that is read in exact portions. */
 export class OobSocket {
   readonly #socket: Socket;
@@ -23,6 +26,7 @@ export class OobSocket {
     socket.on('data', (chunk: Buffer) => {
       this.#chunks.push(chunk);
       this.#available += chunk.length;
+      if (this.#available > MOST_UNREAD) socket.pause();
       this.#wake?.();
     });
     const ended = (error?: Error) => {
@@ -103,6 +107,7 @@ export class OobSocket {
     this.#chunks.length = 0;
     if (bytes.length > length) this.#chunks.push(bytes.subarray(length));
     this.#available -= length;
+    if (this.#available <= MOST_UNREAD) this.#socket.resume();
     return bytes.subarray(0, length);
   }
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 const HEAD = 4;
 
 /** Bytes of a message: a thousand ranks' addresses are well below it. */
-const MOST = 2 ** 26;
+export const LONGEST_MESSAGE = 2 ** 26;
 
 /** What is wrong with bytes that are not a message. */
 export class FrameError extends Error {
@@ -20,8 +20,17 @@ export function writeFrame(socket: Socket, message: object): void {
   socket.write(Buffer.concat([head, text]));
 }
 
-/** Calls `read` with each message of a connection; a FrameError destroys it. */
-export function readFrames(socket: Socket, read: (message: unknown) => void): void {
+/**
+ * Calls `read` with each message of a connection; a FrameError destroys it.
+ *
+ * @param most the longest message that is accepted, in bytes. It bounds the memory that a connection
+ * takes, and is asked for every message, because it may rise when the sender has said who it is.
+ */
+export function readFrames(
+  socket: Socket,
+  read: (message: unknown) => void,
+  most: () => number = () => LONGEST_MESSAGE,
+): void {
   let chunks: Buffer[] = [];
   let available = 0;
   let wanted = HEAD;
@@ -32,7 +41,7 @@ export function readFrames(socket: Socket, read: (message: unknown) => void): vo
     let bytes = Buffer.concat(chunks);
     try {
       for (;;) {
-        wanted = HEAD + (bytes.length < HEAD ? 0 : lengthIn(bytes));
+        wanted = HEAD + (bytes.length < HEAD ? 0 : lengthIn(bytes, most()));
         if (bytes.length < wanted || wanted === HEAD) break;
         const message = messageIn(bytes.subarray(HEAD, wanted));
         bytes = bytes.subarray(wanted);
@@ -47,9 +56,9 @@ export function readFrames(socket: Socket, read: (message: unknown) => void): vo
   });
 }
 
-function lengthIn(bytes: Buffer): number {
+function lengthIn(bytes: Buffer, most: number): number {
   const length = bytes.readUInt32BE(0);
-  if (length === 0 || length > MOST) throw new FrameError(`a message of ${length} bytes`);
+  if (length === 0 || length > most) throw new FrameError(`a message of ${length} bytes`);
   return length;
 }
 

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { FrameError, readFrames, writeFrame } from './frames.js';
+import { FrameError, LONGEST_MESSAGE, readFrames, writeFrame } from './frames.js';
 import type { Root } from './launcher.js';
 import {
   type FromHub,
@@ -31,6 +31,13 @@ interface Member {
   left: boolean;
 }
 
+/** Connections that have not said yet which rank they are. */
+const STRANGERS = 64;
+/** Bytes of what a rank says first. */
+const LONGEST_HELLO = 65_536;
+/** Milliseconds for a connection to say which rank it is. */
+const HELLO_TIMEOUT = 10_000;
+
 const LOOPBACK = /^(localhost|127\..*|::1)$/;
 
 /** Passes on what ranks tell each other, and ends them all as soon as one fails. */
@@ -40,6 +47,7 @@ export class Hub {
   readonly #server: Server;
   readonly #options: HubOptions;
   readonly #sockets = new Set<Socket>();
+  readonly #strangers = new Set<Socket>();
   readonly #members = new Map<number, Member>();
   readonly #pulse: NodeJS.Timeout;
   readonly #opened = performance.now();
@@ -100,13 +108,27 @@ export class Hub {
       return;
     }
     this.#sockets.add(socket);
-    readFrames(socket, (message) => {
+    this.#watchStranger(socket);
+    const read = (message: unknown) => {
       if (member) this.#heed(member, message as FromRank);
       else member = this.#admit(socket, message);
-    });
+    };
+    readFrames(socket, read, () => (member ? LONGEST_MESSAGE : LONGEST_HELLO));
     socket.on('close', () => {
       this.#sockets.delete(socket);
+      this.#strangers.delete(socket);
       if (member && !member.left) this.#lose(member, failure);
+    });
+  }
+
+  // Until it has said which rank it is, a connection may be anybody's: there are few of them at a
+  // time, each for a short time, and the oldest makes room.
+  #watchStranger(socket: Socket): void {
+    this.#strangers.add(socket);
+    const [oldest] = this.#strangers;
+    if (this.#strangers.size > STRANGERS + this.#options.ranks) oldest?.destroy();
+    socket.setTimeout(HELLO_TIMEOUT, () => {
+      if (this.#strangers.has(socket)) socket.destroy();
     });
   }
 
@@ -116,6 +138,7 @@ export class Hub {
       socket.destroy();
       return undefined;
     }
+    this.#strangers.delete(socket);
     const { ranks, plan } = this.#options;
     const member = {
       hello: message,

@@ -8,6 +8,9 @@ export interface Address {
   readonly port: number;
 }
 
+const CONNECTIONS = 64; // at once
+const REQUEST_TIMEOUT = 10_000; // milliseconds
+
 /** Serves Prometheus at /metrics until the signal aborts. */
 export async function listen(
   { host, port }: Address,
@@ -31,6 +34,8 @@ export async function listen(
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => response.destroy(error as Error));
   });
+  server.maxConnections = CONNECTIONS;
+  server.headersTimeout = server.requestTimeout = REQUEST_TIMEOUT;
   server.listen(port, host);
   await once(server, 'listening');
   const { address, family, port: bound } = server.address() as AddressInfo;

@@ -61,9 +61,15 @@ function firstOf(error: unknown): NodeJS.ErrnoException {
   return error instanceof AggregateError ? error.errors[0] : (error as NodeJS.ErrnoException);
 }
 
+/** Bytes of a message: an address and a few words. */
+const LONGEST_MESSAGE = 16_384;
+/** Messages that have not been asked for: the sides take turns. */
+const MOST_UNREAD = 8;
+
 /** Messages to and from the other side, one after another. */
 export class Conversation {
   readonly #socket: Socket;
+  readonly #over = new AbortController();
   readonly #messages: Message[] = [];
   #wake: (() => void) | undefined;
   #ended: string | undefined;
@@ -71,16 +77,28 @@ export class Conversation {
   constructor(socket: Socket) {
     this.#socket = socket;
     socket.setNoDelay(true);
-    readFrames(socket, (message) => {
-      this.#messages.push(message as Message);
-      this.#wake?.();
-    });
     const end = (reason: string) => {
       this.#ended ??= reason;
       this.#wake?.();
+      this.#over.abort();
     };
+    const read = (message: unknown) => {
+      if (this.#messages.length === MOST_UNREAD) {
+        end('it does not wait for answers');
+        socket.destroy();
+        return;
+      }
+      this.#messages.push(message as Message);
+      this.#wake?.();
+    };
+    readFrames(socket, read, () => LONGEST_MESSAGE);
     socket.on('error', ({ message }) => end(message));
     socket.on('close', () => end('the other side has closed the connection'));
+  }
+
+  /** Aborted when the connection has ended, by either side. */
+  get over(): AbortSignal {
+    return this.#over.signal;
   }
 
   send(message: Message): void {

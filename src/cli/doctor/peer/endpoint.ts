@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoint } from '../../../endpoint/compose.js';
 import { FabricError } from '../../../errors.js';
 import { open } from '../../../open.js';
@@ -44,8 +45,8 @@ export class ProbeEndpoint {
     return this.#ep.address;
   }
 
-  /** Sends a message, and says what has become of it after so many milliseconds at most. */
-  async send(address: Uint8Array, milliseconds: number): Promise<Delivery> {
+  /** Sends a message, and says what has become of it after so many milliseconds, or when aborted. */
+  async send(address: Uint8Array, milliseconds: number, signal: AbortSignal): Promise<Delivery> {
     let peer: Peer;
     try {
       peer = this.#ep.av.insert(address);
@@ -56,12 +57,12 @@ export class ProbeEndpoint {
       () => DELIVERED,
       (error: unknown) => deliveryOf(error, 'failed'),
     );
-    return within(sent, milliseconds, SILENT);
+    return within(sent, milliseconds, signal, SILENT);
   }
 
-  /** Whether a message comes. */
-  arrived(milliseconds: number): Promise<boolean> {
-    return within(this.#arrival, milliseconds, false);
+  /** Whether a message comes in so many milliseconds, and before the signal aborts. */
+  arrived(milliseconds: number, signal: AbortSignal): Promise<boolean> {
+    return within(this.#arrival, milliseconds, signal, false);
   }
 
   close(): Promise<void> {
@@ -75,10 +76,14 @@ function deliveryOf(error: unknown, otherwise: DeliveryKind): Delivery {
   return { kind: KINDS[provErrno ?? -1] ?? otherwise, code, provErrno, message };
 }
 
-function within<T>(promise: Promise<T>, milliseconds: number, late: T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<T>((resolve) => {
-    timer = setTimeout(resolve, milliseconds, late);
-  });
-  return Promise.race([promise, deadline]).finally(() => clearTimeout(timer));
+async function within<T>(
+  promise: Promise<T>,
+  milliseconds: number,
+  signal: AbortSignal,
+  late: T,
+): Promise<T> {
+  const settled = new AbortController();
+  const limit = AbortSignal.any([signal, settled.signal]);
+  const deadline = sleep(milliseconds, late, { signal: limit }).catch(() => late);
+  return Promise.race([promise, deadline]).finally(() => settled.abort());
 }

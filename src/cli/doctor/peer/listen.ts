@@ -4,7 +4,8 @@ import { Conversation, ReachError } from './conversation.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { decode, encode, type Message } from './messages.js';
 
-const CLIENTS = 8; // at once
+const CLIENTS = 8; // that are answered at once, each with an endpoint
+const CONNECTIONS = 64; // the rest are told to come back
 const LONGEST = 300; // seconds that a client may ask for
 const GREETING = 10_000; // milliseconds for a client to introduce itself
 const GRACE = 2000; // milliseconds that a client's word may come late
@@ -18,22 +19,28 @@ export async function listen(
   signal: AbortSignal,
   say: (line: string) => void,
 ): Promise<void> {
-  const conversations = new Set<Conversation>();
+  const clients = new Map<Conversation, Promise<void>>();
   const server = createServer((socket) => {
     const conversation = new Conversation(socket);
-    conversations.add(conversation);
+    if (clients.size >= CLIENTS) {
+      conversation.send({ kind: 'failed', message: `${CLIENTS} others are being answered` });
+      socket.destroySoon();
+      return;
+    }
     const who = `${socket.remoteAddress?.replace(/^::ffff:/, '')}`;
-    serve(conversation, domains, (line) => say(`${who}: ${line}`))
+    // It counts as a client until its endpoint is closed, which may be after its connection.
+    const served = serve(conversation, domains, (line) => say(`${who}: ${line}`))
       .catch((error: unknown) => {
         say(`${who}: ${(error as Error).message}`);
         conversation.send({ kind: 'failed', message: (error as Error).message });
       })
       .finally(() => {
-        conversations.delete(conversation);
+        clients.delete(conversation);
         conversation.close();
       });
+    clients.set(conversation, served);
   });
-  server.maxConnections = CLIENTS;
+  server.maxConnections = CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');
   const { address, port: bound } = server.address() as AddressInfo;
@@ -42,8 +49,8 @@ export async function listen(
   if (!signal.aborted) await once(signal, 'abort');
   const closed = once(server, 'close');
   server.close();
-  for (const conversation of conversations) conversation.close();
-  await closed;
+  for (const conversation of clients.keys()) conversation.close();
+  await Promise.all([closed, ...clients.values()]);
 }
 
 async function serve(
@@ -77,8 +84,8 @@ async function answer(
     conversation.send({ kind: 'ready', domain, address: encode(endpoint.address) });
     const { delivery } = await conversation.receive('sent', patience + GRACE);
     const expected = delivery?.kind === 'delivered' ? patience : STRAGGLER;
-    const arrived = await endpoint.arrived(expected);
-    const back = arrived ? await endpoint.send(decode(address), patience) : null;
+    const arrived = await endpoint.arrived(expected, conversation.over);
+    const back = arrived ? await endpoint.send(decode(address), patience, conversation.over) : null;
     conversation.send({ kind: 'received', arrived, answer: back });
     say(`${domain}: ${arrived ? `a message came; answer: ${back?.kind}` : 'no message came'}`);
   } finally {

@@ -58,12 +58,13 @@ async function attempt(
     conversation.send({ kind: 'try', nic, address: encode(own), seconds });
     const ready = await conversation.receive('ready', patience + GRACE);
     const theirs = decode(ready.address);
-    const outward = await endpoint.send(theirs, patience);
+    const outward = await endpoint.send(theirs, patience, conversation.over);
     conversation.send({ kind: 'sent', delivery: outward });
     const received = await conversation.receive('received', 2 * patience + GRACE);
     const { arrived } = received;
     const answer = deliveryIn(received.answer);
-    const answered = answer?.kind === 'delivered' && (await endpoint.arrived(patience));
+    const answered =
+      answer?.kind === 'delivered' && (await endpoint.arrived(patience, conversation.over));
     return {
       domain,
       peerDomain: plain(ready.domain),
