@@ -56,15 +56,16 @@ bool hasAskedNames(const fi_info& entry, const fi_info* hints) {
           sameName(hints->fabric_attr->name, entry.fabric_attr->name));
 }
 
-// Where the hints know of prefix space, efa offers it to reliable endpoints too, which it does
-// without by these very fields (1.17 to 2.3). Datagrams need it.
-void declinePrefix(fi_info& entry) {
-  if (entry.ep_attr == nullptr || entry.ep_attr->type == FI_EP_DGRAM) return;
-  entry.mode &= ~FI_MSG_PREFIX;
-  if (entry.tx_attr != nullptr) entry.tx_attr->mode &= ~FI_MSG_PREFIX;
-  if (entry.rx_attr != nullptr) entry.rx_attr->mode &= ~FI_MSG_PREFIX;
-  entry.ep_attr->msg_prefix_size = 0;
+}  // namespace
+
+void withoutPrefix(fi_info& info) {
+  info.mode &= ~FI_MSG_PREFIX;
+  if (info.tx_attr != nullptr) info.tx_attr->mode &= ~FI_MSG_PREFIX;
+  if (info.rx_attr != nullptr) info.rx_attr->mode &= ~FI_MSG_PREFIX;
+  if (info.ep_attr != nullptr) info.ep_attr->msg_prefix_size = 0;
 }
+
+namespace {
 
 // The answer to a request; null where no provider matches.
 std::shared_ptr<fi_info> ask(const InfoRequest& request) {
@@ -94,7 +95,8 @@ Napi::Value getinfo(const Napi::CallbackInfo& info) {
   auto entries = Napi::Array::New(info.Env());
   for (fi_info* entry = list.get(); entry != nullptr; entry = entry->next) {
     if (!hasAskedNames(*entry, request.hints.get())) continue;
-    declinePrefix(*entry);
+    // Hints that name no type ask for prefix space for the sake of datagrams.
+    if (entry->ep_attr != nullptr && entry->ep_attr->type != FI_EP_DGRAM) withoutPrefix(*entry);
     entries.Set(entries.Length(), entryToJs(info.Env(), list, entry));
   }
   return entries;

@@ -56,6 +56,11 @@ InfoRequest requestFromJs(const Napi::Value& hints);
 // where only a node, a service or flags are given.
 InfoRequest queryFromJs(const Napi::Value& hints);
 
+// Takes FI_MSG_PREFIX out of hints, or out of an entry, which is then as if it had not been asked
+// for. Only datagrams of efa need it. Its reliable endpoints offer it to who asks (1.17 to 2.6),
+// and 2.6 receives without the prefix what it sends with one.
+void withoutPrefix(fi_info& info);
+
 // A deeply frozen object of everything in the entry but its handle.
 Napi::Object infoToJs(Napi::Env env, const fi_info& info);
 

@@ -263,6 +263,8 @@ InfoRequest requestFromJs(const Napi::Value& value) {
   if (value.IsNull()) return request;
   request.hints = defaultHints();
   if (!value.IsUndefined()) readRequest(value, &request);
+  const fi_ep_type type = request.hints->ep_attr->type;
+  if (type != FI_EP_UNSPEC && type != FI_EP_DGRAM) withoutPrefix(*request.hints);
   return request;
 }
 

@@ -13,6 +13,7 @@ import { infoHandle } from './info.js';
 import type { AnyInfo, Info } from './info-types.js';
 import type { MemoryRegion } from './memory-region.js';
 import { type Handle, native } from './native.js';
+import { checkEntry, type Openable } from './openable.js';
 import { type AllocateOptions, allocate, register } from './registration.js';
 import { describedRegion, type RegionDescription, RemoteRegion } from './remote-region.js';
 import type { WaitOptions } from './wait-options.js';
@@ -81,7 +82,7 @@ export class Domain {
       idle: checkInteger('options.idle', options.idle ?? 1000, 1, MAX_MICROSECONDS),
     };
     const entry = infoHandle(info);
-    refuseUnhandled(info);
+    checkEntry(info);
     const { name, provName } = info.fabricAttr;
     const names = { fabric: name, domain: info.domainAttr.name, provider: provName };
     this.#engine = new Engine(
@@ -125,14 +126,14 @@ export class Domain {
    * what its entry was asked for.
    */
   endpoint<T extends EpType, C extends Cap>(
-    info: Info<T, C>,
+    info: Info<T, C> & Openable<T>,
     options: EndpointOptions,
   ): Endpoint<T, C> {
     this.#checkOpen();
     infoHandle(info as AnyInfo);
     if (options === undefined) throw invalidArgType('options', 'an object', options);
     checkOptions('options', options);
-    refuseUnhandled(info as AnyInfo);
+    checkEntry(info as AnyInfo);
     const { fabricAttr, domainAttr } = this.info;
     if (
       info.fabricAttr.name !== fabricAttr.name ||
@@ -252,15 +253,3 @@ export class Domain {
 }
 
 const DRIVERS = ['thread', 'loop', 'manual'] as const;
-
-// What getInfo(null) may list but nobody here takes care of.
-const HANDLED = new Set<string>(['FI_CONTEXT', 'FI_CONTEXT2', 'FI_MSG_PREFIX', 'FI_RX_CQ_DATA']);
-
-function refuseUnhandled(info: AnyInfo): void {
-  const mode = info.mode.find((name) => !HANDLED.has(name));
-  if (mode === undefined) return;
-  throw invalidArgValue(
-    'info',
-    `demands ${mode}, which this package does not do; ask getInfo() with hints`,
-  );
-}

@@ -208,6 +208,12 @@ export type EpType =
   | 'FI_EP_SOCK_STREAM'
   | 'FI_EP_SOCK_DGRAM';
 
+/**
+ * The types of endpoints that this package opens: those without a connection. EFA has no other, and for
+ * FI_EP_MSG there would have to be the calls of fi_cm(3).
+ */
+export type OpenableEpType = Extract<EpType, 'FI_EP_RDM' | 'FI_EP_DGRAM'>;
+
 /** Wire protocols: fi_endpoint(3). */
 export type Protocol =
   | 'FI_PROTO_UNSPEC'

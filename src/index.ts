@@ -77,6 +77,7 @@ export {
 } from './library.js';
 export { MemoryRegion, RegionSlice } from './memory-region.js';
 export { type OpenOptions, open } from './open.js';
+export type { Openable } from './openable.js';
 export { Peer } from './peer.js';
 export type { AllocateOptions } from './registration.js';
 export { type RegionDescription, RemoteRegion } from './remote-region.js';

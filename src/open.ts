@@ -3,13 +3,15 @@ import type { DomainOptions } from './domain.js';
 import type { Endpoint } from './endpoint/compose.js';
 import { FabricError } from './errors.js';
 import { Fabric } from './fabric.js';
-import type { Cap, EpType } from './flags.js';
+import type { Cap, OpenableEpType } from './flags.js';
 import type { Hints } from './hints.js';
 import { getInfo } from './info.js';
 import type { AnyInfo } from './info-types.js';
+import { checkOpenable } from './openable.js';
 
 /** What open() looks for. */
-export interface OpenOptions<T extends EpType = EpType, C extends Cap = Cap> extends DomainOptions {
+export interface OpenOptions<T extends OpenableEpType = OpenableEpType, C extends Cap = Cap>
+  extends DomainOptions {
   /** `'efa'`, `'shm'`, `'tcp'`, ...; the best there is when left out. */
   readonly provider?: string;
   /** `'FI_EP_RDM'` when left out. */
@@ -41,9 +43,10 @@ const DIRECT = 'efa-direct';
  * await ep.send(Buffer.from('hello'), peer);
  * ```
  */
-export async function open<const T extends EpType = 'FI_EP_RDM', const C extends Cap = 'FI_MSG'>(
-  options?: OpenOptions<T, C>,
-): Promise<Endpoint<T, C>> {
+export async function open<
+  const T extends OpenableEpType = 'FI_EP_RDM',
+  const C extends Cap = 'FI_MSG',
+>(options?: OpenOptions<T, C>): Promise<Endpoint<T, C>> {
   const checked = checkOptions('options', options as OpenOptions<T, C>);
   const info = find(checked);
   const fabric = Fabric.open(info);
@@ -70,6 +73,7 @@ function find(options: Partial<OpenOptions>): AnyInfo {
     node,
     service,
   } = options;
+  checkOpenable('options.type', type);
   const hints = {
     epAttr: { type },
     caps,

@@ -17,8 +17,7 @@ bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
   constexpr uint64_t kSpecial = FI_MULTI_RECV | FI_PEEK | FI_CLAIM;
   if (endpoint.staging) return true;
   if (isInject(o.code)) return isRma(o.code) && endpoint.injectsAsWrites;
-  return endpoint.ownContexts || o.segments > 0 || o.remotes > 0 ||
-         o.code == OpCode::kAtomic ||
+  return endpoint.ownContexts || o.segments > 0 || o.remotes > 0 || o.code == OpCode::kAtomic ||
          (o.flags & kSpecial) != 0;
 }
 

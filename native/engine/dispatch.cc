@@ -91,13 +91,13 @@ ssize_t makeCall(fid_ep* ep, const Operation& o, const Resolved& r, size_t segme
       flags |= FI_INJECT;
       [[fallthrough]];
     case OpCode::kWrite: {
-      const fi_msg_rma message{r.iov, desc, segments,  r.address, r.targets, r.targetCount,
-                               context, o.data};
+      const fi_msg_rma message{r.iov,     desc,          segments, r.address,
+                               r.targets, r.targetCount, context,  o.data};
       return fi_writemsg(ep, &message, flags);
     }
     case OpCode::kRead: {
-      const fi_msg_rma message{r.iov, desc, segments, r.address, r.targets, r.targetCount,
-                               context, 0};
+      const fi_msg_rma message{r.iov,     desc,          segments, r.address,
+                               r.targets, r.targetCount, context,  0};
       return fi_readmsg(ep, &message, flags);
     }
     case OpCode::kAtomic:
