@@ -41,6 +41,7 @@ class CompletionQueue : public Resource {
 
   uint32_t handle = 0;
   uint32_t endpoints = 0;    // open ones that report here, twice where both directions do
+  uint32_t landings = 0;     // of these, ones whose receives land in the package's own memory
   bool readSources = false;  // an endpoint with FI_SOURCE reports here
   bool broken = false;       // fi_cq_read failed for good
   Immediates immediates;

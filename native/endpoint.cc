@@ -23,6 +23,7 @@ int Endpoint::closeSelf() {
   if (ret != 0) return ret;
   engine_.abandon(*this);
   staging.reset();
+  landing.reset();
   engine_.removeEndpoint(*this);
   return 0;
 }
@@ -37,7 +38,11 @@ int Endpoint::closeOrPark() {
   }
   engine_.recall(*this);
   // What is in flight is not done when these peers are gone.
-  engine_.parking.park({std::move(events_), std::move(ep_), name, waitsInClose && inFlight > 0});
+  engine_.parking.park({{staging, landing},
+                        std::move(events_),
+                        std::move(ep_),
+                        name,
+                        waitsInClose && inFlight > 0});
   return 0;
 }
 
@@ -84,15 +89,35 @@ void setOptions(fid_ep* ep, const Napi::Array& options) {
   }
 }
 
-// Datagram endpoints whose provider wants prefix space or registered memory get staging buffers.
-std::unique_ptr<Staging> stagingFor(const Domain& domain, const fi_info& info, bool forced) {
-  if (info.ep_attr->type != FI_EP_DGRAM) return nullptr;
-  const bool prefixed = (info.mode & FI_MSG_PREFIX) != 0;
+// Whether a receive that is posted can be taken back. Nothing has this context.
+bool cancels(fid_ep* ep) {
+  static fi_context2 unknown{};
+  return fi_cancel(&ep->fid, &unknown) != -FI_ENOSYS;
+}
+
+// Memory of the package's own for the messages of an endpoint, where they need it: datagrams whose
+// provider wants prefix space or registered memory, and receives that cannot be cancelled.
+void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, bool forced) {
+  const bool datagrams = info.ep_attr->type == FI_EP_DGRAM;
+  const bool prefixed = datagrams && (info.mode & FI_MSG_PREFIX) != 0;
   const bool local = (domain.mrMode() & FI_MR_LOCAL) != 0;
-  if (!prefixed && !local && !forced) return nullptr;
-  const size_t prefix = prefixed ? info.ep_attr->msg_prefix_size : 0;
-  return std::make_unique<Staging>(domain.get(), prefix, info.ep_attr->max_msg_size,
-                                   info.tx_attr->size + info.rx_attr->size, local || forced);
+  const bool staged = datagrams && (prefixed || local || forced);
+  constexpr uint64_t kChoose = FI_TAGGED | FI_DIRECTED_RECV;
+  constexpr size_t kMost = 64 * 1024;
+  const bool fits = (info.caps & kChoose) == 0 && info.ep_attr->max_msg_size <= kMost;
+  Staging::Layout layout{};
+  layout.prefix = prefixed ? info.ep_attr->msg_prefix_size : 0;
+  layout.payload = info.ep_attr->max_msg_size;
+  const bool registered = local || forced;
+  if (staged) {
+    layout.access = registered ? FI_SEND : 0;
+    endpoint.staging = std::make_shared<Staging>(domain.get(), layout, info.tx_attr->size);
+  }
+  const bool landed = staged || (fits && !cancels(endpoint.get()));
+  if (!landed || (info.caps & FI_MSG) == 0) return;
+  layout.access = registered ? FI_RECV : 0;
+  endpoint.landing = std::make_shared<Landing>(domain.get(), layout, info.rx_attr->size);
+  ++endpoint.receiveQueue->landings;
 }
 
 Fid<fid_eq> openEvents(const Fabric& fabric) {
@@ -151,7 +176,6 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   for (const BoundCounter& bound : counters) endpoint->dependsOn(bound.counter);
   check(enable(endpoint->get(), traits.enablesTwice), "fi_enable");
   if (traits.lateOptions) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
-  endpoint->staging = stagingFor(*domain, *entry, options.Get("staging").ToBoolean());
   const Napi::Uint8Array address = addressOf(env, endpoint->get());
 
   if (usesSharedMemory(*entry)) {
@@ -172,6 +196,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   endpoint->dependsOn(av);
   endpoint->dependsOn(sendQueue);
   if (receiveQueue != sendQueue) endpoint->dependsOn(receiveQueue);
+  giveMemory(*endpoint, *domain, *entry, options.Get("staging").ToBoolean());
   domain->engine().addEndpoint(*endpoint);
 
   auto result = Napi::Object::New(env);

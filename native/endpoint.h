@@ -10,8 +10,9 @@
 #include "address_vector.h"
 #include "completion_queue.h"
 #include "engine/errors.h"
+#include "engine/held.h"
+#include "engine/landing.h"
 #include "engine/lane.h"
-#include "engine/staging.h"
 #include "provider_traits.h"
 #include "util/fid.h"
 #include "util/resource.h"
@@ -62,7 +63,9 @@ class Endpoint : public Resource {
   bool hasSent = false;
   Lane sendLane;
   Lane receiveLane;
-  std::unique_ptr<Staging> staging;  // DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
+  std::shared_ptr<Staging> staging;  // of sends: DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
+  std::shared_ptr<Landing> landing;  // of receives: these, and where there is no fi_cancel(3)
+  Held held;
   std::shared_ptr<AddressVector> av;
   std::shared_ptr<CompletionQueue> sendQueue;
   std::shared_ptr<CompletionQueue> receiveQueue;

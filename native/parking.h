@@ -27,6 +27,7 @@ class Parking {
   bool empty() const { return endpoints_.empty() && below_.empty(); }
 
   struct Parked {
+    std::vector<std::shared_ptr<void>> memory;  // of what is posted
     Fid<fid_eq> events;  // closes after the endpoint
     Fid<fid_ep> endpoint;
     std::string name;

@@ -61,14 +61,17 @@ bool Engine::cancelWaiting(uint32_t request) {
   return false;
 }
 
-// A posted receive can be cancelled: then it completes with FI_ECANCELED.
+// A posted receive can be taken back: then it completes with FI_ECANCELED. What has arrived for it
+// before is its own.
 bool Engine::cancelPosted(uint32_t request) {
-  bool recallable = false;
+  Op* found = nullptr;
   ops_.forEachLive([&](Op& op) {
-    if (op.request != request || op.run != nullptr || !isReceive(op.code)) return;
-    recallable = fi_cancel(&op.endpoint->get()->fid, &op) == 0;
+    if (op.request == request && op.run == nullptr && isReceive(op.code)) found = &op;
   });
-  return recallable;
+  if (found == nullptr) return false;
+  CompletionQueue& queue = *found->endpoint->receiveQueue;
+  if (!queue.closed()) readQueue(queue);  // it may have ended
+  return !found->live || found->request != request || recall(*found);
 }
 
 // True when nothing of a batch remains that can't be recalled.
@@ -87,11 +90,13 @@ bool Engine::cancelRun(BatchRun& run) {
         [&](const Operation&) { cancelRestOf(run, receives, kCancelled); });
   }
   if (!run.live || run.request != request) return true;
-  bool cancelled = false;
+  std::vector<Op*> receives;
   ops_.forEachLive([&](Op& op) {
-    if (op.run != &run || !isReceive(op.code)) return;
-    cancelled |= fi_cancel(&endpoint.get()->fid, &op) == 0;
+    if (op.run == &run && isReceive(op.code)) receives.push_back(&op);
   });
+  bool cancelled = false;
+  for (Op* op : receives) cancelled |= recall(*op);
+  if (!run.live || run.request != request) return true;
   for (uint32_t i = 0; i < run.batch->counts[1]; ++i) {
     cancelled |= fi_cancel(&endpoint.get()->fid, run.context()) == 0;
   }

@@ -31,6 +31,10 @@ void Engine::cancelLane(Endpoint& endpoint, bool receives) {
 }
 
 void Engine::cancelReceives(Endpoint& endpoint) {
+  if (endpoint.landing) {
+    while (!endpoint.landing->waiting.empty()) recall(*endpoint.landing->waiting.front());
+    return;
+  }
   ops_.forEachLive([&](Op& op) {
     if (op.endpoint == &endpoint && isReceive(op.code)) fi_cancel(&endpoint.get()->fid, &op);
   });
@@ -105,6 +109,7 @@ void Engine::abandon(Endpoint& endpoint) {
   blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
   --endpoint.sendQueue->endpoints;
   --endpoint.receiveQueue->endpoints;
+  if (endpoint.landing) --endpoint.receiveQueue->landings;
   for (CompletionQueue* queue : {endpoint.sendQueue.get(), endpoint.receiveQueue.get()}) {
     if (queue->closed()) continue;
     readQueue(*queue);
@@ -114,6 +119,10 @@ void Engine::abandon(Endpoint& endpoint) {
   }
   ops_.forEachLive([&](Op& op) {
     if (op.endpoint != &endpoint) return;
+    if (op.code == OpCode::kLand) {
+      op.live = false;
+      return;
+    }
     // The endpoint is gone and with it every use of the memory, but a late completion may still
     // name this op: it is not given back.
     Completion result{};

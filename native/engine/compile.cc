@@ -15,7 +15,7 @@ constexpr size_t kMoreRun = 16;
 
 bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
   constexpr uint64_t kSpecial = FI_MULTI_RECV | FI_PEEK | FI_CLAIM;
-  if (endpoint.staging) return true;
+  if (isReceive(o.code) ? endpoint.landing != nullptr : endpoint.staging != nullptr) return true;
   if (isInject(o.code)) return isRma(o.code) && endpoint.injectsAsWrites;
   return endpoint.ownContexts || o.segments > 0 || o.remotes > 0 || o.code == OpCode::kAtomic ||
          (o.flags & kSpecial) != 0;
@@ -202,7 +202,7 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
     const uint64_t more = last ? 0 : endpoint.more;
     refusal_ = "";
     ssize_t ret;
-    if (needsMoreThanTheCall(o, endpoint)) {
+    if (needsMoreThanTheCall(o, endpoint) || (receives && !endpoint.held.empty())) {
       ret = post(o, endpoint, &run, 0);
     } else {
       Resolved resolved;
@@ -236,7 +236,7 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
   for (; cursor < end; ++cursor) {
     PostItem& item = items[cursor];
     Operation& operation = *item.operation;
-    if (item.general) {
+    if (item.general || (receives && !endpoint.held.empty())) {
       ret = post(operation, endpoint, &run, item.flags);
     } else {
       refusal_ = item.refusal;

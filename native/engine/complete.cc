@@ -65,12 +65,15 @@ unsigned Engine::readQueue(CompletionQueue& queue) {
 }
 
 void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
-  if (isArrival(entry.flags)) return arrived(queue, entry.data, static_cast<double>(entry.len));
+  if (isArrival(entry.flags)) {
+    if (queue.landings > 0) usedUp(entry.op_context);
+    return arrived(queue, entry.data, static_cast<double>(entry.len));
+  }
   if (BatchRun* run = BatchRun::of(entry.op_context)) return completeShared(queue, *run, entry);
   Completion result = toCompletion(entry, queue.format());
   auto* op = static_cast<Op*>(entry.op_context);
   if (op == nullptr) return;  // a remote operation without data: FI_RMA_EVENT
-  if (op->live && isReceive(op->code)) {
+  if (op->live && (isReceive(op->code) || op->code == OpCode::kLand)) {
     if (source != FI_ADDR_NOTAVAIL) result.source = op->endpoint->av->peerOf(source);
     const Memory* memory = op->multiRecv ? memories.find(op->memory) : nullptr;
     if (memory != nullptr && entry.buf != nullptr) {
@@ -135,8 +138,18 @@ void Engine::readError(CompletionQueue& queue) {
 
 void Engine::complete(Op& op, const Completion& completion) {
   if (!op.live) return;  // its endpoint was closed before: it is settled, and never used again
+  if (op.code == OpCode::kLand) return landed(op, completion);
   Completion result = completion;
-  if (op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0) {
+  const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;
+  if (isReceive(op.code) && result.status == 0) {
+    result.arrival = ++arrivals_;
+    if (op.recalled) {
+      keep(op, result);
+      if (partial) return;
+      result.status = FI_ECANCELED;
+    }
+  }
+  if (partial) {
     result.event = Event::kPartial;
     result.request = op.request;
     ++control_->stats.completions;
@@ -144,15 +157,11 @@ void Engine::complete(Op& op, const Completion& completion) {
     completions_.push(result);
     return;
   }
-  if (op.staging != 0) {
-    Staging& staging = *op.endpoint->staging;
-    if (isReceive(op.code) && result.status == 0) {
-      const double payload = result.length - static_cast<double>(staging.prefix());
-      result.length = std::clamp(payload, 0.0, op.totalLength);
-      unstage(op, staging, result.length);
-    }
-    staging.give(op.staging);
-  }
+  if (op.staging != 0) op.endpoint->staging->give(op.staging);
+  finish(op, result);
+}
+
+void Engine::finish(Op& op, Completion result) {
   if (!isReceive(op.code)) result.length = op.totalLength;
   ++control_->stats.completions;
   if (result.status == 0) control_->stats.bytes += static_cast<uint64_t>(result.length);
@@ -171,23 +180,6 @@ void Engine::complete(Op& op, const Completion& completion) {
   } else {
     completions_.push(result);
   }
-}
-
-// Spreads a datagram over the segments of its receive.
-void Engine::unstage(const Op& op, const Staging& staging, double length) {
-  const uint8_t* from = staging.payload(op.staging);
-  const auto scatter = [&](uint32_t handle, double offset, double size) {
-    const auto bytes = static_cast<size_t>(std::min(size, length));
-    const Memory* memory = memories.find(handle);
-    if (memory != nullptr && bytes > 0) {
-      std::memcpy(memory->base + static_cast<uint64_t>(offset), from, bytes);
-    }
-    from += bytes;
-    length -= static_cast<double>(bytes);
-  };
-  scatter(op.memory, op.offset, op.length);
-  if (!op.more) return;
-  for (const Segment& segment : *op.more) scatter(segment.memory, segment.offset, segment.length);
 }
 
 // Lets go of everything an operation kept alive.

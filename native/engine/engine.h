@@ -16,6 +16,7 @@
 #include "../util/slot_table.h"
 #include "batch.h"
 #include "errors.h"
+#include "held.h"
 #include "in_flight.h"
 #include "layout.h"
 #include "op_pool.h"
@@ -43,6 +44,7 @@ class Staging;
 //   events     errors of endpoints that belong to no operation     events.cc
 //   close      lanes, endpoints that drain                         close.cc
 //   cancel     requests that are taken back                        cancel.cc
+//   receives   what arrives for receives that were given up        receives.cc
 //   in flight  what there is, for whoever looks on                 in_flight.cc
 class Engine {
  public:
@@ -140,11 +142,12 @@ class Engine {
   ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag);
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                      BatchRun* run);
-  uint32_t stage(const Operation& operation, Staging& staging, Resolved& resolved);
+  int stage(const Operation& operation, Staging& staging, Resolved& resolved, uint32_t& slot);
   void own(Op& op, const Operation& operation, Endpoint& endpoint);
   unsigned retryBlocked();
   bool retryLane(Endpoint& endpoint, bool receives);
   void block(Endpoint& endpoint, const Operation& operation, bool receives);
+  void noteBlocked(Endpoint& endpoint);
   void refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
               const char* text) {
     refuse(operation, run, {status, {syscall, text}});
@@ -177,11 +180,11 @@ class Engine {
   void readError(CompletionQueue& queue);
   const Failure* causeOf(const Op* op, const BatchRun* run);
   void completeShared(CompletionQueue& queue, BatchRun& run, const fi_cq_tagged_entry& entry);
-  void complete(Op& op, const Completion& result);
+  void complete(Op& op, const Completion& completion);
+  void finish(Op& op, Completion result);
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error);
   void arrived(CompletionQueue& queue, uint64_t data, double length);
-  void unstage(const Op& op, const Staging& staging, double length);
   void release(Op& op);
   void releaseMemory(uint32_t handle);
   void releasePeer(uint32_t handle);
@@ -200,6 +203,22 @@ class Engine {
   bool cancelPosted(uint32_t request);
   bool cancelRun(BatchRun& run);
   void cancelRestOf(BatchRun& run, bool receives, const Failure& why);
+
+  // receives.cc
+  size_t piecesOf(const Op& op, iovec* pieces);
+  void deliver(Completion& result, const uint8_t* from, const iovec* pieces, size_t count);
+  bool takeHeld(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
+                BatchRun* run);
+  void hold(Endpoint& endpoint, Held::Message message);
+  void fill(Op& op, Completion result, const uint8_t* from);
+  void keep(const Op& op, const Completion& result);
+  void giveBack(const Operation& operation);
+  ssize_t land(const Operation& operation, Endpoint& endpoint, BatchRun* run);
+  ssize_t postSlot(Endpoint& endpoint);
+  bool replenish(Endpoint& endpoint);
+  void landed(Op& slot, Completion result);
+  void usedUp(void* context);
+  bool recall(Op& op);
 
   // close.cc
   void cancelLane(Endpoint& endpoint, bool receives);
@@ -235,6 +254,7 @@ class Engine {
   uint64_t inFlight_ = 0;      // operations and runs of batches
   uint64_t transmitting_ = 0;  // of these, what is not only receives
   uint64_t epoch_ = 1;         // rises when something ends that a batch may have resolved
+  uint32_t arrivals_ = 0;      // messages that have arrived
   const char* refusal_ = "";   // why post() refused an operation by itself
 
   std::mutex ownership_;

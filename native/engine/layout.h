@@ -27,6 +27,9 @@ enum class OpCode : uint8_t {
   kRemovePeer = 34,
   kCloseMemory = 35,
   kCloseEndpoint = 36,  // waits for what is posted for at most `length` milliseconds
+  kGiveBack = 37,       // a message for the next receive: `remote` is when it arrived, peer whose
+  // The engine's own.
+  kLand = 64,  // a receive into the package's memory, for whoever receives next
 };
 
 inline bool isReceive(OpCode code) { return code == OpCode::kRecv || code == OpCode::kTrecv; }
@@ -101,7 +104,10 @@ struct alignas(64) Completion {
   uint64_t data;
   uint64_t flags;
   uint32_t error;  // key of the details of a failure, 0: none
-  uint32_t queue;  // handle of the completion queue
+  union {
+    uint32_t queue;    // handle of the completion queue
+    uint32_t arrival;  // of a message: its number among all
+  };
 };
 static_assert(sizeof(Completion) == 64);
 

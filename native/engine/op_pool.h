@@ -26,6 +26,7 @@ struct Op {
   OpCode code;
   bool live;       // posted and not completed
   bool multiRecv;  // FI_MULTI_RECV: stays posted until the buffer is used up
+  bool recalled;   // given up: what arrives is for the next receive
   bool claiming;   // FI_PEEK | FI_CLAIM
   bool claimed;    // holds the message that a claiming peek found
   double offset;

@@ -20,6 +20,8 @@ void Engine::consume(const Operation& operation) {
       return closeMemory(operation.memory, operation.request);
     case OpCode::kCloseEndpoint:
       return closeEndpoint(operation);
+    case OpCode::kGiveBack:
+      return giveBack(operation);
     default:
       break;
   }
@@ -40,6 +42,10 @@ void Engine::consume(const Operation& operation) {
 void Engine::block(Endpoint& endpoint, const Operation& operation, bool receives) {
   endpoint.lane(receives).push(operation);
   endpoint.hasSent |= !receives;  // shm may have announced the endpoint to the peer
+  noteBlocked(endpoint);
+}
+
+void Engine::noteBlocked(Endpoint& endpoint) {
   if (std::find(blocked_.begin(), blocked_.end(), &endpoint) == blocked_.end()) {
     blocked_.push_back(&endpoint);
   }
@@ -50,14 +56,19 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   refusal_ = "";
   Resolved resolved;
   if (const int ret = resolve(o, endpoint, resolved); ret != 0) return ret;
+  if (isReceive(o.code)) {
+    if (!endpoint.held.empty() && takeHeld(o, endpoint, resolved, run)) return 0;
+    if (endpoint.landing) return land(o, endpoint, run);
+  }
   const bool asWrite = isRma(o.code) && endpoint.injectsAsWrites;
   if (isInject(o.code) && !asWrite && !endpoint.staging) {
     return postInject(o, endpoint, resolved, run);
   }
-  const uint32_t staged = endpoint.staging ? stage(o, *endpoint.staging, resolved) : 0;
-  if (endpoint.staging && staged == 0) {
-    ++control_->stats.backPressure;
-    return -FI_EAGAIN;
+  uint32_t staged = 0;
+  if (endpoint.staging) {
+    const int ret = stage(o, *endpoint.staging, resolved, staged);
+    if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
+    if (ret != 0) return ret;
   }
   const bool claims = (o.flags & FI_CLAIM) != 0 && (o.flags & FI_PEEK) == 0;
   Op* op = claims ? ops_.takeClaimed(o.remote) : ops_.take();
@@ -94,6 +105,7 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   op.request = o.request;
   op.code = o.code;
   op.multiRecv = (o.flags & FI_MULTI_RECV) != 0;
+  op.recalled = false;
   op.claiming = (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
   op.peer = o.peer;
   op.memory = o.memory;
@@ -135,22 +147,22 @@ ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolve
   return 0;
 }
 
-// Turns the segments into one piece of staging memory; 0 when none is free.
-uint32_t Engine::stage(const Operation& o, Staging& staging, Resolved& resolved) {
-  const uint32_t slot = staging.take();
-  if (slot == 0) return 0;
+// Gathers what is sent in one piece of staging memory.
+int Engine::stage(const Operation& o, Staging& staging, Resolved& resolved, uint32_t& slot) {
+  if (const int ret = staging.take(slot); ret != 0) {
+    refusal_ = "no memory for it could be registered";
+    return ret;
+  }
   size_t total = 0;
   for (size_t i = 0; i < resolved.count; ++i) {
     const iovec& piece = resolved.iov[i];
     const size_t size = std::min(piece.iov_len, staging.capacity() - total);
-    if (!isReceive(o.code) && size > 0) {
-      std::memcpy(staging.payload(slot) + total, piece.iov_base, size);
-    }
+    if (size > 0) std::memcpy(staging.payload(slot) + total, piece.iov_base, size);
     total += size;
   }
   resolved.iov[0] = {staging.start(slot), staging.prefix() + total};
-  resolved.desc[0] = staging.desc();
-  return slot;
+  resolved.desc[0] = staging.desc(slot);
+  return 0;
 }
 
 unsigned Engine::retryBlocked() {
@@ -170,6 +182,7 @@ unsigned Engine::retryBlocked() {
 
 // True when the lane is empty.
 bool Engine::retryLane(Endpoint& endpoint, bool receives) {
+  if (receives && endpoint.landing && !replenish(endpoint)) return false;
   Lane& lane = endpoint.lane(receives);
   for (uint32_t posts = 0; !lane.empty(); ++posts) {
     if (posts == kPostsPerTurn) return false;

@@ -1,23 +1,40 @@
 #include "staging.h"
 
+#include <algorithm>
 #include <random>
-
-#include "../util/error.h"
 
 namespace fab {
 
-Staging::Staging(fid_domain* domain, size_t prefix, size_t payload, size_t slots, bool registered)
-    : prefix_(prefix), capacity_(payload), stride_((prefix + payload + 63) / 64 * 64) {
-  block_ = SharedBlock::allocate(stride_ * slots);
-  if (!block_) throw FabricFailure(FI_ENOMEM, "mmap");
-  if (registered) {
+Staging::Staging(fid_domain* domain, const Layout& layout, size_t limit)
+    : domain_(domain),
+      layout_(layout),
+      stride_((layout.prefix + layout.payload + 63) / 64 * 64),
+      limit_(std::max<size_t>(limit, 1)) {}
+
+// Doubles, so that a registration is seldom waited for.
+int Staging::grow() {
+  constexpr size_t kFirst = 64;
+  const size_t before = slots_.size();
+  const size_t more = std::min(std::max(before, kFirst), limit_ - before);
+  if (more == 0) return -FI_EAGAIN;
+  // What is there comes back; only the first slots cannot do without memory.
+  const auto fail = [&](int ret) { return before > 0 ? -FI_EAGAIN : ret; };
+  Chunk chunk;
+  chunk.block = SharedBlock::allocate(stride_ * more);
+  if (!chunk.block) return fail(-FI_ENOMEM);
+  if (layout_.access != 0) {
     std::random_device random;
-    check(fi_mr_reg(domain, block_->data(), block_->size(), FI_SEND | FI_RECV, 0, random(), 0,
-                    region_.out(), nullptr),
-          "fi_mr_reg");
+    const int ret = fi_mr_reg(domain_, chunk.block->data(), chunk.block->size(), layout_.access, 0,
+                              random(), 0, chunk.region.out(), nullptr);
+    if (ret != 0) return fail(ret);
   }
-  free_.reserve(slots);
-  for (size_t slot = slots; slot > 0; --slot) free_.push_back(static_cast<uint32_t>(slot));
+  void* const desc = chunk.region ? fi_mr_desc(chunk.region.get()) : nullptr;
+  for (size_t i = 0; i < more; ++i) {
+    slots_.push_back({chunk.block->data() + i * stride_, desc});
+    free_.push_back(static_cast<uint32_t>(before + more - i));
+  }
+  chunks_.push_back(std::move(chunk));
+  return 0;
 }
 
 }  // namespace fab

@@ -22,6 +22,7 @@ export const enum Op {
   RemovePeer = 34,
   CloseMemory = 35,
   CloseEndpoint = 36,
+  GiveBack = 37,
 }
 
 /** An operation's fields: indices into its entry, in units of 4 or 8 bytes as the name says. */
@@ -62,7 +63,7 @@ export const enum CompletionField {
   Data64 = 5,
   Flags64 = 6,
   Error32 = 14,
-  Queue32 = 15,
+  Queue32 = 15, // or the number of the message
 }
 
 /** Words of the control block, in units of 4 bytes or, with 64, of 8. */

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "layout.h"
+
+namespace fab {
+
+// Messages of an endpoint that have arrived for receives which were given up. The next receives of
+// the endpoint take them, in the order of their arrival. There are at most as many as receives were
+// given up since.
+class Held {
+ public:
+  struct Message {
+    Completion about{};  // as its receive would have completed
+    std::vector<uint8_t> bytes;
+    bool tagged = false;
+  };
+
+  bool empty() const { return messages_.empty(); }
+  size_t size() const { return messages_.size(); }
+
+  void put(Message message) {
+    const auto later = [](const Message& a, const Message& b) {
+      return static_cast<int32_t>(a.about.arrival - b.about.arrival) < 0;
+    };
+    const auto at = std::upper_bound(messages_.begin(), messages_.end(), message, later);
+    messages_.insert(at, std::move(message));
+  }
+
+  // Takes the first that a receive is for; a peer of 0 is any.
+  bool take(Message& message, bool tagged, uint32_t peer, uint64_t tag, uint64_t ignore) {
+    const auto found = std::find_if(messages_.begin(), messages_.end(), [&](const Message& each) {
+      return each.tagged == tagged && (peer == 0 || each.about.source == peer) &&
+             (!tagged || ((each.about.tag ^ tag) & ~ignore) == 0);
+    });
+    if (found == messages_.end()) return false;
+    message = std::move(*found);
+    messages_.erase(found);
+    return true;
+  }
+
+ private:
+  std::deque<Message> messages_;
+};
+
+}  // namespace fab

@@ -1,0 +1,278 @@
+// Receives that are given up, and the messages that arrive for them all the same: the next receives
+// of the endpoint take these.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "../endpoint.h"
+#include "dispatch.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+void scatter(const uint8_t* from, size_t length, const iovec* pieces, size_t count) {
+  for (size_t i = 0; i < count && length > 0; ++i) {
+    const size_t size = std::min(pieces[i].iov_len, length);
+    if (size > 0) std::memcpy(pieces[i].iov_base, from, size);
+    from += size;
+    length -= size;
+  }
+}
+
+std::vector<uint8_t> gather(size_t length, const iovec* pieces, size_t count) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < count && bytes.size() < length; ++i) {
+    const size_t size = std::min(pieces[i].iov_len, length - bytes.size());
+    const auto* from = static_cast<const uint8_t*>(pieces[i].iov_base);
+    bytes.insert(bytes.end(), from, from + size);
+  }
+  return bytes;
+}
+
+size_t sizeOf(const iovec* pieces, size_t count) {
+  size_t total = 0;
+  for (size_t i = 0; i < count; ++i) total += pieces[i].iov_len;
+  return total;
+}
+
+const Failure kTakenBack{FI_ECANCELED, {"", "taken back"}};
+
+constexpr uint64_t kSearches = FI_PEEK | FI_CLAIM | FI_DISCARD;
+
+}  // namespace
+
+// Where an operation in flight has its memory, which it keeps even where that is closing.
+size_t Engine::piecesOf(const Op& op, iovec* pieces) {
+  size_t count = 0;
+  const auto add = [&](uint32_t handle, double offset, double length) {
+    const Memory* memory = memories.find(handle);
+    if (memory == nullptr) return;
+    pieces[count++] = {memory->base + static_cast<uint64_t>(offset), static_cast<size_t>(length)};
+  };
+  add(op.memory, op.offset, op.length);
+  if (!op.more) return count;
+  for (const Segment& segment : *op.more) add(segment.memory, segment.offset, segment.length);
+  return count;
+}
+
+// Copies a message to where a receive wants it, and says what came of that.
+void Engine::deliver(Completion& result, const uint8_t* from, const iovec* pieces, size_t count) {
+  const auto length = static_cast<size_t>(result.length);
+  scatter(from, length, pieces, count);
+  const size_t room = sizeOf(pieces, count);
+  if (length <= room) return;
+  const std::string text =
+      "the message has " + std::to_string(length) + " bytes, the buffer " + std::to_string(room);
+  result.status = FI_ETRUNC;
+  result.error = detail({result.status, {"fi_cq_readerr", text}}, result.request);
+  ++control_->stats.errors;
+}
+
+// Gives a receive that is about to be posted what has arrived before; false where there is none.
+bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& resolved,
+                      BatchRun* run) {
+  if ((o.flags & (kSearches | FI_MULTI_RECV)) != 0) return false;
+  const bool tagged = o.code == OpCode::kTrecv;
+  Held::Message message;
+  if (!endpoint.held.take(message, tagged, o.peer, o.tag, o.ignore)) return false;
+  Completion result = message.about;
+  result.request = o.request;
+  deliver(result, message.bytes.data(), resolved.iov, resolved.count);
+  ++control_->stats.operations;
+  ++control_->stats.completions;
+  if (result.status == 0) control_->stats.bytes += static_cast<uint64_t>(result.length);
+  if (run != nullptr) {
+    finishRun(*run, result);
+  } else {
+    completions_.push(result);
+  }
+  return true;
+}
+
+// Keeps a message for the next receive, or gives it to the one that has waited longest.
+void Engine::hold(Endpoint& endpoint, Held::Message message) {
+  Landing* const landing = endpoint.landing.get();
+  if (landing == nullptr || landing->waiting.empty()) {
+    endpoint.held.put(std::move(message));
+    return;
+  }
+  Op& op = *landing->waiting.front();
+  landing->waiting.pop_front();
+  fill(op, message.about, message.bytes.data());
+}
+
+void Engine::fill(Op& op, Completion result, const uint8_t* from) {
+  iovec pieces[Resolved::kMaxSegments];
+  result.request = op.request;
+  deliver(result, from, pieces, piecesOf(op, pieces));
+  finish(op, result);
+}
+
+// A message has arrived for a receive that could not be recalled.
+void Engine::keep(const Op& op, const Completion& result) {
+  Held::Message message{result, {}, op.code == OpCode::kTrecv};
+  message.about.event = Event::kOperation;
+  message.about.offset = 0;
+  iovec pieces[Resolved::kMaxSegments];
+  size_t count = piecesOf(op, pieces);
+  if (op.multiRecv && count > 0) {
+    const auto from = static_cast<size_t>(result.offset - op.offset);
+    if (from > pieces[0].iov_len) return;
+    pieces[0] = {static_cast<uint8_t*>(pieces[0].iov_base) + from, pieces[0].iov_len - from};
+  }
+  message.bytes = gather(static_cast<size_t>(result.length), pieces, count);
+  hold(*op.endpoint, std::move(message));
+}
+
+// JavaScript has a message that nobody took, of a receive that ended with it.
+void Engine::giveBack(const Operation& o) {
+  Endpoint** found = endpoints.find(o.endpoint);
+  if (found == nullptr || (*found)->closing) return;
+  iovec piece;
+  void* desc;
+  if (!locate(o.memory, o.offset, o.length, piece, desc)) return;
+  Held::Message message;
+  message.about.arrival = o.remote;
+  message.about.source = o.peer;
+  message.about.length = o.length;
+  message.about.tag = o.tag;
+  message.about.data = o.data;
+  message.about.flags = o.flags;
+  message.bytes = gather(piece.iov_len, &piece, 1);
+  hold(**found, std::move(message));
+}
+
+// A receive into the package's own memory.
+ssize_t Engine::land(const Operation& o, Endpoint& endpoint, BatchRun* run) {
+  Landing& landing = *endpoint.landing;
+  if (landing.posted == landing.waiting.size()) {
+    if (const ssize_t ret = postSlot(endpoint); ret != 0) return ret;
+  }
+  Op* op = ops_.take();
+  op->run = run;
+  op->staging = 0;
+  own(*op, o, endpoint);
+  landing.waiting.push_back(op);
+  ++control_->stats.operations;
+  return 0;
+}
+
+ssize_t Engine::postSlot(Endpoint& endpoint) {
+  Landing& landing = *endpoint.landing;
+  uint32_t slot;
+  ssize_t ret = landing.memory.take(slot);
+  if (ret != 0) {
+    refusal_ = "no memory for it could be registered";
+    if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
+    return ret;
+  }
+  Op* op = ops_.take();
+  op->live = true;
+  op->code = OpCode::kLand;
+  op->endpoint = &endpoint;
+  op->run = nullptr;
+  op->request = kNoRequest;
+  op->staging = slot;
+  op->peer = op->memory = 0;
+  op->multiRecv = op->claiming = op->recalled = false;
+  Operation operation{};
+  operation.code = OpCode::kRecv;
+  Resolved resolved;
+  resolved.iov[0] = {landing.memory.start(slot),
+                     landing.memory.prefix() + landing.memory.capacity()};
+  resolved.desc[0] = landing.memory.desc(slot);
+  resolved.address = FI_ADDR_UNSPEC;
+  ret = dispatch(endpoint.get(), operation, resolved, 1, op, endpoint.receiveFlags);
+  if (ret == 0) {
+    ++landing.posted;
+    return 0;
+  }
+  ops_.give(op);
+  landing.memory.give(slot);
+  if (!isFull(ret, OpCode::kRecv, landing.posted > 0)) return ret;
+  ++control_->stats.backPressure;
+  return -FI_EAGAIN;
+}
+
+// Posts what is missing for the receives that wait; false where the provider has no room.
+bool Engine::replenish(Endpoint& endpoint) {
+  Landing& landing = *endpoint.landing;
+  while (landing.posted < landing.waiting.size()) {
+    refusal_ = "";
+    const ssize_t ret = postSlot(endpoint);
+    if (ret == -FI_EAGAIN) return false;
+    if (ret == 0) continue;
+    Op& op = *landing.waiting.front();
+    landing.waiting.pop_front();
+    ++control_->stats.errors;
+    Completion result{};
+    result.status = static_cast<uint32_t>(-ret);
+    result.error = detail({result.status, {callOf(OpCode::kRecv), refusal_}}, op.request);
+    finish(op, result);
+  }
+  return true;
+}
+
+// The provider has done with a slot.
+void Engine::landed(Op& slot, Completion result) {
+  Endpoint& endpoint = *slot.endpoint;
+  Landing& landing = *endpoint.landing;
+  const uint32_t place = slot.staging;
+  const uint8_t* payload = landing.memory.payload(place);
+  ops_.give(&slot);
+  --landing.posted;
+  if (result.status == 0) {
+    const double length = result.length - static_cast<double>(landing.memory.prefix());
+    result.length = std::clamp(length, 0.0, static_cast<double>(landing.memory.capacity()));
+    result.arrival = ++arrivals_;
+  }
+  if (!landing.waiting.empty()) {
+    Op& op = *landing.waiting.front();
+    landing.waiting.pop_front();
+    if (result.status == 0) {
+      fill(op, result, payload);
+    } else {
+      finish(op, result);
+    }
+  } else if (result.status == 0) {
+    const auto length = static_cast<size_t>(result.length);
+    endpoint.held.put({result, {payload, payload + length}, false});
+  } else {
+    unsolicited(*endpoint.receiveQueue, result.status, result.error);
+  }
+  landing.memory.give(place);
+}
+
+// The arrival of a write with data has used up a receive: efa-direct, on devices that cannot do
+// without.
+void Engine::usedUp(void* context) {
+  auto* op = static_cast<Op*>(context);
+  if (op == nullptr || !op->live || op->code != OpCode::kLand) return;
+  Endpoint& endpoint = *op->endpoint;
+  Landing& landing = *endpoint.landing;
+  landing.memory.give(op->staging);
+  ops_.give(op);
+  --landing.posted;
+  if (!replenish(endpoint)) noteBlocked(endpoint);
+}
+
+// Takes back a receive that is posted. True when it has ended or will end as cancelled.
+bool Engine::recall(Op& op) {
+  Endpoint& endpoint = *op.endpoint;
+  if (!endpoint.landing) {
+    op.recalled = fi_cancel(&endpoint.get()->fid, &op) != 0;
+    return !op.recalled;
+  }
+  auto& waiting = endpoint.landing->waiting;
+  waiting.erase(std::find(waiting.begin(), waiting.end(), &op));
+  const Failure& why = endpoint.closing ? endpoint.end : kTakenBack;
+  Completion result{};
+  result.status = why.status;
+  result.error = detail(why, op.request);
+  finish(op, result);
+  return true;
+}
+
+}  // namespace fab
