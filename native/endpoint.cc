@@ -38,11 +38,8 @@ int Endpoint::closeOrPark() {
   }
   engine_.recall(*this);
   // What is in flight is not done when these peers are gone.
-  engine_.parking.park({{staging, landing},
-                        std::move(events_),
-                        std::move(ep_),
-                        name,
-                        waitsInClose && inFlight > 0});
+  engine_.parking.park(
+      {{staging, landing}, std::move(events_), std::move(ep_), name, waitsInClose && inFlight > 0});
   return 0;
 }
 

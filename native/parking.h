@@ -28,7 +28,7 @@ class Parking {
 
   struct Parked {
     std::vector<std::shared_ptr<void>> memory;  // of what is posted
-    Fid<fid_eq> events;  // closes after the endpoint
+    Fid<fid_eq> events;                         // closes after the endpoint
     Fid<fid_ep> endpoint;
     std::string name;
     bool forever;  // fi_close(3) would not return
