@@ -54,6 +54,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportDomain(exports);
   exportDomainState(exports);
   exportAddressVector(exports);
+  exportAddressInsertion(exports);
   exportCompletionQueue(exports);
   exportCounter(exports);
   exportMemoryRegion(exports);

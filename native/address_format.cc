@@ -13,9 +13,8 @@ namespace fab {
 namespace {
 
 constexpr size_t kMaxAddress = 4096;
-constexpr uint32_t kSockaddrIp = 17;  // FI_SOCKADDR_IP, libfabric 2.3
-constexpr int kAfIb = 27;             // AF_IB
-constexpr size_t kSockaddrIb = 48;    // struct sockaddr_ib
+constexpr int kAfIb = 27;           // AF_IB
+constexpr size_t kSockaddrIb = 48;  // struct sockaddr_ib
 
 void checkLength(size_t length, size_t needed, const std::string& what) {
   if (length >= needed) return;

@@ -4,8 +4,10 @@
 #include <rdma/fi_domain.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "util/fid.h"
 #include "util/resource.h"
@@ -18,6 +20,7 @@ class AddressVector : public Resource {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6176000000000001};
   static constexpr const char* kName = "AddressVector";
+  static constexpr size_t kMaxAddress = 4096;  // bytes
 
   AddressVector(std::shared_ptr<Domain> domain, Fid<fid_av> av)
       : domain_(std::move(domain)), av_(std::move(av)) {}
@@ -34,10 +37,7 @@ class AddressVector : public Resource {
     return found == peers_.end() ? 0 : found->second;
   }
   // `name` is the string address (FI_ADDR_STR) it was inserted with, else empty.
-  void remember(fi_addr_t address, uint32_t peer, const std::string& name) {
-    peers_[address] = peer;
-    if (!name.empty()) names_[address] = name;
-  }
+  void remember(fi_addr_t address, uint32_t peer, const std::string& name);
   // What a string address was inserted as, also where its peer has been removed since: shm (1.17)
   // has room for 256, and counts every insertion.
   fi_addr_t addressOf(const std::string& name) const {
@@ -47,28 +47,34 @@ class AddressVector : public Resource {
     return FI_ADDR_NOTAVAIL;
   }
   size_t size() const { return peers_.size(); }
-  // A printable form of an address: fi_av_straddr. Empty where there is none.
-  std::string nameOf(fi_addr_t address) const;
+  // The address of a peer: fi_av_lookup(3). Empty where there is none. Without the engine: any
+  // thread may ask.
+  std::vector<uint8_t> bytesOf(uint32_t peer) const;
+  // A printable form: fi_av_straddr(3). Empty where there is none.
+  std::string nameOf(uint32_t peer) const;
   std::string printable(const void* address) const;
   bool knownAs(fi_addr_t address, const std::string& name) const {
     auto found = names_.find(address);
     return found == names_.end() || found->second == name;
   }
-  void forget(fi_addr_t address) {
-    peers_.erase(address);
-    names_.erase(address);
-  }
+  void forget(fi_addr_t address);
 
  protected:
   int closeSelf() override;
 
  private:
+  void forgetBytes(fi_addr_t address);
+
   std::shared_ptr<Domain> domain_;
   Fid<fid_av> av_;
   std::unordered_map<fi_addr_t, uint32_t> peers_;
   std::unordered_map<fi_addr_t, std::string> names_;
+  mutable std::mutex bytesMutex_;
+  std::unordered_map<uint32_t, std::vector<uint8_t>> bytes_;  // addresses by peer
 };
 
 void exportAddressVector(Napi::Object exports);
+// native/address_insertion.cc
+void exportAddressInsertion(Napi::Object exports);
 
 }  // namespace fab

@@ -114,7 +114,7 @@ class PeerNames {
   const std::string& of(uint32_t handle) {
     const auto [found, isNew] = names_.try_emplace(handle);
     const Peer* peer = isNew ? engine_.peers.find(handle) : nullptr;
-    if (peer != nullptr) found->second = peer->av->nameOf(peer->address);
+    if (peer != nullptr) found->second = peer->av->nameOf(handle);
     return found->second;
   }
 

@@ -3,7 +3,15 @@ import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';
-import { closed, invalidArgType, invalidArgValue, offLoop } from './errors.js';
+import {
+  closed,
+  type FabricError,
+  invalidArgType,
+  invalidArgValue,
+  offLoop,
+  outOfRange,
+  startAtCaller,
+} from './errors.js';
 import type { AddrFormat } from './flags.js';
 import { type Handle, native } from './native.js';
 import { Peer } from './peer.js';
@@ -21,6 +29,9 @@ const TYPES = ['FI_AV_TABLE', 'FI_AV_MAP', 'FI_AV_UNSPEC'] as const;
 // Of a domain: the engine's table holds no more.
 const MAX_PEERS = 2 ** 20;
 const MAX_NAME = 1024;
+const MAX_ADDRESS = 4096;
+// Peers that are made in one turn of the event loop: 1 ms.
+const AT_ONCE = 4096;
 
 function checkName(name: string, value: unknown): string {
   const text = checkString(name, value);
@@ -30,10 +41,45 @@ function checkName(name: string, value: unknown): string {
 }
 
 /** The bytes of an address, which a string address (FI_ADDR_STR) may be given as text. */
-function addressBytes(address: unknown): Uint8Array {
-  // A copy: shared memory could change between the check and the use.
-  if (typeof address !== 'string') return new Uint8Array(checkBytes('address', address));
-  return new TextEncoder().encode(`${checkName('address', address)}\0`);
+function addressBytes(address: unknown, name = 'address', copied = true): Uint8Array {
+  if (typeof address !== 'string') {
+    const bytes = checkBytes(name, address);
+    // Shared memory could change between the check and the use.
+    return copied ? new Uint8Array(bytes) : bytes;
+  }
+  return new TextEncoder().encode(`${checkName(name, address)}\0`);
+}
+
+/** Copies of all addresses, one behind the other, and where each ends. */
+function packed(addresses: readonly (ArrayBufferView | ArrayBuffer | string)[]) {
+  if (!Array.isArray(addresses)) throw invalidArgType('addresses', 'an array', addresses);
+  const { length } = addresses;
+  if (length > MAX_PEERS) throw outOfRange('addresses.length', `at most ${MAX_PEERS}`, length);
+  let bytes = new Uint8Array(length * 32);
+  const ends = new Uint32Array(length);
+  let end = 0;
+  for (let i = 0; i < length; i++) {
+    const address = addressBytes(addresses[i], `addresses[${i}]`, false);
+    if (address.length > MAX_ADDRESS) {
+      throw invalidArgValue(`addresses[${i}]`, `is longer than ${MAX_ADDRESS} bytes`);
+    }
+    if (end + address.length > bytes.length) {
+      const larger = new Uint8Array(2 * (end + address.length));
+      larger.set(bytes);
+      bytes = larger;
+    }
+    bytes.set(address, end);
+    end += address.length;
+    ends[i] = end;
+  }
+  return { bytes, ends };
+}
+
+// The same error, with what is known of the list.
+function insertionError(error: FabricError, inserted: readonly Peer[]): Error {
+  Object.assign(error, { index: inserted.length });
+  Object.defineProperty(error, 'inserted', { value: inserted }); // too long to be printed
+  return startAtCaller(error);
 }
 
 /** The peers of a domain's endpoints (fi_av(3)). */
@@ -86,6 +132,9 @@ export class AddressVector {
   /**
    * Inserts a peer's address, as its `endpoint.address` has it. The same address gives the same peer.
    *
+   * The call is the provider's and synchronous: it takes about a microsecond, a call of the kernel on
+   * EFA, and waits while a region is being registered. insertMany() does the same off the event loop.
+   *
    * @throws FabricError when the provider refuses it (fi_av_insert).
    */
   insert(address: ArrayBufferView | ArrayBuffer | string): Peer {
@@ -94,8 +143,41 @@ export class AddressVector {
   }
 
   /**
-   * Inserts a peer by host name and port: fi_av_insertsvc. Resolves off the event loop. Where the wait
-   * ends before, the address may be inserted all the same.
+   * Inserts many addresses off the event loop, in order: fi_av_insert. `peers[i]` is that of
+   * `addresses[i]`; the same address gives the same peer. All addresses are checked before the first
+   * is inserted.
+   *
+   * Where the provider refuses an address, those before it stay inserted, and the error names them.
+   * Where the wait ends before, the addresses may be inserted all the same.
+   *
+   * @throws FabricError with `index`, the place of the address that was refused, and `inserted`, the
+   * peers of those before it; FI_ETIMEDOUT after `options.timeout`.
+   */
+  async insertMany(
+    addresses: readonly (ArrayBufferView | ArrayBuffer | string)[],
+    options: WaitOptions = {},
+  ): Promise<Peer[]> {
+    this.#checkOpen();
+    const wait = checkWait(options);
+    const { bytes, ends } = packed(addresses);
+    const inserting = offLoop(native.avInsertMany(this.#handle, bytes, ends));
+    const { peers, error } = await within(inserting, wait, 'fi_av_insert');
+    const inserted: Peer[] = [];
+    for (let i = 0; i < peers.length; i++) {
+      if (i % AT_ONCE === AT_ONCE - 1) await new Promise(setImmediate);
+      inserted.push(this.#peer(peers[i] as number));
+    }
+    if (error !== undefined) throw insertionError(error, inserted);
+    return inserted;
+  }
+
+  /**
+   * Inserts a peer by host name and port, off the event loop: as fi_av_insertsvc. Other calls go on
+   * while the name is being resolved. Where the wait ends before, the address may be inserted all the
+   * same.
+   *
+   * @throws FabricError FI_EADDRNOTAVAIL for a name that cannot be resolved, FI_ENOSYS where addresses
+   * are not those of IP.
    */
   async insertService(
     node: string,

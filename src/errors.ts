@@ -1,6 +1,7 @@
 import { publishError } from './diagnostics.js';
 import { describeErrno, type FabricErrorCode } from './error-codes.js';
 import { hintOfCall } from './error-hints.js';
+import type { Peer } from './peer.js';
 
 const brand = Symbol.for('libfabric.FabricError');
 
@@ -56,6 +57,10 @@ export class FabricError extends Error {
   declare readonly retryable?: boolean;
   /** What is known to cause this, and what usually helps. */
   declare readonly hint?: string;
+  /** Of av.insertMany(): which address was refused. */
+  declare readonly index?: number;
+  /** Of av.insertMany(): the peers of the addresses before it, which stay inserted. */
+  declare readonly inserted?: readonly Peer[];
 
   /** @param trim the stack starts at the caller of this function. */
   constructor(

@@ -1,5 +1,5 @@
 import type { EngineState } from './dump-types.js';
-import { makeFabricError, startAtCaller } from './errors.js';
+import { type FabricError, makeFabricError, startAtCaller } from './errors.js';
 import type { Param } from './library.js';
 import { loadAddon } from './load.js';
 
@@ -79,7 +79,7 @@ export interface NativeOption {
   readonly value: Uint8Array;
 }
 
-/** native/{fabric,domain,address_vector,completion_queue,counter,endpoint}.cc */
+/** native/{fabric,domain,address_vector,address_insertion,completion_queue,counter,endpoint}.cc */
 export interface NativeObjects {
   fabricOpen(info: NativeInfo): Handle<'Fabric'>;
   fabricClose(fabric: Handle<'Fabric'>): void;
@@ -114,6 +114,11 @@ export interface NativeObjects {
     options: { type: string; count: number },
   ): Handle<'AddressVector'>;
   avInsert(av: Handle<'AddressVector'>, address: Uint8Array): number;
+  avInsertMany(
+    av: Handle<'AddressVector'>,
+    addresses: Uint8Array,
+    ends: Uint32Array,
+  ): Promise<{ peers: Uint32Array; error?: FabricError }>;
   avInsertService(av: Handle<'AddressVector'>, node: string, service: string): Promise<number>;
   avLookup(av: Handle<'AddressVector'>, peer: number): Uint8Array;
   avStraddr(av: Handle<'AddressVector'>, address: Uint8Array): string;

@@ -1,0 +1,253 @@
+// How addresses come into an address vector: one at once, many off the event loop, and by name.
+#include <netdb.h>
+#include <netinet/in.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "addon.h"
+#include "address_format.h"
+#include "address_vector.h"
+#include "domain.h"
+#include "local_peers.h"
+#include "provider_traits.h"
+#include "util/handle.h"
+#include "values.h"
+
+namespace fab {
+
+namespace {
+
+uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name) {
+  Engine& engine = av.domain().engine();
+  SlotTable<Peer>& peers = engine.peers;
+  uint32_t known = av.peerOf(address);
+  if (known != 0 && !av.knownAs(address, name)) {
+    // shm (libfabric 1.17) gives the place of a peer that has not started to the next one. Whoever
+    // holds the earlier peer must not reach the later.
+    engine.invalidate();
+    peers.erase(known);
+    av.forget(address);
+    known = 0;
+  }
+  if (known != 0 && peers.find(known)->removing) {
+    throw FabricFailure(FI_EBUSY, "fi_av_insert", "operations to this removed peer are in flight");
+  }
+  if (known != 0) return known;
+  Peer peer;
+  peer.address = address;
+  peer.av = &av;
+  const uint32_t handle = peers.insert(peer);
+  if (handle == 0) throw FabricFailure(FI_ENOMEM, "fi_av_insert", "too many peers in this domain");
+  av.remember(address, handle, name);
+  return handle;
+}
+
+// Inserts an address that was checked, under a Hold of the caller; returns the peer's handle.
+uint32_t insertAddress(AddressVector& av, const uint8_t* bytes) {
+  const fi_info& info = av.domain().info();
+  if (usesSharedMemory(info) && !local_peers::meet(local_peers::nameOf(info, bytes), av.domain())) {
+    throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", "the endpoint was closed");
+  }
+  const std::string name =
+      info.addr_format == FI_ADDR_STR ? reinterpret_cast<const char*>(bytes) : "";
+  fi_addr_t address = av.addressOf(name);
+  if (address == FI_ADDR_NOTAVAIL) {
+    const ssize_t inserted =
+        check(fi_av_insert(av.get(), bytes, 1, &address, 0, nullptr), "fi_av_insert");
+    if (inserted != 1 || address == FI_ADDR_NOTAVAIL) {
+      throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert");
+    }
+  }
+  return addPeer(av, address, name);
+}
+
+void checkOpen(const AddressVector& av, const char* syscall) {
+  if (av.closed()) throw FabricFailure(FI_ECANCELED, syscall, "the address vector is closed");
+}
+
+// avInsert(av, address): the peer's handle.
+Napi::Value avInsert(const Napi::CallbackInfo& args) {
+  const auto av = unwrap<AddressVector>(args[0]);
+  const auto bytes = args[1].As<Napi::Uint8Array>();
+  checkAddress(av->domain().info().addr_format, bytes.Data(), bytes.ByteLength(), "address");
+  const Hold hold(av->domain().engine());
+  return Napi::Number::New(args.Env(), insertAddress(*av, bytes.Data()));
+}
+
+// Work of an address vector's off the event loop, which ends with a promise.
+class Insertion : public Napi::AsyncWorker {
+ public:
+  Insertion(Napi::Env env, std::shared_ptr<AddressVector> av)
+      : Napi::AsyncWorker(env), av_(std::move(av)), deferred_(env) {}
+  Napi::Promise promise() const { return deferred_.Promise(); }
+
+ protected:
+  void Execute() final {
+    try {
+      insert();
+    } catch (const FabricFailure& failure) {
+      failure_ = std::make_unique<FabricFailure>(failure);
+    }
+  }
+  void OnOK() final { settle(deferred_); }
+
+  virtual void insert() = 0;
+  virtual void settle(const Napi::Promise::Deferred& deferred) = 0;
+
+  const std::shared_ptr<AddressVector> av_;
+  std::unique_ptr<FabricFailure> failure_;
+
+ private:
+  Napi::Promise::Deferred deferred_;
+};
+
+Napi::Value start(std::unique_ptr<Insertion> worker) {
+  const Napi::Promise promise = worker->promise();
+  worker->Queue();
+  worker.release();  // deletes itself
+  return promise;
+}
+
+// Many addresses, one behind the other.
+struct Addresses {
+  std::vector<uint8_t> bytes;
+  std::vector<uint32_t> ends;
+
+  size_t size() const { return ends.size(); }
+  const uint8_t* at(size_t i) const { return bytes.data() + start(i); }
+  size_t lengthOf(size_t i) const { return ends[i] - start(i); }
+
+ private:
+  size_t start(size_t i) const { return i == 0 ? 0 : ends[i - 1]; }
+};
+
+// An address can cost a call of the kernel (efa: an address handle), so the engine is held for
+// many, but not for long: it works in between, and so do calls that need it at once.
+class InsertMany final : public Insertion {
+ public:
+  InsertMany(Napi::Env env, std::shared_ptr<AddressVector> av, Addresses addresses)
+      : Insertion(env, std::move(av)), addresses_(std::move(addresses)) {
+    peers_.reserve(addresses_.size());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kHeld = std::chrono::microseconds(500);
+  static constexpr auto kFree = std::chrono::microseconds(100);
+
+  void insert() override {
+    while (peers_.size() < addresses_.size()) {
+      insertSome();
+      std::this_thread::sleep_for(kFree);  // a mutex prefers the thread that has just let go of it
+    }
+  }
+
+  void insertSome() {
+    const Hold hold(av_->domain().engine());
+    checkOpen(*av_, "fi_av_insert");
+    const auto end = Clock::now() + kHeld;
+    while (peers_.size() < addresses_.size() && Clock::now() < end) {
+      peers_.push_back(insertAddress(*av_, addresses_.at(peers_.size())));
+    }
+  }
+
+  void settle(const Napi::Promise::Deferred& deferred) override {
+    auto result = Napi::Object::New(Env());
+    auto peers = Napi::Uint32Array::New(Env(), peers_.size());
+    std::copy(peers_.begin(), peers_.end(), peers.Data());
+    result.Set("peers", peers);
+    if (failure_) result.Set("error", toJsError(Env(), *failure_));
+    deferred.Resolve(result);
+  }
+
+  const Addresses addresses_;
+  std::vector<uint32_t> peers_;
+};
+
+// avInsertMany(av, bytes, ends): { peers, error }: the peers' handles, up to the address that
+// failed.
+Napi::Value avInsertMany(const Napi::CallbackInfo& args) {
+  const auto av = unwrap<AddressVector>(args[0]);
+  const auto bytes = args[1].As<Napi::Uint8Array>();
+  const auto ends = args[2].As<Napi::Uint32Array>();
+  const uint32_t format = av->domain().info().addr_format;
+  Addresses addresses{{bytes.Data(), bytes.Data() + bytes.ByteLength()},
+                      {ends.Data(), ends.Data() + ends.ElementLength()}};
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const size_t length = addresses.lengthOf(i);
+    checkAddress(format, addresses.at(i), length, "addresses[" + std::to_string(i) + "]");
+  }
+  return start(std::make_unique<InsertMany>(args.Env(), av, std::move(addresses)));
+}
+
+// Resolves a name as providers do in fi_av_insertsvc(3), which would hold the engine for as long as
+// the resolver takes. Providers without IP addresses have no such call.
+std::vector<uint8_t> resolveName(uint32_t format, const std::string& node,
+                                 const std::string& service) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  switch (format) {
+    case FI_SOCKADDR:
+    case kSockaddrIp:
+      hints.ai_family = AF_UNSPEC;
+      break;
+    case FI_SOCKADDR_IN:
+      hints.ai_family = AF_INET;
+      break;
+    case FI_SOCKADDR_IN6:
+      hints.ai_family = AF_INET6;
+      break;
+    default:
+      throw FabricFailure(FI_ENOSYS, "fi_av_insertsvc");
+  }
+  addrinfo* found = nullptr;
+  const int ret = getaddrinfo(node.c_str(), service.c_str(), &hints, &found);
+  if (ret != 0) throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insertsvc", gai_strerror(ret));
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
+  std::vector<uint8_t> address(found->ai_addrlen);
+  std::memcpy(address.data(), found->ai_addr, address.size());
+  return address;
+}
+
+class InsertService final : public Insertion {
+ public:
+  InsertService(Napi::Env env, std::shared_ptr<AddressVector> av, std::string node,
+                std::string service)
+      : Insertion(env, std::move(av)), node_(std::move(node)), service_(std::move(service)) {}
+
+ private:
+  void insert() override {
+    const auto address = resolveName(av_->domain().info().addr_format, node_, service_);
+    const Hold hold(av_->domain().engine());
+    checkOpen(*av_, "fi_av_insertsvc");
+    peer_ = insertAddress(*av_, address.data());
+  }
+  void settle(const Napi::Promise::Deferred& deferred) override {
+    if (failure_) return deferred.Reject(toJsError(Env(), *failure_));
+    deferred.Resolve(Napi::Number::New(Env(), peer_));
+  }
+
+  std::string node_;
+  std::string service_;
+  uint32_t peer_ = 0;
+};
+
+// avInsertService(av, node, service): the peer's handle.
+Napi::Value avInsertService(const Napi::CallbackInfo& args) {
+  const auto av = unwrap<AddressVector>(args[0]);
+  return start(
+      std::make_unique<InsertService>(args.Env(), av, args[1].ToString(), args[2].ToString()));
+}
+
+}  // namespace
+
+void exportAddressInsertion(Napi::Object exports) {
+  exportFunction<avInsert>(exports, "avInsert");
+  exportFunction<avInsertMany>(exports, "avInsertMany");
+  exportFunction<avInsertService>(exports, "avInsertService");
+}
+
+}  // namespace fab
