@@ -231,6 +231,20 @@ Napi::Value domainClose(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
+Napi::Object failedCompletion(Napi::Env env, const FailedCompletion& failed) {
+  auto result = Napi::Object::New(env);
+  result.Set("flags", Napi::BigInt::New(env, failed.flags));
+  result.Set("len", failed.length);
+  result.Set("olen", failed.overflow);
+  result.Set("data", Napi::BigInt::New(env, failed.data));
+  result.Set("tag", Napi::BigInt::New(env, failed.tag));
+  if (failed.providerData.empty()) return result;
+  auto bytes = Napi::Uint8Array::New(env, failed.providerData.size());
+  std::copy(failed.providerData.begin(), failed.providerData.end(), bytes.Data());
+  result.Set("errData", bytes);
+  return result;
+}
+
 // takeError(domain, key): the details of a failed completion.
 Napi::Value takeError(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
@@ -240,9 +254,11 @@ Napi::Value takeError(const Napi::CallbackInfo& args) {
   result.Set("syscall", detail.syscall);
   result.Set("text", detail.text);
   result.Set("provErrno", detail.provErrno);
-  result.Set("index", detail.index);
+  if (detail.index != kNoIndex) result.Set("index", detail.index);
+  if (detail.peer != 0) result.Set("peer", detail.peer);
   result.Set("provider", traitsOf(domain->info()).name);
   result.Set("broken", detail.broken);
+  if (detail.completion) result.Set("completion", failedCompletion(env, *detail.completion));
   return result;
 }
 

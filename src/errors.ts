@@ -1,6 +1,7 @@
 import { publishError } from './diagnostics.js';
 import { describeErrno, type FabricErrorCode } from './error-codes.js';
 import { hintOfCall } from './error-hints.js';
+import type { CompletionFlag } from './flags.js';
 import type { Peer } from './peer.js';
 
 const brand = Symbol.for('libfabric.FabricError');
@@ -20,6 +21,22 @@ export interface FabricErrorDetails {
   retryable?: boolean | undefined;
   /** What usually helps; it ends the message. */
   hint?: string | undefined;
+  /** Bytes of the message that the buffer took: fi_cq(3), of an operation that completed in error. */
+  len?: number | undefined;
+  /** Bytes of the message that did not fit. */
+  olen?: number | undefined;
+  /** The tag of a tagged message. */
+  tag?: bigint | undefined;
+  /** Remote CQ data that came with it. */
+  data?: bigint | undefined;
+  /** What the operation was. */
+  flags?: readonly CompletionFlag[] | undefined;
+  /** What the provider adds, as it is. */
+  errData?: Uint8Array | undefined;
+  /** Whom the operation names: to whom it went, or from whom alone it was to receive. */
+  peer?: Peer | undefined;
+  /** Its index in the batch that it belongs to. */
+  index?: number | undefined;
   /** More about this very failure, for the message; the provider's words when left out. */
   detail?: string | undefined;
   cause?: unknown;
@@ -57,10 +74,40 @@ export class FabricError extends Error {
   declare readonly retryable?: boolean;
   /** What is known to cause this, and what usually helps. */
   declare readonly hint?: string;
-  /** Of av.insertMany(): which address was refused. */
-  declare readonly index?: number;
   /** Of av.insertMany(): the peers of the addresses before it, which stay inserted. */
   declare readonly inserted?: readonly Peer[];
+  /**
+   * Of an operation of a batch: its index, as the batch's call returned it. The batch goes on; this is
+   * the first that failed. Of av.insertMany(): which address was refused.
+   */
+  declare readonly index?: number;
+  /**
+   * Whom the operation names: the target of a send, of RMA or of an atomic, the source of a receive
+   * that takes from one peer only. Of whom another failed receive came from, no provider tells.
+   */
+  declare readonly peer?: Peer;
+  /**
+   * Bytes that arrived, of an operation that completed in error. This and the following are what
+   * fi_cq_readerr(3) tells besides the error; which provider tells what:
+   * [errors](../docs/troubleshooting.md#what-a-failed-operation-tells).
+   */
+  declare readonly len?: number;
+  /**
+   * Bytes that did not fit: after FI_ETRUNC the message had `len + olen` bytes. Missing where the
+   * provider does not tell.
+   */
+  declare readonly olen?: number;
+  /** The tag of a tagged message. */
+  declare readonly tag?: bigint;
+  /** The remote CQ data of the message, where it brought any but 0. */
+  declare readonly data?: bigint;
+  /** What the operation was: `['FI_RECV', 'FI_MSG']`. */
+  declare readonly flags?: readonly CompletionFlag[];
+  /**
+   * What the provider adds, in a form of its own; with FI_EADDRNOTAVAIL the address of the sender, for
+   * `av.insert()`.
+   */
+  declare readonly errData?: Uint8Array;
 
   /** @param trim the stack starts at the caller of this function. */
   constructor(
@@ -84,6 +131,9 @@ export class FabricError extends Error {
     if (provMessage !== undefined) this.provMessage = provMessage;
     if (retryable !== undefined) this.retryable = retryable;
     if (hint !== undefined) this.hint = hint;
+    for (const name of OF_COMPLETIONS) {
+      if (details[name] !== undefined) Object.assign(this, { [name]: details[name] });
+    }
     Error.captureStackTrace(this, trim);
     publishError(this);
   }
@@ -93,6 +143,17 @@ export class FabricError extends Error {
     return typeof value === 'object' && value !== null && brand in value;
   }
 }
+
+const OF_COMPLETIONS = [
+  'index',
+  'peer',
+  'len',
+  'olen',
+  'tag',
+  'data',
+  'flags',
+  'errData',
+] as const satisfies readonly (keyof FabricErrorDetails)[];
 
 Object.defineProperty(FabricError.prototype, 'name', { value: 'FabricError', configurable: true });
 Object.defineProperty(FabricError.prototype, brand, { value: true });

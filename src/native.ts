@@ -73,6 +73,16 @@ export interface NativeEngine {
   yield(domain: number): void;
 }
 
+/** The rest of a fi_cq_err_entry: native/engine/failures.cc. */
+export interface NativeFailedCompletion {
+  readonly flags: bigint;
+  readonly len: number;
+  readonly olen: number;
+  readonly data: bigint;
+  readonly tag: bigint;
+  readonly errData?: Uint8Array;
+}
+
 export interface NativeOption {
   readonly level: number;
   readonly name: number;
@@ -104,9 +114,14 @@ export interface NativeObjects {
     syscall: string;
     text: string;
     provErrno: number;
-    index: number;
+    /** Within its batch. */
+    index?: number;
+    /** Handle in the engine's table. */
+    peer?: number;
     provider: string;
     broken: boolean;
+    /** What fi_cq_readerr(3) told, where it was asked. */
+    completion?: NativeFailedCompletion;
   };
 
   avOpen(

@@ -57,11 +57,24 @@ struct Batch {
   std::vector<PostItem> items[2];
 
   Operation* operations() const { return reinterpret_cast<Operation*>(block->data()); }
+  template <typename Visit>
+  void forEach(Visit&& visit) const {
+    Operation* const all = operations();
+    for (uint32_t at = 0; at < entries; at += 1u + all[at].blocks) visit(all[at]);
+  }
+  const Operation* find(uint32_t index) const {
+    const Operation* found = nullptr;
+    forEach([&](const Operation& operation) {
+      if (operation.request == index) found = &operation;
+    });
+    return found;
+  }
   uint32_t capacity() const { return static_cast<uint32_t>(block->size() / sizeof(Operation)); }
 };
 
 // One submission of a batch.
 struct BatchRun {
+  uint32_t number = 0;  // in the engine's table
   Batch* batch = nullptr;
   uint32_t request = kNoRequest;
   uint32_t endpoint = 0;
@@ -72,12 +85,17 @@ struct BatchRun {
   double length = 0;          // bytes completed
   bool live = false;
 
-  // The context of its simple operations, one for all: told from an Op by its lowest bit. Only for
-  // providers that leave contexts alone (no FI_CONTEXT).
-  void* context() { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(this) | 1); }
-  static BatchRun* of(void* context) {
-    const auto bits = reinterpret_cast<uintptr_t>(context);
-    return (bits & 1) != 0 ? reinterpret_cast<BatchRun*>(bits & ~uintptr_t{1}) : nullptr;
+  // The context of a simple operation: no address but two numbers, told from an Op by the lowest
+  // bit. Only for providers that leave contexts alone (no FI_CONTEXT).
+  void* contextOf(uint32_t index) const {
+    return reinterpret_cast<void*>(uint64_t{number} << 33 | uint64_t{index} << 1 | 1);
+  }
+  static bool isContext(void* context) { return (reinterpret_cast<uint64_t>(context) & 1) != 0; }
+  static uint32_t numberIn(void* context) {
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(context) >> 33);
+  }
+  static uint32_t indexIn(void* context) {
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(context) >> 1);
   }
 };
 

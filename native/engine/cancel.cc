@@ -97,9 +97,10 @@ bool Engine::cancelRun(BatchRun& run) {
   bool cancelled = false;
   for (Op* op : receives) cancelled |= recall(*op);
   if (!run.live || run.request != request) return true;
-  for (uint32_t i = 0; i < run.batch->counts[1]; ++i) {
-    cancelled |= fi_cancel(&endpoint.get()->fid, run.context()) == 0;
-  }
+  run.batch->forEach([&](const Operation& o) {
+    if (!isReceive(o.code)) return;
+    cancelled |= fi_cancel(&endpoint.get()->fid, run.contextOf(o.request)) == 0;
+  });
   return onlyReceives && cancelled;
 }
 

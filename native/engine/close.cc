@@ -40,9 +40,9 @@ void Engine::cancelReceives(Endpoint& endpoint) {
   });
   for (auto& run : runs_) {
     if (!run->live || run->endpoint != endpoint.handle) continue;
-    for (uint32_t i = 0; i < run->batch->counts[1]; ++i) {
-      fi_cancel(&endpoint.get()->fid, run->context());
-    }
+    run->batch->forEach([&](const Operation& o) {
+      if (isReceive(o.code)) fi_cancel(&endpoint.get()->fid, run->contextOf(o.request));
+    });
   }
 }
 
@@ -128,7 +128,7 @@ void Engine::abandon(Endpoint& endpoint) {
     Completion result{};
     result.request = op.request;
     result.status = endpoint.end.status;
-    result.error = detail(endpoint.end, op.request);
+    result.error = detail(endpoint.end, FailedOperation::of(op));
     BatchRun* run = op.run;
     release(op);
     if (run != nullptr) {
@@ -139,8 +139,10 @@ void Engine::abandon(Endpoint& endpoint) {
   });
   for (auto& run : runs_) {
     if (!run->live || run->endpoint != endpoint.handle) continue;
-    run->status = endpoint.end.status;
-    run->error = detail(endpoint.end, 0);
+    if (run->status == 0) {
+      run->status = endpoint.end.status;
+      run->error = errors.put(endpoint.end.detail);
+    }
     endRun(*run);
   }
 }

@@ -26,12 +26,6 @@ void note(std::vector<uint32_t>& handles, uint32_t handle) {
   if (handle != 0 && (handles.empty() || handles.back() != handle)) handles.push_back(handle);
 }
 
-template <typename Visit>
-void forEach(const Batch& batch, Visit&& visit) {
-  Operation* const operations = batch.operations();
-  for (uint32_t at = 0; at < batch.entries; at += 1u + operations[at].blocks) visit(operations[at]);
-}
-
 // Points the call's structure at the item's own fields: items do not move once they are made.
 void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
   item.iov = resolved.iov[0];
@@ -105,7 +99,7 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
   batch.peers.clear();
   batch.counts[0] = batch.counts[1] = 0;
   batch.sendBytes = 0;
-  forEach(batch, [&](const Operation& o) {
+  batch.forEach([&](const Operation& o) {
     const bool receives = isReceive(o.code);
     ++batch.counts[receives ? 1 : 0];
     if (needsMoreThanTheCall(o, endpoint)) return;  // keeps what it uses by itself
@@ -117,7 +111,7 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
 
 void Engine::compile(Batch& batch, Endpoint& endpoint) {
   for (const int side : {0, 1}) batch.items[side].reserve(batch.counts[side]);
-  forEach(batch, [&](Operation& o) {
+  batch.forEach([&](Operation& o) {
     const bool receives = isReceive(o.code);
     PostItem& item = batch.items[receives ? 1 : 0].emplace_back();
     item.operation = &o;
@@ -196,7 +190,7 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
   size_t& cursor = run.cursor[receives ? 1 : 0];
   const uint64_t defaults = receives ? endpoint.receiveFlags : endpoint.sendFlags;
   bool full = false;
-  forEach(*run.batch, [&](Operation& o) {
+  run.batch->forEach([&](Operation& o) {
     if (full || cursor == kPostsPerTurn || isReceive(o.code) != receives) return;
     const bool last = cursor + 1 == count || (cursor + 1) % kMoreRun == 0;
     const uint64_t more = last ? 0 : endpoint.more;
@@ -211,7 +205,8 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
         ret = dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address,
                              resolved.targets[0]);
       } else if (ret == 0) {
-        ret = dispatch(endpoint.get(), o, resolved, 1, run.context(), o.flags | more | defaults);
+        ret = dispatch(endpoint.get(), o, resolved, 1, run.contextOf(o.request),
+                       o.flags | more | defaults);
       }
       if (ret == 0) posted(run, o);
     }
@@ -231,7 +226,6 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
   size_t& cursor = run.cursor[receives ? 1 : 0];
   const size_t first = cursor;
   const size_t end = std::min(items.size(), (first + kPostsPerTurn) / kMoreRun * kMoreRun);
-  void* const context = run.context();
   ssize_t ret = 0;
   for (; cursor < end; ++cursor) {
     PostItem& item = items[cursor];
@@ -240,7 +234,9 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
       ret = post(operation, endpoint, &run, item.flags);
     } else {
       refusal_ = item.refusal;
-      ret = item.error != 0 ? item.error : asFabricError(call(endpoint.get(), item, context));
+      ret = item.error != 0
+                ? item.error
+                : asFabricError(call(endpoint.get(), item, run.contextOf(operation.request)));
       if (ret == 0) posted(run, operation);
     }
     if (ret != 0) {

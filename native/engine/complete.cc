@@ -2,10 +2,8 @@
 #include <rdma/fi_eq.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
-#include "../abi.h"
 #include "../endpoint.h"
 #include "engine.h"
 
@@ -69,7 +67,7 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
     if (queue.landings > 0) usedUp(entry.op_context);
     return arrived(queue, entry.data, static_cast<double>(entry.len));
   }
-  if (BatchRun* run = BatchRun::of(entry.op_context)) return completeShared(queue, *run, entry);
+  if (BatchRun::isContext(entry.op_context)) return completeShared(entry);
   Completion result = toCompletion(entry, queue.format());
   auto* op = static_cast<Op*>(entry.op_context);
   if (op == nullptr) return;  // a remote operation without data: FI_RMA_EVENT
@@ -83,15 +81,15 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
   complete(*op, result);
 }
 
-// One of a run's simple operations: nothing but the count tells them apart.
-void Engine::completeShared(CompletionQueue& queue, BatchRun& run,
-                            const fi_cq_tagged_entry& entry) {
-  if (!run.live) return;  // its endpoint was closed before
+// One of a run's simple operations, which are counted.
+void Engine::completeShared(const fi_cq_tagged_entry& entry) {
+  BatchRun* const run = runOf(entry.op_context);
+  if (run == nullptr) return;  // its endpoint was closed before
   ++control_->stats.completions;
-  if ((entry.flags & FI_RECV) != 0) run.length += static_cast<double>(entry.len);
-  if (--run.remaining > 0) return;
-  endRun(run);
-  idleRuns_.push_back(&run);
+  if ((entry.flags & FI_RECV) != 0) run->length += static_cast<double>(entry.len);
+  if (--run->remaining > 0) return;
+  endRun(*run);
+  idleRuns_.push_back(run);
 }
 
 void Engine::unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error) {
@@ -102,38 +100,6 @@ void Engine::unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error
   result.status = status;
   result.error = error;
   completions_.push(result);
-}
-
-void Engine::readError(CompletionQueue& queue) {
-  CqErrEntry entry;
-  if (fi_cq_readerr(queue.get(), entry.get(), 0) != 1) return;
-  char buffer[256] = "";
-  // rxm asks an endpoint of the queue, and crashes where there is none left.
-  const char* text = queue.endpoints == 0 ? ""
-                                          : fi_cq_strerror(queue.get(), entry.prov_errno,
-                                                           entry.err_data, buffer, sizeof(buffer));
-  Completion result{};
-  // Some providers report the number negated (shm in 1.17).
-  result.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
-  result.length = static_cast<double>(entry.len);
-  result.tag = entry.tag;
-  result.data = entry.data;
-  result.flags = entry.flags;
-  ++control_->stats.errors;
-  BatchRun* run = BatchRun::of(entry.op_context);
-  auto* op = run != nullptr ? nullptr : static_cast<Op*>(entry.op_context);
-  const uint32_t index = op == nullptr ? 0 : op->request;
-  const Failure* cause = entry.err == FI_ECANCELED ? causeOf(op, run) : nullptr;
-  if (cause != nullptr) result.status = cause->status;
-  result.error = cause != nullptr ? detail(*cause, index)
-                                  : detail("fi_cq_readerr", text == nullptr ? "" : text,
-                                           entry.prov_errno, index);
-  if (run != nullptr && run->live) {
-    result.length = 0;
-    return finishRun(*run, result);
-  }
-  if (op == nullptr) return unsolicited(queue, result.status, result.error);
-  complete(*op, result);
 }
 
 void Engine::complete(Op& op, const Completion& completion) {

@@ -62,16 +62,6 @@ void Engine::removeQueue(CompletionQueue& queue) {
   queues_.erase(std::remove(queues_.begin(), queues_.end(), &queue), queues_.end());
 }
 
-uint32_t Engine::detail(const char* syscall, const char* text, int provErrno, uint32_t index) {
-  return errors.put({syscall, text, provErrno, index});
-}
-
-uint32_t Engine::detail(const Failure& failure, uint32_t index) {
-  ErrorDetail detail = failure.detail;
-  detail.index = index;
-  return errors.put(std::move(detail));
-}
-
 void Engine::settle(uint32_t request, uint32_t status, const char* syscall, const char* text) {
   if (request == kNoRequest) return;
   Completion result{};

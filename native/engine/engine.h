@@ -16,6 +16,7 @@
 #include "../util/slot_table.h"
 #include "batch.h"
 #include "errors.h"
+#include "failures.h"
 #include "held.h"
 #include "in_flight.h"
 #include "layout.h"
@@ -30,6 +31,7 @@ class CompletionQueue;
 class Counter;
 class Endpoint;
 class Staging;
+struct CqErrEntry;
 
 // One domain's thread of control. turn() takes operations from the submission ring, posts them,
 // reads the completion queues and writes completions to the completion ring. It holds no lock on
@@ -41,6 +43,7 @@ class Staging;
 //   resolve    handles -> addresses, checked                       resolve.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
 //   complete   completion queues -> completion ring                complete.cc
+//   failures   operations that completed in error                  failures.cc
 //   events     errors of endpoints that belong to no operation     events.cc
 //   close      lanes, endpoints that drain                         close.cc
 //   cancel     requests that are taken back                        cancel.cc
@@ -177,9 +180,8 @@ class Engine {
 
   // complete.cc
   unsigned readQueue(CompletionQueue& queue);
-  void readError(CompletionQueue& queue);
-  const Failure* causeOf(const Op* op, const BatchRun* run);
-  void completeShared(CompletionQueue& queue, BatchRun& run, const fi_cq_tagged_entry& entry);
+  BatchRun* runOf(void* context);
+  void completeShared(const fi_cq_tagged_entry& entry);
   void complete(Op& op, const Completion& completion);
   void finish(Op& op, Completion result);
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
@@ -188,10 +190,17 @@ class Engine {
   void release(Op& op);
   void releaseMemory(uint32_t handle);
   void releasePeer(uint32_t handle);
-  uint32_t detail(const char* syscall, const char* text, int provErrno = 0, uint32_t index = 0);
-  uint32_t detail(const Failure& failure, uint32_t index);
+
+  // failures.cc
+  void readError(CompletionQueue& queue);
+  ErrorDetail describe(CompletionQueue& queue, const CqErrEntry& entry,
+                       const FailedOperation& failed);
+  uint32_t detail(const char* syscall, const char* text);
+  uint32_t detail(const Failure& failure, const FailedOperation& operation);
+  uint32_t attribute(uint32_t error, const FailedOperation& operation);
 
   // events.cc
+  const Failure* causeOf(uint32_t endpoint);
   void readEvents();
   void readEvents(Endpoint& endpoint);
   void breakEndpoint(Endpoint& endpoint, Failure failure);
@@ -206,7 +215,8 @@ class Engine {
 
   // receives.cc
   size_t piecesOf(const Op& op, iovec* pieces);
-  void deliver(Completion& result, const uint8_t* from, const iovec* pieces, size_t count);
+  void deliver(Completion& result, const FailedOperation& receive, const uint8_t* from,
+               const iovec* pieces, size_t count);
   bool takeHeld(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                 BatchRun* run);
   void hold(Endpoint& endpoint, Held::Message message);

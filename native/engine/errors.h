@@ -2,19 +2,35 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace fab {
+
+constexpr uint32_t kNoIndex = UINT32_MAX;
+
+// What fi_cq_readerr(3) tells besides the numbers of the error.
+struct FailedCompletion {
+  uint64_t flags = 0;
+  double length = 0;
+  double overflow = 0;
+  uint64_t data = 0;
+  uint64_t tag = 0;
+  std::vector<uint8_t> providerData;
+};
 
 // What a failed completion carries beyond its fi_errno(3) value.
 struct ErrorDetail {
   const char* syscall = "";
   std::string text;
   int provErrno = 0;
-  uint32_t index = 0;   // of the operation within its batch
-  bool broken = false;  // the endpoint works no more
+  bool broken = false;        // the endpoint works no more
+  uint32_t index = kNoIndex;  // of the operation within its batch
+  uint32_t peer = 0;          // that the operation names, 0: none
+  std::optional<FailedCompletion> completion = std::nullopt;
 };
 
 struct Failure {

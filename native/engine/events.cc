@@ -32,9 +32,9 @@ void Engine::readEvents(Endpoint& endpoint) {
     const bool breaks = endpoint.breaks(entry.prov_errno);
     Failure failure;
     failure.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
-    failure.detail = {"fi_eq_readerr", text == nullptr ? "" : text, entry.prov_errno, 0, breaks};
+    failure.detail = {"fi_eq_readerr", text == nullptr ? "" : text, entry.prov_errno, breaks};
     ++control_->stats.errors;
-    unsolicited(queue, failure.status, detail(failure, 0));
+    unsolicited(queue, failure.status, errors.put(failure.detail));
     if (breaks) breakEndpoint(endpoint, std::move(failure));
   }
 }
@@ -55,14 +55,10 @@ Failure Engine::whyClosed(uint32_t endpoint) const {
   return {FI_ECANCELED, {"", "the endpoint is closed"}};
 }
 
-// Why an operation of a broken endpoint was cancelled; null where the endpoint is not.
-const Failure* Engine::causeOf(const Op* op, const BatchRun* run) {
-  Endpoint* endpoint = nullptr;
-  if (op != nullptr && op->live) endpoint = op->endpoint;
-  if (run != nullptr && run->live) {
-    if (Endpoint** found = endpoints.find(run->endpoint)) endpoint = *found;
-  }
-  return endpoint != nullptr && endpoint->broken ? &endpoint->end : nullptr;
+// Why the operations of an endpoint that is broken were cancelled; null where it is not.
+const Failure* Engine::causeOf(uint32_t endpoint) {
+  Endpoint** found = endpoints.find(endpoint);
+  return found != nullptr && (*found)->broken ? &(*found)->end : nullptr;
 }
 
 }  // namespace fab

@@ -207,7 +207,7 @@ void Engine::refuse(const Operation& operation, BatchRun* run, const Failure& fa
   Completion result{};
   result.request = operation.request;
   result.status = failure.status;
-  result.error = detail(failure, operation.request);
+  result.error = detail(failure, FailedOperation::of(operation, run != nullptr));
   ++control_->stats.errors;
   if (run != nullptr) {
     finishRun(*run, result);

@@ -58,7 +58,8 @@ size_t Engine::piecesOf(const Op& op, iovec* pieces) {
 }
 
 // Copies a message to where a receive wants it, and says what came of that.
-void Engine::deliver(Completion& result, const uint8_t* from, const iovec* pieces, size_t count) {
+void Engine::deliver(Completion& result, const FailedOperation& receive, const uint8_t* from,
+                     const iovec* pieces, size_t count) {
   const auto length = static_cast<size_t>(result.length);
   scatter(from, length, pieces, count);
   const size_t room = sizeOf(pieces, count);
@@ -66,7 +67,16 @@ void Engine::deliver(Completion& result, const uint8_t* from, const iovec* piece
   const std::string text =
       "the message has " + std::to_string(length) + " bytes, the buffer " + std::to_string(room);
   result.status = FI_ETRUNC;
-  result.error = detail({result.status, {"fi_cq_readerr", text}}, result.request);
+  ErrorDetail detail{"fi_cq_readerr", text};
+  detail.index = receive.index;
+  detail.peer = receive.peer;
+  detail.completion = {result.flags,
+                       static_cast<double>(room),
+                       static_cast<double>(length - room),
+                       result.data,
+                       result.tag,
+                       {}};
+  result.error = errors.put(std::move(detail));
   ++control_->stats.errors;
 }
 
@@ -79,7 +89,8 @@ bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& re
   if (!endpoint.held.take(message, tagged, o.peer, o.tag, o.ignore)) return false;
   Completion result = message.about;
   result.request = o.request;
-  deliver(result, message.bytes.data(), resolved.iov, resolved.count);
+  const auto receive = FailedOperation::of(o, run != nullptr);
+  deliver(result, receive, message.bytes.data(), resolved.iov, resolved.count);
   ++control_->stats.operations;
   ++control_->stats.completions;
   if (result.status == 0) control_->stats.bytes += static_cast<uint64_t>(result.length);
@@ -106,7 +117,7 @@ void Engine::hold(Endpoint& endpoint, Held::Message message) {
 void Engine::fill(Op& op, Completion result, const uint8_t* from) {
   iovec pieces[Resolved::kMaxSegments];
   result.request = op.request;
-  deliver(result, from, pieces, piecesOf(op, pieces));
+  deliver(result, FailedOperation::of(op), from, pieces, piecesOf(op, pieces));
   finish(op, result);
 }
 
@@ -209,7 +220,8 @@ bool Engine::replenish(Endpoint& endpoint) {
     ++control_->stats.errors;
     Completion result{};
     result.status = static_cast<uint32_t>(-ret);
-    result.error = detail({result.status, {callOf(OpCode::kRecv), refusal_}}, op.request);
+    result.error =
+        detail({result.status, {callOf(OpCode::kRecv), refusal_}}, FailedOperation::of(op));
     finish(op, result);
   }
   return true;
@@ -234,6 +246,7 @@ void Engine::landed(Op& slot, Completion result) {
     if (result.status == 0) {
       fill(op, result, payload);
     } else {
+      result.error = attribute(result.error, FailedOperation::of(op));
       finish(op, result);
     }
   } else if (result.status == 0) {
@@ -248,6 +261,7 @@ void Engine::landed(Op& slot, Completion result) {
 // The arrival of a write with data has used up a receive: efa-direct, on devices that cannot do
 // without.
 void Engine::usedUp(void* context) {
+  if (BatchRun::isContext(context)) return;
   auto* op = static_cast<Op*>(context);
   if (op == nullptr || !op->live || op->code != OpCode::kLand) return;
   Endpoint& endpoint = *op->endpoint;
@@ -270,7 +284,7 @@ bool Engine::recall(Op& op) {
   const Failure& why = endpoint.closing ? endpoint.end : kTakenBack;
   Completion result{};
   result.status = why.status;
-  result.error = detail(why, op.request);
+  result.error = detail(why, FailedOperation::of(op));
   finish(op, result);
   return true;
 }

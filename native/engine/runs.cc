@@ -7,6 +7,7 @@ namespace fab {
 BatchRun& Engine::takeRun() {
   if (idleRuns_.empty()) {
     runs_.push_back(std::make_unique<BatchRun>());
+    runs_.back()->number = static_cast<uint32_t>(runs_.size() - 1);
     idleRuns_.push_back(runs_.back().get());
   }
   BatchRun& run = *idleRuns_.back();
@@ -16,6 +17,14 @@ BatchRun& Engine::takeRun() {
   run.length = 0;
   run.live = true;
   return run;
+}
+
+// The run that a context of shared operations names; null where it has ended with its endpoint.
+BatchRun* Engine::runOf(void* context) {
+  const uint32_t number = BatchRun::numberIn(context);
+  if (number >= runs_.size()) return nullptr;
+  BatchRun* const run = runs_[number].get();
+  return run->live ? run : nullptr;
 }
 
 // A run as a whole keeps its batch, and what its operations use.
@@ -37,6 +46,8 @@ void Engine::finishRun(BatchRun& run, const Completion& result) {
   if (result.status != 0 && run.status == 0) {
     run.status = result.status;
     run.error = result.error;
+  } else if (result.error != 0) {
+    errors.take(result.error);  // nobody asks for it
   }
   run.length += result.length;
   if (--run.remaining > 0) return;

@@ -1,9 +1,9 @@
 import { Completion, setClaim } from '../completion.js';
 import { backPressure } from '../diagnostics.js';
-import { type Handle, native } from '../native.js';
+import type { Handle } from '../native.js';
 import type { Peer } from '../peer.js';
 import type { BackPressure } from './back-pressure.js';
-import type { Failure } from './failure.js';
+import { type Failure, takeFailure } from './failure.js';
 import { CompletionField, ENTRY_BYTES, ENTRY_U32, Event, Word } from './layout.js';
 
 /** Who is told of completions, one by one: the engine. */
@@ -112,7 +112,7 @@ export class Completions {
   failureAt(word: number): Failure {
     const errno = this.u32[word + CompletionField.Status32] as number;
     const key = this.u32[word + CompletionField.Error32] as number;
-    return { errno, ...native.takeError(this.#reader.handle, key) };
+    return takeFailure(this.#reader.handle, this.#reader.peers, errno, key);
   }
 
   /** Whether the completion at `word` is the last of its operation. */

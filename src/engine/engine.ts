@@ -6,7 +6,7 @@ import { AbortWatch } from './abort.js';
 import { BackPressure } from './back-pressure.js';
 import { Completions } from './completions.js';
 import { Deadlines } from './deadlines.js';
-import { errorOf, type Failure, rejectLater } from './failure.js';
+import { errorOf, type Failure, rejectLater, takeFailure } from './failure.js';
 import { CompletionField, Event, Op, RUNNING, STATS, Word } from './layout.js';
 import { Memory } from './memory.js';
 import { Kind, type RequestOwner, Requests } from './requests.js';
@@ -188,7 +188,8 @@ export class Engine {
 
   /** Why the last run() failed. */
   runFailure(errno: number): Failure {
-    return { errno, ...native.takeError(this.handle, this.#control[Word.RunError] as number) };
+    const key = this.#control[Word.RunError] as number;
+    return takeFailure(this.handle, this.peers, errno, key);
   }
 
   /** Awaits the end of a request; with the manual driver, turns for it. */

@@ -1,7 +1,10 @@
 import { efaStatus } from '../efa-statuses.js';
 import { hintOfCall, hintOfSharedMemory } from '../error-hints.js';
 import { FabricError, type FabricErrorDetails } from '../errors.js';
+import { completionFlagNames } from '../flag-bits.js';
 import { version } from '../library.js';
+import { type Handle, type NativeFailedCompletion, native } from '../native.js';
+import type { Peer } from '../peer.js';
 
 /** What is known of an operation that failed. */
 export interface Failure {
@@ -14,6 +17,23 @@ export interface Failure {
   readonly provider?: string;
   /** Whether the endpoint works no more. */
   readonly broken?: boolean;
+  /** Of an operation of a batch: which. */
+  readonly index?: number;
+  /** Whom the operation was for. */
+  readonly peer?: Peer | undefined;
+  /** What the completion told. */
+  readonly completion?: NativeFailedCompletion;
+}
+
+/** The failure that the addon keeps under a key. */
+export function takeFailure(
+  domain: Handle<'Domain'>,
+  peers: ReadonlyMap<number, Peer>,
+  errno: number,
+  key: number,
+): Failure {
+  const { peer, ...taken } = native.takeError(domain, key);
+  return { ...taken, errno, peer: peer === undefined ? undefined : peers.get(peer) };
 }
 
 export function errorOf(failure: Failure): FabricError {
@@ -22,6 +42,27 @@ export function errorOf(failure: Failure): FabricError {
 }
 
 function detailsOf(failure: Failure): FabricErrorDetails {
+  const { index, peer, completion } = failure;
+  return { ...causeOf(failure), index, peer, ...(completion && entryOf(completion)) };
+}
+
+const REMOTE_CQ_DATA = 1n << 17n;
+const TAGGED = 1n << 3n;
+
+function entryOf(entry: NativeFailedCompletion): FabricErrorDetails {
+  const { flags, len, olen, data, tag, errData } = entry;
+  const names = completionFlagNames(Number(flags & 0xffff_ffffn), Number(flags >> 32n));
+  return {
+    flags: names,
+    len,
+    errData,
+    ...(olen > 0 && { olen }),
+    ...((flags & TAGGED) !== 0n && { tag }),
+    ...((flags & REMOTE_CQ_DATA) !== 0n && data !== 0n && { data }), // shm has 0 for all
+  };
+}
+
+function causeOf(failure: Failure): FabricErrorDetails {
   const { errno, syscall, text, provErrno, provider = '' } = failure;
   if (provErrno === 0) return { detail: text, hint: hintOfCall(provider, syscall, errno, text) };
   return { provErrno, provMessage: text, ...(provider === 'efa' && efaDetailsOf(failure)) };

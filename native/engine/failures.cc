@@ -1,0 +1,109 @@
+// Operations that completed in error: what fi_cq_readerr(3) tells of them.
+#include "failures.h"
+
+#include <rdma/fi_eq.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "../abi.h"
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+// Of what a provider adds for people to read.
+constexpr size_t kMostProviderData = 4096;
+
+FailedCompletion toFailedCompletion(const CqErrEntry& entry, double room) {
+  FailedCompletion failed;
+  failed.flags = entry.flags;
+  failed.length = static_cast<double>(entry.len);
+  failed.overflow = static_cast<double>(entry.olen);
+  failed.data = entry.data;
+  failed.tag = entry.tag;
+  // What the buffer has taken of a message that was too long for it: efa says the whole message.
+  if (entry.olen > 0 && room > 0) failed.length = room;
+  if (entry.err_data != nullptr) {
+    const auto* bytes = static_cast<const uint8_t*>(entry.err_data);
+    const size_t size = std::min(entry.err_data_size, kMostProviderData);
+    failed.providerData.assign(bytes, bytes + size);
+  }
+  return failed;
+}
+
+}  // namespace
+
+void Engine::readError(CompletionQueue& queue) {
+  CqErrEntry entry;
+  if (fi_cq_readerr(queue.get(), entry.get(), 0) != 1) return;
+  ++control_->stats.errors;
+  void* const context = entry.op_context;
+  const bool isShared = BatchRun::isContext(context);
+  BatchRun* const run = isShared ? runOf(context) : nullptr;
+  Op* const op = isShared ? nullptr : static_cast<Op*>(context);
+  // Of an endpoint that was closed before: it is settled.
+  if (isShared ? run == nullptr : op != nullptr && !op->live) return;
+
+  FailedOperation failed;
+  const Failure* cause = nullptr;
+  if (run != nullptr) {
+    failed = FailedOperation::of(*run, BatchRun::indexIn(context));
+    cause = causeOf(run->endpoint);
+  } else if (op != nullptr) {
+    failed = FailedOperation::of(*op);
+    cause = causeOf(op->endpoint->handle);
+  }
+  Completion result{};
+  if (entry.err == FI_ECANCELED && cause != nullptr) {
+    result.status = cause->status;
+    result.error = detail(*cause, failed);
+  } else {
+    // Some providers report the number negated (shm in 1.17).
+    result.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
+    result.error = errors.put(describe(queue, entry, failed));
+  }
+  if (run != nullptr) return finishRun(*run, result);
+  if (op == nullptr) return unsolicited(queue, result.status, result.error);
+  complete(*op, result);
+}
+
+ErrorDetail Engine::describe(CompletionQueue& queue, const CqErrEntry& entry,
+                             const FailedOperation& failed) {
+  char buffer[256] = "";
+  // rxm asks an endpoint of the queue, and crashes where there is none left.
+  const char* text = queue.endpoints == 0 ? nullptr
+                                          : fi_cq_strerror(queue.get(), entry.prov_errno,
+                                                           entry.err_data, buffer, sizeof(buffer));
+  ErrorDetail detail;
+  detail.syscall = "fi_cq_readerr";
+  detail.text = text == nullptr ? "" : text;
+  detail.provErrno = entry.prov_errno;
+  detail.index = failed.index;
+  detail.peer = failed.peer;
+  detail.completion = toFailedCompletion(entry, failed.room);
+  return detail;
+}
+
+uint32_t Engine::detail(const char* syscall, const char* text) {
+  return errors.put({syscall, text});
+}
+
+uint32_t Engine::detail(const Failure& failure, const FailedOperation& operation) {
+  ErrorDetail detail = failure.detail;
+  detail.index = operation.index;
+  detail.peer = operation.peer;
+  return errors.put(std::move(detail));
+}
+
+// Says of whom an error is that was found before that was known.
+uint32_t Engine::attribute(uint32_t error, const FailedOperation& operation) {
+  ErrorDetail detail = errors.take(error);
+  detail.index = operation.index;
+  detail.peer = operation.peer;
+  return errors.put(std::move(detail));
+}
+
+}  // namespace fab

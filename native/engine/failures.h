@@ -1,0 +1,29 @@
+#pragma once
+
+#include "batch.h"
+#include "errors.h"
+#include "layout.h"
+#include "op_pool.h"
+
+namespace fab {
+
+// What is known of an operation that failed.
+struct FailedOperation {
+  uint32_t index = kNoIndex;  // within its batch
+  uint32_t peer = 0;
+  double room = 0;  // bytes that a receive has room for
+
+  static FailedOperation of(const Operation& o, bool inBatch) {
+    return {inBatch ? o.request : kNoIndex, o.peer, isReceive(o.code) ? o.length : 0};
+  }
+  static FailedOperation of(const Op& op) {
+    const double room = isReceive(op.code) ? op.totalLength : 0;
+    return {op.run != nullptr ? op.request : kNoIndex, op.peer, room};
+  }
+  static FailedOperation of(const BatchRun& run, uint32_t index) {
+    const Operation* operation = run.batch->find(index);
+    return operation != nullptr ? of(*operation, true) : FailedOperation{};
+  }
+};
+
+}  // namespace fab
