@@ -8,12 +8,7 @@ const combinations = PROVIDERS.flatMap((provider) =>
 describe.each(combinations)('$provider, $driver driver: the peer is killed', (which) => {
   test.for(['receives', 'sends', 'writes'])(
     'while %s are in flight: all settle, close() ends, other peers go on',
-    async (what, context) => {
-      const through = which.provider === 'efa' && process.env.FI_EFA_ENABLE_SHM_TRANSFER !== '0';
-      context.skip(
-        what === 'writes' && through,
-        'the efa provider aborts when a peer ends during a write through shm',
-      );
+    async (what) => {
       const args = [which.provider, which.driver, what];
       await runCleanly('lifecycle-killed-peer', args, { stdout: 'true true' });
     },

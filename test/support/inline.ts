@@ -3,15 +3,16 @@ import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 
 const DEADLINE_MS = 20_000;
 
-/** Runs a module, given as text, in a process of its own to its end. */
+/** Runs a module, given as text, in a process of its own to its end, or to the deadline in ms. */
 export function runInline(
   source: string,
   env: NodeJS.ProcessEnv = process.env,
+  deadline = DEADLINE_MS,
 ): SpawnSyncReturns<string> {
   return spawnSync(process.execPath, ['--input-type=module', '-e', source], {
     encoding: 'utf8',
     env,
-    timeout: DEADLINE_MS,
+    timeout: deadline,
     killSignal: 'SIGKILL',
   });
 }
