@@ -78,6 +78,13 @@ std::shared_ptr<fi_info> ask(const InfoRequest& request) {
   return {head, InfoDeleter()};
 }
 
+// efa (2.1 to 2.6) takes the traffic class of an endpoint from its entry, where it does not repeat
+// what the hints say.
+void keepTrafficClass(fi_info& entry, const fi_info* hints) {
+  if (hints == nullptr || entry.tx_attr == nullptr) return;
+  if (entry.tx_attr->tclass == FI_TC_UNSPEC) entry.tx_attr->tclass = hints->tx_attr->tclass;
+}
+
 // [data, handle] of an entry, which shares the life of its list.
 Napi::Array entryToJs(Napi::Env env, const std::shared_ptr<fi_info>& list, fi_info* entry) {
   auto pair = Napi::Array::New(env, 2);
@@ -95,6 +102,7 @@ Napi::Value getinfo(const Napi::CallbackInfo& info) {
   auto entries = Napi::Array::New(info.Env());
   for (fi_info* entry = list.get(); entry != nullptr; entry = entry->next) {
     if (!hasAskedNames(*entry, request.hints.get())) continue;
+    keepTrafficClass(*entry, request.hints.get());
     // Hints that name no type ask for prefix space for the sake of datagrams.
     if (entry->ep_attr != nullptr && entry->ep_attr->type != FI_EP_DGRAM) withoutPrefix(*entry);
     entries.Set(entries.Length(), entryToJs(info.Env(), list, entry));

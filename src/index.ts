@@ -76,7 +76,7 @@ export {
   version,
 } from './library.js';
 export { MemoryRegion, RegionSlice } from './memory-region.js';
-export { type OpenOptions, open } from './open.js';
+export { type Counted, type OpenOptions, open } from './open.js';
 export type { Openable } from './openable.js';
 export { Peer } from './peer.js';
 export type { AllocateOptions } from './registration.js';

@@ -10,16 +10,17 @@ const tells = major > 1 || minor >= 18; // FI_OPT_EFA_EMULATED_READ
 
 const PROGRAM = `
   import { open } from 'libfabric';
+  const options = JSON.parse(process.env.OPTIONS);
   try {
-    const ep = await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
+    const ep = await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'], ...options });
     console.log(JSON.stringify(ep.getOption('FI_OPT_EFA_EMULATED_READ')));
     await ep.close();
   } catch (error) {
     console.log(JSON.stringify(error.code));
   }`;
 
-function emulatesReads(partId: number): unknown {
-  const env = withSoftefa({ partId });
+function emulatesReads(partId: number, options: object): unknown {
+  const env = { ...withSoftefa({ partId }), OPTIONS: JSON.stringify(options) };
   const { stdout, stderr } = runInline(PROGRAM, env);
   expect(stderr).toBe('');
   return JSON.parse(stdout);
@@ -27,10 +28,21 @@ function emulatesReads(partId: number): unknown {
 
 describe.runIf(tells)('efa', () => {
   test.each(['0xefa0', '0xefa1', '0xefa2', '0xefa3'])('reads by the device of part %s', (part) => {
-    expect(emulatesReads(Number(part))).toBe(false);
+    expect(emulatesReads(Number(part), {})).toBe(false);
+  });
+
+  test('emulates reads on part 0xefa1 for who asks for the interfaces of 1.17', () => {
+    expect(emulatesReads(0xefa1, { apiVersion: '1.17' })).toBe(true);
+    expect(emulatesReads(0xefa2, { apiVersion: '1.17' })).toBe(false);
+  });
+
+  test('is told not to use the RDMA of the device by an option of open()', () => {
+    const options = { FI_OPT_EFA_USE_DEVICE_RDMA: false };
+    expect(emulatesReads(0xefa2, { options })).toBe(true);
+    expect(emulatesReads(0xefa2, { options, apiVersion: '1.17' })).toBe('FI_ENOPROTOOPT');
   });
 });
 
 test.skipIf(tells)('efa of libfabric 1.17 cannot tell', () => {
-  expect(emulatesReads(0xefa1)).toBe('FI_ENOPROTOOPT');
+  expect(emulatesReads(0xefa1, {})).toBe('FI_ENOPROTOOPT');
 });

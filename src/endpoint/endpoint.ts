@@ -108,6 +108,7 @@ export class EndpointBase implements Target {
   readonly #engine: Engine;
   readonly #handle: Handle<'Endpoint'>;
   readonly #uses: readonly { readonly users: Set<{ isClosed: boolean }> }[];
+  #counters: Readonly<Record<string, Counter>> = {};
   #queued: QueuedCalls | undefined;
   #owned: { close(): Promise<void> } | undefined;
   #ending: Promise<void> | undefined;
@@ -169,6 +170,17 @@ export class EndpointBase implements Target {
   /** @internal */
   refuse(error: unknown): Promise<never> {
     return Promise.reject(#engine in this ? error : invalidThis('an Endpoint'));
+  }
+
+  /** The counters that open() was asked for, by their names. */
+  get counters(): Readonly<Record<string, Counter>> {
+    return this.#counters;
+  }
+
+  /** @internal */
+  names(counters: readonly { readonly name: string; readonly counter: Counter }[]): void {
+    const named = counters.map(({ name, counter }) => [name, counter] as const);
+    this.#counters = Object.freeze(Object.fromEntries(named));
   }
 
   /** @internal Closes this with the endpoint. */
