@@ -23,6 +23,8 @@
         "<!@(node scripts/native-sources.mjs)"
       ],
       "cflags_cc": ["<!@(node scripts/libfabric-flags.mjs --cflags)"],
+      # ArrayBuffers outlive the worker that loaded it, and end in its code.
+      "ldflags": ["-Wl,-z,nodelete"],
       "libraries": ["<!@(node scripts/libfabric-flags.mjs --libs)"]
     },
     {

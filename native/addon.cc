@@ -10,6 +10,7 @@
 #include "fabric.h"
 #include "info.h"
 #include "memory_region.h"
+#include "slots.h"
 
 namespace fab {
 
@@ -58,6 +59,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportCompletionQueue(exports);
   exportCounter(exports);
   exportMemoryRegion(exports);
+  exportSlots(exports);
   exportEndpoint(exports);
   exportBatch(exports);
   return exports;

@@ -80,9 +80,14 @@ int Domain::closeSelf() {
   nothingRegion_.close();
   if (engine_->parking.empty()) {
     refusal_ = domain_.close();
-    if (refusal_ != 0) std::make_unique<Fid<fid_domain>>(std::move(domain_)).release();
+    auto memories = std::make_unique<SlotTable<Memory>>(std::move(engine_->memories));
+    if (refusal_ != 0) {
+      std::make_unique<Fid<fid_domain>>(std::move(domain_)).release();
+      memories.release();
+    }
   } else {
     engine_->parking.close(domain_);
+    engine_->parking.keep(std::make_shared<SlotTable<Memory>>(std::move(engine_->memories)));
     engine_->parking.keep(fabric_->share());
     Parking::outlive(std::move(engine_->parking));
   }

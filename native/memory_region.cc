@@ -7,23 +7,25 @@
 #include "flags.h"
 #include "provider_traits.h"
 #include "util/handle.h"
+#include "util/shared_block.h"
 #include "values.h"
 
 namespace fab {
 
 int MemoryRegion::closeSelf() {
-  const int ret = region_.close();
-  if (ret == 0) engine_.memories.erase(handle);
-  return ret;
+  if (const int ret = region_.close(); ret != 0) return ret;
+  Memory* memory = engine_.memories.find(handle);
+  if (memory == nullptr) return 0;
+  // Of a domain that closes with operations in flight: the entry keeps the memory for them.
+  memory->closing = true;
+  if (memory->inFlight == 0) engine_.memories.erase(handle);
+  return 0;
 }
 
-namespace {
-
-// Registers [base, base + length) under a Hold of the caller and enters it into the engine's table.
 // A key that is taken is chosen again.
-std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& domain, uint8_t* base,
-                                             uint64_t length, uint64_t access,
-                                             std::shared_ptr<SharedBlock> block) {
+std::shared_ptr<MemoryRegion> MemoryRegion::open(const std::shared_ptr<Domain>& domain,
+                                                 uint8_t* base, uint64_t length, uint64_t access,
+                                                 const Backing& backing) {
   constexpr int kKeyTries = 8;
   const bool written = (access & FI_REMOTE_WRITE) != 0;
   if (written && traitsOf(domain->info()).writesAsReceives) access |= FI_RECV;
@@ -34,10 +36,21 @@ std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& doma
                     nullptr);
   }
   naming(domain->info(), [&] { check(ret, "fi_mr_reg"); });
-  auto region = std::make_shared<MemoryRegion>(domain->engine(), std::move(fid), base, length,
-                                               std::move(block));
+  auto region =
+      std::make_shared<MemoryRegion>(domain->engine(), std::move(fid), base, length, backing);
   region->dependsOn(domain);
+  return region;
+}
+
+namespace {
+
+// Registers memory and enters it into the engine's table. The caller holds the engine.
+std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& domain, uint8_t* base,
+                                             uint64_t length, uint64_t access,
+                                             const Backing& backing) {
+  auto region = MemoryRegion::open(domain, base, length, access, backing);
   Memory memory;
+  memory.backing = backing;
   memory.base = base;
   memory.length = length;
   memory.desc = fi_mr_desc(region->get());
@@ -54,13 +67,15 @@ class Register final : public Napi::AsyncWorker {
       : Napi::AsyncWorker(env), deferred_(env), domain_(std::move(domain)), access_(access) {}
 
   void useBuffer(Napi::Uint8Array view) {
+    backing_ = backingOf(Env(), view.ArrayBuffer(), "buffer");
     base_ = view.Data();
     length_ = view.ByteLength();
     buffer_ = Napi::Persistent(view.As<Napi::Object>());
   }
-  void useNewMemory(uint64_t length, bool hugePages) {
+  void useNewMemory(uint64_t length, bool hugePages, bool shared) {
     length_ = length;
     hugePages_ = hugePages;
+    shared_ = shared;
   }
   Napi::Promise promise() const { return deferred_.Promise(); }
 
@@ -70,7 +85,7 @@ class Register final : public Napi::AsyncWorker {
       if (base_ == nullptr) allocate();
       const Hold hold(domain_->engine());
       if (domain_->closed()) throw FabricFailure(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
-      region_ = registerMemory(domain_, base_, length_, access_, block_);
+      region_ = registerMemory(domain_, base_, length_, access_, backing_);
     } catch (const FabricFailure& failure) {
       failure_ = std::make_unique<FabricFailure>(failure);
     }
@@ -87,8 +102,9 @@ class Register final : public Napi::AsyncWorker {
     const bool byAddress = (domain_->mrMode() & FI_MR_VIRT_ADDR) != 0;
     result.Set("address",
                Napi::BigInt::New(Env(), byAddress ? reinterpret_cast<uint64_t>(base_) : 0));
-    if (block_) {
-      result.Set("buffer", toArrayBuffer(Env(), block_, static_cast<size_t>(length_)));
+    if (buffer_.IsEmpty()) {
+      const auto length = static_cast<size_t>(length_);
+      result.Set("buffer", toBuffer(Env(), backing_, base_, length, shared_));
       result.Set("hugePages", hugePages_);
     }
     deferred_.Resolve(result);
@@ -101,14 +117,16 @@ class Register final : public Napi::AsyncWorker {
     constexpr uint64_t kPage = 4096;
     const uint64_t unit = hugePages_ ? kHugePage : kPage;
     const uint64_t size = (std::max<uint64_t>(length_, 1) + unit - 1) / unit * unit;
-    if (hugePages_) block_ = SharedBlock::allocate(size, MAP_HUGETLB | MAP_POPULATE);
-    if (!block_) {
+    std::shared_ptr<SharedBlock> block;
+    if (hugePages_) block = SharedBlock::allocate(size, MAP_HUGETLB | MAP_POPULATE);
+    if (!block) {
       hugePages_ = false;
-      block_ = SharedBlock::allocate(size);
-      if (block_) block_->populate();
+      block = SharedBlock::allocate(size);
+      if (block) block->populate();
     }
-    if (!block_) throw FabricFailure(FI_ENOMEM, "mmap");
-    base_ = block_->data();
+    if (!block) throw FabricFailure(FI_ENOMEM, "mmap");
+    base_ = block->data();
+    backing_ = std::move(block);
   }
 
   Napi::Promise::Deferred deferred_;
@@ -117,8 +135,9 @@ class Register final : public Napi::AsyncWorker {
   uint8_t* base_ = nullptr;
   uint64_t length_ = 0;
   bool hugePages_ = false;
+  bool shared_ = false;
   Napi::ObjectReference buffer_;
-  std::shared_ptr<SharedBlock> block_;
+  Backing backing_;
   std::shared_ptr<MemoryRegion> region_;
   std::unique_ptr<FabricFailure> failure_;
 };
@@ -138,11 +157,15 @@ Napi::Value memoryRegister(const Napi::CallbackInfo& args) {
   return start(std::move(worker));
 }
 
-// memoryAllocate(domain, length, access, hugePages): { memory, key, address, buffer, hugePages }
+// memoryAllocate(domain, length, access, hugePages, shared): { memory, key, address, buffer,
+// hugePages }
 Napi::Value memoryAllocate(const Napi::CallbackInfo& args) {
   auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
                                            flagsFromJs(args[2], kMrAccess, "access"));
-  worker->useNewMemory(unsignedFromJs(args[1], "length", uint64_t{1} << 53), args[3].ToBoolean());
+  const bool shared = args[4].ToBoolean();
+  if (shared) requireBackingStores(args.Env(), "options.shared");
+  worker->useNewMemory(unsignedFromJs(args[1], "length", uint64_t{1} << 53), args[3].ToBoolean(),
+                       shared);
   return start(std::move(worker));
 }
 
@@ -151,14 +174,16 @@ Napi::Value memoryAllocate(const Napi::CallbackInfo& args) {
 Napi::Value memoryAdopt(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   auto bytes = args[1].As<Napi::Uint8Array>();
+  Backing backing = backingOf(args.Env(), bytes.ArrayBuffer(), "buffer");
   Engine& engine = domain->engine();
   const Hold hold(engine);
   uint32_t handle;
   if ((domain->mrMode() & FI_MR_LOCAL) != 0) {
     const uint64_t access = domain->localAccess();
-    handle = registerMemory(domain, bytes.Data(), bytes.ByteLength(), access, nullptr)->handle;
+    handle = registerMemory(domain, bytes.Data(), bytes.ByteLength(), access, backing)->handle;
   } else {
     Memory memory;
+    memory.backing = std::move(backing);
     memory.base = bytes.Data();
     memory.length = bytes.ByteLength();
     handle = engine.memories.insert(std::move(memory));
@@ -167,20 +192,23 @@ Napi::Value memoryAdopt(const Napi::CallbackInfo& args) {
   return Napi::Number::New(args.Env(), handle);
 }
 
-// memoryForget(domain, memory): for a buffer that no longer exists.
+// memoryForget(domain, memory): once no operation uses it any more.
 Napi::Value memoryForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
-  Engine& engine = domain->engine();
-  const Hold hold(engine);
-  const uint32_t handle = args[1].As<Napi::Number>().Uint32Value();
-  Memory* memory = engine.memories.find(handle);
-  if (memory == nullptr) return args.Env().Undefined();
-  engine.invalidate();
-  const std::shared_ptr<MemoryRegion> region = memory->region;
-  if (region) region->close();
-  engine.memories.erase(handle);
+  const Hold hold(domain->engine());
+  domain->engine().closeMemory(args[1].As<Napi::Number>().Uint32Value(), kNoRequest);
   return args.Env().Undefined();
+}
+
+// memoryBuffer(domain, memory): another ArrayBuffer over the memory, where the first was detached.
+Napi::Value memoryBuffer(const Napi::CallbackInfo& args) {
+  const auto domain = unwrap<Domain>(args[0]);
+  const Hold hold(domain->engine());
+  const Memory* memory = domain->engine().memories.find(args[1].As<Napi::Number>().Uint32Value());
+  if (memory == nullptr) throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "the memory is closed");
+  const auto length = static_cast<size_t>(memory->length);
+  return toBuffer(args.Env(), memory->backing, memory->base, length);
 }
 
 // remoteAdd(domain, address, key, length): a handle for a peer's region.
@@ -211,6 +239,7 @@ void exportMemoryRegion(Napi::Object exports) {
   exportFunction<memoryAllocate>(exports, "memoryAllocate");
   exportFunction<memoryAdopt>(exports, "memoryAdopt");
   exportFunction<memoryForget>(exports, "memoryForget");
+  exportFunction<memoryBuffer>(exports, "memoryBuffer");
   exportFunction<remoteAdd>(exports, "remoteAdd");
   exportFunction<remoteForget>(exports, "remoteForget");
 }

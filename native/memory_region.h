@@ -5,12 +5,13 @@
 
 #include <memory>
 
+#include "util/backing_store.h"
 #include "util/fid.h"
 #include "util/resource.h"
-#include "util/shared_block.h"
 
 namespace fab {
 
+class Domain;
 class Engine;
 
 class MemoryRegion : public Resource {
@@ -18,26 +19,31 @@ class MemoryRegion : public Resource {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6d72000000000001};
   static constexpr const char* kName = "MemoryRegion";
 
-  MemoryRegion(Engine& engine, Fid<fid_mr> region, uint8_t* start, uint64_t size,
-               std::shared_ptr<SharedBlock> block)
+  MemoryRegion(Engine& engine, Fid<fid_mr> region, uint8_t* start, uint64_t size, Backing backing)
       : base(start),
         length(size),
         engine_(engine),
-        block_(std::move(block)),
+        backing_(std::move(backing)),
         region_(std::move(region)) {}
+
+  // Registers [base, base + length) as a child of the domain. The caller holds its engine. Throws
+  // FabricFailure.
+  static std::shared_ptr<MemoryRegion> open(const std::shared_ptr<Domain>& domain, uint8_t* base,
+                                            uint64_t length, uint64_t access,
+                                            const Backing& backing);
 
   fid_mr* get() const { return region_.get(); }
 
   uint8_t* const base;
   const uint64_t length;
-  uint32_t handle = 0;  // in the engine's table of memory
+  uint32_t handle = 0;  // in the engine's table of memory, 0: several have it
 
  protected:
   int closeSelf() override;
 
  private:
   Engine& engine_;
-  std::shared_ptr<SharedBlock> block_;  // memory of our own, outlives the registration
+  Backing backing_;  // outlives the registration
   Fid<fid_mr> region_;
 };
 

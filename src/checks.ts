@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { invalidArgType, invalidArgValue, outOfRange } from './errors.js';
+import { bufferOf, bytesOf, isBufferView, isDetached, isUint8Array, lengthOf } from './views.js';
 
 /** The longest time that a call waits: what setTimeout() takes, 24 days. */
 export const MAX_MILLISECONDS = 2 ** 31 - 1;
@@ -67,31 +68,26 @@ export function checkSignal(signal: unknown): AbortSignal | undefined {
   return signal;
 }
 
-/** Bytes of the caller's, as a Uint8Array. */
+/** Bytes of the caller's, as a Uint8Array. Its own word for its length is not to be trusted: lengthOf(). */
 export function checkBytes(name: string, value: unknown): Uint8Array {
   let bytes: Uint8Array;
-  if (ArrayBuffer.isView(value)) {
-    bytes =
-      value instanceof Uint8Array
-        ? value
-        : new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  if (isUint8Array(value)) {
+    bytes = value;
+  } else if (isBufferView(value)) {
+    refuseDetached(bufferOf(value), name);
+    bytes = bytesOf(value);
   } else if (types.isAnyArrayBuffer(value)) {
     refuseDetached(value, name);
     return new Uint8Array(value);
   } else {
     throw invalidArgType(name, 'an ArrayBuffer or a view of one', value);
   }
-  if (bytes.length === 0) refuseDetached(bytes.buffer, name);
+  if (lengthOf(bytes) === 0) refuseDetached(bufferOf(bytes), name);
   return bytes;
 }
 
 export function refuseDetached(buffer: ArrayBufferLike, name: string): void {
-  if (buffer.byteLength > 0 || types.isSharedArrayBuffer(buffer)) return;
-  try {
-    new Uint8Array(buffer); // throws where the buffer is detached
-  } catch {
-    throw invalidArgValue(name, 'is detached');
-  }
+  if (isDetached(buffer)) throw invalidArgValue(name, 'is detached');
 }
 
 export function oneOf<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {

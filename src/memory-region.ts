@@ -1,24 +1,33 @@
+import { types } from 'node:util';
 import { checkInteger } from './checks.js';
 import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { type Memory, RegisteredBytes } from './engine/memory.js';
 import { Kind } from './engine/requests.js';
-import { invalidThis } from './errors.js';
-import type { NativeRegion } from './native.js';
+import { closed, invalidThis } from './errors.js';
+import { type NativeRegion, native } from './native.js';
 import { encodeDescriptor, type RegionDescription } from './remote-region.js';
+import { sizeOf } from './views.js';
 import { checkWait, type WaitOptions, within } from './wait-options.js';
+
+const collected = new FinalizationRegistry<Engine>((engine) => {
+  if (!engine.open) return;
+  process.emitWarning(
+    'A MemoryRegion was garbage collected before close(). ' +
+      'Its memory stays registered until its domain closes.',
+    'LibfabricWarning',
+  );
+});
 
 /**
  * Memory that is registered with a domain (fi_mr(3)): operations use it without further ado, and
  * peers may reach it as far as its access rights go.
  *
- * The memory stays registered until close(); until then it must not be transferred. Memory that
- * allocate() made is page-aligned.
+ * The memory stays registered until close(), whoever else lets go of it. Memory that allocate() made
+ * is page-aligned.
  */
 export class MemoryRegion extends RegisteredBytes implements RegionDescription {
-  /** The memory. */
-  readonly buffer: ArrayBufferLike;
   /** Bytes from the start of the region: 0. */
   readonly offset = 0;
   /** Bytes. */
@@ -36,7 +45,8 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   /** @internal */
   readonly memoryHandle: number;
   readonly #engine: Engine;
-  readonly #start: number;
+  #buffer: ArrayBufferLike;
+  #start: number;
   #closing: Promise<void> | undefined;
 
   /** @internal */
@@ -50,7 +60,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     super();
     this.#engine = engine;
     this.#start = bytes.byteOffset;
-    this.buffer = bytes.buffer;
+    this.#buffer = bytes.buffer;
     this.length = bytes.byteLength;
     this.key = region.key;
     this.address = region.address;
@@ -58,9 +68,28 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     this.hugePages = hugePages;
     this.memory = engine.memory;
     this.memoryHandle = region.memory;
-    engine.registered.set(region.memory, this.buffer);
-    if (this.length === this.buffer.byteLength) engine.memory.cover(this.buffer, region.memory);
+    if (types.isSharedArrayBuffer(this.#buffer)) engine.registered.set(region.memory, this.#buffer);
+    if (this.length === sizeOf(this.#buffer)) engine.memory.cover(this.#buffer, region.memory);
+    collected.register(this, engine, this);
     publishOpen('memoryRegion', this);
+  }
+
+  /**
+   * The memory. Where its ArrayBuffer was detached (by transfer(), structuredClone() or a byte
+   * stream), another one over the same memory: whoever has the first shares it with the region.
+   */
+  get buffer(): ArrayBufferLike {
+    if (!types.isSharedArrayBuffer(this.#buffer) && sizeOf(this.#buffer) === 0) this.#renew();
+    return this.#buffer;
+  }
+
+  #renew(): void {
+    if (this.closed) throw closed('the memory region');
+    const { memory, handle } = this.#engine;
+    memory.uncover(this.#buffer, this.memoryHandle);
+    this.#buffer = native.memoryBuffer(handle, this.memoryHandle);
+    this.#start = 0;
+    memory.cover(this.#buffer, this.memoryHandle);
   }
 
   /** The registered bytes. */
@@ -99,8 +128,9 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
 
   async #close(): Promise<void> {
     const engine = this.#engine;
+    collected.unregister(this);
     if (!engine.open) return;
-    engine.memory.uncover(this.buffer, this.memoryHandle);
+    engine.memory.uncover(this.#buffer, this.memoryHandle);
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);
     engine.control(Op.CloseMemory, request, 0, 0, this.memoryHandle);

@@ -16,6 +16,7 @@ export interface NativeAddon
     NativeNames,
     NativeObjects,
     NativeMemory,
+    NativeSlots,
     NativeBatches {
   initialize(make: typeof makeFabricError): void;
   /** As it is: its functions are called too often to go through anything. They throw nothing. */
@@ -212,11 +213,24 @@ export interface NativeMemory {
     length: number,
     access: readonly string[],
     hugePages: boolean,
-  ): Promise<NativeRegion & { buffer: ArrayBuffer; hugePages: boolean }>;
+    shared: boolean,
+  ): Promise<NativeRegion & { buffer: ArrayBufferLike; hugePages: boolean }>;
   memoryAdopt(domain: Handle<'Domain'>, bytes: Uint8Array): number;
   memoryForget(domain: Handle<'Domain'>, memory: number): void;
+  memoryRead(domain: Handle<'Domain'>, memory: number, offset: number, length: number): ArrayBuffer;
+  memoryBuffer(domain: Handle<'Domain'>, memory: number): ArrayBuffer;
   remoteAdd(domain: Handle<'Domain'>, address: bigint, key: bigint, length: bigint): number;
   remoteForget(domain: Handle<'Domain'>, remote: number): void;
+}
+
+/** native/slots.cc */
+export interface NativeSlots {
+  slotsCreate(
+    domain: Handle<'Domain'>,
+    count: number,
+    size: number,
+  ): { handles: Uint32Array; buffers: ArrayBuffer[] };
+  slotsForget(domain: Handle<'Domain'>, handles: Uint32Array): void;
 }
 
 /** native/batch.cc */

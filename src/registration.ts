@@ -1,17 +1,20 @@
 import { types } from 'node:util';
 import { checkInteger, checkOptions, refuseDetached } from './checks.js';
 import type { Engine } from './engine/engine.js';
-import { keepInPlace } from './engine/memory.js';
+import { refuseUnsteady } from './engine/memory.js';
 import { invalidArgType, invalidArgValue, offLoop } from './errors.js';
 import type { MrAccess } from './flags.js';
 import { MemoryRegion } from './memory-region.js';
 import { native } from './native.js';
+import { bufferOf, bytesOf, isBufferView } from './views.js';
 import { checkWait, type Wait, type WaitOptions, within } from './wait-options.js';
 
 /** What memory `domain.allocate()` makes. */
 export interface AllocateOptions extends WaitOptions {
   /** Asks for huge pages; `region.hugePages` says whether there were any. */
   readonly hugePages?: boolean;
+  /** Makes it a SharedArrayBuffer, which workers share when it is posted to them. */
+  readonly shared?: boolean;
 }
 
 const MAX_RIGHTS = 64;
@@ -27,7 +30,7 @@ export async function register(
   const bytes = viewOf(buffer);
   if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
   const wait = checkWait(options);
-  keepInPlace(bytes.buffer, 'buffer');
+  refuseUnsteady(bytes.buffer, 'buffer');
   const registering = async () => {
     const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights));
     return new MemoryRegion(engine, region, bytes, rights);
@@ -44,13 +47,17 @@ export async function allocate(
 ): Promise<MemoryRegion> {
   const rights = checkAccess(access);
   checkInteger('length', length, 1);
-  const huge = checkOptions('options', options).hugePages ?? false;
-  if (typeof huge !== 'boolean') throw invalidArgType('options.hugePages', 'a boolean', huge);
+  const { hugePages = false, shared = false } = checkOptions('options', options);
+  if (typeof hugePages !== 'boolean') {
+    throw invalidArgType('options.hugePages', 'a boolean', hugePages);
+  }
+  if (typeof shared !== 'boolean') throw invalidArgType('options.shared', 'a boolean', shared);
   const wait = checkWait(options);
   const allocating = async () => {
-    const region = await offLoop(native.memoryAllocate(engine.handle, length, rights, huge));
+    const region = await offLoop(
+      native.memoryAllocate(engine.handle, length, rights, hugePages, shared),
+    );
     const bytes = new Uint8Array(region.buffer);
-    keepInPlace(region.buffer, 'buffer');
     return new MemoryRegion(engine, region, bytes, rights, region.hugePages);
   };
   return orClosed(allocating(), wait);
@@ -77,9 +84,11 @@ function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
   return Array.from(access as readonly MrAccess[]);
 }
 
+// A view of our own: a subclass may say what it likes.
 function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
-  if (ArrayBuffer.isView(buffer)) {
-    return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  if (isBufferView(buffer)) {
+    refuseDetached(bufferOf(buffer), 'buffer');
+    return bytesOf(buffer);
   }
   if (!types.isAnyArrayBuffer(buffer)) {
     throw invalidArgType('buffer', 'an ArrayBuffer or a view of one', buffer);

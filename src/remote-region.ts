@@ -50,9 +50,10 @@ function checkRegion(region: RegionDescription): RegionDescription {
 }
 
 function decodeDescriptor(descriptor: unknown): RegionDescription {
-  const bytes = checkBytes('descriptor', descriptor);
+  // A copy: shared memory could change between the check and the use.
+  const bytes = new Uint8Array(checkBytes('descriptor', descriptor));
   if (bytes.length !== BYTES) throw invalidArgValue('descriptor', `must have ${BYTES} bytes`);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, BYTES);
+  const view = new DataView(bytes.buffer);
   if (view.getUint32(0, true) !== MAGIC) {
     throw invalidArgValue('descriptor', 'is not the descriptor of a memory region');
   }

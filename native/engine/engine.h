@@ -95,6 +95,8 @@ class Engine {
   void recall(Endpoint& endpoint);
   // Settles what an endpoint that was closed left behind.
   void abandon(Endpoint& endpoint);
+  // Lets go of memory, and closes its region, once no operation uses it.
+  void closeMemory(uint32_t handle, uint32_t request);
   // Frees a batch, once it is no longer in flight.
   void destroyBatch(uint32_t handle);
   // Submits the batch of run(). What was submitted before it must have left the ring.
@@ -235,7 +237,6 @@ class Engine {
   void cancelReceives(Endpoint& endpoint);
   void closeEndpoint(const Operation& operation);
   void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::milliseconds patience);
-  void closeMemory(uint32_t handle, uint32_t request);
   void removePeer(uint32_t handle, uint32_t request);
   bool waitsFor(uint32_t peer);
   unsigned advanceClosings();

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "../util/shared_block.h"
+#include "../util/backing_store.h"
 
 namespace fab {
 
@@ -14,8 +14,10 @@ class MemoryRegion;
 
 constexpr uint32_t kNoRequest = UINT32_MAX;
 
-// Memory that operations may use: an ArrayBuffer of JavaScript, registered or not.
+// Memory that operations may use: an ArrayBuffer of JavaScript, registered or not. While an
+// operation uses it, the entry stays, and the entry keeps the memory.
 struct Memory {
+  Backing backing;
   uint8_t* base = nullptr;
   uint64_t length = 0;
   void* desc = nullptr;

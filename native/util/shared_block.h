@@ -8,6 +8,8 @@
 #include <memory>
 #include <new>
 
+#include "backing_store.h"
+
 namespace fab {
 
 // Zeroed, page-aligned memory that JavaScript and native code share: it lives until both have let
@@ -44,14 +46,9 @@ class SharedBlock {
   size_t size_;
 };
 
-inline Napi::ArrayBuffer toArrayBuffer(Napi::Env env, const std::shared_ptr<SharedBlock>& block,
-                                       size_t length) {
-  auto hold = std::make_unique<std::shared_ptr<SharedBlock>>(block);
-  auto buffer = Napi::ArrayBuffer::New(
-      env, block->data(), length,
-      [](Napi::BasicEnv, void*, std::shared_ptr<SharedBlock>* held) { delete held; }, hold.get());
-  hold.release();
-  return buffer;
+inline Napi::Value toArrayBuffer(Napi::Env env, const std::shared_ptr<SharedBlock>& block,
+                                 size_t length) {
+  return toBuffer(env, block, block->data(), length);
 }
 
 }  // namespace fab

@@ -16,6 +16,7 @@ import type { AtomicOp, Cap, Datatype } from '../flags.js';
 import { infoHandle } from '../info.js';
 import type { AnyInfo } from '../info-types.js';
 import { type Handle, native } from '../native.js';
+import { bytesOf, isBufferView } from '../views.js';
 import { checkWait } from '../wait-options.js';
 import { type AtomicKind, AtomicQueries } from './atomic.js';
 import { Messages, type MessagesOptions, MultiRecv, type StreamOptions } from './messages.js';
@@ -220,7 +221,7 @@ export class EndpointBase implements Target {
     const { memory } = this.#engine;
     memory.locate(buffer);
     if (memory.length === 0) throw invalidArgValue('buffer', 'is empty');
-    return new MultiRecv(this, bytesOf(buffer), wait);
+    return new MultiRecv(this, allBytesOf(buffer), wait);
   }
 
   /** @internal */
@@ -302,10 +303,8 @@ const MAX_SEGMENTS = 32;
 // Of the buffers of one stream of messages.
 const MAX_BUFFERS = 2 ** 30;
 
-function bytesOf(buffer: Buffers): Uint8Array {
-  if (ArrayBuffer.isView(buffer)) {
-    return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-  }
+function allBytesOf(buffer: Buffers): Uint8Array {
+  if (isBufferView(buffer)) return bytesOf(buffer);
   if ('bytes' in buffer) return buffer.bytes as Uint8Array;
   return new Uint8Array(buffer as ArrayBufferLike);
 }

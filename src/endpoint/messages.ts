@@ -4,7 +4,10 @@ import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Op, OpField } from '../engine/layout.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
+import { type Slot, Slots } from '../engine/slots.js';
+import { native } from '../native.js';
 import type { Peer } from '../peer.js';
+import { isDetached } from '../views.js';
 import type { Wait } from '../wait-options.js';
 import { Arrivals } from './arrivals.js';
 import type { Limits } from './target.js';
@@ -41,14 +44,6 @@ interface Receiver {
   readonly limits: Limits;
 }
 
-class Slot {
-  readonly bytes: Uint8Array;
-  request = -1;
-  constructor(bytes: Uint8Array) {
-    this.bytes = bytes;
-  }
-}
-
 const ECANCELED = 125;
 const tooLate = (milliseconds: number) => errorOf(overdue('fi_cq_read', milliseconds));
 
@@ -61,7 +56,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   readonly endpoint: Receiver;
   readonly #engine: Engine;
   readonly #limits: Limits;
-  readonly #slots: Slot[];
+  readonly #slots: Slots;
   readonly #posted = new Map<number, Slot>();
   readonly #arrivals: Arrivals<{ slot: Slot; completion: Completion }>;
   #current: Slot | undefined;
@@ -76,23 +71,20 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     this.#arrivals = new Arrivals(wait, tooLate, () => this.#takeBack());
     this.#limits = endpoint.limits;
     this.#engine = endpoint.limits.engine;
-    const memory = new Uint8Array(count * size);
-    this.#slots = Array.from(
-      { length: count },
-      (_, i) => new Slot(memory.subarray(i * size, (i + 1) * size)),
-    );
-    for (const slot of this.#slots) this.#post(slot);
+    this.#slots = new Slots(this.#engine, count, size);
+    for (const slot of this.#slots.all) this.#post(slot);
   }
 
   #post(slot: Slot): void {
-    const { memory, submissions } = this.#engine;
-    memory.locate(slot.bytes);
+    this.#slots.ready(slot);
+    const { submissions } = this.#engine;
     const request = this.#engine.begin(Kind.Owner, this);
     this.#posted.set(request, slot);
     const at = submissions.reserve(0);
-    const { handle, offset, length } = memory;
+    const { handle } = slot;
+    const { size } = this.#slots;
     const endpoint = this.#limits.handle;
-    submissions.entries.put(at, Op.Recv, 0, 0, request, endpoint, 0, handle, 0, offset, length);
+    submissions.entries.put(at, Op.Recv, 0, 0, request, endpoint, 0, handle, 0, 0, size);
     submissions.commit();
   }
 
@@ -106,10 +98,12 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
       return;
     }
     const failure = this.#engine.completions.failureAt(word);
-    if (this.#ended) return;
     if (status === ECANCELED || this.#limits.isClosed) {
+      if (!this.#ended) this.#arrivals.end();
       this.#ended = true;
-      this.#arrivals.end();
+    }
+    if (this.#ended) {
+      if (this.#posted.size === 0) this.#slots.close();
       return;
     }
     this.#arrivals.fail(errorOf(failure));
@@ -134,7 +128,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     this.#current = slot;
     const { source, data } = completion;
     return {
-      value: { bytes: slot.bytes.subarray(0, completion.length), source, data },
+      value: { bytes: this.#slots.received(slot, completion.length), source, data },
       done: false,
     };
   }
@@ -154,12 +148,14 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   async #cancelAll(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
+    if (this.#posted.size === 0) this.#slots.close();
     if (this.#posted.size === 0 || this.#limits.isClosed) return;
     const drained = new Promise<void>((resolve) => {
       this.#drained = resolve;
     });
     for (const request of this.#posted.keys()) this.#engine.cancel(request);
     await this.#engine.settled(drained);
+    if (this.#posted.size === 0) this.#slots.close();
   }
 
   /** Itself. */
@@ -204,6 +200,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     this.#bytes = bytes;
     const { memory, submissions } = this.#engine;
     const { handle, offset, length } = memory;
+    this.#memory = handle;
     this.#start = offset;
     this.#request = this.#engine.begin(Kind.Owner, this);
     const at = submissions.reserve(0);
@@ -212,6 +209,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     entries.set64(at, OpField.Flags64, MULTI_RECV);
     submissions.commit();
   }
+  readonly #memory: number;
   readonly #start: number;
 
   /** Whether the provider has given the buffer back. */
@@ -243,8 +241,15 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
 
   #push(completion: Completion): void {
     const offset = completion.offset - this.#start;
-    const bytes = this.#bytes.subarray(offset, offset + completion.length);
-    this.#arrivals.push({ bytes, offset, source: completion.source, data: completion.data });
+    const { length, source, data } = completion;
+    this.#arrivals.push({ bytes: this.#received(completion.offset, length), offset, source, data });
+  }
+
+  // A copy, where the buffer was detached meanwhile.
+  #received(at: number, length: number): Uint8Array {
+    const offset = at - this.#start;
+    if (!isDetached(this.#bytes.buffer)) return this.#bytes.subarray(offset, offset + length);
+    return new Uint8Array(native.memoryRead(this.#engine.handle, this.#memory, at, length));
   }
 
   /** The next message in the buffer. */

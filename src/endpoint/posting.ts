@@ -6,6 +6,7 @@ import { ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layou
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { invalidArgType, outOfRange } from '../errors.js';
+import { lengthOf } from '../views.js';
 import type { Chosen, Target } from './target.js';
 
 /** A piece of a peer's region, as the engine knows it. */
@@ -187,15 +188,16 @@ export function postInject(
   flags: number,
 ): unknown {
   const { limits, sink } = target;
-  if (bytes.length > limits.injectSize) {
-    throw outOfRange('buffer', `at most ${limits.injectSize} bytes (injectSize)`, bytes.length);
+  const length = lengthOf(bytes);
+  if (length > limits.injectSize) {
+    throw outOfRange('buffer', `at most ${limits.injectSize} bytes (injectSize)`, length);
   }
-  const blocks = Math.ceil(bytes.length / 64);
+  const blocks = Math.ceil(length / 64);
   const request = target.begin(Kind.Void, undefined, undefined);
   const at = sink.reserve(blocks);
   const { entries } = sink;
-  entries.put(at, code, blocks, 0, request, limits.handle, peer, 0, remote, 0, bytes.length);
-  entries.u8.set(bytes, (at + 1) * 64);
+  entries.put(at, code, blocks, 0, request, limits.handle, peer, 0, remote, 0, length);
+  entries.putPayload(at, bytes, length);
   if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
   entries.set64(at, OpField.Data64, data);
   entries.set64(at, OpField.Flags64, flags);

@@ -6,6 +6,7 @@ import { Kind } from '../engine/requests.js';
 import { invalidArgValue } from '../errors.js';
 import type { Peer } from '../peer.js';
 import type { RemoteRegion } from '../remote-region.js';
+import { lengthOf } from '../views.js';
 import { Located, postInject, postMany, postOne } from './posting.js';
 import { checkRemote, type RemoteSegment, reach } from './remote-pieces.js';
 import {
@@ -272,6 +273,6 @@ function injectOne(
   const offset = offsetOf(options);
   const to = peerHandle(limits, peer);
   const bytes = checkBytes('buffer', buffer);
-  checkRemote(limits, remote, offset, bytes.length);
+  checkRemote(limits, remote, offset, lengthOf(bytes));
   return postInject(target, Op.InjectWrite, bytes, to, remote.handle, offset, true, data, flags);
 }

@@ -50,8 +50,8 @@ export class Engine {
   readonly memory: Memory;
   readonly peers = new Map<number, Peer>();
   readonly queues = new Map<number, QueueListener>();
-  /** Buffers of open regions: the provider may use them at any time. */
-  readonly registered = new Map<number, ArrayBufferLike>();
+  /** Shared memory of open regions: not every runtime lets the addon hold it. */
+  readonly registered = new Map<number, SharedArrayBuffer>();
   readonly handle: Handle<'Domain'>;
   readonly #number: number;
   readonly #native = native.engine;

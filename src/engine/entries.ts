@@ -1,3 +1,4 @@
+import { bufferOf, offsetOf } from '../views.js';
 import {
   ENTRY_BYTES,
   ENTRY_F64,
@@ -62,6 +63,16 @@ export class Entries {
     this.u32[word] = memory;
     this.f64[wide + 1] = offset;
     this.f64[wide + 2] = length;
+  }
+
+  /** Writes what is injected: so many bytes and no more, whatever becomes of the buffer meanwhile. */
+  putPayload(at: number, bytes: Uint8Array, length: number): void {
+    const start = (at + 1) * ENTRY_BYTES;
+    if (length > ENTRY_BYTES) {
+      this.u8.set(new Uint8Array(bufferOf(bytes), offsetOf(bytes), length), start);
+      return;
+    }
+    for (let i = 0; i < length; i++) this.u8[start + i] = bytes[i] as number;
   }
 
   /** Bytes of the i-th segment beyond the first. */

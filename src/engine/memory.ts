@@ -1,8 +1,8 @@
 import { types } from 'node:util';
-import { markAsUntransferable } from 'node:worker_threads';
 import { refuseDetached } from '../checks.js';
 import { closed, invalidArgType, invalidArgValue } from '../errors.js';
 import { type Handle, native } from '../native.js';
+import { bufferOf, isBufferView, isResizable, lengthOf, offsetOf, sizeOf } from '../views.js';
 
 /** Memory that an operation may use: bytes of the caller's, or a piece of a registered region. */
 export type Buffers = ArrayBufferView | ArrayBufferLike | RegisteredBytes;
@@ -29,7 +29,8 @@ export abstract class RegisteredBytes {
 
 /**
  * The buffers that the engine of a domain knows. A buffer is entered once, when it is first used,
- * and found again by identity; from then on it can't be transferred away from under the provider.
+ * and found again by identity. From then on the engine holds its memory, and goes on to do so while
+ * an operation uses it: a buffer may be detached at any time.
  */
 export class Memory {
   readonly #domain: Handle<'Domain'>;
@@ -61,17 +62,17 @@ export class Memory {
 
   #locateBytes(buffer: Buffers, name: string): void {
     let whole: ArrayBufferLike;
-    if (ArrayBuffer.isView(buffer)) {
-      whole = buffer.buffer;
-      this.offset = buffer.byteOffset;
-      this.length = buffer.byteLength;
+    if (isBufferView(buffer)) {
+      whole = bufferOf(buffer);
+      this.offset = offsetOf(buffer);
+      this.length = lengthOf(buffer);
     } else if (RegisteredBytes.is(buffer)) {
       if (buffer.memory !== this) throw invalidArgValue(name, 'is a region of another domain');
       throw closed('the memory region');
     } else if (types.isAnyArrayBuffer(buffer)) {
       whole = buffer;
       this.offset = 0;
-      this.length = buffer.byteLength;
+      this.length = sizeOf(buffer);
     } else {
       throw invalidArgType(name, 'an ArrayBuffer, a view of one, or a memory region', buffer);
     }
@@ -86,7 +87,7 @@ export class Memory {
   #handleOf(buffer: ArrayBufferLike, name: string): number {
     let handle = this.#handles.get(buffer);
     if (handle === undefined) {
-      keepInPlace(buffer, name);
+      refuseUnsteady(buffer, name);
       handle = native.memoryAdopt(this.#domain, new Uint8Array(buffer));
       this.#handles.set(buffer, handle);
       this.#forget.register(buffer, handle);
@@ -108,22 +109,10 @@ export class Memory {
   }
 }
 
-function refuseTransfer(): never {
-  throw invalidArgValue('this ArrayBuffer', 'is used by libfabric and cannot be transferred');
-}
-
-/** Sees to it that a buffer's memory stays where it is for as long as the buffer lives. */
-export function keepInPlace(buffer: ArrayBufferLike, name: string): void {
-  const { resizable, growable } = buffer as { resizable?: boolean; growable?: boolean };
-  if (resizable === true || growable === true) {
+/** Refuses a buffer that is detached, or whose memory may move. */
+export function refuseUnsteady(buffer: ArrayBufferLike, name: string): void {
+  if (isResizable(buffer)) {
     throw invalidArgValue(name, 'is resizable: its memory may move while the network uses it');
   }
   refuseDetached(buffer, name);
-  if (types.isSharedArrayBuffer(buffer)) return;
-  markAsUntransferable(buffer);
-  for (const method of ['transfer', 'transferToFixedLength']) {
-    if (method in ArrayBuffer.prototype) {
-      Object.defineProperty(buffer, method, { value: refuseTransfer, configurable: true });
-    }
-  }
 }

@@ -52,7 +52,8 @@ export async function busy(provider, driver) {
   for (let i = 0; i < 3000; i++) a.send(new Uint8Array(256), peer).catch(ignore);
   a.send(new Uint8Array(1 << 20), peer).catch(ignore);
   while (a.domain.stats().operations < before + 500) await new Promise(setImmediate);
-  globalThis.busy = [...(globalThis.busy ?? []), a, deaf]; // not to be collected
+  // Not to be collected.
+  globalThis.busy = [...(globalThis.busy ?? []), a, deaf, region, payload];
   /** Sends the busy endpoint a message, and resolves when it has arrived. */
   const nudge = async () => {
     await deaf.send(new Uint8Array(64), deaf.av.insert(a.address));

@@ -20,18 +20,20 @@ export interface RunOptions {
   readonly deadline?: number;
   /** Options of Node itself, such as --expose-gc. */
   readonly node?: readonly string[];
+  /** More environment variables. */
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** Runs a program of test/programs to its end. */
 export async function run(
   name: string,
   args: readonly (string | number)[] = [],
-  { deadline = 15_000, node = [] }: RunOptions = {},
+  { deadline = 15_000, node = [], env = {} }: RunOptions = {},
 ): Promise<Outcome> {
   const program = fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
   const child = spawn(process.execPath, [...node, program, ...args.map(String)], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: args.includes('efa') ? withSoftefa() : process.env,
+    env: { ...(args.includes('efa') ? withSoftefa() : process.env), ...env },
   });
   const timer = setTimeout(() => child.kill('SIGKILL'), deadline);
   const ended = await outputOf(child);

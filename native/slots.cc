@@ -1,0 +1,100 @@
+// Buffers of the package's own that receives are posted to: one block, registered once where the
+// provider wants that, with an ArrayBuffer and a handle for each.
+#include "slots.h"
+
+#include "addon.h"
+#include "domain.h"
+#include "memory_region.h"
+#include "util/handle.h"
+#include "util/shared_block.h"
+#include "values.h"
+
+namespace fab {
+
+namespace {
+
+constexpr uint64_t kMaxSlots = 1 << 20;
+constexpr uint64_t kMaxSize = uint64_t{1} << 31;
+constexpr uint64_t kAlignment = 64;
+
+// What the slots hold: the last of them to go closes the registration.
+Backing backingOfSlots(const std::shared_ptr<Domain>& domain,
+                       const std::shared_ptr<SharedBlock>& block,
+                       std::shared_ptr<MemoryRegion>& region) {
+  if ((domain->mrMode() & FI_MR_LOCAL) == 0) return block;
+  region = MemoryRegion::open(domain, block->data(), block->size(), domain->localAccess(), block);
+  return Backing(region.get(), [region](void*) { region->close(); });
+}
+
+// slotsCreate(domain, count, size): { handles, buffers }
+Napi::Value slotsCreate(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const auto domain = unwrap<Domain>(args[0]);
+  const auto count = static_cast<uint32_t>(unsignedFromJs(args[1], "count", kMaxSlots));
+  const uint64_t size = unsignedFromJs(args[2], "size", kMaxSize);
+  const uint64_t stride = (size + kAlignment - 1) / kAlignment * kAlignment;
+  const auto block = SharedBlock::allocate(static_cast<size_t>(count * stride));
+  if (!block) throw FabricFailure(FI_ENOMEM, "mmap");
+  auto handles = Napi::Uint32Array::New(env, count);
+  auto buffers = Napi::Array::New(env, count);
+  for (uint32_t i = 0; i < count; ++i) {
+    buffers.Set(i, toBuffer(env, block, block->data() + i * stride, static_cast<size_t>(size)));
+  }
+  const Hold hold(domain->engine());
+  std::shared_ptr<MemoryRegion> region;
+  const Backing backing = backingOfSlots(domain, block, region);
+  auto& memories = domain->engine().memories;
+  for (uint32_t i = 0; i < count; ++i) {
+    Memory memory;
+    memory.backing = backing;
+    memory.base = block->data() + i * stride;
+    memory.length = size;
+    memory.desc = region ? fi_mr_desc(region->get()) : nullptr;
+    handles[i] = memories.insert(std::move(memory));
+    if (handles[i] != 0) continue;
+    while (i-- > 0) memories.erase(handles[i]);
+    throw FabricFailure(FI_ENOMEM, "memory", "too many buffers in use");
+  }
+  auto result = Napi::Object::New(env);
+  result.Set("handles", handles);
+  result.Set("buffers", buffers);
+  return result;
+}
+
+// slotsForget(domain, handles): once no operation uses them any more.
+Napi::Value slotsForget(const Napi::CallbackInfo& args) {
+  const auto domain = unwrapAny<Domain>(args[0]);
+  if (domain->closed()) return args.Env().Undefined();
+  const auto handles = args[1].As<Napi::Uint32Array>();
+  const Hold hold(domain->engine());
+  for (size_t i = 0; i < handles.ElementLength(); ++i) {
+    domain->engine().closeMemory(handles[i], kNoRequest);
+  }
+  return args.Env().Undefined();
+}
+
+// memoryRead(domain, memory, offset, length): a copy of what a handle's memory holds.
+Napi::Value memoryRead(const Napi::CallbackInfo& args) {
+  const auto domain = unwrap<Domain>(args[0]);
+  const uint64_t offset = unsignedFromJs(args[2], "offset");
+  const uint64_t length = unsignedFromJs(args[3], "length");
+  const Hold hold(domain->engine());
+  const Memory* memory = domain->engine().memories.find(args[1].As<Napi::Number>().Uint32Value());
+  if (memory == nullptr || offset > memory->length || length > memory->length - offset) {
+    throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "the memory is closed");
+  }
+  auto copy = Napi::ArrayBuffer::New(args.Env(), static_cast<size_t>(length));
+  std::copy_n(memory->base + offset, static_cast<size_t>(length),
+              static_cast<uint8_t*>(copy.Data()));
+  return copy;
+}
+
+}  // namespace
+
+void exportSlots(Napi::Object exports) {
+  exportFunction<slotsCreate>(exports, "slotsCreate");
+  exportFunction<slotsForget>(exports, "slotsForget");
+  exportFunction<memoryRead>(exports, "memoryRead");
+}
+
+}  // namespace fab
