@@ -12,6 +12,7 @@ const faults = testFaults();
 const { major } = version();
 const SOON = 300;
 const BAD_ADDRESS = 9;
+const REFUSED = 4111;
 
 const entries = (fabric: string): readonly AnyInfo[] =>
   getInfo({ fabricAttr: { provName: 'efa', name: fabric }, epAttr: { type: 'FI_EP_RDM' } });
@@ -127,6 +128,19 @@ test('efa: a write with data reaches a target that does not know the writer', as
   const arrived = target.cq.arrived(7n);
   await writer.writedata(pattern(64), 7n, writer.av.insert(target.address), remote);
   await arrived;
+});
+
+test('efa of 1.17 tells the target, and not the writer, of a write that is refused', async (context) => {
+  context.skip(major > 1, 'it may write by the device');
+  const { a, b, toB } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  const region = await b.domain.allocate(64, ['FI_REMOTE_READ']);
+  const remote = a.domain.remote(region.descriptor());
+  const flags = ['FI_DELIVERY_COMPLETE'] as const;
+  const asked = a.write(pattern(64), toB, remote, { flags, timeout: SOON });
+  await expect(asked).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
+  await a.write(pattern(64), toB, remote);
+  expect(region.bytes).toEqual(new Uint8Array(64));
+  expect(b.cq.readErrors()[0]).toMatchObject({ provErrno: REFUSED });
 });
 
 test('efa keeps messages in order, in 1.17 also where nobody asked for it', () => {

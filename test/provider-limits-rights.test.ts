@@ -36,15 +36,23 @@ test.for(refusals)(
 );
 
 test.for(['shm', 'efa'] as const)(
-  '%s of 1.17 within a host asks for neither key nor right when it writes more than 4 KiB',
+  '%s of 1.17 within a host asks for neither key nor right to move more than 4 KiB',
   async (provider, context) => {
     const LARGE = 100_000;
     const { a, b, toB } = await pair(context, provider, ['FI_MSG', 'FI_RMA']);
-    const region = await b.domain.allocate(LARGE, ['FI_REMOTE_READ']);
-    const { key, address } = a.domain.remote(region.descriptor());
-    const remote = a.domain.remote({ key: key ^ 5n, address, length: LARGE });
-    await outcome(a.write(pattern(LARGE), toB, remote, { timeout: SOON }));
-    const written = region.bytes.some((byte) => byte !== 0);
-    expect(written).toBe(major < 2);
+    const stranger = async (right: 'FI_REMOTE_READ' | 'FI_REMOTE_WRITE') => {
+      const region = await b.domain.allocate(LARGE, [right]);
+      const { key, address } = a.domain.remote(region.descriptor());
+      return { region, remote: a.domain.remote({ key: key ^ 5n, address, length: LARGE }) };
+    };
+    const readable = await stranger('FI_REMOTE_READ');
+    await outcome(a.write(pattern(LARGE), toB, readable.remote, { timeout: SOON }));
+    expect(readable.region.bytes.some((byte) => byte !== 0)).toBe(major < 2);
+    if (major > 1) return;
+    const writable = await stranger('FI_REMOTE_WRITE');
+    writable.region.bytes.fill(7);
+    const target = new Uint8Array(LARGE);
+    await a.read(target, toB, writable.remote);
+    expect(target).toEqual(new Uint8Array(LARGE).fill(7));
   },
 );
