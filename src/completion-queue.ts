@@ -1,7 +1,7 @@
 import { check64, checkInteger, oneOf } from './checks.js';
 import type { Completion } from './completion.js';
 import { publishClose, publishOpen } from './diagnostics.js';
-import type { StreamOptions } from './endpoint/messages.js';
+import type { StreamOptions } from './endpoint/stream.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { closed, type FabricError } from './errors.js';

@@ -1,3 +1,5 @@
+import type { Entries } from './engine/entries.js';
+import { OpField } from './engine/layout.js';
 import { invalidArgType } from './errors.js';
 import { completionFlagNames } from './flag-bits.js';
 import type { CompletionFlag } from './flags.js';
@@ -45,6 +47,13 @@ export class Completion {
   /** The remote CQ data that came with it; undefined when none did. */
   get data(): bigint | undefined {
     return (this.#flags & REMOTE_CQ_DATA) !== 0 ? BigInt(this.#data) : undefined;
+  }
+
+  /** @internal Writes what it tells of its message into an operation. */
+  putInto(entries: Entries, at: number): void {
+    entries.set64(at, OpField.Tag64, this.#tag);
+    entries.set64(at, OpField.Data64, this.#data);
+    entries.set64(at, OpField.Flags64, (BigInt(this.#highFlags) << 32n) | BigInt(this.#flags));
   }
 
   /** What completed: `['FI_RECV', 'FI_MSG']`. */

@@ -36,15 +36,14 @@ export type {
   Message,
   Messages,
   MessagesOptions,
-  MultiRecv,
-  MultiRecvMessage,
-  StreamOptions,
 } from './endpoint/messages.js';
 export type { MsgRecv, MsgSend } from './endpoint/msg.js';
+export type { MultiRecv, MultiRecvMessage } from './endpoint/multi-recv.js';
 export type { CloseOptions } from './endpoint/patience.js';
 export type { QueuedCalls } from './endpoint/queued.js';
 export type { RemoteSegment } from './endpoint/remote-pieces.js';
 export type { RmaOptions, RmaRead, RmaVectorOptions, RmaWrite } from './endpoint/rma.js';
+export type { StreamOptions } from './endpoint/stream.js';
 export type { Tag, TaggedRecv, TaggedRecvOptions, TaggedSend } from './endpoint/tagged.js';
 export type { OperationOptions, Source, VectorOptions } from './endpoint/target.js';
 export type { WritableOptions } from './endpoint-option-values.js';

@@ -118,6 +118,31 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expectBytes(buffer, before);
   });
 
+  test('what a buffer holds that is taken back reaches recv() and the next buffers', async (context) => {
+    const wire = multi(context, provider, driver);
+    const stream = wire.b.multiRecv(new Uint8Array(4096));
+    for (const size of [100, 200, 300, 400, 500]) {
+      await wire.done(wire.a.send(pattern(size, size), wire.toB));
+    }
+    expectBytes((await wire.done(stream.next())).value.bytes, pattern(100, 100));
+    await wire.done(stream.return());
+    const target = new Uint8Array(200);
+    await wire.done(wire.b.recv(target));
+    expectBytes(target, pattern(200, 200));
+    // Two of what is left fit into the first buffer.
+    const buffers = [new Guarded(1000), new Guarded(2000)] as const;
+    const first = wire.b.multiRecv(buffers[0].bytes);
+    for (const size of [300, 400]) {
+      expectBytes((await wire.done(first.next())).value.bytes, pattern(size, size));
+    }
+    expect((await wire.done(first.next())).done).toBe(true);
+    const second = wire.b.multiRecv(buffers[1].bytes);
+    expectBytes((await wire.done(second.next())).value.bytes, pattern(500, 500));
+    expectBytes((await pass(wire, second, 50)).bytes, pattern(50, 50));
+    for (const buffer of buffers) buffer.expectIntact();
+    await wire.done(second.return());
+  });
+
   test('the option that was set is what the endpoint has', async (context) => {
     const { a } = multi(context, provider, driver);
     expect(a.getOption('FI_OPT_MIN_MULTI_RECV')).toBe(LEAST);

@@ -221,6 +221,8 @@ class Engine {
                const iovec* pieces, size_t count);
   bool takeHeld(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                 BatchRun* run);
+  void endBuffer(const Operation& operation, Completion result);
+  bool pour(const Operation& operation, Endpoint& endpoint, iovec& rest);
   void hold(Endpoint& endpoint, Held::Message message);
   void fill(Op& op, Completion result, const uint8_t* from);
   void keep(const Op& op, const Completion& result);

@@ -31,6 +31,13 @@ class Held {
     messages_.insert(at, std::move(message));
   }
 
+  // The first untagged message of a peer; of 0, any.
+  const Message* first(uint32_t peer) const {
+    for (const Message& each : messages_) {
+      if (!each.tagged && (peer == 0 || each.about.source == peer)) return &each;
+    }
+    return nullptr;
+  }
   // Takes the first that a receive is for; a peer of 0 is any.
   bool take(Message& message, bool tagged, uint32_t peer, uint64_t tag, uint64_t ignore) {
     const auto found = std::find_if(messages_.begin(), messages_.end(), [&](const Message& each) {

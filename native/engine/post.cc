@@ -56,8 +56,13 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   refusal_ = "";
   Resolved resolved;
   if (const int ret = resolve(o, endpoint, resolved); ret != 0) return ret;
+  bool poured = false;
   if (isReceive(o.code)) {
-    if (!endpoint.held.empty() && takeHeld(o, endpoint, resolved, run)) return 0;
+    if (!endpoint.held.empty()) {
+      if (takeHeld(o, endpoint, resolved, run)) return 0;
+      poured = (o.flags & FI_MULTI_RECV) != 0 && endpoint.held.first(o.peer) != nullptr;
+      if (poured && pour(o, endpoint, resolved.iov[0])) return 0;
+    }
     if (endpoint.landing) return land(o, endpoint, run);
   }
   const bool asWrite = isRma(o.code) && endpoint.injectsAsWrites;
@@ -88,7 +93,9 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
       ops_.give(op);
     }
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
-    return ret;
+    if (ret != -FI_EAGAIN || !poured) return ret;
+    endBuffer(o, {});  // what it holds must not be received over
+    return 0;
   }
   op->run = run;
   op->staging = staged;

@@ -102,6 +102,49 @@ bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& re
   return true;
 }
 
+// Begins a multi-receive buffer with what has arrived before, and says how much of it that took.
+// True when the buffer is used up.
+bool Engine::pour(const Operation& o, Endpoint& endpoint, iovec& rest) {
+  size_t least = 1;
+  size_t size = sizeof(least);
+  fi_getopt(&endpoint.get()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, &size);
+  const size_t whole = rest.iov_len;
+  Completion result{};
+  while (const Held::Message* next = endpoint.held.first(o.peer)) {
+    const bool fits = next->bytes.size() <= rest.iov_len;
+    if (!fits && rest.iov_len < whole) break;
+    Held::Message message;
+    endpoint.held.take(message, false, o.peer, 0, 0);
+    result = message.about;
+    result.request = o.request;
+    result.offset = o.offset + static_cast<double>(whole - rest.iov_len);
+    deliver(result, message.bytes.data(), &rest, 1);
+    const size_t used = std::min(message.bytes.size(), rest.iov_len);
+    rest = {static_cast<uint8_t*>(rest.iov_base) + used, rest.iov_len - used};
+    if (!fits) break;
+    result.event = Event::kPartial;
+    ++control_->stats.completions;
+    control_->stats.bytes += used;
+    completions_.push(result);
+    result = {};
+  }
+  if (endpoint.held.first(o.peer) == nullptr && rest.iov_len >= least && result.status == 0) {
+    return false;
+  }
+  endBuffer(o, result);
+  return true;
+}
+
+// Ends a multi-receive buffer of which the provider has nothing.
+void Engine::endBuffer(const Operation& o, Completion result) {
+  result.event = Event::kOperation;
+  result.request = o.request;
+  result.flags = FI_MULTI_RECV;
+  ++control_->stats.operations;
+  ++control_->stats.completions;
+  completions_.push(result);
+}
+
 // Keeps a message for the next receive, or gives it to the one that has waited longest.
 void Engine::hold(Endpoint& endpoint, Held::Message message) {
   Landing* const landing = endpoint.landing.get();
@@ -140,10 +183,10 @@ void Engine::keep(const Op& op, const Completion& result) {
 // JavaScript has a message that nobody took, of a receive that ended with it.
 void Engine::giveBack(const Operation& o) {
   Endpoint** found = endpoints.find(o.endpoint);
-  if (found == nullptr || (*found)->closing) return;
   iovec piece;
   void* desc;
-  if (!locate(o.memory, o.offset, o.length, piece, desc)) return;
+  const bool open = found != nullptr && !(*found)->closing;
+  if (!open || !locate(o.memory, o.offset, o.length, piece, desc)) return settle(o.request, 0);
   Held::Message message;
   message.about.arrival = o.remote;
   message.about.source = o.peer;
@@ -153,6 +196,7 @@ void Engine::giveBack(const Operation& o) {
   message.about.flags = o.flags;
   message.bytes = gather(piece.iov_len, &piece, 1);
   hold(**found, std::move(message));
+  settle(o.request, 0);
 }
 
 // A receive into the package's own memory.

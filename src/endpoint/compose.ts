@@ -6,10 +6,12 @@ import { wasRequested } from '../info.js';
 import type { AnyInfo } from '../info-types.js';
 import { type AtomicCalls, type AtomicKind, atomicCalls } from './atomic.js';
 import { EndpointBase } from './endpoint.js';
-import type { Messages, MessagesOptions, MultiRecv, StreamOptions } from './messages.js';
+import type { Messages, MessagesOptions } from './messages.js';
 import { type MsgRecv, type MsgSend, msgRecv, msgSend } from './msg.js';
+import type { MultiRecv } from './multi-recv.js';
 import { QueuedCalls } from './queued.js';
 import { type RmaRead, type RmaWrite, rmaRead, rmaWrite } from './rma.js';
+import type { StreamOptions } from './stream.js';
 import { type TaggedRecv, type TaggedSend, taggedRecv, taggedSend } from './tagged.js';
 
 /**

@@ -19,9 +19,11 @@ import { type Handle, native } from '../native.js';
 import { bytesOf, isBufferView } from '../views.js';
 import { checkWait } from '../wait-options.js';
 import { type AtomicKind, AtomicQueries } from './atomic.js';
-import { Messages, type MessagesOptions, MultiRecv, type StreamOptions } from './messages.js';
+import { Messages, type MessagesOptions } from './messages.js';
+import { MultiRecv } from './multi-recv.js';
 import { type CloseOptions, checkPatience, type Patience } from './patience.js';
 import type { QueuedCalls } from './queued.js';
+import type { StreamOptions } from './stream.js';
 import type { Chosen, Limits, Target } from './target.js';
 
 /** What an endpoint is opened with, besides its entry of getInfo(). */

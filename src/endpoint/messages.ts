@@ -1,35 +1,27 @@
 import type { Completion } from '../completion.js';
-import { overdue } from '../engine/deadlines.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
-import { Op, OpField } from '../engine/layout.js';
+import { Op } from '../engine/layout.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import { type Slot, Slots } from '../engine/slots.js';
-import { native } from '../native.js';
+import type { FabricError } from '../errors.js';
 import type { Peer } from '../peer.js';
-import { isDetached } from '../views.js';
 import type { Wait } from '../wait-options.js';
 import { Arrivals } from './arrivals.js';
+import { giveBack, type Receiver, type StreamOptions, tooLate } from './stream.js';
 import type { Limits } from './target.js';
 
-/** A message of a stream. Its bytes are good until the next message is asked for. */
+/**
+ * A message of a stream. Its bytes are good until the next message is asked for. Who asks for several
+ * at once, so that one next() is called while another waits, gets bytes of its own with each of them,
+ * from then on.
+ */
 export interface Message {
   readonly bytes: Uint8Array;
   /** Who sent it, with FI_SOURCE. */
   readonly source: Peer | undefined;
   /** The remote CQ data that came with it. */
   readonly data: bigint | undefined;
-}
-
-/** How a stream of messages is waited for. */
-export interface StreamOptions {
-  /** Ends the stream: what waits for a message, or asks for one, rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /**
-   * Milliseconds that next() waits for a message; FI_ETIMEDOUT afterwards. The stream goes on, and
-   * takes its buffers back when return() is called, as a loop that ends by itself does.
-   */
-  readonly timeout?: number;
 }
 
 /** The buffers of a stream of messages, and how it is waited for. */
@@ -40,16 +32,23 @@ export interface MessagesOptions extends StreamOptions {
   readonly size?: number;
 }
 
-interface Receiver {
-  readonly limits: Limits;
+/** A message that has arrived, in its slot. */
+interface Arrival {
+  readonly slot: Slot;
+  readonly completion: Completion;
+  readonly arrival: number;
 }
 
 const ECANCELED = 125;
-const tooLate = (milliseconds: number) => errorOf(overdue('fi_cq_read', milliseconds));
 
 /**
  * Incoming messages as an async iterator. It keeps a set of buffers posted; a buffer is posted again
  * when the message after its own is asked for.
+ *
+ * The stream ends with return(), which a loop calls that is left, and when next() rejects: its time
+ * is over, its signal aborts, or a message has failed, as one that is longer than a buffer does with
+ * FI_ETRUNC. Then it takes its buffers back, and what has arrived in them, untaken, goes to the next
+ * receives of the endpoint, in order: `recv()`, another stream. A next() rejects when that is done.
  */
 export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   /** @internal Whoever reads messages keeps their endpoint. */
@@ -58,12 +57,19 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   readonly #limits: Limits;
   readonly #slots: Slots;
   readonly #posted = new Map<number, Slot>();
-  readonly #arrivals: Arrivals<{ slot: Slot; completion: Completion }>;
+  // Requests whose buffers a message was arriving in when they were to be taken back.
+  #busy = 0;
+  readonly #arrivals: Arrivals<Arrival>;
+  // The slot of the message that was taken last.
   #current: Slot | undefined;
+  // Calls of next() that wait, and whether there was ever more than one.
+  #asking = 0;
+  #shared = false;
+  // Buffers are no longer posted: the endpoint is closed, or they are being taken back.
   #ended = false;
-  #refused = 0;
   #drained: (() => void) | undefined;
   #takingBack: Promise<void> | undefined;
+  readonly #untaken: Arrival[] = [];
 
   /** @internal */
   constructor(endpoint: Receiver, count: number, size: number, wait: Wait) {
@@ -76,6 +82,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   }
 
   #post(slot: Slot): void {
+    if (this.#ended || this.#limits.isClosed) return;
     this.#slots.ready(slot);
     const { submissions } = this.#engine;
     const request = this.#engine.begin(Kind.Owner, this);
@@ -90,52 +97,81 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
 
   /** @internal */
   completed(request: number, status: number, word: number): void {
-    const slot = this.#posted.get(request) as Slot;
-    this.#posted.delete(request);
-    if (this.#posted.size === 0) this.#drained?.();
-    if (status === 0) {
-      this.#arrivals.push({ slot, completion: this.#engine.completions.at(word) });
-      return;
-    }
-    const failure = this.#engine.completions.failureAt(word);
-    if (status === ECANCELED || this.#limits.isClosed) {
-      if (!this.#ended) this.#arrivals.end();
-      this.#ended = true;
-    }
-    if (this.#ended) {
-      if (this.#posted.size === 0) this.#slots.close();
-      return;
-    }
-    this.#arrivals.fail(errorOf(failure));
-    // A message that failed leaves room for the next; a receive that was refused would be again.
-    if (failure.syscall === 'fi_cq_readerr') this.#post(slot);
+    const slot = this.#posted.get(request);
+    if (!this.#posted.delete(request)) this.#busy--;
+    if (status !== 0) this.#failed(slot, status, word);
+    else if (slot !== undefined) this.#arrived(slot, word);
+    if (this.#posted.size > 0) return;
+    if (this.#drained !== undefined) this.#drained();
+    if (this.#ended && this.#untaken.length === 0) this.#free();
   }
 
-  /** @internal The provider can't give this buffer back: it stays posted until the endpoint goes. */
-  cancelRefused(): void {
-    if (++this.#refused >= this.#posted.size) this.#drained?.();
+  #arrived(slot: Slot, word: number): void {
+    const { completions } = this.#engine;
+    const completion = completions.at(word);
+    const message = { slot, completion, arrival: completions.arrivalAt(word) };
+    if (this.#takingBack === undefined) this.#arrivals.push(message);
+    else this.#untaken.push(message);
+  }
+
+  #failed(slot: Slot | undefined, status: number, word: number): void {
+    const failure = this.#engine.completions.failureAt(word);
+    const cancelled = status === ECANCELED || this.#limits.isClosed;
+    if (this.#ended) {
+      if (!cancelled && !failure.broken) this.endpoint.receiveQueue.unsolicited(errorOf(failure));
+    } else if (cancelled) {
+      this.#ended = true;
+      this.#arrivals.end();
+    } else {
+      this.#arrivals.fail(errorOf(failure));
+      if (failure.broken) this.#ended = true;
+      // A message that failed leaves room for the next; a receive that was refused would be again.
+      if (failure.syscall === 'fi_cq_readerr') this.#post(slot as Slot);
+    }
+  }
+
+  /** @internal A message is arriving in this buffer: the engine gives it to the next receive. */
+  cancelRefused(request: number): void {
+    this.#posted.delete(request);
+    this.#busy++;
+    if (this.#posted.size === 0) this.#drained?.();
+  }
+
+  #free(): void {
+    if (this.#posted.size === 0 && this.#busy === 0) this.#slots.close();
   }
 
   /** The next message; the bytes of the one before are no longer good. */
   async next(): Promise<IteratorResult<Message>> {
-    if (this.#current !== undefined && !this.#ended && !this.#limits.isClosed) {
-      this.#post(this.#current);
-    }
+    if (this.#asking > 0) this.#shared = true;
+    if (this.#current !== undefined) this.#post(this.#current);
     this.#current = undefined;
-    const taken = await this.#arrivals.take();
-    if (taken.done) return taken;
-    const { slot, completion } = taken.value;
-    this.#current = slot;
-    const { source, data } = completion;
-    return {
-      value: { bytes: this.#slots.received(slot, completion.length), source, data },
-      done: false,
-    };
+    this.#asking++;
+    try {
+      const taken = await this.#arrivals.take();
+      return taken.done ? taken : { value: this.#open(taken.value), done: false };
+    } catch (error) {
+      await this.#takeBack();
+      throw error;
+    } finally {
+      this.#asking--;
+    }
   }
 
-  /** Takes the buffers back. */
+  #open({ slot, completion }: Arrival): Message {
+    const { source, data, length } = completion;
+    const bytes = this.#slots.received(slot, length);
+    if (!this.#shared) {
+      this.#current = slot;
+      return { bytes, source, data };
+    }
+    const copy = bytes.slice();
+    this.#post(slot);
+    return { bytes: copy, source, data };
+  }
+
+  /** Takes the buffers back; what has arrived in them goes to the next receives of the endpoint. */
   async return(): Promise<IteratorResult<Message>> {
-    this.#arrivals.end();
     await this.#takeBack();
     return { value: undefined, done: true };
   }
@@ -146,130 +182,22 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   }
 
   async #cancelAll(): Promise<void> {
-    if (this.#ended) return;
+    const { values, errors } = this.#arrivals.stop();
     this.#ended = true;
-    if (this.#posted.size === 0) this.#slots.close();
-    if (this.#posted.size === 0 || this.#limits.isClosed) return;
-    const drained = new Promise<void>((resolve) => {
-      this.#drained = resolve;
-    });
-    for (const request of this.#posted.keys()) this.#engine.cancel(request);
-    await this.#engine.settled(drained);
-    if (this.#posted.size === 0) this.#slots.close();
-  }
-
-  /** Itself. */
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  /** Takes the buffers back: `await using`. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return();
-  }
-}
-
-/** A message in a multi-receive buffer; its bytes stay until the buffer is posted again. */
-export interface MultiRecvMessage extends Message {
-  /** Bytes from the start of the buffer. */
-  readonly offset: number;
-}
-
-const MULTI_RECV = 2 ** 16;
-
-/**
- * A buffer that takes message after message (FI_MULTI_RECV, fi_msg(3)), as an async iterator. It
- * ends when the provider gives the buffer back: when less than FI_OPT_MIN_MULTI_RECV is left of it.
- */
-export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, RequestOwner {
-  /** @internal Whoever reads messages keeps their endpoint. */
-  readonly endpoint: Receiver;
-  readonly #engine: Engine;
-  readonly #arrivals: Arrivals<MultiRecvMessage>;
-  readonly #bytes: Uint8Array;
-  readonly #request: number;
-  #released = false;
-  #onRelease: (() => void) | undefined;
-
-  /** @internal `bytes` is what was located just before. */
-  constructor(endpoint: Receiver, bytes: Uint8Array, wait: Wait) {
-    const { limits } = endpoint;
-    this.#arrivals = new Arrivals(wait, tooLate, () => this.#takeBack());
-    this.endpoint = endpoint;
-    this.#engine = limits.engine;
-    this.#bytes = bytes;
-    const { memory, submissions } = this.#engine;
-    const { handle, offset, length } = memory;
-    this.#memory = handle;
-    this.#start = offset;
-    this.#request = this.#engine.begin(Kind.Owner, this);
-    const at = submissions.reserve(0);
-    const { entries } = submissions;
-    entries.put(at, Op.Recv, 0, 0, this.#request, limits.handle, 0, handle, 0, offset, length);
-    entries.set64(at, OpField.Flags64, MULTI_RECV);
-    submissions.commit();
-  }
-  readonly #memory: number;
-  readonly #start: number;
-
-  /** Whether the provider has given the buffer back. */
-  get released(): boolean {
-    return this.#released;
-  }
-
-  /** @internal */
-  completed(_request: number, status: number, word: number): void {
-    const final = this.#engine.completions.finalAt(word);
-    if (status === 0) {
-      const completion = this.#engine.completions.at(word);
-      const holdsMessage = !final || completion.flags.includes('FI_RECV');
-      if (holdsMessage && !(final && completion.length === 0)) this.#push(completion);
-    } else if (status !== ECANCELED) {
-      this.#arrivals.fail(errorOf(this.#engine.completions.failureAt(word)));
+    this.#untaken.push(...values);
+    for (const error of errors) this.endpoint.receiveQueue.unsolicited(error as FabricError);
+    if (this.#posted.size > 0 && !this.#limits.isClosed) {
+      const drained = new Promise<void>((resolve) => {
+        this.#drained = resolve;
+      });
+      for (const request of this.#posted.keys()) this.#engine.cancel(request);
+      await this.#engine.settled(drained);
     }
-    if (!final) return;
-    this.#released = true;
-    this.#arrivals.end();
-    this.#onRelease?.();
-  }
-
-  /** @internal The provider can't give the buffer back: it stays posted until the endpoint goes. */
-  cancelRefused(): void {
-    this.#arrivals.end();
-    this.#onRelease?.();
-  }
-
-  #push(completion: Completion): void {
-    const offset = completion.offset - this.#start;
-    const { length, source, data } = completion;
-    this.#arrivals.push({ bytes: this.#received(completion.offset, length), offset, source, data });
-  }
-
-  // A copy, where the buffer was detached meanwhile.
-  #received(at: number, length: number): Uint8Array {
-    const offset = at - this.#start;
-    if (!isDetached(this.#bytes.buffer)) return this.#bytes.subarray(offset, offset + length);
-    return new Uint8Array(native.memoryRead(this.#engine.handle, this.#memory, at, length));
-  }
-
-  /** The next message in the buffer. */
-  next(): Promise<IteratorResult<MultiRecvMessage>> {
-    return this.#arrivals.take();
-  }
-
-  /** Takes the buffer back. */
-  async return(): Promise<IteratorResult<MultiRecvMessage>> {
-    await this.#takeBack();
-    return { value: undefined, done: true };
-  }
-
-  async #takeBack(): Promise<void> {
-    if (this.#released || !this.#engine.open) return;
-    const released = new Promise<void>((resolve) => {
-      this.#onRelease = resolve;
+    const messages = this.#untaken.splice(0).map(({ slot, completion, arrival }) => {
+      return { completion, arrival, handle: slot.handle, offset: 0, owner: this };
     });
-    this.#engine.cancel(this.#request);
-    await this.#engine.settled(released);
+    if (!this.#limits.isClosed) await giveBack(this.#limits, messages);
+    this.#free();
   }
 
   /** Itself. */

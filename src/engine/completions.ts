@@ -120,6 +120,11 @@ export class Completions {
     return this.u32[word + CompletionField.Event32] === Event.Operation;
   }
 
+  /** The number of a message among all that have arrived, modulo 2 ** 32. */
+  arrivalAt(word: number): number {
+    return this.u32[word + CompletionField.Queue32] as number;
+  }
+
   /** Bytes. */
   lengthAt(word: number): number {
     return this.#f64[(word >> 1) + CompletionField.Length64] as number;

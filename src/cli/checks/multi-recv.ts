@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { MultiRecv } from '../../endpoint/messages.js';
+import type { MultiRecv } from '../../endpoint/multi-recv.js';
 import type { RegionSlice } from '../../memory-region.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';

@@ -1,0 +1,66 @@
+// What the streams of messages have in common.
+import type { Completion } from '../completion.js';
+import { overdue } from '../engine/deadlines.js';
+import type { Engine } from '../engine/engine.js';
+import { errorOf } from '../engine/failure.js';
+import { Op } from '../engine/layout.js';
+import { Kind } from '../engine/requests.js';
+import type { FabricError } from '../errors.js';
+import type { Limits } from './target.js';
+
+/**
+ * How a stream is waited for. What makes next() reject ends the stream, as an error ends an async
+ * generator: JavaScript does not call return() then.
+ */
+export interface StreamOptions {
+  /** Ends the stream: what waits, or asks for more, rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds that next() waits; then it rejects with FI_ETIMEDOUT, and the stream ends. */
+  readonly timeout?: number;
+}
+
+/** @internal An endpoint whose messages are streamed. */
+export interface Receiver {
+  readonly limits: Limits;
+  readonly receiveQueue: { unsolicited(error: FabricError): void };
+}
+
+/** @internal */
+export const tooLate = (milliseconds: number) => errorOf(overdue('fi_cq_read', milliseconds));
+
+/** @internal A message that arrived for a stream and that nobody has taken. */
+export interface Untaken {
+  readonly completion: Completion;
+  /** When it arrived: its number among all messages. */
+  readonly arrival: number;
+  /** Where the engine finds its bytes. */
+  readonly handle: number;
+  readonly offset: number;
+  /** What keeps them. */
+  readonly owner: unknown;
+}
+
+/** @internal Gives messages to the next receives of their endpoint; done when the engine has them. */
+export async function giveBack({ engine, handle }: Limits, messages: Untaken[]): Promise<void> {
+  let last = 0;
+  for (const message of messages) last = putBack(engine, handle, message);
+  if (messages.length === 0) return;
+  const taken = engine.requests.promise<void>(last);
+  await engine.settled(taken.catch(() => {})); // the domain was closed
+}
+
+function putBack(engine: Engine, endpoint: number, message: Untaken): number {
+  const { completion, arrival, offset } = message;
+  const { submissions } = engine;
+  const request = engine.begin(Kind.Void, message.owner);
+  const at = submissions.reserve(0);
+  const { entries } = submissions;
+  const source = completion.source?.handle ?? 0;
+  const memory = completion.length === 0 ? 0 : message.handle;
+  const { length } = completion;
+  const code = Op.GiveBack;
+  entries.put(at, code, 0, 0, request, endpoint, source, memory, arrival, offset, length);
+  completion.putInto(entries, at);
+  submissions.commit();
+  return request;
+}
