@@ -118,7 +118,7 @@ bool Engine::pour(const Operation& o, Endpoint& endpoint, iovec& rest) {
     result = message.about;
     result.request = o.request;
     result.offset = o.offset + static_cast<double>(whole - rest.iov_len);
-    deliver(result, message.bytes.data(), &rest, 1);
+    deliver(result, FailedOperation::of(o, false), message.bytes.data(), &rest, 1);
     const size_t used = std::min(message.bytes.size(), rest.iov_len);
     rest = {static_cast<uint8_t*>(rest.iov_base) + used, rest.iov_len - used};
     if (!fits) break;
