@@ -6,6 +6,7 @@
 #include "counter.h"
 #include "domain.h"
 #include "domain_state.h"
+#include "efa.h"
 #include "endpoint.h"
 #include "fabric.h"
 #include "info.h"
@@ -62,6 +63,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportSlots(exports);
   exportEndpoint(exports);
   exportBatch(exports);
+  exportEfa(exports);
   return exports;
 }
 

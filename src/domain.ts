@@ -3,6 +3,7 @@ import { checkInteger, checkMilliseconds, checkOptions, oneOf } from './checks.j
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter } from './counter.js';
 import { publishClose, publishOpen } from './diagnostics.js';
+import { EfaQueries } from './efa-queries.js';
 import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
 import type { EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
 import { type CloseOptions, checkPatience, type Patience } from './endpoint/patience.js';
@@ -58,6 +59,7 @@ export class Domain {
   readonly #engine: Engine;
   readonly #endpoints = new Set<EndpointBase>();
   readonly #onClose: () => void;
+  #efa: EfaQueries | undefined;
   #owned: { close(): Promise<void> } | undefined;
   #closing: Promise<void> | undefined;
 
@@ -113,6 +115,17 @@ export class Domain {
   completionQueue(options?: CompletionQueueOptions): CompletionQueue {
     this.#checkOpen();
     return new CompletionQueue(this.#engine, checkOptions('options', options));
+  }
+
+  /**
+   * What only the efa provider tells of its regions, addresses and queues; undefined where the domain
+   * is of another provider.
+   */
+  get efa(): EfaQueries | undefined {
+    this.#checkOpen();
+    if (this.info.fabricAttr.provName !== 'efa') return undefined;
+    this.#efa ??= new EfaQueries(this.#engine);
+    return this.#efa;
   }
 
   /** Opens a counter, where the provider has them: fi_cntr_open. */

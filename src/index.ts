@@ -20,7 +20,16 @@ export { Domain, type DomainOptions } from './domain.js';
 export { dumpState } from './dump.js';
 export { type DumpOnSignalOptions, dumpOnSignal } from './dump-on-signal.js';
 export type * from './dump-types.js';
+export type { EfaQueries } from './efa-queries.js';
 export { type EfaStatus, efaStatus } from './efa-statuses.js';
+export type {
+  EfaAddr,
+  EfaCqAttr,
+  EfaFeature,
+  EfaMrAttr,
+  EfaQpWqs,
+  EfaWqAttr,
+} from './efa-types.js';
 export type { AtomicCalls, AtomicKind, AtomicOptions } from './endpoint/atomic.js';
 export type {
   AtomicQuery,

@@ -92,6 +92,11 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     memory.cover(this.#buffer, this.memoryHandle);
   }
 
+  /** @internal */
+  static override is(value: unknown): value is MemoryRegion {
+    return RegisteredBytes.is(value) && #start in value;
+  }
+
   /** The registered bytes. */
   get bytes(): Uint8Array {
     return new Uint8Array(this.buffer, this.#start, this.length);

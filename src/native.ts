@@ -1,4 +1,5 @@
 import type { EngineState } from './dump-types.js';
+import type { EfaAddr, EfaCqAttr, EfaMrAttr, EfaQpWqs } from './efa-types.js';
 import { type FabricError, makeFabricError, startAtCaller } from './errors.js';
 import type { Param } from './library.js';
 import { loadAddon } from './load.js';
@@ -17,7 +18,8 @@ export interface NativeAddon
     NativeObjects,
     NativeMemory,
     NativeSlots,
-    NativeBatches {
+    NativeBatches,
+    NativeEfa {
   initialize(make: typeof makeFabricError): void;
   /** As it is: its functions are called too often to go through anything. They throw nothing. */
   readonly engine: NativeEngine;
@@ -231,6 +233,16 @@ export interface NativeSlots {
     size: number,
   ): { handles: Uint32Array; buffers: ArrayBuffer[] };
   slotsForget(domain: Handle<'Domain'>, handles: Uint32Array): void;
+}
+
+/** native/efa.cc */
+export interface NativeEfa {
+  efaQueryMr(domain: Handle<'Domain'>, memory: number): EfaMrAttr;
+  efaGetMrLkey(domain: Handle<'Domain'>, memory: number): bigint;
+  efaQueryAddr(domain: Handle<'Domain'>, ep: Handle<'Endpoint'>, peer: number): EfaAddr;
+  efaQueryQpWqs(domain: Handle<'Domain'>, ep: Handle<'Endpoint'>): EfaQpWqs;
+  efaQueryCq(domain: Handle<'Domain'>, cq: Handle<'CompletionQueue'>): EfaCqAttr;
+  efaQueryFeature(domain: Handle<'Domain'>, feature: string): boolean;
 }
 
 /** native/batch.cc */

@@ -149,6 +149,17 @@ export class EndpointBase implements Target {
     publishOpen('endpoint', this);
   }
 
+  /** @internal */
+  static is(value: unknown): value is EndpointBase {
+    return typeof value === 'object' && value !== null && #handle in value;
+  }
+
+  /** @internal */
+  get handle(): Handle<'Endpoint'> {
+    this.#checkOpen();
+    return this.#handle;
+  }
+
   /** The queue of an endpoint that has one for both directions. */
   get cq(): CompletionQueue {
     return this.receiveQueue;
