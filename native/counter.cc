@@ -1,7 +1,9 @@
 #include "counter.h"
 
+#include "abi.h"
 #include "addon.h"
 #include "domain.h"
+#include "provider_traits.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -14,10 +16,16 @@ int Counter::closeSelf() {
 
 namespace {
 
+// counterOpen(domain, bytes)
 Napi::Value counterOpen(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
+  const bool bytes = args[1].ToBoolean();
+  if (bytes && !traitsOf(domain->info()).countsBytes) {
+    throw FabricFailure(FI_ENOSYS, "fi_cntr_open",
+                        "counters of this provider count operations only");
+  }
   fi_cntr_attr attr{};
-  attr.events = FI_CNTR_EVENTS_COMP;
+  attr.events = bytes ? kCntrEventsBytes : FI_CNTR_EVENTS_COMP;
   attr.wait_obj = FI_WAIT_NONE;
   const Hold hold(domain->engine());
   Fid<fid_cntr> fid;

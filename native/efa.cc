@@ -41,8 +41,7 @@ const efa::GdaOps& gdaOps(const Domain& domain) {
 
 Queries queriesOf(const Domain& domain) {
   if (fi_version() != kQueriesInDomainOps) return gdaOps(domain).queries;
-  return tableOf<efa::DomainOps>(domain.get()->fid, domain.info(), efa::kDomainOps,
-                                 "libfabric 2.2")
+  return tableOf<efa::DomainOps>(domain.get()->fid, domain.info(), efa::kDomainOps, "libfabric 2.2")
       .queries;
 }
 

@@ -100,10 +100,17 @@ ProviderTraits rxd() {
   return rxd;
 }
 
+ProviderTraits cxi() {
+  ProviderTraits cxi;
+  cxi.name = "cxi";
+  cxi.countsBytes = true;
+  return cxi;
+}
+
 const ProviderTraits kOthers;
 
 const ProviderTraits* find(std::string_view name) {
-  static const ProviderTraits table[] = {shm(), efa(), rxm(), rxd()};
+  static const ProviderTraits table[] = {shm(), efa(), rxm(), rxd(), cxi()};
   for (const auto& traits : table) {
     if (name == traits.name) return &traits;
   }

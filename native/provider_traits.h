@@ -48,6 +48,8 @@ struct ProviderTraits {
   std::string_view wakingFabric = "";
   // Bytes of remote CQ data that arrive at most, whatever the entry says.
   size_t remoteData = sizeof(uint64_t);
+  // Its counters count bytes where they are asked to. Others take no notice.
+  bool countsBytes = false;
   // Flags of operations that no other provider has.
   uint64_t ownFlags = 0;
 };

@@ -1,4 +1,4 @@
-import { check64 } from './checks.js';
+import { check64, oneOf } from './checks.js';
 import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
@@ -6,8 +6,24 @@ import { closed } from './errors.js';
 import { type Handle, native } from './native.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
+/** What a counter counts: fi_cntr(3). */
+export type CounterEvents = 'FI_CNTR_EVENTS_COMP' | 'FI_CNTR_EVENTS_BYTES';
+
+/** What a counter is opened with: fi_cntr_attr of fi_cntr(3). */
+export interface CounterOptions {
+  /**
+   * Operations, FI_CNTR_EVENTS_COMP, when left out; or the bytes of what they moved, which of libfabric's
+   * providers only cxi counts.
+   */
+  readonly events?: CounterEvents;
+}
+
+const EVENTS: readonly CounterEvents[] = ['FI_CNTR_EVENTS_COMP', 'FI_CNTR_EVENTS_BYTES'];
+
 /** A counter of completed operations (fi_cntr(3)), bound to endpoints when they are opened. */
 export class Counter {
+  /** What it counts. */
+  readonly events: CounterEvents;
   readonly #engine: Engine;
   readonly #handle: Handle<'Counter'>;
   /** @internal What is closed with it: the endpoints it is bound to. */
@@ -15,9 +31,10 @@ export class Counter {
   #closed = false;
 
   /** @internal */
-  constructor(engine: Engine) {
+  constructor(engine: Engine, options: CounterOptions) {
+    this.events = oneOf('options.events', options.events ?? 'FI_CNTR_EVENTS_COMP', EVENTS);
     this.#engine = engine;
-    this.#handle = native.counterOpen(engine.handle);
+    this.#handle = native.counterOpen(engine.handle, this.events === 'FI_CNTR_EVENTS_BYTES');
     publishOpen('counter', this);
   }
 

@@ -1,7 +1,7 @@
 import { AddressVector, type AddressVectorOptions } from './address-vector.js';
 import { checkInteger, checkMilliseconds, checkOptions, oneOf } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
-import { Counter } from './counter.js';
+import { Counter, type CounterOptions } from './counter.js';
 import { publishClose, publishOpen } from './diagnostics.js';
 import { EfaQueries } from './efa-queries.js';
 import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
@@ -128,10 +128,15 @@ export class Domain {
     return this.#efa;
   }
 
-  /** Opens a counter, where the provider has them: fi_cntr_open. */
-  counter(): Counter {
+  /**
+   * Opens a counter, where the provider has them: fi_cntr_open. The engine waits for it, so that it
+   * needs no wait object.
+   *
+   * @throws FabricError FI_ENOSYS where the provider does not count what is asked for.
+   */
+  counter(options?: CounterOptions): Counter {
     this.#checkOpen();
-    return new Counter(this.#engine);
+    return new Counter(this.#engine, checkOptions('options', options));
   }
 
   /**

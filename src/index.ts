@@ -14,7 +14,7 @@ export {
   type CompletionQueueOptions,
   type QueueEntry,
 } from './completion-queue.js';
-export { Counter } from './counter.js';
+export { Counter, type CounterEvents, type CounterOptions } from './counter.js';
 export type * from './diagnostics.js';
 export { Domain, type DomainOptions } from './domain.js';
 export { dumpState } from './dump.js';

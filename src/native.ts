@@ -161,7 +161,7 @@ export interface NativeObjects {
   cqStream(cq: Handle<'CompletionQueue'>, on: boolean): void;
   cqClose(cq: Handle<'CompletionQueue'>): void;
 
-  counterOpen(domain: Handle<'Domain'>): Handle<'Counter'>;
+  counterOpen(domain: Handle<'Domain'>, bytes: boolean): Handle<'Counter'>;
   counterRead(counter: Handle<'Counter'>): bigint;
   counterReadErr(counter: Handle<'Counter'>): bigint;
   counterAdd(counter: Handle<'Counter'>, value: number | bigint): void;

@@ -160,4 +160,15 @@ describe.each(common)('%s', (provider) => {
     await b.receives.close();
     expect(await more).toEqual(fabricError('FI_ECANCELED'));
   });
+
+  test('bytes are refused where the provider would count operations', async (context) => {
+    const { a } = counted(context, provider);
+    const { domain } = a.ep;
+    expect(domain.counter({ events: 'FI_CNTR_EVENTS_COMP' }).events).toBe('FI_CNTR_EVENTS_COMP');
+    expect(a.sends.events).toBe('FI_CNTR_EVENTS_COMP');
+    const bytes = () => domain.counter({ events: 'FI_CNTR_EVENTS_BYTES' });
+    expect(bytes).toThrow(fabricError('FI_ENOSYS') as Error);
+    expect(bytes).toThrow('count operations only');
+    expect(() => domain.counter({ events: 'bytes' as never })).toThrow('options.events must be');
+  });
 });

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Cap, getInfo } from 'libfabric';
 import { expect, test } from 'vitest';
 import { textOf } from './support/documents.js';
 
@@ -20,4 +21,15 @@ test('from-c.md names every call of the headers', () => {
   });
   expect(calls).toContain('fi_tsenddata');
   expect([...new Set(calls)].filter((call) => !told.has(call))).toEqual([]);
+});
+
+/** The providers of this machine that offer a capability. */
+const offering = (cap: Cap) => {
+  const names = getInfo({ caps: [cap] }).map(({ fabricAttr }) => fabricAttr.provName ?? '');
+  return new Set(names.map((name) => name.split(';').at(-1)));
+};
+
+test('triggered operations are of sockets alone here, collectives of rxm, as from-c.md says', () => {
+  expect([...offering('FI_TRIGGER')]).toEqual(['sockets']);
+  expect([...offering('FI_COLLECTIVE')]).toEqual(['ofi_rxm']);
 });
