@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { examine, type Group } from './check.js';
 import { device } from './checks/device.js';
 import { environment } from './checks/environment.js';
+import { kernel } from './checks/kernel.js';
 import { libfabric } from './checks/libfabric.js';
 import { memory } from './checks/memory.js';
 import { placement } from './checks/placement.js';
@@ -15,6 +16,7 @@ import { type Efa, type Finding, type Report, worstOf } from './report.js';
 /** All groups, in the order of the report. */
 export const GROUPS: readonly Group[] = [
   device,
+  kernel,
   libfabric,
   rdmaCore,
   provider,

@@ -1,0 +1,97 @@
+import { type Check, type Group, note, ok, skipped, warning } from '../check.js';
+import type { Files } from '../files.js';
+import { isEfa, type Machine } from '../machine.js';
+
+const LISTS = ['/etc', '/run', '/usr/local/lib', '/usr/lib', '/lib'];
+
+/** The lines of a configuration file, without comments. */
+function linesOf(files: Files, path: string): string[] {
+  const lines = (files.text(path) ?? '').split('\n');
+  return lines.map((line) => line.replace(/[#;].*/, '').trim()).filter((line) => line !== '');
+}
+
+/** A file of such a folder with a line that matches: modules-load.d(5), modprobe.d(5). */
+function fileWith(files: Files, folder: string, wanted: RegExp): string | undefined {
+  const paths = LISTS.flatMap((root) => {
+    const path = `${root}/${folder}`;
+    return files.names(path).flatMap((name) => (name.endsWith('.conf') ? [`${path}/${name}`] : []));
+  });
+  return paths.find((path) => linesOf(files, path).some((line) => wanted.test(line)));
+}
+
+const boot: Check = {
+  id: 'kernel.boot',
+  title: 'Driver efa at boot',
+  expected: 'loaded by udev, which knows its devices from depmod, or named in modules-load.d',
+  why: 'A driver that was loaded by hand is gone with the next boot, and the EFA with it.',
+  matters: 'with-hardware',
+  look({ files }) {
+    const refused = fileWith(
+      files,
+      'modprobe.d',
+      /^(blacklist\s+efa|install\s+efa\s+\/bin\/false)$/,
+    );
+    if (refused !== undefined) {
+      return warning(
+        `${refused} keeps it from being loaded`,
+        `Take the line about efa out of ${refused}`,
+      );
+    }
+    const listed = linesOf(files, '/etc/modules').includes('efa')
+      ? '/etc/modules'
+      : fileWith(files, 'modules-load.d', /^efa$/);
+    if (listed !== undefined) return ok(`named in ${listed}`);
+    const folder = `/lib/modules/${files.text('/proc/sys/kernel/osrelease') ?? ''}`;
+    const known = files.text(`${folder}/modules.alias`);
+    if (known === null) return skipped(`${folder} is not to be seen from here`);
+    if (/^alias pci:v00001D0Fd0000EFA\S* efa$/m.test(known)) return ok('by udev');
+    return warning(
+      `neither udev nor modules-load.d loads it for Linux ${folder.slice('/lib/modules/'.length)}`,
+      'echo efa | sudo tee /etc/modules-load.d/efa.conf\nsudo depmod',
+    );
+  },
+};
+
+const NVIDIA = '0x10de';
+const AMAZON = '0x1d0f';
+/** Inferentia and Trainium. */
+const NEURON = ['0x7064', '0x7164', '0x7264', '0x7364'];
+
+function accelerators(files: Files): string[] {
+  const folder = '/sys/bus/pci/devices';
+  return files.names(folder).filter((address) => {
+    const vendor = files.text(`${folder}/${address}/vendor`);
+    if (vendor === NVIDIA) return files.text(`${folder}/${address}/class`)?.startsWith('0x03');
+    return vendor === AMAZON && NEURON.includes(files.text(`${folder}/${address}/device`) ?? '');
+  });
+}
+
+/** What the driver says of each EFA; null where its driver has no such file. */
+function stateOf({ files, devices }: Machine): { name: string; p2p: string | null }[] {
+  return devices.filter(isEfa).map(({ name }) => {
+    const said = files.text(`/sys/class/infiniband/${name}/device/p2p`);
+    return { name, p2p: said === '' || said === '0' ? null : said };
+  });
+}
+
+const p2p: Check = {
+  id: 'kernel.peer-to-peer',
+  title: 'Peer-to-peer with accelerators',
+  expected: "each EFA offers it (sysfs: device/p2p), or there is no accelerator (NVIDIA's, Neuron)",
+  why: 'The EFA then reads and writes the memory of GPUs by itself. This package does not ask it to; other programs of this machine do.',
+  matters: 'with-hardware',
+  look(machine) {
+    const states = stateOf(machine);
+    const told = states.map(({ name, p2p: said }) => `${name} ${said ?? 'without'}`).join(', ');
+    const others = accelerators(machine.files);
+    if (others.length === 0) return ok(`no accelerator${told === '' ? '' : `; ${told}`}`);
+    if (states.every(({ p2p: said }) => said !== null)) return ok(told);
+    return note(
+      `${told}, beside ${others.join(', ')}`,
+      'Load the driver of the accelerator before efa, and an efa that was built with P2P, as that of the\n' +
+        'EFA installer is (cmake without -DENABLE_P2P=0). Linux 5.12 and newer share such memory as dma-buf, too.',
+    );
+  },
+};
+
+export const kernel: Group = { title: 'Kernel', checks: [boot, p2p] };
