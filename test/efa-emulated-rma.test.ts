@@ -3,6 +3,8 @@
 import { open, version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { couple, type Half, portCounter, upToDate } from './support/couple.js';
+import { runInline } from './support/inline.js';
+import { withSoftefa } from './support/softefa.js';
 import { closing, expectBytes, pattern } from './support/transfer.js';
 
 const { major, minor } = version();
@@ -53,6 +55,23 @@ test('efa 1.17 reads by the device of part 0xefa1 only where it is told to', asy
   expect(await byTheDevice({ partId })).toEqual(first ? none : await all());
   expect(await byTheDevice({ partId, variables: insisting })).toEqual(await all());
 });
+
+test.for([
+  ['1.17', true],
+  ['1.18', false],
+] as const)(
+  'efa from 1.18 on emulates reads on part 0xefa1 for a caller of %s: %s',
+  ([apiVersion, emulates], context) => {
+    context.skip(first, '1.17 does not tell, and does for all');
+    const program = `
+    import { open } from 'libfabric';
+    const ep = await open({ provider: 'efa', caps: ['FI_RMA'], apiVersion: '${apiVersion}' });
+    console.log(ep.getOption('FI_OPT_EFA_EMULATED_READ'));
+    await ep.close();`;
+    const { stdout, stderr } = runInline(program, withSoftefa({ partId: 0xefa1 }));
+    expect(stdout, stderr).toBe(`${emulates}\n`);
+  },
+);
 
 test('efa emulates reads between a part 0xefa0 and a newer one, from libfabric 2.0 on', async (context) => {
   context.skip(first, '1.17 reads by no 0xefa0 unless told to');

@@ -1,5 +1,5 @@
 // What docs/provider-limits.md says of providers over sockets: a test is named for what it shows.
-import { open, version } from 'libfabric';
+import { getInfo, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { runInline } from './support/inline.js';
 import { available, closing, datagramPair, loopback, pair, pattern } from './support/transfer.js';
@@ -77,6 +77,19 @@ test.for([
     const name = available(context, provider, ['FI_MSG'], type);
     const ep = closing(await open({ provider: name, type, caps: ['FI_MSG'], ...loopback(name) }));
     expect(ep.cq.waitable).toBe(waitable);
+  },
+);
+
+test.for(['tcp;ofi_rxm', 'shm'] as const)(
+  '%s keeps messages in order where nobody asked for it',
+  async (provider, context) => {
+    const provName = available(context, provider, ['FI_MSG']);
+    const [info] = getInfo({
+      fabricAttr: { provName },
+      epAttr: { type: 'FI_EP_RDM' },
+      caps: ['FI_MSG'],
+    });
+    expect(info?.txAttr.msgOrder).toContain('FI_ORDER_SAS');
   },
 );
 
