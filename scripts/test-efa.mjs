@@ -1,6 +1,6 @@
-// `npm run test:efa -- synchronous|reordering|shm [vitest's arguments]`: the tests of the efa provider
-// again, with a device that moves data at once, one that reorders and delays, or with shm transfer
-// between endpoints of one host.
+// `npm run test:efa -- synchronous|reordering|shm|0xefa1|newest [vitest's arguments]`: the tests of the efa
+// provider again, with a device that moves data at once, one that reorders and delays, with shm transfer
+// between endpoints of one host, or with a device of another part than 0xefa2.
 import { SetupError } from './setup/step.mjs';
 import { setup } from './setup.mjs';
 import { ONLY_THE_LIBRARY, prepare, runSuite } from './test.mjs';
@@ -9,6 +9,8 @@ const CONDITIONS = {
   synchronous: { LIBFABRIC_TEST_EFA: 'synchronous' },
   reordering: { LIBFABRIC_TEST_EFA: 'reordering' },
   shm: { FI_EFA_ENABLE_SHM_TRANSFER: '1' },
+  '0xefa1': { SOFTEFA_PART_ID: '0xefa1' },
+  newest: { SOFTEFA_PART_ID: '0xefa3' },
 };
 
 const [condition, ...args] = process.argv.slice(2);

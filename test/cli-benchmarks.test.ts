@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
+import { version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../dist/cli/result.js';
 import { softefaEnvironment } from '../dist/softefa/index.js';
@@ -48,6 +49,9 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['rdm-cntr-pingpong', '-v'],
 ];
 
+// FI_OPT_EFA_EMULATED_READ
+const tells = version().major > 1 || version().minor >= 18;
+
 // -E=PORT or -b=PORT: where the sides of this test meet.
 const meeting = (args: readonly string[], port: number) =>
   args.includes('-b')
@@ -67,6 +71,7 @@ for (const { provider, both } of PLACES) {
       const result: BenchmarkResult = JSON.parse(client.stdout);
       expect(result).toMatchObject({ command: args[0], role: 'client' });
       expect(result.device.provider).toContain(provider);
+      expect(result.device.rdma?.reads).toBe(provider === 'efa' && tells ? 'device' : undefined);
       expect(result.rows.map(({ size }) => size)).toEqual(SIZES);
       for (const row of result.rows) {
         expect(row.iterations).toBe(100);

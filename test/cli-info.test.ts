@@ -125,6 +125,22 @@ test('commas separate names, too', () => {
   expect(stdout).toBe(info('-c', 'FI_MSG|FI_RMA', '-p', 'shm').stdout);
 });
 
+test('--rdma asks an endpoint of efa whether the device reads and writes', () => {
+  const { major, minor } = version();
+  const { status, stdout, stderr } = libfabric(['info', '--rdma'], withEfa);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  const tells = major > 1 || minor >= 18;
+  expect(stdout).toContain(
+    `efa, efa, softefa_0-rdm: ${tells ? 'reads by the device, writes ' : 'not told'}`,
+  );
+  const answers = JSON.parse(libfabric(['info', '--rdma', '--json'], withEfa).stdout);
+  const rdma = tells
+    ? { reads: 'device', writes: expect.stringMatching(/^(device|emulated)$/) }
+    : null;
+  expect(answers).toContainEqual({ provider: 'efa', fabric: 'efa', domain: 'softefa_0-rdm', rdma });
+  expect(libfabric(['info', '--rdma', '-p', 'tcp'], withEfa).status).toBe(61);
+});
+
 describe('--json', () => {
   const json = (...args: string[]) => JSON.parse(info('--json', ...args).stdout);
 

@@ -2,14 +2,17 @@
 import { libfabric } from '../dist/cli/doctor/checks/libfabric.js';
 import { provider } from '../dist/cli/doctor/checks/provider.js';
 import { rdmaCore } from '../dist/cli/doctor/checks/rdma-core.js';
+import type { Rdma } from '../dist/cli/emulation.js';
 import { testChecks, type Unwell, type Well } from './support/doctor-checks.js';
-import { loadedLibrary } from './support/fake-machine.js';
+import { efaDevice, loadedLibrary } from './support/fake-machine.js';
 
 const LIB = 'usr/lib/x86_64-linux-gnu';
 const INSTALLERS = 'opt/amazon/efa/lib/libfabric.so.1.30.0';
 const NOT_FOUND = Object.assign(new Error('libfabric.so.1 was not found'), {
   code: 'ERR_LIBFABRIC_NOT_FOUND',
 });
+
+const trialWith = (rdma: Rdma | null) => ({ domain: 'rdmap0s6-rdm', failure: null, rdma });
 
 const unwell: Unwell[] = [
   [
@@ -141,14 +144,43 @@ const unwell: Unwell[] = [
   [
     'provider.endpoint',
     'fails',
-    { trials: [{ domain: 'rdmap0s6-rdm', failure: 'FI_ENOMEM: Cannot allocate memory' }] },
+    {
+      trials: [
+        { domain: 'rdmap0s6-rdm', failure: 'FI_ENOMEM: Cannot allocate memory', rdma: null },
+      ],
+    },
     'error',
     /rdmap0s6-rdm: FI_ENOMEM/,
     /locked memory/i,
   ],
+  [
+    'provider.rdma',
+    'is emulated where the device could',
+    { trials: [trialWith({ reads: 'emulated', writes: 'device' })] },
+    'warning',
+    /reads emulated, writes by the device/,
+    /FI_EFA_USE_DEVICE_RDMA/,
+  ],
+  [
+    'provider.rdma',
+    'is emulated by libfabric 1.17 on a 0xefa1',
+    { trials: [trialWith(null)], devices: [efaDevice({ vendorPartId: 0xefa1 })] },
+    'warning',
+    /0xefa1/,
+    /1\.18/,
+  ],
 ];
 
 const well: Well[] = [
+  [
+    'provider.rdma',
+    'is emulated where the device cannot',
+    {
+      trials: [trialWith({ reads: 'device', writes: 'emulated' })],
+      devices: [efaDevice({ efa: { capabilities: ['RDMA_READ'] } })],
+    },
+    /rdmap0s6-rdm: reads by the device, writes emulated/,
+  ],
   [
     'rdma-core.driver',
     'may be named in the environment',

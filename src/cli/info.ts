@@ -6,6 +6,7 @@ import { infoToString } from '../info.js';
 import { getParams, libraryPath, strerror, version } from '../library.js';
 import { adviceFor } from './info-advice.js';
 import { ask, nameOf, namesOf, type Query } from './info-query.js';
+import { answerText, askEndpoints } from './info-rdma.js';
 import { jsonText, paramsText, providersText, shortText, verboseText } from './info-text.js';
 
 interface Options extends Query {
@@ -15,6 +16,7 @@ interface Options extends Query {
   readonly info?: string;
   readonly json?: true;
   readonly version?: true;
+  readonly rdma?: true;
 }
 
 const more = (list: string, previous: string[] = []) => [...previous, ...namesOf(list)];
@@ -42,6 +44,7 @@ export function infoCommand(): Command {
     .option('-l, --list', 'list providers and their versions')
     .option('-v, --verbose', 'show everything about each result')
     .option('-i, --info <text>', 'show everything about results that contain a text')
+    .option('--rdma', 'open an endpoint of each efa, and say whether the device reads and writes')
     .option('--json', 'print JSON: an array with all that -v, -l or -e has')
     .option('--version', 'print versions, and which libfabric is used')
     .addHelpText(
@@ -58,9 +61,10 @@ Examples:
   npx libfabric info -g efa
   npx libfabric softefa -- npx libfabric info -p efa`,
     )
-    .action((options: Options, self: Command) => {
+    .action(async (options: Options, self: Command) => {
       try {
-        process.stdout.write(options.version ? versionText() : answer(options));
+        const text = options.rdma ? await rdmaAnswer(options) : answer(options);
+        process.stdout.write(options.version ? versionText() : text);
       } catch (error) {
         if (FabricError.is(error)) explain(error.errno, options);
         else self.error(`error: ${wrongName(error)}`, { exitCode: errnoByCode.FI_EINVAL });
@@ -86,6 +90,17 @@ function answer(options: Options): string {
     provVersion,
   }));
   return json ? jsonText(providers) : providersText(entries);
+}
+
+/** Who carries out RMA for each result of efa, the only provider that tells, by the answer of an endpoint. */
+async function rdmaAnswer(options: Options): Promise<string> {
+  const reliable = ask({ ...options, ep_type: 'FI_EP_RDM' });
+  const entries = reliable.filter(
+    ({ caps, fabricAttr }) => fabricAttr.provName === 'efa' && caps.includes('FI_RMA'),
+  );
+  if (entries.length === 0) throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo');
+  const answers = await askEndpoints(entries);
+  return options.json ? jsonText(answers) : answers.map(answerText).join('');
 }
 
 function contains(text: string, part = ''): boolean {

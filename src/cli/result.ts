@@ -1,4 +1,5 @@
 // What a benchmark measured, as JSON: `libfabric <benchmark> --json` prints it, `libfabric report`
+import type { Rdma } from './emulation.js';
 // reads it. Units are those of fabtests: MB are 10^6 bytes, and a transfer of a ping-pong is half a
 // round trip.
 
@@ -48,6 +49,8 @@ export interface ResultDevice {
   readonly protocol: string;
   /** Whether no hardware is behind it: softefa, shm, tcp. */
   readonly software: boolean;
+  /** Who carries out reads and writes, by the endpoint's own answer, where it gives one. */
+  readonly rdma?: Rdma;
 }
 
 /** One benchmark between two processes, over some sizes. */

@@ -117,7 +117,9 @@ export function fakeMachine({ files = {}, ...changes }: Changes = {}): Machine {
     counters: { rdmap0s6: { reg_mr_err: 0n, rx_drops: 7n } },
     sharedMemory: { size: 32_768 * MIB, free: 32_000 * MIB },
     cores: 8,
-    trials: [{ domain: 'rdmap0s6-rdm', failure: null }],
+    trials: [
+      { domain: 'rdmap0s6-rdm', failure: null, rdma: { reads: 'device', writes: 'device' } },
+    ],
     ...changes,
   };
 }

@@ -6,6 +6,7 @@ import { iterationsOf, roomOf, sizesOf } from '../fabtests/sizes.js';
 import { type Control, testCommand } from '../fabtests/test-command.js';
 import type { BenchmarkRow } from '../result.js';
 import type { Benchmark } from './benchmark.js';
+import { deviceOf } from './device.js';
 import { DeviceCounters } from './device-counters.js';
 import { Usage } from './measure.js';
 import { rehearse } from './rehearsal.js';
@@ -32,7 +33,7 @@ async function runBenchmark(
   if (benchmark.alone) await rehearse(settings, benchmark.needs, benchmark.alone);
   const session = await Session.open(settings, benchmark.needs(settings), control.signal);
   control.target = session;
-  const report = new Report(benchmark, settings, session.info);
+  const report = new Report(benchmark, settings, deviceOf(session.ep));
   await reporting(report, session, async () => {
     await introduceSides(session);
     await measureSizes(benchmark, session, (row) => report.row(row));

@@ -1,17 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { release } from 'node:os';
-import type { Info } from '../../info-types.js';
+import type { EndpointBase } from '../../endpoint/endpoint.js';
 import { version } from '../../library.js';
+import { rdmaOf } from '../emulation.js';
 import type { ResultDevice, ResultSoftware } from '../result.js';
 
 // Providers that are nothing without a device.
 const HARDWARE = /\b(efa|verbs|cxi|opx|psm2|psm3|mlx|ucx|usnic)\b/;
 
+type Asked = Pick<EndpointBase, 'info' | 'getOption'>;
+
 const isEmulated = (firmware: string, domain: string) =>
   /\(emulated\)/.test(firmware) || domain.startsWith('softefa');
 
-/** The device of an entry. */
-export function deviceOf(info: Info): ResultDevice {
+/** The device of an endpoint. */
+export function deviceOf(endpoint: Asked): ResultDevice {
+  const { info } = endpoint;
+  const rdma = rdmaOf(endpoint);
   const { fabricAttr, domainAttr, epAttr, nic } = info;
   const provider = fabricAttr.provName ?? '';
   const domain = domainAttr.name ?? '';
@@ -23,6 +28,7 @@ export function deviceOf(info: Info): ResultDevice {
     endpointType: epAttr.type,
     protocol: epAttr.protocol,
     software: isEmulated(firmware, domain) || !HARDWARE.test(provider),
+    ...(rdma && { rdma }),
   };
 }
 

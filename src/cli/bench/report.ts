@@ -1,4 +1,3 @@
-import type { Info } from '../../info-types.js';
 import type { Session } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import { perfHeader, perfRow, perfYaml, perfYamlHeader } from '../perf-table.js';
@@ -7,9 +6,10 @@ import {
   type BenchmarkRow,
   RESULT_FORMAT,
   RESULT_VERSION,
+  type ResultDevice,
 } from '../result.js';
 import type { Benchmark } from './benchmark.js';
-import { deviceOf, softwareInUse, warningsOf } from './device.js';
+import { softwareInUse, warningsOf } from './device.js';
 import { statisticsTable } from './statistics-table.js';
 
 /** A row of another table, and what stands above the first. */
@@ -22,7 +22,7 @@ export interface OwnRow {
 export class Report {
   readonly #benchmark: Pick<Benchmark, 'bandwidth' | 'caveat'>;
   readonly #settings: Settings;
-  readonly #info: Info;
+  readonly #device: ResultDevice;
   readonly #startedAt = new Date().toISOString();
   readonly #rows: BenchmarkRow[] = [];
   readonly #write: (line: string) => void;
@@ -30,12 +30,12 @@ export class Report {
   constructor(
     benchmark: Pick<Benchmark, 'bandwidth' | 'caveat'>,
     settings: Settings,
-    info: Info,
+    device: ResultDevice,
     write: (line: string) => void = console.log,
   ) {
     this.#benchmark = benchmark;
     this.#settings = settings;
-    this.#info = info;
+    this.#device = device;
     this.#write = write;
   }
 
@@ -62,14 +62,13 @@ export class Report {
     if (output === 'json') {
       this.#write(JSON.stringify(this.#result(warnings), null, 2));
     } else if (statistics && output === 'table') {
-      const device = deviceOf(this.#info);
-      for (const line of statisticsTable(this.#rows, device, warnings)) this.#write(line);
+      for (const line of statisticsTable(this.#rows, this.#device, warnings)) this.#write(line);
     }
   }
 
   #warnings(): string[] {
     const caveat = this.#benchmark.caveat?.(this.#settings);
-    return [...warningsOf(deviceOf(this.#info)), ...(caveat === undefined ? [] : [caveat])];
+    return [...warningsOf(this.#device), ...(caveat === undefined ? [] : [caveat])];
   }
 
   #result(warnings: string[]): BenchmarkResult {
@@ -84,7 +83,7 @@ export class Report {
       startedAt: this.#startedAt,
       ...(label !== undefined && { label }),
       software: softwareInUse(),
-      device: deviceOf(this.#info),
+      device: this.#device,
       role: settings.host === undefined ? 'server' : 'client',
       ...(operation !== undefined && { operation }),
       options: {

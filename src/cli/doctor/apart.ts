@@ -3,22 +3,28 @@ import { fileURLToPath } from 'node:url';
 
 const PATIENCE = 60_000; // milliseconds: opening takes long where memory is short
 
-/**
- * Runs a program of this folder in a process of its own, for a provider may abort it. Gives what the
- * program has printed where it ends with an error, how it has died where it does, and null else.
- */
+/** How a program has ended. */
+export interface Ended {
+  /** What it printed where it ended with an error, or how it died; null where it succeeded. */
+  readonly failure: string | null;
+  /** What it printed. */
+  readonly output: string;
+}
+
+/** Runs a program of this folder in a process of its own, for a provider may abort it. */
 export function runApart(
   program: string,
   args: readonly string[] = [],
   variables: NodeJS.ProcessEnv = {},
-): Promise<string | null> {
+): Promise<Ended> {
   const file = fileURLToPath(new URL(program, import.meta.url));
   const env = { ...process.env, ...variables };
   const options = { env, timeout: PATIENCE, killSignal: 'SIGKILL' } as const;
   return new Promise((resolve) => {
     execFile(process.execPath, [file, ...args], options, (error, stdout, stderr) => {
-      if (error === null) resolve(null);
-      else resolve(stdout.trim() || howItDied(error, stderr.trim()));
+      const output = stdout.trim();
+      const failure = error === null ? null : output || howItDied(error, stderr.trim());
+      resolve({ failure, output });
     });
   });
 }

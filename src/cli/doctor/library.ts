@@ -21,8 +21,8 @@ export type Library =
 
 /** The same, where another process has not died of it before: settings may make a provider abort. */
 export async function loadLibrarySafely(): Promise<Library> {
-  const death = await runApart('load-program.js');
-  return death === null ? loadLibrary() : { loaded: null, error: new Error(death) };
+  const { failure } = await runApart('load-program.js');
+  return failure === null ? loadLibrary() : { loaded: null, error: new Error(failure) };
 }
 
 /** Loads libfabric, for good, and asks for what it offers. */

@@ -1,13 +1,15 @@
-// node trial-program.js DOMAIN: opens an endpoint of efa and sends itself a message. Prints why it
-// cannot, and ends with 1.
+// node trial-program.js DOMAIN: opens an endpoint of efa and sends itself a message. Prints who carries out
+// its reads and writes, as JSON, or why it cannot, and ends with 1.
 import { FabricError } from '../../errors.js';
 import { open } from '../../open.js';
+import { rdmaOf } from '../emulation.js';
 
 const PATIENCE = 10_000; // milliseconds for a message
 const [domain] = process.argv.slice(2);
 
 try {
-  const ep = await open({ provider: 'efa', ...(domain !== undefined && { domain }) });
+  const caps = ['FI_MSG', 'FI_RMA'] as const;
+  const ep = await open({ provider: 'efa', caps, ...(domain !== undefined && { domain }) });
   const self = ep.av.insert(ep.address);
   const signal = AbortSignal.timeout(PATIENCE);
   const exchange = [
@@ -15,6 +17,7 @@ try {
     ep.send(new Uint8Array(8), self, { signal }),
   ];
   await Promise.all(exchange);
+  process.stdout.write(JSON.stringify(rdmaOf(ep) ?? null));
   await ep.close();
 } catch (error) {
   const { name, message } = error as Error;

@@ -1,3 +1,4 @@
+import type { Rdma } from '../emulation.js';
 import { runApart } from './apart.js';
 
 /** What has become of an endpoint that was opened on a domain and sent itself a message. */
@@ -5,6 +6,8 @@ export interface Trial {
   readonly domain: string;
   /** Null: it has worked. */
   readonly failure: string | null;
+  /** Who carries out its reads and writes; null where it does not tell. */
+  readonly rdma: Rdma | null;
 }
 
 // Within a host the provider would take shm, which needs no device.
@@ -14,8 +17,8 @@ const THROUGH_DEVICE = { FI_EFA_ENABLE_SHM_TRANSFER: '0' };
 export async function tryEndpoints(domains: readonly string[]): Promise<Trial[]> {
   const trials: Trial[] = [];
   for (const domain of domains) {
-    const failure = await runApart('trial-program.js', [domain], THROUGH_DEVICE);
-    trials.push({ domain, failure });
+    const { failure, output } = await runApart('trial-program.js', [domain], THROUGH_DEVICE);
+    trials.push({ domain, failure, rdma: failure === null ? JSON.parse(output) : null });
   }
   return trials;
 }

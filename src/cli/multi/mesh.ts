@@ -1,3 +1,4 @@
+import type { EndpointBase } from '../../endpoint/endpoint.js';
 import type { Cap, MrAccess } from '../../flags.js';
 import type { AnyInfo } from '../../info-types.js';
 import type { MemoryRegion } from '../../memory-region.js';
@@ -90,7 +91,12 @@ export class Mesh {
   }
 
   get info(): AnyInfo {
-    return (this.lanes[0] as Lane).ep.info as AnyInfo;
+    return this.endpoint.info;
+  }
+
+  /** That of the first NIC. */
+  get endpoint(): EndpointBase {
+    return (this.lanes[0] as Lane).ep;
   }
 
   /** Names of this rank's NICs. */

@@ -1,6 +1,5 @@
 // What rank 0 tells in the end.
 import { writeFileSync } from 'node:fs';
-import type { Info } from '../../info-types.js';
 import { deviceOf, softwareInUse, warningsOf } from '../bench/device.js';
 import { sizeText } from '../perf-table.js';
 import { type MatrixResult, RESULT_FORMAT, RESULT_VERSION, type ResultDevice } from '../result.js';
@@ -12,7 +11,7 @@ import type { Settings } from './settings.js';
 /** The result of a measurement, as --json writes it. */
 export function resultOf(mesh: Mesh, figures: Figures, startedAt: Date): MatrixResult {
   const { settings, hosts } = mesh;
-  const device = deviceOf(mesh.info as Info);
+  const device = deviceOf(mesh.endpoint);
   const { label, window, verify, iterations, seconds, concurrent, metric } = settings;
   return {
     format: RESULT_FORMAT,

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EpType } from '../../flags.js';
 import type { Benchmark } from '../bench/benchmark.js';
+import { deviceOf } from '../bench/device.js';
 import { DeviceCounters } from '../bench/device-counters.js';
 import { rehearse } from '../bench/rehearsal.js';
 import { Report, reporting } from '../bench/report.js';
@@ -159,7 +160,7 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
   const session = await Session.open(settings, { caps }, control.signal, hear);
   control.target = session;
   const oob = session.oob as OobSocket;
-  const report = new Report(BENCHMARK, settings, session.info);
+  const report = new Report(BENCHMARK, settings, deviceOf(session.ep));
   await reporting(report, session, async () => {
     sendName(oob, { format: session.info.addrFormat, address: session.ep.address });
     name ??= (await session.until(receiveName(oob))).address;

@@ -8,6 +8,8 @@ const date = v.pipe(
   v.check((text) => !Number.isNaN(Date.parse(text)), 'Invalid date'),
 );
 
+const doer = v.picklist(['device', 'emulated']);
+
 const header = {
   format: v.literal(RESULT_FORMAT),
   version: v.literal(RESULT_VERSION),
@@ -28,6 +30,7 @@ const header = {
     endpointType: v.string(),
     protocol: v.string(),
     software: v.boolean(),
+    rdma: v.exactOptional(v.object({ reads: doer, writes: doer })),
   }),
   warnings: v.array(v.string()),
 };

@@ -1,4 +1,7 @@
-import { type Check, error, type Group, ok, skipped } from '../check.js';
+import type { Device } from '../../../verbs/device-types.js';
+import { rdmaText } from '../../emulation.js';
+import { type Check, error, type Group, ok, skipped, warning } from '../check.js';
+import type { Trial } from '../trial.js';
 import { hasEfaProvider } from './libfabric.js';
 
 const offered: Check = {
@@ -43,4 +46,43 @@ const works: Check = {
   },
 };
 
-export const provider: Group = { title: 'Provider', checks: [offered, works] };
+const rdma: Check = {
+  id: 'provider.rdma',
+  title: 'RDMA by the device',
+  expected: 'what the device can do, and the endpoint does not emulate',
+  why: 'An emulated read or write is a message that the processor of the target answers.',
+  matters: 'with-efa',
+  look({ trials, devices, library: { loaded } }) {
+    const tried = trials.filter(({ failure }) => failure === null);
+    if (tried.length === 0) return skipped('no endpoint to ask');
+    const silent = tried.every((trial) => trial.rdma === null);
+    if (silent && !devices.some(emulatedBy117)) {
+      return skipped(`libfabric ${loaded?.version ?? ''} does not tell`);
+    }
+    if (silent) {
+      const found = 'emulated: libfabric 1.17 does not use the RDMA of parts 0xefa0 and 0xefa1';
+      return warning(found, 'Update libfabric to 1.18 or newer.');
+    }
+    const found = tried.map((trial) => `${trial.domain}: ${rdmaText(trial.rdma ?? undefined)}`);
+    const wasted = tried.some((trial) =>
+      devices.some((device) => trial.domain.startsWith(device.name) && wastes(trial, device)),
+    );
+    if (!wasted) return ok(found.join('\n'));
+    const fix = 'Unset FI_EFA_USE_DEVICE_RDMA; else update libfabric, which was built without it.';
+    return warning(found.join('\n'), fix);
+  },
+};
+
+const emulatedBy117 = ({ vendorPartId, efa }: Device) =>
+  (vendorPartId === 0xefa0 || vendorPartId === 0xefa1) && !!efa?.capabilities.includes('RDMA_READ');
+
+/** Whether the provider emulates what the device can do. */
+function wastes({ rdma: doers }: Trial, { efa }: Device): boolean {
+  const can = (cap: string) => efa?.capabilities.some((name) => name === cap) ?? false;
+  return (
+    (doers?.reads === 'emulated' && can('RDMA_READ')) ||
+    (doers?.writes === 'emulated' && can('RDMA_WRITE'))
+  );
+}
+
+export const provider: Group = { title: 'Provider', checks: [offered, works, rdma] };
