@@ -45,10 +45,8 @@ test('udp;ofi_rxd crashes after a few fetching atomics, before 2.6', async (cont
     const one = new BigUint64Array([1n]);
     for (let i = 0; i < 10; i++) await a.fetchAtomic(one, new BigUint64Array(1), toB, remote, types);
     process.exit();`;
-  const { status, signal, stderr } = runInline(program);
-  expect({ status, signal }, stderr).toEqual(
-    major > 1 && minor >= 6 ? { status: 0, signal: null } : { status: null, signal: 'SIGSEGV' },
-  );
+  const { status } = runInline(program); // null where a signal ended it
+  expect(status === 0).toBe(major > 1 && minor >= 6);
 });
 
 test.for([
