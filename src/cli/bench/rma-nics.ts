@@ -7,6 +7,7 @@ import type { MemoryRegion } from '../../memory-region.js';
 import type { Peer } from '../../peer.js';
 import type { RemoteRegion } from '../../remote-region.js';
 import { fillPattern } from '../fabtests/pattern.js';
+import { allocateFor } from '../fabtests/regions.js';
 import type { Session } from '../fabtests/session.js';
 import { Flow, pump } from '../multi/flow.js';
 import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../multi/nics.js';
@@ -62,8 +63,10 @@ function chosen({ info, settings }: Session): AnyInfo[] {
 
 async function withMemory(nic: Nic, { settings }: Session, room: number): Promise<OwnLane> {
   const reads = settings.operation === 'read';
-  const own = await nic.domain.allocate(room, [reads ? 'FI_READ' : 'FI_WRITE']);
-  const offered = await nic.domain.allocate(room, [reads ? 'FI_REMOTE_READ' : 'FI_REMOTE_WRITE']);
+  const own = await allocateFor(nic.domain, room, [reads ? 'FI_READ' : 'FI_WRITE']);
+  const offered = await allocateFor(nic.domain, room, [
+    reads ? 'FI_REMOTE_READ' : 'FI_REMOTE_WRITE',
+  ]);
   fillPattern((reads ? offered : own).bytes);
   return { ...nic, name: nicOf(nic.ep.info as AnyInfo), own, offered };
 }

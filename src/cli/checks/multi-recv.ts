@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import type { MultiRecv } from '../../endpoint/multi-recv.js';
 import type { RegionSlice } from '../../memory-region.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
+import { allocateFor } from '../fabtests/regions.js';
 import type { Session } from '../fabtests/session.js';
 import type { Check } from './check.js';
 import { awaiting, CheckFailure, NotOffered, verify } from './failure.js';
@@ -58,7 +59,7 @@ async function run(side: CheckSide): Promise<string> {
 
 async function sender(side: CheckSide, session: Session) {
   const { size, iterations } = side;
-  const region = await session.domain.allocate(size, ['FI_SEND']);
+  const region = await allocateFor(session.domain, size, ['FI_SEND']);
   fillPattern(region.bytes.subarray(0, size));
   return async () => {
     const batch = session.batch((b) => b.send(region.slice(0, size), session.peer));
@@ -75,7 +76,7 @@ async function receiver(side: CheckSide, session: Session) {
   const { size, iterations } = side;
   const { verify: verifies } = side.settings;
   const half = Math.floor(Math.min(size * MESSAGES * BUFFERS, MOST * 4) / BUFFERS);
-  const region = await session.domain.allocate(half * BUFFERS, ['FI_RECV']);
+  const region = await allocateFor(session.domain, half * BUFFERS, ['FI_RECV']);
   const buffers = Array.from(
     { length: BUFFERS },
     (_, i) => new Shared(session, region.slice(i * half, half)),

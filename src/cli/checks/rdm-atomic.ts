@@ -3,6 +3,7 @@ import type { MemoryRegion } from '../../memory-region.js';
 import type { RemoteRegion } from '../../remote-region.js';
 import type { Buffers } from '../fabtests/buffers.js';
 import { finish } from '../fabtests/finish.js';
+import { allocateFor } from '../fabtests/regions.js';
 import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import {
@@ -131,7 +132,7 @@ class Work {
   static async prepare(side: CheckSide<Own>, session: Session): Promise<Work> {
     const rights = ['FI_READ', 'FI_WRITE', 'FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
     const buffers = await session.allocate(LARGEST, 1, ['FI_SEND', 'FI_RECV', ...rights]);
-    const results = await session.domain.allocate(LARGEST * 2, ['FI_READ', 'FI_WRITE']);
+    const results = await allocateFor(session.domain, LARGEST * 2, ['FI_READ', 'FI_WRITE']);
     const keys = exchangeKeys(session, buffers);
     const remote = await awaiting('an exchange of memory keys', keys);
     return new Work(side, session, buffers, remote, results);

@@ -1,6 +1,7 @@
 import type { Domain } from '../../domain.js';
 import type { MrAccess } from '../../flags.js';
 import type { MemoryRegion, RegionSlice } from '../../memory-region.js';
+import { allocateFor } from './regions.js';
 
 /** What the memory of a test is laid out for. */
 export interface Layout {
@@ -36,7 +37,7 @@ export class Buffers {
   static async allocate(domain: Domain, layout: Layout): Promise<Buffers> {
     const place = Math.max(layout.room, layout.least);
     const half = Math.ceil((place * layout.places + RESERVED) / LINE) * LINE;
-    return new Buffers(await domain.allocate(half * 2, layout.access), half);
+    return new Buffers(await allocateFor(domain, half * 2, layout.access), half);
   }
 
   /** Where `size` bytes are received, `offset` bytes into that half. */

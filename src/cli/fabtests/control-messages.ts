@@ -4,6 +4,7 @@ import type { MemoryRegion, RegionSlice } from '../../memory-region.js';
 import type { Peer } from '../../peer.js';
 import { CONTROL_BYTES } from './introduction.js';
 import { fillPattern } from './pattern.js';
+import { allocateFor } from './regions.js';
 import type { Session } from './session.js';
 
 // A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
@@ -29,7 +30,7 @@ export class ControlMessages {
   }
 
   static allocate(domain: Domain): Promise<MemoryRegion> {
-    return domain.allocate(ALL_SLOTS * CONTROL_BYTES, ['FI_SEND', 'FI_RECV']);
+    return allocateFor(domain, ALL_SLOTS * CONTROL_BYTES, ['FI_SEND', 'FI_RECV']);
   }
 
   /** What bandwidth tests acknowledge a window with. */

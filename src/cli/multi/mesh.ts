@@ -4,6 +4,7 @@ import type { AnyInfo } from '../../info-types.js';
 import type { MemoryRegion } from '../../memory-region.js';
 import type { Peer } from '../../peer.js';
 import type { RemoteRegion } from '../../remote-region.js';
+import { allocateFor } from '../fabtests/regions.js';
 import type { Group } from './group.js';
 import { chooseNics, closeNics, type Nic, nicOf, openNics } from './nics.js';
 import { checkPattern, fillPattern } from './pattern.js';
@@ -158,9 +159,9 @@ async function withMemory(
 ): Promise<LaneMemory> {
   const { size, transfer } = settings;
   const rights = RIGHTS[transfer];
-  const out = await nic.domain.allocate(size, rights.out);
+  const out = await allocateFor(nic.domain, size, rights.out);
   fillPattern(out.bytes, rank);
-  const into = await nic.domain.allocate(hasSlots(settings) ? size * ranks : size, rights.into);
+  const into = await allocateFor(nic.domain, hasSlots(settings) ? size * ranks : size, rights.into);
   return { ...nic, out, into };
 }
 

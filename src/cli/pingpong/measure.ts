@@ -1,6 +1,7 @@
 import type { MemoryRegion } from '../../memory-region.js';
 import { measure, type Timing } from '../bench/measure.js';
 import { DataCheckError, pattern } from '../fabtests/pattern.js';
+import { allocateFor } from '../fabtests/regions.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 
 const TAG = 1234;
@@ -24,7 +25,7 @@ export class Messages {
 
   static async allocate(session: Session, room: number): Promise<Messages> {
     const bytes = Math.max(room, 64);
-    const region = await session.domain.allocate(bytes * 2, ['FI_SEND', 'FI_RECV']);
+    const region = await allocateFor(session.domain, bytes * 2, ['FI_SEND', 'FI_RECV']);
     return new Messages(session, region, bytes);
   }
 
