@@ -49,7 +49,7 @@ export type {
 export type { MsgRecv, MsgSend } from './endpoint/msg.js';
 export type { MultiRecv, MultiRecvMessage } from './endpoint/multi-recv.js';
 export type { CloseOptions } from './endpoint/patience.js';
-export type { QueuedCalls } from './endpoint/queued.js';
+export type { Direction, QueuedCalls } from './endpoint/queued.js';
 export type { RemoteSegment } from './endpoint/remote-pieces.js';
 export type { RmaOptions, RmaRead, RmaVectorOptions, RmaWrite } from './endpoint/rma.js';
 export type { StreamOptions } from './endpoint/stream.js';

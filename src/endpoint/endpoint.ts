@@ -22,7 +22,7 @@ import { type AtomicKind, AtomicQueries } from './atomic.js';
 import { Messages, type MessagesOptions } from './messages.js';
 import { MultiRecv } from './multi-recv.js';
 import { type CloseOptions, checkPatience, type Patience } from './patience.js';
-import type { QueuedCalls } from './queued.js';
+import { checkDirections, type Direction, type QueuedCalls } from './queued.js';
 import type { StreamOptions } from './stream.js';
 import type { Chosen, Limits, Target } from './target.js';
 
@@ -36,6 +36,16 @@ export interface EndpointOptions {
   readonly receiveQueue?: CompletionQueue;
   /** Counters and what they count: FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_*. */
   readonly counters?: readonly { readonly counter: Counter; readonly flags: readonly Cap[] }[];
+  /**
+   * FI_SELECTIVE_COMPLETION of fi_ep_bind(3), for sends and RMA or for receives: of what is posted
+   * through `endpoint.post`, the queue has an entry only where the operation's flags have FI_COMPLETION,
+   * and where it failed.
+   *
+   * Promises and batches settle as always. The provider is asked for every completion all the same,
+   * since nothing else proves that it is done with an operation's memory: which is why the buffers of
+   * operations without an entry are kept until then, like all others.
+   */
+  readonly selectiveCompletion?: readonly Direction[];
   /** Options to set before the endpoint is enabled (fi_setopt). */
   readonly options?: WritableOptions;
   /**
@@ -112,6 +122,7 @@ export class EndpointBase implements Target {
   readonly #handle: Handle<'Endpoint'>;
   readonly #uses: readonly { readonly users: Set<{ isClosed: boolean }> }[];
   #counters: Readonly<Record<string, Counter>> = {};
+  readonly #selective: readonly Direction[];
   #queued: QueuedCalls | undefined;
   #owned: { close(): Promise<void> } | undefined;
   #ending: Promise<void> | undefined;
@@ -119,6 +130,10 @@ export class EndpointBase implements Target {
   /** @internal */
   constructor(domain: Domain, engine: Engine, info: AnyInfo, options: EndpointOptions) {
     const checked = nativeOptions(options);
+    this.#selective = checkDirections(
+      'options.selectiveCompletion',
+      options.selectiveCompletion ?? [],
+    );
     const opened = native.endpointOpen(engine.handle, infoHandle(info), checked.native);
     this.info = info;
     this.domain = domain;
@@ -210,7 +225,13 @@ export class EndpointBase implements Target {
 
   /** @internal */
   makeQueued(Class: typeof QueuedCalls): QueuedCalls {
-    this.#queued ??= new Class(this.limits, this.atomicQueries, this.sendQueue, this.receiveQueue);
+    this.#queued ??= new Class(
+      this.limits,
+      this.atomicQueries,
+      this.sendQueue,
+      this.receiveQueue,
+      this.#selective,
+    );
     return this.#queued;
   }
 

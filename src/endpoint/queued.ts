@@ -1,11 +1,24 @@
+import { oneOf } from '../checks.js';
 import type { CompletionQueue } from '../completion-queue.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
-import { invalidArgValue, invalidThis } from '../errors.js';
+import { invalidArgType, invalidArgValue, invalidThis } from '../errors.js';
+import { hasFlag } from '../flag-bits.js';
 import type { AtomicQueries } from './atomic.js';
 import { type Chosen, type Limits, refuseWait, type Target } from './target.js';
+
+/** A direction of an endpoint, as fi_ep_bind(3) names it. */
+export type Direction = 'FI_TRANSMIT' | 'FI_RECV';
+
+const DIRECTIONS: readonly Direction[] = ['FI_TRANSMIT', 'FI_RECV'];
+
+/** @internal */
+export function checkDirections(name: string, value: unknown): readonly Direction[] {
+  if (!Array.isArray(value)) throw invalidArgType(name, 'an array', value);
+  return Array.from(value, (each, i) => oneOf(`${name}[${i}]`, each, DIRECTIONS));
+}
 
 /**
  * The calls of an endpoint as C has them: they return nothing, and the completion, with the context
@@ -19,6 +32,7 @@ export class QueuedCalls implements Target {
   readonly #engine: Engine;
   readonly #sendQueue: CompletionQueue;
   readonly #receiveQueue: CompletionQueue;
+  readonly #selective: readonly Direction[];
 
   /** @internal */
   constructor(
@@ -26,6 +40,7 @@ export class QueuedCalls implements Target {
     atomicQueries: AtomicQueries,
     sendQueue: CompletionQueue,
     receiveQueue: CompletionQueue,
+    selective: readonly Direction[],
   ) {
     this.limits = limits;
     this.sink = limits.engine.submissions;
@@ -33,6 +48,7 @@ export class QueuedCalls implements Target {
     this.#engine = limits.engine;
     this.#sendQueue = sendQueue;
     this.#receiveQueue = receiveQueue;
+    this.#selective = selective;
   }
 
   /** @internal */
@@ -42,8 +58,18 @@ export class QueuedCalls implements Target {
       throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
     }
     const engine = this.#engine;
-    const queue = kind === Kind.Void ? this.#sendQueue : this.#receiveQueue;
-    return engine.begin(Kind.Owner, new QueuedRequest(engine, queue, owner, options?.context));
+    const sends = kind === Kind.Void;
+    const queue = sends ? this.#sendQueue : this.#receiveQueue;
+    const silent = this.#selective.length > 0 && this.#silences(sends, options);
+    return engine.begin(
+      Kind.Owner,
+      new QueuedRequest(engine, queue, owner, options?.context, silent),
+    );
+  }
+
+  #silences(sends: boolean, options: Chosen | undefined): boolean {
+    if (!this.#selective.includes(sends ? 'FI_TRANSMIT' : 'FI_RECV')) return false;
+    return options === undefined || !hasFlag(options.flags, 'FI_COMPLETION');
   }
 
   /** @internal */
@@ -61,17 +87,27 @@ class QueuedRequest implements RequestOwner {
   readonly #queue: CompletionQueue;
   /** What the operation uses. */
   readonly owner: unknown;
+  /** Whether nobody is told of its success. */
+  readonly #silent: boolean;
 
-  constructor(engine: Engine, queue: CompletionQueue, owner: unknown, context: unknown) {
+  constructor(
+    engine: Engine,
+    queue: CompletionQueue,
+    owner: unknown,
+    context: unknown,
+    silent: boolean,
+  ) {
     this.context = context;
     this.#engine = engine;
     this.#queue = queue;
     this.owner = owner;
+    this.#silent = silent;
   }
 
   completed(_request: number, status: number, word: number): void {
     const { context } = this;
     const { completions } = this.#engine;
+    if (status === 0 && this.#silent) return;
     if (status === 0) this.#queue.push({ context, completion: completions.at(word) });
     else this.#queue.push({ context, error: errorOf(completions.failureAt(word)) });
   }
