@@ -19,19 +19,19 @@ Napi::Value batchCreate(const Napi::CallbackInfo& args) {
   if (!batch->block) throw FabricFailure(FI_ENOMEM, "mmap");
   auto result = Napi::Object::New(args.Env());
   result.Set("buffer", toArrayBuffer(args.Env(), batch->block, batch->block->size()));
-  const Hold hold(domain->engine());
-  auto& batches = domain->engine().batches;
-  const uint32_t handle = batches.insert(std::move(batch));
+  const uint32_t handle = domain->engine().enter(domain->engine().batches, std::move(batch),
+                                                 Engine::Batches::Handles::kLasting);
   if (handle == 0) throw FabricFailure(FI_ENOMEM, "batch", "too many batches");
-  (*batches.find(handle))->handle = handle;
   result.Set("batch", handle);
   return result;
 }
 
 Napi::Value batchDestroy(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
-  const Hold hold(domain->engine());
-  domain->engine().destroyBatch(args[1].As<Napi::Number>().Uint32Value());
+  Engine& engine = domain->engine();
+  engine.ask([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
+    engine.destroyBatch(handle);
+  });
   return args.Env().Undefined();
 }
 

@@ -38,8 +38,20 @@ uint64_t Domain::localAccess() const {
   return FI_SEND | FI_RECV | (remote ? FI_READ | FI_WRITE : 0);
 }
 
+int Domain::registerLocal(Memory& memory) const {
+  constexpr int kKeyTries = 8;  // where a key is taken
+  int ret = -FI_ENOKEY;
+  for (int i = 0; i < kKeyTries && ret == -FI_ENOKEY; ++i) {
+    ret = fi_mr_reg(domain_.get(), memory.base, memory.length, localAccess(), 0, chooseKey(), 0,
+                    memory.local.out(), nullptr);
+  }
+  if (ret == 0) memory.desc = fi_mr_desc(memory.local.get());
+  return ret;
+}
+
 void Domain::registerNothing() {
   if ((mrMode() & FI_MR_LOCAL) == 0) return;
+  engine_->useForDescriptors([this](Memory& memory) { return registerLocal(memory); });
   check(fi_mr_reg(domain_.get(), &nothing_, sizeof(nothing_), localAccess(), 0, chooseKey(), 0,
                   nothingRegion_.out(), nullptr),
         "fi_mr_reg");
@@ -78,16 +90,17 @@ int Domain::closeSelf() {
   local_peers::leave(*this);
   engine_->parking.sweep();
   nothingRegion_.close();
+  engine_->memories.forEach([](uint32_t, Memory& memory) { memory.local.close(); });
   if (engine_->parking.empty()) {
     refusal_ = domain_.close();
-    auto memories = std::make_unique<SlotTable<Memory>>(std::move(engine_->memories));
+    auto memories = std::make_unique<SharedTable<Memory>>(std::move(engine_->memories));
     if (refusal_ != 0) {
       std::make_unique<Fid<fid_domain>>(std::move(domain_)).release();
       memories.release();
     }
   } else {
     engine_->parking.close(domain_);
-    engine_->parking.keep(std::make_shared<SlotTable<Memory>>(std::move(engine_->memories)));
+    engine_->parking.keep(std::make_shared<SharedTable<Memory>>(std::move(engine_->memories)));
     engine_->parking.keep(fabric_->share());
     Parking::outlive(std::move(engine_->parking));
   }
@@ -229,7 +242,7 @@ Napi::Value domainClose(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
   domain->driver().stop();
-  turn(*domain);  // for what was submitted just before: the ends of regions and peers
+  turnLast(domain->engine());  // for what was submitted just before: the ends of regions and peers
   const int ret = domain->shutdown();
   domain->retire();
   check(ret, "fi_close");

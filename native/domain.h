@@ -39,6 +39,8 @@ class Domain : public Resource {
   // What buffers that only this side uses are registered for.
   uint64_t localAccess() const;
 
+  // Gives memory of the engine's table a descriptor for local use: 0 or a negative errno.
+  int registerLocal(Memory& memory) const;
   // Registers what operations without a buffer name where the provider wants registered memory: the
   // efa provider (1.17) crashes on an empty read without a descriptor.
   void registerNothing();

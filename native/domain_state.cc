@@ -95,8 +95,8 @@ Napi::Object memoryRow(Napi::Env env, Engine& engine) {
   double inUse = 0;
   engine.memories.forEach([&](uint32_t, const Memory& memory) {
     const auto bytes = static_cast<double>(memory.length);
-    (memory.region ? regions : buffers) += 1;
-    if (memory.region) registered += bytes;
+    (memory.desc != nullptr || memory.region ? regions : buffers) += 1;
+    if (memory.desc != nullptr || memory.region) registered += bytes;
     if (memory.inFlight > 0) inUse += bytes;
   });
   auto row = Napi::Object::New(env);
@@ -165,6 +165,7 @@ Napi::Value domainState(const Napi::CallbackInfo& args) {
   Engine& engine = domain->engine();
   const Hold hold(engine, patience);
   if (!hold || domain->closed()) return env.Undefined();
+  engine.runErrands();
   auto result = Napi::Object::New(env);
   result.Set("endpoints", endpointRows(env, engine));
   result.Set("completionQueues", queueRows(env, engine));

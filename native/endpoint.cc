@@ -23,6 +23,7 @@ int Endpoint::closeSelf() {
   if (ret != 0) return ret;
   engine_.abandon(*this);
   staging.reset();
+  copied.reset();
   landing.reset();
   engine_.removeEndpoint(*this);
   return 0;
@@ -38,9 +39,25 @@ int Endpoint::closeOrPark() {
   }
   engine_.recall(*this);
   // What is in flight is not done when these peers are gone.
-  engine_.parking.park(
-      {{staging, landing}, std::move(events_), std::move(ep_), name, waitsInClose && inFlight > 0});
+  engine_.parking.park({{staging, copied, landing},
+                        std::move(events_),
+                        std::move(ep_),
+                        name,
+                        waitsInClose && inFlight > 0});
   return 0;
+}
+
+bool Endpoint::copies(const Operation& o) const {
+  const bool message = o.code == OpCode::kSend || o.code == OpCode::kTsend;
+  return registers && copiedSends == 0 && message && o.segments == 0 &&
+         o.length <= static_cast<double>(copied->capacity());
+}
+
+Staging* Endpoint::stagingFor(const Operation& o, const void* desc) const {
+  if (staging) return staging.get();
+  if (isReceive(o.code) || isInject(o.code)) return nullptr;
+  if (isCarried(o) || (desc == nullptr && copies(o))) return copied.get();
+  return nullptr;
 }
 
 namespace {
@@ -92,6 +109,16 @@ bool cancels(fid_ep* ep) {
   return fi_cancel(&ep->fid, &unknown) != -FI_ENOSYS;
 }
 
+// Bytes of the longest message, which FI_OPT_MAX_MSG_SIZE may have made shorter. efa (2.0 to 2.5)
+// receives messages of an MTU into the caller's memory, which must be registered then.
+size_t longestMessage(fid_ep* ep, const fi_info& info) {
+  constexpr int kMaxMsgSize = 12;  // FI_OPT_MAX_MSG_SIZE: libfabric 1.22
+  size_t longest = 0;
+  size_t length = sizeof(longest);
+  const int ret = fi_getopt(&ep->fid, FI_OPT_ENDPOINT, kMaxMsgSize, &longest, &length);
+  return ret == 0 ? longest : info.ep_attr->max_msg_size;
+}
+
 // Memory of the package's own for the messages of an endpoint, where they need it: datagrams whose
 // provider wants prefix space or registered memory, and receives that cannot be cancelled.
 void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, bool forced) {
@@ -110,6 +137,16 @@ void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, b
     layout.access = registered ? FI_SEND : 0;
     endpoint.staging = std::make_shared<Staging>(domain.get(), layout, info.tx_attr->size);
   }
+  // Few providers have room for more sends, and what has no slot waits.
+  constexpr size_t kSlots = 1024;
+  endpoint.registers = local;
+  const bool copies = fits && copiedBytes(info) == 0 && local;
+  const Staging::Layout small{0, copies ? layout.payload : kCarried,
+                              local ? domain.localAccess() : 0};
+  endpoint.copied =
+      std::make_shared<Staging>(domain.get(), small, std::max(info.tx_attr->size, kSlots));
+  endpoint.copiedSends = endpoint.copiedReceives = copiedBytes(info);
+  if (longestMessage(endpoint.get(), info) <= kMost) endpoint.copiedReceives = 0;
   const bool landed = staged || (fits && !cancels(endpoint.get()));
   if (!landed || (info.caps & FI_MSG) == 0) return;
   layout.access = registered ? FI_RECV : 0;

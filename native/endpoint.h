@@ -44,6 +44,12 @@ class Endpoint : public Resource {
   fid_eq* events() const { return events_.get(); }
   Engine& engine() const { return engine_; }
   Lane& lane(bool receives) { return receives ? receiveLane : sendLane; }
+  // Whether a send of memory that nobody registered is copied rather than registered.
+  bool copies(const Operation& operation) const;
+  // The memory that an operation is to be copied into, or null: it is posted from where it is.
+  Staging* stagingFor(const Operation& operation, const void* desc) const;
+  // What an operation was copied into is free.
+  void giveBack(uint32_t slot) { (staging ? staging : copied)->give(slot); }
 
   const uint64_t caps;
   const uint64_t sendFlags;
@@ -64,6 +70,10 @@ class Endpoint : public Resource {
   Lane sendLane;
   Lane receiveLane;
   std::shared_ptr<Staging> staging;  // of sends: DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
+  std::shared_ptr<Staging> copied;   // of sends that bring their bytes or have no descriptor
+  bool registers = false;            // the provider wants descriptors: FI_MR_LOCAL
+  size_t copiedSends = 0;            // bytes of a message that the provider copies where it has no
+  size_t copiedReceives = 0;         // descriptor, though it wants one
   std::shared_ptr<Landing> landing;  // of receives: these, and where there is no fi_cancel(3)
   Held held;
   std::shared_ptr<AddressVector> av;

@@ -55,9 +55,21 @@ std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& doma
   memory.length = length;
   memory.desc = fi_mr_desc(region->get());
   memory.region = region;
-  region->handle = domain->engine().memories.insert(std::move(memory));
+  // Slices of it in batches name it longer than it lives.
+  region->handle =
+      domain->engine().memories.insert(std::move(memory), Engine::Memories::Handles::kHeldLonger);
   if (region->handle == 0) throw FabricFailure(FI_ENOMEM, "fi_mr_reg", "too many regions");
   return region;
+}
+
+// Has all pages there before the engine is held for their registration.
+void populate(uint8_t* base, uint64_t length) {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE: Linux 5.14, glibc 2.35
+  constexpr uintptr_t kPage = 4096;
+  const uintptr_t first = reinterpret_cast<uintptr_t>(base) & ~(kPage - 1);
+  const uintptr_t end = reinterpret_cast<uintptr_t>(base) + length;
+  // Where it fails, the registration tells why, or does without.
+  madvise(reinterpret_cast<void*>(first), end - first, kPopulateWrite);
 }
 
 // Registration pins pages, which takes long for large regions: off the event loop.
@@ -82,7 +94,11 @@ class Register final : public Napi::AsyncWorker {
  protected:
   void Execute() override {
     try {
-      if (base_ == nullptr) allocate();
+      if (base_ == nullptr) {
+        allocate();
+      } else {
+        populate(base_, length_);
+      }
       const Hold hold(domain_->engine());
       if (domain_->closed()) throw FabricFailure(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
       region_ = registerMemory(domain_, base_, length_, access_, backing_);
@@ -169,42 +185,34 @@ Napi::Value memoryAllocate(const Napi::CallbackInfo& args) {
   return start(std::move(worker));
 }
 
-// memoryAdopt(domain, bytes): a handle for an ArrayBuffer that was not registered. Providers that
-// want local memory registered (FI_MR_LOCAL) get it registered, for local use only.
+// memoryAdopt(domain, bytes): a handle for an ArrayBuffer that was not registered.
 Napi::Value memoryAdopt(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   auto bytes = args[1].As<Napi::Uint8Array>();
-  Backing backing = backingOf(args.Env(), bytes.ArrayBuffer(), "buffer");
-  Engine& engine = domain->engine();
-  const Hold hold(engine);
-  uint32_t handle;
-  if ((domain->mrMode() & FI_MR_LOCAL) != 0) {
-    const uint64_t access = domain->localAccess();
-    handle = registerMemory(domain, bytes.Data(), bytes.ByteLength(), access, backing)->handle;
-  } else {
-    Memory memory;
-    memory.backing = std::move(backing);
-    memory.base = bytes.Data();
-    memory.length = bytes.ByteLength();
-    handle = engine.memories.insert(std::move(memory));
-    if (handle == 0) throw FabricFailure(FI_ENOMEM, "memory", "too many buffers in use");
-  }
+  Memory memory;
+  memory.backing = backingOf(args.Env(), bytes.ArrayBuffer(), "buffer");
+  memory.base = bytes.Data();
+  memory.length = bytes.ByteLength();
+  const uint32_t handle = domain->engine().enter(domain->engine().memories, std::move(memory),
+                                                 Engine::Memories::Handles::kLasting);
+  if (handle == 0) throw FabricFailure(FI_ENOMEM, "memory", "too many buffers in use");
   return Napi::Number::New(args.Env(), handle);
 }
 
-// memoryForget(domain, memory): once no operation uses it any more.
+// memoryForget(domain, memory): once no operation uses it any more. Nothing names its handle.
 Napi::Value memoryForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
-  const Hold hold(domain->engine());
-  domain->engine().closeMemory(args[1].As<Napi::Number>().Uint32Value(), kNoRequest);
+  Engine& engine = domain->engine();
+  engine.askSlowly([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
+    engine.closeMemory(handle, kNoRequest);
+  });
   return args.Env().Undefined();
 }
 
 // memoryBuffer(domain, memory): another ArrayBuffer over the memory, where the first was detached.
 Napi::Value memoryBuffer(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
-  const Hold hold(domain->engine());
   const Memory* memory = domain->engine().memories.find(args[1].As<Napi::Number>().Uint32Value());
   if (memory == nullptr) throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "the memory is closed");
   const auto length = static_cast<size_t>(memory->length);
@@ -218,17 +226,20 @@ Napi::Value remoteAdd(const Napi::CallbackInfo& args) {
   remote.address = unsignedFromJs(args[1], "address");
   remote.key = unsignedFromJs(args[2], "key");
   remote.length = unsignedFromJs(args[3], "length");
-  const Hold hold(domain->engine());
-  const uint32_t handle = domain->engine().remotes.insert(remote);
+  const uint32_t handle = domain->engine().enter(domain->engine().remotes, remote,
+                                                 Engine::Remotes::Handles::kHeldLonger);
   if (handle == 0) throw FabricFailure(FI_ENOMEM, "remote", "too many remote regions");
   return Napi::Number::New(args.Env(), handle);
 }
 
+// remoteForget(domain, remote): operations to it fail from now on.
 Napi::Value remoteForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
-  const Hold hold(domain->engine());
-  domain->engine().invalidate();
-  domain->engine().remotes.erase(args[1].As<Napi::Number>().Uint32Value());
+  Engine& engine = domain->engine();
+  engine.ask([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
+    engine.invalidate();
+    engine.remotes.erase(handle);
+  });
   return args.Env().Undefined();
 }
 

@@ -79,6 +79,13 @@ ProviderTraits efa() {
   efa.wakingFabric = "efa-direct";
   // It (1.17) offers 8 bytes and carries 4.
   efa.remoteData = 4;
+  // Without FI_MR_LOCAL it would do so by the manual page, but also keep a cache of registrations:
+  // that patches the process's munmap(3) and its like while other threads run, (1.17) grants remote
+  // rights to all that is registered, and leaves memory registered when its region is closed. With
+  // it, it copies what fits a packet into one of its own, and receives out of one (1.17, 2.1, 2.6);
+  // what is longer and has no descriptor goes by slower protocols.
+  efa.copiesMessages = 8192;
+  efa.directFabric = "efa-direct";
   efa.ownFlags = kEfaWrHighPps;
   return efa;
 }
@@ -130,6 +137,13 @@ const ProviderTraits& traitsOf(const fi_info& info) {
   }
   const auto* traits = find(layers);
   return traits ? *traits : kOthers;
+}
+
+size_t copiedBytes(const fi_info& info) {
+  const ProviderTraits& traits = traitsOf(info);
+  const char* fabric = info.fabric_attr->name;
+  const bool direct = fabric != nullptr && traits.directFabric == fabric;
+  return info.ep_attr->type == FI_EP_RDM && !direct ? traits.copiesMessages : 0;
 }
 
 bool usesSharedMemory(const fi_info& info) {

@@ -50,6 +50,11 @@ struct ProviderTraits {
   size_t remoteData = sizeof(uint64_t);
   // Its counters count bytes where they are asked to. Others take no notice.
   bool countsBytes = false;
+  // Bytes of a message that it copies, whatever memory it is in: it wants descriptors for longer
+  // ones alone ...
+  size_t copiesMessages = 0;
+  // ... but for those of this fabric.
+  std::string_view directFabric = "";
   // Flags of operations that no other provider has.
   uint64_t ownFlags = 0;
 };
@@ -67,6 +72,10 @@ auto naming(const fi_info& info, Calls&& calls) {
     throw;
   }
 }
+
+// Bytes of the messages of an endpoint that need no descriptor, though its entry asks for
+// FI_MR_LOCAL.
+size_t copiedBytes(const fi_info& info);
 
 // Whether peers of this host are reached through the shm provider, as efa does by default.
 bool usesSharedMemory(const fi_info& info);

@@ -5,6 +5,7 @@
 #include "addon.h"
 #include "domain.h"
 #include "memory_region.h"
+#include "provider_traits.h"
 #include "util/handle.h"
 #include "util/shared_block.h"
 #include "values.h"
@@ -19,11 +20,20 @@ constexpr uint64_t kAlignment = 64;
 
 // What the slots hold: the last of them to go closes the registration.
 Backing backingOfSlots(const std::shared_ptr<Domain>& domain,
-                       const std::shared_ptr<SharedBlock>& block,
+                       const std::shared_ptr<SharedBlock>& block, uint32_t count,
                        std::shared_ptr<MemoryRegion>& region) {
-  if ((domain->mrMode() & FI_MR_LOCAL) == 0) return block;
+  if (!domain->engine().describes() || block->size() / count <= copiedBytes(domain->info())) {
+    return block;
+  }
+  const Hold hold(domain->engine());
   region = MemoryRegion::open(domain, block->data(), block->size(), domain->localAccess(), block);
   return Backing(region.get(), [region](void*) { region->close(); });
+}
+
+void forget(Engine& engine, std::vector<uint32_t> handles) {
+  engine.askSlowly([&engine, handles = std::move(handles)] {
+    for (const uint32_t handle : handles) engine.closeMemory(handle, kNoRequest);
+  });
 }
 
 // slotsCreate(domain, count, size): { handles, buffers }
@@ -40,9 +50,8 @@ Napi::Value slotsCreate(const Napi::CallbackInfo& args) {
   for (uint32_t i = 0; i < count; ++i) {
     buffers.Set(i, toBuffer(env, block, block->data() + i * stride, static_cast<size_t>(size)));
   }
-  const Hold hold(domain->engine());
   std::shared_ptr<MemoryRegion> region;
-  const Backing backing = backingOfSlots(domain, block, region);
+  const Backing backing = backingOfSlots(domain, block, count, region);
   auto& memories = domain->engine().memories;
   for (uint32_t i = 0; i < count; ++i) {
     Memory memory;
@@ -50,9 +59,10 @@ Napi::Value slotsCreate(const Napi::CallbackInfo& args) {
     memory.base = block->data() + i * stride;
     memory.length = size;
     memory.desc = region ? fi_mr_desc(region->get()) : nullptr;
-    handles[i] = memories.insert(std::move(memory));
+    handles[i] =
+        domain->engine().enter(memories, std::move(memory), Engine::Memories::Handles::kLasting);
     if (handles[i] != 0) continue;
-    while (i-- > 0) memories.erase(handles[i]);
+    forget(domain->engine(), {handles.Data(), handles.Data() + i});
     throw FabricFailure(FI_ENOMEM, "memory", "too many buffers in use");
   }
   auto result = Napi::Object::New(env);
@@ -66,19 +76,16 @@ Napi::Value slotsForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
   const auto handles = args[1].As<Napi::Uint32Array>();
-  const Hold hold(domain->engine());
-  for (size_t i = 0; i < handles.ElementLength(); ++i) {
-    domain->engine().closeMemory(handles[i], kNoRequest);
-  }
+  forget(domain->engine(), {handles.Data(), handles.Data() + handles.ElementLength()});
   return args.Env().Undefined();
 }
 
-// memoryRead(domain, memory, offset, length): a copy of what a handle's memory holds.
+// memoryRead(domain, memory, offset, length): a copy of what a handle's memory holds. JavaScript
+// has not forgotten the handle, so the engine leaves its entry as it is.
 Napi::Value memoryRead(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   const uint64_t offset = unsignedFromJs(args[2], "offset");
   const uint64_t length = unsignedFromJs(args[3], "length");
-  const Hold hold(domain->engine());
   const Memory* memory = domain->engine().memories.find(args[1].As<Napi::Number>().Uint32Value());
   if (memory == nullptr || offset > memory->length || length > memory->length - offset) {
     throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "the memory is closed");

@@ -140,6 +140,7 @@ void Engine::submitBatch(const Operation& operation) {
   }
   Endpoint& endpoint = **found;
   Batch& batch = **known;
+  batch.handle = operation.memory;
   const auto version = static_cast<uint64_t>(operation.offset);
   // What is submitted once is posted as it stands; resolving pays from the second time on.
   const bool again = batch.version == version && batch.epoch == epoch_;

@@ -123,7 +123,7 @@ void Engine::complete(Op& op, const Completion& completion) {
     completions_.push(result);
     return;
   }
-  if (op.staging != 0) op.endpoint->staging->give(op.staging);
+  if (op.staging != 0) op.endpoint->giveBack(op.staging);
   finish(op, result);
 }
 

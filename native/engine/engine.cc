@@ -31,6 +31,8 @@ Engine::Engine(uint32_t submissionEntries, uint32_t completionEntries)
 unsigned Engine::turn() {
   ++control_->stats.turns;
   completions_.flushOverflow();
+  if (errands_.any()) errands_.run(UINT32_MAX);
+  if (slowErrands_.any()) slowErrands_.run(kSlowErrandsPerTurn);
   unsigned work = submissions_.drain(kPostsPerTurn, [this](const Operation& o) { consume(o); });
   if (!blocked_.empty()) work += retryBlocked();
   for (CompletionQueue* queue : queues_) work += readQueue(*queue);

@@ -13,8 +13,10 @@
 
 #include "../parking.h"
 #include "../util/shared_block.h"
+#include "../util/shared_table.h"
 #include "../util/slot_table.h"
 #include "batch.h"
+#include "errands.h"
 #include "errors.h"
 #include "failures.h"
 #include "held.h"
@@ -41,6 +43,7 @@ struct CqErrEntry;
 //   compile    batches, resolved once and posted often            compile.cc
 //   runs       submissions of batches                              runs.cc
 //   resolve    handles -> addresses, checked                       resolve.cc
+//   describe   descriptors of memory that was not registered       describe.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
 //   complete   completion queues -> completion ring                complete.cc
 //   failures   operations that completed in error                  failures.cc
@@ -62,6 +65,21 @@ class Engine {
   bool transmitting() const { return transmitting_ > 0; }
   bool hasCompletions() const { return completions_.waiting(); }
   bool hasSubmissions() const { return !submissions_.empty(); }
+  // Has the next turn do something that the caller does not wait for: before all that is submitted
+  // from now on.
+  void ask(std::function<void()> errand) { errands_.add(std::move(errand)); }
+  // The same for what takes long and is in no hurry: some of it in each turn.
+  void askSlowly(std::function<void()> errand) { slowErrands_.add(std::move(errand)); }
+  // Enters a value into one of the tables that need no Hold. What was asked to be erased makes room
+  // in a table that is full.
+  template <typename Table, typename Value>
+  uint32_t enter(Table& table, Value value, typename Table::Handles handles);
+  bool hasErrands() const { return errands_.anyYet() || slowErrands_.anyYet(); }
+  // Does all that was asked for so far. Needs ownership.
+  void runErrands() {
+    errands_.run(UINT32_MAX);
+    slowErrands_.run(UINT32_MAX);
+  }
   uint64_t completionsPushed() const { return completions_.pushed(); }
   Control& control() { return *control_; }
 
@@ -71,15 +89,25 @@ class Engine {
 
   // What follows is for owners and holders.
 
-  SlotTable<Memory> memories;
+  using Memories = SharedTable<Memory>;
+  using Remotes = SharedTable<Remote>;
+  using Batches = SharedTable<std::unique_ptr<Batch>>;
+
+  Memories memories;
   SlotTable<Peer> peers;
-  SlotTable<Remote> remotes;
+  Remotes remotes;
   SlotTable<Endpoint*> endpoints;
-  SlotTable<std::unique_ptr<Batch>> batches;
+  Batches batches;
   SlotTable<CompletionQueue*> queueHandles;
   ErrorTable errors;
   Parking parking;
 
+  // How memory gets a descriptor for local use, where the provider wants one: sets desc and local
+  // of an entry, returns 0 or a negative errno.
+  void useForDescriptors(std::function<int(Memory&)> registerLocal) {
+    registerLocal_ = std::move(registerLocal);
+  }
+  bool describes() const { return static_cast<bool>(registerLocal_); }
   // The memory that operations of no bytes name; none by default.
   void useForNothing(void* base, void* desc) {
     nothing_ = {base, 0};
@@ -125,6 +153,9 @@ class Engine {
   // Operations posted between two looks at the completion queues, which hold 1024 entries by
   // default: what does not fit costs the providers' utility code an allocation and a read each.
   static constexpr uint32_t kPostsPerTurn = 512;
+
+  // A deregistration takes some 20 us.
+  static constexpr unsigned kSlowErrandsPerTurn = 64;
 
   // An event queue costs a lock to look at, about 20 ns: a turn pays a sixteenth of it.
   static constexpr uint64_t kTurnsPerEvents = 16;
@@ -175,7 +206,11 @@ class Engine {
   void endAwaitedRun(uint32_t status, uint32_t error);
 
   // resolve.cc
-  int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
+  int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
+              bool copied = false);
+  bool isCopied(const Operation& operation, const Endpoint& endpoint);
+  int describe(uint32_t handle, void*& desc);
+  size_t forgetDescriptors();
   bool locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc);
   bool locateRemote(uint32_t handle, double start, uint64_t size, fi_rma_iov& target);
   bool locateRemotes(const Operation& operation, uint64_t size, Resolved& resolved);
@@ -253,6 +288,9 @@ class Engine {
 
   iovec nothing_{nullptr, 0};
   void* nothingDesc_ = nullptr;
+  std::function<int(Memory&)> registerLocal_;
+  Errands errands_;
+  Errands slowErrands_;
   OpPool ops_;
   std::vector<std::unique_ptr<BatchRun>> runs_;
   std::vector<BatchRun*> idleRuns_;
@@ -279,36 +317,6 @@ class Engine {
   void onInterrupt(std::function<void()> interrupt) { interrupt_ = std::move(interrupt); }
 };
 
-// Exclusive control of an engine from outside its driver, for as long as the object lives.
-class Hold {
- public:
-  explicit Hold(Engine& engine) : engine_(engine) {
-    announce();
-    lock_ = std::unique_lock<std::mutex>(engine_.ownership_);
-    engine_.holders_.fetch_sub(1);
-  }
-  // Tries for so long: the driver may be in a call that does not return.
-  Hold(Engine& engine, std::chrono::milliseconds patience) : engine_(engine) {
-    announce();
-    lock_ = std::unique_lock<std::mutex>(engine_.ownership_, std::defer_lock);
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (!lock_.try_lock() && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-    engine_.holders_.fetch_sub(1);
-  }
-  explicit operator bool() const { return lock_.owns_lock(); }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-
- private:
-  void announce() {
-    engine_.holders_.fetch_add(1);
-    if (engine_.interrupt_) engine_.interrupt_();
-  }
-
-  Engine& engine_;
-  std::unique_lock<std::mutex> lock_;
-};
-
 }  // namespace fab
+
+#include "hold.h"

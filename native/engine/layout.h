@@ -76,6 +76,15 @@ inline void stepTag(Operation& o) {
   }
 }
 
+// Bytes of a send that travel with it at most: three blocks.
+constexpr size_t kCarried = 192;
+
+// Whether an operation's payload travels with it, in its blocks: what is injected, and a send of a
+// buffer that is too small to be entered into the engine's table of memory.
+inline bool isCarried(const Operation& o) {
+  return isInject(o.code) || (o.memory == 0 && o.length > 0 && o.blocks > 0);
+}
+
 // A further segment of an operation, or a further piece of a remote region; two to a block.
 struct Segment {
   uint32_t memory;  // or the handle of the remote region

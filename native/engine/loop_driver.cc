@@ -113,7 +113,7 @@ class LoopDriver final : public Driver {
   void sleep() {
     if (engine_.control().sleeping.load() != 0) return;
     engine_.control().sleeping.store(1);
-    if (engine_.hasSubmissions()) {
+    if (engine_.hasSubmissions() || engine_.hasErrands()) {
       engine_.control().sleeping.store(0);
       return;
     }

@@ -50,13 +50,22 @@ void turnUntilNone(Engine& engine, Missing&& missing) {
   }
 }
 
-}  // namespace
-
-void turnOnce(Engine& engine) {
-  const Lock lock(engine.ownership());
+void turnHeld(Engine& engine) {
   do {
     engine.turn();
   } while (engine.hasSubmissions());
+}
+
+}  // namespace
+
+void turnOnce(Engine& engine) {
+  const std::unique_lock<std::mutex> lock(engine.ownership(), std::try_to_lock);
+  if (lock) turnHeld(engine);
+}
+
+void turnLast(Engine& engine) {
+  const Lock lock(engine.ownership());
+  turnHeld(engine);
 }
 
 void waitForCompletions(Engine& engine) {

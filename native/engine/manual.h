@@ -7,6 +7,8 @@ namespace fab {
 // Turns of the engine by the caller: domain.progress(), domain.wait(), batch.run().
 
 void turnOnce(Engine& engine);
+// The same, after whoever holds the engine meanwhile.
+void turnLast(Engine& engine);
 
 // Turns until control.waitCount completions are there or control.waitMicroseconds have gone.
 void waitForCompletions(Engine& engine);

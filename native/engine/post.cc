@@ -55,7 +55,9 @@ void Engine::noteBlocked(Endpoint& endpoint) {
 ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag) {
   refusal_ = "";
   Resolved resolved;
-  if (const int ret = resolve(o, endpoint, resolved); ret != 0) return ret;
+  if (const int ret = resolve(o, endpoint, resolved, endpoint.copies(o)); ret != 0) {
+    return ret;
+  }
   bool poured = false;
   if (isReceive(o.code)) {
     if (!endpoint.held.empty()) {
@@ -70,8 +72,9 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     return postInject(o, endpoint, resolved, run);
   }
   uint32_t staged = 0;
-  if (endpoint.staging) {
-    const int ret = stage(o, *endpoint.staging, resolved, staged);
+  Staging* const staging = endpoint.stagingFor(o, resolved.desc[0]);
+  if (staging != nullptr) {
+    const int ret = stage(o, *staging, resolved, staged);
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     if (ret != 0) return ret;
   }
@@ -86,7 +89,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
                          o.flags | moreFlag | defaults);
   if (ret != 0) {
     if (isFull(ret, o.code, endpoint.inFlight > (run != nullptr ? 1u : 0u))) ret = -FI_EAGAIN;
-    if (staged != 0) endpoint.staging->give(staged);
+    if (staged != 0) endpoint.giveBack(staged);
     if (claims) {
       op->claimed = true;
     } else {

@@ -47,8 +47,9 @@ bool Engine::locateRemotes(const Operation& o, uint64_t size, Resolved& resolved
   return locateRemote(o.remote, o.remoteOffset, size, resolved.targets[0]);
 }
 
-// Returns 0, or a negative errno with the reason in refusal_.
-int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& resolved) {
+// Returns 0, or a negative errno with the reason in refusal_. `copied`: the caller copies what has
+// no descriptor.
+int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& resolved, bool copied) {
   resolved.address = FI_ADDR_UNSPEC;
   if (o.peer != 0) {
     const Peer* peer = peers.find(o.peer);
@@ -64,13 +65,13 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
 
   resolved.count = 1u + o.segments;
   if (resolved.count > Resolved::kMaxSegments) return -FI_EINVAL;
-  if (isInject(o.code)) {
+  const bool carried = isCarried(o);
+  if (carried) {
     if (o.length > o.blocks * sizeof(Operation)) return -FI_EINVAL;
     resolved.iov[0] = {const_cast<Operation*>(&o + 1), static_cast<size_t>(o.length)};
     resolved.desc[0] = nullptr;
   }
-  bool inside =
-      isInject(o.code) || locate(o.memory, o.offset, o.length, resolved.iov[0], resolved.desc[0]);
+  bool inside = carried || locate(o.memory, o.offset, o.length, resolved.iov[0], resolved.desc[0]);
   uint64_t size = static_cast<uint64_t>(o.length);
   for (size_t i = 1; inside && i < resolved.count; ++i) {
     const Segment& segment = segmentAt(o, i - 1);
@@ -81,6 +82,13 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
   if (!inside) {
     refusal_ = "the memory is closed or the range lies outside of it";
     return -FI_EFAULT;
+  }
+  if (registerLocal_ && !carried && !copied && !isCopied(o, endpoint)) {
+    if (const int ret = describe(o.memory, resolved.desc[0]); ret != 0) return ret;
+    for (size_t i = 1; i < resolved.count; ++i) {
+      const int ret = describe(segmentAt(o, i - 1).memory, resolved.desc[i]);
+      if (ret != 0) return ret;
+    }
   }
   if (isRma(o.code) && !locateRemotes(o, size, resolved)) {
     refusal_ = "the remote region is closed or the range lies outside of it";

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
 
 #include <cstdint>
 #include <memory>
 
 #include "../util/backing_store.h"
+#include "../util/fid.h"
 
 namespace fab {
 
@@ -24,7 +26,9 @@ struct Memory {
   uint32_t inFlight = 0;
   bool closing = false;
   uint32_t closeRequest = kNoRequest;
-  std::shared_ptr<MemoryRegion> region;  // null: not registered
+  std::shared_ptr<MemoryRegion> region;  // null: not registered by the caller
+  Fid<fid_mr> local;                     // registered for desc alone, describe.cc
+  uint64_t describedAt = 0;              // the turn that last asked for desc
 };
 
 // An address in an address vector.

@@ -124,7 +124,7 @@ class ThreadDriver final : public Driver {
   void sleep(std::unique_lock<std::mutex>& lock) {
     Control& control = engine_.control();
     control.sleeping.store(1);
-    if (engine_.hasSubmissions() || engine_.holdWanted()) {
+    if (engine_.hasSubmissions() || engine_.hasErrands() || engine_.holdWanted()) {
       control.sleeping.store(0);
       return;
     }

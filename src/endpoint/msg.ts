@@ -4,7 +4,7 @@ import { Op } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import type { Peer } from '../peer.js';
-import { Located, postInject, postMany, postOne } from './posting.js';
+import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
 import {
   type Chosen,
   checkData,
@@ -138,7 +138,7 @@ export function sendOne(
   checkOpen(limits);
   const chosen = options === undefined ? undefined : chooseOptions(limits, options);
   const to = peerHandle(limits, peer);
-  limits.engine.memory.locate(buffer);
+  locateToSend(target, buffer);
   checkLength(limits, limits.engine.memory.length, chosen);
   return postOne(target, code, Kind.Void, buffer, to, 0, tag, false, data, flags, chosen);
 }

@@ -2,7 +2,7 @@
 // target.ts, what runs for every operation is kept small for V8 to inline.
 import type { Engine } from '../engine/engine.js';
 import type { Entries } from '../engine/entries.js';
-import { ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
+import { ENTRY_BYTES, ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { invalidArgType, outOfRange } from '../errors.js';
@@ -74,6 +74,12 @@ export class Located {
   }
 }
 
+/** Locates a buffer that is sent: a batch sends what the buffer holds then, all others what it does now. */
+export function locateToSend({ limits, sink }: Target, buffer: Buffers): void {
+  const { memory, submissions } = limits.engine;
+  memory.locate(buffer, 'buffer', sink === submissions);
+}
+
 /** Applies an operation's options to its entry. */
 export function putFlags(
   entries: Entries,
@@ -90,7 +96,8 @@ export function putFlags(
 }
 
 /**
- * Writes an operation of one buffer that was located just before. `wide` and `data` are its two
+ * Writes an operation of one buffer that was located just before, and its bytes where they travel
+ * with it. `wide` and `data` are its two
  * 64-bit fields: tag or remote offset, and remote data or ignore mask.
  */
 export function postOne(
@@ -109,9 +116,12 @@ export function postOne(
   const { limits, sink } = target;
   const { handle, offset, length } = limits.engine.memory;
   const request = target.begin(kind, owner, options);
-  const at = sink.reserve(0);
+  const carries = handle === 0 && length > 0;
+  const blocks = carries ? Math.ceil(length / ENTRY_BYTES) : 0;
+  const at = sink.reserve(blocks);
   const { entries } = sink;
-  entries.put(at, code, 0, 0, request, limits.handle, peer, handle, remote, offset, length);
+  if (carries) entries.putPayload(at, limits.engine.memory.carried as Uint8Array, length);
+  entries.put(at, code, blocks, 0, request, limits.handle, peer, handle, remote, offset, length);
   if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
   if (flags !== 0 || data !== 0 || options !== undefined) {
     putExtras(entries, at, data, flags, options);
@@ -192,7 +202,7 @@ export function postInject(
   if (length > limits.injectSize) {
     throw outOfRange('buffer', `at most ${limits.injectSize} bytes (injectSize)`, length);
   }
-  const blocks = Math.ceil(length / 64);
+  const blocks = Math.ceil(length / ENTRY_BYTES);
   const request = target.begin(Kind.Void, undefined, undefined);
   const at = sink.reserve(blocks);
   const { entries } = sink;

@@ -7,7 +7,7 @@ import { invalidArgValue } from '../errors.js';
 import type { Peer } from '../peer.js';
 import type { RemoteRegion } from '../remote-region.js';
 import { lengthOf } from '../views.js';
-import { Located, postInject, postMany, postOne } from './posting.js';
+import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
 import { checkRemote, type RemoteSegment, reach } from './remote-pieces.js';
 import {
   type Chosen,
@@ -208,7 +208,8 @@ function transferOne(
   const chosen = options === undefined ? undefined : chooseOptions(limits, options);
   const offset = options === undefined ? 0 : offsetOf(options);
   const to = peerHandle(limits, peer);
-  engine.memory.locate(buffer);
+  if (code === Op.Write) locateToSend(target, buffer);
+  else engine.memory.locate(buffer);
   const { length } = engine.memory;
   checkLength(limits, length, chosen);
   checkRemote(limits, remote, offset, length);

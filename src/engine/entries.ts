@@ -65,7 +65,7 @@ export class Entries {
     this.f64[wide + 2] = length;
   }
 
-  /** Writes what is injected: so many bytes and no more, whatever becomes of the buffer meanwhile. */
+  /** Writes what travels with an operation: so many bytes, whatever becomes of the buffer meanwhile. */
   putPayload(at: number, bytes: Uint8Array, length: number): void {
     const start = (at + 1) * ENTRY_BYTES;
     if (length > ENTRY_BYTES) {

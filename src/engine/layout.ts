@@ -40,6 +40,9 @@ export const enum OpField {
   Flags64 = 7,
 }
 
+/** Bytes of a send that travel with it at most. */
+export const CARRIED_BYTES = 192;
+
 export const SEGMENTS_PER_BLOCK = 2;
 export const SEGMENT_U32 = 6;
 export const SEGMENT_F64 = 3;

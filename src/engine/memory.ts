@@ -2,7 +2,16 @@ import { types } from 'node:util';
 import { refuseDetached } from '../checks.js';
 import { closed, invalidArgType, invalidArgValue } from '../errors.js';
 import { type Handle, native } from '../native.js';
-import { bufferOf, isBufferView, isResizable, lengthOf, offsetOf, sizeOf } from '../views.js';
+import {
+  bufferOf,
+  isBufferView,
+  isResizable,
+  isUint8Array,
+  lengthOf,
+  offsetOf,
+  sizeOf,
+} from '../views.js';
+import { CARRIED_BYTES } from './layout.js';
 
 /** Memory that an operation may use: bytes of the caller's, or a piece of a registered region. */
 export type Buffers = ArrayBufferView | ArrayBufferLike | RegisteredBytes;
@@ -27,6 +36,9 @@ export abstract class RegisteredBytes {
   }
 }
 
+/** In place of a handle: the buffer has been sent once, and was not entered for that. */
+const CARRIED = 0;
+
 /**
  * The buffers that the engine of a domain knows. A buffer is entered once, when it is first used,
  * and found again by identity. From then on the engine holds its memory, and goes on to do so while
@@ -39,28 +51,35 @@ export class Memory {
   #lastBuffer: ArrayBufferLike | undefined;
   #lastHandle = 0;
 
-  /** What locate() found. */
+  /** What locate() found; a handle of 0 names no memory: of no bytes, or {@link carried}. */
   handle = 0;
   offset = 0;
   length = 0;
+  /** The bytes of a buffer that was not entered. */
+  carried: Uint8Array | undefined;
 
   constructor(domain: Handle<'Domain'>) {
     this.#domain = domain;
     this.#forget = new FinalizationRegistry((handle) => native.memoryForget(domain, handle));
   }
 
-  /** Finds where a buffer's bytes are: handle, offset and length. Throws for what can't be used. */
-  locate(buffer: Buffers, name = 'buffer'): void {
+  /**
+   * Finds where a buffer's bytes are: handle, offset and length. Throws for what can't be used.
+   *
+   * @param once the bytes are read once, from now on: a few of them in a buffer that is not known are
+   * better carried along than entered, which takes 3 us and a FinalizationRegistry.
+   */
+  locate(buffer: Buffers, name = 'buffer', once = false): void {
     if (RegisteredBytes.is(buffer) && buffer.memory === this && !buffer.closed) {
       this.handle = buffer.length === 0 ? 0 : buffer.memoryHandle;
       this.offset = buffer.offset;
       this.length = buffer.length;
     } else {
-      this.#locateBytes(buffer, name);
+      this.#locateBytes(buffer, name, once);
     }
   }
 
-  #locateBytes(buffer: Buffers, name: string): void {
+  #locateBytes(buffer: Buffers, name: string, once: boolean): void {
     let whole: ArrayBufferLike;
     if (isBufferView(buffer)) {
       whole = bufferOf(buffer);
@@ -80,14 +99,20 @@ export class Memory {
       refuseDetached(whole, name);
       this.handle = 0;
     } else {
-      this.handle = whole === this.#lastBuffer ? this.#lastHandle : this.#handleOf(whole, name);
+      this.handle =
+        whole === this.#lastBuffer
+          ? this.#lastHandle
+          : this.#handleOf(whole, name, once ? buffer : undefined);
     }
   }
 
-  #handleOf(buffer: ArrayBufferLike, name: string): number {
+  #handleOf(buffer: ArrayBufferLike, name: string, once: Buffers | undefined): number {
     let handle = this.#handles.get(buffer);
-    if (handle === undefined) {
+    if (handle === undefined || handle === CARRIED) {
       refuseUnsteady(buffer, name);
+      if (handle !== CARRIED && once !== undefined && this.length <= CARRIED_BYTES) {
+        return this.#carry(buffer, once);
+      }
       handle = native.memoryAdopt(this.#domain, new Uint8Array(buffer));
       this.#handles.set(buffer, handle);
       this.#forget.register(buffer, handle);
@@ -95,6 +120,13 @@ export class Memory {
     this.#lastBuffer = buffer;
     this.#lastHandle = handle;
     return handle;
+  }
+
+  // What is sent a second time is entered: it may be sent for ever.
+  #carry(buffer: ArrayBufferLike, view: Buffers): number {
+    this.carried = isUint8Array(view) ? view : new Uint8Array(buffer, this.offset, this.length);
+    this.#handles.set(buffer, CARRIED);
+    return 0;
   }
 
   /** A registered region covers this buffer: operations on it use the region. */
