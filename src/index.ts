@@ -30,6 +30,7 @@ export type {
   EfaQpWqs,
   EfaWqAttr,
 } from './efa-types.js';
+export { type EfaVariables, efaVariables, setEfaVariables } from './efa-variables.js';
 export type { AtomicCalls, AtomicKind, AtomicOptions } from './endpoint/atomic.js';
 export type {
   AtomicQuery,
