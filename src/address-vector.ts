@@ -223,7 +223,7 @@ export class AddressVector {
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);
     engine.control(Op.RemovePeer, request, 0, peer.handle, 0);
-    engine.limit(request, wait, 'fi_av_remove');
+    engine.limit(request, promise, wait, 'fi_av_remove');
     try {
       await engine.settled(promise);
     } finally {

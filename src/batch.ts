@@ -168,8 +168,8 @@ export class BatchBase implements Target, Sink, RequestOwner {
     try {
       const wait = options === undefined ? undefined : checkWait(options);
       const request = this.#begin();
-      if (wait !== undefined) this.#engine.limit(request, wait);
       const promise = this.#engine.requests.promise<void>(request);
+      if (wait !== undefined) this.#engine.limit(request, promise, wait);
       this.#post(request);
       return promise;
     } catch (error) {

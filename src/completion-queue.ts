@@ -144,8 +144,9 @@ export class CompletionQueue implements QueueListener {
       engine.abandon(request);
       throw error;
     }
-    engine.limit(request, wait);
-    return engine.requests.promise<void>(request);
+    const promise = engine.requests.promise<void>(request);
+    engine.limit(request, promise, wait);
+    return promise;
   }
 
   /**

@@ -91,8 +91,9 @@ export class Counter {
       engine.abandon(request);
       throw error;
     }
-    engine.limit(request, wait, 'fi_cntr_wait');
-    return engine.settled(engine.requests.promise<void>(request));
+    const promise = engine.requests.promise<void>(request);
+    engine.limit(request, promise, wait, 'fi_cntr_wait');
+    return engine.settled(promise);
   }
 
   /** Closes the counter, and the endpoints that it is bound to. */

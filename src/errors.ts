@@ -3,6 +3,7 @@ import { describeErrno, type FabricErrorCode } from './error-codes.js';
 import { hintOfCall } from './error-hints.js';
 import type { CompletionFlag } from './flags.js';
 import type { Peer } from './peer.js';
+import { endOf } from './released.js';
 
 const brand = Symbol.for('libfabric.FabricError');
 
@@ -136,6 +137,13 @@ export class FabricError extends Error {
     }
     Error.captureStackTrace(this, trim);
     publishError(this);
+  }
+
+  /**
+   * Of an operation whose `timeout` was over: resolves when its memory is free again. See released().
+   */
+  get released(): Promise<void> | undefined {
+    return endOf(this);
   }
 
   /** Whether this is a FabricError of this or any other copy of the package. */

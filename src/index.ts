@@ -93,3 +93,5 @@ export { type RegionDescription, RemoteRegion } from './remote-region.js';
 export type { WaitOptions } from './wait-options.js';
 
 dumpWhereAskedFor();
+
+export { released } from './released.js';

@@ -6,6 +6,7 @@ import { invalidArgType, invalidArgValue, offLoop } from './errors.js';
 import type { MrAccess } from './flags.js';
 import { MemoryRegion } from './memory-region.js';
 import { native } from './native.js';
+import { endsWith } from './released.js';
 import { bufferOf, bytesOf, isBufferView } from './views.js';
 import { checkWait, type Wait, type WaitOptions, within } from './wait-options.js';
 
@@ -68,9 +69,9 @@ async function orClosed(region: Promise<MemoryRegion>, wait: Wait): Promise<Memo
   try {
     return await within(region, wait, 'fi_mr_reg');
   } catch (error) {
-    region.then(
-      (late) => late.close(),
-      () => {},
+    endsWith(
+      error,
+      region.then((late) => late.close()).catch(() => {}),
     );
     throw error;
   }

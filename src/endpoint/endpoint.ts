@@ -192,8 +192,9 @@ export class EndpointBase implements Target {
 
   /** @internal */
   finish(_kind: Kind, request: number, options: Chosen | undefined): Promise<unknown> {
-    if (options !== undefined) this.#engine.limit(request, options);
-    return this.#engine.requests.promise(request);
+    const promise = this.#engine.requests.promise(request);
+    if (options !== undefined) this.#engine.limit(request, promise, options);
+    return promise;
   }
 
   /** @internal */
@@ -317,7 +318,7 @@ export class EndpointBase implements Target {
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);
     engine.control(Op.CloseEndpoint, request, this.limits.handle, 0, 0, timeout);
-    engine.limit(request, { signal, timeout: undefined });
+    engine.limit(request, promise, { signal, timeout: undefined });
     await engine.settled(promise);
   }
 

@@ -1,3 +1,5 @@
+import { endsWith } from '../released.js';
+
 interface Watched {
   readonly requests: Set<number>;
   readonly onAbort: () => void;
@@ -12,9 +14,12 @@ export class AbortWatch {
   readonly #signals = new Map<AbortSignal, Watched>();
   readonly #signalOf = new Map<number, AbortSignal>();
   readonly #cancel: (request: number) => void;
+  readonly #ended: (request: number) => Promise<void>;
 
-  constructor(cancel: (request: number) => void) {
+  /** @param ended resolves when a request that was aborted has ended. */
+  constructor(cancel: (request: number) => void, ended: (request: number) => Promise<void>) {
     this.#cancel = cancel;
+    this.#ended = ended;
   }
 
   watch(request: number, signal: AbortSignal): void {
@@ -22,7 +27,9 @@ export class AbortWatch {
     if (watched === undefined) {
       const requests = new Set<number>();
       const onAbort = () => {
-        for (const each of requests) this.#cancel(each);
+        const all = [...requests];
+        endsWith(signal.reason, Promise.all(all.map(this.#ended)));
+        for (const each of all) this.#cancel(each);
       };
       watched = { requests, onAbort };
       this.#signals.set(signal, watched);

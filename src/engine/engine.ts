@@ -9,6 +9,7 @@ import { Deadlines } from './deadlines.js';
 import { errorOf, type Failure, rejectLater, takeFailure } from './failure.js';
 import { CompletionField, Event, Op, RUNNING, STATS, Word } from './layout.js';
 import { Memory } from './memory.js';
+import { Releases } from './releases.js';
 import { Kind, type RequestOwner, Requests } from './requests.js';
 import { Submissions } from './submissions.js';
 
@@ -58,7 +59,11 @@ export class Engine {
   readonly #control: Uint32Array;
   readonly #controlF64: Float64Array;
   readonly #stats: BigUint64Array;
-  readonly #aborts = new AbortWatch((request) => this.cancel(request));
+  readonly #releases = new Releases();
+  readonly #aborts = new AbortWatch(
+    (request) => this.cancel(request),
+    (request) => this.#releases.end(request),
+  );
   readonly #deadlines = new Deadlines((request) => this.cancel(request));
   #open = true;
 
@@ -113,6 +118,7 @@ export class Engine {
   #end(request: number): void {
     this.#aborts.forget(request);
     this.#deadlines.forget(request);
+    this.#releases.forget(request);
     this.requests.end(request);
     this.#control[Word.Pending] = this.requests.pending;
   }
@@ -276,7 +282,9 @@ export class Engine {
     const reason = this.#aborts.reasonOf(request);
     const late = this.#deadlines.failureOf(request);
     if (reason !== undefined) this.requests.reject(request, reason);
-    else if (late !== undefined) this.#reject(request, late);
+    else if (late !== undefined) {
+      this.#reject(request, { ...late, released: this.#releases.end(request) });
+    }
     return reason !== undefined || late !== undefined;
   }
 
@@ -285,8 +293,15 @@ export class Engine {
     if (this.requests.awaited(request)) this.requests.resolve(request, rejectLater(failure));
   }
 
-  /** Lets a signal abort a request, or the time: see AbortWatch. */
-  limit(request: number, { signal, timeout }: Wait, syscall = 'fi_cq_read'): void {
+  /** Lets a signal abort a request with its promise, or the time: see AbortWatch. */
+  limit(
+    request: number,
+    promise: Promise<unknown>,
+    { signal, timeout }: Wait,
+    syscall = 'fi_cq_read',
+  ): void {
+    if (signal === undefined && timeout === undefined) return;
+    this.#releases.watch(request, promise);
     if (signal !== undefined) this.#aborts.watch(request, signal);
     if (timeout !== undefined) this.#deadlines.watch(request, timeout, syscall);
   }

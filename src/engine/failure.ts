@@ -5,6 +5,7 @@ import { completionFlagNames } from '../flag-bits.js';
 import { version } from '../library.js';
 import { type Handle, type NativeFailedCompletion, native } from '../native.js';
 import type { Peer } from '../peer.js';
+import { endsWith } from '../released.js';
 
 /** What is known of an operation that failed. */
 export interface Failure {
@@ -17,6 +18,8 @@ export interface Failure {
   readonly provider?: string;
   /** Whether the endpoint works no more. */
   readonly broken?: boolean;
+  /** Of an operation that was given up: when it has ended. */
+  readonly released?: Promise<void>;
   /** Of an operation of a batch: which. */
   readonly index?: number;
   /** Whom the operation was for. */
@@ -99,5 +102,7 @@ const ANOTHER = 'open another endpoint';
 export async function rejectLater(failure: Failure): Promise<never> {
   await null;
   await null;
-  throw errorOf(failure);
+  const error = errorOf(failure);
+  if (failure.released !== undefined) endsWith(error, failure.released);
+  throw error;
 }

@@ -32,6 +32,26 @@ const ways = {
     console.log(warning.name);
     process.exit();
   },
+  // A region that nobody closed: a warning, and peers still reach its memory.
+  region: async () => {
+    const { a, b, peer } = await pair(provider, driver);
+    let warning;
+    process.on('warning', (given) => {
+      warning = given;
+    });
+    const descriptor = await (async () => {
+      const region = await b.domain.allocate(4096, ['FI_REMOTE_READ']);
+      region.bytes.fill(7);
+      return region.descriptor();
+    })();
+    await collect(() => warning !== undefined);
+    console.log(warning.name);
+    const into = new Uint8Array(4096);
+    await a.read(into, peer, a.domain.remote(descriptor));
+    console.log(into.every((byte) => byte === 7));
+    await a.close();
+    await b.close();
+  },
   // Objects that are dropped one by one, with their domain still open.
   objects: async () => {
     const [info] = getInfo({

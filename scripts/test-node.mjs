@@ -1,0 +1,85 @@
+// `npm run test:node [-- 24 [vitest's arguments]]`: the tests of memory, lifetimes, workers and packaging
+// again, on other releases of Node.js. The npm registry has their binaries; they are installed when they
+// are first needed.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { root, SetupError } from './setup/step.mjs';
+import { setup } from './setup.mjs';
+
+const RELEASES = [20, 22, 24, 26];
+const FILES = [
+  'buffers-detached',
+  'buffers-fallback',
+  'buffers-views',
+  'exit-natural',
+  'gc-lifetimes',
+  'lifecycle-buffers',
+  'package-install',
+  'regions',
+  'released',
+  'worker-terminate',
+];
+
+/** The program of a release, installed into build-node/. */
+function install(release) {
+  const folder = join(root, 'build-node', String(release));
+  const name = `node-linux-${process.arch}`;
+  const program = join(folder, 'node_modules', name, 'bin', 'node');
+  if (existsSync(program)) return program;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+  const args = ['install', '--no-audit', '--no-fund', '--no-save', `${name}@${release}`];
+  const { status } = spawnSync('npm', args, { cwd: folder, stdio: 'inherit' });
+  if (status !== 0) throw new SetupError(`${name}@${release} cannot be installed`);
+  return program;
+}
+
+/** Runs the tests on a release and counts them. */
+function runOn(release) {
+  const program = install(release);
+  const folder = mkdtempSync(join(tmpdir(), 'libfabric-node-'));
+  const tallyFile = join(folder, 'tally.json'); // test/reporter.ts writes it
+  const files = FILES.map((name) => `test/${name}.test.ts`);
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  const { status } = spawnSync(program, [vitest, 'run', ...files, ...args], {
+    cwd: root,
+    env: {
+      ...process.env,
+      PATH: `${dirname(program)}:${process.env.PATH}`,
+      LIBFABRIC_TEST_TALLY: tallyFile,
+    },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const tally = existsSync(tallyFile) ? JSON.parse(readFileSync(tallyFile, 'utf8')) : undefined;
+  rmSync(folder, { recursive: true, force: true });
+  const { passed = 0, failed = 0, skipped = 0, complete = false } = tally ?? {};
+  const early = !complete || (status !== 0 && failed === 0) ? 1 : 0;
+  if (early) console.log(`failed: vitest ended early on Node.js ${release}`);
+  console.log(`Node.js ${release}: ${passed} passed, ${failed + early} failed`);
+  sum.passed += passed;
+  sum.failed += failed + early;
+  sum.skipped += skipped;
+}
+
+const [first, ...rest] = process.argv.slice(2);
+const one = RELEASES.includes(Number(first));
+const releases = one ? [Number(first)] : RELEASES;
+// All releases in turn run what the default driver does; one by itself runs every driver.
+const DEFAULT_DRIVER = ['-t', "^(?!.*(loop|manual)'? driver)"];
+const args = one ? rest : [...DEFAULT_DRIVER, ...process.argv.slice(2)];
+
+const sum = { passed: 0, failed: 0, skipped: 0 };
+
+try {
+  setup();
+  for (const release of releases) runOn(release);
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  console.log(`failed: ${error.message}`);
+  sum.failed += 1;
+}
+const skipped = sum.skipped > 0 ? `, ${sum.skipped} skipped` : '';
+console.log(`${sum.passed} passed, ${sum.failed} failed${skipped}`);
+process.exitCode = sum.failed === 0 ? 0 : 1;

@@ -1,0 +1,36 @@
+import { endsWith } from '../released.js';
+
+/** The requests that somebody may give up, and the ends of those that were. */
+export class Releases {
+  readonly #promises = new Map<number, Promise<unknown>>();
+  readonly #ends = new Map<number, { end: Promise<void>; tell: () => void }>();
+
+  /** A request that may be given up. */
+  watch(request: number, promise: Promise<unknown>): void {
+    this.#promises.set(request, promise);
+  }
+
+  /** A request was given up: it has ended when this resolves. */
+  end(request: number): Promise<void> {
+    let known = this.#ends.get(request);
+    if (known === undefined) {
+      let tell = () => {};
+      const end = new Promise<void>((resolve) => {
+        tell = resolve;
+      });
+      known = { end, tell };
+      this.#ends.set(request, known);
+      const promise = this.#promises.get(request);
+      if (promise !== undefined) endsWith(promise, end);
+    }
+    return known.end;
+  }
+
+  /** A request has ended. */
+  forget(request: number): void {
+    if (this.#promises.size === 0) return;
+    this.#promises.delete(request);
+    this.#ends.get(request)?.tell();
+    this.#ends.delete(request);
+  }
+}
