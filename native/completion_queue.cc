@@ -95,23 +95,59 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
     throw Misuse(Misuse::Kind::kState, "ERR_INVALID_STATE",
                  "arrivals of this value are awaited already");
   }
-  if (queue->immediates.expect(value, count, request)) engineOf(*queue).settle(request, 0);
+  if (queue->immediates.lost() > 0 && !queue->immediates.has(value, count)) {
+    // It may be among what was lost, and would be waited for in vain.
+    const std::string text = Engine::whatWasLost(*queue);
+    engineOf(*queue).settle(request, FI_EOVERRUN, "fi_cq_read", text.c_str());
+  } else if (queue->immediates.expect(value, count, request)) {
+    engineOf(*queue).settle(request, 0);
+  }
   return args.Env().Undefined();
 }
 
-// cqStream(cq, on): reports every arrival from now on, those counted so far first.
+// cqStream(cq, limit): reports every arrival from now on, those counted so far first; ends with an
+// error where there are more than `limit` of these, or some were lost. 0: no longer.
 Napi::Value cqStream(const Napi::CallbackInfo& args) {
   const auto queue = unwrap<CompletionQueue>(args[0]);
-  const bool on = args[1].ToBoolean();
-  const Hold hold(engineOf(*queue));
-  queue->immediates.stream(on);
-  if (on) {
-    for (const auto& [value, count] : queue->immediates.counts()) {
-      for (uint64_t i = 0; i < count; ++i) engineOf(*queue).pushImmediate(*queue, value, 0);
-    }
-    queue->immediates.clearCounts();
+  const uint32_t limit = args[1].ToNumber().Uint32Value();
+  Engine& engine = engineOf(*queue);
+  const Hold hold(engine);
+  Immediates& immediates = queue->immediates;
+  immediates.stream(limit > 0);
+  if (limit == 0) return args.Env().Undefined();
+  const bool all = immediates.takeCounted(
+      limit, [&](uint64_t value) { engine.pushImmediate(*queue, value, 0); });
+  if (all && immediates.lost() == 0) return args.Env().Undefined();
+  immediates.stream(false);
+  if (all) {
+    engine.endStream(*queue, Engine::whatWasLost(*queue).c_str());
+    immediates.forgetLost();
+  } else {
+    engine.endStream(*queue,
+                     "more arrivals than options.limit had been counted: the rest still is");
   }
   return args.Env().Undefined();
+}
+
+// cqCount(cq, values): counts arrivals that a stream has told of, and nobody has taken.
+Napi::Value cqCount(const Napi::CallbackInfo& args) {
+  const auto queue = unwrap<CompletionQueue>(args[0]);
+  const auto values = args[1].As<Napi::BigUint64Array>();
+  const Hold hold(engineOf(*queue));
+  for (size_t i = 0; i < values.ElementLength(); ++i) {
+    engineOf(*queue).countArrival(*queue, values[i], 0);
+  }
+  return args.Env().Undefined();
+}
+
+// cqForget(cq): { counted, lost }, of which nothing is known afterwards.
+Napi::Value cqForget(const Napi::CallbackInfo& args) {
+  const auto queue = unwrap<CompletionQueue>(args[0]);
+  const Hold hold(engineOf(*queue));
+  auto result = Napi::Object::New(args.Env());
+  result.Set("lost", static_cast<double>(queue->immediates.lost()));
+  result.Set("counted", static_cast<double>(queue->immediates.forget()));
+  return result;
 }
 
 Napi::Value cqClose(const Napi::CallbackInfo& args) {
@@ -128,6 +164,8 @@ void exportCompletionQueue(Napi::Object exports) {
   exportFunction<cqOpen>(exports, "cqOpen");
   exportFunction<cqExpect>(exports, "cqExpect");
   exportFunction<cqStream>(exports, "cqStream");
+  exportFunction<cqCount>(exports, "cqCount");
+  exportFunction<cqForget>(exports, "cqForget");
   exportFunction<cqClose>(exports, "cqClose");
 }
 

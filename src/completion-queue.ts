@@ -1,12 +1,11 @@
 import { check64, checkInteger, oneOf } from './checks.js';
 import type { Completion } from './completion.js';
 import { publishClose, publishOpen } from './diagnostics.js';
-import type { StreamOptions } from './endpoint/stream.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { closed, type FabricError } from './errors.js';
 import type { CqFormat } from './flags.js';
-import { Immediates } from './immediates.js';
+import { type Immediate, Immediates, type ImmediatesOptions } from './immediates.js';
 import { type Handle, native } from './native.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
@@ -129,6 +128,10 @@ export class CompletionQueue implements QueueListener {
    * Resolves when `count` remote writes with this data have arrived, counted natively: one wake-up
    * for all of them. Those that arrived before count, unless immediates() has told of them.
    *
+   * Arrivals that nobody asked for are kept for 65,536 values. What comes beyond them is lost:
+   * readErrors() tells of it, `stats().lostImmediates` counts it, and arrived() rejects with
+   * FI_EOVERRUN where it would wait for what may be lost, until forgetImmediates().
+   *
    * @param value the data of the writes, as `writedata` sent it.
    */
   async arrived(value: bigint | number, count = 1, options: WaitOptions = {}): Promise<void> {
@@ -152,22 +155,53 @@ export class CompletionQueue implements QueueListener {
   /**
    * The arrivals of remote writes with data, one by one: in order as the provider reports them.
    * While it is open, `arrived()` counts only the values it has been asked for. A queue has one such
-   * stream at a time, with the options that it was opened with.
+   * stream at a time, with the options that it was opened with. When it ends, what it has not told of
+   * counts for `arrived()`, and for the next such stream, again.
    */
-  immediates(options?: StreamOptions): Immediates {
+  immediates(options?: ImmediatesOptions): Immediates {
     this.#checkOpen();
     const wait = checkWait(options);
-    this.#immediates ??= new Immediates(this.#engine, wait, () => {
-      this.#immediates = undefined;
-      if (!this.closed) native.cqStream(this.#handle, false);
-    });
-    native.cqStream(this.#handle, true);
+    const limit = checkInteger('options.limit', options?.limit ?? 65_536, 1, 2 ** 24);
+    if (this.#immediates !== undefined) return this.#immediates;
+    this.#immediates = new Immediates(this.#engine, wait, limit, (left) => this.#endStream(left));
+    native.cqStream(this.#handle, limit);
     return this.#immediates;
+  }
+
+  #endStream(left: Immediate[]): void {
+    this.#immediates = undefined;
+    if (this.closed) return;
+    native.cqStream(this.#handle, 0);
+    if (left.length === 0) return;
+    native.cqCount(
+      this.#handle,
+      BigUint64Array.from(left, ({ data }) => data),
+    );
+    this.#engine.drain();
+  }
+
+  /**
+   * Forgets all arrivals that nobody has asked for, and those that were lost, and says how many they
+   * were: peers may begin anew then.
+   */
+  forgetImmediates(): { counted: number; lost: number } {
+    this.#checkOpen();
+    return native.cqForget(this.#handle);
   }
 
   /** @internal */
   immediate(data: bigint, length: number): void {
-    this.#immediates?.push({ data, length });
+    if (this.#immediates?.push({ data, length })) return;
+    if (this.closed) return;
+    // Its stream has ended, or has no room.
+    native.cqStream(this.#handle, 0);
+    native.cqCount(this.#handle, BigUint64Array.of(data));
+  }
+
+  /** @internal */
+  overrun(error: FabricError): void {
+    if (this.#immediates === undefined) this.unsolicited(error);
+    else this.#immediates.overrun(error);
   }
 
   /** @internal */

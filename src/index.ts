@@ -73,7 +73,7 @@ export { FabricError, type FabricErrorDetails } from './errors.js';
 export { Fabric } from './fabric.js';
 export type * from './flags.js';
 export type { Asked, CapsOf, EpTypeOf, Hints } from './hints.js';
-export type { Immediate, Immediates } from './immediates.js';
+export type { Immediate, Immediates, ImmediatesOptions } from './immediates.js';
 export { getInfo, infoToString, providers } from './info.js';
 export type * from './info-types.js';
 export {

@@ -158,7 +158,9 @@ export interface NativeObjects {
     count: number,
     request: number,
   ): void;
-  cqStream(cq: Handle<'CompletionQueue'>, on: boolean): void;
+  cqStream(cq: Handle<'CompletionQueue'>, limit: number): void;
+  cqCount(cq: Handle<'CompletionQueue'>, values: BigUint64Array): void;
+  cqForget(cq: Handle<'CompletionQueue'>): { counted: number; lost: number };
   cqClose(cq: Handle<'CompletionQueue'>): void;
 
   counterOpen(domain: Handle<'Domain'>, bytes: boolean): Handle<'Counter'>;

@@ -90,7 +90,7 @@ test('fields do not overlap, and an entry holds them', () => {
 });
 
 test('statistics have the order in which the engine writes them', async () => {
-  expect(layout.STATS.length * 8).toBe(72);
+  expect(layout.STATS.length * 8).toBe(80);
   const ep = await open({ provider: 'shm', driver: 'manual' });
   const self = ep.av.insert(ep.address);
   const batch = ep.batch();

@@ -177,9 +177,42 @@ void Engine::releaseMemory(uint32_t handle) {
 void Engine::arrived(CompletionQueue& queue, uint64_t data, double length) {
   ++control_->stats.completions;
   ++control_->stats.immediates;
+  countArrival(queue, data, length);
+}
+
+void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length) {
   const Immediates::Outcome outcome = queue.immediates.arrived(data);
-  if (outcome.fate == Immediates::Fate::kSatisfied) settle(outcome.request, 0);
-  if (outcome.fate == Immediates::Fate::kStream) pushImmediate(queue, data, length);
+  switch (outcome.fate) {
+    case Immediates::Fate::kCounted:
+      return;
+    case Immediates::Fate::kSatisfied:
+      return settle(outcome.request, 0);
+    case Immediates::Fate::kStream:
+      return pushImmediate(queue, data, length);
+    case Immediates::Fate::kFirstLost:
+      unsolicited(queue, FI_EOVERRUN, detail("fi_cq_read", whatWasLost(queue).c_str()));
+      [[fallthrough]];
+    case Immediates::Fate::kLost:
+      ++control_->stats.lostImmediates;
+  }
+}
+
+std::string Engine::whatWasLost(const CompletionQueue& queue) {
+  const uint64_t lost = queue.immediates.lost();
+  return std::to_string(lost) +
+         (lost == 1 ? " arrival of a remote write" : " arrivals of remote writes") +
+         " with data lost, when as many values as are kept had come that nobody asked for; "
+         "forgetImmediates() begins anew";
+}
+
+void Engine::endStream(CompletionQueue& queue, const char* text) {
+  Completion result{};
+  result.request = kNoRequest;
+  result.event = Event::kOverrun;
+  result.queue = queue.handle;
+  result.status = FI_EOVERRUN;
+  result.error = detail("fi_cq_read", text);
+  completions_.push(result);
 }
 
 void Engine::pushImmediate(CompletionQueue& queue, uint64_t data, double length) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -141,6 +142,11 @@ class Engine {
   // Completes a request with a status, outside of any operation.
   void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
   void pushImmediate(CompletionQueue& queue, uint64_t data, double length);
+  // Counts an arrival, or tells whoever waits for it.
+  void countArrival(CompletionQueue& queue, uint64_t data, double length);
+  static std::string whatWasLost(const CompletionQueue& queue);
+  // Ends the stream of a queue's arrivals with FI_EOVERRUN.
+  void endStream(CompletionQueue& queue, const char* text);
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
 
   // Ownership: the driver that turns the engine holds the mutex, and lets go when asked.

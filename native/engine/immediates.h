@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <unordered_map>
 #include <vector>
 
@@ -12,10 +13,11 @@ namespace fab {
 // that a transfer of many writes wakes JavaScript once.
 class Immediates {
  public:
-  // More distinct values than this, unasked for, are dropped: a peer chooses them.
+  // Of more distinct values than this, unasked for, arrivals are lost, which is told: a peer
+  // chooses the values.
   static constexpr size_t kMaxValues = 65536;
 
-  enum class Fate { kCounted, kSatisfied, kStream, kDropped };
+  enum class Fate { kCounted, kSatisfied, kStream, kFirstLost, kLost };
   struct Outcome {
     Fate fate;
     uint32_t request;
@@ -32,7 +34,9 @@ class Immediates {
     if (streaming_) return {Fate::kStream, kNoRequest};
     auto counted = counts_.find(value);
     if (counted == counts_.end()) {
-      if (counts_.size() >= kMaxValues) return {Fate::kDropped, kNoRequest};
+      if (counts_.size() >= kMaxValues) {
+        return {lost_++ == 0 ? Fate::kFirstLost : Fate::kLost, kNoRequest};
+      }
       counted = counts_.emplace(value, 0).first;
     }
     ++counted->second;
@@ -84,8 +88,33 @@ class Immediates {
   }
 
   void stream(bool on) { streaming_ = on; }
-  const std::unordered_map<uint64_t, uint64_t>& counts() const { return counts_; }
-  void clearCounts() { counts_.clear(); }
+
+  // Passes what was counted to take(value), at most so many arrivals; false where some are left.
+  template <typename Take>
+  bool takeCounted(uint64_t most, Take&& take) {
+    for (auto it = counts_.begin(); it != counts_.end() && most > 0;) {
+      for (; it->second > 0 && most > 0; --it->second, --most) take(it->first);
+      it = it->second == 0 ? counts_.erase(it) : std::next(it);
+    }
+    return counts_.empty();
+  }
+
+  // Arrivals since forget() of which nothing is known any more.
+  uint64_t lost() const { return lost_; }
+  // Begins anew; says how many arrivals nobody had asked for.
+  uint64_t forget() {
+    uint64_t counted = 0;
+    for (const auto& [value, count] : counts_) counted += count;
+    counts_.clear();
+    lost_ = 0;
+    return counted;
+  }
+  void forgetLost() { lost_ = 0; }
+  // Whether an expectation of this would be met at once.
+  bool has(uint64_t value, uint64_t count) const {
+    const auto counted = counts_.find(value);
+    return counted != counts_.end() && counted->second >= count;
+  }
 
  private:
   struct Expected {
@@ -96,6 +125,7 @@ class Immediates {
   std::unordered_map<uint64_t, uint64_t> counts_;
   std::unordered_map<uint64_t, Expected> expected_;
   bool streaming_ = false;
+  uint64_t lost_ = 0;
 };
 
 }  // namespace fab

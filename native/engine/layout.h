@@ -100,6 +100,7 @@ enum class Event : uint32_t {
   kImmediate = 2,      // remote write data arrived on queue; request is unused
   kPartial = 3,        // a multi-recv buffer took a message and stays posted
   kUnsolicited = 4,    // an error that belongs to no operation
+  kOverrun = 5,        // the stream of the queue's arrivals ends with an error
 };
 
 struct alignas(64) Completion {
@@ -123,14 +124,15 @@ static_assert(sizeof(Completion) == 64);
 // Counters that only the engine writes and anyone reads at any time.
 struct Stats {
   uint64_t turns;
-  uint64_t operations;    // accepted by the provider
-  uint64_t completions;   // read from completion queues
-  uint64_t errors;        // completions in error, and errors of endpoints
-  uint64_t backPressure;  // times the provider answered FI_EAGAIN
-  uint64_t wakeups;       // times the event loop was woken
-  uint64_t sleeps;        // times the engine blocked or backed off
-  uint64_t bytes;         // of completed operations
-  uint64_t immediates;    // remote writes with data that arrived
+  uint64_t operations;      // accepted by the provider
+  uint64_t completions;     // read from completion queues
+  uint64_t errors;          // completions in error, and errors of endpoints
+  uint64_t backPressure;    // times the provider answered FI_EAGAIN
+  uint64_t wakeups;         // times the event loop was woken
+  uint64_t sleeps;          // times the engine blocked or backed off
+  uint64_t bytes;           // of completed operations
+  uint64_t immediates;      // remote writes with data that arrived
+  uint64_t lostImmediates;  // of these, ones of which nothing is known any more
 };
 
 constexpr uint32_t kRunning = UINT32_MAX;

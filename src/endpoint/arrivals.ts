@@ -45,6 +45,11 @@ export class Arrivals<T> {
     return this.#takers.length;
   }
 
+  /** What has arrived and nobody has taken. */
+  get waiting(): number {
+    return this.#items.length;
+  }
+
   push(value: T): void {
     const taker = this.#takers.shift();
     if (taker === undefined) this.#items.push({ value });

@@ -22,6 +22,7 @@ export type Stats = { readonly [Name in (typeof STATS)[number]]: number };
 /** Told of what belongs to no request. */
 export interface QueueListener {
   immediate(data: bigint, length: number): void;
+  overrun(error: FabricError): void;
   unsolicited(error: FabricError): void;
   close(): Promise<void>;
 }
@@ -265,6 +266,8 @@ export class Engine {
     const listener = this.queues.get(completions.u32[word + CompletionField.Queue32] as number);
     if (event === Event.Immediate) {
       listener?.immediate(completions.dataAt(word), completions.lengthAt(word));
+    } else if (event === Event.Overrun) {
+      listener?.overrun(errorOf(completions.failureAt(word)));
     } else {
       listener?.unsolicited(errorOf(completions.failureAt(word)));
     }

@@ -53,6 +53,7 @@ export const enum Event {
   Immediate = 2,
   Partial = 3,
   Unsolicited = 4,
+  Overrun = 5,
 }
 
 export const enum CompletionField {
@@ -102,4 +103,5 @@ export const STATS = [
   'sleeps',
   'bytes',
   'immediates',
+  'lostImmediates',
 ] as const;
