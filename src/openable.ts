@@ -1,4 +1,4 @@
-import { invalidArgValue } from './errors.js';
+import { describeValue, invalidArgValue } from './errors.js';
 import type { EpType, OpenableEpType } from './flags.js';
 import type { AnyInfo } from './info-types.js';
 
@@ -19,7 +19,7 @@ export function checkOpenable(name: string, type: EpType): void {
     type === 'FI_EP_MSG'
       ? 'connected endpoints are not supported; use FI_EP_RDM'
       : `it is none of ${TYPES.join(', ')}`;
-  throw invalidArgValue(name, `cannot be ${String(type)}: ${reason}`);
+  throw invalidArgValue(name, `cannot be ${describeValue(type)}: ${reason}`);
 }
 
 /** Refuses an entry of getInfo() that this package cannot open a domain or an endpoint with. */

@@ -36,7 +36,7 @@ const rejecting: Case[] = [
     /provName|FI_ENODATA/,
     junkBut('undefined', 'null', 'an empty string'),
   ],
-  ['options.type', (v) => open({ type: v }), /epAttr\.type/, junkBut('undefined')],
+  ['options.type', (v) => open({ type: v }), /options\.type/, junkBut('undefined')],
   ['options.caps', (v) => open({ caps: v }), /caps/, junkBut('undefined', '[]')],
   [
     'options.driver',

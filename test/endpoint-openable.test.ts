@@ -9,7 +9,7 @@ const connected = { epAttr: { type: 'FI_EP_MSG' }, fabricAttr: { provName: 'tcp'
 
 const refusal = (message: string) =>
   expect.objectContaining({ code: 'ERR_INVALID_ARG_VALUE', message });
-const CONNECTED = 'cannot be FI_EP_MSG: connected endpoints are not supported; use FI_EP_RDM';
+const CONNECTED = "cannot be 'FI_EP_MSG': connected endpoints are not supported; use FI_EP_RDM";
 
 describe('FI_EP_MSG', () => {
   const [info] = getInfo(connected);
@@ -42,8 +42,9 @@ describe('FI_EP_MSG', () => {
 test.each(['FI_EP_UNSPEC', 'FI_EP_SOCK_STREAM', 'rdm', null])(
   'open() refuses type %s',
   async (type) => {
+    const shown = type === null ? 'null' : `'${type}'`;
     await expect(open({ type } as never)).rejects.toEqual(
-      refusal(`options.type cannot be ${type}: it is none of FI_EP_RDM, FI_EP_DGRAM`),
+      refusal(`options.type cannot be ${shown}: it is none of FI_EP_RDM, FI_EP_DGRAM`),
     );
   },
 );

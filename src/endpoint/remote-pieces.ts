@@ -50,11 +50,12 @@ export function reach(
     checkRemote(limits, region, start, length);
     return { regions: [region], pieces: [{ handle: region.handle, offset: start, length }] };
   }
-  const segments = Array.from(remote as readonly RemoteSegment[]);
   const { remoteSegments } = limits;
-  if (segments.length === 0 || segments.length > remoteSegments) {
-    throw outOfRange('remote.length', `from 1 to ${remoteSegments} (rmaIovLimit)`, segments.length);
+  const { length: count } = remote; // checked before it is copied: an array may claim 2 ** 32 - 1
+  if (!(count >= 1 && count <= remoteSegments)) {
+    throw outOfRange('remote.length', `from 1 to ${remoteSegments} (rmaIovLimit)`, count);
   }
+  const segments: RemoteSegment[] = Array.from({ length: count }, (_, i) => remote[i]);
   if (start !== 0) throw invalidArgValue('options.offset', 'is for one region: give each its own');
   const regions: RemoteRegion[] = [];
   const pieces: RemotePiece[] = [];
