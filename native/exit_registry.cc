@@ -27,15 +27,6 @@ Registry& registry() {
   return instance;
 }
 
-std::vector<std::shared_ptr<Domain>> openDomains() {
-  std::vector<std::shared_ptr<Domain>> open;
-  std::lock_guard<std::mutex> lock(registry().mutex);
-  for (const auto& entry : registry().domains) {
-    if (auto domain = entry.lock()) open.push_back(std::move(domain));
-  }
-  return open;
-}
-
 void shutdownAll() {
   const auto domains = openDomains();
   for (const auto& domain : domains) domain->driver().stop();
@@ -53,6 +44,15 @@ void stopDriversOf(napi_env env) {
   for (const auto& domain : openDomains()) {
     if (domain->env() == env) domain->driver().stop();
   }
+}
+
+std::vector<std::shared_ptr<Domain>> openDomains() {
+  std::vector<std::shared_ptr<Domain>> open;
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  for (const auto& entry : registry().domains) {
+    if (auto domain = entry.lock()) open.push_back(std::move(domain));
+  }
+  return open;
 }
 
 void forgetAtExit(const Domain* domain) {

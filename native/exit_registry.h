@@ -3,6 +3,7 @@
 #include <node_api.h>
 
 #include <memory>
+#include <vector>
 
 namespace fab {
 
@@ -12,6 +13,8 @@ class Domain;
 // may be turning while libfabric's destructors run.
 void shutdownAtExit(const std::shared_ptr<Domain>& domain);
 void forgetAtExit(const Domain* domain);
+// The domains of all environments of the process.
+std::vector<std::shared_ptr<Domain>> openDomains();
 // Ends the turning of all domains of an environment that goes away, before the first is closed: efa
 // aborts the process where what it writes through shm to a region of a closed one fails.
 void stopDriversOf(napi_env env);

@@ -9,6 +9,7 @@
 
 #include "addon.h"
 #include "flags.h"
+#include "shared_query.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -70,9 +71,11 @@ namespace {
 // The answer to a request; null where no provider matches.
 std::shared_ptr<fi_info> ask(const InfoRequest& request) {
   fi_info* head = nullptr;
-  const int ret = fi_getinfo(request.version, request.node ? request.node->c_str() : nullptr,
-                             request.service ? request.service->c_str() : nullptr, request.flags,
-                             request.hints.get(), &head);
+  const int ret = queryBesideEngines([&] {
+    return fi_getinfo(request.version, request.node ? request.node->c_str() : nullptr,
+                      request.service ? request.service->c_str() : nullptr, request.flags,
+                      request.hints.get(), &head);
+  });
   if (ret == -FI_ENODATA) return nullptr;
   check(ret, "fi_getinfo");
   return {head, InfoDeleter()};

@@ -60,6 +60,7 @@ ProviderTraits efa() {
   // second time, and abort the process of that peer, which goes on counting. It finds an address
   // that it still has.
   efa.keepsAddresses = true;
+  efa.queriesFreeShared = true;  // 1.17
   efa.keepsVectors = true;  // 1.17 at least
   // Where the device reads but does not write, the target of a write reads it, for which 2.1 has
   // not registered the region.

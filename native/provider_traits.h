@@ -29,6 +29,8 @@ struct ProviderTraits {
   bool sharesMemory = false;
   // ... but not where this variable of the environment is 0.
   const char* sharesMemorySwitch = nullptr;
+  // Its endpoints must not be used during queries: shared_query.h.
+  bool queriesFreeShared = false;
   // What peers write into is registered for receives, too.
   bool writesAsReceives = false;
   // A completion queue loses what it has no room for.
