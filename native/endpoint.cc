@@ -127,7 +127,7 @@ void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, b
   const bool local = (domain.mrMode() & FI_MR_LOCAL) != 0;
   const bool staged = datagrams && (prefixed || local || forced);
   constexpr uint64_t kChoose = FI_TAGGED | FI_DIRECTED_RECV;
-  constexpr size_t kMost = 64 * 1024;
+  constexpr size_t kMost = size_t{64} * 1024;
   const bool fits = (info.caps & kChoose) == 0 && info.ep_attr->max_msg_size <= kMost;
   Staging::Layout layout{};
   layout.prefix = prefixed ? info.ep_attr->msg_prefix_size : 0;

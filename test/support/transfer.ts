@@ -134,13 +134,18 @@ export async function settle<V>(promise: Promise<V>, ...endpoints: Driven[]): Pr
 export const loopback = (provider: string) =>
   provider === 'shm' || provider === 'efa' ? {} : { node: '127.0.0.1' };
 
-/** A provider's entry for a reliable endpoint over loopback, to open objects one by one. */
+/**
+ * A provider's entry for a reliable endpoint over loopback, to open objects one by one. Messages keep
+ * their order, which efa of libfabric 2 has to be asked for.
+ */
 export function entryOf<const C extends Cap>(provName: string, caps: readonly C[]) {
   const place = loopback(provName);
+  const msgOrder = ['FI_ORDER_SAS'] as const;
   const [info] = getInfo({
     fabricAttr: { provName },
     epAttr: { type: 'FI_EP_RDM' },
     caps,
+    ...(provName === 'efa' && { txAttr: { msgOrder }, rxAttr: { msgOrder } }),
     ...('node' in place && { ...place, flags: ['FI_SOURCE'] as const }),
   });
   if (info === undefined) throw new Error(`no ${provName}`);
