@@ -23,6 +23,7 @@ export class Arrivals<T> {
   #takers: Taker<T>[] = [];
   #end: { reason?: unknown } | undefined;
   #forget: (() => void) | undefined;
+  #stopped = false;
 
   /**
    * @param wait how long each taker waits, and the signal that ends it all.
@@ -50,6 +51,11 @@ export class Arrivals<T> {
     return this.#items.length;
   }
 
+  /** Whether stop() was called: what arrives from then on is its caller's. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
   push(value: T): void {
     const taker = this.#takers.shift();
     if (taker === undefined) this.#items.push({ value });
@@ -71,6 +77,7 @@ export class Arrivals<T> {
 
   /** Nothing comes any more; returns what has arrived. */
   stop(): Left<T> {
+    this.#stopped = true;
     this.end();
     const items = this.#items.splice(0);
     return {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Completion } from '../completion.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
@@ -40,6 +41,8 @@ interface Arrival {
 }
 
 const ECANCELED = 125;
+/** Milliseconds for a message that is arriving in a buffer that is taken back. */
+const ARRIVING = 30;
 
 /**
  * Incoming messages as an async iterator. It keeps a set of buffers posted; a buffer is posted again
@@ -68,6 +71,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   // Buffers are no longer posted: the endpoint is closed, or they are being taken back.
   #ended = false;
   #drained: (() => void) | undefined;
+  #idle: (() => void) | undefined;
   #takingBack: Promise<void> | undefined;
   readonly #untaken: Arrival[] = [];
 
@@ -101,6 +105,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     if (!this.#posted.delete(request)) this.#busy--;
     if (status !== 0) this.#failed(slot, status, word);
     else if (slot !== undefined) this.#arrived(slot, word);
+    if (this.#busy === 0) this.#idle?.();
     if (this.#posted.size > 0) return;
     if (this.#drained !== undefined) this.#drained();
     if (this.#ended && this.#untaken.length === 0) this.#free();
@@ -110,8 +115,9 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     const { completions } = this.#engine;
     const completion = completions.at(word);
     const message = { slot, completion, arrival: completions.arrivalAt(word) };
-    if (this.#takingBack === undefined) this.#arrivals.push(message);
-    else this.#untaken.push(message);
+    // Before #takingBack is set: with the manual driver messages arrive while it is called.
+    if (this.#arrivals.stopped) this.#untaken.push(message);
+    else this.#arrivals.push(message);
   }
 
   #failed(slot: Slot | undefined, status: number, word: number): void {
@@ -192,12 +198,25 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
       });
       for (const request of this.#posted.keys()) this.#engine.cancel(request);
       await this.#engine.settled(drained);
+      await this.#finishBusy();
     }
     const messages = this.#untaken.splice(0).map(({ slot, completion, arrival }) => {
       return { completion, arrival, handle: slot.handle, offset: 0, owner: this };
     });
     if (!this.#limits.isClosed) await giveBack(this.#limits, messages);
     this.#free();
+  }
+
+  // What is arriving comes before what the next receives get, unless its sender keeps it waiting.
+  async #finishBusy(): Promise<void> {
+    if (this.#busy === 0) return;
+    const waiting = new AbortController();
+    const late = sleep(ARRIVING, undefined, waiting).catch(() => {});
+    const idle = new Promise<void>((resolve) => {
+      this.#idle = resolve;
+    });
+    await this.#engine.settled(Promise.race([idle, late]));
+    waiting.abort();
   }
 
   /** Itself. */

@@ -97,13 +97,13 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   }
 
   #arrived(message: Arrival): void {
-    if (this.#takingBack === undefined) this.#arrivals.push(message);
-    else this.#untaken.push(message);
+    if (this.#arrivals.stopped) this.#untaken.push(message);
+    else this.#arrivals.push(message);
   }
 
   #failed(error: FabricError): void {
-    if (this.#takingBack === undefined) this.#arrivals.fail(error);
-    else this.endpoint.receiveQueue.unsolicited(error);
+    if (this.#arrivals.stopped) this.endpoint.receiveQueue.unsolicited(error);
+    else this.#arrivals.fail(error);
   }
 
   /** The next message in the buffer. */
