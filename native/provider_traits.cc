@@ -61,7 +61,7 @@ ProviderTraits efa() {
   // that it still has.
   efa.keepsAddresses = true;
   efa.queriesFreeShared = true;  // 1.17
-  efa.keepsVectors = true;  // 1.17 at least
+  efa.keepsVectors = true;       // 1.17 at least
   // Where the device reads but does not write, the target of a write reads it, for which 2.1 has
   // not registered the region.
   efa.writesAsReceives = true;
