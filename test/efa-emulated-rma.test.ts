@@ -16,7 +16,8 @@ const insisting = { FI_EFA_USE_DEVICE_RDMA: '1' };
 
 /** Who reads and writes when the first transfers to the second. */
 async function byTheDevice(one: Half, two: Half = one) {
-  const [a, b] = await couple({ ...one, node: 0 }, { ...two, node: 1 });
+  const part = { partId: 0xefa2 };
+  const [a, b] = await couple({ ...part, ...one, node: 0 }, { ...part, ...two, node: 1 });
   await a.ask('send', pattern(8));
   await b.ask('recv', 8);
   await a.ask('write', pattern(MIB, 1));
