@@ -7,6 +7,7 @@
 #include "addon.h"
 #include "address_format.h"
 #include "domain.h"
+#include "endpoint.h"
 #include "flags.h"
 #include "local_peers.h"
 #include "provider_traits.h"
@@ -111,6 +112,7 @@ Napi::Value avStraddr(const Napi::CallbackInfo& args) {
 Napi::Value avClose(const Napi::CallbackInfo& args) {
   const auto av = unwrapAny<AddressVector>(args[0]);
   const Hold hold(domainOf(*av).engine());
+  domainOf(*av).engine().retire(av->childrenOf<Endpoint>());
   check(av->close(), "fi_close");
   return args.Env().Undefined();
 }

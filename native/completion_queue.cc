@@ -2,6 +2,7 @@
 
 #include "addon.h"
 #include "domain.h"
+#include "endpoint.h"
 #include "flags.h"
 #include "provider_traits.h"
 #include "util/handle.h"
@@ -12,11 +13,15 @@ namespace fab {
 int CompletionQueue::closeSelf() {
   const int ret = engine_.parking.close(cq_);
   if (ret != 0) return ret;
+  cancelWaits();
+  engine_.removeQueue(*this);
+  return 0;
+}
+
+void CompletionQueue::cancelWaits() {
   for (const uint32_t request : immediates.cancelAll()) {
     engine_.settle(request, FI_ECANCELED, "", "the completion queue was closed");
   }
-  engine_.removeQueue(*this);
-  return 0;
 }
 
 namespace {
@@ -154,7 +159,9 @@ Napi::Value cqClose(const Napi::CallbackInfo& args) {
   const auto queue = unwrapAny<CompletionQueue>(args[0]);
   if (queue->closed()) return args.Env().Undefined();
   const Hold hold(engineOf(*queue));
+  engineOf(*queue).retire(queue->childrenOf<Endpoint>());
   check(queue->close(), "fi_close");
+  queue->cancelWaits();
   return args.Env().Undefined();
 }
 

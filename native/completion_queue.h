@@ -38,6 +38,8 @@ class CompletionQueue : public Resource {
   size_t size() const { return size_; }
   bool waitable() const { return waitable_; }  // has a file descriptor to sleep on
   void stopWaiting() { waitable_ = false; }
+  // Ends the waits for arrivals.
+  void cancelWaits();
 
   uint32_t handle = 0;
   uint32_t endpoints = 0;    // open ones that report here, twice where both directions do

@@ -3,6 +3,7 @@
 #include "abi.h"
 #include "addon.h"
 #include "domain.h"
+#include "endpoint.h"
 #include "provider_traits.h"
 #include "util/handle.h"
 #include "values.h"
@@ -76,7 +77,9 @@ Napi::Value counterClose(const Napi::CallbackInfo& args) {
   const auto counter = unwrapAny<Counter>(args[0]);
   if (counter->closed()) return args.Env().Undefined();
   const Hold hold(counter->engine());
+  counter->engine().retire(counter->childrenOf<Endpoint>());
   check(counter->close(), "fi_close");
+  counter->engine().cancelCounterWaits(*counter);
   return args.Env().Undefined();
 }
 

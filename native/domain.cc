@@ -7,6 +7,7 @@
 
 #include "addon.h"
 #include "completion_queue.h"
+#include "endpoint.h"
 #include "engine/manual.h"
 #include "exit_registry.h"
 #include "info.h"
@@ -80,29 +81,26 @@ void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
 int Domain::shutdown() {
   driver_->stop();
   const Hold hold(*engine_);
-  const int ret = close();
-  return ret != 0 ? ret : refusal_;
+  engine_->drain(childrenOf<Endpoint>());
+  return closeNow();
 }
 
-// rxm has half closed a domain that it refuses to close (FI_EBUSY, for the sake of a rendezvous
-// that was cut off), and a second try frees memory twice: such a domain leaks.
 int Domain::closeSelf() {
   local_peers::leave(*this);
-  engine_->parking.sweep();
+  Parking& parking = engine_->parking;
+  parking.sweep();
   nothingRegion_.close();
   engine_->memories.forEach([](uint32_t, Memory& memory) { memory.local.close(); });
-  if (engine_->parking.empty()) {
-    refusal_ = domain_.close();
-    auto memories = std::make_unique<SharedTable<Memory>>(std::move(engine_->memories));
-    if (refusal_ != 0) {
-      std::make_unique<Fid<fid_domain>>(std::move(domain_)).release();
-      memories.release();
-    }
-  } else {
-    engine_->parking.close(domain_);
-    engine_->parking.keep(std::make_shared<SharedTable<Memory>>(std::move(engine_->memories)));
-    engine_->parking.keep(fabric_->share());
-    Parking::outlive(std::move(engine_->parking));
+  stuck_ = parking.stuck();
+  if (parking.empty()) refusal_ = domain_.close();
+  if (refusal_ != 0 || !parking.empty()) {
+    parking.refuse(-refusal_);
+    parking.keep(std::make_shared<Fid<fid_domain>>(std::move(domain_)));
+    parking.keep(std::make_shared<SharedTable<Memory>>(std::move(engine_->memories)));
+    parking.keep(fabric_->share());
+    const auto name = [](const char* given) { return given == nullptr ? "" : given; };
+    parking.describe(name(info_->fabric_attr->prov_name), name(info_->domain_attr->name));
+    Parking::outlive(std::move(parking));
   }
   Parking::sweepOrphans();
   return 0;
@@ -237,7 +235,8 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// domainClose(domain): stops the engine and closes everything under the domain.
+// domainClose(domain): stops the engine and closes everything under the domain. { endpoints,
+// refused }: how many endpoints could not be closed, and why the domain could not, as fi_errno(3).
 Napi::Value domainClose(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
@@ -246,7 +245,10 @@ Napi::Value domainClose(const Napi::CallbackInfo& args) {
   const int ret = domain->shutdown();
   domain->retire();
   check(ret, "fi_close");
-  return args.Env().Undefined();
+  auto result = Napi::Object::New(args.Env());
+  result.Set("endpoints", static_cast<double>(domain->stuck()));
+  result.Set("refused", -domain->refusal());
+  return result;
 }
 
 Napi::Object failedCompletion(Napi::Env env, const FailedCompletion& failed) {

@@ -47,9 +47,12 @@ class Domain : public Resource {
   // Starts turning the engine, and sees to its end with the environment's or the process's. From
   // here until retire() the domain keeps itself alive, whatever the garbage collector does.
   void start(Napi::Env env, std::shared_ptr<Driver> driver);
-  // Stops the driver and closes everything under the domain at once, whatever is in flight. Returns
-  // what fi_close(3) refused.
+  // Stops the driver and closes everything under the domain at once, whatever is in flight. What
+  // can't be freed is parked.
   int shutdown();
+  // The endpoints of which that is so, and what fi_close(3) said of the domain itself.
+  size_t stuck() const { return stuck_; }
+  int refusal() const { return refusal_; }
   // Takes the driver off the event loop.
   void retire();
 
@@ -69,7 +72,8 @@ class Domain : public Resource {
   uint32_t number_ = 0;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   std::shared_ptr<Domain> self_;
-  int refusal_ = 0;  // what fi_close said of the domain itself
+  size_t stuck_ = 0;
+  int refusal_ = 0;
 };
 
 void exportDomain(Napi::Object exports);

@@ -39,6 +39,7 @@ Napi::Array endpointRows(Napi::Env env, Engine& engine) {
     row.Set("waitingSends", static_cast<double>(endpoint->sendLane.size()));
     row.Set("waitingReceives", static_cast<double>(endpoint->receiveLane.size()));
     row.Set("closing", endpoint->closing);
+    row.Set("left", endpoint->left);
     row.Set("broken", endpoint->broken);
     row.Set("sendQueue", endpoint->sendQueue->handle);
     row.Set("receiveQueue", endpoint->receiveQueue->handle);
@@ -177,10 +178,24 @@ Napi::Value domainState(const Napi::CallbackInfo& args) {
   return result;
 }
 
+// parkedDomains(): what is closed and could not be freed, of domains of the whole process.
+Napi::Value parkedDomains(const Napi::CallbackInfo& args) {
+  Rows rows(args.Env());
+  for (const Parking::Summary& parked : Parking::orphans()) {
+    auto row = rows.add();
+    row.Set("provider", parked.provider);
+    row.Set("domain", parked.domain);
+    row.Set("endpoints", static_cast<double>(parked.endpoints));
+    row.Set("refused", parked.refused);
+  }
+  return rows.array();
+}
+
 }  // namespace
 
 void exportDomainState(Napi::Object exports) {
   exportFunction<domainState>(exports, "domainState");
+  exportFunction<parkedDomains>(exports, "parkedDomains");
 }
 
 }  // namespace fab

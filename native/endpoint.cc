@@ -32,18 +32,14 @@ int Endpoint::closeSelf() {
 int Endpoint::closeOrPark() {
   engine_.parking.sweep();
   const bool reachable = !name.empty() && !local_peers::leave(name);
-  const bool stuck = broken && waitsInClose && inFlight > 0;
-  if (!reachable && !stuck) {
+  if (!reachable && !waits()) {
     const int ret = ep_.close();
     return ret != 0 ? ret : events_.close();
   }
   engine_.recall(*this);
   // What is in flight is not done when these peers are gone.
-  engine_.parking.park({{staging, copied, landing},
-                        std::move(events_),
-                        std::move(ep_),
-                        name,
-                        waitsInClose && inFlight > 0});
+  engine_.parking.park(
+      {{staging, copied, landing}, std::move(events_), std::move(ep_), name, waits()});
   return 0;
 }
 

@@ -54,7 +54,11 @@ class Endpoint : public Resource {
   const uint64_t caps;
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
-  const bool waitsInClose;
+  // Whether fi_close(3) would wait for what is in flight, perhaps for ever.
+  bool waits() const { return waitsInClose && inFlight > 0; }
+  bool lingers() const override { return left && waits(); }
+
+  const bool waitsInClose;  // fi_close(3) returns when nothing is in flight
   bool (*const breaks)(int provErrno);
   const uint64_t more;  // FI_MORE where batches may use it
   const bool injectsAsWrites;
@@ -63,6 +67,7 @@ class Endpoint : public Resource {
   uint32_t inFlight = 0;
   std::string name;  // to local_peers; empty where it shares no memory
   bool closing = false;
+  bool left = false;    // closed for its users, with operations in flight: engine/left.cc
   bool broken = false;  // by an error outside of any operation
   // What operations are told that it leaves behind.
   Failure end{FI_ECANCELED, {"", "the endpoint was closed"}};

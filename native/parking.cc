@@ -15,7 +15,7 @@ struct Orphans {
 };
 
 // Never destroyed: it is used while static objects are.
-Orphans& orphans() {
+Orphans& all() {
   static Orphans& instance = *std::make_unique<Orphans>().release();
   return instance;
 }
@@ -27,7 +27,15 @@ Parking::~Parking() {
   for (auto& object : below_) object.reset();
 }
 
+size_t Parking::stuck() const {
+  const auto isStuck = [](const Parked& parked) { return parked.forever; };
+  return static_cast<size_t>(std::count_if(endpoints_.begin(), endpoints_.end(), isStuck));
+}
+
+// rxm has half closed a domain that it refuses to close (FI_EBUSY, for the sake of a rendezvous
+// that was cut off), and a second try frees memory twice.
 void Parking::sweep() {
+  if (refused_ != 0) return;
   endpoints_.remove_if(
       [](const Parked& parked) { return !parked.forever && !local_peers::reachable(parked.name); });
   if (!endpoints_.empty()) return;
@@ -36,17 +44,28 @@ void Parking::sweep() {
 }
 
 void Parking::outlive(Parking parking) {
-  const std::lock_guard<std::mutex> lock(orphans().mutex);
-  orphans().parkings.push_back(std::move(parking));
+  const std::lock_guard<std::mutex> lock(all().mutex);
+  all().parkings.push_back(std::move(parking));
 }
 
 void Parking::sweepOrphans() {
-  const std::lock_guard<std::mutex> lock(orphans().mutex);
-  auto& parkings = orphans().parkings;
+  const std::lock_guard<std::mutex> lock(all().mutex);
+  auto& parkings = all().parkings;
   for (Parking& parking : parkings) parking.sweep();
   parkings.erase(std::remove_if(parkings.begin(), parkings.end(),
                                 [](const Parking& parking) { return parking.empty(); }),
                  parkings.end());
+}
+
+std::vector<Parking::Summary> Parking::orphans() {
+  sweepOrphans();
+  const std::lock_guard<std::mutex> lock(all().mutex);
+  std::vector<Summary> summaries;
+  for (const Parking& parking : all().parkings) {
+    summaries.push_back(
+        {parking.provider_, parking.domain_, parking.endpoints_.size(), parking.refused_});
+  }
+  return summaries;
 }
 
 }  // namespace fab

@@ -14,9 +14,11 @@
 
 namespace fab {
 
-// The closed endpoints of one domain that peers of this process may still reach (local_peers.h),
-// and what libfabric does not close before them. It all is closed when the last of those peers'
-// domains has closed. An endpoint of shm takes 3.8 MiB as long.
+// What is closed for its users and cannot be freed, of one domain: endpoints that peers of this
+// process may still reach (local_peers.h), which are closed when the last of those peers' domains
+// has closed (an endpoint of shm takes 3.8 MiB as long); endpoints that fi_close(3) would wait for,
+// perhaps for ever; a domain that the provider refused to close; and what libfabric does not close
+// before them.
 class Parking {
  public:
   Parking() = default;
@@ -25,6 +27,8 @@ class Parking {
   ~Parking();
 
   bool empty() const { return endpoints_.empty() && below_.empty(); }
+  // Endpoints that stay until the process ends.
+  size_t stuck() const;
 
   struct Parked {
     std::vector<std::shared_ptr<void>> memory;  // of what is posted
@@ -45,6 +49,13 @@ class Parking {
     return 0;
   }
   void keep(std::shared_ptr<void> object) { below_.push_back(std::move(object)); }
+  // Keeps it all until the process ends: the domain was refused, with this fi_errno(3).
+  void refuse(int error) { refused_ = error; }
+  // Whose it is.
+  void describe(std::string provider, std::string domain) {
+    provider_ = std::move(provider);
+    domain_ = std::move(domain);
+  }
 
   // Closes what can be closed by now. The caller holds the domain's engine.
   void sweep();
@@ -54,9 +65,21 @@ class Parking {
   // Closes what can be closed by now of domains that have closed.
   static void sweepOrphans();
 
+  struct Summary {
+    std::string provider;
+    std::string domain;
+    size_t endpoints;
+    int refused;
+  };
+  // What is parked of domains that have closed.
+  static std::vector<Summary> orphans();
+
  private:
   std::list<Parked> endpoints_;
   std::vector<std::shared_ptr<void>> below_;
+  int refused_ = 0;
+  std::string provider_;
+  std::string domain_;
 };
 
 }  // namespace fab

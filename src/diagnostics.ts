@@ -38,17 +38,35 @@ export interface BackPressureMessage {
   readonly driver: DriverKind;
 }
 
+/** `libfabric:parked`: what was closed, and keeps what the provider does not let go of. */
+export interface ParkedMessage {
+  readonly type: 'endpoint' | 'domain';
+  /** The Endpoint or Domain. */
+  readonly object: object;
+  /**
+   * Of an endpoint: operations that have not ended. Their memory stays with them (`released()`). The
+   * endpoint is closed when they have, or parked with its domain.
+   */
+  readonly operations?: number;
+  /** Of a domain: endpoints with operations that never end, which stay until the process does. */
+  readonly endpoints?: number;
+  /** Of a domain: why the provider refused to close it, `'FI_EBUSY'`; null where it did not. */
+  readonly refused?: string | null;
+}
+
 /** The channels and what they carry. */
 export interface DiagnosticsMessages {
   'libfabric:open': LifecycleMessage;
   'libfabric:close': LifecycleMessage;
   'libfabric:error': ErrorMessage;
   'libfabric:backpressure': BackPressureMessage;
+  'libfabric:parked': ParkedMessage;
 }
 
 const opened = channel('libfabric:open');
 const ended = channel('libfabric:close');
 const failed = channel('libfabric:error');
+const parked = channel('libfabric:parked');
 
 /** @internal */
 export const backPressure = channel('libfabric:backpressure') as Channel<
@@ -64,6 +82,11 @@ export function publishOpen(type: ObjectType, object: object): void {
 /** @internal */
 export function publishClose(type: ObjectType, object: object): void {
   if (ended.hasSubscribers) ended.publish({ type, object } satisfies LifecycleMessage);
+}
+
+/** @internal */
+export function publishParked(message: ParkedMessage): void {
+  if (parked.hasSubscribers) parked.publish(message);
 }
 
 /** @internal */

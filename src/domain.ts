@@ -2,7 +2,7 @@ import { AddressVector, type AddressVectorOptions } from './address-vector.js';
 import { checkInteger, checkMilliseconds, checkOptions, oneOf } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter, type CounterOptions } from './counter.js';
-import { publishClose, publishOpen } from './diagnostics.js';
+import { publishClose, publishOpen, publishParked } from './diagnostics.js';
 import { EfaQueries } from './efa-queries.js';
 import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
 import type { EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
@@ -222,7 +222,11 @@ export class Domain {
     return this.#engine.stats();
   }
 
-  /** Closes the domain: its endpoints as endpoint.close() does, then everything else in it. */
+  /**
+   * Closes the domain: its endpoints as endpoint.close() does, then everything else in it. What the
+   * provider does not let go of stays until the process ends: `libfabric:parked` and dumpState() tell
+   * of it.
+   */
   async close(options: CloseOptions = {}): Promise<void> {
     const patience = checkPatience(options);
     this.#closing ??= this.#close(patience);
@@ -234,7 +238,10 @@ export class Domain {
       if (!this.#engine.open) return;
       await Promise.all([...this.#endpoints].map((endpoint) => endpoint.end(patience)));
       await Promise.all([...this.#engine.queues.values()].map((queue) => queue.close()));
-      this.#engine.close();
+      const { endpoints, refused } = this.#engine.close();
+      if (endpoints > 0 || refused !== null) {
+        publishParked({ type: 'domain', object: this, endpoints, refused });
+      }
     } finally {
       publishClose('domain', this);
       collected.unregister(this);

@@ -29,6 +29,8 @@ export interface EndpointState {
   readonly waitingSends: number;
   readonly waitingReceives: number;
   readonly closing: boolean;
+  /** Closed by close(), with operations in flight that the provider is not done with. */
+  readonly left: boolean;
   readonly broken: boolean;
   /** Ids of completion queues. */
   readonly sendQueue: number;
@@ -89,6 +91,19 @@ export interface DomainState {
   readonly engine: EngineState | null;
 }
 
+/** What a domain that was closed keeps, because the provider does not let go of it. */
+export interface ParkedDomain {
+  readonly provider: string;
+  readonly domain: string;
+  /**
+   * Endpoints that are not closed yet: those of shared memory that a peer of this process still knows,
+   * and those that have operations in flight which never end.
+   */
+  readonly endpoints: number;
+  /** Why the provider refused to close the domain itself: `'FI_EBUSY'`; null where it did not. */
+  readonly refused: string | null;
+}
+
 /** What dumpState() returns: plain values, as JSON has them. */
 export interface LibraryState {
   /** ISO 8601. */
@@ -101,4 +116,6 @@ export interface LibraryState {
   readonly libraryVersion: string;
   readonly libraryPath: string | null;
   readonly domains: readonly DomainState[];
+  /** Of the whole process, all threads. */
+  readonly parked: readonly ParkedDomain[];
 }

@@ -1,6 +1,7 @@
 import { threadId } from 'node:worker_threads';
 import type { DomainState, LibraryState } from './dump-types.js';
 import { type Engine, openEngines } from './engine/engine.js';
+import { describeErrno } from './error-codes.js';
 import { libraryPath, version } from './library.js';
 import { native } from './native.js';
 
@@ -24,6 +25,10 @@ export function dumpState(): LibraryState {
     libraryVersion: version().string,
     libraryPath: libraryPath(),
     domains: [...openEngines()].map(domainState),
+    parked: native.parkedDomains().map(({ refused, ...parked }) => ({
+      ...parked,
+      refused: refused === 0 ? null : describeErrno(refused).code,
+    })),
   };
 }
 

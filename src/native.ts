@@ -103,8 +103,15 @@ export interface NativeObjects {
     options: { driver: string; affinity: readonly number[]; spin: number; idle: number },
     drain: () => void,
   ): NativeDomain;
-  domainClose(domain: Handle<'Domain'>): void;
+  /** How many endpoints could not be closed, and the errno with which the domain was refused, or 0. */
+  domainClose(domain: Handle<'Domain'>): { endpoints: number; refused: number };
   /** native/domain_state.cc */
+  parkedDomains(): {
+    provider: string;
+    domain: string;
+    endpoints: number;
+    refused: number;
+  }[];
   domainState(
     domain: Handle<'Domain'>,
     operations: number,

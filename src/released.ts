@@ -35,7 +35,7 @@ async function ended(key: unknown): Promise<void> {
  * error, or the reason of a signal. A reason concerns all operations that the signal has ended, and
  * so this resolves when all of them are done. A reason that is no object concerns none.
  *
- * It resolves as well when the endpoint or the domain closes; it never rejects. With the manual
+ * It resolves as well when the domain closes; it never rejects. With the manual
  * driver, somebody must turn the engine meanwhile.
  */
 export async function released(given: unknown): Promise<void> {

@@ -104,27 +104,6 @@ describe.each(drivers)('%s driver', (driver) => {
   });
 });
 
-test('an engine whose provider does not return from a call is told as such, soon', async (context) => {
-  const wire = await pair(context, 'efa', ['FI_MSG'], 'thread');
-  const { a, b, toA, toB } = wire;
-  await wire.done(Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8))]));
-  await wire.done(Promise.all([b.send(pattern(8), toA), a.recv(new Uint8Array(8))]));
-  const frozen = faults.add('freeze');
-  const sent = a.send(pattern(64), toB).catch(() => {});
-  while (frozen.hits === 0) await new Promise(setImmediate);
-  // efa's fi_close(3) waits for what the device still has.
-  const closed = a.close({ timeout: 0 });
-  const stuck = () => dumpState().domains.filter(({ engine }) => engine === null);
-  let seen = stuck();
-  for (const end = performance.now() + 10_000; seen.length === 0 && performance.now() < end; ) {
-    await new Promise(setImmediate);
-    seen = stuck();
-  }
-  expect(seen).toMatchObject([{ provider: 'efa', driver: 'thread', pending: 2 }]);
-  frozen.remove();
-  await wire.done(Promise.all([closed, sent]));
-});
-
 const program = `
   import { open } from 'libfabric';
   const ep = await open({ provider: 'shm', driver: process.argv[1] });

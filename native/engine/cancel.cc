@@ -19,12 +19,11 @@ void Engine::cancel(uint32_t request) {
     closing.deadline = std::chrono::steady_clock::now();  // what it has in flight fails now
     return;
   }
-  for (const auto& run : runs_) {
-    if (!run->live || run->request != request) continue;
-    if (cancelRun(*run)) return;
-    break;
-  }
-  if (cancelWaiting(request) || cancelPosted(request)) return;
+  const auto isIt = [&](const auto& run) { return run->live && run->request == request; };
+  const auto run = std::find_if(runs_.begin(), runs_.end(), isIt);
+  const bool ended =
+      run != runs_.end() ? cancelRun(**run) : cancelWaiting(request) || cancelPosted(request);
+  if (ended) return;
   Completion refused{};
   refused.request = request;
   refused.event = Event::kCancelRefused;
@@ -62,25 +61,25 @@ bool Engine::cancelWaiting(uint32_t request) {
 }
 
 // A posted receive can be taken back: then it completes with FI_ECANCELED. What has arrived for it
-// before is its own.
+// before is its own; a message that is arriving goes to the next receive. True when it has ended.
 bool Engine::cancelPosted(uint32_t request) {
   Op* found = nullptr;
   ops_.forEachLive([&](Op& op) {
-    if (op.request == request && op.run == nullptr && isReceive(op.code)) found = &op;
+    if (op.request == request && op.run == nullptr && op.code != OpCode::kLand) found = &op;
   });
-  if (found == nullptr) return false;
+  if (found == nullptr) return true;
+  if (!isReceive(found->code)) return false;
   CompletionQueue& queue = *found->endpoint->receiveQueue;
   if (!queue.closed()) readQueue(queue);  // it may have ended
   return !found->live || found->request != request || recall(*found);
 }
 
-// True when nothing of a batch remains that can't be recalled.
+// True when a batch has ended, now that what can be recalled of it is.
 bool Engine::cancelRun(BatchRun& run) {
   Endpoint** found = endpoints.find(run.endpoint);
   if (found == nullptr) return false;
   Endpoint& endpoint = **found;
   const uint32_t request = run.request;
-  const bool onlyReceives = run.batch->counts[0] == 0;
   for (const bool receives : {true, false}) {
     endpoint.lane(receives).removeIf(
         [&](const Operation& operation) {
@@ -94,14 +93,15 @@ bool Engine::cancelRun(BatchRun& run) {
   ops_.forEachLive([&](Op& op) {
     if (op.run == &run && isReceive(op.code)) receives.push_back(&op);
   });
-  bool cancelled = false;
-  for (Op* op : receives) cancelled |= recall(*op);
+  for (Op* op : receives) {
+    if (op->live && op->run == &run) recall(*op);
+  }
   if (!run.live || run.request != request) return true;
   run.batch->forEach([&](const Operation& o) {
-    if (!isReceive(o.code)) return;
-    cancelled |= fi_cancel(&endpoint.get()->fid, run.contextOf(o.request)) == 0;
+    if (isReceive(o.code)) fi_cancel(&endpoint.get()->fid, run.contextOf(o.request));
   });
-  return onlyReceives && cancelled;
+  if (!endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
+  return !run.live || run.request != request;
 }
 
 // Ends the part of a batch that waits for room.

@@ -96,9 +96,17 @@ unsigned Engine::advanceClosings() {
     }
     Closing closing = std::move(closings_[i]);
     closings_.erase(closings_.begin() + static_cast<ptrdiff_t>(i));
+    ++work;
+    if (closing.endpoint->waits()) {
+      Completion left{};
+      left.request = closing.request;
+      left.length = closing.endpoint->inFlight;
+      leave(closing.endpoint);
+      if (left.request != kNoRequest) completions_.push(left);
+      continue;
+    }
     const int ret = closing.endpoint->close();
     settle(closing.request, static_cast<uint32_t>(-ret), "fi_close");
-    ++work;
   }
   return work;
 }
@@ -153,7 +161,11 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   memory->closing = true;
   invalidate();
   memory->closeRequest = request;
-  if (memory->inFlight > 0) return;
+  if (memory->inFlight > 0) {
+    if (!onlyLeftUseMemory(handle)) return;
+    memory->closeRequest = kNoRequest;
+    return settle(request, 0);
+  }
   const std::shared_ptr<MemoryRegion> region = memory->region;
   const int ret = region ? region->close() : 0;
   memories.erase(handle);
@@ -177,7 +189,12 @@ void Engine::removePeer(uint32_t handle, uint32_t request) {
   if (peer == nullptr) return settle(request, 0);
   peer->removing = true;
   peer->removeRequest = request;
-  if (peer->inFlight > 0 || waitsFor(handle)) return;
+  if (waitsFor(handle)) return;
+  if (peer->inFlight > 0) {
+    if (!onlyLeftUsePeer(handle)) return;
+    peer->removeRequest = kNoRequest;
+    return settle(request, 0);
+  }
   invalidate();
   const int ret = peer->av->remove(peer->address);
   peers.erase(handle);

@@ -107,9 +107,10 @@ void Engine::complete(Op& op, const Completion& completion) {
   if (op.code == OpCode::kLand) return landed(op, completion);
   Completion result = completion;
   const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;
+  if (partial && op.endpoint->left) return;
   if (isReceive(op.code) && result.status == 0) {
     result.arrival = ++arrivals_;
-    if (op.recalled) {
+    if (op.recalled && !op.endpoint->left) {
       keep(op, result);
       if (partial) return;
       result.status = FI_ECANCELED;

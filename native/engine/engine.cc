@@ -39,6 +39,7 @@ unsigned Engine::turn() {
   if (control_->stats.turns >= eventsDue_) readEvents();
   if (!counterWaits_.empty()) work += pollCounters();
   if (!closings_.empty()) work += advanceClosings();
+  if (!left_.empty()) work += closeLeft();
   return work;
 }
 
@@ -52,6 +53,8 @@ void Engine::addEndpoint(Endpoint& endpoint) {
 void Engine::removeEndpoint(Endpoint& endpoint) {
   endpoints.erase(endpoint.handle);
   watched_.erase(std::remove(watched_.begin(), watched_.end(), &endpoint), watched_.end());
+  const auto isIt = [&](const auto& left) { return left.get() == &endpoint; };
+  left_.erase(std::remove_if(left_.begin(), left_.end(), isIt), left_.end());
 }
 
 void Engine::addQueue(CompletionQueue& queue) {

@@ -50,6 +50,7 @@ struct CqErrEntry;
 //   failures   operations that completed in error                  failures.cc
 //   events     errors of endpoints that belong to no operation     events.cc
 //   close      lanes, endpoints that drain                         close.cc
+//   left       what closed endpoints leave in flight               left.cc
 //   cancel     requests that are taken back                        cancel.cc
 //   receives   what arrives for receives that were given up        receives.cc
 //   in flight  what there is, for whoever looks on                 in_flight.cc
@@ -124,6 +125,12 @@ class Engine {
   void recall(Endpoint& endpoint);
   // Settles what an endpoint that was closed left behind.
   void abandon(Endpoint& endpoint);
+  // Ends what can be ended soon of what endpoints have in flight, where fi_close(3) waits for it.
+  void drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints);
+  // Closes an endpoint for its users: the engine closes it when what it has in flight has ended.
+  void leave(const std::shared_ptr<Endpoint>& endpoint);
+  // Both, for endpoints that are to be closed with what they use.
+  void retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints);
   // Lets go of memory, and closes its region, once no operation uses it.
   void closeMemory(uint32_t handle, uint32_t request);
   // Frees a batch, once it is no longer in flight.
@@ -210,6 +217,10 @@ class Engine {
   void finishRun(BatchRun& run, const Completion& result);
   void endRun(BatchRun& run);
   void endAwaitedRun(uint32_t status, uint32_t error);
+  // The details of a failure that nobody asks for.
+  void forget(uint32_t error) {
+    if (error != 0) errors.take(error);
+  }
 
   // resolve.cc
   int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
@@ -283,6 +294,13 @@ class Engine {
   void removePeer(uint32_t handle, uint32_t request);
   bool waitsFor(uint32_t peer);
   unsigned advanceClosings();
+
+  // left.cc
+  unsigned closeLeft();
+  template <typename UsesOp, typename UsesBatch>
+  bool onlyLeft(const UsesOp& usesOp, const UsesBatch& usesBatch);
+  bool onlyLeftUseMemory(uint32_t handle);
+  bool onlyLeftUsePeer(uint32_t handle);
   unsigned pollCounters();
 
   std::shared_ptr<SharedBlock> controlBlock_;
@@ -307,6 +325,7 @@ class Engine {
   std::unordered_map<uint32_t, Failure> broken_;  // why, by endpoint; until JavaScript closes it
   std::vector<Endpoint*> blocked_;                // endpoints whose lanes hold operations
   std::vector<Closing> closings_;
+  std::vector<std::shared_ptr<Endpoint>> left_;
   std::vector<CounterWait> counterWaits_;
   uint64_t inFlight_ = 0;      // operations and runs of batches
   uint64_t transmitting_ = 0;  // of these, what is not only receives

@@ -101,6 +101,7 @@ enum class Event : uint32_t {
   kPartial = 3,        // a multi-recv buffer took a message and stays posted
   kUnsolicited = 4,    // an error that belongs to no operation
   kOverrun = 5,        // the stream of the queue's arrivals ends with an error
+  kLeft = 6,           // request has failed, its operation goes on; kOperation follows
 };
 
 struct alignas(64) Completion {

@@ -316,12 +316,18 @@ void Engine::usedUp(void* context) {
   if (!replenish(endpoint)) noteBlocked(endpoint);
 }
 
-// Takes back a receive that is posted. True when it has ended or will end as cancelled.
+// Takes back a receive that is posted. True when it has ended.
 bool Engine::recall(Op& op) {
   Endpoint& endpoint = *op.endpoint;
   if (!endpoint.landing) {
-    op.recalled = fi_cancel(&endpoint.get()->fid, &op) != 0;
-    return !op.recalled;
+    const BatchRun* const run = op.run;
+    const uint32_t request = op.request;
+    const int ret = fi_cancel(&endpoint.get()->fid, &op);
+    if (ret == 0 && !endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
+    if (!op.live || op.run != run || op.request != request) return true;
+    // rxm and efa (1.17) answer 0 and leave it alone where its message is arriving.
+    op.recalled = true;
+    return false;
   }
   auto& waiting = endpoint.landing->waiting;
   waiting.erase(std::find(waiting.begin(), waiting.end(), &op));

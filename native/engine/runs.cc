@@ -46,8 +46,8 @@ void Engine::finishRun(BatchRun& run, const Completion& result) {
   if (result.status != 0 && run.status == 0) {
     run.status = result.status;
     run.error = result.error;
-  } else if (result.error != 0) {
-    errors.take(result.error);  // nobody asks for it
+  } else {
+    forget(result.error);
   }
   run.length += result.length;
   if (--run.remaining > 0) return;
@@ -66,6 +66,7 @@ void Engine::endRun(BatchRun& run) {
   if (run.status == 0) control_->stats.bytes += static_cast<uint64_t>(run.length + batch.sendBytes);
   if (--batch.runs == 0 && batch.destroyed) batches.erase(batch.handle);
   if (run.request == kRunRequest) return endAwaitedRun(run.status, run.error);
+  if (run.request == kNoRequest) return forget(run.error);
   Completion done{};
   done.request = run.request;
   done.status = run.status;

@@ -1,9 +1,10 @@
 import { AddressVector } from '../address-vector.js';
 import type { BatchBase } from '../batch.js';
 import { checkInteger, checkOptions } from '../checks.js';
+import type { Completion } from '../completion.js';
 import { CompletionQueue } from '../completion-queue.js';
 import { Counter } from '../counter.js';
-import { publishClose, publishOpen } from '../diagnostics.js';
+import { publishClose, publishOpen, publishParked } from '../diagnostics.js';
 import type { Domain } from '../domain.js';
 import { decodeOption, encodeOption, type WritableOptions } from '../endpoint-option-values.js';
 import type { EndpointOption, OptionValue, ReadableOption } from '../endpoint-options.js';
@@ -285,7 +286,8 @@ export class EndpointBase implements Target {
   /**
    * Closes the endpoint. New operations are refused at once, waiting ones and posted receives are
    * cancelled, posted sends and RMA have `timeout` to complete. Resolves when every operation has
-   * been settled and its memory is free.
+   * been settled and its memory is free, but for what the provider does not let go of: that stays
+   * with its operation until it has ended (`released()`), and `libfabric:parked` tells of it.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const patience = checkPatience(options);
@@ -315,11 +317,12 @@ export class EndpointBase implements Target {
   async #settle({ timeout, signal }: Patience): Promise<void> {
     this.limits.isClosed = true;
     const engine = this.#engine;
-    const request = engine.begin(Kind.Void, this);
-    const promise = engine.requests.promise<void>(request);
+    const request = engine.begin(Kind.Completion, this);
+    const promise = engine.requests.promise<Completion>(request);
     engine.control(Op.CloseEndpoint, request, this.limits.handle, 0, 0, timeout);
     engine.limit(request, promise, { signal, timeout: undefined });
-    await engine.settled(promise);
+    const { length: operations } = await engine.settled(promise);
+    if (operations > 0) publishParked({ type: 'endpoint', object: this, operations });
   }
 
   /** Closes it: `await using`. */

@@ -117,7 +117,7 @@ export class Completions {
 
   /** Whether the completion at `word` is the last of its operation. */
   finalAt(word: number): boolean {
-    return this.u32[word + CompletionField.Event32] === Event.Operation;
+    return this.u32[word + CompletionField.Event32] !== Event.Partial;
   }
 
   /** The number of a message among all that have arrived, modulo 2 ** 32. */

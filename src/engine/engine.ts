@@ -1,3 +1,4 @@
+import { describeErrno } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
 import type { Peer } from '../peer.js';
@@ -28,6 +29,8 @@ export interface QueueListener {
 }
 
 const ECANCELED = 125;
+/** What a request that is taken back has to end by itself. */
+const GRACE_MS = 25;
 
 // Open engines are roots: what is in flight must not be collected with the objects that started it.
 const open = new Set<Engine>();
@@ -62,10 +65,10 @@ export class Engine {
   readonly #stats: BigUint64Array;
   readonly #releases = new Releases();
   readonly #aborts = new AbortWatch(
-    (request) => this.cancel(request),
+    (request) => this.#takeBack(request),
     (request) => this.#releases.end(request),
   );
-  readonly #deadlines = new Deadlines((request) => this.cancel(request));
+  readonly #deadlines = new Deadlines((request) => this.#takeBack(request));
   #open = true;
 
   constructor(
@@ -148,6 +151,13 @@ export class Engine {
 
   cancel(request: number): void {
     if (this.#open) this.control(Op.Cancel, 0xffff_ffff, 0, 0, request);
+  }
+
+  // The caller is told soon, whatever the engine is at: it may be in a call that takes long, or be
+  // turned by nobody.
+  #takeBack(request: number): void {
+    this.cancel(request);
+    setTimeout(() => this.#giveUp(request), GRACE_MS);
   }
 
   /** One turn by the caller: manual driver. */
@@ -243,6 +253,9 @@ export class Engine {
         if (status === 0) requests.resolve(request, this.completions.claimAt(word));
         else this.fail(request, word);
         break;
+      case Kind.Left:
+        if (status !== 0) this.completions.failureAt(word);
+        break;
       default:
         if (status === 0) requests.resolve(request);
         else this.fail(request, word);
@@ -257,10 +270,14 @@ export class Engine {
       (this.requests.owner(request) as RequestOwner).completed(request, 0, word);
       return;
     }
+    if (event === Event.Left) {
+      this.#leave(request, word);
+      return;
+    }
     if (event === Event.CancelRefused) {
       // Posted, and not to be recalled: the caller is free, the memory stays with the provider.
-      if (!this.#giveUp(request))
-        (this.requests.owner(request) as RequestOwner | undefined)?.cancelRefused?.(request);
+      if (!this.#giveUp(request) && this.requests.owned(request))
+        (this.requests.owner(request) as RequestOwner).cancelRefused?.(request);
       return;
     }
     const listener = this.queues.get(completions.u32[word + CompletionField.Queue32] as number);
@@ -271,6 +288,24 @@ export class Engine {
     } else {
       listener?.unsolicited(errorOf(completions.failureAt(word)));
     }
+  }
+
+  // The endpoint was closed, and the provider is not done with this operation.
+  #leave(request: number, word: number): void {
+    const { requests } = this;
+    if (requests.kind(request) === Kind.Owner) {
+      const status = this.completions.u32[word + CompletionField.Status32] as number;
+      (requests.owner(request) as RequestOwner).completed(request, status, word);
+    } else {
+      const failure = this.completions.failureAt(word);
+      const released = this.#releases.end(request);
+      if (!this.#giveUp(request)) this.#reject(request, { ...failure, released });
+    }
+    this.#aborts.forget(request);
+    this.#deadlines.forget(request);
+    requests.leave(request);
+    this.#control[Word.Pending] = requests.pending;
+    this.#letLoopGo();
   }
 
   /** Rejects the promise of a request whose failed completion is at `word`. */
@@ -323,11 +358,15 @@ export class Engine {
     return Object.freeze(Object.fromEntries(values)) as Stats;
   }
 
-  /** Stops the engine and closes what is left under the domain; settles what was in flight. */
-  close(): void {
-    if (!this.#open) return;
+  /**
+   * Stops the engine and closes what is left under the domain; settles what was in flight. Returns
+   * what could not be freed.
+   */
+  close(): { endpoints: number; refused: string | null } {
+    if (!this.#open) return { endpoints: 0, refused: null };
     try {
-      native.domainClose(this.handle);
+      const { endpoints, refused } = native.domainClose(this.handle);
+      return { endpoints, refused: refused === 0 ? null : describeErrno(refused).code };
     } finally {
       this.drain();
       this.#open = false;

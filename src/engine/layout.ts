@@ -54,6 +54,7 @@ export const enum Event {
   Partial = 3,
   Unsolicited = 4,
   Overrun = 5,
+  Left = 6,
 }
 
 export const enum CompletionField {

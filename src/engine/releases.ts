@@ -28,7 +28,7 @@ export class Releases {
 
   /** A request has ended. */
   forget(request: number): void {
-    if (this.#promises.size === 0) return;
+    if (this.#promises.size === 0 && this.#ends.size === 0) return;
     this.#promises.delete(request);
     this.#ends.get(request)?.tell();
     this.#ends.delete(request);

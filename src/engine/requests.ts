@@ -8,6 +8,8 @@ export const enum Kind {
   Owner = 2,
   /** Resolves with a Completion that holds what a peek has claimed. */
   Claim = 3,
+  /** Is settled; its operation goes on, and so it keeps what that uses. */
+  Left = 4,
 }
 
 /** An owner of requests of kind {@link Kind.Owner}. */
@@ -69,6 +71,11 @@ export class Requests {
     return (this.#requests[number] as Request).kind;
   }
 
+  /** Whether somebody is to be told of its completions. */
+  owned(number: number): boolean {
+    return this.#requests[number]?.kind === Kind.Owner;
+  }
+
   owner(number: number): unknown {
     return this.#requests[number]?.owner;
   }
@@ -102,10 +109,16 @@ export class Requests {
     return [...this.#requests.keys()].filter((number) => this.#requests[number] !== undefined);
   }
 
+  /** Counts a request that is settled, and whose operation goes on, as pending no longer. */
+  leave(number: number): void {
+    this.#requests[number] = new Request(Kind.Left, this.owner(number));
+    this.pending--;
+  }
+
   /** Lets go of what a completed request held, and of its number. */
   end(number: number): void {
+    if (this.kind(number) !== Kind.Left) this.pending--;
     this.#requests[number] = undefined;
     this.#free.push(number);
-    this.pending--;
   }
 }

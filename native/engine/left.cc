@@ -1,0 +1,130 @@
+// Endpoints that are closed for their users while what they have in flight goes on, because their
+// provider does not close them before: a peer has stopped, or is dead and nobody tells. The engine
+// goes on to turn them. Their users have been told; the memory stays with the operations.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+// What a device is at ends within microseconds; what a peer is to answer, within milliseconds.
+constexpr auto kDrain = std::chrono::milliseconds(100);
+
+template <typename Items, typename Item>
+bool contains(const Items& items, const Item& item) {
+  return std::find(items.begin(), items.end(), item) != items.end();
+}
+
+bool uses(const Op& op, uint32_t memory) {
+  const auto isIt = [&](const Segment& segment) { return segment.memory == memory; };
+  return op.memory == memory || (op.more && std::any_of(op.more->begin(), op.more->end(), isIt));
+}
+
+}  // namespace
+
+void Engine::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
+  std::vector<Endpoint*> waiting;
+  for (const auto& endpoint : endpoints) {
+    if (!endpoint->waits() || endpoint->left) continue;
+    endpoint->closing = true;
+    cancelLane(*endpoint, true);
+    cancelLane(*endpoint, false);
+    cancelReceives(*endpoint);
+    waiting.push_back(endpoint.get());
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kDrain;
+  const auto waits = [](const Endpoint* endpoint) { return endpoint->waits(); };
+  while (std::any_of(waiting.begin(), waiting.end(), waits)) {
+    unsigned work = 0;
+    for (CompletionQueue* queue : queues_) work += readQueue(*queue);
+    if (work > 0) continue;
+    if (std::chrono::steady_clock::now() > deadline) break;
+    sched_yield();
+  }
+}
+
+void Engine::leave(const std::shared_ptr<Endpoint>& endpoint) {
+  endpoint->left = true;
+  left_.push_back(endpoint);
+  const Failure& end = endpoint->end;
+  const auto tell = [&](uint32_t request, uint32_t error) {
+    Completion failed{};
+    failed.request = request;
+    failed.event = Event::kLeft;
+    failed.status = end.status;
+    failed.error = error;
+    completions_.push(failed);
+  };
+  ops_.forEachLive([&](Op& op) {
+    if (op.endpoint != endpoint.get() || op.run != nullptr || op.request == kNoRequest) return;
+    tell(op.request, detail(end, FailedOperation::of(op)));
+  });
+  for (const auto& run : runs_) {
+    if (!run->live || run->endpoint != endpoint->handle) continue;
+    if (run->request != kRunRequest) {
+      tell(run->request, errors.put(end.detail));
+      continue;
+    }
+    run->request = kNoRequest;
+    endAwaitedRun(end.status, errors.put(end.detail));
+  }
+  // What waited for these operations waits no longer.
+  memories.forEach([&](uint32_t handle, const Memory& memory) {
+    if (memory.closing && memory.inFlight > 0) closeMemory(handle, memory.closeRequest);
+  });
+  peers.forEach([&](uint32_t handle, const Peer& peer) {
+    if (peer.removing && peer.inFlight > 0) removePeer(handle, peer.removeRequest);
+  });
+}
+
+void Engine::retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
+  drain(endpoints);
+  for (const auto& endpoint : endpoints) {
+    if (endpoint->waits() && !endpoint->left) leave(endpoint);
+  }
+}
+
+unsigned Engine::closeLeft() {
+  unsigned work = 0;
+  for (size_t i = 0; i < left_.size();) {
+    if (left_[i]->waits()) {
+      ++i;
+      continue;
+    }
+    const std::shared_ptr<Endpoint> endpoint = std::move(left_[i]);
+    left_.erase(left_.begin() + static_cast<ptrdiff_t>(i));
+    endpoint->close();
+    ++work;
+  }
+  return work;
+}
+
+template <typename UsesOp, typename UsesBatch>
+bool Engine::onlyLeft(const UsesOp& usesOp, const UsesBatch& usesBatch) {
+  if (left_.empty()) return false;
+  bool only = true;
+  ops_.forEachLive([&](const Op& op) { only &= op.endpoint->left || !usesOp(op); });
+  for (const auto& run : runs_) {
+    if (!run->live || !usesBatch(*run->batch)) continue;
+    Endpoint** endpoint = endpoints.find(run->endpoint);
+    only &= endpoint == nullptr || (*endpoint)->left;
+  }
+  return only;
+}
+
+bool Engine::onlyLeftUseMemory(uint32_t handle) {
+  return onlyLeft([&](const Op& op) { return uses(op, handle); },
+                  [&](const Batch& batch) { return contains(batch.memories, handle); });
+}
+
+bool Engine::onlyLeftUsePeer(uint32_t handle) {
+  return onlyLeft([&](const Op& op) { return op.peer == handle; },
+                  [&](const Batch& batch) { return contains(batch.peers, handle); });
+}
+
+}  // namespace fab

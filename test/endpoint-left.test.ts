@@ -1,0 +1,167 @@
+// What close() cannot free: the provider is not done with an operation, because a peer has stopped,
+// or is dead and nobody tells.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import {
+  type DriverKind,
+  dumpState,
+  Fabric,
+  getInfo,
+  open,
+  type ParkedMessage,
+  released,
+} from 'libfabric';
+import { afterEach, describe, expect, test } from 'vitest';
+import { turning, until } from './support/lifecycle.js';
+import { testFaults } from './support/softefa.js';
+import { closing, drivers, pattern } from './support/transfer.js';
+
+const faults = testFaults();
+
+/** The messages of a channel, until the test has ended. */
+const ears: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ears.splice(0)) end();
+});
+function parkedMessages(): ParkedMessage[] {
+  const heard: ParkedMessage[] = [];
+  const hear = (message: unknown) => heard.push(message as ParkedMessage);
+  subscribe('libfabric:parked', hear);
+  ears.push(() => unsubscribe('libfabric:parked', hear));
+  return heard;
+}
+
+/** Two endpoints of one domain that have greeted each other, and what they are made of. */
+async function pairOfDomain(driver: DriverKind) {
+  const [info] = getInfo({
+    fabricAttr: { provName: 'efa' },
+    epAttr: { type: 'FI_EP_RDM' },
+    caps: ['FI_MSG', 'FI_RMA'],
+  });
+  if (info === undefined) throw new Error('softefa has no endpoints');
+  const fabric = closing(Fabric.open(info));
+  const domain = fabric.domain(info, { driver });
+  const open = () => {
+    const av = domain.addressVector();
+    const cq = domain.completionQueue();
+    return { av, cq, ep: domain.endpoint(info, { av, cq }) };
+  };
+  const a = open();
+  const b = open();
+  const toA = b.av.insert(a.ep.address);
+  const toB = a.av.insert(b.ep.address);
+  const done = <T>(promise: Promise<T>) => turning([domain], promise);
+  const greet = (from: typeof a.ep, to: typeof a.ep, peer = toB) =>
+    done(Promise.all([from.send(pattern(8), peer), to.recv(new Uint8Array(8))]));
+  await greet(a.ep, b.ep);
+  await greet(b.ep, a.ep, toA);
+  return { fabric, domain, a, b, toA, toB, done };
+}
+
+describe.each(drivers)('%s driver', (driver) => {
+  test('close() resolves in its time; the memory stays with the operation until it has ended', async () => {
+    const { domain, a, toB, done } = await pairOfDomain(driver);
+    const parked = parkedMessages();
+    const region = await domain.allocate(4096, ['FI_SEND', 'FI_RECV']);
+    const frozen = faults.add('freeze');
+    const sent = a.ep.send(region, toB);
+    const refused = expect(sent).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+    while (frozen.hits === 0) await done(new Promise(setImmediate));
+
+    await done(a.ep.close({ timeout: 50 }));
+    await refused;
+    expect(parked).toEqual([{ type: 'endpoint', object: a.ep, operations: 1 }]);
+    let free = false;
+    const end = released(await sent.catch((error) => error)).then(() => {
+      free = true;
+    });
+    const left = () =>
+      dumpState()
+        .domains.at(-1)
+        ?.engine?.endpoints.filter(({ left }) => left);
+    expect(left()).toMatchObject([{ inFlight: 1, closing: true, broken: false }]);
+    // What it uses is closed for its user, too, and nobody waits.
+    await done(a.av.remove(toB));
+    await done(region.close());
+    await a.cq.close();
+    await a.av.close();
+    expect([a.cq.closed, a.av.closed, region.closed]).toEqual([true, true, true]);
+    expect(free).toBe(false);
+    expect(dumpState().domains.at(-1)?.pending).toBe(0);
+
+    frozen.remove();
+    await done(end);
+    if (driver === 'manual') domain.progress();
+    await until(() => left()?.length === 0);
+    await done(domain.close());
+    expect(parked).toHaveLength(1);
+  });
+
+  test('a domain that closes with such an endpoint is parked, and the next one works', async () => {
+    const before = dumpState().parked.length;
+    const { domain, a, b, toB, done } = await pairOfDomain(driver);
+    const parked = parkedMessages();
+    const frozen = faults.add('freeze');
+    const batch = a.ep.batch();
+    batch.send(pattern(64), toB);
+    batch.send(pattern(64), toB);
+    const submitted = expect(batch.submit()).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+    const received = expect(b.ep.recv(new Uint8Array(8))).rejects.toMatchObject({
+      code: 'FI_ECANCELED',
+    });
+    while (frozen.hits === 0) await done(new Promise(setImmediate));
+    const began = performance.now();
+    await done(domain.close({ timeout: 50 }));
+    expect(performance.now() - began).toBeLessThan(1000);
+    await submitted;
+    await received;
+    expect(parked).toEqual([
+      { type: 'endpoint', object: a.ep, operations: 1 },
+      { type: 'domain', object: domain, endpoints: 1, refused: null },
+    ]);
+    expect(dumpState().parked.slice(before)).toMatchObject([
+      { provider: 'efa', endpoints: 1, refused: null },
+    ]);
+    frozen.remove();
+    const next = await pairOfDomain(driver);
+    await next.done(next.domain.close());
+  });
+
+  test('a queue that closes under its endpoint waits for nothing, and keeps what it has', async () => {
+    const { domain, a, toB, done } = await pairOfDomain(driver);
+    const frozen = faults.add('freeze');
+    const sent = expect(a.ep.send(pattern(64), toB)).rejects.toMatchObject({
+      code: 'FI_ECANCELED',
+    });
+    const received = expect(a.ep.recv(new Uint8Array(8))).rejects.toMatchObject({
+      code: 'FI_ECANCELED',
+    });
+    while (frozen.hits === 0) await done(new Promise(setImmediate));
+    const began = performance.now();
+    await a.cq.close();
+    expect(performance.now() - began).toBeLessThan(1000);
+    await sent;
+    await received;
+    frozen.remove();
+    await done(domain.close());
+    expect(a.ep.closed).toBe(true);
+  });
+});
+
+test('tcp: a domain that the provider refuses to close is parked, and close() resolves', async () => {
+  const make = async () =>
+    closing(await open({ provider: 'tcp;ofi_rxm', node: '127.0.0.1', caps: ['FI_MSG'] }));
+  const sender = await make();
+  const deaf = await make();
+  const parked = parkedMessages();
+  const toDeaf = sender.av.insert(deaf.address);
+  await Promise.all([sender.send(pattern(8), toDeaf), deaf.recv(new Uint8Array(8))]);
+  const { operations } = sender.domain.stats();
+  const sent = expect(sender.send(new Uint8Array(1 << 20), toDeaf)).rejects.toThrow();
+  await until(() => sender.domain.stats().operations > operations);
+  await sender.close({ timeout: 50 });
+  await sent;
+  expect(parked).toEqual([
+    { type: 'domain', object: sender.domain, endpoints: 0, refused: 'FI_EBUSY' },
+  ]);
+  expect(dumpState().parked.at(-1)).toMatchObject({ endpoints: 0, refused: 'FI_EBUSY' });
+});
