@@ -1,8 +1,10 @@
 // A timeout is a timeout: a receive whose message has begun to arrive, from a sender that has stopped.
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import './support/softefa.js';
+import { testFaults } from './support/softefa.js';
 import { closing, drivers, loopback, settle } from './support/transfer.js';
+
+const faults = testFaults();
 
 const TIMEOUT = 300;
 const BAR = 50;
@@ -27,7 +29,6 @@ async function lateness(promise: Promise<unknown>): Promise<number> {
 }
 
 const CASES = [
-  ['efa', 20_000],
   ['efa', 2 ** 20],
   ['tcp;ofi_rxm', 2 ** 20],
   ['shm', 2 ** 20],
@@ -36,6 +37,8 @@ const CASES = [
 
 describe.each(CASES)('%s, %i bytes', (provider, size) => {
   test.each(drivers)('%s driver: recv and batch settle in time, close() too', async (driver) => {
+    // The receiver of a long message asks the sender for its parts where the device does not read.
+    faults.set({ capabilities: [] });
     const caps = ['FI_MSG'] as const;
     const make = async (kind: (typeof drivers)[number]) =>
       closing(await open({ provider, driver: kind, caps, ...loopback(provider) }));
