@@ -2,8 +2,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "domain.h"
 #include "local_peers.h"
 #include "provider_traits.h"
+#include "shared_regions.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -20,7 +24,15 @@ namespace fab {
 
 namespace {
 
-uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name) {
+// Checked before anything is known but the address. `what` is the path a caller knows it by.
+void checkForm(const fi_info& info, const uint8_t* bytes, size_t length, const std::string& what) {
+  checkAddress(info.addr_format, bytes, length, what);
+  if (usesSharedMemory(info) && info.addr_format == FI_ADDR_STR) {
+    shared_regions::checkName(bytes, what);
+  }
+}
+
+uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, bool unmapped) {
   Engine& engine = av.domain().engine();
   SlotTable<Peer>& peers = engine.peers;
   uint32_t known = av.peerOf(address);
@@ -39,18 +51,51 @@ uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name) 
   Peer peer;
   peer.address = address;
   peer.av = &av;
+  peer.unmapped = unmapped;
   const uint32_t handle = peers.insert(peer);
   if (handle == 0) throw FabricFailure(FI_ENOMEM, "fi_av_insert", "too many peers in this domain");
   av.remember(address, handle, name);
   return handle;
 }
 
-// Inserts an address that was checked, under a Hold of the caller; returns the peer's handle.
-uint32_t insertAddress(AddressVector& av, const uint8_t* bytes) {
+// Whether the provider will map something of another process for this address.
+bool meetLocal(const AddressVector& av, const uint8_t* bytes) {
   const fi_info& info = av.domain().info();
-  if (usesSharedMemory(info) && !local_peers::meet(local_peers::nameOf(info, bytes), av.domain())) {
+  if (!usesSharedMemory(info)) return false;
+  const std::string name = local_peers::nameOf(info, bytes);
+  const bool foreign = !local_peers::isOwn(name);
+  if (foreign) {
+    const int ret = shared_regions::inspect(shared_regions::nameOf(info, bytes));
+    if (ret == FI_ENOENT && shared_regions::sharesPlace(info, bytes)) {
+      throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", shared_regions::kAbsent);
+    }
+    if (ret != 0 && ret != FI_ENOENT && ret != FI_EBUSY) {
+      throw FabricFailure(ret, "fi_av_insert",
+                          ret == FI_EADDRNOTAVAIL ? shared_regions::kUnfit : "");
+    }
+  }
+  if (!local_peers::meet(name, av.domain())) {
     throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", "the endpoint was closed");
   }
+  return foreign;
+}
+
+// An address of efa's with zeros where it says nothing. Of two that differ there alone the provider
+// (1.17 to 2.6) frees one twice when the vector closes.
+std::optional<std::array<uint8_t, 32>> withoutPadding(const uint8_t* bytes, uint32_t format) {
+  if (format != FI_ADDR_EFA) return std::nullopt;
+  std::array<uint8_t, 32> bare{};
+  std::copy(bytes, bytes + 18, bare.begin());            // GID, QPN
+  std::copy(bytes + 20, bytes + 24, bare.begin() + 20);  // QKEY
+  return bare;
+}
+
+// Inserts an address that was checked, under a Hold of the caller; returns the peer's handle.
+uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
+  const fi_info& info = av.domain().info();
+  const auto bare = withoutPadding(given, info.addr_format);
+  const uint8_t* bytes = bare ? bare->data() : given;
+  const bool unmapped = meetLocal(av, bytes);
   const std::string name =
       info.addr_format == FI_ADDR_STR ? reinterpret_cast<const char*>(bytes) : "";
   fi_addr_t address = av.addressOf(name);
@@ -61,7 +106,7 @@ uint32_t insertAddress(AddressVector& av, const uint8_t* bytes) {
       throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert");
     }
   }
-  return addPeer(av, address, name);
+  return addPeer(av, address, name, unmapped);
 }
 
 void checkOpen(const AddressVector& av, const char* syscall) {
@@ -72,7 +117,7 @@ void checkOpen(const AddressVector& av, const char* syscall) {
 Napi::Value avInsert(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const auto bytes = args[1].As<Napi::Uint8Array>();
-  checkAddress(av->domain().info().addr_format, bytes.Data(), bytes.ByteLength(), "address");
+  checkForm(av->domain().info(), bytes.Data(), bytes.ByteLength(), "address");
   const Hold hold(av->domain().engine());
   return Napi::Number::New(args.Env(), insertAddress(*av, bytes.Data()));
 }
@@ -173,12 +218,12 @@ Napi::Value avInsertMany(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const auto bytes = args[1].As<Napi::Uint8Array>();
   const auto ends = args[2].As<Napi::Uint32Array>();
-  const uint32_t format = av->domain().info().addr_format;
+  const fi_info& info = av->domain().info();
   Addresses addresses{{bytes.Data(), bytes.Data() + bytes.ByteLength()},
                       {ends.Data(), ends.Data() + ends.ElementLength()}};
   for (size_t i = 0; i < addresses.size(); ++i) {
     const size_t length = addresses.lengthOf(i);
-    checkAddress(format, addresses.at(i), length, "addresses[" + std::to_string(i) + "]");
+    checkForm(info, addresses.at(i), length, "addresses[" + std::to_string(i) + "]");
   }
   return start(std::make_unique<InsertMany>(args.Env(), av, std::move(addresses)));
 }

@@ -12,6 +12,7 @@
 #include "flags.h"
 #include "info.h"
 #include "local_peers.h"
+#include "shared_regions.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -214,6 +215,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
       throw FabricFailure(FI_EADDRINUSE, "fi_enable",
                           "peers still have a closed endpoint of this address");
     }
+    shared_regions::learnVersion(shared_regions::nameOf(*entry, address.Data()));
   }
 
   endpoint->av = av;

@@ -59,6 +59,12 @@ bool meet(const std::string& name, const Domain& domain) {
   return true;
 }
 
+bool isOwn(const std::string& name) {
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  const auto found = registry().names.find(name);
+  return found != registry().names.end() && found->second.home != nullptr;
+}
+
 // An endpoint is known to those who inserted it, and makes itself known to those it may send to.
 bool leave(const std::string& name) {
   auto& [mutex, names, gone] = registry();

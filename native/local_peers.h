@@ -25,6 +25,8 @@ std::string nameOf(const fi_info& info, const void* address);
 bool join(const std::string& name, const Domain& domain);
 // The domain is about to insert the name. False: it is that of an endpoint that was closed.
 bool meet(const std::string& name, const Domain& domain);
+// Whether it is that of an open endpoint of this process.
+bool isOwn(const std::string& name);
 // The endpoint closes: nobody meets it any more. True: nobody has, and it may go.
 bool leave(const std::string& name);
 // Nothing of the domain runs any more.

@@ -118,14 +118,18 @@ void Engine::compile(Batch& batch, Endpoint& endpoint) {
     item.general = needsMoreThanTheCall(o, endpoint);
     if (item.general) return;
     item.flags = o.flags | (receives ? endpoint.receiveFlags : endpoint.sendFlags);
-    Resolved resolved;
-    refusal_ = "";
-    item.error = resolve(o, endpoint, resolved);
-    item.refusal = refusal_;
-    if (item.error == 0) fillCall(item, o, resolved);
+    resolve(item, endpoint);
   });
   for (auto& side : batch.items) setMore(side, endpoint.more);
   batch.compiled = true;
+}
+
+void Engine::resolve(PostItem& item, Endpoint& endpoint) {
+  Resolved resolved;
+  refusal_ = "";
+  item.error = resolve(*item.operation, endpoint, resolved);
+  item.refusal = refusal_;
+  if (item.error == 0) fillCall(item, *item.operation, resolved);
 }
 
 void Engine::submitBatch(const Operation& operation) {
@@ -234,6 +238,7 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
     if (item.general || (receives && !endpoint.held.empty())) {
       ret = post(operation, endpoint, &run, item.flags);
     } else {
+      if (item.error == -FI_EAGAIN) resolve(item, endpoint);  // its peer may have started by now
       refusal_ = item.refusal;
       ret = item.error != 0
                 ? item.error

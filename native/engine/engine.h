@@ -207,6 +207,7 @@ class Engine {
   void submitBatch(const Operation& operation);
   void survey(Batch& batch, Endpoint& endpoint);
   void compile(Batch& batch, Endpoint& endpoint);
+  void resolve(PostItem& item, Endpoint& endpoint);
   void posted(BatchRun& run, const Operation& operation);
   bool advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives);
   bool advance(BatchRun& run, Endpoint& endpoint, bool receives);
@@ -225,6 +226,7 @@ class Engine {
   // resolve.cc
   int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
               bool copied = false);
+  int approve(Peer& peer, uint32_t handle);
   bool isCopied(const Operation& operation, const Endpoint& endpoint);
   int describe(uint32_t handle, void*& desc);
   size_t forgetDescriptors();

@@ -1,7 +1,10 @@
 // Handles to addresses: where every operation is checked against what is still alive.
 #include "resolve.h"
 
+#include "../address_vector.h"
+#include "../domain.h"
 #include "../endpoint.h"
+#include "../shared_regions.h"
 #include "engine.h"
 
 namespace fab {
@@ -47,15 +50,32 @@ bool Engine::locateRemotes(const Operation& o, uint64_t size, Resolved& resolved
   return locateRemote(o.remote, o.remoteOffset, size, resolved.targets[0]);
 }
 
+// Whether the provider may map what it reaches this peer through; -FI_EAGAIN: not yet.
+int Engine::approve(Peer& peer, uint32_t handle) {
+  const fi_info& info = peer.av->domain().info();
+  const std::vector<uint8_t> address = peer.av->bytesOf(handle);
+  const int ret =
+      address.empty() ? 0 : shared_regions::inspect(shared_regions::nameOf(info, address.data()));
+  // efa knows better whether it is to be there.
+  if (ret == FI_EBUSY || (ret == FI_ENOENT && info.addr_format == FI_ADDR_STR)) return -FI_EAGAIN;
+  if (ret == FI_EADDRNOTAVAIL) refusal_ = shared_regions::kUnfit;
+  if (ret != 0 && ret != FI_ENOENT) return -ret;
+  peer.unmapped = false;
+  return 0;
+}
+
 // Returns 0, or a negative errno with the reason in refusal_. `copied`: the caller copies what has
 // no descriptor.
 int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& resolved, bool copied) {
   resolved.address = FI_ADDR_UNSPEC;
   if (o.peer != 0) {
-    const Peer* peer = peers.find(o.peer);
+    Peer* peer = peers.find(o.peer);
     if (peer == nullptr || peer->av != endpoint.av.get()) {
       refusal_ = "the peer was removed from the address vector";
       return -FI_EADDRNOTAVAIL;
+    }
+    if (peer->unmapped && !isReceive(o.code)) {
+      if (const int ret = approve(*peer, o.peer); ret != 0) return ret;
     }
     resolved.address = peer->address;
   } else if (!isReceive(o.code)) {

@@ -36,6 +36,7 @@ struct Peer {
   fi_addr_t address = FI_ADDR_NOTAVAIL;
   AddressVector* av = nullptr;
   uint32_t inFlight = 0;
+  bool unmapped = false;  // as far as known, and the shm provider would: shared_regions.h
   bool removing = false;
   uint32_t removeRequest = kNoRequest;
 };

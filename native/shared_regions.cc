@@ -1,0 +1,189 @@
+#include "shared_regions.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/fi_errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "util/error.h"
+#include "values.h"
+
+namespace fab {
+
+namespace shared_regions {
+
+namespace {
+
+constexpr size_t kMaxAddress = 255;  // SMR_NAME_MAX of the provider, less the NUL
+constexpr size_t kMaxFile = 253;     // of shm_open(3)
+constexpr off_t kHeader = 88;        // less than any, and enough
+constexpr size_t kSmallest = 4096;
+
+// What a region says of itself, by its first byte: prov/shm/src/smr_util.h, include/ofi_shm.h.
+struct Layout {
+  uint8_t version;
+  uint32_t since;  // the first libfabric that has it
+  size_t pid;      // int, set last
+  size_t size;     // size_t
+  size_t lock;     // pthread_spinlock_t, 0: none that is known
+};
+constexpr std::array<Layout, 7> kLayouts = {{
+    {4, FI_VERSION(1, 17), 4, 40, 24},
+    {5, FI_VERSION(1, 19), 4, 40, 24},
+    {6, FI_VERSION(1, 20), 4, 80, 64},
+    {7, FI_VERSION(1, 21), 4, 72, 56},
+    {8, FI_VERSION(2, 0), 4, 72, 56},
+    {9, FI_VERSION(2, 5), 40, 56, 0},
+    {10, FI_VERSION(2, 6), 40, 56, 0},
+}};
+
+std::atomic<uint8_t> learned{0};
+
+uint8_t expectedVersion() {
+  if (const uint8_t version = learned; version != 0) return version;
+  uint8_t version = 0;
+  for (const Layout& layout : kLayouts) {
+    if (layout.since <= fi_version()) version = layout.version;
+  }
+  return version;
+}
+
+const Layout* layoutOf(uint8_t version) {
+  const auto* found =
+      std::find_if(kLayouts.begin(), kLayouts.end(),
+                   [version](const Layout& layout) { return layout.version == version; });
+  return found == kLayouts.end() ? nullptr : found;
+}
+
+class File {
+ public:
+  // A FIFO is opened without waiting; the provider follows no links either.
+  explicit File(const std::string& name)
+      : fd_(open(("/dev/shm/" + name).c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)),
+        error_(fd_ < 0 ? errno : 0) {}
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  int fd() const { return fd_; }
+  int error() const { return error_; }
+
+ private:
+  const int fd_;
+  const int error_;
+};
+
+template <typename T>
+T fieldAt(const uint8_t* header, size_t offset) {
+  T value;
+  std::memcpy(&value, header + offset, sizeof value);
+  return value;
+}
+
+// Whether a process holds the lock of a region of this many bytes, or it cannot be mapped.
+int tryLock(const File& file, size_t size, size_t offset) {
+  void* const region =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.fd(), 0);
+  if (region == MAP_FAILED) return errno;
+  int ret = 0;
+  if (offset != 0) {
+    auto* const lock =
+        reinterpret_cast<pthread_spinlock_t*>(static_cast<uint8_t*>(region) + offset);
+    ret = pthread_spin_trylock(lock);
+    if (ret == 0) pthread_spin_unlock(lock);
+  }
+  munmap(region, size);
+  return ret;
+}
+
+}  // namespace
+
+std::string nameOf(const fi_info& info, const uint8_t* address) {
+  if (info.addr_format == FI_ADDR_STR) {
+    const auto* text = reinterpret_cast<const char*>(address);
+    const char* scheme = std::strstr(text, "://");  // shm looks at what follows it
+    const char* name = scheme == nullptr ? text : scheme + 3;
+    return name + std::strspn(name, "/");  // as shm_open(3)
+  }
+  if (info.addr_format != FI_ADDR_EFA) return {};
+  char gid[INET6_ADDRSTRLEN];
+  if (inet_ntop(AF_INET6, address, gid, sizeof gid) == nullptr) return {};
+  char name[128];
+  const int length =
+      std::snprintf(name, sizeof name, "%s_%04x_%08x_%04x", gid, fieldAt<uint16_t>(address, 16),
+                    fieldAt<uint32_t>(address, 20), getuid());
+  return {name, static_cast<size_t>(length)};
+}
+
+void checkName(const uint8_t* address, const std::string& what) {
+  const auto* text = reinterpret_cast<const char*>(address);
+  fi_info info{};
+  info.addr_format = FI_ADDR_STR;
+  const std::string name = nameOf(info, address);
+  const bool file = !name.empty() && name != "." && name != ".." &&
+                    name.find('/') == std::string::npos && name.size() <= kMaxFile;
+  if (file && std::strlen(text) <= kMaxAddress) return;
+  throwInvalidValue(what, "is " + quoted(text) + ", which names no file of shm's in /dev/shm");
+}
+
+void learnVersion(const std::string& name) {
+  const File file(name);
+  uint8_t version = 0;
+  if (file.error() == 0 && pread(file.fd(), &version, 1, 0) == 1 && version != 0) learned = version;
+}
+
+int inspect(const std::string& name) {
+  const File file(name);
+  switch (file.error()) {
+    case 0:
+      break;
+    case ENOENT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return file.error();
+    default:
+      return FI_EADDRNOTAVAIL;
+  }
+  struct stat status {};
+  if (fstat(file.fd(), &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) return FI_EADDRNOTAVAIL;
+
+  // A region that is being made is short, or has no process yet.
+  std::array<uint8_t, kHeader> header{};
+  if (status.st_size < kHeader) return FI_ENOENT;
+  if (pread(file.fd(), header.data(), header.size(), 0) != kHeader) return FI_ENOENT;
+  const uint8_t expected = expectedVersion();
+  const Layout* const layout = layoutOf(expected);
+  if (header[0] == 0) return FI_ENOENT;
+  if (layout == nullptr) return header[0] == expected ? 0 : FI_EADDRNOTAVAIL;
+  if (fieldAt<int>(header.data(), layout->pid) == 0) return FI_ENOENT;
+  const auto size = fieldAt<size_t>(header.data(), layout->size);
+  if (header[0] != expected || size < kSmallest || size > static_cast<size_t>(status.st_size)) {
+    return FI_EADDRNOTAVAIL;
+  }
+  return tryLock(file, size, layout->lock);
+}
+
+bool sharesPlace(const fi_info& info, const uint8_t* address) {
+  constexpr size_t kGid = 16;
+  const bool shared = FI_VERSION_LT(fi_version(), FI_VERSION(2, 0)) && learned != 0;
+  return shared && info.addr_format == FI_ADDR_EFA && info.src_addr != nullptr &&
+         std::memcmp(address, info.src_addr, kGid) == 0;
+}
+
+}  // namespace shared_regions
+
+}  // namespace fab

@@ -1,0 +1,162 @@
+// node forged-addresses.mjs PROVIDER TYPE SEED COUNT: inserts addresses that are nearly right, sends to
+// one in ten, and closes. Prints how often what came of it, and what arrived. A provider that cannot
+// stand one of them dies here and not in the test.
+import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { FabricError, open } from 'libfabric';
+
+const [provider, type, seed, count] = process.argv.slice(2);
+let state = Number(seed) >>> 0;
+const next = (below) => {
+  state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+  return Math.floor((state / 2 ** 32) * below);
+};
+
+const node = provider === 'tcp' || provider === 'udp' ? { node: '127.0.0.1' } : {};
+const opened = () => open({ provider, type, driver: 'manual', caps: ['FI_MSG'], ...node });
+const text = (name) => new TextEncoder().encode(`${name}\0`);
+
+const tally = {};
+const tell = (what) => {
+  tally[what] = (tally[what] ?? 0) + 1;
+};
+const settled = (call) => (error) => {
+  if (!FabricError.is(error) && !/^ERR_/.test(error.code)) throw error;
+  tell(`${call} ${error.code}`);
+};
+
+const paths = [];
+process.on('exit', () => {
+  for (const path of paths) rmSync(path, { recursive: true });
+});
+
+/** Names of shm's that are no regions, are not all there, or are another's. */
+function namesOfFiles(own) {
+  const region = Buffer.from(own)
+    .toString()
+    .replace(/^.*:\/\/|\0.*$/g, '');
+  const header = readFileSync(`/dev/shm/${region}`).subarray(0, 256);
+  const { length } = readFileSync(`/dev/shm/${region}`);
+  const made = (name, make) => {
+    const path = `/dev/shm/forged-${process.pid}-${name}`;
+    paths.push(path);
+    make(path);
+    return basename(path);
+  };
+  const file = (name, size, content = Buffer.alloc(0)) =>
+    made(name, (path) => {
+      writeFileSync(path, content, { mode: 0o600 });
+      truncateSync(path, size);
+    });
+  const names = [
+    made('folder', mkdirSync),
+    made('link', (path) => symlinkSync(`/dev/shm/${region}`, path)),
+    file('empty', 0),
+    file('zeros', length),
+    file('ones', length, Buffer.alloc(256, 255)),
+    ...[64, 100, 125, 256, 4096, length / 2].map((size) => file(size, size, header)),
+    ...[3, 5, 8, 11].map((version) => {
+      const other = Buffer.from(header);
+      other[0] ^= version;
+      return file(`version-${version}`, length, other);
+    }),
+    ...['', '/', '.', '..', 'a/b', '../etc/passwd', '/etc/passwd'],
+    ...[253, 254, 255, 256, 4000].flatMap((n) => ['x'.repeat(n), `${'/'.repeat(n)}x`]),
+  ];
+  return names.flatMap((name) => [name, name, `fi_shm://${name}`]).map(text);
+}
+
+const TRICKY = [0, 1, 9, 32, 37, 46, 47, 58, 255];
+/** An address of an endpoint with some of it changed. */
+function mutated(own) {
+  const bytes = Uint8Array.from(own);
+  const any = () => next(bytes.length);
+  const put = (at, value) => bytes.fill(value, at, at + 1);
+  const mutations = [
+    (at) => put(at, bytes[at] ^ (1 << next(8))),
+    (at) => put(at, next(256)),
+    (at) => put(at, TRICKY[next(TRICKY.length)]),
+    (at) => bytes.fill(next(256), at, any()),
+  ];
+  for (let times = 1 + next(3); times > 0; times--) mutations[next(mutations.length)](any());
+  if (next(8) === 0) return bytes.subarray(0, any());
+  if (provider === 'shm') bytes[bytes.length - 1] = 0;
+  return bytes;
+}
+
+async function turning(ep, promises) {
+  let done = false;
+  const all = Promise.all(promises).finally(() => {
+    done = true;
+  });
+  while (!done) {
+    ep.domain.progress();
+    await new Promise(setImmediate);
+  }
+  return all;
+}
+
+/** Inserts and sends, with an address vector of its own: shm's has room for 256. */
+async function round(addresses, one) {
+  const ep = await opened();
+  const sends = [];
+  addresses(ep).forEach((address, i) => {
+    try {
+      const peer = ep.av.insert(address);
+      tell('insert ok');
+      if (i % one !== 0) return;
+      const length = next(2) === 0 ? 8 : 10_000;
+      sends.push(
+        ep
+          .send(new Uint8Array(length), peer, { timeout: 20 })
+          .then(() => tell('send ok'), settled('send')),
+      );
+    } catch (error) {
+      settled('insert')(error);
+    }
+  });
+  await turning(ep, sends);
+  await ep.close({ timeout: 20 }).catch(settled('close'));
+}
+
+if (provider === 'shm') {
+  await round((ep) => namesOfFiles(ep.address), 1);
+}
+if (provider === 'efa') {
+  // Bytes that say nothing.
+  await round((ep) => {
+    return [...ep.address.keys()].map((i) => {
+      const other = Uint8Array.from(ep.address);
+      if (i === 18 || i === 19 || i >= 24) other[i] ^= 0x40;
+      return other;
+    });
+  }, 8);
+}
+for (let left = Number(count); left > 0; left -= 240) {
+  await round((ep) => Array.from({ length: Math.min(left, 240) }, () => mutated(ep.address)), 10);
+}
+
+const ep = await opened();
+const strangers = [];
+if (provider === 'efa') {
+  // Of an endpoint that there is not. What is sent to it must not come here.
+  const other = Uint8Array.from(ep.address);
+  other[17] ^= 0x40;
+  try {
+    strangers.push(ep.av.insert(other));
+  } catch (error) {
+    settled('insert')(error);
+  }
+}
+const self = ep.av.insert(ep.address);
+await turning(
+  ep,
+  strangers.map((peer) => ep.send(new Uint8Array(4), peer, { timeout: 20 }).catch(settled('send'))),
+);
+const batch = ep.batch();
+const got = new Uint8Array(4);
+batch.recv(got);
+batch.send(Uint8Array.of(1, 2, 3, 4), self);
+batch.run(5000);
+await ep.close();
+console.log(JSON.stringify({ tally, got: [...got] }));
