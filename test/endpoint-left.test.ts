@@ -57,7 +57,7 @@ async function pairOfDomain(driver: DriverKind) {
   return { fabric, domain, a, b, toA, toB, done };
 }
 
-describe.each(drivers)('%s driver', (driver) => {
+describe.each(drivers)('efa, %s driver', (driver) => {
   test('close() resolves in its time; the memory stays with the operation until it has ended', async () => {
     const { domain, a, toB, done } = await pairOfDomain(driver);
     const parked = parkedMessages();
