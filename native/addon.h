@@ -3,6 +3,7 @@
 #include <napi.h>
 
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "util/error.h"
@@ -35,6 +36,8 @@ Napi::Value guarded(const Napi::CallbackInfo& info) {
     throwToJs(info.Env(), failure);
   } catch (const Misuse& misuse) {
     throwToJs(info.Env(), misuse);
+  } catch (const std::bad_alloc&) {
+    throwToJs(info.Env(), FabricFailure(FI_ENOMEM, "malloc"));
   }
 }
 

@@ -135,9 +135,17 @@ class Insertion : public Napi::AsyncWorker {
       insert();
     } catch (const FabricFailure& failure) {
       failure_ = std::make_unique<FabricFailure>(failure);
+    } catch (const std::bad_alloc&) {
+      failure_ = std::make_unique<FabricFailure>(FI_ENOMEM, "malloc");
     }
   }
-  void OnOK() final { settle(deferred_); }
+  void OnOK() final {
+    try {
+      settle(deferred_);
+    } catch (const Napi::Error& error) {
+      deferred_.Reject(error.Value());
+    }
+  }
 
   virtual void insert() = 0;
   virtual void settle(const Napi::Promise::Deferred& deferred) = 0;

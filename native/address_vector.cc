@@ -12,6 +12,7 @@
 #include "local_peers.h"
 #include "provider_traits.h"
 #include "util/handle.h"
+#include "util/on_exception.h"
 #include "values.h"
 
 namespace fab {
@@ -84,7 +85,8 @@ Napi::Value avOpen(const Napi::CallbackInfo& args) {
   check(fi_av_open(domain->get(), &attr, fid.out(), nullptr), "fi_av_open");
   auto av = std::make_shared<AddressVector>(domain, std::move(fid));
   av->dependsOn(domain);
-  return wrapHandle(args.Env(), std::move(av));
+  const OnException undo([&] { av->close(); });
+  return wrapHandle(args.Env(), av);
 }
 
 // avLookup(av, peer): the address that was inserted. From our own table: the engine may be at a

@@ -3,11 +3,16 @@
 #include "addon.h"
 #include "domain.h"
 #include "util/handle.h"
+#include "util/on_exception.h"
 #include "values.h"
 
 namespace fab {
 
 namespace {
+
+void destroy(Engine& engine, uint32_t batch) {
+  engine.ask([&engine, batch] { engine.destroyBatch(batch); });
+}
 
 // batchCreate(domain, entries): { batch, buffer }, room for that many entries of 64 bytes.
 Napi::Value batchCreate(const Napi::CallbackInfo& args) {
@@ -22,16 +27,14 @@ Napi::Value batchCreate(const Napi::CallbackInfo& args) {
   const uint32_t handle = domain->engine().enter(domain->engine().batches, std::move(batch),
                                                  Engine::Batches::Handles::kLasting);
   if (handle == 0) throw FabricFailure(FI_ENOMEM, "batch", "too many batches");
+  const OnException undo([&] { destroy(domain->engine(), handle); });
   result.Set("batch", handle);
   return result;
 }
 
 Napi::Value batchDestroy(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
-  Engine& engine = domain->engine();
-  engine.ask([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
-    engine.destroyBatch(handle);
-  });
+  destroy(domain->engine(), args[1].As<Napi::Number>().Uint32Value());
   return args.Env().Undefined();
 }
 

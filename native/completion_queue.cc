@@ -6,6 +6,7 @@
 #include "flags.h"
 #include "provider_traits.h"
 #include "util/handle.h"
+#include "util/on_exception.h"
 #include "values.h"
 
 namespace fab {
@@ -76,6 +77,7 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
                                                  std::min(format, attr.format), waitable);
   queue->dependsOn(domain);
   domain->engine().addQueue(*queue);
+  const OnException undo([&] { queue->close(); });
 
   auto result = Napi::Object::New(env);
   result.Set("queue", queue->handle);

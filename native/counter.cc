@@ -6,6 +6,7 @@
 #include "endpoint.h"
 #include "provider_traits.h"
 #include "util/handle.h"
+#include "util/on_exception.h"
 #include "values.h"
 
 namespace fab {
@@ -33,7 +34,8 @@ Napi::Value counterOpen(const Napi::CallbackInfo& args) {
   check(fi_cntr_open(domain->get(), &attr, fid.out(), nullptr), "fi_cntr_open");
   auto counter = std::make_shared<Counter>(domain->engine(), std::move(fid));
   counter->dependsOn(domain);
-  return wrapHandle(args.Env(), std::move(counter));
+  const OnException undo([&] { counter->close(); });
+  return wrapHandle(args.Env(), counter);
 }
 
 Napi::Value counterRead(const Napi::CallbackInfo& args) {

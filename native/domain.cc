@@ -14,6 +14,7 @@
 #include "local_peers.h"
 #include "provider_traits.h"
 #include "util/handle.h"
+#include "util/on_exception.h"
 #include "values.h"
 
 namespace fab {
@@ -72,8 +73,7 @@ void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
       [](napi_async_cleanup_hook_handle, void* data) {
         auto* domain = static_cast<Domain*>(data);
         stopDriversOf(domain->env());
-        domain->shutdown();
-        domain->retire();
+        domain->end();
       },
       this, &hook_);
 }
@@ -104,6 +104,12 @@ int Domain::closeSelf() {
   }
   Parking::sweepOrphans();
   return 0;
+}
+
+int Domain::end() {
+  const int ret = shutdown();
+  retire();
+  return ret;
 }
 
 void Domain::retire() {
@@ -142,7 +148,7 @@ std::vector<int> waitFds(const Domain& domain) {
   return fds;
 }
 
-DriverOptions driverOptions(const Napi::Object& options, const Domain* domain) {
+DriverOptions driverOptions(const Napi::Object& options) {
   DriverOptions result;
   const auto cores = options.Get("affinity").As<Napi::Array>();
   for (uint32_t i = 0; i < cores.Length(); ++i) {
@@ -154,18 +160,18 @@ DriverOptions driverOptions(const Napi::Object& options, const Domain* domain) {
       std::chrono::microseconds(unsignedFromJs(options.Get("spin"), "spin", kMaxMicroseconds));
   result.idle =
       std::chrono::microseconds(unsignedFromJs(options.Get("idle"), "idle", kMaxMicroseconds));
-  result.canSleep = [domain] { return canSleep(*domain); };
-  result.waitFds = [domain] { return waitFds(*domain); };
   return result;
 }
 
 std::shared_ptr<Driver> makeDriver(Napi::Env env, const std::string& kind, Engine& engine,
-                                   DriverOptions options, const Napi::Value& drain) {
+                                   DriverOptions options, const Napi::Value& function) {
   if (kind == "manual") return makeManualDriver();
   uv_loop_t* loop = nullptr;
   napi_get_uv_event_loop(env, &loop);
-  return kind == "loop" ? makeLoopDriver(engine, std::move(options), loop, Drain(env, drain))
-                        : makeThreadDriver(engine, std::move(options), loop, Drain(env, drain));
+  Drain drain(env, function);
+  const OnException undo([&] { drain.release(); });
+  return kind == "loop" ? makeLoopDriver(engine, std::move(options), loop, drain)
+                        : makeThreadDriver(engine, std::move(options), loop, drain);
 }
 
 void turn(Domain& domain) { turnOnce(domain.engine()); }
@@ -211,6 +217,8 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   const auto fabric = unwrap<Fabric>(args[0]);
   const auto entry = unwrap<Info>(args[1])->info;
   const auto options = args[2].As<Napi::Object>();
+  const std::string kind = options.Get("driver").ToString();
+  DriverOptions driving = driverOptions(options);
 
   Fid<fid_domain> fid;
   naming(*entry,
@@ -218,9 +226,12 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   auto engine = std::make_unique<Engine>(kSubmissionEntries, kCompletionEntries);
   auto domain = std::make_shared<Domain>(fabric, std::move(fid), entry, std::move(engine));
   domain->registerNothing();
+  driving.canSleep = [open = domain.get()] { return canSleep(*open); };
+  driving.waitFds = [open = domain.get()] { return waitFds(*open); };
+  const auto driver = makeDriver(env, kind, domain->engine(), std::move(driving), args[3]);
   domain->dependsOn(fabric);
-  domain->start(env, makeDriver(env, options.Get("driver").ToString(), domain->engine(),
-                                driverOptions(options, domain.get()), args[3]));
+  domain->start(env, driver);
+  const OnException undo([&] { domain->end(); });
 
   Engine& running = domain->engine();
   auto block = [&](const std::shared_ptr<SharedBlock>& shared) {
@@ -242,9 +253,7 @@ Napi::Value domainClose(const Napi::CallbackInfo& args) {
   if (domain->closed()) return args.Env().Undefined();
   domain->driver().stop();
   turnLast(domain->engine());  // for what was submitted just before: the ends of regions and peers
-  const int ret = domain->shutdown();
-  domain->retire();
-  check(ret, "fi_close");
+  check(domain->end(), "fi_close");
   auto result = Napi::Object::New(args.Env());
   result.Set("endpoints", static_cast<double>(domain->stuck()));
   result.Set("refused", -domain->refusal());

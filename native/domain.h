@@ -45,21 +45,23 @@ class Domain : public Resource {
   // efa provider (1.17) crashes on an empty read without a descriptor.
   void registerNothing();
   // Starts turning the engine, and sees to its end with the environment's or the process's. From
-  // here until retire() the domain keeps itself alive, whatever the garbage collector does.
+  // here until end() the domain keeps itself alive, whatever the garbage collector does.
   void start(Napi::Env env, std::shared_ptr<Driver> driver);
   // Stops the driver and closes everything under the domain at once, whatever is in flight. What
   // can't be freed is parked.
   int shutdown();
+  // The same, and takes the driver off the event loop.
+  int end();
   // The endpoints of which that is so, and what fi_close(3) said of the domain itself.
   size_t stuck() const { return stuck_; }
   int refusal() const { return refusal_; }
-  // Takes the driver off the event loop.
-  void retire();
 
  protected:
   int closeSelf() override;
 
  private:
+  void retire();
+
   std::shared_ptr<Fabric> fabric_;
   std::shared_ptr<fi_info> info_;
   Fid<fid_domain> domain_;

@@ -14,6 +14,7 @@
 #include "local_peers.h"
 #include "shared_regions.h"
 #include "util/handle.h"
+#include "util/on_exception.h"
 #include "values.h"
 
 namespace fab {
@@ -44,6 +45,30 @@ int Endpoint::closeOrPark() {
   return 0;
 }
 
+void Endpoint::belongsTo(const std::shared_ptr<Domain>& domain,
+                         const std::shared_ptr<AddressVector>& vector,
+                         const std::shared_ptr<CompletionQueue>& sends,
+                         const std::shared_ptr<CompletionQueue>& receives) {
+  av = vector;
+  sendQueue = sends;
+  receiveQueue = receives;
+  ++sends->endpoints;
+  ++receives->endpoints;
+  if ((caps & FI_SOURCE) != 0) receives->readSources = true;
+  dependsOn(domain);
+  dependsOn(vector);
+  dependsOn(sends);
+  if (receives != sends) dependsOn(receives);
+}
+
+void Endpoint::join(const std::string& address) {
+  if (!local_peers::join(address, av->domain())) {
+    throw FabricFailure(FI_EADDRINUSE, "fi_enable",
+                        "peers still have a closed endpoint of this address");
+  }
+  name = address;
+}
+
 bool Endpoint::copies(const Operation& o) const {
   const bool message = o.code == OpCode::kSend || o.code == OpCode::kTsend;
   return registers && copiedSends == 0 && message && o.segments == 0 &&
@@ -59,14 +84,19 @@ Staging* Endpoint::stagingFor(const Operation& o, const void* desc) const {
 
 namespace {
 
-Napi::Uint8Array addressOf(Napi::Env env, fid_ep* ep) {
+std::vector<uint8_t> addressOf(fid_ep* ep) {
   size_t length = 0;
   fi_getname(&ep->fid, nullptr, &length);
   std::vector<uint8_t> bytes(std::max<size_t>(length, 1));
   length = bytes.size();
   check(fi_getname(&ep->fid, bytes.data(), &length), "fi_getname");
-  auto result = Napi::Uint8Array::New(env, length);
-  std::copy_n(bytes.begin(), length, result.Data());
+  bytes.resize(std::min(length, bytes.size()));
+  return bytes;
+}
+
+Napi::Uint8Array bytesToJs(Napi::Env env, const std::vector<uint8_t>& bytes) {
+  auto result = Napi::Uint8Array::New(env, bytes.size());
+  std::copy(bytes.begin(), bytes.end(), result.Data());
   return result;
 }
 
@@ -90,12 +120,27 @@ std::vector<BoundCounter> countersFromJs(const Napi::Array& list, const Engine& 
   return counters;
 }
 
-void setOptions(fid_ep* ep, const Napi::Array& options) {
-  for (uint32_t i = 0; i < options.Length(); ++i) {
-    const auto option = options.Get(i).As<Napi::Object>();
+struct Option {
+  int level;
+  int name;
+  std::vector<uint8_t> value;
+};
+
+std::vector<Option> optionsFromJs(const Napi::Array& list) {
+  std::vector<Option> options;
+  for (uint32_t i = 0; i < list.Length(); ++i) {
+    const auto option = list.Get(i).As<Napi::Object>();
     const auto value = option.Get("value").As<Napi::Uint8Array>();
-    check(fi_setopt(&ep->fid, option.Get("level").ToNumber().Int32Value(),
-                    option.Get("name").ToNumber().Int32Value(), value.Data(), value.ByteLength()),
+    options.push_back({option.Get("level").ToNumber(),
+                       option.Get("name").ToNumber(),
+                       {value.Data(), value.Data() + value.ByteLength()}});
+  }
+  return options;
+}
+
+void setOptions(fid_ep* ep, const std::vector<Option>& options) {
+  for (const Option& option : options) {
+    check(fi_setopt(&ep->fid, option.level, option.name, option.value.data(), option.value.size()),
           "fi_setopt");
   }
 }
@@ -164,7 +209,7 @@ int enable(fid_ep* ep, bool twice) {
   return twice && ret == -FI_EBUSY ? fi_enable(ep) : ret;
 }
 
-// An endpoint that is bound and enabled. Everything is acquired before the object exists.
+// An endpoint that is bound and enabled, or none: what fails half-way is closed as any other.
 Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrap<Domain>(args[0]);
@@ -181,6 +226,8 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
 
   const std::vector<BoundCounter> counters =
       countersFromJs(options.Get("counters").As<Napi::Array>(), domain->engine());
+  const std::vector<Option> settings = optionsFromJs(options.Get("options").As<Napi::Array>());
+  const bool forced = options.Get("staging").ToBoolean();
 
   const Hold hold(domain->engine());
   domain->engine().parking.sweep();
@@ -191,7 +238,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const auto bindVector = [&] { check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind"); };
   if (!traits.keepsVectors) bindVector();
   if (events) check(fi_ep_bind(fid.get(), &events->fid, 0), "fi_ep_bind");
-  if (!traits.lateOptions) setOptions(fid.get(), options.Get("options").As<Napi::Array>());
+  if (!traits.lateOptions) setOptions(fid.get(), settings);
   if (sendQueue == receiveQueue) {
     check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
   } else {
@@ -204,36 +251,22 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   if (traits.keepsVectors) bindVector();
   auto endpoint =
       std::make_shared<Endpoint>(domain->engine(), std::move(events), std::move(fid), *entry);
+  endpoint->belongsTo(domain, av, sendQueue, receiveQueue);
   for (const BoundCounter& bound : counters) endpoint->dependsOn(bound.counter);
+  const OnException undo([&] { endpoint->close(); });
   check(enable(endpoint->get(), traits.enablesTwice), "fi_enable");
-  if (traits.lateOptions) setOptions(endpoint->get(), options.Get("options").As<Napi::Array>());
-  const Napi::Uint8Array address = addressOf(env, endpoint->get());
-
+  if (traits.lateOptions) setOptions(endpoint->get(), settings);
+  const std::vector<uint8_t> address = addressOf(endpoint->get());
   if (usesSharedMemory(*entry)) {
-    endpoint->name = local_peers::nameOf(*entry, address.Data());
-    if (!local_peers::join(endpoint->name, *domain)) {
-      throw FabricFailure(FI_EADDRINUSE, "fi_enable",
-                          "peers still have a closed endpoint of this address");
-    }
-    shared_regions::learnVersion(shared_regions::nameOf(*entry, address.Data()));
+    endpoint->join(local_peers::nameOf(*entry, address.data()));
+    shared_regions::learnVersion(shared_regions::nameOf(*entry, address.data()));
   }
-
-  endpoint->av = av;
-  endpoint->sendQueue = sendQueue;
-  endpoint->receiveQueue = receiveQueue;
-  ++sendQueue->endpoints;
-  ++receiveQueue->endpoints;
-  if ((entry->caps & FI_SOURCE) != 0) receiveQueue->readSources = true;
-  endpoint->dependsOn(domain);
-  endpoint->dependsOn(av);
-  endpoint->dependsOn(sendQueue);
-  if (receiveQueue != sendQueue) endpoint->dependsOn(receiveQueue);
-  giveMemory(*endpoint, *domain, *entry, options.Get("staging").ToBoolean());
+  giveMemory(*endpoint, *domain, *entry, forced);
   domain->engine().addEndpoint(*endpoint);
 
   auto result = Napi::Object::New(env);
   result.Set("endpoint", endpoint->handle);
-  result.Set("address", address);
+  result.Set("address", bytesToJs(env, address));
   result.Set("remoteData", std::min(entry->domain_attr->cq_data_size, traits.remoteData));
   result.Set("ownFlags", Napi::BigInt::New(env, traits.ownFlags));
   result.Set("handle", wrapHandle(env, endpoint));
@@ -255,16 +288,16 @@ Napi::Value endpointGetOption(const Napi::CallbackInfo& args) {
   check(fi_getopt(&endpoint->get()->fid, args[1].As<Napi::Number>().Int32Value(),
                   args[2].As<Napi::Number>().Int32Value(), value.data(), &length),
         "fi_getopt");
-  auto result = Napi::Uint8Array::New(args.Env(), std::min(length, value.size()));
-  std::copy_n(value.begin(), result.ByteLength(), result.Data());
-  return result;
+  value.resize(std::min(length, value.size()));
+  return bytesToJs(args.Env(), value);
 }
 
 // endpointSetOption(ep, [{ level, name, value }])
 Napi::Value endpointSetOption(const Napi::CallbackInfo& args) {
   const auto endpoint = unwrap<Endpoint>(args[0]);
+  const std::vector<Option> options = optionsFromJs(args[1].As<Napi::Array>());
   const Hold hold(endpoint->engine());
-  setOptions(endpoint->get(), args[1].As<Napi::Array>());
+  setOptions(endpoint->get(), options);
   return args.Env().Undefined();
 }
 

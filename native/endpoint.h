@@ -19,6 +19,7 @@
 
 namespace fab {
 
+class Domain;
 class Engine;
 
 class Endpoint : public Resource {
@@ -39,6 +40,14 @@ class Endpoint : public Resource {
         engine_(engine),
         events_(std::move(events)),
         ep_(std::move(ep)) {}
+
+  // What it is bound to: closing these closes it.
+  void belongsTo(const std::shared_ptr<Domain>& domain,
+                 const std::shared_ptr<AddressVector>& vector,
+                 const std::shared_ptr<CompletionQueue>& sends,
+                 const std::shared_ptr<CompletionQueue>& receives);
+  // Makes its address known to local_peers, or throws FabricFailure.
+  void join(const std::string& address);
 
   fid_ep* get() const { return ep_.get(); }
   fid_eq* events() const { return events_.get(); }

@@ -7,6 +7,7 @@
 #include "flags.h"
 #include "provider_traits.h"
 #include "util/handle.h"
+#include "util/on_exception.h"
 #include "util/shared_block.h"
 #include "values.h"
 
@@ -56,10 +57,16 @@ std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& doma
   memory.desc = fi_mr_desc(region->get());
   memory.region = region;
   // Slices of it in batches name it longer than it lives.
+  const OnException undo([&] { region->close(); });
   region->handle =
       domain->engine().memories.insert(std::move(memory), Engine::Memories::Handles::kHeldLonger);
   if (region->handle == 0) throw FabricFailure(FI_ENOMEM, "fi_mr_reg", "too many regions");
   return region;
+}
+
+// Closes memory once no operation uses it.
+void forget(Engine& engine, uint32_t memory) {
+  engine.askSlowly([&engine, memory] { engine.closeMemory(memory, kNoRequest); });
 }
 
 // Has all pages there before the engine is held for their registration.
@@ -104,14 +111,26 @@ class Register final : public Napi::AsyncWorker {
       region_ = registerMemory(domain_, base_, length_, access_, backing_);
     } catch (const FabricFailure& failure) {
       failure_ = std::make_unique<FabricFailure>(failure);
+    } catch (const std::bad_alloc&) {
+      failure_ = std::make_unique<FabricFailure>(FI_ENOMEM, "malloc");
     }
   }
 
   void OnOK() override {
+    try {
+      settle();
+    } catch (const Napi::Error& error) {
+      deferred_.Reject(error.Value());
+    }
+  }
+
+ private:
+  void settle() {
     if (!failure_ && region_->closed()) {  // with its domain, meanwhile
       failure_ = std::make_unique<FabricFailure>(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
     }
     if (failure_) return deferred_.Reject(toJsError(Env(), *failure_));
+    const OnException undo([&] { forget(domain_->engine(), region_->handle); });
     auto result = Napi::Object::New(Env());
     result.Set("memory", region_->handle);
     result.Set("key", Napi::BigInt::New(Env(), fi_mr_key(region_->get())));
@@ -126,7 +145,6 @@ class Register final : public Napi::AsyncWorker {
     deferred_.Resolve(result);
   }
 
- private:
   // Page-aligned memory of our own, backed by pages from the start (FI_MR_ALLOCATED).
   void allocate() {
     constexpr uint64_t kHugePage = 2 << 20;
@@ -203,10 +221,7 @@ Napi::Value memoryAdopt(const Napi::CallbackInfo& args) {
 Napi::Value memoryForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
-  Engine& engine = domain->engine();
-  engine.askSlowly([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
-    engine.closeMemory(handle, kNoRequest);
-  });
+  forget(domain->engine(), args[1].As<Napi::Number>().Uint32Value());
   return args.Env().Undefined();
 }
 

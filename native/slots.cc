@@ -7,6 +7,7 @@
 #include "memory_region.h"
 #include "provider_traits.h"
 #include "util/handle.h"
+#include "util/on_exception.h"
 #include "util/shared_block.h"
 #include "values.h"
 
@@ -18,16 +19,20 @@ constexpr uint64_t kMaxSlots = 1 << 20;
 constexpr uint64_t kMaxSize = uint64_t{1} << 31;
 constexpr uint64_t kAlignment = 64;
 
-// What the slots hold: the last of them to go closes the registration.
+// What the slots hold: the last of them to go has the registration closed.
 Backing backingOfSlots(const std::shared_ptr<Domain>& domain,
-                       const std::shared_ptr<SharedBlock>& block, uint32_t count,
-                       std::shared_ptr<MemoryRegion>& region) {
+                       const std::shared_ptr<SharedBlock>& block, uint32_t count, void*& desc) {
   if (!domain->engine().describes() || block->size() / count <= copiedBytes(domain->info())) {
     return block;
   }
   const Hold hold(domain->engine());
-  region = MemoryRegion::open(domain, block->data(), block->size(), domain->localAccess(), block);
-  return Backing(region.get(), [region](void*) { region->close(); });
+  const auto region =
+      MemoryRegion::open(domain, block->data(), block->size(), domain->localAccess(), block);
+  desc = fi_mr_desc(region->get());
+  const std::weak_ptr<Domain> weak = domain;
+  return Backing(region.get(), [weak, region](void*) {
+    if (const auto open = weak.lock()) open->engine().ask([region] { region->close(); });
+  });
 }
 
 void forget(Engine& engine, std::vector<uint32_t> handles) {
@@ -50,21 +55,24 @@ Napi::Value slotsCreate(const Napi::CallbackInfo& args) {
   for (uint32_t i = 0; i < count; ++i) {
     buffers.Set(i, toBuffer(env, block, block->data() + i * stride, static_cast<size_t>(size)));
   }
-  std::shared_ptr<MemoryRegion> region;
-  const Backing backing = backingOfSlots(domain, block, count, region);
-  auto& memories = domain->engine().memories;
+  void* desc = nullptr;
+  const Backing backing = backingOfSlots(domain, block, count, desc);
+  Engine& engine = domain->engine();
+  std::vector<uint32_t> entered;
+  entered.reserve(count);
+  const OnException undo([&] { forget(engine, entered); });
   for (uint32_t i = 0; i < count; ++i) {
     Memory memory;
     memory.backing = backing;
     memory.base = block->data() + i * stride;
     memory.length = size;
-    memory.desc = region ? fi_mr_desc(region->get()) : nullptr;
-    handles[i] =
-        domain->engine().enter(memories, std::move(memory), Engine::Memories::Handles::kLasting);
-    if (handles[i] != 0) continue;
-    forget(domain->engine(), {handles.Data(), handles.Data() + i});
-    throw FabricFailure(FI_ENOMEM, "memory", "too many buffers in use");
+    memory.desc = desc;
+    const uint32_t handle =
+        engine.enter(engine.memories, std::move(memory), Engine::Memories::Handles::kLasting);
+    if (handle == 0) throw FabricFailure(FI_ENOMEM, "memory", "too many buffers in use");
+    entered.push_back(handle);
   }
+  std::copy(entered.begin(), entered.end(), handles.Data());
   auto result = Napi::Object::New(env);
   result.Set("handles", handles);
   result.Set("buffers", buffers);

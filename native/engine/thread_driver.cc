@@ -6,9 +6,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <system_error>
 #include <thread>
 
 #include "../util/error.h"
+#include "../util/on_exception.h"
 #include "driver.h"
 
 namespace fab {
@@ -33,12 +35,9 @@ class ThreadDriver final : public Driver {
         drain_(drain),
         wakeFd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (wakeFd_ < 0) throw FabricFailure(errno, "eventfd");
-    async_.data = this;
-    uv_async_init(loop, &async_,
-                  [](uv_async_t* handle) { static_cast<ThreadDriver*>(handle->data)->deliver(); });
-    uv_unref(reinterpret_cast<uv_handle_t*>(&async_));
+    const OnException undo([this] { ::close(wakeFd_); });
+    start(loop);
     engine_.onInterrupt([this] { poke(); });
-    thread_ = std::thread([this] { run(); });
   }
   ~ThreadDriver() override {
     stop();
@@ -68,6 +67,20 @@ class ThreadDriver final : public Driver {
   }
 
  private:
+  // The thread waits until its handle is there: nothing takes that off the event loop at once.
+  void start(uv_loop_t* loop) {
+    const std::lock_guard<std::mutex> lock(engine_.ownership());
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& failure) {
+      throw FabricFailure(failure.code().value(), "pthread_create");
+    }
+    async_.data = this;
+    uv_async_init(loop, &async_,
+                  [](uv_async_t* handle) { static_cast<ThreadDriver*>(handle->data)->deliver(); });
+    uv_unref(reinterpret_cast<uv_handle_t*>(&async_));
+  }
+
   void poke() {
     const uint64_t one = 1;
     if (write(wakeFd_, &one, sizeof(one)) < 0) return;  // already signalled as often as it can be
