@@ -40,7 +40,7 @@ uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, 
     // shm (libfabric 1.17) gives the place of a peer that has not started to the next one. Whoever
     // holds the earlier peer must not reach the later.
     engine.invalidate();
-    peers.erase(known);
+    peers.retire(known);
     av.forget(address);
     known = 0;
   }

@@ -67,7 +67,13 @@ std::string AddressVector::printable(const void* address) const {
   return text.data();
 }
 
-int AddressVector::closeSelf() { return domain_->engine().parking.close(av_); }
+int AddressVector::closeSelf() {
+  Engine& engine = domain_->engine();
+  if (const int ret = engine.parking.close(av_); ret != 0) return ret;
+  for (const auto& [address, peer] : peers_) engine.peers.erase(peer);
+  engine.renewHandles();
+  return 0;
+}
 
 namespace {
 

@@ -254,6 +254,7 @@ Napi::Value remoteForget(const Napi::CallbackInfo& args) {
   engine.ask([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
     engine.invalidate();
     engine.remotes.erase(handle);
+    engine.renewHandles();
   });
   return args.Env().Undefined();
 }

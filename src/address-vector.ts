@@ -245,6 +245,8 @@ export class AddressVector {
     publishClose('addressVector', this);
     for (const user of this.users) user.isClosed = true;
     this.#engine.drain();
+    const { peers } = this.#engine;
+    for (const [handle, { vector }] of peers) if (vector === this.#identity) peers.delete(handle);
   }
 
   /** Closes it: `await using`. */

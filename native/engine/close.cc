@@ -169,6 +169,7 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   const std::shared_ptr<MemoryRegion> region = memory->region;
   const int ret = region ? region->close() : 0;
   memories.erase(handle);
+  renewHandles();
   settle(request, static_cast<uint32_t>(-ret), "fi_close");
 }
 
@@ -198,6 +199,7 @@ void Engine::removePeer(uint32_t handle, uint32_t request) {
   invalidate();
   const int ret = peer->av->remove(peer->address);
   peers.erase(handle);
+  renewHandles();
   settle(request, static_cast<uint32_t>(ret < 0 ? -ret : 0), "fi_av_remove");
 }
 

@@ -52,6 +52,7 @@ void Engine::addEndpoint(Endpoint& endpoint) {
 
 void Engine::removeEndpoint(Endpoint& endpoint) {
   endpoints.erase(endpoint.handle);
+  renewHandles();
   watched_.erase(std::remove(watched_.begin(), watched_.end(), &endpoint), watched_.end());
   const auto isIt = [&](const auto& left) { return left.get() == &endpoint; };
   left_.erase(std::remove_if(left_.begin(), left_.end(), isIt), left_.end());
@@ -64,6 +65,7 @@ void Engine::addQueue(CompletionQueue& queue) {
 
 void Engine::removeQueue(CompletionQueue& queue) {
   queueHandles.erase(queue.handle);
+  renewHandles();
   queues_.erase(std::remove(queues_.begin(), queues_.end(), &queue), queues_.end());
 }
 

@@ -54,6 +54,7 @@ struct CqErrEntry;
 //   cancel     requests that are taken back                        cancel.cc
 //   receives   what arrives for receives that were given up        receives.cc
 //   in flight  what there is, for whoever looks on                 in_flight.cc
+//   renew      handles of what has ended, used again               renew.cc
 class Engine {
  public:
   Engine(uint32_t submissionEntries, uint32_t completionEntries);
@@ -143,6 +144,10 @@ class Engine {
   void adoptRun(uint32_t request);
   // Has every batch resolve its operations anew: something ended that it may refer to.
   void invalidate() { ++epoch_; }
+  // Uses handles again that have all been used, now that something has ended.
+  void renewHandles() {
+    if (wornSlots() >= renewAt_) renewUnnamed();
+  }
   // Completes request once the counter has reached threshold.
   void awaitCounter(std::shared_ptr<Counter> counter, uint64_t threshold, uint32_t request);
   void cancelCounterWaits(Counter& counter);
@@ -169,6 +174,10 @@ class Engine {
 
   // A deregistration takes some 20 us.
   static constexpr unsigned kSlowErrandsPerTurn = 64;
+
+  // Slots that are worn before it is worth while to look for what names them: each has had 4096
+  // tenants.
+  static constexpr size_t kWornSlots = 16;
 
   // An event queue costs a lock to look at, about 20 ns: a turn pays a sixteenth of it.
   static constexpr uint64_t kTurnsPerEvents = 16;
@@ -305,6 +314,12 @@ class Engine {
   bool onlyLeftUsePeer(uint32_t handle);
   unsigned pollCounters();
 
+  // renew.cc
+  size_t wornSlots() const {
+    return memories.worn() + remotes.worn() + peers.worn() + endpoints.worn() + queueHandles.worn();
+  }
+  void renewUnnamed();
+
   std::shared_ptr<SharedBlock> controlBlock_;
   std::shared_ptr<SharedBlock> submissionBlock_;
   std::shared_ptr<SharedBlock> completionBlock_;
@@ -332,8 +347,9 @@ class Engine {
   uint64_t inFlight_ = 0;      // operations and runs of batches
   uint64_t transmitting_ = 0;  // of these, what is not only receives
   uint64_t epoch_ = 1;         // rises when something ends that a batch may have resolved
-  uint32_t arrivals_ = 0;      // messages that have arrived
-  const char* refusal_ = "";   // why post() refused an operation by itself
+  size_t renewAt_ = kWornSlots;
+  uint32_t arrivals_ = 0;     // messages that have arrived
+  const char* refusal_ = "";  // why post() refused an operation by itself
 
   std::mutex ownership_;
   std::atomic<int> holders_{0};

@@ -32,6 +32,9 @@ class Lane {
   void forEach(Visit&& visit) const {
     for (size_t i = head_; i < entries_.size(); i += 1u + entries_[i].blocks) visit(entries_[i]);
   }
+  // The 64-byte entries of all, with their blocks.
+  const Operation* begin() const { return entries_.data() + head_; }
+  const Operation* end() const { return entries_.data() + entries_.size(); }
   template <typename Match>
   bool any(Match&& match) const {
     for (size_t i = head_; i < entries_.size(); i += 1u + entries_[i].blocks) {

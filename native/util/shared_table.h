@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,7 +26,7 @@ namespace fab {
 //
 // Handles carry a generation, as those of SlotTable do. Values of `kLasting` handles are erased
 // only when nothing can name them any more, so their generations may come again; a slot whose
-// handles may be held longer is retired after the last. Both kinds keep to slots of their own.
+// handles may be held longer is worn after the last. Both kinds keep to slots of their own.
 template <typename T>
 class SharedTable {
  public:
@@ -84,9 +86,20 @@ class SharedTable {
     slot.handle.store(0, std::memory_order_release);
     const bool used = slot.generation == kMaxGeneration;
     slot.generation = used ? 0 : slot.generation + 1;
-    if (used && slot.handles != Handles::kLasting) return;
+    if (used && slot.handles != Handles::kLasting) return worn_.push_back(index);
     const std::lock_guard<std::mutex> lock(mutex_);
     free_[static_cast<size_t>(slot.handles)].push_back(index);
+  }
+
+  // For owners of the engine, as with SlotTable.
+  size_t worn() const { return worn_.size(); }
+  template <typename Named>
+  void renew(Named&& named) {
+    const auto rest = std::partition(worn_.begin(), worn_.end(), named);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto& free = free_[static_cast<size_t>(Handles::kHeldLonger)];
+    free.insert(free.end(), rest, worn_.end());
+    worn_.erase(rest, worn_.end());
   }
 
   // For owners of the engine; what is entered meanwhile may be left out.
@@ -137,6 +150,7 @@ class SharedTable {
   std::mutex mutex_;
   uint32_t size_ = 1;  // slots that were ever used; handle 0 means "none"
   std::vector<uint32_t> free_[2];
+  std::vector<uint32_t> worn_;
 };
 
 }  // namespace fab

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -7,8 +9,8 @@
 namespace fab {
 
 // A table whose 32-bit handles carry a generation, so that a stale handle finds nothing instead of
-// its slot's next tenant. A slot whose generations are used up is retired, never reused silently.
-// Handle 0 means "none".
+// its slot's next tenant. A slot whose generations are used up is worn: it rests until renew() is
+// told that nothing names it. Handle 0 means "none".
 template <typename T>
 class SlotTable {
  public:
@@ -45,10 +47,23 @@ class SlotTable {
   void erase(uint32_t handle) {
     if (find(handle) == nullptr) return;
     const uint32_t index = handle & kIndexMask;
-    Slot& slot = slots_[index];
-    slot.value = T{};
-    slot.handle = 0;
-    if (slot.generation++ < kMaxGeneration) free_.push_back(index);
+    const bool used = slots_[index].generation == kMaxGeneration;
+    clear(index);
+    (used ? worn_ : free_).push_back(index);
+  }
+
+  // Erases a value whose handle may be held for ever: the slot is not used again.
+  void retire(uint32_t handle) {
+    if (find(handle) != nullptr) clear(handle & kIndexMask);
+  }
+
+  size_t worn() const { return worn_.size(); }
+  // Uses worn slots again, but for those that named(index) says may still be named.
+  template <typename Named>
+  void renew(Named&& named) {
+    const auto rest = std::partition(worn_.begin(), worn_.end(), named);
+    free_.insert(free_.end(), rest, worn_.end());
+    worn_.erase(rest, worn_.end());
   }
 
   template <typename Visit>
@@ -64,8 +79,17 @@ class SlotTable {
     uint32_t handle = 0;
     uint32_t generation = 0;
   };
+
+  void clear(uint32_t index) {
+    Slot& slot = slots_[index];
+    slot.value = T{};
+    slot.handle = 0;
+    slot.generation = slot.generation == kMaxGeneration ? 0 : slot.generation + 1;
+  }
+
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
+  std::vector<uint32_t> worn_;
 };
 
 }  // namespace fab

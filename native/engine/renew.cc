@@ -1,0 +1,76 @@
+// Handles of what has ended. A slot's 4096 handles are used again once nothing names any of them.
+//
+// JavaScript writes handles of what is open. What it wrote before something closed stays in
+// batches, in the submission ring and in lanes; nothing else names what has ended.
+#include <vector>
+
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+constexpr uint32_t kIndexMask = SlotTable<Peer>::kIndexMask;
+
+// The slots that entries of 64 bytes may name, in whichever table.
+class Named {
+ public:
+  Named() : slots_(kIndexMask + 1) {}
+
+  bool operator()(uint32_t index) const { return slots_[index]; }
+  size_t entries() const { return entries_; }
+
+  void add(uint32_t handle) { slots_[handle & kIndexMask] = true; }
+  // JavaScript may write one of them just now: a handle of something open.
+  void add(const volatile uint32_t* begin, const volatile uint32_t* end) {
+    for (const volatile uint32_t* entry = begin; entry < end; entry += kWords) {
+      for (const size_t word : kHandles) add(entry[word]);
+      ++entries_;
+    }
+  }
+  void add(const Operation* begin, const Operation* end) {
+    add(reinterpret_cast<const uint32_t*>(begin), reinterpret_cast<const uint32_t*>(end));
+  }
+  void add(const SharedBlock& block) {
+    const auto* begin = reinterpret_cast<const uint32_t*>(block.data());
+    add(begin, begin + block.size() / sizeof(uint32_t));
+  }
+
+ private:
+  static constexpr size_t kWords = sizeof(Operation) / sizeof(uint32_t);
+  // Of an Operation: endpoint, peer, memory, remote. Of two Segments: memory. Of a Completion:
+  // source.
+  static constexpr size_t kHandles[] = {0, 2, 3, 4, 5, 6};
+  static_assert(offsetof(Operation, endpoint) == 8 && offsetof(Operation, remote) == 20);
+  static_assert(offsetof(Segment, memory) == 0 && sizeof(Segment) == 24);
+  static_assert(offsetof(Completion, source) == 12);
+
+  std::vector<bool> slots_;
+  size_t entries_ = 0;
+};
+
+}  // namespace
+
+void Engine::renewUnnamed() {
+  Named named;
+  named.add(*submissionBlock_);
+  named.add(*completionBlock_);
+  batches.forEach([&](uint32_t, const std::unique_ptr<Batch>& batch) { named.add(*batch->block); });
+  for (const Endpoint* endpoint : blocked_) {
+    for (const Lane* lane : {&endpoint->sendLane, &endpoint->receiveLane}) {
+      named.add(lane->begin(), lane->end());
+    }
+  }
+  for (const auto& [endpoint, failure] : broken_) named.add(endpoint);  // open to JavaScript
+  memories.renew(named);
+  remotes.renew(named);
+  peers.renew(named);
+  endpoints.renew(named);
+  queueHandles.renew(named);
+  // What the search costs is to stay small beside what wears the slots.
+  constexpr size_t kEntriesPerSlot = 1024;
+  renewAt_ = wornSlots() + kWornSlots + named.entries() / kEntriesPerSlot;
+}
+
+}  // namespace fab
