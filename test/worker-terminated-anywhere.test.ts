@@ -12,8 +12,8 @@ describe.each([
   ['udp', 12],
   ['efa', 12],
 ])('%s', (provider, count) => {
-  test(`${count} workers are terminated at random moments, seed ${seed}`, async () => {
-    const args = [provider, seed, count];
-    await runCleanly('lifecycle-terminated', args, { stdout: `${count} ended` });
+  test(`${count} workers are terminated at random moments`, async () => {
+    const expected = { stdout: `${count} ended, seed ${seed}` };
+    await runCleanly('lifecycle-terminated', [provider, seed, count], expected);
   });
 });

@@ -90,7 +90,7 @@ async function main(provider, seed, count) {
   await next.thread.terminate();
   await a.close();
   await b.close();
-  console.log(`${count} ended`);
+  console.log(`${count} ended, seed ${seed}`);
 }
 
 if (isMainThread) await main(...process.argv.slice(2));
