@@ -168,6 +168,7 @@ Napi::Value domainState(const Napi::CallbackInfo& args) {
   if (!hold || domain->closed()) return env.Undefined();
   engine.runErrands();
   auto result = Napi::Object::New(env);
+  result.Set("frozen", engine.frozen());
   result.Set("endpoints", endpointRows(env, engine));
   result.Set("completionQueues", queueRows(env, engine));
   result.Set("addressVectors", vectorRows(env, *domain));

@@ -39,6 +39,11 @@ export interface EndpointState {
 
 /** What the engine of a domain has. */
 export interface EngineState {
+  /**
+   * Whether the provider does not return from the close of an endpoint: then nothing of the domain works
+   * any more.
+   */
+  readonly frozen: boolean;
   readonly endpoints: readonly EndpointState[];
   readonly completionQueues: readonly {
     readonly id: number;

@@ -1,61 +1,13 @@
 // What close() cannot free: the provider is not done with an operation, because a peer has stopped,
 // or is dead and nobody tells.
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import {
-  type DriverKind,
-  dumpState,
-  Fabric,
-  getInfo,
-  open,
-  type ParkedMessage,
-  released,
-} from 'libfabric';
-import { afterEach, describe, expect, test } from 'vitest';
-import { turning, until } from './support/lifecycle.js';
+import { dumpState, open, released } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { until } from './support/lifecycle.js';
+import { pairOfDomain, parkedMessages } from './support/parked.js';
 import { testFaults } from './support/softefa.js';
 import { closing, drivers, pattern } from './support/transfer.js';
 
 const faults = testFaults();
-
-/** The messages of a channel, until the test has ended. */
-const ears: (() => void)[] = [];
-afterEach(() => {
-  for (const end of ears.splice(0)) end();
-});
-function parkedMessages(): ParkedMessage[] {
-  const heard: ParkedMessage[] = [];
-  const hear = (message: unknown) => heard.push(message as ParkedMessage);
-  subscribe('libfabric:parked', hear);
-  ears.push(() => unsubscribe('libfabric:parked', hear));
-  return heard;
-}
-
-/** Two endpoints of one domain that have greeted each other, and what they are made of. */
-async function pairOfDomain(driver: DriverKind) {
-  const [info] = getInfo({
-    fabricAttr: { provName: 'efa' },
-    epAttr: { type: 'FI_EP_RDM' },
-    caps: ['FI_MSG', 'FI_RMA'],
-  });
-  if (info === undefined) throw new Error('softefa has no endpoints');
-  const fabric = closing(Fabric.open(info));
-  const domain = fabric.domain(info, { driver });
-  const open = () => {
-    const av = domain.addressVector();
-    const cq = domain.completionQueue();
-    return { av, cq, ep: domain.endpoint(info, { av, cq }) };
-  };
-  const a = open();
-  const b = open();
-  const toA = b.av.insert(a.ep.address);
-  const toB = a.av.insert(b.ep.address);
-  const done = <T>(promise: Promise<T>) => turning([domain], promise);
-  const greet = (from: typeof a.ep, to: typeof a.ep, peer = toB) =>
-    done(Promise.all([from.send(pattern(8), peer), to.recv(new Uint8Array(8))]));
-  await greet(a.ep, b.ep);
-  await greet(b.ep, a.ep, toA);
-  return { fabric, domain, a, b, toA, toB, done };
-}
 
 describe.each(drivers)('efa, %s driver', (driver) => {
   test('close() resolves in its time; the memory stays with the operation until it has ended', async () => {

@@ -31,6 +31,7 @@ void Engine::cancelLane(Endpoint& endpoint, bool receives) {
 }
 
 void Engine::cancelReceives(Endpoint& endpoint) {
+  if (frozen_) return;
   if (endpoint.landing) {
     while (!endpoint.landing->waiting.empty()) recall(*endpoint.landing->waiting.front());
     return;
@@ -101,7 +102,7 @@ unsigned Engine::advanceClosings() {
       Completion left{};
       left.request = closing.request;
       left.length = closing.endpoint->inFlight;
-      leave(closing.endpoint);
+      if (!closing.endpoint->left) leave(closing.endpoint);
       if (left.request != kNoRequest) completions_.push(left);
       continue;
     }

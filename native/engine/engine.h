@@ -132,6 +132,10 @@ class Engine {
   void leave(const std::shared_ptr<Endpoint>& endpoint);
   // Both, for endpoints that are to be closed with what they use.
   void retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints);
+  // fi_close(3) of an endpoint does not return, and holds locks of the provider: nothing of the
+  // domain is used any more. What the other endpoints have in flight fails.
+  void freeze(const Endpoint& closing);
+  bool frozen() const { return frozen_; }
   // Lets go of memory, and closes its region, once no operation uses it.
   void closeMemory(uint32_t handle, uint32_t request);
   // Frees a batch, once it is no longer in flight.
@@ -343,6 +347,7 @@ class Engine {
   std::vector<Endpoint*> blocked_;                // endpoints whose lanes hold operations
   std::vector<Closing> closings_;
   std::vector<std::shared_ptr<Endpoint>> left_;
+  bool frozen_ = false;
   std::vector<CounterWait> counterWaits_;
   uint64_t inFlight_ = 0;      // operations and runs of batches
   uint64_t transmitting_ = 0;  // of these, what is not only receives

@@ -89,6 +89,31 @@ void Engine::retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   }
 }
 
+void Engine::freeze(const Endpoint& closing) {
+  frozen_ = true;
+  watched_.clear();
+  const Failure why{FI_EOTHER,
+                    {"fi_close",
+                     "the provider does not return from the close of another endpoint "
+                     "of the domain: open another domain"}};
+  for (CompletionQueue* queue : queues_) queue->broken = true;
+  for (size_t i = counterWaits_.size(); i-- > 0;) cancelCounterWaits(*counterWaits_[i].counter);
+  std::vector<std::shared_ptr<Endpoint>> others;
+  endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
+    if (endpoint == &closing || endpoint->left) return;
+    others.push_back(std::static_pointer_cast<Endpoint>(endpoint->shared_from_this()));
+  });
+  for (const auto& endpoint : others) {
+    if (!endpoint->closing) broken_.insert_or_assign(endpoint->handle, why);
+    endpoint->closing = endpoint->broken = true;
+    endpoint->end = why;
+    cancelLane(*endpoint, true);
+    cancelLane(*endpoint, false);
+    unsolicited(*endpoint->receiveQueue, why.status, errors.put(why.detail));
+    leave(endpoint);
+  }
+}
+
 unsigned Engine::closeLeft() {
   unsigned work = 0;
   for (size_t i = 0; i < left_.size();) {

@@ -322,7 +322,7 @@ bool Engine::recall(Op& op) {
   if (!endpoint.landing) {
     const BatchRun* const run = op.run;
     const uint32_t request = op.request;
-    const int ret = fi_cancel(&endpoint.get()->fid, &op);
+    const int ret = frozen_ ? -FI_EBUSY : fi_cancel(&endpoint.get()->fid, &op);
     if (ret == 0 && !endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
     if (!op.live || op.run != run || op.request != request) return true;
     // rxm and efa (1.17) answer 0 and leave it alone where its message is arriving.

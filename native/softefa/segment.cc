@@ -11,6 +11,9 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
+// Of a visitor: copies take milliseconds at most.
+constexpr auto kLongestVisit = std::chrono::milliseconds(250);
+
 uint64_t tokenOf(const ProcessId& process) {
   return uint64_t{static_cast<uint32_t>(process.pid)} << 32 | static_cast<uint32_t>(process.start);
 }
@@ -139,13 +142,21 @@ void OwnSegment::reserveMemoryTable(uint32_t slots) {
 
 void OwnSegment::awaitVisitors() {
   for (uint32_t id = 1; id <= kMaxVisitors; ++id) {
-    const Visitor& visitor = header().visitors[id - 1];
-    for (unsigned round = 1; visitor.token.load() != 0; ++round) {
-      if (visitor.inside.load(std::memory_order_seq_cst) == 0) break;
-      ::sched_yield();
-      if (round % 1024 == 0 && visitorDead(id)) break;
-    }
+    const bool left = awaitVisitor(id, stopped_[id - 1] ? Clock::duration::zero() : kLongestVisit);
+    stopped_[id - 1] = !left;
   }
+}
+
+bool OwnSegment::awaitVisitor(uint32_t id, Clock::duration patience) {
+  const Visitor& visitor = header().visitors[id - 1];
+  const auto deadline = Clock::now() + patience;
+  for (unsigned round = 1; visitor.token.load() != 0; ++round) {
+    if (visitor.inside.load(std::memory_order_seq_cst) == 0) break;
+    if (round % 1024 == 0 && visitorDead(id)) break;
+    if (Clock::now() > deadline) return false;
+    ::sched_yield();
+  }
+  return true;
 }
 
 }  // namespace softefa

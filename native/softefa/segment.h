@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,16 +78,21 @@ class OwnSegment : public Segment {
   void release(uint64_t offset, uint64_t size);
   void reserveMemoryTable(uint32_t slots);
   // Returns once every operation that may have begun before the call has ended. What makes new
-  // ones fail must have been stored before, sequentially consistent.
+  // ones fail must have been stored before, sequentially consistent. A process that is stopped in
+  // the middle of one is not waited for.
   void awaitVisitors();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  bool awaitVisitor(uint32_t id, Clock::duration patience);
   void reserve(uint64_t offset, uint64_t size);
 
   std::mutex mutex_;
   std::map<uint64_t, uint64_t> holes_;  // offset -> size, of released regions
   uint64_t end_ = kRegionsOffset;
   uint32_t memorySlots_ = 0;
+  std::array<std::atomic<bool>, kMaxVisitors> stopped_{};  // when last waited for
 };
 
 }  // namespace softefa
