@@ -38,6 +38,16 @@ async function cpuOfOneSecond(): Promise<number> {
 }
 
 describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
+  test('leaves no thread and no descriptor behind close(), before anything is collected', async () => {
+    await close(await opened(provider, { driver: 'thread' })); // what is there once for all
+    const before = readdirSync('/proc/self/fd').length;
+    const endpoints: Ep[] = [];
+    for (let i = 0; i < 3; i++) endpoints.push(await opened(provider, { driver: 'thread' }));
+    await close(...endpoints);
+    expect(readdirSync('/proc/self/fd').length).toBe(before);
+    expect(engineThreads()).toEqual([]);
+  });
+
   test('does not block the event loop while data moves', async () => {
     const { a, b, peer } = await pair(provider, { driver: 'thread' });
     const block = new Uint8Array(1 << 20);

@@ -41,7 +41,7 @@ class ThreadDriver final : public Driver {
   }
   ~ThreadDriver() override {
     stop();
-    ::close(wakeFd_);
+    closeWake();
   }
 
   void wake() override { poke(); }
@@ -60,6 +60,7 @@ class ThreadDriver final : public Driver {
 
   void close(std::function<void()> done) override {
     stop();
+    closeWake();  // JavaScript may keep the domain for long
     closeHandles({reinterpret_cast<uv_handle_t*>(&async_)}, [this, done = std::move(done)] {
       drain_.release();
       done();
@@ -79,6 +80,11 @@ class ThreadDriver final : public Driver {
     uv_async_init(loop, &async_,
                   [](uv_async_t* handle) { static_cast<ThreadDriver*>(handle->data)->deliver(); });
     uv_unref(reinterpret_cast<uv_handle_t*>(&async_));
+  }
+
+  void closeWake() {
+    if (wakeFd_ >= 0) ::close(wakeFd_);
+    wakeFd_ = -1;
   }
 
   void poke() {
