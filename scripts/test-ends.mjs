@@ -1,0 +1,16 @@
+// `npm run test:ends [-- --rounds 1000 --seed TEXT --provider NAME --only NUMBER --pending --verbose]`: ends
+// of all sorts in the middle of all sorts of things, at random moments; test/ends/ has how and why.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { root, SetupError } from './setup/step.mjs';
+import { setup } from './setup.mjs';
+
+try {
+  setup();
+  const args = [join(root, 'test/ends/main.mjs'), ...process.argv.slice(2)];
+  process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1;
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,73 @@
+// `npm run test:ends -- [--rounds 1000] [--seed TEXT] [--provider NAME] [--only NUMBER] [--pending]`
+import { parseArgs } from 'node:util';
+import { softefaEnvironment } from 'libfabric/softefa';
+import { KEPT, LIMITS, pendingFor } from './limits.mjs';
+import { Parties } from './parties.mjs';
+import { describe, PROVIDERS, planOf, replay, roundOf } from './plan.mjs';
+import { tableOf, worstOf } from './report.mjs';
+import { play } from './round.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '1000' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    provider: { type: 'string', multiple: true, default: PROVIDERS },
+    only: { type: 'string' },
+    pending: { type: 'boolean', default: false },
+    verbose: { type: 'boolean', default: false },
+  },
+});
+
+const { seed, provider: providers, only } = options;
+const plan =
+  only === undefined
+    ? planOf(seed, Number(options.rounds), providers)
+    : providers.map((provider) => roundOf(seed, provider, Number(only)));
+console.log(`seed ${seed}: ${plan.length} rounds`);
+
+const devices = softefaEnvironment({
+  namespace: `ends-${process.pid}`,
+  asynchronous: true,
+  memlock: 'unlimited',
+});
+const outcomes = [];
+const waiting = new Map(); // reasons of rounds that are not run, and how many
+const changed = new Map(); // limits, and how many rounds they change
+
+for (const provider of providers) {
+  const parties = new Parties(provider, devices);
+  for (const planned of plan.filter((round) => round.provider === provider)) {
+    const pending = options.pending ? undefined : pendingFor(planned);
+    if (pending !== undefined) {
+      waiting.set(pending, (waiting.get(pending) ?? 0) + 1);
+      continue;
+    }
+    const began = performance.now();
+    const outcome = await play(planned, parties);
+    outcomes.push(outcome);
+    for (const name of new Set(outcome.limits)) changed.set(name, (changed.get(name) ?? 0) + 1);
+    if (options.verbose)
+      console.log(`${describe(planned)}: ${(performance.now() - began).toFixed()} ms`);
+    tell(planned, outcome.failures);
+  }
+  const failures = await parties.giveBack(true);
+  if (failures.length > 0) tell(outcomes.at(-1).planned, failures);
+}
+
+console.log(`\n${tableOf(outcomes)}\n\n${worstOf(outcomes)}\n`);
+for (const { name, reason } of [...LIMITS, ...KEPT]) {
+  if (changed.has(name)) console.log(`limit, ${changed.get(name)} rounds: ${name}: ${reason}`);
+}
+for (const [{ item, reason }, count] of waiting) {
+  console.log(`pending, ${count} rounds: item ${item}: ${reason}`);
+}
+const failed = outcomes.filter(({ failures }) => failures.length > 0);
+console.log(`${outcomes.length - failed.length} passed, ${failed.length} failed`);
+
+function tell(planned, failures) {
+  if (failures.length === 0) return;
+  console.log(`FAILED: ${describe(planned)}`);
+  for (const failure of failures) console.log(`  ${failure.trim().replaceAll('\n', '\n  ')}`);
+  console.log(`  ${replay(planned)}`);
+  process.exitCode = 1;
+}

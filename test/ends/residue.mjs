@@ -1,0 +1,71 @@
+// What a process has: threads, descriptors, shared files and mappings of files.
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+
+const listOf = (folder, read) =>
+  readdirSync(folder).flatMap((name) => {
+    try {
+      return [read(name)];
+    } catch {
+      return []; // it has gone meanwhile
+    }
+  });
+
+// softefa keeps the segments of the processes that it has met while they live.
+function isOfLivePeer(path) {
+  const pid = Number(path.match(/softefa-.*\/(\d+)\.\d+\/segment$/)?.[1] ?? process.pid);
+  return pid !== process.pid && existsSync(`/proc/${pid}`);
+}
+
+// sockets, pipes and inodes have numbers, shared files those of their process.
+const named = (target) => target.replace(/:?\[\d+\]/, '').replace(/\d+/g, 'N');
+
+function counted(paths) {
+  const counts = new Map();
+  for (const name of paths.filter((path) => !isOfLivePeer(path)).map(named))
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+function mappings() {
+  const lines = readFileSync('/proc/self/maps', 'utf8').trim().split('\n');
+  const paths = lines.map((line) => line.split(/\s+/).slice(5).join(' '));
+  return paths.filter((path) => /^\/(dev|memfd|SYSV|\[)/.test(path));
+}
+
+/** What this process has now. */
+export function holdings() {
+  return {
+    threads: counted(
+      listOf('/proc/self/task', (id) => readFileSync(`/proc/self/task/${id}/comm`, 'utf8').trim()),
+    ),
+    descriptors: counted(listOf('/proc/self/fd', (fd) => readlinkSync(`/proc/self/fd/${fd}`))),
+    files: counted(sharedFilesOf(process.pid)),
+    mappings: counted(mappings()),
+  };
+}
+
+const began = Date.now() - 100; // the clock of /dev/shm is coarse
+
+/**
+ * The files in /dev/shm that a process has made: shm names them after it, efa after the number and the
+ * key of a queue pair. Others may be there, of a process that was killed and had its number before.
+ */
+export function sharedFilesOf(pid, addresses = []) {
+  const hex = (address, ...places) =>
+    places.map((place) => address[place].toString(16).padStart(2, '0')).join('');
+  const pairs = addresses.map((bytes) => `_${hex(bytes, 17, 16)}_${hex(bytes, 23, 22, 21, 20)}_`);
+  const isNew = (file) =>
+    (statSync(`/dev/shm/${file}`, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= began;
+  return readdirSync('/dev/shm')
+    .filter((file) => file.startsWith(`${pid}:`) || pairs.some((pair) => file.includes(pair)))
+    .filter(isNew);
+}
+
+/** What there is more of than before. */
+export function more(before, now) {
+  return Object.entries(now).flatMap(([kind, counts]) =>
+    [...counts]
+      .map(([name, count]) => ({ kind, name, had: before[kind].get(name) ?? 0, has: count }))
+      .filter(({ had, has }) => has > had),
+  );
+}

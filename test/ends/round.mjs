@@ -1,0 +1,159 @@
+// A round: two processes meet, one ends, and both tell what they found.
+import { canBeParked, keptBy, limited } from './limits.mjs';
+import { stacksOf } from './stacks.mjs';
+
+/** ms: an operation settles within its timeout and this. */
+const LATE = 50;
+/** ms: close() returns within its timeout and this. */
+const CLOSES = 250;
+/** ms that the event loop may stand still. To open and to close are calls: of efa, they take 50 ms. */
+const stallOf = (provider) => (provider.startsWith('efa') ? 500 : 250);
+/** ms in which a process ends that is told to. */
+const ENDS = 1000;
+/** ms for any step of a round. */
+const STEP = 10_000;
+
+class Stuck extends Error {}
+
+/**
+ * @param planned a round of the plan
+ * @param {import('./parties.mjs').Parties} parties
+ */
+export async function play(planned, parties) {
+  const { round, limits } = limited(planned);
+  const outcome = {
+    planned,
+    limits,
+    failures: [],
+    late: 0,
+    close: 0,
+    stall: 0,
+    operations: 0,
+    parked: 0,
+  };
+  const [survivor, victim] = [parties.take('survivor'), parties.take('victim')];
+  try {
+    await playWith(round, survivor, victim, outcome);
+  } catch (error) {
+    if (!(error instanceof Stuck)) throw error;
+    outcome.failures.push(error.message);
+    for (const party of [survivor, victim]) party.broken = true;
+  }
+  for (const [role, party] of Object.entries({ survivor, victim })) {
+    const text = party.complaints();
+    if (text !== '') outcome.failures.push(`the ${role} prints ${text}`);
+  }
+  outcome.failures.push(...(await parties.giveBack()));
+  return outcome;
+}
+
+async function playWith(round, survivor, victim, outcome) {
+  const names = new Map([
+    [survivor, 'survivor'],
+    [victim, 'victim'],
+  ]);
+  const expect = (party, promise, what) => within(names.get(party), party, promise, what);
+  const both = (ask) => Promise.all([survivor, victim].map(ask));
+  const { event, trigger, moment } = round;
+
+  for (const [party, role] of names) party.send('play', { round, role });
+  const [ours, theirs] = await both((party) => expect(party, party.next('open'), 'open'));
+  survivor.send('meet', theirs);
+  victim.send('meet', ours);
+  await both((party) => expect(party, party.next('met'), 'meet its peer'));
+  // The last word of a victim that kills itself may be lost.
+  const begun = Promise.race([victim.next('begun'), victim.exited]);
+  await expect(survivor, survivor.next('begun'), 'do its part');
+  await patient('victim', victim, begun, 'do its part');
+
+  const began = performance.now();
+  if (trigger === 'itself' && moment !== 'while') victim.send('on');
+  if (trigger === 'outside') {
+    spin(round.microseconds);
+    if (event === 'kill') victim.signal('SIGKILL');
+    else if (event === 'stop') victim.signal('SIGSTOP');
+    else victim.send('end');
+  }
+  const gone = {
+    kill: () => victim.exited,
+    exit: () => victim.exited,
+    stop: () => victim.stopped(),
+    close: () => victim.next('falling'),
+    terminate: () => victim.next('falling'),
+  };
+  const end = await patient('victim', victim, gone[event](), `${event}`);
+  const took = performance.now() - began;
+  if (event === 'exit') {
+    if (end.code !== 0) outcome.failures.push(`the victim ends with ${end.signal ?? end.code}`);
+    if (took > ENDS) outcome.failures.push(`the victim takes ${took.toFixed()} ms to exit`);
+  }
+  if (event === 'exit' && victim.files.length > 0) {
+    outcome.failures.push(`the victim leaves ${victim.files}`);
+  }
+
+  survivor.send('gone');
+  const result = await expect(survivor, survivor.next('result'), 'go on');
+  judge('survivor', result, outcome);
+  if (event === 'stop') {
+    victim.signal(round.continues ? 'SIGCONT' : 'SIGKILL');
+    if (round.continues) victim.send('finish');
+    else await victim.exited;
+  }
+  const lives = event === 'close' || event === 'terminate' || (event === 'stop' && round.continues);
+  if (!lives) return;
+  const last = await expect(victim, victim.next('result'), 'end its part');
+  // Who is stopped is late and stands still.
+  judge('victim', event === 'stop' ? { ...last, close: 0, stall: 0 } : last, outcome);
+}
+
+function judge(role, { failures, operations, late, close, stall, left, parked }, outcome) {
+  const say = (text) => outcome.failures.push(`${role}: ${text}`);
+  for (const failure of failures) say(failure);
+  outcome.parked += parked;
+  for (const what of left) {
+    if (parked > 0 && canBeParked(what)) continue;
+    const kept = keptBy(outcome.planned, what);
+    if (kept === undefined) {
+      say(`left behind: ${what.kind}: ${what.name} (${what.had} before, now ${what.has})`);
+    } else {
+      outcome.limits.push(kept.name);
+    }
+  }
+  if (late.late > LATE) say(`a ${late.what} settles ${late.late.toFixed()} ms after its timeout`);
+  if (close > CLOSES) say(`close() returns ${close.toFixed()} ms after its timeout`);
+  if (stall > stallOf(outcome.planned.provider))
+    say(`the event loop stands still for ${stall.toFixed()} ms`);
+  outcome.operations += operations;
+  outcome.late = Math.max(outcome.late, late.late);
+  outcome.close = Math.max(outcome.close, close);
+  outcome.stall = Math.max(outcome.stall, stall);
+}
+
+/** What a party has to do; it is stuck where it does not, or ends instead. */
+function within(role, party, promise, what) {
+  const ended = party.exited.then(({ code, signal }) => {
+    throw new Stuck(`the ${role} ends with ${signal ?? code} where it is to ${what}`);
+  });
+  return patient(role, party, Promise.race([promise, ended]), what);
+}
+
+async function patient(role, party, promise, what) {
+  let timer;
+  const overdue = new Promise((_, reject) => {
+    timer = setTimeout(() => {
+      const stacks = stacksOf(party.pid);
+      const where = `the ${role} does not ${what} within ${STEP} ms; its last step is: ${party.step}`;
+      reject(new Stuck(stacks === '' ? where : `${where}\n${stacks}`));
+    }, STEP);
+  });
+  try {
+    return await Promise.race([promise, overdue]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function spin(microseconds) {
+  const end = performance.now() + microseconds / 1000;
+  while (performance.now() < end);
+}

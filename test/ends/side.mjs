@@ -1,0 +1,123 @@
+// One side of a round: its endpoints and traffic, and how they end.
+import { opened } from './conditions.mjs';
+import { Settlements } from './lateness.mjs';
+import { announce, regionOf, Traffic } from './traffic.mjs';
+
+const CLOSE_TIMEOUT = 100; // ms
+const LOST = 3000; // ms after which a promise that has not settled never will
+
+export class Side {
+  #round;
+  #channel;
+  #acts;
+  #settlements = new Settlements();
+  #endpoints = [];
+  #region;
+  #traffic;
+  #other;
+  #opening;
+  #closings = [];
+  #failures = [];
+  #slowestClose = 0;
+
+  /** @param {'survivor' | 'victim'} role */
+  constructor(round, role, channel) {
+    this.#channel = channel;
+    this.#round = role === 'victim' ? { ...round, driver: round.victimDriver } : round;
+    this.#acts = round.actor === role;
+  }
+
+  /** Opens an endpoint; tells the other side how to reach it. */
+  async open() {
+    const endpoint = await this.#openEndpoint();
+    this.#region = await regionOf(endpoint);
+    return { address: endpoint.address, descriptor: this.#region.descriptor() };
+  }
+
+  /** Meets the other side. */
+  async meet(other) {
+    this.#other = other;
+    const [endpoint] = this.#endpoints;
+    this.#traffic = new Traffic(this.#round, this.#acts, endpoint, other, this.#settlements);
+    await this.#traffic.greet();
+  }
+
+  /** Begins its part, to go on until stop(). */
+  begin() {
+    this.#traffic.stream();
+    if (!this.#acts) return;
+    if (this.#round.action === 'close') this.#close();
+    if (this.#round.action === 'open') this.#opening = this.#openMore();
+  }
+
+  /** Does a piece of its part, to the end. */
+  async complete() {
+    await this.#traffic.piece();
+    if (!this.#acts) return;
+    if (this.#round.action === 'open') await this.#openOne();
+    if (this.#round.action === 'close') {
+      this.#close();
+      await Promise.all(this.#closings);
+    }
+  }
+
+  stop() {
+    this.#traffic.stop();
+  }
+
+  /** Waits until everything has settled, closes, and tells what was wrong. */
+  async end() {
+    this.stop();
+    this.#channel.send('step', 'settling');
+    const late = await this.#settlements.all(LOST);
+    for (const what of late) this.#failures.push(`promise of a ${what} does not settle`);
+    await this.#opening;
+    this.#channel.send('step', 'closing');
+    this.#close();
+    await Promise.all(this.#closings);
+    for (const what of await this.#settlements.all(0)) {
+      this.#failures.push(`promise of a ${what} is not even settled by close()`);
+    }
+    return {
+      failures: this.#failures,
+      operations: this.#settlements.count,
+      late: this.#settlements.worst,
+      close: this.#slowestClose,
+    };
+  }
+
+  async #openMore() {
+    while (this.#traffic.streaming) await this.#openOne();
+  }
+
+  async #openOne() {
+    const [, former] = this.#endpoints;
+    if (former !== undefined) await this.#timedClose(this.#endpoints.pop());
+    announce(await this.#openEndpoint(), this.#other, this.#settlements);
+    await new Promise(setImmediate);
+  }
+
+  async #openEndpoint() {
+    const endpoint = await opened(this.#round.provider, this.#round.driver);
+    this.#endpoints.push(endpoint);
+    this.#channel.send('address', endpoint.address);
+    return endpoint;
+  }
+
+  #close() {
+    for (const endpoint of this.#endpoints.splice(0)) {
+      this.#closings.push(this.#timedClose(endpoint));
+    }
+  }
+
+  async #timedClose(endpoint) {
+    const what = this.#round.closes === 'domain' ? endpoint.domain : endpoint;
+    const before = performance.now();
+    try {
+      await what.close({ timeout: CLOSE_TIMEOUT });
+    } catch (error) {
+      this.#failures.push(`close() of the ${this.#round.closes} rejects: ${error}`);
+    }
+    this.#slowestClose = Math.max(this.#slowestClose, performance.now() - before - CLOSE_TIMEOUT);
+  }
+}

@@ -1,0 +1,142 @@
+// What the two sides of a round do with each other.
+import { opened } from './conditions.mjs';
+
+/** ms that each operation has. */
+export const TIMEOUT = 200;
+
+const UNHURRIED = 5000; // ms, for what is to complete
+const REGION = 2 ** 20;
+const SMALL = 64;
+const PIECE = 2 ** 16; // of a write or a read
+const FEW = 4; // operations of a piece of traffic that is to complete
+
+/** The region that a peer writes to and reads. */
+export const regionOf = (endpoint) =>
+  endpoint.domain.allocate(REGION, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
+
+// Resolves, or rejects, when all have settled.
+async function all(promises) {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
+
+/** The traffic of one side. */
+export class Traffic {
+  #round;
+  #acts;
+  #endpoint;
+  #peer;
+  #remote;
+  #settlements;
+  #streaming = false;
+
+  /**
+   * @param acts whether the action is this side's; it answers the other's else
+   * @param settlements told of every operation
+   */
+  constructor(round, acts, endpoint, { address, descriptor }, settlements) {
+    this.#round = round;
+    this.#acts = acts;
+    this.#endpoint = endpoint;
+    this.#peer = endpoint.av.insert(address);
+    this.#remote = endpoint.domain.remote(descriptor);
+    this.#settlements = settlements;
+  }
+
+  /** Sends and receives a message, so that both sides know each other. */
+  greet() {
+    const [send, receive] = [
+      this.#start('send', 8, UNHURRIED),
+      this.#start('receive', 8, UNHURRIED),
+    ];
+    return all([send, receive]);
+  }
+
+  /** Keeps operations outstanding until stop(), or until they fail. */
+  stream() {
+    this.#streaming = true;
+    for (const { kind, bytes, window } of this.#kinds()) {
+      for (let i = 0; i < window; i++) this.#repeat(kind, bytes);
+    }
+  }
+
+  stop() {
+    this.#streaming = false;
+  }
+
+  get streaming() {
+    return this.#streaming;
+  }
+
+  /** A few operations, which are to complete. */
+  async piece() {
+    if (this.#round.action === 'close') return;
+    const operations = this.#kinds().flatMap(({ kind, bytes }) =>
+      Array.from({ length: FEW }, () => this.#start(kind, bytes, UNHURRIED)),
+    );
+    await all(operations);
+  }
+
+  // What this side keeps outstanding.
+  #kinds() {
+    const { action, bytes, rma } = this.#round;
+    const small = (kind, window) => ({ kind, bytes: SMALL, window });
+    if (action === 'rma') return this.#acts ? [{ kind: rma, bytes: PIECE, window: 4 }] : [];
+    // What a close() has to end: nobody answers.
+    if (action === 'close') {
+      const large = { kind: 'send', bytes, window: 1 };
+      return this.#acts ? [small('send', 4), large, small('receive', 4)] : [];
+    }
+    const sends = this.#acts === (action !== 'receive');
+    const kind = sends ? 'send' : 'receive';
+    return [action === 'large' ? { kind, bytes, window: 2 } : small(kind, sends ? 8 : 16)];
+  }
+
+  async #repeat(kind, bytes) {
+    try {
+      do await this.#start(kind, bytes, TIMEOUT);
+      while (this.#streaming);
+    } catch {
+      // Its peer has gone, or nothing came.
+    }
+  }
+
+  #start(kind, bytes, timeout) {
+    const buffer = new Uint8Array(bytes);
+    const options = { timeout };
+    const operations = {
+      send: () => this.#endpoint.send(buffer, this.#peer, options),
+      receive: () => this.#endpoint.recv(buffer, null, options),
+      write: () => this.#endpoint.write(buffer, this.#peer, this.#remote, options),
+      read: () => this.#endpoint.read(buffer, this.#peer, this.#remote, options),
+    };
+    return this.#settlements.add(`${kind} of ${bytes} bytes`, operations[kind](), timeout);
+  }
+}
+
+/** Sends a peer a message from a new endpoint. */
+export function announce(endpoint, { address }, settlements) {
+  try {
+    const peer = endpoint.av.insert(address);
+    const sent = endpoint.send(new Uint8Array(SMALL), peer, { timeout: TIMEOUT });
+    settlements.add('send of a new endpoint', sent, TIMEOUT).catch(() => {});
+  } catch (error) {
+    if (error.code !== 'FI_EADDRNOTAVAIL') throw error; // it has gone
+  }
+}
+
+/** Opens an endpoint as those of rounds are, moves a message, and closes it. */
+export async function openAndMove(provider, driver) {
+  const endpoint = await opened(provider, driver);
+  const region = await regionOf(endpoint);
+  const options = { timeout: UNHURRIED };
+  const received = endpoint.recv(new Uint8Array(SMALL), null, options);
+  const sent = endpoint.send(new Uint8Array(SMALL), endpoint.av.insert(endpoint.address), options);
+  try {
+    await Promise.all([received, sent]);
+  } finally {
+    await Promise.allSettled([received, sent]);
+    await region.close();
+    await endpoint.close({ timeout: 100 });
+  }
+}
