@@ -2,6 +2,7 @@
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
+#include <sys/mman.h>
 
 #include <vector>
 
@@ -45,6 +46,8 @@ int Endpoint::closeOrPark() {
     stuck = true;
     engine_.freeze(*this);
   }
+  // Its provider would remove it in fi_close(3).
+  if (stuck && !region.empty()) shm_unlink(("/" + region).c_str());
   engine_.recall(*this);
   // What is in flight is not done when these peers are gone.
   engine_.parking.park(
@@ -264,9 +267,10 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   check(enable(endpoint->get(), traits.enablesTwice), "fi_enable");
   if (traits.lateOptions) setOptions(endpoint->get(), settings);
   const std::vector<uint8_t> address = addressOf(endpoint->get());
+  endpoint->region = shared_regions::nameOf(*entry, address.data());
   if (usesSharedMemory(*entry)) {
     endpoint->join(local_peers::nameOf(*entry, address.data()));
-    shared_regions::learnVersion(shared_regions::nameOf(*entry, address.data()));
+    shared_regions::learnVersion(endpoint->region);
   }
   giveMemory(*endpoint, *domain, *entry, forced);
   domain->engine().addEndpoint(*endpoint);

@@ -74,7 +74,8 @@ class Endpoint : public Resource {
   const bool ownContexts;  // the provider writes into the contexts of operations
   uint32_t handle = 0;
   uint32_t inFlight = 0;
-  std::string name;  // to local_peers; empty where it shares no memory
+  std::string name;    // to local_peers; empty where it shares no memory
+  std::string region;  // its file in /dev/shm; empty where it has none
   bool closing = false;
   bool left = false;    // closed for its users, with operations in flight: engine/left.cc
   bool broken = false;  // by an error outside of any operation

@@ -1,5 +1,6 @@
 // What close() cannot free: the provider is not done with an operation, because a peer has stopped,
 // or is dead and nobody tells.
+import { readdirSync } from 'node:fs';
 import { dumpState, open, released } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { until } from './support/lifecycle.js';
@@ -61,9 +62,15 @@ describe.each(drivers)('efa, %s driver', (driver) => {
       code: 'FI_ECANCELED',
     });
     while (frozen.hits === 0) await done(new Promise(setImmediate));
+    // The provider opens an endpoint of shm below its own, and would remove its file in fi_close(3).
+    const qkey = new DataView(Uint8Array.from(a.ep.address).buffer).getUint32(20, true);
+    const file = `_${qkey.toString(16).padStart(8, '0')}_`;
+    const files = () => readdirSync('/dev/shm').filter((name) => name.includes(file));
+    expect(files()).toHaveLength(1);
     const began = performance.now();
     await done(domain.close({ timeout: 50 }));
     expect(performance.now() - began).toBeLessThan(1000);
+    expect(files()).toEqual([]);
     await submitted;
     await received;
     expect(parked).toEqual([
