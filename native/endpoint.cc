@@ -245,6 +245,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   Fid<fid_eq> events = traits.breaksEndpoint ? openEvents(domain->fabric()) : Fid<fid_eq>();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
+  if (!fid) throw FabricFailure(FI_ENOMEM, "fi_endpoint");  // shm (2.6) answers 0 all the same
   const auto bindVector = [&] { check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind"); };
   if (!traits.keepsVectors) bindVector();
   if (events) check(fi_ep_bind(fid.get(), &events->fid, 0), "fi_ep_bind");
@@ -264,6 +265,9 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   endpoint->belongsTo(domain, av, sendQueue, receiveQueue);
   for (const BoundCounter& bound : counters) endpoint->dependsOn(bound.counter);
   const OnException undo([&] { endpoint->close(); });
+  if (usesSharedMemory(*entry) && entry->addr_format == FI_ADDR_STR) {
+    check(-shared_regions::tryToMake(), "fi_enable");
+  }
   check(enable(endpoint->get(), traits.enablesTwice), "fi_enable");
   if (traits.lateOptions) setOptions(endpoint->get(), settings);
   const std::vector<uint8_t> address = addressOf(endpoint->get());

@@ -68,8 +68,8 @@ const Layout* layoutOf(uint8_t version) {
 class File {
  public:
   // A FIFO is opened without waiting; the provider follows no links either.
-  explicit File(const std::string& name)
-      : fd_(open(("/dev/shm/" + name).c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)),
+  explicit File(const std::string& name, int flags = O_NOFOLLOW | O_NONBLOCK)
+      : fd_(open(("/dev/shm/" + name).c_str(), O_RDWR | O_CLOEXEC | flags, S_IRUSR | S_IWUSR)),
         error_(fd_ < 0 ? errno : 0) {}
   ~File() {
     if (fd_ >= 0) close(fd_);
@@ -136,6 +136,11 @@ void checkName(const uint8_t* address, const std::string& what) {
                     name.find('/') == std::string::npos && name.size() <= kMaxFile;
   if (file && std::strlen(text) <= kMaxAddress) return;
   throwInvalidValue(what, "is " + quoted(text) + ", which names no file of shm's in /dev/shm");
+}
+
+int tryToMake() {
+  const int error = File("", O_TMPFILE).error();
+  return error == EOPNOTSUPP || error == EISDIR ? 0 : error;  // a folder without unnamed files
 }
 
 void learnVersion(const std::string& name) {

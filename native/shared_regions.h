@@ -24,6 +24,10 @@ std::string nameOf(const fi_info& info, const uint8_t* address);
 // Throws Misuse unless a string address names a file in /dev/shm.
 void checkName(const uint8_t* address, const std::string& what);
 
+// Whether a file can be made there: 0, or a positive errno. shm (2.2 to 2.6) crashes in
+// fi_enable(3) where it cannot: no descriptor is left, /dev/shm is missing or read-only.
+int tryToMake();
+
 // An endpoint of this process has this region: those of peers are to be of its version.
 void learnVersion(const std::string& name);
 

@@ -1,0 +1,35 @@
+// node few-descriptors.mjs PROVIDER: opens endpoints, with ever more descriptors left, and prints what came of it.
+// A provider that cannot stand it dies here and not in the test. To be run with a low limit.
+import { closeSync, openSync } from 'node:fs';
+import { FabricError, open } from 'libfabric';
+
+const [provider] = process.argv.slice(2);
+const node = provider === 'shm' || provider === 'efa' ? {} : { node: '127.0.0.1' };
+const opened = () => open({ provider, driver: 'manual', ...node });
+await (await opened()).close();
+
+function takeAll() {
+  const taken = [];
+  try {
+    for (;;) taken.push(openSync('/dev/null'));
+  } catch {
+    return taken;
+  }
+}
+
+const outcomes = [];
+for (const left of [0, 1, 2, 3, 5, 8, 30]) {
+  const taken = takeAll();
+  for (const fd of taken.splice(0, left)) closeSync(fd);
+  try {
+    const ep = await opened();
+    await ep.close();
+    outcomes.push('ok');
+  } catch (error) {
+    if (!FabricError.is(error)) throw error;
+    outcomes.push(error.code);
+  }
+  for (const fd of taken) closeSync(fd);
+}
+await (await opened()).close();
+console.log(JSON.stringify(outcomes));
