@@ -24,7 +24,9 @@ Domain::Domain(std::shared_ptr<Fabric> fabric, Fid<fid_domain> domain,
     : fabric_(std::move(fabric)),
       info_(std::move(entry)),
       domain_(std::move(domain)),
-      engine_(std::move(engine)) {}
+      engine_(std::move(engine)) {
+  canBeLost();
+}
 
 Domain::~Domain() = default;
 
@@ -42,6 +44,7 @@ uint64_t Domain::localAccess() const {
 
 int Domain::registerLocal(Memory& memory) const {
   constexpr int kKeyTries = 8;  // where a key is taken
+  const CallLimit::Registration registration(engine_->callLimit(), memory.length);
   int ret = -FI_ENOKEY;
   for (int i = 0; i < kKeyTries && ret == -FI_ENOKEY; ++i) {
     ret = fi_mr_reg(domain_.get(), memory.base, memory.length, localAccess(), 0, chooseKey(), 0,
@@ -79,10 +82,24 @@ void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
 }
 
 int Domain::shutdown() {
-  driver_->stop();
-  const Hold hold(*engine_);
+  if (closed()) return 0;
+  if (!driver_->stop()) return leak();
+  const Hold hold(*engine_, std::nothrow);
+  if (!hold) return leak();
   engine_->drain(childrenOf<Endpoint>());
   return closeNow();
+}
+
+// Whoever is in the call of the provider may come back, and goes on with what it had.
+int Domain::leak() {
+  static std::mutex mutex;
+  static auto& leaked = *std::make_unique<std::vector<std::shared_ptr<void>>>().release();
+  const std::lock_guard<std::mutex> lock(mutex);
+  leaked.push_back(shared_from_this());
+  leaked.push_back(fabric_->share());
+  lose();
+  loseProcess();
+  return -FI_ETIMEDOUT;
 }
 
 int Domain::closeSelf() {
@@ -246,14 +263,31 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   return result;
 }
 
+// domainOverdue(domain, milliseconds): whether a call of the provider may not take so long.
+Napi::Value domainOverdue(const Napi::CallbackInfo& args) {
+  const CallLimit::Milliseconds taken(args[1].ToNumber().Int64Value());
+  const bool overdue = unwrapAny<Domain>(args[0])->engine().callLimit().isOverdue(taken);
+  return Napi::Boolean::New(args.Env(), overdue);
+}
+
+// domainStop(domain): has the driver stop. Milliseconds to wait for that: 0 when it has stopped,
+// less when it is overdue.
+Napi::Value domainStop(const Napi::CallbackInfo& args) {
+  const auto domain = unwrapAny<Domain>(args[0]);
+  const auto left = domain->closed() ? CallLimit::Milliseconds(0) : domain->driver().askToStop();
+  return Napi::Number::New(args.Env(), static_cast<double>(left.count()));
+}
+
 // domainClose(domain): stops the engine and closes everything under the domain. { endpoints,
 // refused }: how many endpoints could not be closed, and why the domain could not, as fi_errno(3).
 Napi::Value domainClose(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
-  domain->driver().stop();
-  turnLast(domain->engine());  // for what was submitted just before: the ends of regions and peers
-  check(domain->end(), "fi_close");
+  // For what was submitted just before: the ends of regions and peers.
+  if (domain->driver().stop()) turnLast(domain->engine());
+  const int ret = domain->end();
+  if (ret == -FI_ETIMEDOUT) throw CallLimit::failure("fi_close");
+  check(ret, "fi_close");
   auto result = Napi::Object::New(args.Env());
   result.Set("endpoints", static_cast<double>(domain->stuck()));
   result.Set("refused", -domain->refusal());
@@ -295,6 +329,8 @@ Napi::Value takeError(const Napi::CallbackInfo& args) {
 
 void exportDomain(Napi::Object exports) {
   exportFunction<domainOpen>(exports, "domainOpen");
+  exportFunction<domainOverdue>(exports, "domainOverdue");
+  exportFunction<domainStop>(exports, "domainStop");
   exportFunction<domainClose>(exports, "domainClose");
   exportFunction<takeError>(exports, "takeError");
   auto engine = Napi::Object::New(exports.Env());

@@ -48,7 +48,8 @@ class Domain : public Resource {
   // here until end() the domain keeps itself alive, whatever the garbage collector does.
   void start(Napi::Env env, std::shared_ptr<Driver> driver);
   // Stops the driver and closes everything under the domain at once, whatever is in flight. What
-  // can't be freed is parked.
+  // can't be freed is parked. -FI_ETIMEDOUT: a call of the provider does not return, and the domain
+  // is lost: it stays as it is.
   int shutdown();
   // The same, and takes the driver off the event loop.
   int end();
@@ -60,6 +61,7 @@ class Domain : public Resource {
   int closeSelf() override;
 
  private:
+  int leak();
   void retire();
 
   std::shared_ptr<Fabric> fabric_;

@@ -1,6 +1,10 @@
 #include "exit_registry.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <vector>
@@ -16,21 +20,27 @@ struct Registry {
   std::vector<std::weak_ptr<Domain>> domains;
 };
 
-void shutdownAll();
+void shutdownAll(int status, void*);
+
+std::atomic<bool> lost{false};
 
 // Never destroyed: it is used while static objects are.
 Registry& registry() {
   static Registry& instance = [&]() -> Registry& {
-    std::atexit(shutdownAll);
+    on_exit(shutdownAll, nullptr);
     return *std::make_unique<Registry>().release();
   }();
   return instance;
 }
 
-void shutdownAll() {
+void shutdownAll(int status, void*) {
   const auto domains = openDomains();
+  for (const auto& domain : domains) domain->driver().askToStop();
   for (const auto& domain : domains) domain->driver().stop();
   for (const auto& domain : domains) domain->shutdown();
+  if (!lost) return;
+  std::fflush(nullptr);
+  _exit(status);
 }
 
 }  // namespace
@@ -40,8 +50,14 @@ void shutdownAtExit(const std::shared_ptr<Domain>& domain) {
   registry().domains.push_back(domain);
 }
 
+void loseProcess() { lost = true; }
+
 void stopDriversOf(napi_env env) {
-  for (const auto& domain : openDomains()) {
+  const auto domains = openDomains();
+  for (const auto& domain : domains) {
+    if (domain->env() == env) domain->driver().askToStop();
+  }
+  for (const auto& domain : domains) {
     if (domain->env() == env) domain->driver().stop();
   }
 }

@@ -15,6 +15,9 @@ void shutdownAtExit(const std::shared_ptr<Domain>& domain);
 void forgetAtExit(const Domain* domain);
 // The domains of all environments of the process.
 std::vector<std::shared_ptr<Domain>> openDomains();
+// A domain could not be closed: the process ends without the destructors of libfabric, which may
+// wait for the same as its engine.
+void loseProcess();
 // Ends the turning of all domains of an environment that goes away, before the first is closed: efa
 // aborts the process where what it writes through shm to a region of a closed one fails.
 void stopDriversOf(napi_env env);

@@ -31,6 +31,7 @@ std::shared_ptr<MemoryRegion> MemoryRegion::open(const std::shared_ptr<Domain>& 
   const bool written = (access & FI_REMOTE_WRITE) != 0;
   if (written && traitsOf(domain->info()).writesAsReceives) access |= FI_RECV;
   Fid<fid_mr> fid;
+  const CallLimit::Registration registration(domain->engine().callLimit(), length);
   int ret = -FI_ENOKEY;
   for (int i = 0; i < kKeyTries && ret == -FI_ENOKEY; ++i) {
     ret = fi_mr_reg(domain->get(), base, length, access, 0, domain->chooseKey(), 0, fid.out(),

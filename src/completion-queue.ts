@@ -214,6 +214,11 @@ export class CompletionQueue implements QueueListener {
   async close(): Promise<void> {
     if (this.closed) return;
     native.cqClose(this.#handle);
+    this.end();
+  }
+
+  /** @internal It was closed, or lost. */
+  end(): void {
     this.#closed = true;
     publishClose('completionQueue', this);
     for (const user of this.users) user.isClosed = true;

@@ -8,6 +8,7 @@ import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
 import type { EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
 import { type CloseOptions, checkPatience, type Patience } from './endpoint/patience.js';
 import { type DriverKind, Engine, type Stats } from './engine/engine.js';
+import { stop } from './engine/unresponsive.js';
 import { closed, invalidArgType, invalidArgValue, invalidState } from './errors.js';
 import type { Cap, EpType, MrAccess } from './flags.js';
 import { infoHandle } from './info.js';
@@ -226,6 +227,10 @@ export class Domain {
    * Closes the domain: its endpoints as endpoint.close() does, then everything else in it. What the
    * provider does not let go of stays until the process ends: `libfabric:parked` and dumpState() tell
    * of it.
+   *
+   * @throws FabricError FI_ETIMEDOUT where the driver's thread is in a call of the provider that does
+   * not return, for ten seconds, and longer while memory is being registered. Then the domain is
+   * leaked, with all that belongs to it, and its promises reject. Another one can be opened.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const patience = checkPatience(options);
@@ -236,12 +241,17 @@ export class Domain {
   async #close(patience: Patience): Promise<void> {
     try {
       if (!this.#engine.open) return;
-      await Promise.all([...this.#endpoints].map((endpoint) => endpoint.end(patience)));
-      await Promise.all([...this.#engine.queues.values()].map((queue) => queue.close()));
+      const ends = [...this.#endpoints].map((endpoint) => endpoint.end(patience));
+      const [failed] = (await Promise.allSettled(ends)).filter(
+        ({ status }) => status === 'rejected',
+      );
+      const queues = [...this.#engine.queues.values()];
+      if (await stop(this.#engine)) await Promise.all(queues.map((queue) => queue.close()));
       const { endpoints, refused } = this.#engine.close();
       if (endpoints > 0 || refused !== null) {
         publishParked({ type: 'domain', object: this, endpoints, refused });
       }
+      if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
     } finally {
       publishClose('domain', this);
       collected.unregister(this);

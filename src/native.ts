@@ -104,6 +104,10 @@ export interface NativeObjects {
     drain: () => void,
   ): NativeDomain;
   /** How many endpoints could not be closed, and the errno with which the domain was refused, or 0. */
+  /** Whether a call of the provider may not take so long. */
+  domainOverdue(domain: Handle<'Domain'>, milliseconds: number): boolean;
+  /** Has the driver stop. Milliseconds to wait for that: 0 when it has, less when it is overdue. */
+  domainStop(domain: Handle<'Domain'>): number;
   domainClose(domain: Handle<'Domain'>): { endpoints: number; refused: number };
   /** native/domain_state.cc */
   parkedDomains(): {

@@ -47,8 +47,12 @@ class Driver {
   virtual void wake() {}
   // The first request is pending, or none is any more: the event loop lives as long as one is.
   virtual void ref() {}
-  // Ends turning: from then on the caller owns the engine.
-  virtual void stop() {}
+  // Has the driver end turning. Returns how much longer to wait for that: 0 when it has ended, less
+  // when it is overdue.
+  virtual std::chrono::milliseconds askToStop() { return {}; }
+  // Ends turning, and waits for that: from then on the caller owns the engine. False: the driver is
+  // in a call of the provider that does not return. It, the engine and all that is below must stay.
+  virtual bool stop() { return true; }
   // Closes what the driver has on the event loop, then calls done.
   virtual void close(std::function<void()> done) { done(); }
 };

@@ -17,6 +17,7 @@
 #include "../util/shared_table.h"
 #include "../util/slot_table.h"
 #include "batch.h"
+#include "call_limit.h"
 #include "errands.h"
 #include "errors.h"
 #include "failures.h"
@@ -166,7 +167,8 @@ class Engine {
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
 
   // Ownership: the driver that turns the engine holds the mutex, and lets go when asked.
-  std::mutex& ownership() { return ownership_; }
+  std::timed_mutex& ownership() { return ownership_; }
+  CallLimit& callLimit() { return callLimit_; }
   bool holdWanted() const { return holders_.load(std::memory_order_relaxed) > 0; }
 
  private:
@@ -356,7 +358,8 @@ class Engine {
   uint32_t arrivals_ = 0;     // messages that have arrived
   const char* refusal_ = "";  // why post() refused an operation by itself
 
-  std::mutex ownership_;
+  std::timed_mutex ownership_;
+  CallLimit callLimit_;
   std::atomic<int> holders_{0};
   std::function<void()> interrupt_;
 

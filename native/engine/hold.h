@@ -2,7 +2,7 @@
 
 #include <chrono>
 #include <mutex>
-#include <thread>
+#include <new>
 #include <utility>
 
 #include "engine.h"
@@ -12,19 +12,22 @@ namespace fab {
 // Exclusive control of an engine from outside its driver, for as long as the object lives.
 class Hold {
  public:
-  explicit Hold(Engine& engine) : engine_(engine) {
+  // Throws FabricFailure where a call of the provider does not return.
+  explicit Hold(Engine& engine) : Hold(engine, std::nothrow) {
+    if (!lock_) throw CallLimit::failure("");
+  }
+  // False where a call of the provider does not return.
+  Hold(Engine& engine, std::nothrow_t)
+      : engine_(engine), lock_(engine.ownership_, std::defer_lock) {
     announce();
-    lock_ = std::unique_lock<std::mutex>(engine_.ownership_);
+    engine_.callLimit().wait([this](auto time) { return lock_.try_lock_for(time); });
     engine_.holders_.fetch_sub(1);
   }
-  // Tries for so long: the driver may be in a call that does not return.
-  Hold(Engine& engine, std::chrono::milliseconds patience) : engine_(engine) {
+  // Tries for so long.
+  Hold(Engine& engine, std::chrono::milliseconds patience)
+      : engine_(engine), lock_(engine.ownership_, std::defer_lock) {
     announce();
-    lock_ = std::unique_lock<std::mutex>(engine_.ownership_, std::defer_lock);
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (!lock_.try_lock() && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+    lock_.try_lock_for(patience);
     engine_.holders_.fetch_sub(1);
   }
   explicit operator bool() const { return lock_.owns_lock(); }
@@ -38,7 +41,7 @@ class Hold {
   }
 
   Engine& engine_;
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<std::timed_mutex> lock_;
 };
 
 template <typename Table, typename Value>

@@ -45,13 +45,14 @@ class LoopDriver final : public Driver {
     }
   }
 
-  void stop() override {
-    if (stopped_) return;
+  bool stop() override {
+    if (stopped_) return true;
     stopped_ = true;
     uv_prepare_stop(&prepare_);
     uv_check_stop(&check_);
     uv_idle_stop(&idle_);
     uv_timer_stop(&timer_);
+    return true;
   }
 
   void close(std::function<void()> done) override {
@@ -73,7 +74,7 @@ class LoopDriver final : public Driver {
   }
 
   void step(Clock::duration spin) {
-    std::unique_lock<std::mutex> lock(engine_.ownership(), std::try_to_lock);
+    std::unique_lock<std::timed_mutex> lock(engine_.ownership(), std::try_to_lock);
     if (!lock) return;  // somebody registers memory meanwhile; the next iteration will do
     const auto start = Clock::now();
     auto now = start;

@@ -12,7 +12,7 @@ namespace fab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Lock = std::lock_guard<std::mutex>;
+using Lock = std::unique_lock<std::timed_mutex>;
 
 constexpr unsigned kTurnsPerLook = 64;  // at the clock, and at whoever else needs the core
 
@@ -50,6 +50,13 @@ void turnUntilNone(Engine& engine, Missing&& missing) {
   }
 }
 
+// Not owned where a registration does not return.
+Lock lockOf(Engine& engine) {
+  Lock lock(engine.ownership(), std::try_to_lock);
+  if (!lock) engine.callLimit().wait([&](auto time) { return lock.try_lock_for(time); });
+  return lock;
+}
+
 void turnHeld(Engine& engine) {
   do {
     engine.turn();
@@ -59,17 +66,18 @@ void turnHeld(Engine& engine) {
 }  // namespace
 
 void turnOnce(Engine& engine) {
-  const std::unique_lock<std::mutex> lock(engine.ownership(), std::try_to_lock);
+  const Lock lock(engine.ownership(), std::try_to_lock);
   if (lock) turnHeld(engine);
 }
 
 void turnLast(Engine& engine) {
-  const Lock lock(engine.ownership());
-  turnHeld(engine);
+  const Lock lock = lockOf(engine);
+  if (lock) turnHeld(engine);
 }
 
 void waitForCompletions(Engine& engine) {
-  const Lock lock(engine.ownership());
+  const Lock lock = lockOf(engine);
+  if (!lock) return;
   const auto count = static_cast<uint64_t>(engine.control().waitCount);
   const uint64_t wanted = engine.completionsPushed() + count;
   turnUntilNone(engine, [&] {
@@ -79,15 +87,16 @@ void waitForCompletions(Engine& engine) {
 }
 
 void runBatch(Engine& engine) {
-  const Lock lock(engine.ownership());
+  const Lock lock = lockOf(engine);
+  if (!lock) return;
   while (engine.hasSubmissions()) engine.turn();
   engine.startRun();
   turnUntilNone(engine, [&] { return engine.missingOfRun(); });
 }
 
 void adoptRun(Engine& engine) {
-  const Lock lock(engine.ownership());
-  engine.adoptRun(static_cast<uint32_t>(engine.control().waitCount));
+  const Lock lock = lockOf(engine);
+  if (lock) engine.adoptRun(static_cast<uint32_t>(engine.control().waitCount));
 }
 
 }  // namespace fab

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <system_error>
 #include <thread>
 
@@ -40,7 +41,7 @@ class ThreadDriver final : public Driver {
     engine_.onInterrupt([this] { poke(); });
   }
   ~ThreadDriver() override {
-    stop();
+    stop();  // one that does not stop is never destroyed
     closeWake();
   }
 
@@ -50,17 +51,31 @@ class ThreadDriver final : public Driver {
     engine_.control().pending.load() > 0 ? uv_ref(handle) : uv_unref(handle);
   }
 
-  void stop() override {
-    if (!thread_.joinable()) return;
-    stopping_.store(true);
+  std::chrono::milliseconds askToStop() override {
+    if (!stopping_.exchange(true)) stopAsked_ = Clock::now();
     poke();
-    thread_.join();
+    constexpr auto kBriefly = std::chrono::milliseconds(5);  // most end at once
+    if (!lost_ && (!thread_.joinable() || waitForEnd(kBriefly))) return {};
+    const auto left = timeToStop(engine_.callLimit().time());
+    return left.count() > 0 ? left : std::chrono::milliseconds(-1);
+  }
+
+  bool stop() override {
+    askToStop();
+    if (!thread_.joinable()) return !lost_;
+    lost_ = !engine_.callLimit().wait([&](auto time) { return waitForEnd(timeToStop(time)); });
+    lost_ ? thread_.detach() : thread_.join();
     engine_.onInterrupt(nullptr);
+    return !lost_;
   }
 
   void close(std::function<void()> done) override {
     stop();
-    closeWake();  // JavaScript may keep the domain for long
+    if (!lost_) closeWake();  // JavaScript may keep the domain for long
+    {
+      const std::lock_guard<std::mutex> lock(asyncMutex_);
+      asyncClosed_ = true;
+    }
     closeHandles({reinterpret_cast<uv_handle_t*>(&async_)}, [this, done = std::move(done)] {
       drain_.release();
       done();
@@ -70,7 +85,7 @@ class ThreadDriver final : public Driver {
  private:
   // The thread waits until its handle is there: nothing takes that off the event loop at once.
   void start(uv_loop_t* loop) {
-    const std::lock_guard<std::mutex> lock(engine_.ownership());
+    const std::lock_guard<std::timed_mutex> lock(engine_.ownership());
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& failure) {
@@ -92,15 +107,31 @@ class ThreadDriver final : public Driver {
     if (write(wakeFd_, &one, sizeof(one)) < 0) return;  // already signalled as often as it can be
   }
 
+  std::chrono::milliseconds timeToStop(std::chrono::milliseconds time) const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(stopAsked_ + time - Clock::now());
+  }
+  bool waitForEnd(std::chrono::milliseconds time) {
+    std::unique_lock<std::mutex> lock(endMutex_);
+    return end_.wait_for(lock, time, [this] { return ended_; });
+  }
+
   void run() {
     pin();
     pthread_setname_np(pthread_self(), "libfabric");
-    std::unique_lock<std::mutex> lock(engine_.ownership());
+    turnUntilStopped();
+    const std::lock_guard<std::mutex> lock(endMutex_);
+    ended_ = true;
+    end_.notify_all();
+  }
+
+  void turnUntilStopped() {
+    std::unique_lock<std::timed_mutex> lock(engine_.ownership());
     auto lastWork = Clock::now();
     unsigned idleTurns = 0;
     while (!stopping_.load(std::memory_order_relaxed)) {
       if (engine_.holdWanted()) letHolderIn(lock);
       const unsigned work = engine_.turn();
+      if (stopping_.load(std::memory_order_relaxed)) break;
       if (engine_.hasCompletions() && notify()) {
         idleTurns = 0;
         lastWork = Clock::now();
@@ -125,7 +156,8 @@ class ThreadDriver final : public Driver {
   bool notify() {
     if (engine_.control().notified.exchange(1) != 0) return false;
     ++engine_.control().stats.wakeups;
-    uv_async_send(&async_);
+    const std::lock_guard<std::mutex> lock(asyncMutex_);
+    if (!asyncClosed_) uv_async_send(&async_);
     return true;
   }
 
@@ -134,34 +166,35 @@ class ThreadDriver final : public Driver {
     ref();
   }
 
-  void letHolderIn(std::unique_lock<std::mutex>& lock) {
+  void letHolderIn(std::unique_lock<std::timed_mutex>& lock) {
     lock.unlock();
     while (engine_.holdWanted()) std::this_thread::yield();
     lock.lock();
   }
 
-  void sleep(std::unique_lock<std::mutex>& lock) {
+  void sleep(std::unique_lock<std::timed_mutex>& lock) {
     Control& control = engine_.control();
-    control.sleeping.store(1);
+    std::vector<pollfd> fds{{wakeFd_, POLLIN, 0}};
+    const bool wakes = options_.canSleep();
+    if (wakes) {
+      for (const int fd : options_.waitFds()) fds.push_back({fd, POLLIN, 0});
+    }
+    control.sleeping.store(1);  // and in no call of the provider
     if (engine_.hasSubmissions() || engine_.hasErrands() || engine_.holdWanted()) {
       control.sleeping.store(0);
       return;
     }
     ++control.stats.sleeps;
-    std::vector<pollfd> fds{{wakeFd_, POLLIN, 0}};
     auto timeout = ++naps_ > kNaps ? 2 * options_.idle : options_.idle;
-    if (options_.canSleep()) {
-      for (const int fd : options_.waitFds()) fds.push_back({fd, POLLIN, 0});
-      timeout = std::max<std::chrono::microseconds>(timeout, kSafetyTurn);
-    }
+    if (wakes) timeout = std::max<std::chrono::microseconds>(timeout, kSafetyTurn);
     lock.unlock();
     const timespec ts{timeout.count() / 1000000, timeout.count() % 1000000 * 1000};
     ppoll(fds.data(), fds.size(), &ts, nullptr);
+    control.sleeping.store(0);
     uint64_t drained;
     if (read(wakeFd_, &drained, sizeof(drained)) < 0) drained = 0;
     while (engine_.holdWanted()) std::this_thread::yield();
     lock.lock();
-    control.sleeping.store(0);
   }
 
   void pin() {
@@ -179,6 +212,13 @@ class ThreadDriver final : public Driver {
   int wakeFd_;
   unsigned naps_ = 0;
   std::atomic<bool> stopping_{false};
+  Clock::time_point stopAsked_;
+  bool lost_ = false;
+  std::mutex endMutex_;
+  std::condition_variable end_;
+  bool ended_ = false;
+  std::mutex asyncMutex_;  // a thread that was given up may notify when its loop has gone
+  bool asyncClosed_ = false;
   std::thread thread_;
 };
 

@@ -12,6 +12,7 @@ import type { Engine } from '../engine/engine.js';
 import { Op } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
+import { unlessStuck } from '../engine/unresponsive.js';
 import { closed, invalidArgType, invalidArgValue, invalidThis, outOfRange } from '../errors.js';
 import type { AtomicOp, Cap, Datatype } from '../flags.js';
 import { infoHandle } from '../info.js';
@@ -321,7 +322,7 @@ export class EndpointBase implements Target {
     const promise = engine.requests.promise<Completion>(request);
     engine.control(Op.CloseEndpoint, request, this.limits.handle, 0, 0, timeout);
     engine.limit(request, promise, { signal, timeout: undefined });
-    const { length: operations } = await engine.settled(promise);
+    const { length: operations } = await unlessStuck(engine, engine.settled(promise));
     if (operations > 0) publishParked({ type: 'endpoint', object: this, operations });
   }
 

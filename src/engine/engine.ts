@@ -13,6 +13,7 @@ import { Memory } from './memory.js';
 import { Releases } from './releases.js';
 import { Kind, type RequestOwner, Requests } from './requests.js';
 import { Submissions } from './submissions.js';
+import { unresponsive } from './unresponsive.js';
 
 /** Who turns the engine: a native thread, the event loop, or the caller. */
 export type DriverKind = 'thread' | 'loop' | 'manual';
@@ -26,9 +27,11 @@ export interface QueueListener {
   overrun(error: FabricError): void;
   unsolicited(error: FabricError): void;
   close(): Promise<void>;
+  end(): void;
 }
 
 const ECANCELED = 125;
+const NO_REQUEST = 0xffff_ffff;
 /** What a request that is taken back has to end by itself. */
 const GRACE_MS = 25;
 
@@ -98,7 +101,11 @@ export class Engine {
     this.submissions = new Submissions(
       this.#control,
       opened.submissions,
-      () => makeRoom(opened.number),
+      (milliseconds) => {
+        if (milliseconds > 50 && native.domainOverdue(opened.handle, milliseconds))
+          throw unresponsive('');
+        makeRoom(opened.number);
+      },
       () => wake(opened.number),
       threaded,
       () => backPressure.tell('ring', 1),
@@ -109,6 +116,11 @@ export class Engine {
 
   get open(): boolean {
     return this.#open;
+  }
+
+  /** Whether its thread sleeps until there is something to do. */
+  get asleep(): boolean {
+    return this.#control[Word.Sleeping] !== 0;
   }
 
   /** Takes a request; the event loop stays alive until it has ended. */
@@ -144,13 +156,24 @@ export class Engine {
 
   /** Submits an operation without buffers: the end of something, or a cancellation. */
   control(code: Op, request: number, endpoint: number, peer: number, memory: number, length = 0) {
-    const at = this.submissions.reserve(0);
+    let at: number;
+    try {
+      at = this.submissions.reserve(0);
+    } catch (error) {
+      if (request !== NO_REQUEST) this.abandon(request);
+      throw error;
+    }
     this.submissions.entries.put(at, code, 0, 0, request, endpoint, peer, memory, 0, 0, length);
     this.submissions.commit();
   }
 
   cancel(request: number): void {
-    if (this.#open) this.control(Op.Cancel, 0xffff_ffff, 0, 0, request);
+    if (!this.#open) return;
+    try {
+      this.control(Op.Cancel, NO_REQUEST, 0, 0, request);
+    } catch {
+      // The engine is stuck. Timers and signals call this, and there is nobody to tell.
+    }
   }
 
   // The caller is told soon, whatever the engine is at: it may be in a call that takes long, or be
@@ -372,6 +395,7 @@ export class Engine {
       this.#open = false;
       open.delete(this);
       this.#settleAll();
+      for (const queue of this.queues.values()) queue.end();
     }
   }
 

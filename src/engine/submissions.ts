@@ -15,7 +15,7 @@ export class Submissions implements Sink {
   readonly entries: Entries;
   readonly #control: Uint32Array;
   readonly #mask: number;
-  readonly #makeRoom: () => void;
+  readonly #makeRoom: (milliseconds: number) => void;
   readonly #wake: () => void;
   readonly #threaded: boolean;
   readonly #onFull: () => void;
@@ -24,13 +24,14 @@ export class Submissions implements Sink {
   #knownHead = 0;
 
   /**
+   * @param makeRoom has the reader read; told how long there has been no room, it may throw.
    * @param threaded whether the reader is another thread.
    * @param onFull called when a caller must wait for room.
    */
   constructor(
     control: Uint32Array,
     ring: ArrayBuffer,
-    makeRoom: () => void,
+    makeRoom: (milliseconds: number) => void,
     wake: () => void,
     threaded: boolean,
     onFull: () => void,
@@ -79,11 +80,15 @@ export class Submissions implements Sink {
   }
 
   #awaitRoom(entries: number): void {
+    let start = 0;
     for (let tries = 0; ; tries++) {
+      const before = this.#knownHead;
       this.#knownHead = Atomics.load(this.#control, Word.SubmissionHead) | 0;
       if (((this.#tail + entries - this.#knownHead) | 0) <= this.#mask + 1) return;
       if (tries === 0) this.#onFull();
-      this.#makeRoom();
+      const now = performance.now();
+      if (tries === 0 || this.#knownHead !== before) start = now;
+      this.#makeRoom(now - start);
     }
   }
 }

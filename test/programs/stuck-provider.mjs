@@ -1,0 +1,96 @@
+// The thread of an engine is in a call of the provider that never returns: how it ends.
+import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { pair } from './lifecycle-busy.mjs';
+
+const how = workerData?.how ?? process.argv[2];
+const file = process.env.STUCK;
+const code = (promise) =>
+  promise.then(
+    () => 'ok',
+    (error) => error.code,
+  );
+
+/** An endpoint whose engine is stuck, and an operation of it that is in flight. */
+async function stuck() {
+  const { a, b, peer } = await pair('tcp', 'thread', ['FI_MSG']);
+  writeFileSync(file, '');
+  const sent = code(a.send(new Uint8Array(8), peer));
+  // Its turns end: a turn takes microseconds, and an idle engine turns twice a second at least.
+  for (let before = -1; before !== a.domain.stats().turns; ) {
+    before = a.domain.stats().turns;
+    await new Promise((resolve) => setTimeout(resolve, 600));
+  }
+  rmSync(file);
+  return { a, b, sent };
+}
+
+async function works() {
+  const { a, b, peer } = await pair('tcp', 'thread', ['FI_MSG']);
+  await Promise.all([a.send(new Uint8Array(8), peer), b.recv(new Uint8Array(8))]);
+  await a.close();
+  await b.close();
+}
+
+const ways = {
+  close: async () => {
+    const { a, b, sent } = await stuck();
+    let ticks = 0;
+    const ticking = setInterval(() => ticks++, 1);
+    console.log('endpoint', await code(a.close()));
+    clearInterval(ticking);
+    console.log('send', await sent, 'the event loop went on', ticks > 50);
+    console.log('domain closed', a.domain.closed);
+    await b.close();
+    await works();
+    console.log('works');
+  },
+  call: async () => {
+    const { a, b } = await stuck();
+    try {
+      a.domain.completionQueue();
+    } catch (error) {
+      console.log('completionQueue', error.code);
+    }
+    console.log('allocate', await code(a.domain.allocate(4096, ['FI_SEND'])));
+    console.log('close', await code(a.domain.close()));
+    await b.close();
+    await works();
+    console.log('works');
+  },
+  full: async () => {
+    const { a, b } = await stuck();
+    const receives = [];
+    const refused = () => {
+      const begun = performance.now();
+      receives.push(code(a.recv(new Uint8Array(8))));
+      return performance.now() - begun > 500;
+    };
+    while (!refused());
+    console.log('recv', await receives.at(-1));
+    console.log('close', await code(a.close()));
+    await Promise.all(receives);
+    await b.close();
+    console.log('settled');
+  },
+  exit: async () => {
+    await stuck();
+    process.exit(7);
+  },
+  worker: async () => {
+    const worker = new Worker(fileURLToPath(import.meta.url), { workerData: { how: 'worker' } });
+    await once(worker, 'message');
+    console.log('terminated', await worker.terminate());
+    await works();
+    console.log('works');
+  },
+};
+
+if (isMainThread) await ways[how]();
+else {
+  globalThis.kept = await stuck();
+  parentPort.postMessage('stuck');
+  setInterval(() => {}, 1e6);
+}
