@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "addon.h"
 #include "completion_queue.h"
@@ -81,9 +82,25 @@ void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
       this, &hook_);
 }
 
+bool Domain::stop() {
+  const bool stopped = driver_->stop();
+  if (!stopped_) stopped_ = std::chrono::steady_clock::now();
+  return stopped;
+}
+
+void Domain::linger() const {
+  const auto endpoints = childrenOf<Endpoint>();
+  const auto announced = [](const auto& endpoint) {
+    return !endpoint->left && endpoint->announced();
+  };
+  if (std::none_of(endpoints.begin(), endpoints.end(), announced)) return;
+  std::this_thread::sleep_until(*stopped_ + Endpoint::kLinger);
+}
+
 int Domain::shutdown() {
   if (closed()) return 0;
-  if (!driver_->stop()) return leak();
+  if (!stop()) return leak();
+  linger();
   const Hold hold(*engine_, std::nothrow);
   if (!hold) return leak();
   engine_->drain(childrenOf<Endpoint>());
@@ -284,7 +301,7 @@ Napi::Value domainClose(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
   // For what was submitted just before: the ends of regions and peers.
-  if (domain->driver().stop()) turnLast(domain->engine());
+  if (domain->stop()) turnLast(domain->engine());
   const int ret = domain->end();
   if (ret == -FI_ETIMEDOUT) throw CallLimit::failure("fi_close");
   check(ret, "fi_close");

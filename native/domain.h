@@ -3,7 +3,9 @@
 #include <napi.h>
 #include <rdma/fi_domain.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/driver.h"
@@ -47,6 +49,8 @@ class Domain : public Resource {
   // Starts turning the engine, and sees to its end with the environment's or the process's. From
   // here until end() the domain keeps itself alive, whatever the garbage collector does.
   void start(Napi::Env env, std::shared_ptr<Driver> driver);
+  // Stops turning the engine. False: a call of the provider does not return.
+  bool stop();
   // Stops the driver and closes everything under the domain at once, whatever is in flight. What
   // can't be freed is parked. -FI_ETIMEDOUT: a call of the provider does not return, and the domain
   // is lost: it stays as it is.
@@ -62,6 +66,8 @@ class Domain : public Resource {
 
  private:
   int leak();
+  // Waits for peers that may be reading the first messages of endpoints that nobody has closed.
+  void linger() const;
   void retire();
 
   std::shared_ptr<Fabric> fabric_;
@@ -71,6 +77,7 @@ class Domain : public Resource {
   Fid<fid_mr> nothingRegion_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<Driver> driver_;
+  std::optional<std::chrono::steady_clock::time_point> stopped_;
   napi_env env_ = nullptr;
   std::shared_ptr<std::vector<Domain*>> domains_;
   uint32_t number_ = 0;

@@ -55,6 +55,10 @@ int Endpoint::closeOrPark() {
   return 0;
 }
 
+bool Endpoint::announced() const {
+  return !name.empty() && hasSent && local_peers::hasForeignPeers(av->domain());
+}
+
 void Endpoint::belongsTo(const std::shared_ptr<Domain>& domain,
                          const std::shared_ptr<AddressVector>& vector,
                          const std::shared_ptr<CompletionQueue>& sends,

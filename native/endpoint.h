@@ -4,6 +4,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -63,6 +64,12 @@ class Endpoint : public Resource {
   const uint64_t caps;
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
+  // shm (1.17 to 1.22 at least): a peer of another process that reads the first message of an
+  // endpoint maps the endpoint's memory by name, and crashes where it is gone by then. Nothing
+  // tells that it has read: an endpoint that may be read stays this long.
+  static constexpr std::chrono::milliseconds kLinger{100};
+  bool announced() const;
+
   // Whether fi_close(3) would wait for what is in flight, perhaps for ever.
   bool waits() const { return waitsInClose && inFlight > 0; }
   bool lingers() const override { return left && waits(); }

@@ -36,7 +36,7 @@ Registry& registry() {
 void shutdownAll(int status, void*) {
   const auto domains = openDomains();
   for (const auto& domain : domains) domain->driver().askToStop();
-  for (const auto& domain : domains) domain->driver().stop();
+  for (const auto& domain : domains) domain->stop();
   for (const auto& domain : domains) domain->shutdown();
   if (!lost) return;
   std::fflush(nullptr);
@@ -58,7 +58,7 @@ void stopDriversOf(napi_env env) {
     if (domain->env() == env) domain->driver().askToStop();
   }
   for (const auto& domain : domains) {
-    if (domain->env() == env) domain->driver().stop();
+    if (domain->env() == env) domain->stop();
   }
 }
 

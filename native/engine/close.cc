@@ -5,20 +5,10 @@
 
 #include "../counter.h"
 #include "../endpoint.h"
-#include "../local_peers.h"
 #include "../memory_region.h"
 #include "engine.h"
 
 namespace fab {
-
-namespace {
-
-// shm (1.17 to 1.22 at least): a peer of another process that reads the first message of an
-// endpoint maps the endpoint's memory by name, and crashes where it is gone by then. Nothing tells
-// that it has.
-constexpr auto kLinger = std::chrono::milliseconds(100);
-
-}  // namespace
 
 void Engine::cancelLane(Endpoint& endpoint, bool receives) {
   const auto all = [](const Operation&) { return true; };
@@ -79,9 +69,7 @@ void Engine::startClosing(Endpoint& endpoint, uint32_t request,
   blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
   cancelReceives(endpoint);
   const auto now = std::chrono::steady_clock::now();
-  const bool lingers = !endpoint.name.empty() && endpoint.hasSent &&
-                       local_peers::hasForeignPeers(endpoint.av->domain());
-  const auto linger = lingers ? kLinger : std::chrono::milliseconds(0);
+  const auto linger = endpoint.announced() ? Endpoint::kLinger : std::chrono::milliseconds(0);
   auto held = std::static_pointer_cast<Endpoint>(endpoint.shared_from_this());
   closings_.push_back({std::move(held), request, now + patience, now + linger});
 }
