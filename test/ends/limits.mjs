@@ -2,20 +2,11 @@
 
 const sharesMemory = ({ provider }) => provider === 'shm' || provider === 'efa';
 
-/** Rounds that are not run until an item of issue 10 is repaired. They are counted and told. */
-export const PENDING = [
-  {
-    item: 10,
-    reason:
-      'a survivor of shm crashes when it reads the first message of an endpoint whose worker or process ' +
-      'has ended',
-    applies: (round) =>
-      sharesMemory(round) &&
-      ['terminate', 'exit'].includes(round.event) &&
-      round.action === 'open' &&
-      round.actor === 'victim',
-  },
-];
+/**
+ * Rounds that are not run until an item of an issue is repaired, `{ item, reason, applies(round) }`. They
+ * are counted and told.
+ */
+export const PENDING = [];
 
 /** What no repair of this package can change. Such rounds are run in another way. */
 export const LIMITS = [

@@ -5,7 +5,7 @@ import { stacksOf } from './stacks.mjs';
 /** ms: an operation settles within its timeout and this. */
 const LATE = 50;
 /** ms: close() returns within its timeout and this. */
-const CLOSES = 250;
+const CLOSES = 500;
 /** ms that the event loop may stand still. To open and to close are calls: of efa, they take 50 ms. */
 const stallOf = (provider) => (provider.startsWith('efa') ? 500 : 250);
 /** ms in which a process ends that is told to. */
@@ -106,18 +106,20 @@ async function playWith(round, survivor, victim, outcome) {
   judge('victim', event === 'stop' ? { ...last, close: 0, stall: 0 } : last, outcome);
 }
 
+/** Something was left behind: a limit of the provider's, or a failure. */
+function account(role, what, outcome) {
+  const kept = keptBy(outcome.planned, what);
+  const { kind, name, had, has } = what;
+  if (kept !== undefined) outcome.limits.push(kept.name);
+  else outcome.failures.push(`${role}: left behind: ${kind}: ${name} (${had} before, now ${has})`);
+}
+
 function judge(role, { failures, operations, late, close, stall, left, parked }, outcome) {
   const say = (text) => outcome.failures.push(`${role}: ${text}`);
   for (const failure of failures) say(failure);
   outcome.parked += parked;
   for (const what of left) {
-    if (parked > 0 && canBeParked(what)) continue;
-    const kept = keptBy(outcome.planned, what);
-    if (kept === undefined) {
-      say(`left behind: ${what.kind}: ${what.name} (${what.had} before, now ${what.has})`);
-    } else {
-      outcome.limits.push(kept.name);
-    }
+    if (parked === 0 || !canBeParked(what)) account(role, what, outcome);
   }
   if (late.late > LATE) say(`a ${late.what} settles ${late.late.toFixed()} ms after its timeout`);
   if (close > CLOSES) say(`close() returns ${close.toFixed()} ms after its timeout`);
