@@ -78,7 +78,7 @@ Napi::Value counterWait(const Napi::CallbackInfo& args) {
 Napi::Value counterClose(const Napi::CallbackInfo& args) {
   const auto counter = unwrapAny<Counter>(args[0]);
   if (counter->closed()) return args.Env().Undefined();
-  const Hold hold(counter->engine());
+  const Hold hold(counter->engine(), Hold::ToClose{});
   counter->engine().retire(counter->childrenOf<Endpoint>());
   check(counter->close(), "fi_close");
   counter->engine().cancelCounterWaits(*counter);

@@ -43,7 +43,7 @@ int queryBesideEngines(const std::function<int()>& query) {
   std::vector<std::unique_ptr<Hold>> holds;
   for (const auto& domain : domains) {
     if (domain->closed() || !traitsOf(domain->info()).queriesFreeShared) continue;
-    holds.push_back(std::make_unique<Hold>(domain->engine()));
+    holds.push_back(std::make_unique<Hold>(domain->engine(), Hold::ToClose{}));
   }
   const int ret = query();
   if (!holds.empty()) askForEfa();

@@ -1,5 +1,5 @@
 // A close that the provider does not return from: efa (1.17, 2.1) waits for what it owes a peer.
-import { type AddressVector, version } from 'libfabric';
+import { type AddressVector, dumpState, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { turning } from './support/lifecycle.js';
 import { pairOfDomain, parkedMessages } from './support/parked.js';
@@ -40,6 +40,11 @@ describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
     expect(performance.now() - began).toBeLessThan(2000);
     await other;
     await expect(served.b.ep.recv(new Uint8Array(8))).rejects.toThrow('open another domain');
+    const broken = expect.objectContaining({ code: 'FI_EOTHER', syscall: 'fi_close' });
+    expect(() => served.domain.completionQueue()).toThrow(broken);
+    await expect(served.domain.allocate(64, ['FI_SEND'])).rejects.toEqual(broken);
+    expect(dumpState().domains.find(({ engine }) => engine?.frozen)).toBeDefined();
+    await served.b.cq.close();
     await served.domain.close();
     expect(parked).toMatchObject([{ type: 'domain', object: served.domain, endpoints: 2 }]);
     const next = await pairOfDomain(driver);

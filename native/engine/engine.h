@@ -137,6 +137,7 @@ class Engine {
   // domain is used any more. What the other endpoints have in flight fails.
   void freeze(const Endpoint& closing);
   bool frozen() const { return frozen_; }
+  static FabricFailure whyFrozen();
   // Lets go of memory, and closes its region, once no operation uses it.
   void closeMemory(uint32_t handle, uint32_t request);
   // Frees a batch, once it is no longer in flight.

@@ -12,8 +12,15 @@ namespace fab {
 // Exclusive control of an engine from outside its driver, for as long as the object lives.
 class Hold {
  public:
-  // Throws FabricFailure where a call of the provider does not return.
-  explicit Hold(Engine& engine) : Hold(engine, std::nothrow) {
+  struct ToClose {};
+
+  // Throws FabricFailure where a call of the provider does not return, now or since the engine
+  // froze.
+  explicit Hold(Engine& engine) : Hold(engine, ToClose{}) {
+    if (engine.frozen()) throw Engine::whyFrozen();
+  }
+  // For what can be done of an engine that is frozen.
+  Hold(Engine& engine, ToClose) : Hold(engine, std::nothrow) {
     if (!lock_) throw CallLimit::failure("");
   }
   // False where a call of the provider does not return.

@@ -15,6 +15,9 @@ namespace {
 // What a device is at ends within microseconds; what a peer is to answer, within milliseconds.
 constexpr auto kDrain = std::chrono::milliseconds(100);
 
+constexpr const char* kFrozen =
+    "the provider does not return from the close of an endpoint of the domain: open another domain";
+
 template <typename Items, typename Item>
 bool contains(const Items& items, const Item& item) {
   return std::find(items.begin(), items.end(), item) != items.end();
@@ -89,13 +92,12 @@ void Engine::retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   }
 }
 
+FabricFailure Engine::whyFrozen() { return {FI_EOTHER, "fi_close", kFrozen}; }
+
 void Engine::freeze(const Endpoint& closing) {
   frozen_ = true;
   watched_.clear();
-  const Failure why{FI_EOTHER,
-                    {"fi_close",
-                     "the provider does not return from the close of another endpoint "
-                     "of the domain: open another domain"}};
+  const Failure why{FI_EOTHER, {"fi_close", kFrozen}};
   for (CompletionQueue* queue : queues_) queue->broken = true;
   for (size_t i = counterWaits_.size(); i-- > 0;) cancelCounterWaits(*counterWaits_[i].counter);
   std::vector<std::shared_ptr<Endpoint>> others;
