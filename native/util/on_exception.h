@@ -14,7 +14,12 @@ class OnException {
   OnException(const OnException&) = delete;
   OnException& operator=(const OnException&) = delete;
   ~OnException() {
-    if (std::uncaught_exceptions() > before_) undo_();
+    if (std::uncaught_exceptions() <= before_) return;
+    try {
+      undo_();
+    } catch (...) {
+      // The first failure is the one to tell.
+    }
   }
 
  private:
