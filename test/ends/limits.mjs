@@ -3,8 +3,8 @@
 const sharesMemory = ({ provider }) => provider === 'shm' || provider === 'efa';
 
 /**
- * Rounds that are not run until an item of an issue is repaired, `{ item, reason, applies(round) }`. They
- * are counted and told.
+ * Rounds that are not run until something is repaired, `{ item, reason, applies(round) }`: `--pending`
+ * runs them. They are counted and told.
  */
 export const PENDING = [];
 
