@@ -11,6 +11,7 @@
 #include "counter.h"
 #include "datatype.h"
 #include "domain.h"
+#include "exit_registry.h"
 #include "flags.h"
 #include "info.h"
 #include "local_peers.h"
@@ -45,6 +46,7 @@ int Endpoint::closeOrPark() {
     if (ret != -FI_ETIMEDOUT) return ret;
     stuck = true;
     engine_.freeze(*this);
+    loseProcess();
   }
   // Its provider would remove it in fi_close(3).
   if (stuck && !region.empty()) shm_unlink(("/" + region).c_str());
