@@ -34,7 +34,7 @@ class Hold {
   Hold(Engine& engine, std::chrono::milliseconds patience)
       : engine_(engine), lock_(engine.ownership_, std::defer_lock) {
     announce();
-    lock_.try_lock_for(patience);
+    static_cast<void>(lock_.try_lock_for(patience));  // operator bool says
     engine_.holders_.fetch_sub(1);
   }
   explicit operator bool() const { return lock_.owns_lock(); }

@@ -5,6 +5,7 @@ const [provider, driver, how] = process.argv.slice(2);
 const ep = await open({ provider, driver, caps: ['FI_MSG', 'FI_RMA'] });
 const self = ep.av.insert(ep.address);
 
+let domain; // is not to be collected before the program ends
 const ways = {
   idle: () => 'idle',
   done: async () => {
@@ -57,7 +58,8 @@ const ways = {
   },
   counter: async () => {
     const [info] = getInfo({ fabricAttr: { provName: 'tcp' }, caps: ['FI_MSG'] });
-    const counter = Fabric.open(info).domain(info).counter();
+    domain = Fabric.open(info).domain(info);
+    const counter = domain.counter();
     const waiting = counter.wait(1);
     await counter.close();
     return waiting.catch((error) => error.code);
@@ -69,4 +71,4 @@ const ways = {
   },
 };
 
-console.log(await ways[how]());
+console.log(await ways[how](), ...(domain?.closed ? ['closed'] : []));
