@@ -123,8 +123,12 @@ int Domain::closeSelf() {
   local_peers::leave(*this);
   Parking& parking = engine_->parking;
   parking.sweep();
-  nothingRegion_.close();
-  engine_->memories.forEach([](uint32_t, Memory& memory) { memory.local.close(); });
+  if (engine_->frozen()) {
+    parking.keep(shared_from_this());  // with its memory
+  } else {
+    nothingRegion_.close();
+    engine_->memories.forEach([](uint32_t, Memory& memory) { memory.local.close(); });
+  }
   stuck_ = parking.stuck();
   if (parking.empty()) refusal_ = domain_.close();
   if (refusal_ != 0 || !parking.empty()) {

@@ -14,6 +14,10 @@
 namespace fab {
 
 int MemoryRegion::closeSelf() {
+  if (engine_.frozen()) {
+    engine_.parking.keep(std::make_shared<Fid<fid_mr>>(std::move(region_)));
+    return 0;
+  }
   if (const int ret = region_.close(); ret != 0) return ret;
   Memory* memory = engine_.memories.find(handle);
   if (memory == nullptr) return 0;

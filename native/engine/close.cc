@@ -155,6 +155,7 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
     memory->closeRequest = kNoRequest;
     return settle(request, 0);
   }
+  if (frozen_) return settle(request, 0);  // the close that goes on may use it
   const std::shared_ptr<MemoryRegion> region = memory->region;
   const int ret = region ? region->close() : 0;
   memories.erase(handle);
