@@ -74,7 +74,8 @@ describe.each(drivers)('efa, %s driver', (driver) => {
     expect(files()).toEqual([]);
     await submitted;
     await received;
-    const some = expect.any(Number);
+    // libfabric 2 has each operation of a batch counted, and more endpoints may keep something.
+    const some = version().major === 1 ? 1 : expect.any(Number);
     expect(parked).toContainEqual({ type: 'endpoint', object: a.ep, operations: some });
     expect(parked.at(-1)).toEqual({
       type: 'domain',

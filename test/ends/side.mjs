@@ -27,6 +27,22 @@ export class Side {
     this.#acts = round.actor === role;
   }
 
+  /**
+   * Opens a side, has it meet the other one, and does what comes before the round's event.
+   *
+   * @param {'survivor' | 'victim'} role
+   */
+  static async start(round, role, channel) {
+    const side = new Side(round, role, channel);
+    channel.send('open', await side.open());
+    await side.meet(await channel.next('meet'));
+    channel.send('met');
+    if (round.moment === 'after') await side.complete();
+    if (round.moment === 'while') side.begin();
+    channel.send('begun');
+    return side;
+  }
+
   /** Opens an endpoint; tells the other side how to reach it. */
   async open() {
     const endpoint = await this.#openEndpoint();

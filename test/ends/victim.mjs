@@ -12,13 +12,7 @@ const ENDS = {
 
 /** Plays a round to its end; tells what was wrong where it lives to tell. */
 export async function fall(round, channel) {
-  const side = new Side(round, 'victim', channel);
-  channel.send('open', await side.open());
-  await side.meet(await channel.next('meet'));
-  channel.send('met');
-  if (round.moment === 'after') await side.complete();
-  if (round.moment === 'while') side.begin();
-  channel.send('begun');
+  const side = await Side.start(round, 'victim', channel);
   if (round.trigger === 'itself') {
     if (round.moment !== 'while') await channel.next('on');
     for (let i = 0; i < round.turns; i++) await new Promise(setImmediate);

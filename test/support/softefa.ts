@@ -13,6 +13,9 @@ process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
 
 export const namespace = `test-${process.pid}`;
 
+/** Whether the device is one whose RDMA libfabric 1.17 does not use. */
+export const isOldPart = Number(process.env.SOFTEFA_PART_ID ?? 0xefa2) < 0xefa2;
+
 const options = {
   namespace,
   asynchronous: process.env.LIBFABRIC_TEST_EFA !== 'synchronous',
