@@ -127,6 +127,7 @@ const ways = {
     console.log(grown < 2e6 ? 'heap' : `heap grew by ${grown}`);
     console.log(bigger < 80e6 ? 'rss' : `rss grew by ${bigger}`);
     await messages.return();
+    await region.close();
     await a.close();
     await b.close();
   },
@@ -140,6 +141,7 @@ const ways = {
       ep.domain.remote(descriptor).close();
     }
     console.log(ep.domain.remote(descriptor).length);
+    await region.close();
     await ep.close();
   },
 };
