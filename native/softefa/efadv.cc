@@ -131,8 +131,8 @@ SOFTEFA_EXPORT int softefaQueryCq(ibv_cq*, void*, uint32_t) { return EOPNOTSUPP;
 SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp*, void*, void*, uint32_t) asm("efadv_query_qp_wqs");
 SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp*, void*, void*, uint32_t) { return EOPNOTSUPP; }
 
-SOFTEFA_EXPORT void* softefaQpFromQpEx(ibv_qp_ex*) asm("efadv_qp_from_ibv_qp_ex");
-SOFTEFA_EXPORT void* softefaQpFromQpEx(ibv_qp_ex*) { return nullptr; }
+SOFTEFA_EXPORT EfaQp* softefaQpFromQpEx(ibv_qp_ex* qp) asm("efadv_qp_from_ibv_qp_ex");
+SOFTEFA_EXPORT EfaQp* softefaQpFromQpEx(ibv_qp_ex* qp) { return QueuePair::of(qp).efa(); }
 
 SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, void*, uint32_t) asm("efadv_get_max_sq_depth");
 SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, void*, uint32_t) { return kMaxSqWr; }

@@ -60,7 +60,7 @@ QueuePair::QueuePair(Context& context, const QueuePairAttributes& attributes)
   ::pthread_cond_init(&qp.cond, nullptr);
   random_ = Random(Runtime::get().seed());
   chance_ = Random(~Runtime::get().seed());
-  if (attributes.builders) fillBuilders(verbs_, attributes.sendOps);
+  if (attributes.builders) fillBuilders();
   receives_.resize(view_.depth());
   for (uint32_t i = static_cast<uint32_t>(view_.depth()); i-- > 0;) freeReceives_.push_back(i);
 

@@ -21,6 +21,12 @@ namespace softefa {
 
 class Context;
 
+// efadv_qp of the newest header, whichever we are built with.
+struct EfaQp {
+  uint64_t comp_mask;
+  void (*wr_set_processing_hints)(EfaQp* qp, uint32_t hints);
+};
+
 struct QueuePairAttributes {
   ibv_qp_type type;
   ibv_qp_cap cap;
@@ -32,6 +38,7 @@ struct QueuePairAttributes {
   bool builders;  // made with send_ops_flags
   uint64_t sendOps;
   bool unsolicited;  // immediate data arrives without a receive
+  bool hints;        // made with EFADV_WR_EX_WITH_PROCESSING_HINTS
 };
 
 // A queue pair, SRD or UD.
@@ -51,6 +58,7 @@ class QueuePair {
   static QueuePair& of(ibv_qp_ex* qp) { return Extended::ownerOf(qp); }
   ibv_qp* verbs() { return &verbs_.qp_base; }
   ibv_qp_ex* builders() { return attributes_.builders ? &verbs_ : nullptr; }
+  EfaQp* efa() { return &efa_; }
 
   Context& context() const { return context_; }
   const QueuePairAttributes& attributes() const { return attributes_; }
@@ -98,7 +106,7 @@ class QueuePair {
   void failBuild(int error);
   int finish();
   void abort();
-  static void fillBuilders(ibv_qp_ex& qp, uint64_t sendOps);
+  void fillBuilders();
 
  private:
   using Extended = Handle<ibv_qp_ex, QueuePair>;
@@ -130,6 +138,7 @@ class QueuePair {
   const QueuePairAttributes attributes_;
   Extended handle_{*this};
   ibv_qp_ex& verbs_ = handle_.verbs;
+  EfaQp efa_{};
   QueuePairEntry* entry_ = nullptr;
   RegionView view_;
   uint32_t rnrRetry_;

@@ -37,9 +37,8 @@ int checkQp(const ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
   if (attributes.qp_type != IBV_QPT_UD && attributes.qp_type != IBV_QPT_DRIVER) return EOPNOTSUPP;
   if ((attributes.comp_mask & ~kQpMask) != 0 || efa.driver_qp_type != 0) return EOPNOTSUPP;
   const bool unsolicited = (Context::capabilities() & kUnsolicitedWriteRecv) != 0;
-  if ((efa.flags & ~(unsolicited ? kUnsolicitedFlag : 0)) != 0 || efa.wr_flags != 0) {
-    return EOPNOTSUPP;
-  }
+  if ((efa.flags & ~(unsolicited ? kUnsolicitedFlag : 0)) != 0) return EOPNOTSUPP;
+  if ((efa.wr_flags & ~kProcessingHints) != 0) return EOPNOTSUPP;
   if ((attributes.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes.pd == nullptr) return EINVAL;
   if ((attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
       (attributes.send_ops_flags & ~sendOpsOf(attributes.qp_type)) != 0) {
@@ -162,6 +161,7 @@ ibv_qp* createQp(ibv_context* verbs, ibv_qp_init_attr_ex& attributes, const EfaQ
     wanted.builders = (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
     wanted.sendOps = wanted.builders ? attributes.send_ops_flags : 0;
     wanted.unsolicited = (efa.flags & kUnsolicitedFlag) != 0;
+    wanted.hints = (efa.wr_flags & kProcessingHints) != 0;
     try {
       auto queuePair = std::make_unique<QueuePair>(context, wanted);
       ++reinterpret_cast<ProtectionDomain*>(attributes.pd)->users;

@@ -29,6 +29,7 @@ struct EfaQpAttributes {
   uint64_t wr_flags;
 };
 constexpr uint16_t kUnsolicitedFlag = 1;
+constexpr uint64_t kProcessingHints = 1;  // the only one of wr_flags
 
 ibv_qp* createQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_qp* createQp(ibv_context* context, ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa);

@@ -38,7 +38,7 @@ ibv_qp* makeQp(const Device& device, ibv_cq_ex* cq, const Shape& shape) {
     attributes.send_ops_flags |=
         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   }
-  EfaQpAttributes efa{0, EFADV_QP_DRIVER_TYPE_SRD, shape.flags, {}, 0};
+  EfaQpAttributes efa{0, EFADV_QP_DRIVER_TYPE_SRD, shape.flags, {}, shape.wrFlags};
   return efadv_create_qp_ex(device.context(), &attributes,
                             reinterpret_cast<efadv_qp_init_attr*>(&efa), sizeof(efa));
 }

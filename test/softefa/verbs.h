@@ -99,7 +99,8 @@ struct Shape {
   uint32_t entries = 256;
   uint32_t inlineData = 32;
   int rnrRetry = -1;
-  uint16_t flags = 0;  // of efadv_qp_init_attr
+  uint16_t flags = 0;    // of efadv_qp_init_attr
+  uint64_t wrFlags = 0;  // of efadv_qp_init_attr
   ibv_comp_channel* channel = nullptr;
   ibv_pd* pd = nullptr;  // the device's
 };
