@@ -37,6 +37,22 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await deaf.close();
   });
 
+  test('what was submitted before its queue or vector closed settles, though nobody turns', async () => {
+    const [info] = getInfo({ fabricAttr: { provName: provider }, caps: ['FI_MSG'] });
+    if (info === undefined) throw new Error(`no ${provider}`);
+    await using fabric = Fabric.open(info);
+    await using domain = fabric.domain(info, { driver });
+    for (const which of ['cq', 'av'] as const) {
+      const objects = { av: domain.addressVector(), cq: domain.completionQueue() };
+      const ep = domain.endpoint(info, objects);
+      const peer = objects.av.insert(ep.address);
+      const ends = tally([ep.recv(new Uint8Array(8)), ep.send(new Uint8Array(8), peer)]);
+      await objects[which].close();
+      const { ok = 0, FI_ECANCELED = 0 } = await ends;
+      expect(ok + FI_ECANCELED).toBe(2);
+    }
+  });
+
   test('close() cancels posted receives, tagged ones and batches of them', async () => {
     const ep = await opened();
     const memory = new Uint8Array(64 * 1024);

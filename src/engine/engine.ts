@@ -249,6 +249,8 @@ export class Engine {
 
   /** Reads the completions of something that was closed. */
   drain(): void {
+    // What was submitted to it before: with the manual driver, perhaps nobody turns any more.
+    if (this.driver === 'manual') while (this.#open && this.backlog().unread > 0) this.turn();
     this.completions.read();
     this.#letLoopGo();
   }
@@ -391,8 +393,8 @@ export class Engine {
       const { endpoints, refused } = native.domainClose(this.handle);
       return { endpoints, refused: refused === 0 ? null : describeErrno(refused).code };
     } finally {
-      this.drain();
       this.#open = false;
+      this.drain();
       open.delete(this);
       this.#settleAll();
       for (const queue of this.queues.values()) queue.end();
