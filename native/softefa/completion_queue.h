@@ -17,6 +17,7 @@ namespace softefa {
 class CompletionChannel;
 class Context;
 class QueuePair;
+struct ProtectionDomain;
 
 // A work request's end.
 struct Completion {
@@ -72,6 +73,7 @@ class CompletionQueue {
   const Completion& current() const { return current_; }
 
   CompletionChannel* channel() const { return channel_; }
+  ProtectionDomain* parentDomain = nullptr;  // that it was made under
   uint64_t cookie() const { return reinterpret_cast<uint64_t>(&handle_.verbs); }
 
  private:

@@ -1,5 +1,8 @@
 #include "context.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -8,6 +11,7 @@
 #include "options.h"
 #include "queue_pair.h"
 #include "runtime.h"
+#include "thread_domain.h"
 #include "verbs_ops.h"
 
 namespace softefa {
@@ -20,14 +24,19 @@ Context::Context(Device& device)
   extended.query_device_ex = ops::queryDeviceEx;
   extended.create_cq_ex = ops::createCqEx;
   extended.create_qp_ex = ops::createQpEx;
+  extended.alloc_td = ops::allocThreadDomain;
+  extended.dealloc_td = ops::deallocThreadDomain;
+  extended.alloc_parent_domain = ops::allocParentDomain;
+  extended.close_xrcd = [](ibv_xrcd*) { return EOPNOTSUPP; };
   ibv_context& context = extended.context;
   context.device = &device.verbs;
   context.ops.poll_cq = ops::pollCq;
   context.ops.req_notify_cq = ops::requestNotify;
   context.ops.post_send = ops::postSend;
   context.ops.post_recv = ops::postReceive;
+  ops::refuse(context.ops);
   context.cmd_fd = -1;
-  context.async_fd = -1;
+  context.async_fd = ::eventfd(0, EFD_CLOEXEC);  // no event ever comes
   context.num_comp_vectors = 8;  // one or none would mean that there are no interrupts
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
   ::pthread_mutex_init(&context.mutex, nullptr);
@@ -35,6 +44,7 @@ Context::Context(Device& device)
 
 Context::~Context() {
   Runtime::get().sysfs().refresh();
+  if (verbs()->async_fd >= 0) ::close(verbs()->async_fd);
   ::pthread_mutex_destroy(&verbs()->mutex);
 }
 
@@ -77,7 +87,9 @@ int Context::queryDevice(ibv_device_attr_ex& attributes) const {
   device.max_mr = static_cast<int>(Options::get().maxMr);
   device.max_pd = kMaxPd;
   device.max_ah = kMaxAh;
+  device.max_pkeys = 1;
   device.phys_port_cnt = 1;
+  attributes.phys_port_cnt_ex = 1;
   return 0;
 }
 

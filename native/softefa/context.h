@@ -25,6 +25,7 @@ struct Device {
 struct ProtectionDomain {
   ibv_pd verbs;  // first
   std::atomic<int> users{0};
+  ProtectionDomain* original = nullptr;  // of a ParentDomain: what it stands for
 };
 
 struct MemoryRegion {

@@ -5,6 +5,7 @@
 namespace softefa {
 
 // What the device says of itself. The limits are of the order of an EFA's.
+constexpr uint64_t kPortSpeed = 1000;  // in 100 Mbit/s: 4 lanes of 25 Gbit/s
 constexpr uint32_t kVendorId = 0x1d0f;
 constexpr char kFirmware[] = "softefa 1.0 (emulated)";
 

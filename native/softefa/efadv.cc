@@ -75,8 +75,9 @@ SOFTEFA_EXPORT int efadv_query_ah(ibv_ah* ah, efadv_ah_attr* attributes, uint32_
 SOFTEFA_EXPORT ibv_cq_ex* efadv_create_cq(ibv_context* context, ibv_cq_init_attr_ex* attributes,
                                           efadv_cq_init_attr* efa, uint32_t inlen) {
   EfaCqAttributes wanted;
-  uint64_t supported = kWithUnsolicited;
+  uint64_t supported = 0;
   if ((Context::capabilities() & kCqWithSgid) != 0) supported |= kWithSgid;
+  if ((Context::capabilities() & kUnsolicitedWriteRecv) != 0) supported |= kWithUnsolicited;
   if (!take(efa, inlen, wanted) || wanted.comp_mask != 0) {
     errno = EINVAL;
     return nullptr;

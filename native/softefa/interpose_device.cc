@@ -78,7 +78,9 @@ SOFTEFA_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
   return gid.global.interface_id;
 }
 
-SOFTEFA_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
+namespace {
+
+ibv_context* open(ibv_device* device) {
   if (Runtime::get().space().self().pid != ::getpid()) {
     report("a forked child cannot use its parent's devices");
     errno = ENODEV;
@@ -86,6 +88,13 @@ SOFTEFA_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   }
   return std::make_unique<Context>(*reinterpret_cast<Device*>(device)).release()->verbs();
 }
+
+}  // namespace
+
+SOFTEFA_EXPORT ibv_context* ibv_open_device(ibv_device* device) { return open(device); }
+
+// What providers with private data open their devices by.
+SOFTEFA_EXPORT ibv_context* verbs_open_device(ibv_device* device, void*) { return open(device); }
 
 SOFTEFA_EXPORT int ibv_close_device(ibv_context* context) {
   Context& opened = Context::of(context);
@@ -108,20 +117,24 @@ SOFTEFA_EXPORT int ibv_query_port(ibv_context* context, uint8_t port,
                         offsetof(ibv_port_attr, port_cap_flags2));
 }
 
-SOFTEFA_EXPORT int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
-  if (port != 1 || index != 0) {
-    errno = EINVAL;
-    return -1;
-  }
-  *gid = Context::of(context).address().toGid();
+// In 100 Mbit/s.
+SOFTEFA_EXPORT int softefaPortSpeed(ibv_context*, uint32_t port,
+                                    uint64_t* speed) asm("ibv_query_port_speed");
+SOFTEFA_EXPORT int softefaPortSpeed(ibv_context*, uint32_t port, uint64_t* speed) {
+  if (port != 1) return EINVAL;
+  *speed = kPortSpeed;
   return 0;
 }
 
-SOFTEFA_EXPORT int ibv_query_pkey(ibv_context*, uint8_t port, int index, __be16* pkey) {
-  if (port != 1 || index != 0) {
-    errno = EINVAL;
-    return -1;
-  }
-  *pkey = 0xffff;
-  return 0;
+SOFTEFA_EXPORT int ibv_get_device_index(ibv_device* device) {
+  return static_cast<int>(reinterpret_cast<Device*>(device)->nic);
 }
+
+// None comes: the call waits, or fails where the caller has made the descriptor non-blocking.
+SOFTEFA_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event*) {
+  uint64_t none = 0;
+  while (::read(context->async_fd, &none, sizeof(none)) >= 0) continue;
+  return -1;
+}
+
+SOFTEFA_EXPORT void ibv_ack_async_event(ibv_async_event*) {}

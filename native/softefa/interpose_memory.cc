@@ -7,6 +7,8 @@
 #include "interpose.h"
 #include "options.h"
 #include "runtime.h"
+#include "thread_domain.h"
+#include "verbs_ops.h"
 
 namespace softefa {
 namespace {
@@ -28,7 +30,10 @@ int checkAccess(unsigned access) {
   return writes && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
 }
 
-ibv_mr* registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova, unsigned access) {
+}  // namespace
+
+ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                            unsigned access) {
   Context& context = Context::of(pd->context);
   uint32_t value = 0;
   int error = checkAccess(access);
@@ -52,7 +57,24 @@ ibv_mr* registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova, 
   return &region.release()->verbs;
 }
 
-}  // namespace
+ibv_mr* ops::registerDmabuf(ibv_pd* pd) {
+  Context& context = Context::of(pd->context);
+  errno = context.command(EOPNOTSUPP, &context.counters().reg_mr_err);
+  return nullptr;
+}
+
+ibv_ah* ops::createAddressHandle(ibv_pd* pd, const ibv_ah_attr& attributes) {
+  Context& context = Context::of(pd->context);
+  AddressHandle* handle = context.addressHandles().create(pd, attributes);
+  const int error = handle == nullptr ? errno : 0;
+  if (context.command(error, &context.counters().create_ah_err) != 0) {
+    errno = error;
+    return nullptr;
+  }
+  ++reinterpret_cast<ProtectionDomain*>(pd)->users;
+  return &handle->verbs;
+}
+
 }  // namespace softefa
 
 using namespace softefa;
@@ -85,6 +107,9 @@ SOFTEFA_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* verbs) {
 
 SOFTEFA_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
   auto& domain = *reinterpret_cast<ProtectionDomain*>(pd);
+  if (domain.original != nullptr) {
+    return ops::deallocParentDomain(reinterpret_cast<ParentDomain&>(domain));
+  }
   Context& context = Context::of(pd->context);
   if (domain.users != 0) return context.command(EBUSY);
   context.pds.give();
@@ -93,24 +118,22 @@ SOFTEFA_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
 }
 
 SOFTEFA_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {
-  return registerMemory(pd, address, length, reinterpret_cast<uint64_t>(address),
-                        static_cast<unsigned>(access));
+  return ops::registerMemory(pd, address, length, reinterpret_cast<uint64_t>(address),
+                             static_cast<unsigned>(access));
 }
 
 SOFTEFA_EXPORT ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova,
                                        int access) {
-  return registerMemory(pd, address, length, iova, static_cast<unsigned>(access));
+  return ops::registerMemory(pd, address, length, iova, static_cast<unsigned>(access));
 }
 
 SOFTEFA_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
                                         unsigned access) {
-  return registerMemory(pd, address, length, iova, access);
+  return ops::registerMemory(pd, address, length, iova, access);
 }
 
 SOFTEFA_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t, size_t, uint64_t, int, int) {
-  Context& context = Context::of(pd->context);
-  errno = context.command(EOPNOTSUPP, &context.counters().reg_mr_err);
-  return nullptr;
+  return ops::registerDmabuf(pd);
 }
 
 SOFTEFA_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
@@ -122,15 +145,7 @@ SOFTEFA_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
 }
 
 SOFTEFA_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
-  Context& context = Context::of(pd->context);
-  AddressHandle* handle = context.addressHandles().create(pd, *attributes);
-  const int error = handle == nullptr ? errno : 0;
-  if (context.command(error, &context.counters().create_ah_err) != 0) {
-    errno = error;
-    return nullptr;
-  }
-  ++reinterpret_cast<ProtectionDomain*>(pd)->users;
-  return &handle->verbs;
+  return ops::createAddressHandle(pd, *attributes);
 }
 
 SOFTEFA_EXPORT int ibv_destroy_ah(ibv_ah* ah) {

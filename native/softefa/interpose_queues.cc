@@ -58,6 +58,7 @@ SOFTEFA_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
   CompletionQueue& queue = CompletionQueue::of(cq);
   Context& context = Context::of(cq->context);
   if (queue.used()) return context.command(EBUSY);
+  if (queue.parentDomain != nullptr) --queue.parentDomain->users;
   context.cqs.give();
   destroy(queue);
   return context.command(0);
@@ -80,7 +81,11 @@ SOFTEFA_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) 
   return Context::of(qp->context).command(QueuePair::of(qp).modify(*attributes, mask));
 }
 
-SOFTEFA_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init) {
+SOFTEFA_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
+                                ibv_qp_init_attr* init) {
+  constexpr int known = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY |
+                        IBV_QP_SQ_PSN | IBV_QP_CAP | IBV_QP_RNR_RETRY;
+  if ((mask & ~known) != 0) return Context::of(qp->context).command(EOPNOTSUPP);
   QueuePair::of(qp).query(*attributes, *init);
   return Context::of(qp->context).command(0);
 }
@@ -93,16 +98,4 @@ SOFTEFA_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   destroy(QueuePair::of(qp));
   --reinterpret_cast<ProtectionDomain*>(pd)->users;
   return context.command(0);
-}
-
-SOFTEFA_EXPORT ibv_srq* ibv_create_srq(ibv_pd*, ibv_srq_init_attr*) {
-  errno = EOPNOTSUPP;
-  return nullptr;
-}
-
-SOFTEFA_EXPORT int ibv_destroy_srq(ibv_srq*) { return EOPNOTSUPP; }
-
-SOFTEFA_EXPORT int ibv_get_async_event(ibv_context*, ibv_async_event*) {
-  errno = EOPNOTSUPP;
-  return -1;
 }

@@ -14,7 +14,8 @@ namespace softefa::ops {
 namespace {
 
 constexpr uint32_t kQpMask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-constexpr uint32_t kCqMask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+constexpr uint32_t kCqMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+constexpr uint32_t kCqFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 
 uint32_t powerOfTwo(uint32_t value) {
   uint32_t result = 1;
@@ -31,6 +32,11 @@ uint64_t sendOpsOf(ibv_qp_type type) {
     ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   }
   return ops;
+}
+
+ProtectionDomain* parentDomainOf(const ibv_cq_init_attr_ex& attributes) {
+  const bool given = (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
+  return given ? reinterpret_cast<ProtectionDomain*>(attributes.parent_domain) : nullptr;
 }
 
 int checkQp(const ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
@@ -51,6 +57,17 @@ int checkQp(const ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
                     cap.max_send_sge <= kMaxSqSge && cap.max_recv_sge <= kMaxRqSge &&
                     cap.max_inline_data <= kMaxInline;
   return fits ? 0 : EINVAL;
+}
+
+int checkCq(const ibv_cq_init_attr_ex& attributes) {
+  if ((attributes.comp_mask & ~kCqMask) != 0) return EOPNOTSUPP;
+  if ((attributes.wc_flags & ~uint64_t{IBV_WC_STANDARD_FLAGS}) != 0) return EOPNOTSUPP;
+  const bool flags = (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
+  if (flags && (attributes.flags & ~kCqFlags) != 0) return EOPNOTSUPP;
+  if (const ProtectionDomain* domain = parentDomainOf(attributes)) {
+    if (domain->original == nullptr) return EINVAL;
+  }
+  return attributes.cqe == 0 || attributes.cqe > kMaxCqe ? EINVAL : 0;
 }
 
 const Completion& current(ibv_cq_ex* cq) { return CompletionQueue::of(cq).current(); }
@@ -82,15 +99,14 @@ ibv_cq_ex* createCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
 
 ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, bool withSgid) {
   Context& context = Context::of(verbs);
-  const bool supported = (attributes.comp_mask & ~kCqMask) == 0 &&
-                         (attributes.wc_flags & ~uint64_t{IBV_WC_STANDARD_FLAGS}) == 0;
-  int error = supported ? 0 : EOPNOTSUPP;
-  if (error == 0 && (attributes.cqe == 0 || attributes.cqe > kMaxCqe)) error = EINVAL;
+  int error = checkCq(attributes);
   if (error == 0 && !context.cqs.take(kMaxCq)) error = ENOMEM;
   if (error == 0) {
     try {
       auto queue = std::make_unique<CompletionQueue>(
           context, powerOfTwo(attributes.cqe), attributes.channel, attributes.cq_context, withSgid);
+      queue->parentDomain = parentDomainOf(attributes);
+      if (queue->parentDomain != nullptr) ++queue->parentDomain->users;
       context.command(0);
       return queue.release()->verbs();
     } catch (const std::system_error& failure) {
@@ -173,6 +189,16 @@ ibv_qp* createQp(ibv_context* verbs, ibv_qp_init_attr_ex& attributes, const EfaQ
   }
   errno = context.command(error, &context.counters().create_qp_err);
   return nullptr;
+}
+
+void refuse(ibv_context_ops& ops) {
+  ops.alloc_mw = [](ibv_pd*, ibv_mw_type) -> ibv_mw* {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  };
+  ops.bind_mw = [](ibv_qp*, ibv_mw*, ibv_mw_bind*) { return EOPNOTSUPP; };
+  ops.dealloc_mw = [](ibv_mw*) { return EOPNOTSUPP; };
+  ops.post_srq_recv = [](ibv_srq*, ibv_recv_wr*, ibv_recv_wr**) { return EOPNOTSUPP; };
 }
 
 int postSend(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {

@@ -19,6 +19,14 @@ void fillPolling(ibv_cq_ex& cq);
 int readSgid(efadv_cq* cq, ibv_gid* gid);
 bool isUnsolicited(efadv_cq* cq);
 
+// Return nothing, and errno, if they fail.
+ibv_mr* registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova, unsigned access);
+ibv_mr* registerDmabuf(ibv_pd* pd);
+ibv_ah* createAddressHandle(ibv_pd* pd, const ibv_ah_attr& attributes);
+
+// Fills what verbs.h calls without a look at whether it is there, and EFA has not.
+void refuse(ibv_context_ops& ops);
+
 // What efadv_create_qp_ex adds; the newest header's fields, whichever we are built with.
 struct EfaQpAttributes {
   uint64_t comp_mask;

@@ -31,8 +31,8 @@ const LIBFABRIC = {
 const RDMA_CORE = {
   name: 'rdma-core with its headers (for softefa)',
   present: () => existsSync('/usr/include/infiniband/efadv.h'),
-  apt: ['rdma-core', 'libibverbs-dev'],
-  dnf: ['rdma-core', 'rdma-core-devel'],
+  apt: ['rdma-core', 'libibverbs-dev', 'ibverbs-utils'],
+  dnf: ['rdma-core', 'rdma-core-devel', 'libibverbs-utils'],
 };
 const COMPILER = {
   name: 'a C++ compiler',
