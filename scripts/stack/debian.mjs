@@ -1,0 +1,95 @@
+// A Debian of another release in a folder, made by debootstrap, with that release's libfabric, rdma-core, compiler
+// and Node.js, and commands that run in it.
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { npmPackages } from '../setup/npm.mjs';
+import { announce, root, run, SetupError } from '../setup/step.mjs';
+import { onPath, systemPackages } from '../setup/system.mjs';
+
+const MIRROR = 'http://deb.debian.org/debian';
+const SCRIPT = 'sid'; // an older debootstrap has no script for a newer release; they are all the same
+const PACKAGES = [
+  ...['nodejs', 'libnode-dev', 'g++', 'make', 'python3'],
+  ...['libfabric-dev', 'libfabric-bin', 'libibverbs-dev'],
+];
+const DEBOOTSTRAP = {
+  name: 'debootstrap',
+  present: () => onPath('debootstrap'),
+  apt: ['debootstrap'],
+  dnf: ['debootstrap'],
+};
+/** What a command in the folder has of the environment: this machine's names files that are not there. */
+export const ENVIRONMENT = {
+  PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/root',
+  LANG: 'C.UTF-8',
+};
+
+const folderOf = (release) => join(root, `build-${release}`);
+
+// The mirror that this machine uses, where it is a Debian.
+function mirror() {
+  const sources = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
+  const text = sources.filter(existsSync).map((file) => readFileSync(file, 'utf8'));
+  return text.join('\n').match(/^(?:URIs: *|deb (?:\[.*?\] )?)(\S+\/debian)\/?\s/m)?.[1] ?? MIRROR;
+}
+
+/**
+ * The command line that runs a command in the folder of a release, with mounts and processes of its own:
+ * nothing is left when it ends, however it ends.
+ */
+export function entering(release, command) {
+  const script = [
+    'mount -t proc proc "$0/proc"',
+    'mount --rbind /dev "$0/dev"',
+    'mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"',
+    'mount -t tmpfs -o mode=1777 tmpfs "$0/tmp"',
+    'exec chroot "$0" "$@"',
+  ].join(' && ');
+  const namespaces = ['--mount', '--pid', '--fork', '--kill-child'];
+  return ['unshare', ...namespaces, 'sh', '-c', script, folderOf(release), ...command];
+}
+
+function enter(release, command) {
+  const [program, ...args] = entering(release, command);
+  run(program, args, { env: { DEBIAN_FRONTEND: 'noninteractive' }, what: command.join(' ') });
+}
+
+/** Makes the folder of a release, once. Throws SetupError where it cannot be made. */
+export function makeDebian(release) {
+  const folder = folderOf(release);
+  const made = join(folder, 'made');
+  const wanted = PACKAGES.join(' ');
+  if (existsSync(made) && readFileSync(made, 'utf8') === wanted) return;
+  if (process.getuid() !== 0) throw new SetupError('making a Debian folder takes root');
+  systemPackages([DEBOOTSTRAP]);
+  announce(`making a Debian ${release} in ${folder}`);
+  rmSync(folder, { recursive: true, force: true });
+  const script = `/usr/share/debootstrap/scripts/${SCRIPT}`;
+  run('debootstrap', ['--variant=minbase', release, folder, mirror(), script]);
+  cpSync('/etc/resolv.conf', join(folder, 'etc/resolv.conf'), { dereference: true });
+  // A mirror may be behind by more than the days that a testing release's index is valid.
+  enter(release, ['apt-get', '-o', 'Acquire::Check-Valid-Until=false', 'update']);
+  enter(release, ['apt-get', 'install', '-y', '--no-install-recommends', ...PACKAGES]);
+  enter(release, ['sh', '-c', `apt-get clean; printf %s "${wanted}" > /made`]);
+}
+
+/** Copies what a clone of this tree would hold, and the npm packages, to /libfabric of the folder. */
+export function copyTree(release) {
+  npmPackages();
+  const { stdout } = spawnSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const files = stdout.split('\0').filter((file) => file && existsSync(join(root, file)));
+  const tree = join(folderOf(release), 'libfabric');
+  mkdirSync(tree, { recursive: true });
+  // What was built there stays: a second run builds what has changed.
+  for (const name of readdirSync(tree)) {
+    if (name !== 'build' && name !== 'dist') rmSync(join(tree, name), { recursive: true });
+  }
+  const options = { recursive: true, verbatimSymlinks: true, preserveTimestamps: true };
+  for (const file of [...files, 'node_modules'])
+    cpSync(join(root, file), join(tree, file), options);
+}

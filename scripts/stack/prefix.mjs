@@ -1,0 +1,42 @@
+// A libfabric that was built into a folder of its own, instead of the installed one.
+import { spawnSync } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { root, SetupError } from '../setup/step.mjs';
+
+// Prints which libfabric a process has loaded, and its version.
+const PROBE = `
+import { readFileSync } from 'node:fs';
+import { version } from './dist/index.js';
+const file = readFileSync('/proc/self/maps', 'utf8').match(/\\/\\S*\\/libfabric\\.so\\S*/)?.[0];
+console.log(JSON.stringify({ version: version().string, file }));
+`;
+
+/** The file and version of the libfabric that the package loads in this environment, once it is built. */
+export function loadedLibfabric(env = {}) {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', PROBE],
+    { cwd: root, encoding: 'utf8', env: { ...process.env, ...env } },
+  );
+  if (status !== 0) throw new SetupError(`libfabric does not load:\n${stderr}`);
+  return JSON.parse(stdout);
+}
+
+/** The variables with which programs load the libfabric of a folder. */
+export function environmentOf(folder) {
+  const prefix = resolve(folder);
+  const library = ['lib', 'lib64']
+    .map((name) => join(prefix, name))
+    .find((name) => existsSync(join(name, 'libfabric.so.1')));
+  if (!library) throw new SetupError(`there is no lib/libfabric.so.1 in ${prefix}`);
+  const others = process.env.LD_LIBRARY_PATH;
+  return { LD_LIBRARY_PATH: others ? `${library}:${others}` : library };
+}
+
+/** Throws SetupError where the package loads another libfabric than that of the folder. */
+export function checkLoaded(folder, { file }) {
+  if (!file?.startsWith(`${realpathSync(folder)}/`)) {
+    throw new SetupError(`the package loads ${file}, not the libfabric of ${folder}`);
+  }
+}
