@@ -1,7 +1,6 @@
 #include "memory_table.h"
 
 #include <linux/capability.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cerrno>
 
 #include "options.h"
+#include "pinning.h"
 #include "random.h"
 
 namespace softefa {
@@ -33,16 +33,6 @@ uint64_t lockLimit() {
   rlimit limit{};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
   return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
-}
-
-bool isMapped(uint64_t from, uint64_t to) {
-  unsigned char resident[4096];
-  while (from < to) {
-    const uint64_t size = std::min<uint64_t>(to - from, sizeof(resident) * kPage);
-    if (::mincore(reinterpret_cast<void*>(from), size, resident) != 0) return false;
-    from += size;
-  }
-  return true;
 }
 
 bool resolve(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova, uint64_t length,
@@ -81,10 +71,11 @@ MemoryTable::MemoryTable(OwnSegment& segment, uint64_t seed)
   for (uint8_t& generation : generations_) generation = static_cast<uint8_t>(random.next());
 }
 
-int MemoryTable::pin(uint64_t address, uint64_t length, uint64_t& bytes) const {
+int MemoryTable::pin(uint64_t address, uint64_t length, uint32_t access, uint64_t& bytes) const {
   if (length == 0 || address + length < address) return EINVAL;
   const uint64_t from = pageDown(address), to = pageUp(address + length);
-  if (!isMapped(from, to)) return EFAULT;
+  const bool written = (access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != 0;
+  if (!canBePinned(from, to, written)) return EFAULT;
   bytes = to - from;
   const uint64_t limit = lockLimit();
   if (pinned_ + bytes > limit || pinned_ + bytes < pinned_) {
@@ -99,7 +90,7 @@ int MemoryTable::add(uint32_t pd, uint64_t address, uint64_t length, uint64_t io
   std::lock_guard<std::mutex> lock(mutex_);
   if (used_ - free_.size() >= Options::get().maxMr) return ENOMEM;
   uint64_t bytes = 0;
-  const int error = pin(address, length, bytes);
+  const int error = pin(address, length, access, bytes);
   if (error != 0) return error;
   if (free_.empty()) {
     try {

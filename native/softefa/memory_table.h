@@ -26,7 +26,7 @@ class MemoryTable {
   void remove(uint32_t lkey);
 
  private:
-  int pin(uint64_t address, uint64_t length, uint64_t& bytes) const;
+  int pin(uint64_t address, uint64_t length, uint32_t access, uint64_t& bytes) const;
 
   OwnSegment& segment_;
   std::mutex mutex_;
