@@ -38,6 +38,22 @@ Napi::Value batchDestroy(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
+// batchSamples(domain, batch, count): memory for the times of that many rounds, as float64. The
+// batch must not be in flight.
+Napi::Value batchSamples(const Napi::CallbackInfo& args) {
+  constexpr uint64_t kMaxSamples = 1 << 28;
+  const auto domain = unwrap<Domain>(args[0]);
+  const uint64_t count = unsignedFromJs(args[2], "count", kMaxSamples);
+  auto block = SharedBlock::allocate(static_cast<size_t>(count) * sizeof(double));
+  if (!block) throw FabricFailure(FI_ENOMEM, "mmap");
+  const Napi::Value buffer = toArrayBuffer(args.Env(), block, block->size());
+  const Hold hold(domain->engine());
+  std::unique_ptr<Batch>* batch =
+      domain->engine().batches.find(args[1].As<Napi::Number>().Uint32Value());
+  if (batch != nullptr) (*batch)->samples = std::move(block);
+  return buffer;
+}
+
 // layout(): offsets and sizes of the shared memory, for the test that compares both sides.
 Napi::Value layout(const Napi::CallbackInfo& args) {
   auto result = Napi::Object::New(args.Env());
@@ -80,6 +96,11 @@ Napi::Value layout(const Napi::CallbackInfo& args) {
   set("control.runEntries", offsetof(Control, runEntries));
   set("control.runStatus", offsetof(Control, runStatus));
   set("control.runError", offsetof(Control, runError));
+  set("control.runEvery", offsetof(Control, runEvery));
+  set("control.runTimes", offsetof(Control, runTimes));
+  set("control.runSpan", offsetof(Control, runSpan));
+  set("control.runSamples", offsetof(Control, runSamples));
+  set("control.runRounds", offsetof(Control, runRounds));
   set("control.stats", offsetof(Control, stats));
   return result;
 }
@@ -89,6 +110,7 @@ Napi::Value layout(const Napi::CallbackInfo& args) {
 void exportBatch(Napi::Object exports) {
   exportFunction<batchCreate>(exports, "batchCreate");
   exportFunction<batchDestroy>(exports, "batchDestroy");
+  exportFunction<batchSamples>(exports, "batchSamples");
   exportFunction<layout>(exports, "layout");
 }
 

@@ -5,7 +5,7 @@ import { type Chosen, type Limits, refuseWait, type Target } from './endpoint/ta
 import type { Engine } from './engine/engine.js';
 import { Entries } from './engine/entries.js';
 import { errorOf } from './engine/failure.js';
-import { Op, RUNNING } from './engine/layout.js';
+import { ENTRY_F64, Op, OpField, RUNNING } from './engine/layout.js';
 import { Kind, type RequestOwner } from './engine/requests.js';
 import type { Sink } from './engine/submissions.js';
 import {
@@ -17,12 +17,21 @@ import {
   invalidThis,
 } from './errors.js';
 import { native } from './native.js';
+import {
+  checkRounds,
+  ONE_ROUND,
+  type RoundOptions,
+  type Rounds,
+  RoundTimes,
+  type RunOptions,
+} from './rounds.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
-export type { BatchUpdate };
+export type { BatchUpdate, RoundOptions, RunOptions };
 
 const FIRST_ENTRIES = 64;
 const ETIMEDOUT = 110;
+const RUN_TIMEOUT = 10_000;
 
 const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ engine, batch }) => {
   if (engine.open) native.batchDestroy(engine.handle, batch);
@@ -57,6 +66,9 @@ export class BatchBase implements Target, Sink, RequestOwner {
   // Tells the engine when to look at the operations anew.
   #version = 1;
   #inFlight = 0;
+  #times = new RoundTimes();
+  /** The rounds of requests that have asked for some. */
+  readonly #rounds = new Map<number, Rounds>();
   // Of a run() whose time was over before it failed.
   #failure: FabricError | undefined;
   #closed = false;
@@ -134,6 +146,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     forget.unregister(this);
     this.#entries = grown;
     this.#batch = created.batch;
+    this.#times = new RoundTimes();
     forget.register(this, { engine: this.#engine, batch: this.#batch }, this);
   }
 
@@ -163,14 +176,21 @@ export class BatchBase implements Target, Sink, RequestOwner {
    * Where the wait ends before, what is not posted is taken back and posted receives are cancelled.
    * Sends and RMA that are posted can't be recalled: the promise rejects, and the batch stays in
    * flight until they complete.
+   *
+   * With {@link RoundOptions} the batch is posted again and again, natively, and the promise
+   * resolves with the number of rounds that were completed.
    */
-  submit(options?: WaitOptions): Promise<void> {
+  submit(options?: WaitOptions & { [Option in keyof RoundOptions]?: never }): Promise<void>;
+  submit(options: WaitOptions & RoundOptions): Promise<number>;
+  submit(options?: WaitOptions & RoundOptions): Promise<unknown> {
     try {
       const wait = options === undefined ? undefined : checkWait(options);
+      const rounds = options === undefined ? undefined : checkRounds(options);
+      if (rounds !== undefined) this.#reserveTimes(rounds);
       const request = this.#begin();
-      const promise = this.#engine.requests.promise<void>(request);
+      const promise = this.#engine.requests.promise<unknown>(request);
       if (wait !== undefined) this.#engine.limit(request, promise, wait);
-      this.#post(request);
+      this.#post(request, rounds);
       return promise;
     } catch (error) {
       return Promise.reject(error);
@@ -178,14 +198,22 @@ export class BatchBase implements Target, Sink, RequestOwner {
   }
 
   /**
-   * Manual driver: submits all operations and turns the engine until they have completed, in one
-   * native call.
+   * Manual driver: submits all operations and turns the engine until they have completed, as many
+   * rounds as the options ask for, in one native call. Returns the rounds that were completed.
    *
-   * @param timeout milliseconds; FI_ETIMEDOUT afterwards, with the operations still in flight:
-   * resume() goes on with them.
+   * @param options or the milliseconds that a round may take: FI_ETIMEDOUT afterwards, with the
+   * round's operations still in flight; resume() goes on with them.
    */
-  run(timeout = 10_000): void {
+  run(options: number | RunOptions = RUN_TIMEOUT): number {
+    let timeout = RUN_TIMEOUT;
+    let rounds = ONE_ROUND;
+    if (typeof options !== 'object') timeout = options;
+    else {
+      rounds = checkRounds(options) ?? ONE_ROUND;
+      timeout = options.timeout ?? RUN_TIMEOUT;
+    }
     this.#checkManual(timeout);
+    if (rounds !== ONE_ROUND) this.#reserveTimes(rounds);
     this.#checkReady();
     this.#inFlight++;
     const endpoint = this.limits.handle;
@@ -196,10 +224,14 @@ export class BatchBase implements Target, Sink, RequestOwner {
       this.#version,
       this.#used,
       timeout,
+      rounds,
     );
     if (status === RUNNING) throw timedOut(timeout);
     this.#inFlight--;
     if (status !== 0) throw errorOf(this.#engine.runFailure(status));
+    const done = this.#engine.rounds;
+    if (rounds !== ONE_ROUND) this.#times.give(rounds, done);
+    return done;
   }
 
   /**
@@ -240,27 +272,47 @@ export class BatchBase implements Target, Sink, RequestOwner {
     if (this.#size === 0) throw invalidState('the batch is empty');
   }
 
-  #post(request: number): void {
+  #reserveTimes({ samples }: Rounds): void {
+    if (samples === undefined) return;
+    this.#checkIdle();
+    this.#times.reserve(this.#engine.handle, this.#batch, samples.length);
+  }
+
+  #post(request: number, rounds: Rounds | undefined): void {
     const { submissions } = this.#engine;
     const at = submissions.reserve(0);
     const { entries } = submissions;
     const endpoint = this.limits.handle;
     const version = this.#version;
-    entries.put(at, Op.Submit, 0, 0, request, endpoint, 0, this.#batch, 0, version, this.#used);
+    const every = rounds === undefined ? 0 : rounds.every;
+    entries.put(at, Op.Submit, 0, 0, request, endpoint, 0, this.#batch, every, version, this.#used);
+    if (rounds !== undefined) {
+      this.#rounds.set(request, rounds);
+      const wide = at * ENTRY_F64;
+      entries.f64[wide + OpField.Tag64] = rounds.times;
+      entries.f64[wide + OpField.Data64] = rounds.span;
+      entries.u64[wide + OpField.Flags64] = BigInt(rounds.samples?.length ?? 0);
+    }
     submissions.commit();
   }
 
   /** @internal */
   completed(request: number, status: number, word: number): void {
     this.#inFlight--;
-    const { requests } = this.#engine;
+    const { requests, completions } = this.#engine;
+    const rounds = this.#rounds.size === 0 ? undefined : this.#rounds.get(request);
+    if (rounds !== undefined) this.#rounds.delete(request);
     if (!requests.promised(request)) {
       // Of a run() whose time was over.
-      if (status !== 0) this.#failure ??= errorOf(this.#engine.completions.failureAt(word));
-    } else if (status === 0) {
+      if (status !== 0) this.#failure ??= errorOf(completions.failureAt(word));
+    } else if (status !== 0) {
+      this.#engine.fail(request, word);
+    } else if (rounds === undefined) {
       requests.resolve(request);
     } else {
-      this.#engine.fail(request, word);
+      const done = completions.roundsAt(word);
+      this.#times.give(rounds, done);
+      requests.resolve(request, done);
     }
   }
 

@@ -7,7 +7,7 @@
 import { dumpWhereAskedFor } from './dump-on-signal.js';
 
 export { AddressVector, type AddressVectorOptions } from './address-vector.js';
-export type { BatchBase, BatchUpdate } from './batch.js';
+export type { BatchBase, BatchUpdate, RoundOptions, RunOptions } from './batch.js';
 export { Completion } from './completion.js';
 export {
   CompletionQueue,

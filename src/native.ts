@@ -262,6 +262,7 @@ export interface NativeEfa {
 export interface NativeBatches {
   batchCreate(domain: Handle<'Domain'>, entries: number): { batch: number; buffer: ArrayBuffer };
   batchDestroy(domain: Handle<'Domain'>, batch: number): void;
+  batchSamples(domain: Handle<'Domain'>, batch: number, count: number): ArrayBuffer;
   layout(): Readonly<Record<string, number>>;
 }
 

@@ -62,6 +62,11 @@ test.each([
   ['runEntries', 'RunEntries'],
   ['runStatus', 'RunStatus'],
   ['runError', 'RunError'],
+  ['runEvery', 'RunEvery'],
+  ['runTimes', 'RunTimes64'],
+  ['runSpan', 'RunSpan64'],
+  ['runSamples', 'RunSamples64'],
+  ['runRounds', 'RunRounds64'],
   ['stats', 'Stats64'],
 ])('the control block has its %s where both sides look', (field, name) => {
   expect(offsets(Word, name)).toBe(theirs[`control.${field}`]);
@@ -70,7 +75,7 @@ test.each([
 test('every field that the engine names was compared', () => {
   const count = (group: string) =>
     Object.keys(theirs).filter((name) => name.startsWith(`${group}.`)).length;
-  expect([count('operation'), count('completion'), count('control')]).toEqual([10, 11, 16]);
+  expect([count('operation'), count('completion'), count('control')]).toEqual([10, 11, 21]);
 });
 
 test('fields do not overlap, and an entry holds them', () => {

@@ -11,6 +11,7 @@
 
 #include "../util/shared_block.h"
 #include "layout.h"
+#include "rounds.h"
 #include "tables.h"
 
 namespace fab {
@@ -42,6 +43,8 @@ struct Batch {
   uint32_t handle = 0;
   uint32_t runs = 0;       // submissions that have not completed
   bool destroyed = false;  // ends with the last of them
+  // The times of rounds, in microseconds, where they are asked for.
+  std::shared_ptr<SharedBlock> samples;
 
   // What follows is good for one version of the list and one state of the engine's tables: sends
   // and RMA in [0], receives in [1].
@@ -83,6 +86,7 @@ struct BatchRun {
   uint32_t error = 0;
   size_t cursor[2] = {0, 0};  // next item to post
   double length = 0;          // bytes completed
+  Rounds rounds;
   bool live = false;
 
   // The context of a simple operation: no address but two numbers, told from an Op by the lowest

@@ -76,6 +76,10 @@ bool Engine::cancelPosted(uint32_t request) {
 
 // True when a batch has ended, now that what can be recalled of it is.
 bool Engine::cancelRun(BatchRun& run) {
+  if (run.rounds.more() && run.status == 0) {
+    run.status = kCancelled.status;
+    run.error = errors.put(kCancelled.detail);
+  }
   Endpoint** found = endpoints.find(run.endpoint);
   if (found == nullptr) return false;
   Endpoint& endpoint = **found;

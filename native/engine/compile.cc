@@ -145,37 +145,53 @@ void Engine::submitBatch(const Operation& operation) {
   Endpoint& endpoint = **found;
   Batch& batch = **known;
   batch.handle = operation.memory;
-  const auto version = static_cast<uint64_t>(operation.offset);
-  // What is submitted once is posted as it stands; resolving pays from the second time on.
-  const bool again = batch.version == version && batch.epoch == epoch_;
-  if (!again) {
-    batch.entries = entries;
-    batch.version = version;
-    batch.epoch = epoch_;
-    survey(batch, endpoint);
-  } else if (!batch.compiled) {
-    compile(batch, endpoint);
-  }
+  const bool compiled = prepare(batch, endpoint, entries, static_cast<uint64_t>(operation.offset));
 
   BatchRun& run = takeRun();
   run.batch = &batch;
   run.request = operation.request;
   if (run.request == kRunRequest) awaitedRun_ = &run;
   run.endpoint = operation.endpoint;
-  run.remaining = 1;  // the posting itself
+  SharedBlock* const samples = batch.samples.get();
+  run.rounds.begin(operation, samples ? reinterpret_cast<double*>(samples->data()) : nullptr,
+                   samples ? samples->size() / sizeof(double) : 0);
   hold(run, endpoint);
+  postRound(run, endpoint, compiled);
+}
+
+// Looks at the operations anew where they have changed; whether they are compiled. What is
+// submitted once is posted as it stands; resolving pays from the second time on.
+bool Engine::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_t version) {
+  if (batch.version != version || batch.epoch != epoch_) {
+    batch.entries = entries;
+    batch.version = version;
+    batch.epoch = epoch_;
+    survey(batch, endpoint);
+    return false;
+  }
+  if (!batch.compiled) compile(batch, endpoint);
+  return true;
+}
+
+void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
+  Batch& batch = *run.batch;
+  run.cursor[0] = run.cursor[1] = 0;
+  run.remaining = 1;  // the posting itself
   // Receives first: what answers the sends finds them.
   for (const bool receives : {true, false}) {
     const uint32_t count = batch.counts[receives ? 1 : 0];
     if (count == 0) continue;
     run.remaining += count;
     if (endpoint.lane(receives).empty() &&
-        (again ? advance(run, endpoint, receives) : advanceOnce(run, endpoint, receives))) {
+        (compiled ? advance(run, endpoint, receives) : advanceOnce(run, endpoint, receives))) {
       continue;
     }
     if (!batch.compiled) compile(batch, endpoint);
-    Operation waiting = operation;
-    waiting.blocks = 0;
+    Operation waiting{};
+    waiting.code = OpCode::kSubmit;
+    waiting.request = run.request;
+    waiting.endpoint = run.endpoint;
+    waiting.memory = batch.handle;
     waiting.flags = reinterpret_cast<uint64_t>(&run);
     ++run.remaining;
     block(endpoint, waiting, receives);

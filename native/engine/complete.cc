@@ -87,9 +87,7 @@ void Engine::completeShared(const fi_cq_tagged_entry& entry) {
   if (run == nullptr) return;  // its endpoint was closed before
   ++control_->stats.completions;
   if ((entry.flags & FI_RECV) != 0) run->length += static_cast<double>(entry.len);
-  if (--run->remaining > 0) return;
-  endRun(*run);
-  idleRuns_.push_back(run);
+  if (--run->remaining == 0) endRound(*run);
 }
 
 void Engine::unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error) {

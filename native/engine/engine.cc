@@ -40,6 +40,7 @@ unsigned Engine::turn() {
   if (!counterWaits_.empty()) work += pollCounters();
   if (!closings_.empty()) work += advanceClosings();
   if (!left_.empty()) work += closeLeft();
+  if (!again_.empty()) work += beginRounds();
   return work;
 }
 

@@ -2,6 +2,7 @@
 
 #include <rdma/fi_eq.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -145,7 +146,11 @@ class Engine {
   // Submits the batch of run(). What was submitted before it must have left the ring.
   void startRun();
   // The batch that run() waits for: what has not completed of it, 0 when it has ended.
-  uint32_t missingOfRun() const { return awaitedRun_ == nullptr ? 0 : awaitedRun_->remaining; }
+  uint32_t missingOfRun() const {
+    return awaitedRun_ == nullptr ? 0 : std::max(awaitedRun_->remaining, 1u);
+  }
+  // Its rounds that have completed.
+  uint64_t roundsOfRun() const { return awaitedRun_ == nullptr ? 0 : awaitedRun_->rounds.done(); }
   // Gives it a request of its own: run() no longer waits.
   void adoptRun(uint32_t request);
   // Has every batch resolve its operations anew: something ended that it may refer to.
@@ -221,6 +226,8 @@ class Engine {
 
   // compile.cc
   void submitBatch(const Operation& operation);
+  bool prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_t version);
+  void postRound(BatchRun& run, Endpoint& endpoint, bool compiled);
   void survey(Batch& batch, Endpoint& endpoint);
   void compile(Batch& batch, Endpoint& endpoint);
   void resolve(PostItem& item, Endpoint& endpoint);
@@ -232,6 +239,9 @@ class Engine {
   BatchRun& takeRun();
   void hold(BatchRun& run, Endpoint& endpoint);
   void finishRun(BatchRun& run, const Completion& result);
+  void endRound(BatchRun& run);
+  unsigned beginRounds();
+  void beginRound(BatchRun& run);
   void endRun(BatchRun& run);
   void endAwaitedRun(uint32_t status, uint32_t error);
   // The details of a failure that nobody asks for.
@@ -342,6 +352,7 @@ class Engine {
   OpPool ops_;
   std::vector<std::unique_ptr<BatchRun>> runs_;
   std::vector<BatchRun*> idleRuns_;
+  std::vector<BatchRun*> again_;  // runs whose next round is to begin
   BatchRun* awaitedRun_ = nullptr;
   std::vector<CompletionQueue*> queues_;
   std::vector<Endpoint*> watched_;                // endpoints with an event queue

@@ -20,7 +20,8 @@ enum class OpCode : uint8_t {
   kInjectWrite = 8,
   kRecv = 16,  // fi_recvmsg
   kTrecv = 17,
-  kSubmit = 32,  // a batch: memory is its handle, offset its version, length its entries
+  kSubmit = 32,  // a batch: memory is its handle, offset its version, length its entries, flags how
+                 // many rounds are timed at most
   kCancel = 33,  // cancels request `memory`
   // Ends, in order with what was submitted before them; they complete when nothing in flight needs
   // the thing any more.
@@ -51,16 +52,19 @@ struct alignas(64) Operation {
   union {
     uint32_t remote;
     uint32_t tagStep;  // tagged, in a batch: what the tag grows by with every submission
+    uint32_t every;    // kSubmit: one round of so many is timed, 0: none
   };
   double offset;
   double length;
   union {
     uint64_t tag;
     double remoteOffset;
+    double times;  // kSubmit: rounds, 0: one
   };
   union {
     uint64_t data;
     uint64_t ignore;
+    double span;  // kSubmit: microseconds after which no round begins, 0: no such end
     struct {
       uint32_t datatype;
       uint32_t op;
@@ -157,9 +161,14 @@ struct Control {
   uint32_t runEntries;
   uint32_t runStatus;  // kRunning, then 0 or an errno
   uint32_t runError;
+  uint32_t runEvery;  // as in its kSubmit
+  double runTimes;
+  double runSpan;
+  double runSamples;  // rounds that are timed at most
+  double runRounds;   // that have completed
   alignas(64) Stats stats;
 };
 static_assert(sizeof(std::atomic<uint32_t>) == 4);
-static_assert(offsetof(Control, stats) == 512);
+static_assert(offsetof(Control, stats) == 576);
 
 }  // namespace fab

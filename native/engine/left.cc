@@ -45,6 +45,7 @@ void Engine::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   while (std::any_of(waiting.begin(), waiting.end(), waits)) {
     unsigned work = 0;
     for (CompletionQueue* queue : queues_) work += readQueue(*queue);
+    work += beginRounds();
     if (work > 0) continue;
     if (std::chrono::steady_clock::now() > deadline) break;
     sched_yield();
@@ -69,6 +70,7 @@ void Engine::leave(const std::shared_ptr<Endpoint>& endpoint) {
   });
   for (const auto& run : runs_) {
     if (!run->live || run->endpoint != endpoint->handle) continue;
+    run->rounds.stop();
     if (run->request != kRunRequest) {
       tell(run->request, errors.put(end.detail));
       continue;

@@ -32,10 +32,12 @@ void letPeerWork(uint64_t missing, unsigned idleTurns) {
   relaxFor(kStep * std::min(idleTurns - kSilence + 1, kSteps));
 }
 
-// missing() says how many completions are; 0 ends it.
-template <typename Missing>
-void turnUntilNone(Engine& engine, Missing&& missing) {
+// missing() says how many completions are; 0 ends it. The time is for what comes between two
+// changes of progress().
+template <typename Missing, typename Progress>
+void turnUntilNone(Engine& engine, Missing&& missing, Progress&& progress) {
   Clock::time_point start{};
+  uint64_t before = 0;
   unsigned idleTurns = 0;
   for (unsigned turns = 1;; ++turns) {
     idleTurns = engine.turn() > 0 ? 0 : idleTurns + 1;
@@ -43,7 +45,9 @@ void turnUntilNone(Engine& engine, Missing&& missing) {
     if (left == 0) return;
     letPeerWork(left, idleTurns);
     if (turns % kTurnsPerLook != 0) continue;
-    if (turns == kTurnsPerLook) start = Clock::now();
+    const uint64_t now = progress();
+    if (turns == kTurnsPerLook || now != before) start = Clock::now();
+    before = now;
     const std::chrono::duration<double, std::micro> gone = Clock::now() - start;
     if (gone.count() >= engine.control().waitMicroseconds) return;
     sched_yield();
@@ -80,10 +84,11 @@ void waitForCompletions(Engine& engine) {
   if (!lock) return;
   const auto count = static_cast<uint64_t>(engine.control().waitCount);
   const uint64_t wanted = engine.completionsPushed() + count;
-  turnUntilNone(engine, [&] {
+  const auto missing = [&] {
     const uint64_t there = engine.completionsPushed();
     return there >= wanted ? 0 : wanted - there;
-  });
+  };
+  turnUntilNone(engine, missing, [] { return uint64_t{0}; });
 }
 
 void runBatch(Engine& engine) {
@@ -91,7 +96,8 @@ void runBatch(Engine& engine) {
   if (!lock) return;
   while (engine.hasSubmissions()) engine.turn();
   engine.startRun();
-  turnUntilNone(engine, [&] { return engine.missingOfRun(); });
+  turnUntilNone(
+      engine, [&] { return engine.missingOfRun(); }, [&] { return engine.roundsOfRun(); });
 }
 
 void adoptRun(Engine& engine) {

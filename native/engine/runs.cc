@@ -13,7 +13,6 @@ BatchRun& Engine::takeRun() {
   BatchRun& run = *idleRuns_.back();
   idleRuns_.pop_back();
   run.status = run.error = 0;
-  run.cursor[0] = run.cursor[1] = 0;
   run.length = 0;
   run.live = true;
   return run;
@@ -50,7 +49,37 @@ void Engine::finishRun(BatchRun& run, const Completion& result) {
     forget(result.error);
   }
   run.length += result.length;
-  if (--run.remaining > 0) return;
+  if (--run.remaining == 0) endRound(run);
+}
+
+void Engine::endRound(BatchRun& run) {
+  if (run.status == 0 && run.rounds.next()) return again_.push_back(&run);
+  endRun(run);
+  idleRuns_.push_back(&run);
+}
+
+// Not where a round has ended: one of injected messages ends where it begins.
+unsigned Engine::beginRounds() {
+  const size_t count = again_.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (again_[i]->live) beginRound(*again_[i]);
+  }
+  again_.erase(again_.begin(), again_.begin() + static_cast<ptrdiff_t>(count));
+  return static_cast<unsigned>(count);
+}
+
+void Engine::beginRound(BatchRun& run) {
+  Endpoint** found = endpoints.find(run.endpoint);
+  const bool ends = run.status != 0 || run.rounds.stopped();
+  if (!ends && found != nullptr && !(*found)->closing) {
+    Batch& batch = *run.batch;
+    return postRound(run, **found, prepare(batch, **found, batch.entries, batch.version));
+  }
+  if (!ends) {
+    const Failure why = whyClosed(run.endpoint);
+    run.status = why.status;
+    run.error = errors.put(why.detail);
+  }
   endRun(run);
   idleRuns_.push_back(&run);
 }
@@ -63,15 +92,20 @@ void Engine::endRun(BatchRun& run) {
   if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
   for (const uint32_t handle : batch.memories) releaseMemory(handle);
   for (const uint32_t handle : batch.peers) releasePeer(handle);
-  if (run.status == 0) control_->stats.bytes += static_cast<uint64_t>(run.length + batch.sendBytes);
+  const auto rounds = static_cast<double>(run.rounds.done());
+  control_->stats.bytes += static_cast<uint64_t>(run.length + batch.sendBytes * rounds);
   if (--batch.runs == 0 && batch.destroyed) batches.erase(batch.handle);
-  if (run.request == kRunRequest) return endAwaitedRun(run.status, run.error);
+  if (run.request == kRunRequest) {
+    control_->runRounds = rounds;
+    return endAwaitedRun(run.status, run.error);
+  }
   if (run.request == kNoRequest) return forget(run.error);
   Completion done{};
   done.request = run.request;
   done.status = run.status;
   done.error = run.error;
   done.length = run.length;
+  done.offset = rounds;
   completions_.push(done);
 }
 
@@ -90,6 +124,10 @@ void Engine::startRun() {
   operation.memory = control_->runBatch;
   operation.offset = control_->runVersion;
   operation.length = control_->runEntries;
+  operation.times = control_->runTimes;
+  operation.span = control_->runSpan;
+  operation.every = control_->runEvery;
+  operation.flags = static_cast<uint64_t>(control_->runSamples);
   control_->runStatus = kRunning;
   submitBatch(operation);
 }
@@ -97,6 +135,8 @@ void Engine::startRun() {
 void Engine::adoptRun(uint32_t request) {
   if (awaitedRun_ == nullptr) return;
   awaitedRun_->request = request;
+  awaitedRun_->rounds.stop();  // but for the one that is under way
+  control_->runRounds = static_cast<double>(awaitedRun_->rounds.done());
   awaitedRun_ = nullptr;
 }
 

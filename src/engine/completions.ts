@@ -130,6 +130,11 @@ export class Completions {
     return this.#f64[(word >> 1) + CompletionField.Length64] as number;
   }
 
+  /** Rounds of a batch that have completed. */
+  roundsAt(word: number): number {
+    return this.#f64[(word >> 1) + CompletionField.Offset64] as number;
+  }
+
   /** Remote CQ data. */
   dataAt(word: number): bigint {
     return this.#u64[(word >> 1) + CompletionField.Data64] as bigint;

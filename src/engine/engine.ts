@@ -2,6 +2,7 @@ import { describeErrno } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
 import type { Peer } from '../peer.js';
+import type { Rounds } from '../rounds.js';
 import type { Wait } from '../wait-options.js';
 import { AbortWatch } from './abort.js';
 import { BackPressure } from './back-pressure.js';
@@ -198,8 +199,8 @@ export class Engine {
   }
 
   /**
-   * Submits a batch and turns until it has ended: manual driver. Returns its status, or RUNNING when
-   * the time is over: then the batch goes on as a request of its owner.
+   * Submits a batch and turns until its rounds have ended: manual driver. Returns its status, or
+   * RUNNING when a round took longer than `milliseconds`: then that goes on as a request of its owner.
    */
   run(
     owner: RequestOwner,
@@ -208,6 +209,7 @@ export class Engine {
     version: number,
     entries: number,
     milliseconds: number,
+    rounds: Rounds,
   ): number {
     const control = this.#control;
     const controlF64 = this.#controlF64;
@@ -215,6 +217,10 @@ export class Engine {
     control[Word.RunBatch] = batch;
     control[Word.RunEntries] = entries;
     controlF64[Word.RunVersion64] = version;
+    controlF64[Word.RunTimes64] = rounds.times;
+    controlF64[Word.RunSpan64] = rounds.span;
+    control[Word.RunEvery] = rounds.every;
+    controlF64[Word.RunSamples64] = rounds.samples === undefined ? 0 : rounds.samples.length;
     controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
     this.#native.run(this.#number);
     const status = control[Word.RunStatus] as number;
@@ -224,6 +230,11 @@ export class Engine {
     }
     if (control[Word.CompletionTail] !== this.completions.head) this.completions.read();
     return status;
+  }
+
+  /** Rounds that the last run() has completed. */
+  get rounds(): number {
+    return this.#controlF64[Word.RunRounds64] as number;
   }
 
   /** Why the last run() failed. */

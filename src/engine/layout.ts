@@ -88,7 +88,12 @@ export const enum Word {
   RunEntries = 120,
   RunStatus = 121,
   RunError = 122,
-  Stats64 = 64,
+  RunEvery = 123,
+  RunTimes64 = 62,
+  RunSpan64 = 63,
+  RunSamples64 = 64,
+  RunRounds64 = 65,
+  Stats64 = 72,
 }
 
 /** The status of the batch that run() waits for. */

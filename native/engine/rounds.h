@@ -1,0 +1,83 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "layout.h"
+
+namespace fab {
+
+// The rounds of a submission: all operations of its batch, posted again once all of them have
+// completed. What they cost is a comparison a round; the clock is read for a round that is timed,
+// and now and then for the end.
+class Rounds {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Microseconds = std::chrono::duration<double, std::micro>;
+
+  // samples: room for the times of `room` rounds, in microseconds.
+  void begin(const Operation& submit, double* samples, uint64_t room) {
+    wanted_ = std::max(1.0, submit.times);
+    done_ = taken_ = 0;
+    span_ = Microseconds(submit.span);
+    every_ = submit.every;
+    samples_ = samples;
+    room_ = every_ == 0 ? 0 : std::min(room, submit.flags);
+    nextSample_ = room_ == 0 ? kNever : 0;
+    nextLook_ = span_.count() > 0 ? 1 : kNever;
+    if (span_.count() > 0 || room_ > 0) start_ = roundStart_ = Clock::now();
+  }
+
+  // A round has completed: whether another follows.
+  bool next() {
+    if (done_ == nextSample_) take();
+    ++done_;
+    if (static_cast<double>(done_) >= wanted_) return false;
+    if (done_ >= nextLook_ && isOver()) return false;
+    if (done_ == nextSample_) roundStart_ = Clock::now();
+    return true;
+  }
+
+  // Whether there is another after the one under way.
+  bool more() const { return static_cast<double>(done_) + 1 < wanted_; }
+  // No other follows.
+  void stop() { wanted_ = 0; }
+  bool stopped() const { return wanted_ == 0; }
+  uint64_t done() const { return done_; }
+
+ private:
+  static constexpr uint64_t kNever = UINT64_MAX;
+  // A look at the clock takes 25 ns: one for so many rounds, and at least that often in the time
+  // that is left.
+  static constexpr uint64_t kRoundsPerLook = 256;
+  static constexpr double kLooks = 64;
+
+  void take() {
+    samples_[taken_++] = Microseconds(Clock::now() - roundStart_).count();
+    nextSample_ = taken_ < room_ ? done_ + every_ : kNever;
+  }
+
+  bool isOver() {
+    const Microseconds gone = Clock::now() - start_;
+    if (gone >= span_) return true;
+    const double perRound = gone.count() / static_cast<double>(done_);
+    const double rounds = (span_ - gone).count() / (kLooks * std::max(perRound, 1e-3));
+    nextLook_ = done_ + 1 + std::min(kRoundsPerLook, static_cast<uint64_t>(rounds));
+    return false;
+  }
+
+  double wanted_ = 1;
+  uint64_t done_ = 0;
+  uint64_t nextSample_ = kNever;
+  uint64_t nextLook_ = kNever;
+  uint64_t taken_ = 0;
+  uint64_t room_ = 0;
+  uint64_t every_ = 0;
+  double* samples_ = nullptr;
+  Microseconds span_{0};
+  Clock::time_point start_;
+  Clock::time_point roundStart_;
+};
+
+}  // namespace fab
