@@ -38,6 +38,8 @@ AddressHandle* AddressHandles::create(ibv_pd* pd, const ibv_ah_attr& attributes)
       free_.pop_back();
     }
     found = byGid_.emplace(handle->gid, Numbered{number, 0}).first;
+    if (byNumber_.size() <= number) byNumber_.resize(size_t{number} + 1);
+    byNumber_[number] = handle->destination;
     if (handle->destination != kNowhere) byNic_[handle->destination] = number;
     epoch_.fetch_add(1, std::memory_order_release);
   }
@@ -52,9 +54,15 @@ void AddressHandles::destroy(AddressHandle* handle) {
   auto found = byGid_.find(handle->gid);
   if (--found->second.users != 0) return;
   free_.push_back(found->second.number);
+  byNumber_[found->second.number].reset();
   byNic_.erase(handle->destination);
   byGid_.erase(found);
   epoch_.fetch_add(1, std::memory_order_release);
+}
+
+std::optional<uint32_t> AddressHandles::destinationOf(uint16_t number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return number < byNumber_.size() ? byNumber_[number] : std::nullopt;
 }
 
 uint16_t AddressHandles::numberOf(uint32_t nic) {

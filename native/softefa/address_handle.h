@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -29,6 +30,8 @@ class AddressHandles {
   void destroy(AddressHandle* handle);
   // The number of a sender's NIC, kUnknownAhn if there is no handle for it.
   uint16_t numberOf(uint32_t nic);
+  // The NIC that a number stands for, if any does.
+  std::optional<uint32_t> destinationOf(uint16_t number);
   // Rises with every change to what numberOf answers.
   uint32_t epoch() const { return epoch_.load(std::memory_order_acquire); }
 
@@ -41,6 +44,7 @@ class AddressHandles {
   std::mutex mutex_;
   std::unordered_map<std::string, Numbered> byGid_;
   std::unordered_map<uint32_t, uint16_t> byNic_;
+  std::vector<std::optional<uint32_t>> byNumber_;
   std::vector<uint16_t> free_;
   uint16_t next_ = 0;
   std::atomic<uint32_t> epoch_{1};

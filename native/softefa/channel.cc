@@ -35,7 +35,8 @@ int sender() {
 }  // namespace
 
 CompletionChannel::CompletionChannel(ibv_context* context) : number_(++numbers) {
-  path_ = socketPath(Runtime::get().space().self().path(), number_);
+  Namespace& space = Runtime::get().space();
+  path_ = socketPath(space.memberPath(space.self()), number_);
   socket_ = Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address;
   if (!toAddress(path_, address)) {
@@ -83,7 +84,8 @@ int CompletionChannel::next(ibv_cq** queue) {
 }
 
 void CompletionChannel::announce(uint64_t cookie) const {
-  announce(Runtime::get().space().self().path(), number_, cookie);
+  const Namespace& space = Runtime::get().space();
+  announce(space.memberPath(space.self()), number_, cookie);
 }
 
 void CompletionChannel::announce(const std::string& folder, uint32_t number, uint64_t cookie) {

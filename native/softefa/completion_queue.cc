@@ -24,6 +24,7 @@ CompletionQueue::CompletionQueue(Context& context, uint32_t capacity, ibv_comp_c
                                  void* userContext, bool withSgid)
     : context_(context),
       capacity_(capacity),
+      withSgid_(withSgid),
       channel_(channel != nullptr ? &CompletionChannel::of(channel) : nullptr) {
   ibv_cq_ex& cq = handle_.verbs;
   cq.context = context.verbs();
@@ -42,6 +43,7 @@ CompletionQueue::CompletionQueue(Context& context, uint32_t capacity, ibv_comp_c
 }
 
 CompletionQueue::~CompletionQueue() {
+  if (ring_ != nullptr) Runtime::get().engine().remove(*this);
   if (channel_ != nullptr) channel_->detach(*this);
   ::pthread_cond_destroy(&handle_.verbs.cond);
   ::pthread_mutex_destroy(&handle_.verbs.mutex);
@@ -50,7 +52,11 @@ CompletionQueue::~CompletionQueue() {
 void CompletionQueue::attach(QueuePair& queuePair) {
   std::lock_guard<std::mutex> lock(polling_);
   queuePairs_.push_back(&queuePair);
-  if (armed_) queuePair.armReceives();
+  if (ringed_) {
+    queuePair.wakeForArrivals();
+  } else if (armed_) {
+    queuePair.armReceives();
+  }
 }
 
 void CompletionQueue::detach(QueuePair& queuePair) {
@@ -63,7 +69,11 @@ void CompletionQueue::detach(QueuePair& queuePair) {
   listedCount_ = listed_.size();
 }
 
-void CompletionQueue::push(const Completion& completion) {
+bool CompletionQueue::push(const Completion& completion) {
+  if (ringed_.load(std::memory_order_acquire)) {
+    pushToRing(completion);
+    return true;
+  }
   {
     std::lock_guard<std::mutex> lock(pushing_);
     if (!overrun_ && listed_.size() >= capacity_) overrun("completions of sends");
@@ -71,6 +81,11 @@ void CompletionQueue::push(const Completion& completion) {
     if (overrun_) listed_.back().status = Status::kFlushed;
     listedCount_.store(listed_.size(), std::memory_order_release);
   }
+  announceIfArmed();
+  return false;
+}
+
+void CompletionQueue::announceIfArmed() {
   if (channel_ != nullptr && armed_.exchange(false)) channel_->announce(cookie());
 }
 
@@ -131,6 +146,7 @@ void CompletionQueue::release() {
 }
 
 bool CompletionQueue::take() {
+  if (ringed_.load(std::memory_order_relaxed)) return takeWritten();
   listedFirst_ = !listedFirst_;
   const bool taken = listedFirst_ ? takeListed() || takeArrived() : takeArrived() || takeListed();
   if (!taken) return false;
@@ -181,6 +197,7 @@ int CompletionQueue::poll(int count, ibv_wc* wc) {
 }
 
 int CompletionQueue::arm() {
+  if (ringed_) return armRing();
   armed_ = true;
   std::lock_guard<std::mutex> lock(polling_);
   for (QueuePair* queuePair : queuePairs_) {

@@ -5,12 +5,13 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
+#include "completion.h"
+#include "completion_ring.h"
 #include "handle.h"
-#include "segment_layout.h"
-#include "status.h"
 
 namespace softefa {
 
@@ -18,23 +19,6 @@ class CompletionChannel;
 class Context;
 class QueuePair;
 struct ProtectionDomain;
-
-// A work request's end.
-struct Completion {
-  uint64_t id = 0;
-  QueuePair* queuePair = nullptr;
-  Status status = Status::kOk;
-  ibv_wc_opcode opcode = IBV_WC_SEND;
-  uint32_t length = 0;
-  uint32_t immediate = 0;
-  bool hasImmediate = false;
-  bool unsolicited = false;
-  uint32_t receive = kNone;  // slot to free once it is polled
-  uint32_t qpn = 0;
-  uint32_t sourceQpn = 0;
-  uint32_t source = 0;  // NicAddress::key()
-  uint16_t ahn = 0;
-};
 
 // What the newer headers add to efadv_cq is there whatever we are built with.
 struct EfaCq {
@@ -45,6 +29,9 @@ struct EfaCq {
 
 // Completions of sends wait in a list of this process; those of receives where peers put them, in
 // the regions of the queue pairs that are attached.
+//
+//   completion_queue.cc    polling by way of the library
+//   direct_completions.cc  where the user reads them by itself
 class CompletionQueue {
  public:
   CompletionQueue(Context& context, uint32_t capacity, ibv_comp_channel* channel, void* userContext,
@@ -59,10 +46,13 @@ class CompletionQueue {
 
   void attach(QueuePair& queuePair);
   void detach(QueuePair& queuePair);
+  // It goes, with what it has in a ring.
+  void forget(QueuePair& queuePair);
   bool used() const { return !queuePairs_.empty(); }
 
-  // From any thread.
-  void push(const Completion& completion);
+  // From any thread. True if nobody is going to poll it by way of the library: what it held is the
+  // caller's to free.
+  bool push(const Completion& completion);
   // Between start and end the queue is the caller's. ENOENT: nothing there.
   int start();
   int next();
@@ -71,6 +61,12 @@ class CompletionQueue {
   // Announces the next completion on the channel.
   int arm();
   const Completion& current() const { return current_; }
+
+  // From now on completions are written to a ring, from which the user reads by itself. Throws
+  // std::system_error.
+  CompletionRing& makeRing();
+  // The engine's: moves what has arrived into the ring; true if there was any.
+  bool serve();
 
   CompletionChannel* channel() const { return channel_; }
   ProtectionDomain* parentDomain = nullptr;  // that it was made under
@@ -83,6 +79,10 @@ class CompletionQueue {
   bool take();
   bool takeListed();
   bool takeArrived();
+  bool takeWritten();
+  void pushToRing(Completion completion);
+  int armRing();
+  void announceIfArmed();
   void checkOverrun();
   void overrun(const char* why);
   void release();
@@ -91,6 +91,7 @@ class CompletionQueue {
   Efa efa_{*this};
   Context& context_;
   const uint32_t capacity_;
+  const bool withSgid_;
   CompletionChannel* channel_;
 
   std::mutex polling_;
@@ -102,6 +103,8 @@ class CompletionQueue {
 
   std::mutex pushing_;
   std::deque<Completion> listed_;
+  std::unique_ptr<CompletionRing> ring_;
+  std::atomic<bool> ringed_{false};
   std::atomic<size_t> listedCount_{0};
   std::atomic<bool> overrun_{false};
   std::atomic<bool> armed_{false};

@@ -176,6 +176,7 @@ class Sender {
   }
 
   void announce() {
+    if (region_.served.load(std::memory_order_relaxed) != 0) Engine::wake(to_.peer->header());
     if (region_.channel.load(std::memory_order_relaxed) == 0) return;
     // Whoever arms after this sees the arrival; whoever did before is told.
     if (region_.armed.exchange(0, std::memory_order_acq_rel) == 0) return;

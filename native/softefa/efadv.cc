@@ -125,13 +125,6 @@ SOFTEFA_EXPORT int softefaQueryMr(ibv_mr*, void* attributes, uint32_t inlen) {
   return 0;
 }
 
-// Without these a caller does not write to the rings by itself, which are not there.
-SOFTEFA_EXPORT int softefaQueryCq(ibv_cq*, void*, uint32_t) asm("efadv_query_cq");
-SOFTEFA_EXPORT int softefaQueryCq(ibv_cq*, void*, uint32_t) { return EOPNOTSUPP; }
-
-SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp*, void*, void*, uint32_t) asm("efadv_query_qp_wqs");
-SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp*, void*, void*, uint32_t) { return EOPNOTSUPP; }
-
 SOFTEFA_EXPORT EfaQp* softefaQpFromQpEx(ibv_qp_ex* qp) asm("efadv_qp_from_ibv_qp_ex");
 SOFTEFA_EXPORT EfaQp* softefaQpFromQpEx(ibv_qp_ex* qp) { return QueuePair::of(qp).efa(); }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <system_error>
@@ -23,6 +24,12 @@ constexpr int kIdleTurns = 50;
 // How often the counter files are written: with something to do, and without.
 constexpr uint64_t kRefreshNs = 100 * kMillisecond;
 constexpr uint64_t kIdleRefreshNs = 1000 * kMillisecond;
+// Of looks at doorbells. Shorter ones take the core from the processes that are to answer.
+constexpr uint64_t kShortestNap = 50 * kMicrosecond;
+constexpr uint64_t kLongestNap = kMillisecond;
+constexpr uint64_t kNapShare = 8;
+// Looks before a nap.
+constexpr int kIdleLooks = 20;
 
 }  // namespace
 
@@ -43,10 +50,12 @@ void Engine::start() {
   if (error != 0) throw std::system_error(error, std::generic_category(), "pthread_create");
   ::pthread_setname_np(thread, "softefa");
   ::pthread_detach(thread);
-  while (!Lifelines::get().adopted()) ::sched_yield();
+  while (!segment_.header().lifeline.tied()) ::sched_yield();
 }
 
 void* Engine::run(void* engine) {
+  // Sleeps are otherwise up to 50 us longer than asked for.
+  ::prctl(PR_SET_TIMERSLACK, kMicrosecond, 0, 0, 0);
   static_cast<Engine*>(engine)->loop();
   return nullptr;
 }
@@ -61,8 +70,28 @@ void Engine::remove(QueuePair& queuePair) {
   queuePairs_.erase(std::find(queuePairs_.begin(), queuePairs_.end(), &queuePair));
 }
 
-void Engine::wake() {
-  SegmentHeader& header = segment_.header();
+void Engine::watch() {
+  ++watched_;
+  driveAll();
+  wake();
+}
+
+void Engine::watch(CompletionQueue& queue) {
+  completionQueues_.push_back(&queue);
+  watch();
+}
+
+void Engine::unwatch() { --watched_; }
+
+void Engine::remove(CompletionQueue& queue) {
+  const Pause pause(*this);
+  completionQueues_.erase(std::find(completionQueues_.begin(), completionQueues_.end(), &queue));
+  unwatch();
+}
+
+void Engine::wake() { wake(segment_.header()); }
+
+void Engine::wake(SegmentHeader& header) {
   header.doorbell.fetch_add(1, std::memory_order_seq_cst);
   if (header.sleeping.load(std::memory_order_seq_cst) != 0) futexWake(header.doorbell);
 }
@@ -72,39 +101,59 @@ bool Engine::pass(uint64_t& due) {
   while (waiting_.load() != 0) ::sched_yield();
   const std::lock_guard<std::mutex> lock(mutex_);
   bool worked = false;
-  for (QueuePair* queuePair : queuePairs_) worked |= queuePair->turn(due);
+  if (watched_ != 0) segment_.header().looks.fetch_add(1, std::memory_order_seq_cst);
+  for (QueuePair* queuePair : queuePairs_) {
+    worked |= queuePair->fetch();
+    worked |= queuePair->turn(due);
+  }
+  for (CompletionQueue* queue : completionQueues_) worked |= queue->serve();
   return worked;
+}
+
+// How long to sleep between two looks at doorbells: the longer, the longer nothing has come.
+uint64_t Engine::nap(uint64_t idle) const {
+  return std::clamp(idle / kNapShare, kShortestNap, kLongestNap);
 }
 
 void Engine::loop() {
   SegmentHeader& header = segment_.header();
-  Lifelines::get().adopt();
-  uint64_t refreshed = 0;
+  header.lifeline.tie();
+  uint64_t refreshed = 0, quiet = 0;
   for (int idle = 0;;) {
     const uint32_t bell = header.doorbell.load(std::memory_order_seq_cst);
     if (header.bounces.exchange(0) != 0) serveBounces(segment_);
     uint64_t due = UINT64_MAX;
     if (driving() && pass(due)) {
       idle = 0;
+      quiet = 0;
       continue;
     }
     const uint64_t time = now();
+    if (quiet == 0) quiet = time;
     if (time - refreshed > kRefreshNs) {
       sysfs_.refresh();
       refreshed = time;
     }
-    if (++idle < kIdleTurns) {
-      ::sched_yield();
+    const bool watching = watched_.load(std::memory_order_relaxed) != 0;
+    if (++idle < (watching ? kIdleLooks : kIdleTurns)) {
+      // Users that read their queues by themselves do not yield: it would wait for their slice.
+      if (watching) {
+        relax();
+      } else {
+        ::sched_yield();
+      }
       continue;
     }
     uint64_t sleep = kIdleRefreshNs;
     if (due != UINT64_MAX) sleep = due > time ? std::min(due - time, kRefreshNs) : 1;
+    if (watching) sleep = std::min(sleep, nap(time - quiet));
     header.sleeping.store(1, std::memory_order_seq_cst);
     if (header.doorbell.load(std::memory_order_seq_cst) == bell) {
       futexWait(header.doorbell, bell, sleep);
     }
     header.sleeping.store(0, std::memory_order_relaxed);
-    idle = 0;
+    // A nap that nobody ended is followed by one look.
+    idle = watching && header.doorbell.load(std::memory_order_relaxed) == bell ? kIdleLooks - 1 : 0;
   }
 }
 

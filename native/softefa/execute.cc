@@ -130,13 +130,32 @@ class Execution {
 
   Outcome notReady() {
     const uint64_t time = now();
-    if (request_.rnrLooks == 0) request_.rnrSince = time;
+    if (request_.rnrSince == 0) request_.rnrSince = time;
     const bool forEver = qp_.rnrRetry() == kRnrForEver;
     if (!forEver && time - request_.rnrSince >= qp_.rnrRetry() * kRnrTry) {
       return fail(Status::kRemoteRnr);
     }
+    return again();
+  }
+
+  Outcome again() {
     const unsigned doublings = std::min(request_.rnrLooks++, uint32_t{kRnrDoublings});
-    return Outcome::again(time + (kRnrFirst << doublings));
+    return Outcome::again(now() + (kRnrFirst << doublings));
+  }
+
+  // A receive may have been there when the message came that the receiver's engine has not seen:
+  // it has once it has begun two turns.
+  bool unseen(const RemoteQueuePair& remote) {
+    if (remote.view.region->served.load(std::memory_order_relaxed) == 0) return false;
+    const uint64_t time = now();
+    SegmentHeader& header = remote.peer->header();
+    const uint32_t looks = header.looks.load(std::memory_order_seq_cst);
+    if (request_.unseenSince == 0) {
+      request_.unseenSince = time;
+      request_.receiverLooks = looks;
+      Engine::wake(header);
+    }
+    return looks - request_.receiverLooks < 2 && time - request_.unseenSince < kRnrTry;
   }
 
   // The kernel destroys the queue pairs of a process that ends, however it ends; its NIC lives on.
@@ -158,6 +177,7 @@ class Execution {
       case Delivery::kDone:
         return sent();
       case Delivery::kNotReady:
+        if (unseen(remote)) return again();
         if (!qp_.isUd()) return notReady();
         add(remote.peer->counters(remote.entry->nic).rx_drops);
         return sent();
@@ -193,7 +213,7 @@ class Execution {
     if (moved == CopyResult::kSilent) return fail(Status::kLocalUnresponsiveRemote);
     if (moved == CopyResult::kFault) return fail(unlessGone(remote, Status::kRemoteBadAddress));
     if (request_.hasImmediate && deliver(qp_, remote, request_, {}) != Delivery::kDone) {
-      return notReady();
+      return unseen(remote) ? again() : notReady();
     }
     count(remote, read);
     return Outcome::complete(Status::kOk);

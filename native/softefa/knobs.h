@@ -9,7 +9,9 @@ namespace softefa {
 // The page by which a test steers the devices of a namespace while they run: the file "knobs" in
 // the namespace's folder, 4096 bytes, 32- and 64-bit fields in the machine's byte order at the
 // offsets below. Anyone who may open the file may write it; fields take effect at the next
-// operation. A controller that is no device keeps the namespace as a member of it: controller.cc.
+// operation. A controller that comes before the first process makes the folders
+// "softefa-<uid>-<namespace>" and in it "<pid>.<start time>" of its own, mode 0700, which keeps the
+// namespace, and writes magic last.
 //
 // `engaged` is what the devices look at: while it is 0 they ignore the rest.
 enum class Fault : uint32_t {
@@ -52,11 +54,13 @@ struct Knobs {
   std::atomic<uint32_t> reorderUs;     //  32  operations start up to that much later
   std::atomic<uint32_t> delayUs;       //  36  operations start that much later
   std::atomic<uint32_t> dropPerMille;  //  40  UD loses them, SRD retransmits
-  uint32_t reserved[21];
+  uint32_t reserved;
+  std::atomic<uint64_t> fetched;  //  48  the devices': work requests from queues that users write
+  uint32_t reserved2[18];
   FaultRule rules[kRules];  // 128
 };
 static_assert(offsetof(Knobs, engaged) == 16 && offsetof(Knobs, seed) == 24 &&
-              offsetof(Knobs, dropPerMille) == 40 && offsetof(Knobs, rules) == 128 &&
-              sizeof(Knobs) <= Knobs::kSize);
+              offsetof(Knobs, dropPerMille) == 40 && offsetof(Knobs, fetched) == 48 &&
+              offsetof(Knobs, rules) == 128 && sizeof(Knobs) <= Knobs::kSize);
 
 }  // namespace softefa

@@ -48,10 +48,10 @@ Options fromEnvironment() {
   } else {
     options.directory = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
   }
-  options.keep = number("SOFTEFA_KEEP", 1, 0, 1) != 0;
   options.node = static_cast<uint16_t>(number("SOFTEFA_NODE", 0, 0, 65535));
   options.nics = static_cast<uint16_t>(number("SOFTEFA_NICS", 1, 1, 64));
   options.async = number("SOFTEFA_ASYNC", 0, 0, 1) != 0;
+  options.direct = number("SOFTEFA_DIRECT", 0, 0, 1) != 0;
   options.seed = number("SOFTEFA_SEED", 1, 0, UINT64_MAX);
   options.capabilities = static_cast<uint32_t>(number("SOFTEFA_CAPS", ~0u, 0, ~0u));
   options.partId = static_cast<uint32_t>(number("SOFTEFA_PART_ID", 0xefa2, 0, 0xffff));

@@ -9,10 +9,10 @@ namespace softefa {
 //
 //   NAMESPACE    who meets whom: processes of one user and one namespace      "default"
 //   DIRECTORY    where shared files live                                      /dev/shm, else /tmp
-//   KEEP         0: counters end with the last process of the namespace         1
 //   NODE         which host of the namespace this process plays, 0..65535     0
 //   NICS         devices of a node                                            1
 //   ASYNC        1: an engine thread executes work requests after the post    0
+//   DIRECT       1: queues that the efa provider writes and reads by itself    0
 //   SEED         of every random choice                                       1
 //   CAPS         mask over the device's capabilities                          all
 //   PART_ID      vendor_part_id, 0xefa0..                                     0xefa2
@@ -24,10 +24,10 @@ namespace softefa {
 struct Options {
   std::string nameSpace = "default";
   std::string directory;
-  bool keep = true;
   uint16_t node = 0;
   uint16_t nics = 1;
   bool async = false;
+  bool direct = false;
   uint64_t seed = 1;
   uint32_t capabilities = ~0u;
   uint32_t partId = 0xefa2;

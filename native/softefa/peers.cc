@@ -16,12 +16,14 @@ void Peers::refresh() {
   for (auto known = known_.begin(); known != known_.end();) {
     known = known->second.expired() ? known_.erase(known) : std::next(known);
   }
-  for (const std::string& member : space_.members()) {
-    if (segments_.count(member) != 0) continue;
+  for (const ProcessId& member : space_.members()) {
+    // One that is of another PID namespace is dead to this process, whatever its lifeline says.
+    if (segments_.count(member.name()) != 0 || !member.alive()) continue;
     try {
-      segments_[member] = std::make_shared<PeerSegment>(space_.memberPath(member));
+      auto segment = std::make_shared<PeerSegment>(space_, member, space_.self());
+      if (segment->alive()) segments_[member.name()] = std::move(segment);
     } catch (const std::system_error&) {
-      // A controller, or one that is about to begin, or has ended.
+      // A controller, one that is about to begin, or one that has just ended.
     }
   }
 }

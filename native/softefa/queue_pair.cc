@@ -8,18 +8,13 @@
 #include "clock.h"
 #include "context.h"
 #include "options.h"
+#include "power_of_two.h"
 #include "runtime.h"
 
 namespace softefa {
 namespace {
 
 constexpr uint32_t kDefaultRnrRetry = 3;
-
-uint32_t powerOfTwo(uint32_t value) {
-  uint32_t result = 1;
-  while (result < value) result *= 2;
-  return result;
-}
 
 bool allowed(ibv_qp_state from, ibv_qp_state to) {
   switch (to) {
@@ -123,8 +118,11 @@ void QueuePair::open() {
 QueuePair::~QueuePair() {
   Runtime& runtime = Runtime::get();
   runtime.engine().remove(*this);
+  if (rings_ != nullptr) runtime.engine().unwatch();
   attributes_.sendQueue->detach(*this);
   if (attributes_.receiveQueue != attributes_.sendQueue) attributes_.receiveQueue->detach(*this);
+  attributes_.sendQueue->forget(*this);
+  attributes_.receiveQueue->forget(*this);
   entry_->state.store(IBV_QPS_RESET, std::memory_order_seq_cst);
   entry_->serial.store(0, std::memory_order_seq_cst);
   runtime.peers().changed();
@@ -198,18 +196,21 @@ void QueuePair::flush() {
   }
   region.claimed.store(region.posted.load());
   for (uint32_t slot = 0; slot < receives_.size(); ++slot) {
-    Receive& receive = receives_[slot];
-    if (!receive.outstanding || arrived[slot]) continue;
-    receive.outstanding = false;
-    Completion completion;
-    completion.id = receive.id;
-    completion.queuePair = this;
-    completion.qpn = number();
-    completion.status = Status::kFlushed;
-    completion.opcode = IBV_WC_RECV;
-    completion.receive = slot;
-    attributes_.receiveQueue->push(completion);
+    if (receives_[slot].outstanding && !arrived[slot]) flushReceive(slot);
   }
+}
+
+void QueuePair::flushReceive(uint32_t slot) {
+  Receive& receive = receives_[slot];
+  receive.outstanding = false;
+  Completion completion;
+  completion.id = receive.id;
+  completion.queuePair = this;
+  completion.qpn = number();
+  completion.status = Status::kFlushed;
+  completion.opcode = IBV_WC_RECV;
+  completion.receive = slot;
+  if (attributes_.receiveQueue->push(completion)) freeReceives_.push_back(slot);
 }
 
 // As it was when it was new.
@@ -228,6 +229,7 @@ void QueuePair::reset() {
     sendsOutstanding_ = 0;
   }
   std::lock_guard<std::mutex> lock(receiving_);
+  if (rings_ != nullptr) rings_->reset();
   ReceiveRegion& region = *view_.region;
   region.claimed.store(region.posted.load());
   consumed_ = region.arrived;

@@ -16,6 +16,7 @@
 #include "random.h"
 #include "receive_region.h"
 #include "work_request.h"
+#include "work_ring.h"
 
 namespace softefa {
 
@@ -47,6 +48,7 @@ struct QueuePairAttributes {
 //   send_queue.cc    posting, the requests that wait, turn()
 //   receive_queue.cc posting, what arrived
 //   builders.cc      the wr_* calls
+//   direct_work.cc   work queues that the user fills by itself
 //   execute.cc       what becomes of a work request
 class QueuePair {
  public:
@@ -93,6 +95,13 @@ class QueuePair {
   bool takeArrival(Completion& completion);
   bool arrivalsExceed(uint64_t count);
   void armReceives();
+  // Whoever adds an arrival wakes this process's engine from now on.
+  void wakeForArrivals();
+
+  // direct_work.cc: work queues that the user fills by itself. Throws std::system_error.
+  WorkRings& makeRings();
+  // The engine's: takes what is ready in them; true if there was any.
+  bool fetch();
 
   // execute.cc: the peer's queue pair, remembered.
   std::shared_ptr<RemoteQueuePair> remote(const WorkRequest& request, Status& why);
@@ -121,6 +130,7 @@ class QueuePair {
   void open();
   void moveTo(ibv_qp_state state);
   void flush();
+  void flushReceive(uint32_t slot);
   void reset();
 
   int validateSend(unsigned flags) const;
@@ -130,6 +140,11 @@ class QueuePair {
   bool attempt(WorkRequest& request);
   void complete(const WorkRequest& request, Status status);
   void forgetOthers();
+
+  uint32_t enqueue(uint64_t id, const ibv_sge* sges, uint32_t count);
+  bool fetchSends(bool& nonsense);
+  bool fetchReceives(bool& nonsense);
+  void fail();
 
   bool place(const Arrival& arrival, const Receive& receive);
   uint16_t ahnOf(uint32_t nic);
@@ -142,6 +157,7 @@ class QueuePair {
   QueuePairEntry* entry_ = nullptr;
   RegionView view_;
   uint32_t rnrRetry_;
+  std::unique_ptr<WorkRings> rings_;
 
   std::mutex sending_;
   std::vector<WorkRequest> session_;

@@ -22,8 +22,6 @@ void fill(const Pieces& target, const uint8_t* from) {
 
 int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   std::lock_guard<std::mutex> lock(receiving_);
-  ReceiveRegion& region = *view_.region;
-  uint64_t posted = region.posted.load(std::memory_order_relaxed);
   int error = 0;
   for (; wr != nullptr; wr = wr->next) {
     const ibv_qp_state now = state();
@@ -37,23 +35,30 @@ int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
       *bad = wr;
       break;
     }
-    const uint32_t slot = freeReceives_.back();
-    freeReceives_.pop_back();
-    Receive& receive = receives_[slot];
-    receive = {wr->wr_id, static_cast<uint32_t>(wr->num_sge), true, {}};
-    RqEntry& entry = view_.receive(posted);
-    entry.id = slot;
-    entry.sges = static_cast<uint16_t>(wr->num_sge);
-    entry.capacity = 0;
-    for (int i = 0; i < wr->num_sge; ++i) {
-      const ibv_sge& sge = wr->sg_list[i];
-      receive.sge[i] = sge;
-      entry.sge[i] = {sge.addr, sge.length, sge.lkey};
-      entry.capacity += sge.length;
-    }
-    region.posted.store(++posted, std::memory_order_release);
+    enqueue(wr->wr_id, wr->sg_list, static_cast<uint32_t>(wr->num_sge));
   }
   return error;
+}
+
+// With receiving_ held and a place free.
+uint32_t QueuePair::enqueue(uint64_t id, const ibv_sge* sges, uint32_t count) {
+  ReceiveRegion& region = *view_.region;
+  const uint64_t posted = region.posted.load(std::memory_order_relaxed);
+  const uint32_t slot = freeReceives_.back();
+  freeReceives_.pop_back();
+  Receive& receive = receives_[slot];
+  receive = {id, count, true, {}};
+  RqEntry& entry = view_.receive(posted);
+  entry.id = slot;
+  entry.sges = static_cast<uint16_t>(count);
+  entry.capacity = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    receive.sge[i] = sges[i];
+    entry.sge[i] = {sges[i].addr, sges[i].length, sges[i].lkey};
+    entry.capacity += sges[i].length;
+  }
+  region.posted.store(posted + 1, std::memory_order_release);
+  return slot;
 }
 
 void QueuePair::retire(const Completion& completion) {
@@ -82,6 +87,8 @@ bool QueuePair::takeArrival(Completion& completion) {
   completion.status = static_cast<Status>(arrival.status);
   completion.opcode =
       arrival.kind == ArrivalKind::kReceive ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM;
+  completion.operation =
+      arrival.kind == ArrivalKind::kReceive ? Operation::kSend : Operation::kWrite;
   completion.length = arrival.length;
   completion.immediate = arrival.immediate;
   completion.hasImmediate = arrival.hasImmediate != 0;
@@ -146,6 +153,8 @@ uint16_t QueuePair::ahnOf(uint32_t nic) {
   }
   return ahn_;
 }
+
+void QueuePair::wakeForArrivals() { view_.region->served = 1; }
 
 void QueuePair::armReceives() { view_.region->armed.exchange(1, std::memory_order_acq_rel); }
 

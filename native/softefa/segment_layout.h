@@ -17,7 +17,7 @@ namespace softefa {
 // invalid and then waiting until every visitor has been seen outside.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 3;
+constexpr uint32_t kSegmentVersion = 2;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 constexpr uint32_t kMaxVisitors = 1024;
@@ -54,9 +54,9 @@ struct alignas(64) QueuePairEntry {
 };
 
 struct alignas(64) Visitor {
-  Lifeline lifeline;              // of the visiting process
-  std::atomic<uint32_t> inside;   // operations under way
-  std::atomic<uint32_t> tenancy;  // rises with every process that takes the place
+  std::atomic<uint64_t> token;   // pid << 32 | low half of its start time; 0: free
+  std::atomic<uint32_t> inside;  // operations under way
+  std::atomic<uint64_t> start;
 };
 
 // A request to the owner to copy by itself, where process_vm_readv(2) is forbidden. Its holder
@@ -78,15 +78,15 @@ struct alignas(64) SegmentHeader {
   uint32_t version;
   int32_t pid;
   uint32_t node;
-  uint64_t pidNamespace;  // in which pid is its pid, 0: unknown
+  uint64_t start;
   uint32_t nics;
   Lifeline lifeline;
   std::atomic<uint32_t> ready;
   alignas(64) std::atomic<uint32_t> doorbell;  // futex of the engine thread
   std::atomic<uint32_t> sleeping;
   std::atomic<uint32_t> bounces;  // asked for
+  std::atomic<uint32_t> looks;    // of the engine at the doorbells of its users
   NicCounters counters[kMaxNics];
-  NicCounters added[kMaxNics];  // what the node's counters have of them
   QueuePairEntry queuePairs[kMaxQueuePairs];
   Visitor visitors[kMaxVisitors];
   BounceSlot bounce[kBounceSlots];
@@ -138,6 +138,7 @@ struct ReceiveRegion {
   alignas(64) std::atomic<uint32_t> armed;     // whether the next arrival is to be announced
   std::atomic<uint32_t> channel;               // the socket's number, 0: none
   std::atomic<uint64_t> cookie;
+  std::atomic<uint32_t> served;  // whether the owner's engine is to be told of arrivals
 
   // After it: RqEntry[depth], Arrival[2 * depth], Cell[cells].
   static constexpr uint64_t size(uint64_t depth, uint64_t cells) {

@@ -121,14 +121,19 @@ bool QueuePair::attempt(WorkRequest& request) {
 }
 
 void QueuePair::complete(const WorkRequest& request, Status status) {
+  if (!request.signaled && status == Status::kOk) {
+    sendsOutstanding_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
   Completion completion;
   completion.id = request.id;
   completion.queuePair = this;
   completion.qpn = number();
   completion.status = status;
   // The device reports a read as a send.
+  completion.operation = request.operation;
   completion.opcode = request.operation == Operation::kWrite ? IBV_WC_RDMA_WRITE : IBV_WC_SEND;
-  attributes_.sendQueue->push(completion);
+  if (attributes_.sendQueue->push(completion)) retire(completion);
 }
 
 bool QueuePair::turn(uint64_t& due) {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "context.h"
+#include "power_of_two.h"
 #include "queue_pair.h"
 #include "runtime.h"
 
@@ -16,12 +17,6 @@ namespace {
 constexpr uint32_t kQpMask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 constexpr uint32_t kCqMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 constexpr uint32_t kCqFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
-
-uint32_t powerOfTwo(uint32_t value) {
-  uint32_t result = 1;
-  while (result < value) result *= 2;
-  return result;
-}
 
 uint64_t sendOpsOf(ibv_qp_type type) {
   uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;

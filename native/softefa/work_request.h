@@ -20,6 +20,7 @@ struct WorkRequest {
   Operation operation = Operation::kSend;
   bool hasImmediate = false;
   bool inlined = false;
+  bool signaled = true;  // otherwise only its failure is told
   uint8_t sges = 0;
   uint32_t immediate = 0;
   uint32_t rkey = 0;
@@ -36,6 +37,8 @@ struct WorkRequest {
   uint64_t deadline = 0;  // of a silent peer, 0: it has not been silent
   uint64_t rnrSince = 0;  // the first look for a receive found none
   uint32_t rnrLooks = 0;
+  uint64_t unseenSince = 0;  // the receiver's engine had not looked
+  uint32_t receiverLooks = 0;
   bool retransmitted = false;
 };
 

@@ -33,8 +33,7 @@ ibv_qp* makeQp(const Device& device, ibv_cq_ex* cq, const Shape& shape) {
   attributes.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   attributes.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   if (shape.ud) return ibv_create_qp_ex(device.context(), &attributes);
-  const char* caps = std::getenv("SOFTEFA_CAPS");
-  if (caps == nullptr) {
+  if (std::getenv("SOFTEFA_CAPS") == nullptr) {
     attributes.send_ops_flags |=
         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   }
@@ -56,7 +55,7 @@ void bring(ibv_qp* qp, ibv_qp_state state, int mask, int rnrRetry) {
 
 std::string folder() {
   return std::string(std::getenv("SOFTEFA_DIRECTORY")) + "/softefa-" + std::to_string(::geteuid()) +
-         "." + std::getenv("SOFTEFA_NAMESPACE");
+         "-" + std::getenv("SOFTEFA_NAMESPACE");
 }
 
 Device::Device(int index) {
@@ -125,14 +124,15 @@ bool Buffer::holds(uint8_t seed, size_t offset, size_t length) const {
   return true;
 }
 
-Endpoint::Endpoint(const Device& device, const Shape& shape) : device_(device) {
+Endpoint::Endpoint(const Device& device, const Shape& shape)
+    : device_(device), cq_(shape.cq), ownsCq_(shape.cq == nullptr) {
   ibv_cq_init_attr_ex attributes{};
   attributes.cqe = shape.entries;
   attributes.wc_flags = IBV_WC_STANDARD_FLAGS;
   attributes.channel = shape.channel;
   efadv_cq_init_attr efa{};
   efa.wc_flags = EFADV_WC_EX_WITH_SGID;
-  cq_ = efadv_create_cq(device.context(), &attributes, &efa, sizeof(efa));
+  if (ownsCq_) cq_ = efadv_create_cq(device.context(), &attributes, &efa, sizeof(efa));
   CHECK(cq_ != nullptr);
   qp_ = makeQp(device, cq_, shape);
   CHECK(qp_ != nullptr);
@@ -145,7 +145,7 @@ Endpoint::Endpoint(const Device& device, const Shape& shape) : device_(device) {
 Endpoint::~Endpoint() {
   destroyQp();
   for (auto& [gid, handle] : handles_) CHECK_EQ(ibv_destroy_ah(handle), 0);
-  CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq_)), 0);
+  if (ownsCq_) CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq_)), 0);
 }
 
 void Endpoint::destroyQp() {

@@ -102,7 +102,8 @@ struct Shape {
   uint16_t flags = 0;    // of efadv_qp_init_attr
   uint64_t wrFlags = 0;  // of efadv_qp_init_attr
   ibv_comp_channel* channel = nullptr;
-  ibv_pd* pd = nullptr;  // the device's
+  ibv_cq_ex* cq = nullptr;  // another endpoint's
+  ibv_pd* pd = nullptr;     // the device's
 };
 
 // A queue pair that is ready to send, and its completion queue.
@@ -137,6 +138,7 @@ class Endpoint {
 
   const Device& device_;
   ibv_cq_ex* cq_;
+  bool ownsCq_;
   ibv_qp* qp_;
   std::vector<std::pair<ibv_gid, ibv_ah*>> handles_;
 };

@@ -1,0 +1,113 @@
+#include "completion_ring.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "descriptors.h"
+#include "device_attributes.h"
+#include "nic_address.h"
+
+namespace softefa {
+namespace {
+
+CompletionDescriptor describe(const Completion& completion, bool withSgid) {
+  CompletionDescriptor entry{};
+  const bool receive = completion.isReceive();
+  entry.requestId = static_cast<uint16_t>(completion.id);
+  entry.status = static_cast<uint8_t>(completion.status);
+  entry.qpn = static_cast<uint16_t>(completion.qpn);
+  const QueueKind queue = receive ? QueueKind::kReceive : QueueKind::kSend;
+  entry.flags = static_cast<uint8_t>(
+      CompletionDescriptor::kQueue.in(static_cast<uint32_t>(queue)) |
+      CompletionDescriptor::kOperation.in(static_cast<uint32_t>(completion.operation)));
+  if (!receive) return entry;
+  entry.flags |= CompletionDescriptor::kHasImmediate.in(completion.hasImmediate) |
+                 CompletionDescriptor::kUnsolicited.in(completion.unsolicited);
+  entry.length = static_cast<uint16_t>(completion.length);
+  entry.addressHandle = completion.ahn;
+  entry.remoteQpn = static_cast<uint16_t>(completion.sourceQpn);
+  entry.immediate = be32toh(completion.immediate);
+  if (completion.operation == Operation::kWrite) {
+    entry.more.lengthHigh = static_cast<uint16_t>(completion.length >> 16);
+  } else if (withSgid && completion.ahn == kUnknownAhn) {
+    const ibv_gid gid = NicAddress::fromKey(completion.source).toGid();
+    std::memcpy(entry.more.gid, gid.raw, sizeof(gid.raw));
+  }
+  return entry;
+}
+
+}  // namespace
+
+CompletionRing::CompletionRing(uint32_t entries, bool withSgid)
+    : entries_(entries),
+      withSgid_(withSgid),
+      pages_(size_t{entries} * sizeof(CompletionDescriptor) + Pages::kPage),
+      kept_(entries) {}
+
+uint32_t CompletionRing::entrySize() const { return sizeof(CompletionDescriptor); }
+
+std::atomic<uint32_t>& CompletionRing::doorbell() const {
+  const size_t size = size_t{entries_} * entrySize();
+  return *pages_.at<std::atomic<uint32_t>>((size + Pages::kPage - 1) & ~(Pages::kPage - 1));
+}
+
+bool CompletionRing::write(const Completion& completion) {
+  look();
+  if (unread() >= entries_) return false;
+  const uint64_t index = written_ & (entries_ - 1);
+  kept_[index] = completion;
+  CompletionDescriptor entry = describe(completion, withSgid_);
+  entry.flags |= CompletionDescriptor::kPhase.in((written_ / entries_ + 1) & 1);
+  ++written_;
+  // What is around the flags, and then the flags, by which the user knows that the rest is there.
+  uint8_t* to = buffer() + index * sizeof(entry);
+  const auto* from = reinterpret_cast<const uint8_t*>(&entry);
+  constexpr size_t kFlags = offsetof(CompletionDescriptor, flags);
+  std::memcpy(to, from, kFlags);
+  std::memcpy(to + kFlags + 1, from + kFlags + 1, sizeof(entry) - kFlags - 1);
+  __atomic_store_n(to + kFlags, entry.flags, __ATOMIC_RELEASE);
+  return true;
+}
+
+bool CompletionRing::take(Completion& completion) {
+  if (!told_) {
+    told_ = true;
+    if (written_ > entries_) read_ = written_ - entries_;
+  }
+  if (read_ >= written_) return false;
+  completion = kept_[read_++ & (entries_ - 1)];
+  completion.queuePair = nullptr;
+  return true;
+}
+
+bool CompletionRing::asked() {
+  look();
+  return std::exchange(asked_, false);
+}
+
+void CompletionRing::look() {
+  const uint32_t bell = doorbell().load(std::memory_order_acquire);
+  if (bell == lastBell_) return;
+  const auto step = static_cast<uint16_t>(CompletionDoorbell::kConsumed.of(bell) -
+                                          CompletionDoorbell::kConsumed.of(lastBell_));
+  lastBell_ = bell;
+  told_ = true;
+  read_ += step;
+  arms_ = arms_ || CompletionDoorbell::kArm.of(bell) != 0;
+  // A request to be told may have been there between two looks, and been overwritten by another
+  // that tells of what was read: an event too many is allowed, one too few is not.
+  asked_ = asked_ || arms_;
+}
+
+void CompletionRing::forget(const QueuePair& queuePair) {
+  const uint64_t oldest = std::max(read_, written_ > entries_ ? written_ - entries_ : 0);
+  for (uint64_t n = oldest; n < written_; ++n) {
+    Completion& completion = kept_[n & (entries_ - 1)];
+    if (completion.queuePair != &queuePair) continue;
+    completion.queuePair = nullptr;
+    ++read_;
+  }
+}
+
+}  // namespace softefa

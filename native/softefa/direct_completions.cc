@@ -1,0 +1,98 @@
+// Completion queues whose users read them by themselves.
+
+#include "channel.h"
+#include "completion_queue.h"
+#include "context.h"
+#include "queue_pair.h"
+#include "runtime.h"
+
+namespace softefa {
+namespace {
+
+// So many arrivals of a queue pair in one turn of the engine.
+constexpr int kBatch = 64;
+
+}  // namespace
+
+CompletionRing& CompletionQueue::makeRing() {
+  Engine& engine = Runtime::get().engine();
+  const Engine::Pause pause(engine);
+  std::lock_guard<std::mutex> lock(polling_);
+  if (ring_ != nullptr) return *ring_;
+  auto ring = std::make_unique<CompletionRing>(capacity_, withSgid_);
+  std::deque<Completion> listed;
+  {
+    std::lock_guard<std::mutex> list(pushing_);
+    listed.swap(listed_);
+    listedCount_ = 0;
+    for (const Completion& completion : listed) ring->write(completion);
+    ring_ = std::move(ring);
+    ringed_.store(true, std::memory_order_release);
+  }
+  for (const Completion& completion : listed) completion.queuePair->retire(completion);
+  for (QueuePair* queuePair : queuePairs_) queuePair->wakeForArrivals();
+  engine.watch(*this);
+  return *ring_;
+}
+
+void CompletionQueue::pushToRing(Completion completion) {
+  {
+    std::lock_guard<std::mutex> lock(pushing_);
+    if (overrun_) completion.status = Status::kFlushed;
+    if (!ring_->write(completion)) overrun("completions in memory");
+  }
+  announceIfArmed();
+}
+
+bool CompletionQueue::takeWritten() {
+  std::lock_guard<std::mutex> lock(pushing_);
+  if (!ring_->take(current_)) return false;
+  handle_.verbs.wr_id = current_.id;
+  handle_.verbs.status = toWcStatus(current_.status);
+  return true;
+}
+
+void CompletionQueue::forget(QueuePair& queuePair) {
+  std::lock_guard<std::mutex> lock(pushing_);
+  if (ring_ != nullptr) ring_->forget(queuePair);
+}
+
+int CompletionQueue::armRing() {
+  armed_ = true;
+  bool unread = false;
+  {
+    std::lock_guard<std::mutex> lock(pushing_);
+    unread = ring_->unread() != 0;
+  }
+  if (unread) announceIfArmed();
+  return 0;
+}
+
+bool CompletionQueue::serve() {
+  // Whoever holds it may be waiting for the engine.
+  const std::unique_lock<std::mutex> lock(polling_, std::try_to_lock);
+  if (!lock) return false;
+  bool unread = false;
+  {
+    std::lock_guard<std::mutex> list(pushing_);
+    if (ring_->asked()) {
+      armed_ = true;
+      unread = ring_->unread() != 0;
+    }
+  }
+  if (unread) announceIfArmed();
+  checkOverrun();
+  bool worked = false;
+  for (QueuePair* queuePair : queuePairs_) {
+    if (!queuePair->receivesInto(*this)) continue;
+    Completion completion;
+    for (int i = 0; i < kBatch && queuePair->takeArrival(completion); ++i) {
+      pushToRing(completion);
+      queuePair->retire(completion);
+      worked = true;
+    }
+  }
+  return worked;
+}
+
+}  // namespace softefa

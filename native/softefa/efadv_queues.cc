@@ -1,0 +1,92 @@
+// Where the queues of libefa's newest users are, which fill and read them by themselves. The
+// assembler gives the functions their names: our headers may have them or not.
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "context.h"
+#include "interpose.h"
+#include "options.h"
+#include "queue_pair.h"
+
+using namespace softefa;
+
+namespace {
+
+// efadv_cq_attr; until rdma-core 59 it ended before doorbell.
+struct EfaCqMemory {
+  uint64_t comp_mask;
+  uint8_t* buffer;
+  uint32_t entry_size;
+  uint32_t num_entries;
+  std::atomic<uint32_t>* doorbell;
+};
+
+// efadv_wq_attr.
+struct EfaWqMemory {
+  uint64_t comp_mask;
+  uint8_t* buffer;
+  uint32_t entry_size;
+  uint32_t num_entries;
+  std::atomic<uint32_t>* doorbell;
+  uint32_t max_batch;
+  uint16_t caps;
+  uint8_t reserved[2];
+};
+static_assert(sizeof(EfaCqMemory) == 32 && sizeof(EfaWqMemory) == 40);
+
+// Descriptors of a doorbell.
+constexpr uint32_t kMaxBatch = 16;
+
+template <class T>
+void give(void* to, uint32_t size, const T& all) {
+  std::memset(to, 0, size);
+  std::memcpy(to, &all, std::min<size_t>(size, sizeof(all)));
+}
+
+EfaWqMemory describe(const WorkRing& ring, uint32_t maxBatch) {
+  EfaWqMemory memory{};
+  memory.buffer = ring.buffer();
+  memory.entry_size = ring.entrySize();
+  memory.num_entries = ring.entries();
+  memory.doorbell = &ring.doorbell();
+  memory.max_batch = maxBatch;
+  return memory;
+}
+
+}  // namespace
+
+// Without these a user leaves its queues to the library.
+
+SOFTEFA_EXPORT int softefaQueryCq(ibv_cq*, void*, uint32_t) asm("efadv_query_cq");
+SOFTEFA_EXPORT int softefaQueryCq(ibv_cq* cq, void* attributes, uint32_t inlen) {
+  if (!Options::get().direct) return EOPNOTSUPP;
+  if (inlen < offsetof(EfaCqMemory, doorbell)) return EINVAL;
+  try {
+    const CompletionRing& ring = CompletionQueue::of(cq).makeRing();
+    EfaCqMemory memory{};
+    memory.buffer = ring.buffer();
+    memory.entry_size = ring.entrySize();
+    memory.num_entries = ring.entries();
+    memory.doorbell = &ring.doorbell();
+    give(attributes, inlen, memory);
+    return 0;
+  } catch (const std::system_error& failure) {
+    return failure.code().value();
+  }
+}
+
+SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp*, void*, void*, uint32_t) asm("efadv_query_qp_wqs");
+SOFTEFA_EXPORT int softefaQueryQpWqs(ibv_qp* qp, void* sends, void* receives, uint32_t inlen) {
+  if (!Options::get().direct) return EOPNOTSUPP;
+  if (inlen < offsetof(EfaWqMemory, caps)) return EINVAL;
+  try {
+    const WorkRings& rings = QueuePair::of(qp).makeRings();
+    give(sends, inlen, describe(rings.send, std::min(kMaxBatch, rings.send.entries())));
+    give(receives, inlen, describe(rings.receive, rings.receive.entries()));
+    return 0;
+  } catch (const std::system_error& failure) {
+    return failure.code().value();
+  }
+}

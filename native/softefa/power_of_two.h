@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+namespace softefa {
+
+// The least one that is not below value.
+inline uint32_t powerOfTwo(uint32_t value) {
+  uint32_t result = 1;
+  while (result < value) result *= 2;
+  return result;
+}
+
+}  // namespace softefa

@@ -1,0 +1,294 @@
+// What users of their own queues do wrong, and what becomes of it.
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "direct_user.h"
+
+using namespace verbs;
+using Send = DirectUser::Send;
+using Entry = DirectUser::Entry;
+
+namespace {
+
+struct Pair : Asked {
+  explicit Pair(const Shape& shape = {}) : a(device, shape), b(device, shape) {}
+
+  Device device;
+  Endpoint a, b;
+  DirectUser x{a}, y{b};
+  Buffer local{device, 4096}, target{device, 4096};
+
+  Send send() {
+    Send request;
+    request.id = 1;
+    request.sges = {local.sge(0, 64)};
+    return request;
+  }
+  Send write() {
+    Send request = send();
+    request.operation = Send::kWrite;
+    request.remote = target.remote();
+    return request;
+  }
+  Status statusOf(const Send& request) {
+    x.send(b.address(), request);
+    const Entry entry = x.next();
+    CHECK_EQ(entry.id, 1);
+    CHECK_EQ(entry.queue, 1);
+    return entry.status;
+  }
+  void expectWorking() {
+    y.receive(7, {target.all()});
+    y.ringReceives();
+    CHECK_EQ(statusOf(send()), Status::kOk);
+    CHECK_EQ(y.next().id, 7);
+  }
+};
+
+ibv_qp_state stateOf(const Endpoint& endpoint) {
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr init{};
+  CHECK_EQ(ibv_query_qp(endpoint.qp(), &attributes, IBV_QP_STATE, &init), 0);
+  return attributes.qp_state;
+}
+
+// The endpoint, after what its user did, is in error: what was posted ends flushed, and nothing
+// that follows is done.
+void expectBroken(Pair& pair, const std::function<void(Pair&)>& misuse) {
+  pair.x.receive(21, {pair.local.all()});
+  pair.x.ringReceives();
+  pair.expectWorking();
+  misuse(pair);
+  Entry entry = pair.x.next();
+  if (entry.queue == 1) {
+    CHECK_EQ(entry.status, Status::kLocalQpInternalError);
+    entry = pair.x.next();
+  }
+  CHECK_EQ(entry.queue, 2);
+  CHECK_EQ(entry.id, 21);
+  CHECK_EQ(entry.status, Status::kFlushed);
+  CHECK_EQ(stateOf(pair.a), IBV_QPS_ERR);
+  // Others are well, and see that it is gone.
+  Send send = pair.send();
+  pair.y.send(pair.a.address(), send);
+  CHECK_EQ(pair.y.next().status, Status::kRemoteBadDestQpn);
+}
+
+}  // namespace
+
+TEST(direct_status_of_what_the_device_refuses) {
+  Pair pair;
+  Send send = pair.send();
+  send.addressHandle = 999;
+  CHECK_EQ(pair.statusOf(send), Status::kLocalInvalidAh);
+  for (uint8_t operation = 3; operation < 16; ++operation) {
+    send = pair.write();
+    send.operation = operation;
+    CHECK_EQ(pair.statusOf(send), Status::kLocalUnsupportedOp);
+  }
+  send = pair.send();
+  send.inlined.assign(8, 1);
+  send.count = 33;
+  CHECK_EQ(pair.statusOf(send), Status::kLocalBadLength);
+  send.count = 0xffff;
+  CHECK_EQ(pair.statusOf(send), Status::kLocalBadLength);
+  send = pair.send();
+  send.count = 3;
+  CHECK_EQ(pair.statusOf(send), Status::kLocalBadLength);
+  send.sges = {pair.local.all(), pair.local.all()};
+  for (ibv_sge& sge : send.sges) sge.length = 0xffffffff;
+  send.count = -1;
+  CHECK_EQ(pair.statusOf(send), Status::kLocalBadLength);
+  send = pair.write();
+  send.remoteLength = 63;
+  CHECK_EQ(pair.statusOf(send), Status::kLocalBadLength);
+  send = pair.write();
+  send.sges.push_back(pair.local.sge(64, 64));
+  CHECK_EQ(pair.statusOf(send), Status::kLocalBadLength);
+  // A descriptor of 64 bytes has no room for data that are written.
+  std::vector<uint8_t> descriptor = pair.x.describe(pair.b.address(), pair.write());
+  descriptor[2] |= 1 << 5;
+  pair.x.put(descriptor);
+  pair.x.ringSends();
+  CHECK_EQ(pair.x.next().status, Status::kLocalUnsupportedOp);
+  pair.expectWorking();
+}
+
+TEST(direct_status_is_that_of_other_users) {
+  Shape shape;
+  shape.rnrRetry = 0;
+  Pair pair(shape);
+  Send send = pair.send();
+  send.sges[0].lkey ^= 0x10000;
+  CHECK_EQ(pair.statusOf(send), Status::kLocalInvalidLkey);
+  CHECK_EQ(pair.statusOf(pair.send()), Status::kRemoteRnr);
+  send = pair.write();
+  send.remote.rkey ^= 0x10000;
+  CHECK_EQ(pair.statusOf(send), Status::kRemoteBadAddress);
+  pair.y.receive(3, {pair.target.sge(0, 8)});
+  pair.y.ringReceives();
+  CHECK_EQ(pair.statusOf(pair.send()), Status::kRemoteBadLength);
+  CHECK_EQ(pair.y.next().status, Status::kLocalBadLength);
+  Address nobody = pair.b.address();
+  nobody.qpn ^= 1;
+  pair.x.send(nobody, pair.send());
+  CHECK_EQ(pair.x.next().status, Status::kRemoteBadDestQpn);
+  pair.expectWorking();
+}
+
+TEST(direct_send_of_the_wrong_round_breaks_its_queue_pair) {
+  Pair pair;
+  expectBroken(pair, [](Pair& p) {
+    std::vector<uint8_t> descriptor = p.x.describe(p.b.address(), p.send());
+    descriptor[3] ^= 1;
+    p.x.put(descriptor);
+    p.x.ringSends();
+  });
+}
+
+TEST(direct_send_of_garbage_breaks_its_queue_pair) {
+  Pair pair;
+  expectBroken(pair, [](Pair& p) {
+    p.x.put(std::vector<uint8_t>(64, 0x5a));
+    p.x.ringSends();
+  });
+}
+
+TEST(direct_send_beyond_the_queue_breaks_its_queue_pair) {
+  Pair pair;
+  expectBroken(pair, [](Pair& p) {
+    p.x.sends().doorbell->store(p.x.sends().posted + p.x.sends().entries + 1);
+  });
+}
+
+TEST(direct_receive_of_garbage_breaks_its_queue_pair) {
+  Pair pair;
+  expectBroken(pair, [](Pair& p) {
+    std::memset(p.x.receives().buffer, 0, size_t{p.x.receives().entries} * 16);
+    p.x.receives().doorbell->store(p.x.receives().posted + 1);
+  });
+}
+
+TEST(direct_receive_without_an_end_breaks_its_queue_pair) {
+  Pair pair;
+  expectBroken(pair, [](Pair& p) {
+    std::memset(p.x.receives().buffer, 0x7f, size_t{p.x.receives().entries} * 16);
+    p.x.receives().doorbell->store(p.x.receives().posted + 10);
+  });
+}
+
+TEST(direct_receive_beyond_the_queue_breaks_its_queue_pair) {
+  Pair pair;
+  expectBroken(pair, [](Pair& p) { p.x.receives().doorbell->store(0xdeadbeef); });
+}
+
+TEST(direct_sends_and_receives_end_flushed_with_their_queue_pair) {
+  Pair pair;
+  for (uint16_t i = 0; i < 4; ++i) pair.y.receive(i, {pair.target.all()});
+  pair.y.ringReceives();
+  CHECK_EQ(pair.statusOf(pair.send()), Status::kOk);
+  CHECK_EQ(pair.y.next().status, Status::kOk);
+  CHECK_EQ(pair.b.modify(IBV_QPS_ERR), 0);
+  for (uint16_t i = 1; i < 4; ++i) {
+    const Entry entry = pair.y.next();
+    CHECK_EQ(entry.id, i);
+    CHECK_EQ(entry.status, Status::kFlushed);
+  }
+  // And what comes after.
+  pair.y.receive(8, {pair.target.all()});
+  pair.y.ringReceives();
+  const Entry received = pair.y.next();
+  CHECK_EQ(received.id, 8);
+  CHECK_EQ(received.queue, 2);
+  CHECK_EQ(received.status, Status::kFlushed);
+  Send send = pair.send();
+  send.id = 9;
+  pair.y.send(pair.a.address(), send);
+  const Entry sent = pair.y.next();
+  CHECK_EQ(sent.id, 9);
+  CHECK_EQ(sent.queue, 1);
+  CHECK_EQ(sent.status, Status::kFlushed);
+}
+
+TEST(direct_queues_begin_anew_after_a_reset) {
+  Pair pair;
+  pair.expectWorking();
+  CHECK_EQ(pair.a.modify(IBV_QPS_RESET), 0);
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = 1;
+  attributes.qkey = kQkey;
+  CHECK_EQ(ibv_modify_qp(pair.a.qp(), &attributes,
+                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+           0);
+  CHECK_EQ(pair.a.modify(IBV_QPS_RTR), 0);
+  attributes.qp_state = IBV_QPS_RTS;
+  CHECK_EQ(ibv_modify_qp(pair.a.qp(), &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  pair.x.restart();
+  pair.expectWorking();
+}
+
+TEST(direct_completion_queue_that_nobody_reads_is_overrun) {
+  Shape shape;
+  shape.entries = 16;
+  shape.sends = 64;
+  Pair pair(shape);
+  pair.expectWorking();
+  pair.x.tell();  // one that tells how far it has read
+  for (uint16_t i = 0; i < 32; ++i) {
+    Send write = pair.write();
+    write.id = i;
+    pair.x.put(pair.x.describe(pair.b.address(), write));
+  }
+  pair.x.ringSends();
+  while (stateOf(pair.a) != IBV_QPS_ERR) std::this_thread::yield();
+  for (int i = 0; i < 16; ++i) CHECK_EQ(pair.x.next().status, Status::kOk);
+  // What did not fit is lost, and what follows is not done.
+  pair.x.tell();
+  Send last = pair.send();
+  last.id = 99;
+  pair.x.send(pair.b.address(), last);
+  Entry entry;
+  do {
+    entry = pair.x.next();
+    CHECK_EQ(entry.status, Status::kFlushed);
+  } while (entry.id != 99);
+}
+
+TEST(direct_completions_of_queue_pairs_that_are_gone_count_as_read) {
+  Asked asked;
+  Device device;
+  Shape shape;
+  shape.entries = 16;
+  Endpoint receiver(device), a(device, shape);
+  DirectUser x(a);
+  x.tellAlways();
+  Buffer local(device, 64), target(device, 64);
+  const auto write = [&](uint16_t id) {
+    Send request;
+    request.operation = Send::kWrite;
+    request.id = id;
+    request.sges = {local.all()};
+    request.remote = target.remote();
+    return request;
+  };
+  for (int round = 0; round < 20; ++round) {
+    {
+      Shape other = shape;
+      other.cq = a.cq();
+      Endpoint gone(device, other);
+      DirectUser y(gone);
+      y.send(receiver.address(), write(1));
+      y.send(receiver.address(), write(2));
+      // Its user passes over them: they are of a queue pair that it no longer has.
+      x.passOver(2);
+    }
+    x.send(receiver.address(), write(5));
+    const Entry entry = x.next();
+    CHECK_EQ(entry.id, 5);
+    CHECK_EQ(entry.status, Status::kOk);
+  }
+}

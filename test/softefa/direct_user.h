@@ -1,0 +1,122 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "verbs.h"
+
+namespace verbs {
+
+// Asks for such queues: to be made before the first device.
+struct Asked {
+  Asked() { ::setenv("SOFTEFA_DIRECT", "1", 1); }
+};
+
+// A user that fills and reads the queues of an endpoint by itself, byte by byte as the device's
+// public interface lays them out.
+class DirectUser {
+ public:
+  explicit DirectUser(Endpoint& endpoint);
+
+  struct Send {
+    enum Operation : uint8_t { kSend, kRead, kWrite };
+    uint8_t operation = kSend;
+    uint16_t id = 0;
+    std::vector<ibv_sge> sges;
+    std::vector<uint8_t> inlined;
+    const uint32_t* immediate = nullptr;
+    Remote remote{};
+    bool signaled = true;
+    // In place of what is right.
+    int addressHandle = -1;
+    int count = -1;
+    int remoteLength = -1;
+  };
+  // The descriptor, which may be changed before it is put into the queue.
+  std::vector<uint8_t> describe(const Address& to, const Send& send);
+  void put(const std::vector<uint8_t>& descriptor);
+  void ringSends() { sends_.doorbell->store(sends_.posted & 0xffff, std::memory_order_release); }
+  void send(const Address& to, const Send& send) {
+    put(describe(to, send));
+    ringSends();
+  }
+  void receive(uint16_t id, const std::vector<ibv_sge>& sges);
+  void ringReceives() {
+    receives_.doorbell->store(receives_.posted & 0xffff, std::memory_order_release);
+  }
+
+  struct Entry {
+    uint16_t id;
+    Status status;
+    int queue;  // 1: of sends, 2: of receives
+    int operation;
+    bool hasImmediate;
+    bool unsolicited;
+    uint16_t qpn;
+    uint32_t length;
+    uint16_t addressHandle;
+    uint16_t sourceQpn;
+    uint32_t immediate;
+    ibv_gid gid;
+  };
+  bool poll(Entry& entry);
+  // The next completion; the test fails if none comes.
+  Entry next();
+  // Tells how far it has read, and asks for an event.
+  void tell(bool arm = false);
+  // From now on after each completion.
+  void tellAlways() { telling_ = true; }
+  // Waits until there are so many, and passes over them: they are not counted as read.
+  void passOver(uint32_t count);
+  // As after a reset.
+  void restart();
+
+  struct Queue {
+    uint8_t* buffer;
+    uint32_t entrySize;
+    uint32_t entries;
+    std::atomic<uint32_t>* doorbell;
+    uint32_t maxBatch;
+    uint32_t posted;
+  };
+  Queue& sends() { return sends_; }
+  Queue& receives() { return receives_; }
+  Queue& completions() { return completions_; }
+
+ private:
+  Endpoint& endpoint_;
+  Queue sends_{}, receives_{}, completions_{};
+  const uint8_t* entryAt(uint32_t index) const;
+  bool written(uint32_t index) const;
+  void await(uint32_t index) const;
+
+  uint32_t position_ = 0;
+  uint32_t consumed_ = 0;
+  bool telling_ = false;
+};
+
+// efadv_query_cq and efadv_query_qp_wqs.
+struct CqMemory {
+  uint64_t compMask;
+  uint8_t* buffer;
+  uint32_t entrySize;
+  uint32_t entries;
+  std::atomic<uint32_t>* doorbell;
+};
+struct WqMemory {
+  uint64_t compMask;
+  uint8_t* buffer;
+  uint32_t entrySize;
+  uint32_t entries;
+  std::atomic<uint32_t>* doorbell;
+  uint32_t maxBatch;
+  uint16_t caps;
+  uint8_t reserved[2];
+};
+int queryCq(const Endpoint& endpoint, CqMemory& memory, uint32_t size = sizeof(CqMemory));
+int queryWqs(const Endpoint& endpoint, WqMemory& sends, WqMemory& receives,
+             uint32_t size = sizeof(WqMemory));
+
+}  // namespace verbs
