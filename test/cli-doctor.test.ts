@@ -8,11 +8,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Finding, Report } from '../dist/cli/doctor/report.js';
 import { libfabric, main, run } from './support/command.js';
 import { hasRdmaDevice } from './support/fake-sysfs.js';
-import { ownNamespace } from './support/own-namespace.js';
 
 const withDevice = (more: SoftefaOptions = {}, variables: NodeJS.ProcessEnv = {}) => ({
   ...process.env,
-  ...softefaEnvironment({ namespace: ownNamespace('doctor'), memlock: 'unlimited', ...more }),
+  ...softefaEnvironment({ namespace: `doctor-${process.pid}`, memlock: 'unlimited', ...more }),
   ...variables,
 });
 

@@ -42,9 +42,9 @@ test('options of the command are its own', () => {
 });
 
 test('--env prints what a shell can read', () => {
-  const { stdout } = libfabric('softefa', '--env', '--nics', '2', '--async');
-  const script = `${stdout}\necho "$SOFTEFA_NICS $SOFTEFA_ASYNC"`;
-  expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2 1\n');
+  const { stdout } = libfabric('softefa', '--env', '--nics', '2', '--async', '--direct');
+  const script = `${stdout}\necho "$SOFTEFA_NICS $SOFTEFA_ASYNC $SOFTEFA_DIRECT"`;
+  expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2 1 1\n');
   expect(stdout).toMatch(/^export LD_PRELOAD='\/.*libsoftefa\.so'$/m);
 });
 

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { SoftefaFaults, type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
-import { ownNamespace } from './support/own-namespace.js';
 
 /** Runs a program in a process of its own; gives what it prints, as JSON. */
 function run(body: string, env: NodeJS.ProcessEnv = {}): unknown {
@@ -77,6 +76,7 @@ describe('options', () => {
     [{ namespace: 'a/b' }, 'options.namespace must be 1 to 40 letters'],
     [{ capabilities: ['FLY'] as never }, 'options.capabilities must be one of'],
     [{ forkStatus: 'maybe' as never }, 'options.forkStatus must be one of'],
+    [{ direct: 1 as never }, 'options.direct must be a boolean'],
     [{ asynchronous: 1 as never }, 'options.asynchronous must be a boolean'],
   ])('%j is refused', (options, reason) => {
     expect(() => softefaEnvironment(options)).toThrow(reason);
@@ -93,7 +93,7 @@ describe('options', () => {
 
 describe('SoftefaFaults', () => {
   test('refuses what is no fault, and nothing works after close()', () => {
-    const faults = new SoftefaFaults({ namespace: ownNamespace('loading') });
+    const faults = new SoftefaFaults({ namespace: `loading-${process.pid}` });
     expect(() => faults.add('gremlins' as never)).toThrow('kind must be one of');
     expect(() => faults.add('status', { count: 0 })).toThrow('options.count');
     expect(() => faults.set({ drop: 1001 })).toThrow('drop must be an integer from 0 to 1000');
@@ -103,7 +103,7 @@ describe('SoftefaFaults', () => {
   });
 
   test('has room for 32 faults at once, and for more one after the other', () => {
-    using faults = new SoftefaFaults({ namespace: ownNamespace('loading') });
+    using faults = new SoftefaFaults({ namespace: `loading-${process.pid}` });
     for (let i = 0; i < 100; i++) faults.add('rnr').remove();
     const all = Array.from({ length: 32 }, () => faults.add('rnr', { count: 3 }));
     expect(() => faults.add('rnr')).toThrow('there are 32 faults already');

@@ -2,10 +2,9 @@
 import { readdirSync } from 'node:fs';
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ownNamespace } from './support/own-namespace.js';
 import { fiInfo, fiPingpong, notInstalled, rowsOf, sizesUpTo } from './support/pingpong.js';
 
-const namespace = ownNamespace('pingpong');
+const namespace = `pingpong-${process.pid}`;
 const ITERATIONS = '5';
 
 beforeEach((context) => context.skip(notInstalled !== undefined, notInstalled));

@@ -8,6 +8,7 @@ export const CONDITIONS = {
   shm: { FI_EFA_ENABLE_SHM_TRANSFER: '1' },
   '0xefa0': { SOFTEFA_PART_ID: '0xefa0' },
   '0xefa1': { SOFTEFA_PART_ID: '0xefa1' },
+  direct: { SOFTEFA_DIRECT: '1' },
   newest: { SOFTEFA_PART_ID: '0xefa3' },
 };
 

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import {
-  removeSoftefa,
   type SoftefaCapability,
   type SoftefaOptions,
   softefaEnvironment,
@@ -14,10 +13,10 @@ interface Flags {
   readonly node?: number;
   readonly namespace?: string;
   readonly async?: true;
+  readonly direct?: true;
   readonly seed?: number;
   readonly caps?: readonly SoftefaCapability[];
   readonly env?: true;
-  readonly remove?: true;
 }
 
 const integer = (text: string): number => {
@@ -43,6 +42,10 @@ export function softefaCommand(): Command {
     )
     .option('--namespace <name>', 'only processes of one namespace meet (default: "default")')
     .option('--async', 'move data after the post has returned, in random order: finds early reuse')
+    .option(
+      '--direct',
+      'queues that the efa provider of libfabric >= 2.3 fills and reads by itself',
+    )
     .option('--seed <n>', 'of every random choice (default: 1)', integer)
     .option(
       '--caps <list>',
@@ -51,19 +54,16 @@ export function softefaCommand(): Command {
       list,
     )
     .option('--env', 'print the environment for a shell instead')
-    .option('--remove', 'remove the devices of the namespace and their counters instead')
     .addHelpText(
       'after',
       `
 Examples:
   npx libfabric softefa -- fi_info -p efa
   npx libfabric softefa --nics 4 --node 2 -- node app.js
-  npx libfabric softefa --remove
   eval "$(npx libfabric softefa --env)"`,
     )
     .passThroughOptions()
     .action(async (command: string[], flags: Flags, self: Command) => {
-      if (flags.remove) return removeSoftefa(optionsOf(flags));
       const environment = softefaEnvironment(optionsOf(flags));
       if (flags.env) printEnvironment(environment);
       else if (command.length === 0) self.help({ error: true });
@@ -71,7 +71,7 @@ Examples:
     });
 }
 
-function optionsOf({ async, caps, env: _, remove: __, ...options }: Flags): SoftefaOptions {
+function optionsOf({ async, caps, env: _, ...options }: Flags): SoftefaOptions {
   return {
     ...options,
     ...(async && { asynchronous: true }),

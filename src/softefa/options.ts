@@ -19,10 +19,13 @@ export interface SoftefaOptions {
   readonly namespace?: string;
   /** Where shared files live; /dev/shm when left out. */
   readonly directory?: string;
-  /** Whether the counters of the devices outlive the last process; true when left out. */
-  readonly keep?: boolean;
   /** Moves data after the post has returned, in pieces of random order: finds early reuse. */
   readonly asynchronous?: boolean;
+  /**
+   * Queues that the efa provider fills and reads by itself, as it does on hardware: libfabric 2.3 and
+   * later, built with rdma-core 59 and later. A thread of the device watches them, which costs latency.
+   */
+  readonly direct?: boolean;
   /** Of every random choice; 1 when left out. */
   readonly seed?: number;
   /** All when left out. */
@@ -79,8 +82,8 @@ const VARIABLES: { readonly [Name in keyof SoftefaOptions]-?: [variable: string,
   node: ['SOFTEFA_NODE', integer(0, 65_535)],
   namespace: ['SOFTEFA_NAMESPACE', checkNamespace],
   directory: ['SOFTEFA_DIRECTORY', text],
-  keep: ['SOFTEFA_KEEP', flag],
   asynchronous: ['SOFTEFA_ASYNC', flag],
+  direct: ['SOFTEFA_DIRECT', flag],
   seed: ['SOFTEFA_SEED', integer(0, Number.MAX_SAFE_INTEGER)],
   capabilities: ['SOFTEFA_CAPS', (name, value) => String(capabilityMask(name, value))],
   partId: ['SOFTEFA_PART_ID', integer(0xefa0, 0xefaf)],

@@ -7,12 +7,11 @@ import {
   softefaEnvironment,
 } from 'libfabric/softefa';
 import { afterAll, afterEach } from 'vitest';
-import { ownNamespace } from './own-namespace.js';
 
 // The device's own path, also between endpoints of one machine.
 process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
 
-export const namespace = ownNamespace('test');
+export const namespace = `test-${process.pid}`;
 
 /** Whether the device is one whose RDMA libfabric 1.17 does not use. */
 export const isOldPart = Number(process.env.SOFTEFA_PART_ID ?? 0xefa2) < 0xefa2;
