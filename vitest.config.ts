@@ -14,6 +14,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    setupFiles: ['test/support/own-namespace.ts'],
     // The package runs as it is shipped: Node imports dist/, vitest does not transform it.
     server: { deps: { external: [belowDist] } },
     // A process for each file, one at a time: an engine that spins wants a core of its own.

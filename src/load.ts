@@ -8,10 +8,18 @@ const require = createRequire(import.meta.url);
 /** Symbol versions of glibc and of libstdc++. */
 const SYSTEM: readonly string[] = ['GLIBC', 'GLIBCXX', 'CXXABI'];
 
+/** A namespace that was entered: native. */
+export type Entered = { readonly __entered: never };
+
 /** native/preload */
 export interface Preload {
   /** Returns why it could not, or undefined. */
   loadGlobal(path: string, ...namesAndValues: string[]): string | undefined;
+  /** Joins a namespace of software devices: its folder, and what leaves it. */
+  enterNamespace(library: string, directory: string, name: string): [string, Entered];
+  leaveNamespace(library: string, entered: Entered): void;
+  /** Removes a namespace, unless processes use it: gives how many. */
+  removeNamespace(library: string, directory: string, name: string): number;
 }
 
 /** The folder the addon is taken from: in a checkout what was built there, else what is shipped. */

@@ -6,10 +6,11 @@ import { parseResult } from '../dist/cli/report/schema.js';
 import type { BenchmarkResult, BenchmarkRow } from '../dist/cli/result.js';
 import type { Ended } from './support/command.js';
 import { freePort } from './support/free-port.js';
+import { ownNamespace } from './support/own-namespace.js';
 import { rowOf } from './support/results.js';
 import { runPair } from './support/sides.js';
 
-const namespace = `counters-${process.pid}`;
+const namespace = ownNamespace('counters');
 
 /** Runs both sides on hosts of their own, with software EFA devices. */
 async function onEfa(args: readonly string[], nics = 1) {

@@ -6,6 +6,7 @@ import type { BenchmarkResult } from '../dist/cli/result.js';
 import { softefaEnvironment } from '../dist/softefa/index.js';
 import { start } from './support/command.js';
 import { freePort } from './support/free-port.js';
+import { ownNamespace } from './support/own-namespace.js';
 import { runPair } from './support/sides.js';
 
 const PLACES = [
@@ -85,7 +86,7 @@ for (const { provider, both } of PLACES) {
 test.each(['write', 'read'])('rma-bw over two NICs at once: %s', async (operation) => {
   const port = await freePort();
   const args = ['rma-bw', `-E=${port}`, '-p', 'efa', '-o', operation, '--nics', 'all', '--json'];
-  const namespace = `nics-${process.pid}`;
+  const namespace = ownNamespace('nics');
   const { server, client } = await runPair([...args, '-S', '4096', '-I', '256'], {
     server: softefaEnvironment({ namespace, node: 1, nics: 2 }),
     client: softefaEnvironment({ namespace, node: 0, nics: 2 }),
@@ -105,7 +106,7 @@ test.each(['write', 'read'])('rma-bw over two NICs at once: %s', async (operatio
 test('--nics on one side only ends both with the reason', async () => {
   const port = await freePort();
   const args = ['rma-bw', `-E=${port}`, '-p', 'efa', '-S', '64', '-I', '64'];
-  const namespace = `one-${process.pid}`;
+  const namespace = ownNamespace('one');
   const server = start(args, softefaEnvironment({ namespace, node: 1, nics: 2 }));
   const client = start(
     [...args, '--nics', 'all', '--timeout', '2', '127.0.0.1'],

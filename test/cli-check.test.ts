@@ -7,10 +7,11 @@ import { softefaEnvironment } from 'libfabric/softefa';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Ended, start } from './support/command.js';
 import { freePort } from './support/free-port.js';
+import { ownNamespace } from './support/own-namespace.js';
 
 const onNode = (node: number): NodeJS.ProcessEnv => ({
   ...process.env,
-  ...softefaEnvironment({ namespace: `check-${process.pid}`, node, memlock: 'unlimited' }),
+  ...softefaEnvironment({ namespace: ownNamespace('check'), node, memlock: 'unlimited' }),
 });
 
 /** Starts both sides; `more` are options of one of them. */

@@ -1,11 +1,12 @@
 import { version } from 'libfabric';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
+import { ownNamespace } from './support/own-namespace.js';
 import { sides } from './support/sides.js';
 
 const efa = {
   ...process.env,
-  ...softefaEnvironment({ namespace: `checks-${process.pid}`, memlock: 'unlimited' }),
+  ...softefaEnvironment({ namespace: ownNamespace('checks'), memlock: 'unlimited' }),
   FI_EFA_ENABLE_SHM_TRANSFER: '0',
 };
 

@@ -3,10 +3,11 @@ import { softefaEnvironment } from 'libfabric/softefa';
 import { expect, test } from 'vitest';
 import { libfabric } from './support/command.js';
 import { connectx, FakeSysfs, hasRdmaDevice } from './support/fake-sysfs.js';
+import { ownNamespace } from './support/own-namespace.js';
 
 const softefa = (more = {}) => ({
   ...process.env,
-  ...softefaEnvironment({ namespace: `cli-devices-${process.pid}`, ...more }),
+  ...softefaEnvironment({ namespace: ownNamespace('cli-devices'), ...more }),
 });
 
 test('there is a block of lines for each device', () => {

@@ -21,8 +21,9 @@ import { readFrames, writeFrame } from '../dist/cli/multi/frames.js';
 import { type Ended, main, run, type Started, start } from './support/command.js';
 import { hasRdmaDevice } from './support/fake-sysfs.js';
 import { freePort } from './support/free-port.js';
+import { ownNamespace } from './support/own-namespace.js';
 
-const namespace = `doctor-peer-${process.pid}`;
+const namespace = ownNamespace('doctor-peer');
 const GIVE_UP = 1000; // milliseconds until a device gives a silent peer up
 const OWN = 'softefa_0-rdm';
 const device = { namespace, memlock: 'unlimited', timeout: GIVE_UP } as const;

@@ -8,10 +8,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Finding, Report } from '../dist/cli/doctor/report.js';
 import { libfabric, main, run } from './support/command.js';
 import { hasRdmaDevice } from './support/fake-sysfs.js';
+import { ownNamespace } from './support/own-namespace.js';
 
 const withDevice = (more: SoftefaOptions = {}, variables: NodeJS.ProcessEnv = {}) => ({
   ...process.env,
-  ...softefaEnvironment({ namespace: `doctor-${process.pid}`, memlock: 'unlimited', ...more }),
+  ...softefaEnvironment({ namespace: ownNamespace('doctor'), memlock: 'unlimited', ...more }),
   ...variables,
 });
 

@@ -2,10 +2,11 @@ import { getInfo, version } from 'libfabric';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
 import { libfabric, main, run } from './support/command.js';
+import { ownNamespace } from './support/own-namespace.js';
 
 // FI_EFA_FORK_SAFE: the package sets it where nobody else has, and -g would show it.
 const plain = { ...process.env, FI_EFA_FORK_SAFE: '1', FI_LOG_PROV: 'core tcp' };
-const withEfa = { ...plain, ...softefaEnvironment({ namespace: `cli-info-${process.pid}` }) };
+const withEfa = { ...plain, ...softefaEnvironment({ namespace: ownNamespace('cli-info') }) };
 
 const info = (...args: string[]) => libfabric(['info', ...args], plain);
 

@@ -3,11 +3,12 @@ import { loadSoftefa, SoftefaFaults } from 'libfabric/softefa';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Flow, pump, Stalled } from '../dist/cli/multi/flow.js';
 import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../dist/cli/multi/nics.js';
+import { ownNamespace } from './support/own-namespace.js';
 
 // The device's own path, also from an endpoint to itself.
 process.env.FI_EFA_ENABLE_SHM_TRANSFER = '0';
 
-const namespace = `nics-${process.pid}`;
+const namespace = ownNamespace('nics');
 loadSoftefa({ nics: 3, namespace, memlock: 'unlimited' });
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;

@@ -8,11 +8,12 @@ import { afterEach, expect, test } from 'vitest';
 import { libfabric, main } from './support/command.js';
 import { connectx, FakeSysfs, hasRdmaDevice } from './support/fake-sysfs.js';
 import { OtherProcess } from './support/other-process.js';
+import { ownNamespace } from './support/own-namespace.js';
 
 const env = {
   ...process.env,
   FI_EFA_ENABLE_SHM_TRANSFER: '0',
-  ...softefaEnvironment({ nics: 2, namespace: `cli-stats-${process.pid}` }),
+  ...softefaEnvironment({ nics: 2, namespace: ownNamespace('cli-stats') }),
 };
 
 const running = new Set<ChildProcess>();
@@ -41,8 +42,8 @@ function start(args: readonly string[], environment: NodeJS.ProcessEnv = env) {
   };
 }
 
-async function transfer(count: number): Promise<OtherProcess[]> {
-  const efa = () => OtherProcess.start({ provider: 'efa', env });
+async function transfer(count: number, environment = env): Promise<OtherProcess[]> {
+  const efa = () => OtherProcess.start({ provider: 'efa', env: environment });
   const [a, b] = await Promise.all([efa(), efa()]);
   await a.ask('meet', b.address);
   await b.ask('meet', a.address);
@@ -70,6 +71,31 @@ test('the counters of all devices are listed, or of one', () => {
       },
     },
   ]);
+});
+
+test('they stay when the programs have ended that moved them, until the namespace is removed', async () => {
+  const kept = { ...env, ...softefaEnvironment({ namespace: ownNamespace('kept'), keep: true }) };
+  const pages = () => {
+    const { stdout } = libfabric(['stats', '--device', 'softefa_0', '--json'], kept);
+    return JSON.parse(stdout)[0].counters.port;
+  };
+  const [a, b] = await transfer(20, kept);
+  await Promise.all([a!.close(), b!.close()]);
+  const { tx_bytes, recv_wrs } = pages();
+  expect(Number(tx_bytes)).toBeGreaterThanOrEqual(20_000);
+  expect(Number(recv_wrs)).toBeGreaterThanOrEqual(20);
+  expect(libfabric(['softefa', '--remove'], kept)).toMatchObject({ status: 0, stderr: '' });
+  expect(pages()).toMatchObject({ tx_bytes: '0', recv_wrs: '0' });
+  libfabric(['softefa', '--remove'], kept);
+});
+
+test('a namespace that is in use is not removed', async () => {
+  const [a, b] = await transfer(1);
+  const { status, stderr } = libfabric(['softefa', '--remove'], env);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^2 processes use the namespace cli-stats-/);
+  await transfer(1);
+  await Promise.all([a!.close(), b!.close()]);
 });
 
 test('a device that is not there is an error that names those that are', () => {

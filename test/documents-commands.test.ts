@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { blocksIn } from './support/documents.js';
+import { ownNamespace } from './support/own-namespace.js';
 
 const npx = fileURLToPath(new URL('support/documents-npx.mjs', import.meta.url));
 const blocks = blocksIn('sh').filter(({ notRun }) => notRun === undefined);
@@ -32,7 +33,7 @@ test.each(blocks)('the commands at $place succeed', { timeout: 60_000 }, async (
     env: {
       ...process.env,
       ...softefaEnvironment({
-        namespace: `commands-${process.pid}`,
+        namespace: ownNamespace('commands'),
         nics: 2,
         memlock: 'unlimited',
       }),

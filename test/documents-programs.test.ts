@@ -12,6 +12,7 @@ import { softefaEnvironment } from 'libfabric/softefa';
 import ts from 'typescript';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Block, blocksIn, root } from './support/documents.js';
+import { ownNamespace } from './support/own-namespace.js';
 import { settle } from './support/transfer.js';
 
 const programs = blocksIn('js').map((block) => ({ ...block, file: fileOf(block) }));
@@ -74,7 +75,7 @@ async function rest({ line }: Program): Promise<string[]> {
 
 // What says that it loads softefa itself must not find it there.
 function environmentFor(source: string): NodeJS.ProcessEnv {
-  const options = { namespace: `documents-${process.pid}`, memlock: 'unlimited' } as const;
+  const options = { namespace: ownNamespace('documents'), memlock: 'unlimited' } as const;
   const { LD_PRELOAD, ...variables } = softefaEnvironment(options);
   const loads = source.includes('loadSoftefa(');
   return { ...process.env, ...variables, ...(!loads && { LD_PRELOAD }) };

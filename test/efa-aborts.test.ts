@@ -3,6 +3,7 @@
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { runInline } from './support/inline.js';
+import { ownNamespace } from './support/own-namespace.js';
 import { withSoftefa } from './support/softefa.js';
 
 test('efa aborts where more messages overtake one than its receive window holds', (context) => {
@@ -17,7 +18,7 @@ test('efa aborts where more messages overtake one than its receive window holds'
     new SoftefaFaults().set({ reorder: 100_000 });
     const all = Array.from({ length: 500 }, () => [b.recv(message()), a.send(message(), toB)]);
     await Promise.all(all.flat());`;
-  const device = withSoftefa({ namespace: `aborts-${process.pid}` });
+  const device = withSoftefa({ namespace: ownNamespace('aborts') });
   const { signal, stderr } = runInline(source, { ...device, FI_EFA_RECVWIN_SIZE: '16' });
   expect(stderr).toContain('receive window size (16) is too small');
   expect(signal).toBe('SIGABRT');

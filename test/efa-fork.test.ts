@@ -2,6 +2,7 @@
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { expect, test } from 'vitest';
 import { runInline } from './support/inline.js';
+import { ownNamespace } from './support/own-namespace.js';
 import { withSoftefa } from './support/softefa.js';
 
 const PROGRAM = `
@@ -22,7 +23,7 @@ const run = (
   variables: NodeJS.ProcessEnv = {},
 ) =>
   runInline(PROGRAM, {
-    ...withSoftefa({ namespace: `fork-${process.pid}`, forkStatus }),
+    ...withSoftefa({ namespace: ownNamespace('fork'), forkStatus }),
     ...variables,
   });
 

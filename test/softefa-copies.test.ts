@@ -3,12 +3,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { couple, transferAll } from './support/couple.js';
+import { ownNamespace } from './support/own-namespace.js';
 import { fiPingpong, notInstalled, rowsOf, sizesUpTo } from './support/pingpong.js';
 import { build, withoutProcessVm } from './support/softefa-build.js';
 
 const YAMA = '/proc/sys/kernel/yama/ptrace_scope';
 const FORBIDDEN = /^softefa: process_vm_readv to process \d+: Operation not permitted/;
-const namespace = `copies-${process.pid}`;
+const namespace = ownNamespace('copies');
 
 describe('efa without process_vm_readv', () => {
   beforeAll(() => build('plain'), 170_000);

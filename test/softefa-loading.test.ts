@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { SoftefaFaults, type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
+import { ownNamespace } from './support/own-namespace.js';
 
 /** Runs a program in a process of its own; gives what it prints, as JSON. */
 function run(body: string, env: NodeJS.ProcessEnv = {}): unknown {
@@ -93,7 +94,7 @@ describe('options', () => {
 
 describe('SoftefaFaults', () => {
   test('refuses what is no fault, and nothing works after close()', () => {
-    const faults = new SoftefaFaults({ namespace: `loading-${process.pid}` });
+    const faults = new SoftefaFaults({ namespace: ownNamespace('loading') });
     expect(() => faults.add('gremlins' as never)).toThrow('kind must be one of');
     expect(() => faults.add('status', { count: 0 })).toThrow('options.count');
     expect(() => faults.set({ drop: 1001 })).toThrow('drop must be an integer from 0 to 1000');
@@ -103,7 +104,7 @@ describe('SoftefaFaults', () => {
   });
 
   test('has room for 32 faults at once, and for more one after the other', () => {
-    using faults = new SoftefaFaults({ namespace: `loading-${process.pid}` });
+    using faults = new SoftefaFaults({ namespace: ownNamespace('loading') });
     for (let i = 0; i < 100; i++) faults.add('rnr').remove();
     const all = Array.from({ length: 32 }, () => faults.add('rnr', { count: 3 }));
     expect(() => faults.add('rnr')).toThrow('there are 32 faults already');

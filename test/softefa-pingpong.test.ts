@@ -2,9 +2,10 @@
 import { readdirSync } from 'node:fs';
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { ownNamespace } from './support/own-namespace.js';
 import { fiInfo, fiPingpong, notInstalled, rowsOf, sizesUpTo } from './support/pingpong.js';
 
-const namespace = `pingpong-${process.pid}`;
+const namespace = ownNamespace('pingpong');
 const ITERATIONS = '5';
 
 beforeEach((context) => context.skip(notInstalled !== undefined, notInstalled));

@@ -4,10 +4,11 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, type TestContext, test } from 'vitest';
 import { couple, transferAll } from './support/couple.js';
+import { ownNamespace } from './support/own-namespace.js';
 import { fiInfoUnder, fiPingpong, notInstalled, rowsOf, sizesUpTo } from './support/pingpong.js';
 import { build, runTests } from './support/softefa-build.js';
 
-const namespace = `small-${process.pid}`;
+const namespace = ownNamespace('small');
 const holders: ChildProcess[] = [];
 
 afterEach(() => {

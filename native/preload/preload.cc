@@ -81,15 +81,89 @@ napi_value loadGlobal(napi_env env, napi_callback_info info) {
   return result;
 }
 
+// A function of libsoftefa.so, which is loaded where nothing else sees its symbols; nullptr, with
+// an exception pending, if there is none.
+template <class Function>
+Function* softefaFunction(napi_env env, napi_value library, const char* name) {
+  void* handle = dlopen(stringOf(env, library).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* found = handle != nullptr ? dlsym(handle, name) : nullptr;
+  if (found == nullptr) napi_throw_error(env, nullptr, dlerror());
+  return reinterpret_cast<Function*>(found);
+}
+
+constexpr size_t kFailureSize = 512;
+
+// enterNamespace(library, directory, name): joins a namespace of software devices without being a
+// device. Returns [its folder, what leaveNamespace() takes].
+napi_value enterNamespace(napi_env env, napi_callback_info info) {
+  napi_value args[3];
+  size_t count = 3;
+  napi_get_cb_info(env, info, &count, args, nullptr, nullptr);
+  auto* enter = softefaFunction<void*(const char*, const char*, char*, size_t)>(env, args[0],
+                                                                                "softefa_enter");
+  auto* folderOf = softefaFunction<const char*(void*)>(env, args[0], "softefa_folder");
+  if (enter == nullptr || folderOf == nullptr) return nullptr;
+  char failure[kFailureSize] = "";
+  void* space = enter(stringOf(env, args[1]).c_str(), stringOf(env, args[2]).c_str(), failure,
+                      sizeof(failure));
+  if (space == nullptr) {
+    napi_throw_error(env, nullptr, failure);
+    return nullptr;
+  }
+  napi_value folder, handle, both;
+  napi_create_string_utf8(env, folderOf(space), NAPI_AUTO_LENGTH, &folder);
+  napi_create_external(env, space, nullptr, nullptr, &handle);
+  napi_create_array_with_length(env, 2, &both);
+  napi_set_element(env, both, 0, folder);
+  napi_set_element(env, both, 1, handle);
+  return both;
+}
+
+// leaveNamespace(library, handle), once.
+napi_value leaveNamespace(napi_env env, napi_callback_info info) {
+  napi_value args[2];
+  size_t count = 2;
+  napi_get_cb_info(env, info, &count, args, nullptr, nullptr);
+  void* space = nullptr;
+  auto* leave = softefaFunction<void(void*)>(env, args[0], "softefa_leave");
+  if (leave != nullptr && napi_get_value_external(env, args[1], &space) == napi_ok) leave(space);
+  return nullptr;
+}
+
+// removeNamespace(library, directory, name): the number of processes that prevent it.
+napi_value removeNamespace(napi_env env, napi_callback_info info) {
+  napi_value args[3];
+  size_t count = 3;
+  napi_get_cb_info(env, info, &count, args, nullptr, nullptr);
+  auto* remove =
+      softefaFunction<int(const char*, const char*, char*, size_t)>(env, args[0], "softefa_remove");
+  if (remove == nullptr) return nullptr;
+  char failure[kFailureSize] = "";
+  const int users = remove(stringOf(env, args[1]).c_str(), stringOf(env, args[2]).c_str(), failure,
+                           sizeof(failure));
+  napi_value result = nullptr;
+  if (users < 0) {
+    napi_throw_error(env, nullptr, failure);
+  } else {
+    napi_create_int32(env, users, &result);
+  }
+  return result;
+}
+
 }  // namespace
 
 NAPI_MODULE_INIT() {
   static std::once_flag once;
   std::call_once(once, prepareEnvironment);
-  napi_value function;
-  if (napi_create_function(env, "loadGlobal", NAPI_AUTO_LENGTH, loadGlobal, nullptr, &function) ==
-      napi_ok) {
-    napi_set_named_property(env, exports, "loadGlobal", function);
-  }
+  const napi_property_descriptor functions[] = {
+      {"loadGlobal", nullptr, loadGlobal, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
+      {"enterNamespace", nullptr, enterNamespace, nullptr, nullptr, nullptr, napi_enumerable,
+       nullptr},
+      {"leaveNamespace", nullptr, leaveNamespace, nullptr, nullptr, nullptr, napi_enumerable,
+       nullptr},
+      {"removeNamespace", nullptr, removeNamespace, nullptr, nullptr, nullptr, napi_enumerable,
+       nullptr},
+  };
+  napi_define_properties(env, exports, sizeof(functions) / sizeof(functions[0]), functions);
   return exports;
 }

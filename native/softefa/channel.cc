@@ -35,8 +35,7 @@ int sender() {
 }  // namespace
 
 CompletionChannel::CompletionChannel(ibv_context* context) : number_(++numbers) {
-  Namespace& space = Runtime::get().space();
-  path_ = socketPath(space.memberPath(space.self()), number_);
+  path_ = socketPath(Runtime::get().space().self().path(), number_);
   socket_ = Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address;
   if (!toAddress(path_, address)) {
@@ -84,8 +83,7 @@ int CompletionChannel::next(ibv_cq** queue) {
 }
 
 void CompletionChannel::announce(uint64_t cookie) const {
-  const Namespace& space = Runtime::get().space();
-  announce(space.memberPath(space.self()), number_, cookie);
+  announce(Runtime::get().space().self().path(), number_, cookie);
 }
 
 void CompletionChannel::announce(const std::string& folder, uint32_t number, uint64_t cookie) {

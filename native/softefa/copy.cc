@@ -20,13 +20,36 @@ ssize_t transfer(pid_t pid, Direction direction, const Pieces& local, const Piec
              : ::process_vm_readv(pid, local.part, local.count, remote.part, remote.count, 0);
 }
 
-std::atomic<bool> forbidden{false};
+// Why a peer has to copy by itself, once a process for each reason.
+void reportOnce(std::atomic<bool>& reported, const PeerSegment& peer, const char* reason) {
+  if (reported.exchange(true)) return;
+  report("process_vm_readv to process %d: %s", peer.header().pid, reason);
+}
+
+bool mustHelp(const PeerSegment& peer) {
+  if (Options::get().bounce || peer.helps()) return true;
+  if (peer.sharesPids()) return false;
+  static std::atomic<bool> reported{false};
+  reportOnce(reported, peer,
+             "it is in another PID namespace; copying through shared memory instead, slowly");
+  peer.helps() = true;
+  return true;
+}
+
+void forbid(const PeerSegment& peer, int error) {
+  static std::atomic<bool> reported{false};
+  const std::string reason = std::string(std::strerror(error)) +
+                             "; copying through shared memory instead, slowly (see ptrace_scope of "
+                             "Yama, or the seccomp profile of the container)";
+  reportOnce(reported, peer, reason.c_str());
+  peer.helps() = true;
+}
 
 CopyResult copyAtOnce(const PeerSegment& peer, Direction direction, const Pieces& local,
                       const Pieces& remote) {
   const uint64_t total = local.total();
   if (total == 0) return CopyResult::kDone;
-  if (!Options::get().bounce && !forbidden.load(std::memory_order_relaxed)) {
+  if (!mustHelp(peer)) {
     uint64_t done = 0;
     for (;;) {
       // A call moves less than 2 GiB.
@@ -41,12 +64,7 @@ CopyResult copyAtOnce(const PeerSegment& peer, Direction direction, const Pieces
       if (errno == ESRCH) return CopyResult::kGone;
       break;
     }
-    if (!forbidden.exchange(true)) {
-      report(
-          "process_vm_readv to process %d: %s; copying through shared memory instead, slowly "
-          "(see ptrace_scope of Yama, or the seccomp profile of the container)",
-          peer.header().pid, std::strerror(errno));
-    }
+    forbid(peer, errno);
   }
   return bounce(peer, direction, local, remote);
 }

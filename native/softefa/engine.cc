@@ -50,7 +50,7 @@ void Engine::start() {
   if (error != 0) throw std::system_error(error, std::generic_category(), "pthread_create");
   ::pthread_setname_np(thread, "softefa");
   ::pthread_detach(thread);
-  while (!segment_.header().lifeline.tied()) ::sched_yield();
+  while (!Lifelines::get().adopted()) ::sched_yield();
 }
 
 void* Engine::run(void* engine) {
@@ -117,7 +117,7 @@ uint64_t Engine::nap(uint64_t idle) const {
 
 void Engine::loop() {
   SegmentHeader& header = segment_.header();
-  header.lifeline.tie();
+  Lifelines::get().adopt();
   uint64_t refreshed = 0, quiet = 0;
   for (int idle = 0;;) {
     const uint32_t bell = header.doorbell.load(std::memory_order_seq_cst);

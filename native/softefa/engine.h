@@ -14,14 +14,14 @@ class OwnSegment;
 class QueuePair;
 class Sysfs;
 
-// The one thread of a process that is softefa's own. It holds the lifeline, copies for peers that
+// The one thread of a process that is softefa's own. It holds the lifelines, copies for peers that
 // cannot, and drives the send queues: all of them in the asynchronous mode, those that wait for
 // something where completions are waited for through a channel. Where users work on queues by
 // themselves it looks at their doorbells, of which nobody tells it.
 class Engine {
  public:
   Engine(OwnSegment& segment, Sysfs& sysfs) : segment_(segment), sysfs_(sysfs) {}
-  // Returns once the lifeline is tied. Throws std::system_error.
+  // Returns once lifelines can be tied. Throws std::system_error.
   void start();
 
   void add(QueuePair& queuePair);

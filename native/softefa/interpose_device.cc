@@ -1,7 +1,5 @@
 // The list of devices, and what a device says of itself.
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -81,7 +79,7 @@ SOFTEFA_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
 namespace {
 
 ibv_context* open(ibv_device* device) {
-  if (Runtime::get().space().self().pid != ::getpid()) {
+  if (Runtime::get().isInherited()) {
     report("a forked child cannot use its parent's devices");
     errno = ENODEV;
     return nullptr;

@@ -9,9 +9,7 @@ namespace softefa {
 // The page by which a test steers the devices of a namespace while they run: the file "knobs" in
 // the namespace's folder, 4096 bytes, 32- and 64-bit fields in the machine's byte order at the
 // offsets below. Anyone who may open the file may write it; fields take effect at the next
-// operation. A controller that comes before the first process makes the folders
-// "softefa-<uid>-<namespace>" and in it "<pid>.<start time>" of its own, mode 0700, which keeps the
-// namespace, and writes magic last.
+// operation. A controller that is no device keeps the namespace as a member of it: controller.cc.
 //
 // `engaged` is what the devices look at: while it is 0 they ignore the rest.
 enum class Fault : uint32_t {

@@ -1,44 +1,44 @@
 #pragma once
 
 #include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace softefa {
 
-// A word in shared memory by which peers see, with one load, that a process is gone: the kernel
-// marks the robust futexes of a thread that ends, however it ends.
+// A word in shared memory by which everybody sees, with one load, that the process that holds it is
+// gone: the kernel marks the robust futexes of a thread that ends, however it ends. It compares the
+// word with the thread's id of its own PID namespace, so what others see of that does not matter.
 class Lifeline {
  public:
-  // Called once, by a thread that lives as long as the process and uses no robust mutexes.
-  void tie() {
-    static thread_local Robust robust;
-    robust.head.list.next = &robust.entry;
-    robust.entry.next = &robust.head.list;
-    robust.head.list_op_pending = nullptr;
-    robust.head.futex_offset =
-        reinterpret_cast<const char*>(&word_) - reinterpret_cast<const char*>(&robust.entry);
-    word_.store(static_cast<uint32_t>(::syscall(SYS_gettid)), std::memory_order_release);
-    ::syscall(SYS_set_robust_list, &robust.head, sizeof(robust.head));
-  }
-
-  bool tied() const { return word_.load(std::memory_order_acquire) != 0; }
-  bool alive() const {
-    const uint32_t word = word_.load(std::memory_order_relaxed);
-    return word != 0 && (word & FUTEX_OWNER_DIED) == 0;
-  }
+  bool alive() const { return isAlive(word_.load(std::memory_order_relaxed)); }
 
  private:
-  struct Robust {
-    robust_list_head head;
-    robust_list entry;
-  };
+  friend class Lifelines;
+  static bool isAlive(uint32_t word) { return word != 0 && (word & FUTEX_OWNER_DIED) == 0; }
 
+  robust_list entry_;  // of the holder
   std::atomic<uint32_t> word_;
+};
+
+// The lifelines that this process holds.
+class Lifelines {
+ public:
+  static Lifelines& get();
+
+  // Called once, by a thread that lives as long as the process and uses no robust mutexes.
+  void adopt();
+  bool adopted() const { return thread_.load(std::memory_order_acquire) != 0; }
+  // Takes one that no living process holds. Not before adopt().
+  bool tie(Lifeline& lifeline);
+  void untie(Lifeline& lifeline);
+
+ private:
+  std::mutex mutex_;
+  std::atomic<uint32_t> thread_{0};
+  robust_list_head head_{};
 };
 
 }  // namespace softefa

@@ -66,7 +66,7 @@ void reportLimit(uint64_t bytes, uint64_t pinned, uint64_t limit) {
 MemoryTable::MemoryTable(OwnSegment& segment, uint64_t seed)
     : segment_(segment), generations_(kMaxMr) {
   // Keys of one process mean nothing to another: slots and generations begin anywhere.
-  Random random(seed ^ segment.header().start << 20 ^ static_cast<uint64_t>(segment.header().pid));
+  Random random(seed);
   salt_ = static_cast<uint32_t>(random.below(255)) + 1;
   for (uint8_t& generation : generations_) generation = static_cast<uint8_t>(random.next());
 }

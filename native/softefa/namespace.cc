@@ -1,71 +1,67 @@
 #include "namespace.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
-#include <cstring>
 #include <filesystem>
 
-#include "options.h"
+#include "node_counters.h"
 
 namespace softefa {
 namespace {
 
 namespace fs = std::filesystem;
 
+// How long a namespace is kept that nobody uses.
+constexpr time_t kKeepSeconds = 24 * 60 * 60;
+
 [[noreturn]] void fail(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
 }
 
-// Opened and locked, or nothing if the path no longer leads to what was locked.
-Fd lockFolder(const std::string& path, int operation) {
-  Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder || ::flock(folder.get(), operation) != 0) return {};
-  struct stat opened, named;
-  if (::fstat(folder.get(), &opened) != 0 || ::lstat(path.c_str(), &named) != 0 ||
-      opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
-    return {};
-  }
-  if (opened.st_uid != ::geteuid() || (opened.st_mode & 077) != 0) {
-    fail(EPERM, path + " is not a folder of mode 0700 of this user");
-  }
-  return folder;
-}
+std::string prefix() { return "softefa-" + std::to_string(::geteuid()) + "."; }
 
-std::vector<ProcessId> membersOf(const std::string& path) {
-  std::vector<ProcessId> members;
+// Removes dead members, whose counts go to their nodes; gives the number of the living.
+unsigned reapMembers(const std::string& path) {
+  unsigned living = 0;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(path, ignored)) {
-    const ProcessId member = ProcessId::parse(entry.path().filename().string());
-    if (member.pid != 0) members.push_back(member);
-  }
-  return members;
-}
-
-// Removes dead members; true if nobody is left.
-bool reapFolder(const std::string& path) {
-  bool empty = true;
-  std::error_code ignored;
-  for (const ProcessId& member : membersOf(path)) {
-    if (member.alive()) {
-      empty = false;
+  for (const std::string& name : Member::namesIn(path)) {
+    const std::string member = path + "/" + name;
+    if (const Fd seized = Member::seize(member)) {
+      NodeCounters::inherit(path, member);
+      fs::remove_all(member, ignored);
     } else {
-      fs::remove_all(path + "/" + member.name(), ignored);
+      ++living;
     }
   }
-  return empty;
+  return living;
 }
 
-// Removes namespaces of this user whose members have all died.
-void reapOthers(const std::string& directory, const std::string& prefix, const std::string& own) {
+bool isIdle(const std::string& path) {
+  struct stat status;
+  return ::lstat(path.c_str(), &status) == 0 && ::time(nullptr) - status.st_mtime > kKeepSeconds;
+}
+
+// What becomes of a namespace without living members.
+void clearAway(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path + "/keep", ignored) || isIdle(path)) {
+    fs::remove_all(path, ignored);
+  } else {
+    fs::remove(path + "/knobs", ignored);
+  }
+}
+
+// Clears the other namespaces of this user away whose members have all died.
+void reapOthers(const std::string& directory, const std::string& own) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored)) {
     const std::string path = entry.path().string();
-    if (path == own || entry.path().filename().string().rfind(prefix, 0) != 0) continue;
+    if (path == own || entry.path().filename().string().rfind(prefix(), 0) != 0) continue;
     try {
-      const Fd folder = lockFolder(path, LOCK_EX | LOCK_NB);
-      if (folder && reapFolder(path)) fs::remove_all(path, ignored);
+      const FolderLock lock(path, FolderLock::Wait::kNo);
+      if (lock && reapMembers(path) == 0) clearAway(path);
     } catch (const std::system_error&) {
       // Not ours after all.
     }
@@ -89,47 +85,56 @@ Mapping openKnobs(const std::string& path) {
   return mapping;
 }
 
+void touch(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) fail(errno, path);
+}
+
 }  // namespace
 
-Namespace::Lock::Lock(const Namespace& space) : folder_(lockFolder(space.path_, LOCK_EX)) {
-  if (!folder_) fail(ENOENT, space.path_);
+Namespace::Lock::Lock(const Namespace& space) : FolderLock(space.path_, Wait::kYes) {
+  if (!*this) fail(ENOENT, space.path_);
 }
 
-Namespace::Namespace() : self_(ProcessId::self()) {
-  const Options& options = Options::get();
-  const std::string prefix = "softefa-" + std::to_string(::geteuid()) + "-";
-  path_ = options.directory + "/" + prefix + options.nameSpace;
-  reapOthers(options.directory, prefix, path_);
-  join();
+std::string Namespace::Place::path() const { return directory + "/" + prefix() + name; }
+
+Namespace::Namespace(const Place& place, bool keep) : path_(place.path()) {
+  reapOthers(place.directory, path_);
+  join(keep);
 }
 
-void Namespace::join() {
+void Namespace::join(bool keep) {
   for (;;) {
     if (::mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) fail(errno, path_);
-    const Fd folder = lockFolder(path_, LOCK_EX);
-    if (!folder) {
+    const FolderLock lock(path_, FolderLock::Wait::kYes);
+    if (!lock) {
       struct stat named;
       if (::lstat(path_.c_str(), &named) == 0 && !S_ISDIR(named.st_mode)) fail(ENOTDIR, path_);
       continue;  // its last member removed it in between
     }
     std::error_code ignored;
     // Nobody is left who could end the faults that are under way there.
-    if (reapFolder(path_)) fs::remove(path_ + "/knobs", ignored);
-    // What is there was left by the program that this process ran before it called exec(3).
-    fs::remove_all(memberPath(self_), ignored);
-    if (::mkdir(memberPath(self_).c_str(), 0700) != 0) fail(errno, memberPath(self_));
+    if (reapMembers(path_) == 0) fs::remove(path_ + "/knobs", ignored);
+    self_ = Member(path_);
     knobs_ = openKnobs(path_ + "/knobs");
+    if (keep) touch(path_ + "/keep");
     return;
   }
 }
 
 void Namespace::leave() {
-  std::error_code ignored;
-  fs::remove_all(memberPath(self_), ignored);
-  const Fd folder = lockFolder(path_, LOCK_EX);
-  if (folder && reapFolder(path_)) fs::remove_all(path_, ignored);
+  const FolderLock lock(path_, FolderLock::Wait::kYes);
+  self_.leave();
+  if (lock && reapMembers(path_) == 0) clearAway(path_);
 }
 
-std::vector<ProcessId> Namespace::members() const { return membersOf(path_); }
+unsigned Namespace::remove(const Place& place) {
+  const std::string path = place.path();
+  const FolderLock lock(path, FolderLock::Wait::kYes);
+  if (!lock) return 0;
+  const unsigned living = reapMembers(path);
+  if (living == 0) fs::remove_all(path);
+  return living;
+}
 
 }  // namespace softefa

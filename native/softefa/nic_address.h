@@ -4,8 +4,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace softefa {
+
+// As the devices of a node are called.
+inline std::string deviceName(uint32_t nic) { return "softefa_" + std::to_string(nic); }
 
 // A NIC of a namespace: which node of the machine, which NIC of the node. Its GID spells the name
 // of the device, fe80::736f:6674:<node>:<nic + 1> ("soft"), so that it is not taken for an EFA's.

@@ -48,6 +48,7 @@ Options fromEnvironment() {
   } else {
     options.directory = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
   }
+  options.keep = number("SOFTEFA_KEEP", 1, 0, 1) != 0;
   options.node = static_cast<uint16_t>(number("SOFTEFA_NODE", 0, 0, 65535));
   options.nics = static_cast<uint16_t>(number("SOFTEFA_NICS", 1, 1, 64));
   options.async = number("SOFTEFA_ASYNC", 0, 0, 1) != 0;

@@ -9,6 +9,7 @@ namespace softefa {
 //
 //   NAMESPACE    who meets whom: processes of one user and one namespace      "default"
 //   DIRECTORY    where shared files live                                      /dev/shm, else /tmp
+//   KEEP         0: counters end with the last process of the namespace         1
 //   NODE         which host of the namespace this process plays, 0..65535     0
 //   NICS         devices of a node                                            1
 //   ASYNC        1: an engine thread executes work requests after the post    0
@@ -24,6 +25,7 @@ namespace softefa {
 struct Options {
   std::string nameSpace = "default";
   std::string directory;
+  bool keep = true;
   uint16_t node = 0;
   uint16_t nics = 1;
   bool async = false;

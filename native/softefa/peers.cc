@@ -16,14 +16,12 @@ void Peers::refresh() {
   for (auto known = known_.begin(); known != known_.end();) {
     known = known->second.expired() ? known_.erase(known) : std::next(known);
   }
-  for (const ProcessId& member : space_.members()) {
-    // One that is of another PID namespace is dead to this process, whatever its lifeline says.
-    if (segments_.count(member.name()) != 0 || !member.alive()) continue;
+  for (const std::string& member : space_.members()) {
+    if (segments_.count(member) != 0) continue;
     try {
-      auto segment = std::make_shared<PeerSegment>(space_, member, space_.self());
-      if (segment->alive()) segments_[member.name()] = std::move(segment);
+      segments_[member] = std::make_shared<PeerSegment>(space_.memberPath(member));
     } catch (const std::system_error&) {
-      // A controller, one that is about to begin, or one that has just ended.
+      // A controller, or one that is about to begin, or has ended.
     }
   }
 }

@@ -1,7 +1,6 @@
 #include "runtime.h"
 
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -11,6 +10,8 @@
 namespace softefa {
 namespace {
 
+Namespace::Place placeOf(const Options& options) { return {options.directory, options.nameSpace}; }
+
 uint64_t seedOf(const Namespace& space) {
   const uint64_t steered = space.knobs().engaged != 0 ? space.knobs().seed.load() : 0;
   return steered != 0 ? steered : Options::get().seed;
@@ -19,17 +20,18 @@ uint64_t seedOf(const Namespace& space) {
 }  // namespace
 
 Runtime::Runtime()
-    : seed_(seedOf(space_)),
-      segment_(space_, Options::get().node, Options::get().nics),
-      memory_(segment_, seed_),
+    : space_(placeOf(Options::get()), Options::get().keep),
+      seed_(seedOf(space_)),
+      segment_(space_.self().path(), Options::get().node, Options::get().nics),
+      memory_(segment_, seed_ ^ space_.self().token()),
       peers_(space_, segment_),
       faults_(space_.knobs()),
-      sysfs_(space_.memberPath(space_.self()) + "/sysfs", segment_),
+      sysfs_(space_, segment_.header()),
       engine_(segment_, sysfs_) {
   // Yama lets only ancestors read a process's memory unless it agrees.
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   engine_.start();
-  segment_.header().ready.store(1, std::memory_order_release);
+  segment_.open();
 }
 
 Runtime& Runtime::get() {
@@ -43,9 +45,9 @@ Runtime& Runtime::get() {
 }
 
 void Runtime::leave() {
-  // A forked child ends here, too; the files are its parent's.
-  Namespace& space = get().space_;
-  if (space.self().pid == ::getpid()) space.leave();
+  if (get().isInherited()) return;
+  get().sysfs_.refresh();
+  get().space_.leave();
 }
 
 }  // namespace softefa

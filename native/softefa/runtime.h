@@ -6,6 +6,7 @@
 
 #include "engine.h"
 #include "faults.h"
+#include "forks.h"
 #include "memory_table.h"
 #include "namespace.h"
 #include "peers.h"
@@ -32,10 +33,13 @@ class Runtime {
   Sysfs& sysfs() { return sysfs_; }
   uint64_t seed() const { return seed_; }
   uint32_t newSerial() { return ++serials_; }
+  // Whether this process was forked from the one that it belongs to.
+  bool isInherited() const { return depth_ != forkDepth(); }
 
  private:
   static void leave();
 
+  unsigned depth_ = forkDepth();
   Namespace space_;
   uint64_t seed_;
   OwnSegment segment_;

@@ -2,9 +2,8 @@
 
 #include <fcntl.h>
 #include <sched.h>
-
-#include "namespace.h"
-#include "options.h"
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace softefa {
 namespace {
@@ -14,8 +13,14 @@ constexpr uint64_t kPage = 4096;
 // Of a visitor: copies take milliseconds at most.
 constexpr auto kLongestVisit = std::chrono::milliseconds(250);
 
-uint64_t tokenOf(const ProcessId& process) {
-  return uint64_t{static_cast<uint32_t>(process.pid)} << 32 | static_cast<uint32_t>(process.start);
+// Which PID namespace this process is in: the number of its file of /proc. Without /proc that
+// is unknown, and no pid is trusted.
+uint64_t pidNamespace() {
+  static const uint64_t own = [] {
+    struct stat status;
+    return ::stat("/proc/self/ns/pid", &status) == 0 ? uint64_t{status.st_ino} : uint64_t{0};
+  }();
+  return own;
 }
 
 [[noreturn]] void fail(int error, const std::string& what) {
@@ -25,32 +30,26 @@ uint64_t tokenOf(const ProcessId& process) {
 }  // namespace
 
 bool Segment::visitorDead(uint32_t id) const {
-  if (id == 0 || id > kMaxVisitors) return true;
-  const Visitor& visitor = header().visitors[id - 1];
-  const uint64_t token = visitor.token.load();
-  const auto pid = static_cast<pid_t>(token >> 32);
-  return token != 0 &&
-         static_cast<uint32_t>(ProcessId::of(pid).start) != static_cast<uint32_t>(token);
+  const Visitor& visitor = header().visitors[placeOf(id)];
+  // A place is given to the next only when its visitor is gone.
+  return !visitor.lifeline.alive() || visitor.tenancy.load() != id / kMaxVisitors;
 }
 
-void Segment::visitAs(const ProcessId& self) {
-  const uint64_t token = tokenOf(self);
-  for (int round = 0; round < 2; ++round) {
-    for (uint32_t id = 1; id <= kMaxVisitors; ++id) {
-      Visitor& visitor = header().visitors[id - 1];
-      uint64_t holder = visitor.token.load();
-      if (holder != 0 && (round == 0 || !visitorDead(id))) continue;
-      if (!visitor.token.compare_exchange_strong(holder, token)) continue;
-      visitor.inside = 0;
-      visitorId_ = id;
-      return;
-    }
+void Segment::visit() {
+  constexpr uint32_t kTenancies = UINT32_MAX / kMaxVisitors;
+  for (uint32_t place = 0; place < kMaxVisitors; ++place) {
+    Visitor& visitor = header().visitors[place];
+    if (!Lifelines::get().tie(visitor.lifeline)) continue;
+    const uint32_t tenancy = visitor.tenancy.load() % (kTenancies - 1) + 1;  // never 0
+    visitor.tenancy = tenancy;
+    visitor.inside = 0;
+    visitorId_ = tenancy * kMaxVisitors + place;
+    return;
   }
   fail(EMFILE, "softefa visitors");
 }
 
-PeerSegment::PeerSegment(const Namespace& space, const ProcessId& process, const ProcessId& self)
-    : folder_(space.memberPath(process)) {
+PeerSegment::PeerSegment(const std::string& folder) : folder_(folder) {
   const std::string path = folder_ + "/segment";
   file_ = Fd(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!file_) fail(errno, path);
@@ -58,15 +57,20 @@ PeerSegment::PeerSegment(const Namespace& space, const ProcessId& process, const
   head_ = Mapping(file_, 0, kRegionsOffset);
   if (header().ready.load(std::memory_order_acquire) == 0) fail(EAGAIN, path);
   if (header().magic != kSegmentMagic || header().version != kSegmentVersion) fail(EPROTO, path);
-  visitAs(self);
+  if (!alive()) fail(ESRCH, path);
+  visit();
 }
 
 PeerSegment::~PeerSegment() {
-  if (visitorId_ != 0) visitor().token = 0;
+  if (visitorId_ != 0) Lifelines::get().untie(visitor().lifeline);
 }
 
-OwnSegment::OwnSegment(const Namespace& space, uint32_t node, uint32_t nics) {
-  const std::string path = space.memberPath(space.self()) + "/segment";
+bool PeerSegment::sharesPids() const {
+  return pidNamespace() != 0 && header().pidNamespace == pidNamespace();
+}
+
+OwnSegment::OwnSegment(const std::string& folder, uint32_t node, uint32_t nics) {
+  const std::string path = folder + "/segment";
   file_ = Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file_) fail(errno, path);
   reserve(0, kMrTableOffset);
@@ -75,11 +79,16 @@ OwnSegment::OwnSegment(const Namespace& space, uint32_t node, uint32_t nics) {
   SegmentHeader& head = header();
   head.magic = kSegmentMagic;
   head.version = kSegmentVersion;
-  head.pid = space.self().pid;
-  head.start = space.self().start;
+  head.pid = ::getpid();
+  head.pidNamespace = pidNamespace();
   head.node = node;
   head.nics = nics;
-  visitAs(space.self());
+}
+
+void OwnSegment::open() {
+  Lifelines::get().tie(header().lifeline);
+  visit();
+  header().ready.store(1, std::memory_order_release);
 }
 
 // A page that cannot be had is an error here, not a SIGBUS later.
@@ -141,18 +150,16 @@ void OwnSegment::reserveMemoryTable(uint32_t slots) {
 }
 
 void OwnSegment::awaitVisitors() {
-  for (uint32_t id = 1; id <= kMaxVisitors; ++id) {
-    const bool left = awaitVisitor(id, stopped_[id - 1] ? Clock::duration::zero() : kLongestVisit);
-    stopped_[id - 1] = !left;
+  for (uint32_t place = 0; place < kMaxVisitors; ++place) {
+    const auto patience = stopped_[place] ? Clock::duration::zero() : kLongestVisit;
+    stopped_[place] = !awaitVisitor(place, patience);
   }
 }
 
-bool OwnSegment::awaitVisitor(uint32_t id, Clock::duration patience) {
-  const Visitor& visitor = header().visitors[id - 1];
+bool OwnSegment::awaitVisitor(uint32_t place, Clock::duration patience) {
+  const Visitor& visitor = header().visitors[place];
   const auto deadline = Clock::now() + patience;
-  for (unsigned round = 1; visitor.token.load() != 0; ++round) {
-    if (visitor.inside.load(std::memory_order_seq_cst) == 0) break;
-    if (round % 1024 == 0 && visitorDead(id)) break;
+  while (visitor.inside.load(std::memory_order_seq_cst) != 0 && visitor.lifeline.alive()) {
     if (Clock::now() > deadline) return false;
     ::sched_yield();
   }

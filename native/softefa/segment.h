@@ -9,13 +9,10 @@
 #include <string>
 
 #include "mapping.h"
-#include "process_id.h"
 #include "receive_region.h"
 #include "segment_layout.h"
 
 namespace softefa {
-
-class Namespace;
 
 // A mapped segment, and this process's place among its visitors.
 class Segment {
@@ -25,21 +22,23 @@ class Segment {
 
   SegmentHeader& header() const { return *head_.at<SegmentHeader>(0); }
   MrEntry* memory() const { return head_.at<MrEntry>(kMrTableOffset); }
-  ProcessId process() const { return {header().pid, header().start}; }
   NicCounters& counters(uint32_t nic) const { return header().counters[nic]; }
   const Fd& file() const { return file_; }
+  // Of this visit, and of no other one that took or takes the same place.
   uint32_t visitorId() const { return visitorId_; }
-  Visitor& visitor() const { return header().visitors[visitorId_ - 1]; }
+  Visitor& visitor() const { return header().visitors[placeOf(visitorId_)]; }
   // Whether a visitor's process has ended.
   bool visitorDead(uint32_t id) const;
 
  protected:
   Segment() = default;
-  void visitAs(const ProcessId& self);
+  // Throws std::system_error if all places are taken.
+  void visit();
+  static uint32_t placeOf(uint32_t id) { return id % kMaxVisitors; }
 
   Fd file_;
   Mapping head_;
-  uint32_t visitorId_ = 0;  // index + 1
+  uint32_t visitorId_ = 0;  // its place, and the tenancy times kMaxVisitors; 0: none
 };
 
 // Says that this process works on a segment, for as long as it lives.
@@ -59,19 +58,26 @@ class Visit {
 class PeerSegment : public Segment {
  public:
   // Throws std::system_error if there is none that is ready.
-  PeerSegment(const Namespace& space, const ProcessId& process, const ProcessId& self);
+  explicit PeerSegment(const std::string& folder);
   ~PeerSegment() override;
   bool alive() const { return header().lifeline.alive(); }
   const std::string& folder() const { return folder_; }
+  // Whether its pid means that process to this one, too.
+  bool sharesPids() const;
+  // Whether its process has to copy, as this one may not read its memory.
+  std::atomic<bool>& helps() const { return helps_; }
 
  private:
   std::string folder_;
+  mutable std::atomic<bool> helps_{false};
 };
 
 // This process's own.
 class OwnSegment : public Segment {
  public:
-  OwnSegment(const Namespace& space, uint32_t node, uint32_t nics);
+  OwnSegment(const std::string& folder, uint32_t node, uint32_t nics);
+  // Lets peers in. Once Lifelines has its thread.
+  void open();
 
   // Reserves memory for a region of that many bytes, page-aligned. Throws std::system_error.
   uint64_t allocate(uint64_t size);
@@ -85,7 +91,7 @@ class OwnSegment : public Segment {
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool awaitVisitor(uint32_t id, Clock::duration patience);
+  bool awaitVisitor(uint32_t place, Clock::duration patience);
   void reserve(uint64_t offset, uint64_t size);
 
   std::mutex mutex_;

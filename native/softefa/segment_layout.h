@@ -17,7 +17,7 @@ namespace softefa {
 // invalid and then waiting until every visitor has been seen outside.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 2;
+constexpr uint32_t kSegmentVersion = 3;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 constexpr uint32_t kMaxVisitors = 1024;
@@ -54,9 +54,9 @@ struct alignas(64) QueuePairEntry {
 };
 
 struct alignas(64) Visitor {
-  std::atomic<uint64_t> token;   // pid << 32 | low half of its start time; 0: free
-  std::atomic<uint32_t> inside;  // operations under way
-  std::atomic<uint64_t> start;
+  Lifeline lifeline;              // of the visiting process
+  std::atomic<uint32_t> inside;   // operations under way
+  std::atomic<uint32_t> tenancy;  // rises with every process that takes the place
 };
 
 // A request to the owner to copy by itself, where process_vm_readv(2) is forbidden. Its holder
@@ -78,7 +78,7 @@ struct alignas(64) SegmentHeader {
   uint32_t version;
   int32_t pid;
   uint32_t node;
-  uint64_t start;
+  uint64_t pidNamespace;  // in which pid is its pid, 0: unknown
   uint32_t nics;
   Lifeline lifeline;
   std::atomic<uint32_t> ready;
@@ -87,6 +87,7 @@ struct alignas(64) SegmentHeader {
   std::atomic<uint32_t> bounces;  // asked for
   std::atomic<uint32_t> looks;    // of the engine at the doorbells of its users
   NicCounters counters[kMaxNics];
+  NicCounters added[kMaxNics];  // what the node's counters have of them
   QueuePairEntry queuePairs[kMaxQueuePairs];
   Visitor visitors[kMaxVisitors];
   BounceSlot bounce[kBounceSlots];

@@ -1,26 +1,32 @@
 #include "sysfs.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "device_attributes.h"
+#include "namespace.h"
 #include "nic_address.h"
 #include "options.h"
-#include "segment.h"
 
 namespace softefa {
 namespace {
 
 namespace fs = std::filesystem;
 
+// Others may be reading it.
 void put(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
+  std::string before;
+  if (std::getline(std::ifstream(path), before) && before == text) return;
+  const std::string made = path + ".new";
+  std::ofstream file(made);
   file << text << "\n";
   if (!file.flush()) throw std::system_error(errno, std::generic_category(), path);
+  fs::rename(made, path);
+}
+
+void link(const std::string& target, const std::string& path) {
+  if (!fs::is_symlink(path)) fs::create_directory_symlink(target, path);
 }
 
 std::string hex(const char* format, unsigned value) {
@@ -40,42 +46,28 @@ std::string gidText(const ibv_gid& gid) {
   return text;
 }
 
-}  // namespace
-
-std::string deviceName(uint32_t nic) { return "softefa_" + std::to_string(nic); }
-
-std::string Sysfs::devicePath(uint32_t nic) const {
-  return root_ + "/class/infiniband/" + deviceName(nic);
+std::string devicePathIn(const std::string& root, uint32_t nic) {
+  return root + "/class/infiniband/" + deviceName(nic);
 }
 
-std::string Sysfs::verbsPath(uint32_t nic) const {
-  return root_ + "/class/infiniband_verbs/uverbs" + std::to_string(nic);
+std::string verbsPathIn(const std::string& root, uint32_t nic) {
+  return root + "/class/infiniband_verbs/uverbs" + std::to_string(nic);
 }
 
-Sysfs::Sysfs(const std::string& root, const OwnSegment& segment) : root_(root), segment_(segment) {
-  fs::create_directories(root_ + "/bus/pci/drivers/softefa");
-  fs::create_directories(root_ + "/class/infiniband_verbs");
-  put(root_ + "/class/infiniband_verbs/abi_version", "6");
-  for (uint32_t nic = 0; nic < Options::get().nics; ++nic) makeDevice(nic);
-  refresh();
-}
-
-void Sysfs::makeDevice(uint32_t nic) {
+void makeDevice(const std::string& root, uint32_t nic) {
   const Options& options = Options::get();
-  const std::string pci = root_ + "/devices/pci0000:80/" + pciName(nic);
+  const std::string below = "devices/pci0000:80/" + pciName(nic);
+  const std::string pci = root + "/" + below;
   fs::create_directories(pci);
   put(pci + "/vendor", hex("0x%04x", kVendorId));
   put(pci + "/device", hex("0x%04x", options.partId));
   put(pci + "/numa_node", "-1");
-  fs::create_directory_symlink(root_ + "/bus/pci/drivers/softefa", pci + "/driver");
+  link("../../../bus/pci/drivers/softefa", pci + "/driver");
 
-  const std::string device = devicePath(nic);
+  const std::string device = devicePathIn(root, nic);
   const std::string port = device + "/ports/1";
-  for (const char* folder : {"/hw_counters", "/gids", "/pkeys"}) {
-    fs::create_directories(port + folder);
-  }
-  fs::create_directories(device + "/hw_counters");
-  fs::create_directory_symlink(pci, device + "/device");
+  for (const char* folder : {"/gids", "/pkeys"}) fs::create_directories(port + folder);
+  link("../../../" + below, device + "/device");
   put(device + "/node_type", "6: usnic udp");
   put(device + "/fw_ver", kFirmware);
   put(port + "/state", "4: ACTIVE");
@@ -83,39 +75,48 @@ void Sysfs::makeDevice(uint32_t nic) {
   put(port + "/pkeys/0", "0xffff");
   put(port + "/gids/0", gidText(NicAddress{options.node, static_cast<uint16_t>(nic)}.toGid()));
 
-  const std::string verbs = verbsPath(nic);
+  const std::string verbs = verbsPathIn(root, nic);
   fs::create_directories(verbs);
   put(verbs + "/ibdev", deviceName(nic));
   put(verbs + "/abi_version", "1");
-  fs::create_directory_symlink(pci, verbs + "/device");
-
-  const NicCounters& counters = segment_.counters(nic);
-  for (const NamedCounter& named : kPortCounters) {
-    addCounter(port + "/hw_counters/", named.name, counters.*named.counter);
-  }
-  for (const NamedCounter& named : kDeviceCounters) {
-    addCounter(device + "/hw_counters/", named.name, counters.*named.counter);
-  }
+  link("../../../" + below, verbs + "/device");
 }
 
-void Sysfs::addCounter(const std::string& folder, const char* name,
-                       const std::atomic<uint64_t>& counter) {
-  const std::string path = folder + name;
-  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) throw std::system_error(errno, std::generic_category(), path);
-  counters_.push_back({std::move(file), &counter, UINT64_MAX});
+void makeTree(const std::string& root) {
+  fs::create_directories(root + "/bus/pci/drivers/softefa");
+  fs::create_directories(root + "/class/infiniband_verbs");
+  put(root + "/class/infiniband_verbs/abi_version", "6");
+  for (uint32_t nic = 0; nic < Options::get().nics; ++nic) makeDevice(root, nic);
 }
 
-void Sysfs::refresh() {
-  if (busy_.test_and_set(std::memory_order_acquire)) return;
-  for (CounterFile& file : counters_) {
-    const uint64_t value = file.counter->load(std::memory_order_relaxed);
-    if (value == file.written) continue;
-    // Counters only rise: a text is never shorter than the one that it replaces.
-    const std::string text = std::to_string(value) + "\n";
-    if (::pwrite(file.file.get(), text.data(), text.size(), 0) > 0) file.written = value;
+// Makes the tree of the node, or what this process has more of; gives its place.
+std::string makeNode(const Namespace& space) {
+  const Namespace::Lock lock(space);
+  std::string folder = NodeCounters::makeFolder(space.path(), Options::get().node);
+  makeTree(folder);
+  return folder;
+}
+
+}  // namespace
+
+std::string Sysfs::devicePath(uint32_t nic) const { return devicePathIn(root_, nic); }
+
+std::string Sysfs::verbsPath(uint32_t nic) const { return verbsPathIn(root_, nic); }
+
+Sysfs::Sysfs(const Namespace& space, SegmentHeader& process)
+    : root_(space.self().path() + "/sysfs"),
+      process_(process),
+      counters_(makeNode(space), Options::get().nics) {
+  makeTree(root_);
+  for (uint32_t nic = 0; nic < Options::get().nics; ++nic) {
+    const std::string device = devicePath(nic);
+    // From a device's folder to the namespace's, and from there to the node's.
+    const std::string target =
+        devicePathIn(NodeCounters::folderOf("../../../../..", Options::get().node), nic);
+    link(target + "/hw_counters", device + "/hw_counters");
+    link("../../" + target + "/ports/1/hw_counters", device + "/ports/1/hw_counters");
   }
-  busy_.clear(std::memory_order_release);
+  refresh();
 }
 
 }  // namespace softefa

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import {
+  removeSoftefa,
   type SoftefaCapability,
   type SoftefaOptions,
   softefaEnvironment,
@@ -17,6 +18,7 @@ interface Flags {
   readonly seed?: number;
   readonly caps?: readonly SoftefaCapability[];
   readonly env?: true;
+  readonly remove?: true;
 }
 
 const integer = (text: string): number => {
@@ -54,16 +56,19 @@ export function softefaCommand(): Command {
       list,
     )
     .option('--env', 'print the environment for a shell instead')
+    .option('--remove', 'remove the devices of the namespace and their counters instead')
     .addHelpText(
       'after',
       `
 Examples:
   npx libfabric softefa -- fi_info -p efa
   npx libfabric softefa --nics 4 --node 2 -- node app.js
+  npx libfabric softefa --remove
   eval "$(npx libfabric softefa --env)"`,
     )
     .passThroughOptions()
     .action(async (command: string[], flags: Flags, self: Command) => {
+      if (flags.remove) return removeSoftefa(optionsOf(flags));
       const environment = softefaEnvironment(optionsOf(flags));
       if (flags.env) printEnvironment(environment);
       else if (command.length === 0) self.help({ error: true });
@@ -71,7 +76,7 @@ Examples:
     });
 }
 
-function optionsOf({ async, caps, env: _, ...options }: Flags): SoftefaOptions {
+function optionsOf({ async, caps, env: _, remove: __, ...options }: Flags): SoftefaOptions {
   return {
     ...options,
     ...(async && { asynchronous: true }),

@@ -1,14 +1,9 @@
-import { existsSync } from 'node:fs';
 import { checkInteger, checkOptions, oneOf } from '../checks.js';
 import { errnoByCode, type FabricErrorCode } from '../error-codes.js';
 import { closed, invalidState } from '../errors.js';
 import { ANY, Knob, KnobsPage, RULE_BYTES, RULES, RuleField } from './knobs.js';
-import {
-  capabilityMask,
-  type SoftefaCapability,
-  type SoftefaOptions,
-  softefaVariables,
-} from './options.js';
+import { capabilityMask, type SoftefaCapability, type SoftefaOptions } from './options.js';
+import { placeOf } from './place.js';
 
 /** What applies to every operation of a namespace from now on. What is left out stays as it is. */
 export interface Conditions {
@@ -87,12 +82,7 @@ export class SoftefaFaults {
   #open = true;
 
   constructor(options?: Pick<SoftefaOptions, 'namespace' | 'directory'>) {
-    const { SOFTEFA_NAMESPACE, SOFTEFA_DIRECTORY } = {
-      ...process.env,
-      ...softefaVariables(options),
-    };
-    const directory = SOFTEFA_DIRECTORY || (existsSync('/dev/shm') ? '/dev/shm' : '/tmp');
-    this.#page = new KnobsPage(directory, SOFTEFA_NAMESPACE || 'default');
+    this.#page = new KnobsPage(...placeOf(options));
   }
 
   /**

@@ -11,5 +11,5 @@ export {
   type FaultOptions,
   SoftefaFaults,
 } from './faults.js';
-export { loadSoftefa, softefaEnvironment, softefaLibrary } from './load.js';
+export { loadSoftefa, removeSoftefa, softefaEnvironment, softefaLibrary } from './load.js';
 export type { SoftefaCapability, SoftefaOptions } from './options.js';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { invalidState } from '../errors.js';
 import { addonFolder, loadPreload } from '../load.js';
 import { type SoftefaOptions, softefaVariables } from './options.js';
+import { placeOf } from './place.js';
 
 /** The file of the software device. */
 export function softefaLibrary(): string {
@@ -36,4 +37,15 @@ export function softefaEnvironment(options?: SoftefaOptions): Record<string, str
   );
   // Last: a sanitizer has to be the first.
   return { LD_PRELOAD: [...(before ?? []), softefaLibrary()].join(' '), ...variables };
+}
+
+/**
+ * Removes a namespace of software EFA devices, whose counters otherwise stay for a day after its last
+ * use. ERR_INVALID_STATE while processes use it.
+ */
+export function removeSoftefa(options?: Pick<SoftefaOptions, 'namespace' | 'directory'>): void {
+  const [directory, name] = placeOf(options);
+  const users = loadPreload().removeNamespace(softefaLibrary(), directory, name);
+  if (users === 0) return;
+  throw invalidState(`${users} processes use the namespace ${name} of softefa`);
 }

@@ -19,6 +19,8 @@ export interface SoftefaOptions {
   readonly namespace?: string;
   /** Where shared files live; /dev/shm when left out. */
   readonly directory?: string;
+  /** Whether the counters of the devices outlive the last process; true when left out. */
+  readonly keep?: boolean;
   /** Moves data after the post has returned, in pieces of random order: finds early reuse. */
   readonly asynchronous?: boolean;
   /**
@@ -82,6 +84,7 @@ const VARIABLES: { readonly [Name in keyof SoftefaOptions]-?: [variable: string,
   node: ['SOFTEFA_NODE', integer(0, 65_535)],
   namespace: ['SOFTEFA_NAMESPACE', checkNamespace],
   directory: ['SOFTEFA_DIRECTORY', text],
+  keep: ['SOFTEFA_KEEP', flag],
   asynchronous: ['SOFTEFA_ASYNC', flag],
   direct: ['SOFTEFA_DIRECT', flag],
   seed: ['SOFTEFA_SEED', integer(0, Number.MAX_SAFE_INTEGER)],

@@ -1,6 +1,5 @@
 // The counters of a device, where the kernel has them in sysfs.
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { namesIn, readText } from './sysfs.js';
 
 /** Counters of a device's own, and of one of its ports. */
@@ -27,25 +26,10 @@ function readFolder(folder: string): Record<string, bigint> {
   return counters;
 }
 
-// <namespace>/<pid>.<start>/sysfs/class/infiniband/<device>: native/softefa/namespace.h
-const MEMBER = /^(.*\/softefa-\d+-[^/]+)\/\d+\.\d+(\/sysfs\/class\/infiniband\/[^/]+)$/;
+// <namespace>/<pid>.<16 digits>/sysfs of a process or <namespace>/node-<n> of a host, and what is
+// below: native/softefa/sysfs.h
+const SOFTEFA =
+  /\/softefa-\d+\.[^/]+\/(\d+\.[\da-f]{16}\/sysfs|node-\d+)\/class\/infiniband\/[^/]+$/;
 
-/** Whether a device's folder is a software device's, in which a process counts for itself. */
-export const isSoftefa = (device: string): boolean => MEMBER.test(device);
-
-/**
- * The folders whose counters together are those of a device: its own, or with softefa, where each
- * process counts for itself, one of every process that has the device.
- */
-export function counterFolders(device: string): string[] {
-  const [, namespace, below] = MEMBER.exec(device) ?? [];
-  if (namespace === undefined || below === undefined) return existsSync(device) ? [device] : [];
-  const own = gidOf(device);
-  return namesIn(namespace)
-    .filter((name) => /^\d+\.\d+$/.test(name))
-    .map((name) => join(namespace, name, below))
-    .filter((folder) => folder === device || gidOf(folder) === own);
-}
-
-// Another node's device of the same name has another.
-const gidOf = (device: string) => readText(device, 'ports/1/gids/0') ?? dirname(device);
+/** Whether a device's folder is a software device's. */
+export const isSoftefa = (device: string): boolean => SOFTEFA.test(device);

@@ -1,13 +1,13 @@
-import { counterFolders, readCounters, SCOPES, type ScopedCounters } from './counter-files.js';
+import { readCounters, SCOPES, type ScopedCounters } from './counter-files.js';
 
 /**
  * Counters of a device and a port that never fall: what was counted stays when a driver is loaded
- * anew, which starts from 0, and when a process on softefa ends, which takes its counts along.
+ * anew, which starts from 0.
  */
 export class CounterMeter {
   readonly #device: string;
   readonly #port: number;
-  readonly #last = new Map<string, ScopedCounters>();
+  readonly #last = empty();
   readonly #totals = empty();
 
   /** `device` is its folder in sysfs. */
@@ -17,25 +17,17 @@ export class CounterMeter {
   }
 
   read(): ScopedCounters {
-    const folders = counterFolders(this.#device);
-    for (const folder of folders) this.#add(folder, readCounters(folder, this.#port));
-    for (const folder of this.#last.keys()) {
-      if (!folders.includes(folder)) this.#last.delete(folder);
-    }
-    return { device: { ...this.#totals.device }, port: { ...this.#totals.port } };
-  }
-
-  #add(folder: string, now: ScopedCounters): void {
-    const last = this.#last.get(folder) ?? empty();
+    const now = readCounters(this.#device, this.#port);
     for (const scope of SCOPES) {
+      const [last, totals] = [this.#last[scope], this.#totals[scope]];
       for (const [name, value] of Object.entries(now[scope])) {
-        const before = last[scope][name] ?? 0n;
+        const before = last[name] ?? 0n;
         const grown = value < before ? value : value - before;
-        this.#totals[scope][name] = (this.#totals[scope][name] ?? 0n) + grown;
-        last[scope][name] = value;
+        totals[name] = (totals[name] ?? 0n) + grown;
+        last[name] = value;
       }
     }
-    this.#last.set(folder, last);
+    return { device: { ...this.#totals.device }, port: { ...this.#totals.port } };
   }
 }
 

@@ -41,8 +41,8 @@ export interface CounterSample {
 /**
  * The counters of a device and of one of its ports, from sysfs: `hw_counters` of both, and
  * `ports/N/counters` where the device has the standard ones. Those of an EFA are listed in AWS's
- * documentation. rdma-core is not needed. With softefa they are those of all running processes of the
- * namespace that have the device, and up to a second old.
+ * documentation. rdma-core is not needed. With softefa they are those of the node's device, whatever
+ * process uses or used it, and up to a second old.
  *
  * @throws VerbsError ENODEV where there is no such device, ENXIO where it has no such port.
  */

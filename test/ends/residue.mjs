@@ -12,12 +12,12 @@ const listOf = (folder, read) =>
 
 // softefa keeps the segments of the processes that it has met while they live.
 function isOfLivePeer(path) {
-  const pid = Number(path.match(/softefa-.*\/(\d+)\.\d+\/segment$/)?.[1] ?? process.pid);
+  const pid = Number(path.match(/softefa-.*\/(\d+)\.[\da-f]{16}\/segment$/)?.[1] ?? process.pid);
   return pid !== process.pid && existsSync(`/proc/${pid}`);
 }
 
 // sockets, pipes and inodes have numbers, shared files those of their process.
-const named = (target) => target.replace(/:?\[\d+\]/, '').replace(/\d+/g, 'N');
+const named = (target) => target.replace(/:?\[\d+\]/, '').replace(/\d+\.[\da-f]{16}|\d+/g, 'N');
 
 function counted(paths) {
   const counts = new Map();

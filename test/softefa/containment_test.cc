@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -5,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <random>
 #include <sstream>
 #include <vector>
@@ -138,15 +138,28 @@ TEST(containment_of_faults_of_those_that_were_killed) {
 }
 
 TEST(containment_of_what_a_process_left_before_it_called_exec) {
-  std::ifstream stat("/proc/self/stat");
-  const std::vector<std::string> fields(std::istream_iterator<std::string>(stat), {});
-  const fs::path member = fs::path(folder()) / (fields[0] + "." + fields[21]);
-  fs::create_directories(member / "sysfs/bus/pci/drivers/softefa");
-  fs::permissions(folder(), fs::perms::owner_all);
-  std::ofstream(member / "segment") << "of the program before";
+  int called[2];
+  CHECK_EQ(::pipe2(called, O_CLOEXEC), 0);
+  harness::Side side([&](harness::Side&) {
+    ::close(called[0]);
+    Device device;
+    Endpoint endpoint(device);
+    CHECK_EQ(::write(called[1], "", 1), 1);
+    ::execl("/bin/sleep", "sleep", "60", nullptr);
+  });
+  ::close(called[1]);
+  char byte = 0;
+  CHECK_EQ(::read(called[0], &byte, 1), 1);
+  CHECK_EQ(::read(called[0], &byte, 1), 0);  // the program ends with exec
   Device device;
   Endpoint endpoint(device);
-  CHECK(fs::file_size(member / "segment") > 4096);
+  int members = 0;
+  for (const auto& entry : fs::directory_iterator(folder())) {
+    members += fs::exists(entry.path() / "segment");
+  }
+  CHECK_EQ(members, 1);
+  side.kill();
+  side.join(SIGKILL);
 }
 
 TEST(containment_of_a_folder_of_another_s) {

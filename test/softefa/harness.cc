@@ -50,6 +50,7 @@ bool run(const Test& test) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::alarm(kTimeoutSeconds);
+    ::setenv("SOFTEFA_KEEP", "0", 1);
     ::setenv("SOFTEFA_NAMESPACE", ("test-" + std::to_string(::getpid())).c_str(), 1);
     test.body();
     std::exit(0);

@@ -18,9 +18,11 @@ bool isPrivate(const fs::path& path) {
   return S_ISLNK(status.st_mode) || (status.st_mode & 077) == 0;
 }
 
+bool isMember(const fs::directory_entry& entry) { return fs::exists(entry.path() / "segment"); }
+
 int membersOf(const std::string& path) {
   int count = 0;
-  for (const auto& entry : fs::directory_iterator(path)) count += entry.is_directory();
+  for (const auto& entry : fs::directory_iterator(path)) count += isMember(entry);
   return count;
 }
 
@@ -32,8 +34,7 @@ TEST(namespace_is_private) {
   CHECK(isPrivate(folder()));
   for (const auto& entry : fs::directory_iterator(folder())) {
     CHECK(isPrivate(entry.path()));
-    if (!entry.is_directory()) continue;
-    CHECK(isPrivate(entry.path() / "segment"));
+    if (isMember(entry)) CHECK(isPrivate(entry.path() / "segment"));
   }
 }
 

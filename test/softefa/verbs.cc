@@ -55,7 +55,7 @@ void bring(ibv_qp* qp, ibv_qp_state state, int mask, int rnrRetry) {
 
 std::string folder() {
   return std::string(std::getenv("SOFTEFA_DIRECTORY")) + "/softefa-" + std::to_string(::geteuid()) +
-         "-" + std::getenv("SOFTEFA_NAMESPACE");
+         "." + std::getenv("SOFTEFA_NAMESPACE");
 }
 
 Device::Device(int index) {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { type Started, start } from './command.js';
+import { ownNamespace } from './own-namespace.js';
 
 /** Starts ranks one by one, as a launcher does: `rank` says the arguments and variables of each. */
 export function startRanks(
@@ -15,7 +16,7 @@ export function startRanks(
 }
 
 /** Of the devices of all ranks. */
-export const namespace = `ranks-${process.pid}`;
+export const namespace = ownNamespace('ranks');
 
 /** Variables of a rank that plays a host of its own, with software EFA devices. */
 export const onNode = (node: number, nics = 1): NodeJS.ProcessEnv =>

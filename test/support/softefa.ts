@@ -7,11 +7,12 @@ import {
   softefaEnvironment,
 } from 'libfabric/softefa';
 import { afterAll, afterEach } from 'vitest';
+import { ownNamespace } from './own-namespace.js';
 
 // The device's own path, also between endpoints of one machine.
 process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
 
-export const namespace = `test-${process.pid}`;
+export const namespace = ownNamespace('test');
 
 /** Whether the device is one whose RDMA libfabric 1.17 does not use. */
 export const isOldPart = Number(process.env.SOFTEFA_PART_ID ?? 0xefa2) < 0xefa2;

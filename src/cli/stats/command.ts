@@ -21,7 +21,7 @@ export function statsCommand(): Command {
     .description(
       'Shows the counters of RDMA devices that the kernel has in sysfs: as they are, as what happens in\n' +
         'a second, or to Prometheus. They count for all processes of the machine, whatever library they\n' +
-        'use; those of a software device count for the processes of its namespace that are running.',
+        'use, and stay when those end; a software device counts for its node of its namespace.',
     )
     .option('-w, --watch', 'show rates again and again, until Ctrl-C')
     .option('-i, --interval <s>', 'seconds between samples', milliseconds, 1000)
