@@ -5,7 +5,14 @@ import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, type TestContext, test } from 'vitest';
 import { couple, transferAll } from './support/couple.js';
 import { ownNamespace } from './support/own-namespace.js';
-import { fiInfoUnder, fiPingpong, notInstalled, rowsOf, sizesUpTo } from './support/pingpong.js';
+import {
+  fiInfoUnder,
+  fiPingpong,
+  notInstalled,
+  rowsOf,
+  sendsPrefix,
+  sizesUpTo,
+} from './support/pingpong.js';
 import { build, runTests } from './support/softefa-build.js';
 
 const namespace = ownNamespace('small');
@@ -34,6 +41,7 @@ async function withShm(context: TestContext, size: string): Promise<readonly str
 describe('efa with 64 MB of /dev/shm', () => {
   test.for(['0', '1'])('fi_pingpong, FI_EFA_ENABLE_SHM_TRANSFER=%s', async (shm, context) => {
     context.skip(notInstalled !== undefined, notInstalled);
+    context.skip(sendsPrefix !== undefined, sendsPrefix);
     const launcher = await withShm(context, '64m');
     const args = ['-p', 'efa', '-e', 'rdm', '-S', 'all', '-c', '-I', '3'];
     const variables = { FI_EFA_ENABLE_SHM_TRANSFER: shm };

@@ -8,8 +8,9 @@ import { root, SetupError } from '../setup/step.mjs';
 const PROBE = `
 import { readFileSync } from 'node:fs';
 import { version } from './dist/index.js';
+const loaded = version().string;
 const file = readFileSync('/proc/self/maps', 'utf8').match(/\\/\\S*\\/libfabric\\.so\\S*/)?.[0];
-console.log(JSON.stringify({ version: version().string, file }));
+console.log(JSON.stringify({ version: loaded, file }));
 `;
 
 /** The file and version of the libfabric that the package loads in this environment, once it is built. */
@@ -23,15 +24,18 @@ export function loadedLibfabric(env = {}) {
   return JSON.parse(stdout);
 }
 
-/** The variables with which programs load the libfabric of a folder. */
+/** The variables with which a command is that of a folder, and loads its libfabric. */
 export function environmentOf(folder) {
   const prefix = resolve(folder);
   const library = ['lib', 'lib64']
     .map((name) => join(prefix, name))
     .find((name) => existsSync(join(name, 'libfabric.so.1')));
   if (!library) throw new SetupError(`there is no lib/libfabric.so.1 in ${prefix}`);
-  const others = process.env.LD_LIBRARY_PATH;
-  return { LD_LIBRARY_PATH: others ? `${library}:${others}` : library };
+  const before = (path, others) => (others ? `${path}:${others}` : path);
+  return {
+    LD_LIBRARY_PATH: before(library, process.env.LD_LIBRARY_PATH),
+    PATH: before(join(prefix, 'bin'), process.env.PATH), // fi_info, fi_pingpong
+  };
 }
 
 /** Throws SetupError where the package loads another libfabric than that of the folder. */

@@ -15,6 +15,15 @@ export const notInstalled = ['fi_info', 'fi_pingpong']
   .map((program) => `${program} is not installed (libfabric-bin, libfabric)`)
   .at(0);
 
+/**
+ * Why fi_pingpong does not run over RDM endpoints here, if so: it has room for a prefix in front of each message,
+ * and efa from 2.5 on sends that room with the message.
+ */
+export const sendsPrefix =
+  version().major > 2 || (version().major === 2 && version().minor >= 5)
+    ? 'efa from libfabric 2.5 on sends the prefix of FI_MSG_PREFIX as data'
+    : undefined;
+
 /** How one side has ended. */
 export interface Side extends Omit<Ended, 'code'> {
   readonly status: number | null;
