@@ -69,6 +69,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
   #times = new RoundTimes();
   /** The rounds of requests that have asked for some. */
   readonly #rounds = new Map<number, Rounds>();
+  #roundsOfRun = 0;
   // Of a run() whose time was over before it failed.
   #failure: FabricError | undefined;
   #closed = false;
@@ -92,6 +93,11 @@ export class BatchBase implements Target, Sink, RequestOwner {
   /** Submissions that have not completed. */
   get inFlight(): number {
     return this.#inFlight;
+  }
+
+  /** Rounds that the last run() has completed, also where it has thrown. */
+  get rounds(): number {
+    return this.#roundsOfRun;
   }
 
   /** @internal */
@@ -226,12 +232,12 @@ export class BatchBase implements Target, Sink, RequestOwner {
       timeout,
       rounds,
     );
+    this.#roundsOfRun = this.#engine.rounds;
     if (status === RUNNING) throw timedOut(timeout);
     this.#inFlight--;
     if (status !== 0) throw errorOf(this.#engine.runFailure(status));
-    const done = this.#engine.rounds;
-    if (rounds !== ONE_ROUND) this.#times.give(rounds, done);
-    return done;
+    if (rounds !== ONE_ROUND) this.#times.give(rounds, this.#roundsOfRun);
+    return this.#roundsOfRun;
   }
 
   /**

@@ -3,9 +3,9 @@ import type { Buffers } from '../fabtests/buffers.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';
 import { type Benchmark, injectsInWindows, type MeasureSize } from './benchmark.js';
-import { measure, type Timing, type Work } from './measure.js';
+import { measure, type Rounds, type Timing, type Work } from './measure.js';
 import { MessageBatch } from './message-batch.js';
-import { moreIn, type Window, type Windows, windowsOf } from './windows.js';
+import { alikeFrom, moreIn, type Window, type Windows, windowsOf } from './windows.js';
 
 /** fabtests' bandwidth of messages, client to server, a window of them in flight. */
 function bandwidth(
@@ -25,7 +25,6 @@ function bandwidth(
       domain: { resourceMgmt: 'FI_RM_ENABLED' },
     }),
     prepare,
-    alone: exchangeAlone,
   };
 }
 
@@ -43,18 +42,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   return (size, iterations) => measureSize(session, buffers, size, iterations);
 }
 
-async function exchangeAlone(alone: Session, size: number, iterations: number): Promise<void> {
-  const buffers = await alone.allocate(size, 1, ['FI_SEND', 'FI_RECV']);
-  const windows = windowsOf(alone.settings.window, 0, iterations, false);
-  using exchanges = new WindowBatches(alone, windows.windows, (batch, { count }) => {
-    for (let i = 0; i < count; i++) {
-      batch.receive(buffers.receiving(size)).send(buffers.sending(size));
-    }
-  });
-  await measure(alone.patience, windowWork(windows, exchanges), false);
-}
-
-/** A window is a step. Alone or not, it is the same function, which V8 need not compile again. */
+/** A window is a step. */
 function windowWork(
   { windows, clockAt }: Windows,
   batches: WindowBatches,
@@ -66,6 +54,7 @@ function windowWork(
     weight: (index) => windows[index]?.count ?? 0,
     first,
     step: (index) => batches.run(index),
+    rounds: (index) => batches.rounds(index),
     check,
     last,
   };
@@ -154,6 +143,15 @@ class WindowBatches {
 
   run(index: number): void {
     (this.#batches[index] as MessageBatch).run();
+  }
+
+  /** The windows of one kind from `index` on. */
+  rounds(index: number): Rounds {
+    const batch = this.#batches[index] as MessageBatch;
+    return {
+      count: alikeFrom(this.#batches, index),
+      run: (options) => batch.rounds(options),
+    };
   }
 
   post(index: number): Promise<void> {

@@ -1,3 +1,4 @@
+import type { RoundOptions } from '../../batch.js';
 import type { Patience } from '../fabtests/patience.js';
 import type { MatrixNic } from '../result.js';
 
@@ -11,6 +12,8 @@ export interface Work {
   readonly weight?: (index: number) => number;
   /** One step, whose waiting is Patience's and may throw that it takes long. */
   readonly step: (index: number) => void;
+  /** Steps from `index` on that are rounds of one batch: done natively where none is looked at. */
+  readonly rounds?: ((index: number) => Rounds) | undefined;
   /** What is left of a step after it took long and Patience.finish() has waited for it. */
   readonly rest?: (index: number) => Promise<void>;
   /** The steps, where they must be asynchronous. */
@@ -21,6 +24,20 @@ export interface Work {
   readonly first?: (() => Promise<void>) | undefined;
   /** What is left when all steps are done, within the measured time. */
   readonly last?: (() => Promise<void>) | undefined;
+}
+
+/** Steps that are alike. */
+export interface Rounds {
+  /** How many there are. */
+  readonly count: number;
+  /** Does some; returns how many. */
+  readonly run: (options: RoundOptions) => Promise<number>;
+}
+
+/** All steps, where they are rounds of one batch. */
+export function allAlike(run: Rounds['run']): () => Rounds {
+  const rounds = { count: Number.MAX_SAFE_INTEGER, run };
+  return () => rounds;
 }
 
 /** How long work has taken. */
@@ -116,6 +133,7 @@ class Run {
   #chunk = FIRST_CHUNK;
   #every = 0;
   #nextSample = -1;
+  #breathed = performance.now();
 
   constructor(patience: Patience, work: Work) {
     this.#patience = patience;
@@ -142,12 +160,13 @@ class Run {
 
   /** Does the steps before `end`. */
   async until(end: number): Promise<void> {
-    const { first, check, slowStep } = this.#work;
+    const { first, check, slowStep, rounds } = this.#work;
     if (this.done === 0 && end > 0 && first) {
       await first();
       check?.(0);
       this.done = 1;
     }
+    if (rounds && !check) return this.#natively(end, rounds);
     while (this.done < end) {
       const start = performance.now();
       const stop = Math.min(end, this.done + this.#chunk);
@@ -160,6 +179,29 @@ class Run {
         await this.#patience.breathe();
       }
     }
+  }
+
+  async #natively(end: number, rounds: (index: number) => Rounds): Promise<void> {
+    while (this.done < end) {
+      const { count, run } = rounds(this.done);
+      const room = this.samples.subarray(this.sampled);
+      const times = Math.min(count, end - this.done);
+      const sampling = room.length > 0 && { samples: room, every: this.#every };
+      const done = await run({ times, duration: BREATH, ...sampling });
+      if (sampling) this.#took(room.subarray(0, Math.ceil(done / this.#every)));
+      this.done += done;
+      if (performance.now() - this.#breathed < BREATH) continue;
+      await this.#patience.breathe();
+      this.#breathed = performance.now();
+    }
+  }
+
+  /** Microseconds of steps become milliseconds of iterations. */
+  #took(samples: Float64Array): void {
+    const weight = this.#work.weight?.(this.done) ?? 1;
+    if (weight === 0) return;
+    for (let i = 0; i < samples.length; i++) samples[i] = (samples[i] as number) / (1000 * weight);
+    this.sampled += samples.length;
   }
 
   async #slowly(end: number, slowStep: (index: number) => Promise<void>): Promise<void> {

@@ -1,3 +1,4 @@
+import type { RoundOptions } from '../../batch.js';
 import type { OperationOptions } from '../../endpoint/target.js';
 import type { RegionSlice } from '../../memory-region.js';
 import type { Session } from '../fabtests/session.js';
@@ -59,6 +60,16 @@ export class MessageBatch {
     await this.#session.patience.complete(this.#batch);
   }
 
+  /** Rounds of it, as Patience.rounds() does them. */
+  async rounds(options: RoundOptions): Promise<number> {
+    const session = this.#session;
+    if (!session.tagged) return session.patience.rounds(this.#batch, options);
+    this.#renumber();
+    const done = await session.patience.rounds(this.#batch, options);
+    this.#add(done);
+    return done;
+  }
+
   /** Posts the batch ahead of what it waits for. */
   post(): Promise<void> {
     if (this.#session.tagged) this.#count();
@@ -69,16 +80,22 @@ export class MessageBatch {
   }
 
   #count(): void {
-    const session = this.#session;
-    if (session.received !== this.#received || session.sent !== this.#sent) this.#number();
-    session.received = this.#received += this.#receives.length;
-    session.sent = this.#sent += this.#sends.length;
+    this.#renumber();
+    this.#add(1);
   }
 
-  /** Sets the tags, after others have used some: from there on each submission raises them. */
-  #number(): void {
-    this.#received = this.#session.received;
-    this.#sent = this.#session.sent;
+  #add(submissions: number): void {
+    const session = this.#session;
+    session.received = this.#received += submissions * this.#receives.length;
+    session.sent = this.#sent += submissions * this.#sends.length;
+  }
+
+  /** Sets the tags, where others have used some: from there on each submission raises them. */
+  #renumber(): void {
+    const { received, sent } = this.#session;
+    if (received === this.#received && sent === this.#sent) return;
+    this.#received = received;
+    this.#sent = sent;
     this.#countFrom(this.#received, this.#receives);
     this.#countFrom(this.#sent, this.#sends);
   }

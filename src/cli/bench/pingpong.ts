@@ -3,7 +3,7 @@ import type { Buffers } from '../fabtests/buffers.js';
 import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import type { Session } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize, measureAlone } from './benchmark.js';
-import { measure } from './measure.js';
+import { allAlike, measure, type Rounds } from './measure.js';
 import { MessageBatch } from './message-batch.js';
 import { Tally } from './tally.js';
 
@@ -20,7 +20,6 @@ function pingpong(
     summary,
     transfersPerIteration: () => 2,
     bandwidth: false,
-    alone: measureAlone(prepare),
     needs: () => ({ caps: [cap], tx: { tclass: 'FI_TC_LOW_LATENCY' } }),
     prepare,
     ...more,
@@ -41,6 +40,7 @@ export const rdmCounterPingpong = pingpong(
   'latency of messages, completed by counters',
   {
     counters: true,
+    alone: measureAlone(prepare),
     needs: () => ({ caps: ['FI_MSG'], tx: { tclass: 'FI_TC_LOW_LATENCY' }, counters: true }),
   },
 );
@@ -89,9 +89,9 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
     exchange.count();
   };
   // The server's step answers the message before, and receives the next.
-  const { step, rest } = exchange;
+  const { step, rest, rounds } = exchange;
   const last = role === 'server' ? () => send.complete() : undefined;
-  return await measure(patience, { ...work, first, step, rest, last }, settings.statistics);
+  return await measure(patience, { ...work, first, step, rest, rounds, last }, settings.statistics);
 }
 
 /** One batch, and when it is done another. */
@@ -142,6 +142,12 @@ class Exchange {
     this.#both.run();
     this.#tally?.spin(index);
   };
+
+  /** Exchanges, where no counters count them. */
+  get rounds(): (() => Rounds) | undefined {
+    if (this.#session.counters !== undefined) return undefined;
+    return allAlike((options) => this.#both.rounds(options));
+  }
 
   readonly rest = async (index: number): Promise<void> => {
     await this.#tally?.wait(index);

@@ -5,11 +5,11 @@ import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import type { Settings } from '../fabtests/settings.js';
 import { nicsOption } from '../multi/options.js';
-import { type Benchmark, type MeasureSize, measureAlone } from './benchmark.js';
-import { measure, type Timing } from './measure.js';
+import type { Benchmark, MeasureSize } from './benchmark.js';
+import { measure, type Rounds, type Timing } from './measure.js';
 import { Arrivals, kindOf, RMA_ACCESS, RmaTransfers, rmaCaps } from './rma.js';
 import { prepareNics } from './rma-nics.js';
-import { type Window, windowsOf } from './windows.js';
+import { alikeFrom, type Window, windowsOf } from './windows.js';
 
 /** fabtests' bandwidth of RMA, a window of operations in flight. */
 export const rmaBandwidth: Benchmark = {
@@ -36,7 +36,6 @@ export const rmaBandwidth: Benchmark = {
     domain: { resourceMgmt: 'FI_RM_ENABLED' },
   }),
   options: () => [nicsOption()],
-  alone,
   prepare,
 };
 
@@ -57,12 +56,6 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   }
   return (size, iterations) =>
     new WritesWithData(arrivals, session, buffers, remote, size).measure(iterations);
-}
-
-// Writes with data need another side, which acknowledges them.
-async function alone(session: Session, size: number, iterations: number): Promise<void> {
-  if (session.settings.operation === 'writedata' || session.settings.nics) return;
-  await measureAlone(prepare)(session, size, iterations);
 }
 
 /** Writes or reads of both sides at once. No message tells of them. */
@@ -86,6 +79,12 @@ class BothWays extends RmaTransfers {
       clockAt,
       weight: (index: number) => windows[index]?.count ?? 0,
       step: (index: number) => patience.run(batches[index] as TestBatch),
+      rounds: verify
+        ? undefined
+        : (index: number): Rounds => ({
+            count: alikeFrom(batches, index),
+            run: (options) => patience.rounds(batches[index] as TestBatch, options),
+          }),
       slowStep: verify
         ? (index: number) => this.#verified(windows[index] as Window, batches[index])
         : undefined,

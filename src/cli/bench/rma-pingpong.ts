@@ -4,7 +4,7 @@ import { checkPattern, fillPattern } from '../fabtests/pattern.js';
 import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
 import { type Benchmark, injects, type MeasureSize, measureAlone } from './benchmark.js';
-import { measure, type Timing } from './measure.js';
+import { allAlike, measure, type Timing } from './measure.js';
 import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './rma.js';
 
 /** fabtests' latency of RMA: fi_rma_pingpong, since 2.0. */
@@ -179,6 +179,7 @@ async function measureReads(
       steps: settings.warmUp + iterations,
       clockAt: settings.warmUp,
       step: () => patience.run(batch),
+      rounds: allAlike((options) => patience.rounds(batch, options)),
       check: settings.verify ? check : undefined,
     },
     settings.statistics,

@@ -3,8 +3,8 @@ import type { Buffers } from '../fabtests/buffers.js';
 import { fillPattern } from '../fabtests/pattern.js';
 import { exchangeKeys } from '../fabtests/remote-keys.js';
 import type { Session } from '../fabtests/session.js';
-import { type Benchmark, injects, type MeasureSize, measureAlone } from './benchmark.js';
-import { measure } from './measure.js';
+import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
+import { allAlike, measure } from './measure.js';
 import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './rma.js';
 
 /** How long a write takes to complete at its writer: fabtests' fi_rma_tx_completion, since 2.4. */
@@ -17,7 +17,6 @@ export const rmaTxCompletion: Benchmark = {
   operations: ['write', 'writedata'],
   transfersPerIteration: () => 1,
   bandwidth: false,
-  alone: measureAlone(prepare),
   unverifiable: () => 'nothing waits for the data to arrive; use rma-bw',
   caveat: () => 'an injected write (see -j) is complete when it has been posted',
   needs: rmaNeeds,
@@ -54,6 +53,7 @@ async function write(
       steps: settings.warmUp + iterations,
       clockAt: settings.warmUp,
       step: () => patience.run(batch),
+      rounds: allAlike((options) => patience.rounds(batch, options)),
     },
     settings.statistics,
   );

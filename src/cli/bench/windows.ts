@@ -70,3 +70,10 @@ export function windowsOf(
     at = 0;
   }
 }
+
+/** How many from `index` on are the same batch. */
+export function alikeFrom(batches: readonly unknown[], index: number): number {
+  let end = index + 1;
+  while (end < batches.length && batches[end] === batches[index]) end++;
+  return end - index;
+}

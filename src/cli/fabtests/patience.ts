@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BatchBase } from '../../batch.js';
+import type { BatchBase, RoundOptions } from '../../batch.js';
 import type { Domain } from '../../domain.js';
 import { FabricError } from '../../errors.js';
 import { PeerGone } from './oob.js';
@@ -64,6 +64,21 @@ export class Patience {
   run(batch: BatchBase): void {
     this.#batch = batch;
     batch.run(SLICE);
+  }
+
+  /**
+   * Posts a batch again and again, in one native call, until a round takes long: then it waits for
+   * that. Returns the rounds that were completed.
+   */
+  async rounds(batch: BatchBase, options: RoundOptions): Promise<number> {
+    this.#batch = batch;
+    try {
+      return batch.run({ ...options, timeout: SLICE });
+    } catch (error) {
+      const completed = batch.rounds;
+      await this.finish(error);
+      return completed + 1;
+    }
   }
 
   /**

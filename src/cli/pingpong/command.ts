@@ -3,7 +3,6 @@ import type { EpType } from '../../flags.js';
 import type { Benchmark } from '../bench/benchmark.js';
 import { deviceOf } from '../bench/device.js';
 import { DeviceCounters } from '../bench/device-counters.js';
-import { rehearse } from '../bench/rehearsal.js';
 import { Report, reporting } from '../bench/report.js';
 import { rowOf } from '../bench/statistics.js';
 import type { OobSocket } from '../fabtests/oob.js';
@@ -149,14 +148,6 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
     name = address;
     return format === 'FI_FORMAT_UNSPEC' ? {} : { addrFormat: format };
   };
-  await rehearse(
-    settings,
-    () => ({ caps }),
-    async (alone, size, iterations) => {
-      const messages = await Messages.allocate(alone, size);
-      await messages.measure(size, iterations, settings.statistics, async () => {});
-    },
-  );
   const session = await Session.open(settings, { caps }, control.signal, hear);
   control.target = session;
   const oob = session.oob as OobSocket;

@@ -1,5 +1,5 @@
 import type { MemoryRegion } from '../../memory-region.js';
-import { measure, type Timing } from '../bench/measure.js';
+import { allAlike, measure, type Timing } from '../bench/measure.js';
 import { DataCheckError, pattern } from '../fabtests/pattern.js';
 import { allocateFor } from '../fabtests/regions.js';
 import type { Session, TestBatch } from '../fabtests/session.js';
@@ -67,6 +67,7 @@ export class Messages {
           fill();
           patience.run(exchange);
         },
+        rounds: allAlike((options) => patience.rounds(exchange, options)),
         check: verify ? () => this.#check(size) : undefined,
         last: async () => {
           if (role === 'client') return;
