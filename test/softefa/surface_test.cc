@@ -24,6 +24,18 @@ extern "C" int queryMr(ibv_mr*, void*, uint32_t) asm("efadv_query_mr");
 extern "C" int maxSqDepth(ibv_context*, void*, uint32_t) asm("efadv_get_max_sq_depth");
 extern "C" int maxRqDepth(ibv_context*, void*, uint32_t) asm("efadv_get_max_rq_depth");
 
+extern "C" int counterCaps(ibv_context*, void*, size_t) asm("_ibv_query_comp_cntr_caps");
+extern "C" void* createCounter(ibv_context*, void*) asm("ibv_create_comp_cntr");
+extern "C" void* createEfaCounter(ibv_context*, void*, void*,
+                                  uint32_t) asm("efadv_create_comp_cntr");
+extern "C" int attachCounter(ibv_qp*, void*, void*) asm("ibv_qp_attach_comp_cntr");
+extern "C" int destroyCounter(void*) asm("ibv_destroy_comp_cntr");
+extern "C" int setCounter(void*, uint64_t) asm("ibv_set_comp_cntr");
+extern "C" int setErrorCounter(void*, uint64_t) asm("ibv_set_err_comp_cntr");
+extern "C" int addToCounter(void*, uint64_t) asm("ibv_inc_comp_cntr");
+extern "C" int addToErrorCounter(void*, uint64_t) asm("ibv_inc_err_comp_cntr");
+extern "C" int readCounter(void*, uint64_t*) asm("ibv_read_comp_cntr");
+extern "C" int readErrorCounter(void*, uint64_t*) asm("ibv_read_err_comp_cntr");
 extern "C" int queryCq(ibv_cq*, void*, uint32_t) asm("efadv_query_cq");
 extern "C" int queryQpWqs(ibv_qp*, void*, void*, uint32_t) asm("efadv_query_qp_wqs");
 
@@ -268,4 +280,21 @@ TEST(surface_refuses_queries_of_rings_that_are_too_short) {
   const auto refuses = [](int error) { return error == EINVAL || error == EOPNOTSUPP; };
   CHECK(refuses(queryCq(endpoint.qp()->send_cq, attributes, 0)));
   CHECK(refuses(queryQpWqs(endpoint.qp(), attributes, attributes, 0)));
+}
+
+TEST(surface_refuses_completion_counters) {
+  Device device;
+  uint64_t words[2] = {1, 1};
+  CHECK_EQ(counterCaps(device.context(), words, sizeof(words)), EOPNOTSUPP);
+  CHECK_EQ(words[0] + words[1], 0u);
+  refused(createCounter(device.context(), words));
+  refused(createEfaCounter(device.context(), words, words, sizeof(words)));
+  CHECK_EQ(attachCounter(nullptr, nullptr, nullptr), EOPNOTSUPP);
+  CHECK_EQ(destroyCounter(nullptr), EOPNOTSUPP);
+  CHECK_EQ(setCounter(nullptr, 1), EOPNOTSUPP);
+  CHECK_EQ(setErrorCounter(nullptr, 1), EOPNOTSUPP);
+  CHECK_EQ(addToCounter(nullptr, 1), EOPNOTSUPP);
+  CHECK_EQ(addToErrorCounter(nullptr, 1), EOPNOTSUPP);
+  CHECK_EQ(readCounter(nullptr, words), EOPNOTSUPP);
+  CHECK_EQ(readErrorCounter(nullptr, words), EOPNOTSUPP);
 }
