@@ -20,28 +20,27 @@ ssize_t transfer(pid_t pid, Direction direction, const Pieces& local, const Piec
              : ::process_vm_readv(pid, local.part, local.count, remote.part, remote.count, 0);
 }
 
-// Why a peer has to copy by itself, once a process for each reason.
-void reportOnce(std::atomic<bool>& reported, const PeerSegment& peer, const char* reason) {
-  if (reported.exchange(true)) return;
-  report("process_vm_readv to process %d: %s", peer.header().pid, reason);
-}
-
 bool mustHelp(const PeerSegment& peer) {
   if (Options::get().bounce || peer.helps()) return true;
   if (peer.sharesPids()) return false;
   static std::atomic<bool> reported{false};
-  reportOnce(reported, peer,
-             "it is in another PID namespace; copying through shared memory instead, slowly");
+  if (!reported.exchange(true)) {
+    report(
+        "a peer is in another PID namespace, where process_vm_readv does not reach; its device "
+        "copies through shared memory instead, slowly");
+  }
   peer.helps() = true;
   return true;
 }
 
 void forbid(const PeerSegment& peer, int error) {
   static std::atomic<bool> reported{false};
-  const std::string reason = std::string(std::strerror(error)) +
-                             "; copying through shared memory instead, slowly (see ptrace_scope of "
-                             "Yama, or the seccomp profile of the container)";
-  reportOnce(reported, peer, reason.c_str());
+  if (!reported.exchange(true)) {
+    report(
+        "process_vm_readv to process %d: %s; copying through shared memory instead, slowly "
+        "(see ptrace_scope of Yama, or the seccomp profile of the container)",
+        peer.header().pid, std::strerror(error));
+  }
   peer.helps() = true;
 }
 

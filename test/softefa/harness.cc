@@ -1,5 +1,6 @@
 #include "harness.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -97,6 +98,11 @@ void Side::join(int signal) {
 }
 
 void Side::kill() { ::kill(pid_, SIGKILL); }
+
+bool Side::ready() const {
+  pollfd socket{socket_, POLLIN, 0};
+  return ::poll(&socket, 1, 0) > 0;
+}
 
 void Side::write(const void* data, size_t size) {
   CHECK(::send(socket_, data, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));

@@ -46,6 +46,8 @@ class Side {
   void join(int signal = 0);
   void kill();
   int pid() const { return pid_; }
+  // Whether there is something to get, without waiting for it.
+  bool ready() const;
 
   template <class T>
   void put(const T& value) {

@@ -1,12 +1,34 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 
-/** A TCP port of 127.0.0.1 that nothing listens at. */
+// Below those that the kernel gives to connections by itself (32768 to 60999 by default).
+const FIRST = 10_000;
+const COUNT = 20_000;
+
+// Each is the claim to a port, which all tests of this machine see, until this process ends.
+const claims: Server[] = [];
+
+/** A TCP port of 127.0.0.1 that nothing listens at, and that no other test takes meanwhile. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = FIRST + Math.floor(Math.random() * COUNT);
+    const claim = createServer().unref();
+    if (!(await listens(claim, `\0libfabric-test-port-${port}`))) continue;
+    claims.push(claim);
+    const probe = createServer();
+    if (!(await listens(probe, port))) continue;
+    probe.close();
+    await once(probe, 'close');
+    return port;
+  }
+}
+
+async function listens(server: Server, at: string | number): Promise<boolean> {
+  server.listen(typeof at === 'string' ? { path: at } : { port: at, host: '127.0.0.1' });
+  try {
+    await once(server, 'listening');
+    return true;
+  } catch {
+    return false; // somebody else has it
+  }
 }

@@ -1,0 +1,99 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "container.h"
+#include "verbs.h"
+
+using namespace verbs;
+namespace fs = std::filesystem;
+
+// Many processes of two nodes, of which some are killed at any moment.
+
+namespace {
+
+constexpr int kProcesses = 20;
+constexpr int kKills = 50;
+constexpr size_t kSize = 3 * 4096;
+
+struct Target {
+  Address address;
+  Remote memory;
+};
+
+// Writes to another process and sends to it, again and again: whatever becomes of that one, its own
+// operations complete. Ends when its parent says so.
+void exchange(harness::Side& parent, int node) {
+  ::setenv("SOFTEFA_NODE", std::to_string(node).c_str(), 1);
+  Device device;
+  Endpoint endpoint(device);
+  Buffer memory(device, kSize), source(device, kSize), messages(device, 64);
+  for (int i = 0; i < 32; ++i) CHECK_EQ(endpoint.receive({messages.all()}), 0);
+  parent.put(Target{endpoint.address(), memory.remote()});
+  const auto target = parent.get<Target>();
+  parent.put(true);
+  for (uint64_t round = 0; !parent.ready(); ++round) {
+    const bool sends = round % 4 == 0;
+    const int error = sends ? endpoint.send(target.address, {source.sge(0, 64)}, round)
+                            : endpoint.write(target.address, source.all(), target.memory, round);
+    CHECK_EQ(error, 0);
+    for (bool done = false; !done;) {
+      const Result result = endpoint.next();
+      done = result.opcode != IBV_WC_RECV;
+      if (!done) CHECK_EQ(endpoint.receive({messages.all()}), 0);
+    }
+  }
+}
+
+class Storm {
+ public:
+  Storm() : random_(7), sides_(kProcesses), targets_(kProcesses) {
+    for (int i = 0; i < kProcesses; ++i) start(i);
+    for (int i = 0; i < kProcesses; ++i) acquaint(i);
+  }
+  void killOne() {
+    const int victim = static_cast<int>(random_() % kProcesses);
+    sides_[victim]->kill();
+    sides_[victim]->join(SIGKILL);
+    start(victim);
+    acquaint(victim);
+  }
+  void end() {
+    for (auto& side : sides_) side->put(true);
+    for (auto& side : sides_) side->join();
+  }
+
+ private:
+  // Every other one is the first process of a container, where that is allowed.
+  void start(int i) {
+    const auto body = [i](harness::Side& parent) { exchange(parent, i / 2 % 2); };
+    if (i % 2 == 0) sides_[i] = harness::inContainer(body);
+    if (!sides_[i] || i % 2 != 0) sides_[i] = std::make_unique<harness::Side>(body);
+    targets_[i] = sides_[i]->get<Target>();
+  }
+  void acquaint(int i) {
+    sides_[i]->put(targets_[(i + 1 + random_() % (kProcesses - 1)) % kProcesses]);
+    sides_[i]->get<bool>();
+  }
+
+  std::mt19937 random_;
+  std::vector<std::unique_ptr<harness::Side>> sides_;
+  std::vector<Target> targets_;
+};
+
+}  // namespace
+
+TEST(storm_of_50_killed_of_20_processes_on_2_nodes_leaves_nothing) {
+  for (int run = 0; run < 2; ++run) {
+    Storm storm;
+    for (int i = 0; i < kKills / 2; ++i) storm.killOne();
+    storm.end();
+    CHECK(!fs::exists(folder()));
+  }
+  CHECK(fs::is_empty(std::getenv("SOFTEFA_DIRECTORY")));
+}
