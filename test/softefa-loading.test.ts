@@ -26,7 +26,7 @@ const domainsOf = (nics: number) =>
 
 test('loadSoftefa() gives the process devices, which say what they are', () => {
   const found = run(`
-    loadSoftefa({ nics: 2, namespace: 'loading' });
+    loadSoftefa({ nics: 2 });
     console.log(JSON.stringify(efa().map(({ domainAttr, nic }) =>
       [domainAttr.name, nic.deviceAttr.firmware])));`) as string[][];
   expect(new Set(found.map(([name]) => name))).toEqual(domainsOf(2));
@@ -46,6 +46,17 @@ test('it comes too late once libfabric is in use, and once is enough', () => {
   expect(run(twice)).toBe('ERR_INVALID_STATE');
   const preloaded = `console.log(JSON.stringify(code(() => loadSoftefa())));`;
   expect(run(preloaded, softefaEnvironment())).toBe('ERR_INVALID_STATE');
+});
+
+test('its faults may be asked for before it is loaded', () => {
+  const found = run(`
+    const { SoftefaFaults } = await import('libfabric/softefa');
+    const faults = new SoftefaFaults();
+    faults.add('portDown').remove();
+    loadSoftefa({ nics: 2 });
+    console.log(${NAMES});
+    faults.close();`);
+  expect(new Set(found as string[])).toEqual(domainsOf(2));
 });
 
 test('a worker may load it for the process', () => {

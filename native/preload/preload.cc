@@ -5,6 +5,7 @@
 #include <node_api.h>
 #include <strings.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <initializer_list>
 #include <mutex>
@@ -53,6 +54,9 @@ bool isLoaded(const char* library) {
   return handle != nullptr;
 }
 
+// Whether libsoftefa.so was loaded for its namespaces only, where nothing else sees its symbols.
+std::atomic<bool> loadedLocally{false};
+
 // loadGlobal(path, name, value, name, value, ...): sets the variables, then loads a library whose
 // symbols take precedence over those of libraries to come. Returns undefined, or why it did not.
 napi_value loadGlobal(napi_env env, napi_callback_info info) {
@@ -62,7 +66,7 @@ napi_value loadGlobal(napi_env env, napi_callback_info info) {
   napi_get_cb_info(env, info, &count, args, nullptr, nullptr);
   std::string failure;
   const std::string path = stringOf(env, args[0]);
-  if (isLoaded(path.c_str())) {
+  if (isLoaded(path.c_str()) && !loadedLocally.exchange(false)) {
     failure = path + " is loaded already";
   } else if (isLoaded("libfabric.so.1")) {
     failure = "libfabric is loaded already, and " + path + " must come before it";
@@ -81,11 +85,12 @@ napi_value loadGlobal(napi_env env, napi_callback_info info) {
   return result;
 }
 
-// A function of libsoftefa.so, which is loaded where nothing else sees its symbols; nullptr, with
-// an exception pending, if there is none.
+// A function of libsoftefa.so; nullptr, with an exception pending, if there is none.
 template <class Function>
 Function* softefaFunction(napi_env env, napi_value library, const char* name) {
-  void* handle = dlopen(stringOf(env, library).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string path = stringOf(env, library);
+  if (!isLoaded(path.c_str())) loadedLocally = true;
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* found = handle != nullptr ? dlsym(handle, name) : nullptr;
   if (found == nullptr) napi_throw_error(env, nullptr, dlerror());
   return reinterpret_cast<Function*>(found);
