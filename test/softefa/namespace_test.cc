@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,6 +68,27 @@ TEST(namespace_is_cleared_of_who_was_killed) {
   }
   Device device;
   CHECK_EQ(membersOf(folder()), 1);
+}
+
+TEST(namespace_is_cleared_of_who_was_killed_and_left_a_forked_child) {
+  int living[2];
+  CHECK_EQ(::pipe2(living, O_CLOEXEC), 0);
+  harness::Side side([&](harness::Side& parent) {
+    Device device;
+    Endpoint endpoint(device);
+    if (::fork() == 0) {
+      char byte = 0;
+      ::close(living[1]);
+      ::_exit(::read(living[0], &byte, 1) == 1);  // ends with the test
+    }
+    parent.put(true);
+    for (;;) ::pause();
+  });
+  side.get<bool>();
+  side.kill();
+  side.join(SIGKILL);
+  harness::Side([](harness::Side&) { const Device device; }).join();
+  CHECK(!fs::exists(folder()));
 }
 
 TEST(namespace_of_others_is_cleared_when_all_are_dead) {
