@@ -24,6 +24,7 @@ const PLACES = {
     args: ['-p', 'efa'],
     env: softefaEnvironment({
       namespace: `bench-${process.pid}`,
+      keep: false,
       node: role === 'server' ? 0 : 1,
       asynchronous: false,
       memlock: 'unlimited',

@@ -26,6 +26,7 @@ const efa = (name, loop, ...args) => ({
   sides(role) {
     const variables = softefaEnvironment({
       namespace: `bench-${process.pid}`,
+      keep: false,
       node: role === 'server' ? 0 : 1,
       asynchronous: false,
       memlock: 'unlimited',

@@ -15,8 +15,8 @@ const PLACES = [
   {
     provider: 'efa',
     both: {
-      server: softefaEnvironment({ namespace: 'cli', node: 1 }),
-      client: softefaEnvironment({ namespace: 'cli', node: 0 }),
+      server: softefaEnvironment({ node: 1 }),
+      client: softefaEnvironment({ node: 0 }),
     },
   },
 ] as const;

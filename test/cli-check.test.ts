@@ -9,9 +9,11 @@ import { type Ended, start } from './support/command.js';
 import { freePort } from './support/free-port.js';
 import { ownNamespace } from './support/own-namespace.js';
 
+const namespace = ownNamespace('check');
+
 const onNode = (node: number): NodeJS.ProcessEnv => ({
   ...process.env,
-  ...softefaEnvironment({ namespace: ownNamespace('check'), node, memlock: 'unlimited' }),
+  ...softefaEnvironment({ namespace, node, memlock: 'unlimited' }),
 });
 
 /** Starts both sides; `more` are options of one of them. */

@@ -5,9 +5,11 @@ import { libfabric } from './support/command.js';
 import { connectx, FakeSysfs, hasRdmaDevice } from './support/fake-sysfs.js';
 import { ownNamespace } from './support/own-namespace.js';
 
+const namespace = ownNamespace('cli-devices');
+
 const softefa = (more = {}) => ({
   ...process.env,
-  ...softefaEnvironment({ namespace: ownNamespace('cli-devices'), ...more }),
+  ...softefaEnvironment({ namespace, ...more }),
 });
 
 test('there is a block of lines for each device', () => {

@@ -10,9 +10,11 @@ import { libfabric, main, run } from './support/command.js';
 import { hasRdmaDevice } from './support/fake-sysfs.js';
 import { ownNamespace } from './support/own-namespace.js';
 
+const namespace = ownNamespace('doctor');
+
 const withDevice = (more: SoftefaOptions = {}, variables: NodeJS.ProcessEnv = {}) => ({
   ...process.env,
-  ...softefaEnvironment({ namespace: ownNamespace('doctor'), memlock: 'unlimited', ...more }),
+  ...softefaEnvironment({ namespace, memlock: 'unlimited', ...more }),
   ...variables,
 });
 

@@ -1,6 +1,7 @@
 // npx libfabric stats
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { softefaEnvironment } from 'libfabric/softefa';
@@ -74,7 +75,8 @@ test('the counters of all devices are listed, or of one', () => {
 });
 
 test('they stay when the programs have ended that moved them, until the namespace is removed', async () => {
-  const kept = { ...env, ...softefaEnvironment({ namespace: ownNamespace('kept'), keep: true }) };
+  const namespace = ownNamespace('kept');
+  const kept = { ...env, ...softefaEnvironment({ namespace, keep: true }) };
   const pages = () => {
     const { stdout } = libfabric(['stats', '--device', 'softefa_0', '--json'], kept);
     return JSON.parse(stdout)[0].counters.port;
@@ -82,11 +84,20 @@ test('they stay when the programs have ended that moved them, until the namespac
   const [a, b] = await transfer(20, kept);
   await Promise.all([a!.close(), b!.close()]);
   const { tx_bytes, recv_wrs } = pages();
+  // A program that knows nothing of softefa finds them as well.
+  const folder = `/dev/shm/softefa-${process.geteuid?.()}.${namespace}`;
+  const outside = libfabric(['stats', '--device', 'softefa_0', '--json'], {
+    ...process.env,
+    SYSFS_PATH: `${folder}/node-0`,
+  });
+  expect(JSON.parse(outside.stdout)[0].counters.port).toMatchObject({ tx_bytes, recv_wrs });
   expect(Number(tx_bytes)).toBeGreaterThanOrEqual(20_000);
   expect(Number(recv_wrs)).toBeGreaterThanOrEqual(20);
   expect(libfabric(['softefa', '--remove'], kept)).toMatchObject({ status: 0, stderr: '' });
   expect(pages()).toMatchObject({ tx_bytes: '0', recv_wrs: '0' });
+  expect(existsSync(folder)).toBe(true);
   libfabric(['softefa', '--remove'], kept);
+  expect(existsSync(folder)).toBe(false);
 });
 
 test('a namespace that is in use is not removed', async () => {

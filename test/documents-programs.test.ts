@@ -15,6 +15,8 @@ import { type Block, blocksIn, root } from './support/documents.js';
 import { ownNamespace } from './support/own-namespace.js';
 import { settle } from './support/transfer.js';
 
+const namespace = ownNamespace('documents');
+
 const programs = blocksIn('js').map((block) => ({ ...block, file: fileOf(block) }));
 
 // Inside the package, so that its name leads to it.
@@ -75,7 +77,7 @@ async function rest({ line }: Program): Promise<string[]> {
 
 // What says that it loads softefa itself must not find it there.
 function environmentFor(source: string): NodeJS.ProcessEnv {
-  const options = { namespace: ownNamespace('documents'), memlock: 'unlimited' } as const;
+  const options = { namespace, memlock: 'unlimited' } as const;
   const { LD_PRELOAD, ...variables } = softefaEnvironment(options);
   const loads = source.includes('loadSoftefa(');
   return { ...process.env, ...variables, ...(!loads && { LD_PRELOAD }) };
@@ -101,7 +103,7 @@ test.each(programs.filter(({ notRun }) => notRun === undefined))(
   },
 );
 
-test('all programs type-check', { timeout: 60_000 }, () => {
+test('all programs type-check', () => {
   const options: ts.CompilerOptions = {
     allowJs: true,
     checkJs: true,

@@ -1,4 +1,5 @@
 // `npm run test:ends -- [--rounds 1000] [--seed TEXT] [--provider NAME] [--only NUMBER] [--pending]`
+import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { KEPT, LIMITS, pendingFor } from './limits.mjs';
@@ -26,7 +27,8 @@ const plan =
 console.log(`seed ${seed}: ${plan.length} rounds`);
 
 const devices = softefaEnvironment({
-  namespace: `ends-${process.pid}`,
+  namespace: `ends-${randomBytes(4).toString('hex')}`,
+  keep: false,
   asynchronous: true,
   memlock: 'unlimited',
 });

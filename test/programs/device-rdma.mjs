@@ -2,13 +2,14 @@
 // knows, and so gets the RDMA of an EFA: of a device in software of this part, or of the machine's. Fails
 // where the provider emulates reads that the device can do. For a project that has the package installed.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { open, version } from 'libfabric';
 import { loadSoftefa } from 'libfabric/softefa';
 
 const [part] = process.argv.slice(2);
 process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
-const namespace = `device-rdma-${process.pid}`;
-if (part) loadSoftefa({ namespace, partId: Number(part), memlock: 'unlimited' });
+const namespace = `device-rdma-${randomBytes(4).toString('hex')}`;
+if (part) loadSoftefa({ namespace, keep: false, partId: Number(part), memlock: 'unlimited' });
 
 const { major, minor, string, builtWith, apiVersion } = version();
 console.log(`libfabric ${string}, built with ${builtWith}, asked for ${apiVersion}`);

@@ -1,11 +1,13 @@
 // node transfer.mjs PROVIDER: a message from one endpoint of this process to another; efa gets a software
 // device. For a project that has the package installed.
+import { randomBytes } from 'node:crypto';
 import { open } from 'libfabric';
 import { loadSoftefa } from 'libfabric/softefa';
 
 const [provider] = process.argv.slice(2);
 process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0'; // the device's own path, also within a host
-if (provider === 'efa') loadSoftefa({ namespace: `transfer-${process.pid}`, memlock: 'unlimited' });
+const namespace = `transfer-${randomBytes(4).toString('hex')}`;
+if (provider === 'efa') loadSoftefa({ namespace, keep: false, memlock: 'unlimited' });
 
 const options = { provider, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
 const sender = await open(options);
