@@ -20,8 +20,10 @@ export default defineConfig({
     // A process for each file, one at a time: an engine that spins wants a core of its own.
     pool: 'forks',
     fileParallelism: false,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // What ends a test that hangs: others on the machine may make one as slow as they like. Below what
+    // test/reporter.ts waits for.
+    testTimeout: 150_000,
+    hookTimeout: 150_000,
     teardownTimeout: 10_000,
     reporters: ['default', './test/reporter.ts'],
   },

@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { HANG_MS } from './support/limits.js';
 
 const program = fileURLToPath(new URL('programs/bad-input-native.mjs', import.meta.url));
 
 test('the functions of the addon refuse handles of the wrong kind, and survive garbage', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [program], {
-    timeout: 20_000,
+    timeout: HANG_MS,
     killSignal: 'SIGKILL',
   });
   const { answers, survived, got } = JSON.parse(stdout);

@@ -9,7 +9,7 @@ describe.each([...PROVIDERS, 'udp'])('%s', (provider) => {
     'operations go on in the memory of buffers that are detached and collected: %s driver',
     async (driver) => {
       const expected = { stdout: 'all there' };
-      const options = { node: ['--expose-gc'], env, deadline: 25_000 };
+      const options = { node: ['--expose-gc'], env };
       await runCleanly('buffers-detached', [provider, driver], expected, options);
     },
   );

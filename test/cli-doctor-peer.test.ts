@@ -21,6 +21,7 @@ import { readFrames, writeFrame } from '../dist/cli/multi/frames.js';
 import { type Ended, main, run, type Started, start } from './support/command.js';
 import { hasRdmaDevice } from './support/fake-sysfs.js';
 import { freePort } from './support/free-port.js';
+import { HANG_MS } from './support/limits.js';
 import { ownNamespace } from './support/own-namespace.js';
 
 const namespace = ownNamespace('doctor-peer');
@@ -238,7 +239,7 @@ describe('strangers', () => {
     onTestFinished(() => void own.child.kill('SIGKILL'));
     const before = threadsOf(own);
     for (let i = 0; i < 12; i++) (await demanding(own.port)).socket.destroy();
-    await expect.poll(() => threadsOf(own), { timeout: 5000 }).toBeLessThan(before + 8);
+    await expect.poll(() => threadsOf(own), { timeout: HANG_MS }).toBeLessThan(before + 8);
     expect((await findings(10_000, own.port))[0]?.status).toBe('ok');
   });
 

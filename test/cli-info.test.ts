@@ -55,7 +55,7 @@ describe.skipIf(!comparable)('as fi_info of the same libfabric, to the byte', ()
   test.each([
     { on: 'this machine', env: plain, queries: QUERIES },
     { on: 'softefa', env: withEfa, queries: EFA_QUERIES },
-  ])('on $on', { timeout: 60_000 }, ({ env, queries }) => {
+  ])('on $on', ({ env, queries }) => {
     for (const query of queries) {
       const expected = run('fi_info', query, env);
       const actual = libfabric(['info', ...query], env);

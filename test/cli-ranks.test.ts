@@ -164,7 +164,7 @@ test('ranks find each other by what Open MPI sets', async () => {
 
 const openMpi = String(spawnSync('mpirun', ['--version']).stdout).includes('Open MPI');
 
-test('mpirun starts them', { timeout: 60_000 }, (context) => {
+test('mpirun starts them', (context) => {
   context.skip(!openMpi, 'no Open MPI here');
   const main = new URL('../dist/cli/main.js', import.meta.url).pathname;
   const options = ['--allow-run-as-root', '--oversubscribe', '-n', '3'];

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { blocksIn } from './support/documents.js';
+import { HANG_MS } from './support/limits.js';
 import { ownNamespace } from './support/own-namespace.js';
 
 const npx = fileURLToPath(new URL('support/documents-npx.mjs', import.meta.url));
@@ -25,11 +26,11 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test.each(blocks)('the commands at $place succeed', { timeout: 60_000 }, async ({ code }) => {
+test.each(blocks)('the commands at $place succeed', async ({ code }) => {
   const script = code.replace(/\bHOST\b|\b10\.0\.0\.\d+\b/g, '127.0.0.1');
   const options = {
     cwd: folder,
-    timeout: 50_000,
+    timeout: HANG_MS,
     env: {
       ...process.env,
       ...softefaEnvironment({

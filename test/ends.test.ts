@@ -22,7 +22,6 @@ const main = fileURLToPath(new URL('ends/main.mjs', import.meta.url));
 
 test.for(PROVIDERS)(
   `whoever ends in the middle of whatever, the peer goes on: ${ROUNDS} rounds over %s`,
-  { timeout: 90_000 },
   async (provider, { signal }) => {
     const args = [main, '--provider', provider, '--rounds', String(ROUNDS), '--seed', SEED];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], signal });

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { HANG_MS } from './support/limits.js';
 import { withSoftefa } from './support/softefa.js';
 
 const program = fileURLToPath(new URL('programs/few-descriptors.mjs', import.meta.url));
@@ -18,7 +19,7 @@ test.each([
   const limited = ['-c', 'ulimit -n 100; exec "$0" "$@"', process.execPath, program, provider];
   const { stdout } = await promisify(execFile)('sh', limited, {
     env,
-    timeout: 15_000,
+    timeout: HANG_MS,
     killSignal: 'SIGKILL',
   });
   const outcomes = JSON.parse(stdout) as string[];

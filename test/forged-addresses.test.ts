@@ -24,7 +24,6 @@ const endpoints: readonly [string, EpType, NodeJS.ProcessEnv?][] = [
 describe(`addresses that are nearly right, seed ${seed}`, () => {
   test.for(endpoints)(
     'end in a peer or an error, and sends to one in ten settle: %s, %s',
-    { timeout: 30_000 },
     async ([provider, type, env = {}], context) => {
       context.skip(getInfo({ fabricAttr: { provName: provider }, epAttr: { type } }).length === 0);
       const args = [provider, type, seed, provider === 'shm' ? 960 : 480];

@@ -153,7 +153,6 @@ describe('efa', () => {
 
   test('70,000 fresh buffers of 64 bytes arrive, and the event loop goes on', {
     retry: 2,
-    timeout: 60_000,
   }, async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG']);
     await stream(wire, 1000, 64);

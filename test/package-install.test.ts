@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { HANG_MS } from './support/limits.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const BINARIES = ['libfabric.node', 'preload.node', 'verbs.node', 'libsoftefa.so'];
@@ -57,7 +58,7 @@ function run(name: string, program: string, ...args: string[]): string {
     cwd: project,
     env: environment,
     encoding: 'utf8',
-    timeout: 25_000,
+    timeout: HANG_MS,
   });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   return stdout;
@@ -141,7 +142,7 @@ describe('npx', () => {
       cwd: project,
       env: environment,
       encoding: 'utf8',
-      timeout: 25_000,
+      timeout: HANG_MS,
     });
 
   test('npx libfabric info lists what libfabric offers', () => {
@@ -180,7 +181,7 @@ describe('TypeScript finds the types', () => {
     ['nodenext', 'nodenext', 'consumer.mts', consumer],
     ['esnext', 'bundler', 'consumer.mts', consumer],
     ['nodenext', 'nodenext', 'consumer.cts', commonJs],
-  ])('module %s, resolution %s: %s', { timeout: 60_000 }, (module, resolution, file, source) => {
+  ])('module %s, resolution %s: %s', (module, resolution, file, source) => {
     writeFileSync(join(project, file), source);
     const types = join(root, 'node_modules/@types');
     const { status, stdout } = spawnSync(

@@ -1,5 +1,6 @@
 import type { QueueEntry } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { HANG_MS } from './support/limits.js';
 import { drivers, expectBytes, fabricError, pair, pattern, settle } from './support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
@@ -10,7 +11,7 @@ type Wire = Awaited<ReturnType<typeof pair<(typeof CAPS)[number]>>>;
 async function take(wire: Wire, side: 'a' | 'b', count: number, max = 64): Promise<QueueEntry[]> {
   const entries: QueueEntry[] = [];
   const all = async () => {
-    const deadline = performance.now() + 5000;
+    const deadline = performance.now() + HANG_MS;
     while (entries.length < count) {
       const some = wire[side].cq.read(max);
       expect(some.length).toBeLessThanOrEqual(max);

@@ -2,11 +2,12 @@ import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { HANG_MS } from './support/limits.js';
 
 const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 
 function libfabric(...args: string[]): SpawnSyncReturns<string> {
-  return spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: 20_000 });
+  return spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: HANG_MS });
 }
 
 /** What a program finds that runs under `libfabric softefa`. */

@@ -9,9 +9,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     'worker.terminate() with operations in flight, 20 times, leaves the main thread at work: %s driver',
     async (driver) => {
       const expected = { stdout: '20 ended' };
-      await runCleanly('lifecycle-workers', [provider, driver, 'terminate'], expected, {
-        deadline: 25_000,
-      });
+      await runCleanly('lifecycle-workers', [provider, driver, 'terminate'], expected);
     },
   );
 });

@@ -2,6 +2,7 @@
 import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach } from 'vitest';
+import { HANG_MS } from './limits.js';
 import { type Ended, outputOf } from './output.js';
 
 export type { Ended };
@@ -14,7 +15,7 @@ export function run(
   args: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
 ): SpawnSyncReturns<string> {
-  return spawnSync(program, args, { encoding: 'utf8', timeout: 20_000, maxBuffer: 1 << 24, env });
+  return spawnSync(program, args, { encoding: 'utf8', timeout: HANG_MS, maxBuffer: 1 << 24, env });
 }
 
 /** `npx libfabric ...args` */

@@ -5,6 +5,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Domain, type Endpoint, type Peer, version } from 'libfabric';
 import { expect } from 'vitest';
+import { HANG_MS } from './limits.js';
 import { type Ended, outputOf } from './output.js';
 import { withSoftefa } from './softefa.js';
 
@@ -16,8 +17,6 @@ export interface Outcome extends Ended {
 }
 
 export interface RunOptions {
-  /** Milliseconds after which the program is killed and the test fails. */
-  readonly deadline?: number;
   /** Options of Node itself, such as --expose-gc. */
   readonly node?: readonly string[];
   /** More environment variables. */
@@ -28,14 +27,14 @@ export interface RunOptions {
 export async function run(
   name: string,
   args: readonly (string | number)[] = [],
-  { deadline = 15_000, node = [], env = {} }: RunOptions = {},
+  { node = [], env = {} }: RunOptions = {},
 ): Promise<Outcome> {
   const program = fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
   const child = spawn(process.execPath, [...node, program, ...args.map(String)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...(args.includes('efa') ? withSoftefa() : process.env), ...env },
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), deadline);
+  const timer = setTimeout(() => child.kill('SIGKILL'), HANG_MS);
   const ended = await outputOf(child);
   clearTimeout(timer);
   return { pid: child.pid as number, ...ended };
@@ -89,7 +88,7 @@ export async function turning<T>(domains: readonly Domain[], promise: Promise<T>
 }
 
 /** Waits for a condition that nothing tells of. */
-export async function until(condition: () => boolean, deadline = 5000): Promise<void> {
+export async function until(condition: () => boolean, deadline = HANG_MS): Promise<void> {
   const end = performance.now() + deadline;
   while (!condition()) {
     if (performance.now() > end) throw new Error(`still not so after ${deadline} ms: ${condition}`);

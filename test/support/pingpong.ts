@@ -4,10 +4,8 @@ import { readFileSync } from 'node:fs';
 import { version } from 'libfabric';
 import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { freePort } from './free-port.js';
+import { HANG_MS } from './limits.js';
 import { type Ended, outputOf } from './output.js';
-
-/** The longest that the two sides may take; a side that waits for the other spins for ever. */
-const DEADLINE_MS = 20_000;
 
 /** Why these programs cannot be run here, if so. */
 export const notInstalled = ['fi_info', 'fi_pingpong']
@@ -55,7 +53,7 @@ export function fiInfoUnder(
 ): SpawnSyncReturns<string> {
   const env = environment(options);
   const [program, ...rest] = [...launcher, 'fi_info', ...args] as [string, ...string[]];
-  return spawnSync(program, rest, { env, encoding: 'utf8', timeout: DEADLINE_MS });
+  return spawnSync(program, rest, { env, encoding: 'utf8', timeout: HANG_MS });
 }
 
 // libfabric 2 lists efa-direct first, whose messages are no longer than a packet.
@@ -109,7 +107,7 @@ async function start(command: readonly string[], env: NodeJS.ProcessEnv): Promis
   const child = spawn(program, args, {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: DEADLINE_MS,
+    timeout: HANG_MS,
     killSignal: 'SIGKILL',
   });
   const { code: status, ...ended } = await outputOf(child);
@@ -120,7 +118,7 @@ async function start(command: readonly string[], env: NodeJS.ProcessEnv): Promis
 async function listening(port: number): Promise<void> {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   const line = new RegExp(`^ *\\d+: [0-9A-F]{8}:${hex} [0-9A-F]{8}:0000 0A `, 'm');
-  const end = performance.now() + DEADLINE_MS;
+  const end = performance.now() + HANG_MS;
   while (!line.test(readFileSync('/proc/net/tcp', 'latin1'))) {
     if (performance.now() > end) return;
     await new Promise(setImmediate);

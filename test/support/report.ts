@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { HANG_MS } from './limits.js';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
@@ -21,7 +22,7 @@ export class ReportFolder {
     const options = {
       cwd: this.path,
       encoding: 'utf8',
-      timeout: 20_000,
+      timeout: HANG_MS,
       maxBuffer: 1 << 26,
     } as const;
     return spawnSync(process.execPath, [main, 'report', ...args], options);

@@ -12,6 +12,7 @@ import {
 } from 'libfabric';
 import { afterEach, expect, type TestContext } from 'vitest';
 import './softefa.js';
+import { HANG_MS } from './limits.js';
 
 /** Providers of reliable endpoints; libfabric 2 calls the second one tcp. */
 export const reliable = ['efa', 'shm', 'tcp;ofi_rxm', 'sockets', 'udp;ofi_rxd', 'net'] as const;
@@ -28,7 +29,6 @@ export const everywhere = reliable.flatMap((provider) =>
 );
 
 /** ms until an operation that has not settled is a failure. */
-const PATIENCE = 10_000;
 
 const opened = new Set<{ close(options?: { timeout: number }): Promise<void> }>();
 
@@ -114,8 +114,8 @@ export async function settle<V>(promise: Promise<V>, ...endpoints: Driven[]): Pr
   const deadline = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       pending = false;
-      reject(new Error(`not settled within ${PATIENCE} ms`));
-    }, PATIENCE);
+      reject(new Error(`not settled within ${HANG_MS} ms`));
+    }, HANG_MS);
   });
   const outcome = Promise.race([promise, deadline]).finally(() => {
     pending = false;
