@@ -91,8 +91,9 @@ void setSgeList(ibv_qp_ex* qp, size_t count, const ibv_sge* list) {
   WorkRequest* request = queuePair.building();
   if (request == nullptr) return;
   // An RDMA work request has room for one segment.
-  const uint32_t most =
-      request->operation == Operation::kSend ? queuePair.attributes().cap.max_send_sge : 1;
+  const uint32_t most = request->operation == Operation::kSend
+                            ? queuePair.attributes().cap.max_send_sge
+                            : kMaxRdmaSge;
   if (count > most) return queuePair.failBuild(EINVAL);
   request->sges = 0;
   request->length = 0;

@@ -37,7 +37,7 @@ Context::Context(Device& device)
   ops::refuse(context.ops);
   context.cmd_fd = -1;
   context.async_fd = ::eventfd(0, EFD_CLOEXEC);  // no event ever comes
-  context.num_comp_vectors = 8;  // one or none would mean that there are no interrupts
+  context.num_comp_vectors = kCompletionVectors;
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
   ::pthread_mutex_init(&context.mutex, nullptr);
 }
@@ -51,7 +51,7 @@ Context::~Context() {
 NicAddress Context::address() const { return {Options::get().node, static_cast<uint16_t>(nic_)}; }
 
 uint32_t Context::capabilities() {
-  return kAllCapabilities & Options::get().capabilities & Runtime::get().faults().capabilities();
+  return Options::get().capabilities & Runtime::get().faults().capabilities();
 }
 
 bool Context::portUp() const {
@@ -77,11 +77,11 @@ int Context::queryDevice(ibv_device_attr_ex& attributes) const {
   device.max_mr_size = UINT64_MAX;
   device.page_size_cap = ~uint64_t{4095};
   device.vendor_id = kVendorId;
-  device.vendor_part_id = Options::get().partId;
+  device.vendor_part_id = device.hw_ver = Options::get().partId;
   device.max_qp = kMaxQp;
   device.max_qp_wr = kMaxSqWr;
   device.max_sge = kMaxSqSge;
-  device.max_sge_rd = 1;
+  device.max_sge_rd = kMaxRdmaSge;
   device.max_cq = kMaxCq;
   device.max_cqe = kMaxCqe;
   device.max_mr = static_cast<int>(Options::get().maxMr);

@@ -15,12 +15,14 @@ constexpr uint32_t kMaxSqWr = 4096;
 constexpr uint32_t kMaxRqWr = 32768;
 constexpr uint32_t kMaxSqSge = 2;
 constexpr uint32_t kMaxRqSge = 3;
+constexpr uint32_t kMaxRdmaSge = 1;
 constexpr uint32_t kMaxInline = 32;
 constexpr uint32_t kMaxQp = 256;
 constexpr uint32_t kMaxCq = 512;
 constexpr uint32_t kMaxCqe = 65536;
 constexpr uint32_t kMaxPd = 256;
 constexpr uint32_t kMaxAh = 32768;
+constexpr int kCompletionVectors = 8;  // one or none would mean that there are no interrupts
 constexpr uint32_t kGrhSize = 40;
 constexpr uint16_t kUnknownAhn = 0xffff;
 

@@ -128,8 +128,35 @@ SOFTEFA_EXPORT int softefaQueryMr(ibv_mr*, void* attributes, uint32_t inlen) {
 SOFTEFA_EXPORT EfaQp* softefaQpFromQpEx(ibv_qp_ex* qp) asm("efadv_qp_from_ibv_qp_ex");
 SOFTEFA_EXPORT EfaQp* softefaQpFromQpEx(ibv_qp_ex* qp) { return QueuePair::of(qp).efa(); }
 
-SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, void*, uint32_t) asm("efadv_get_max_sq_depth");
-SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, void*, uint32_t) { return kMaxSqWr; }
+// efadv_sq_depth_attr and efadv_rq_depth_attr.
+struct SqDepthAttributes {
+  uint64_t comp_mask;
+  uint32_t flags;
+  uint32_t max_send_sge;
+  uint32_t max_rdma_sge;
+  uint32_t max_inline_data;
+};
+struct RqDepthAttributes {
+  uint64_t comp_mask;
+  uint32_t max_recv_sge;
+  uint32_t reserved;
+};
 
-SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, void*, uint32_t) asm("efadv_get_max_rq_depth");
-SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, void*, uint32_t) { return kMaxRqWr; }
+SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, const SqDepthAttributes* wanted,
+                                     uint32_t inlen) asm("efadv_get_max_sq_depth");
+SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, const SqDepthAttributes* wanted,
+                                     uint32_t inlen) {
+  if (inlen < sizeof(*wanted) || wanted->comp_mask != 0 || wanted->flags != 0) return -EINVAL;
+  const bool fits = wanted->max_send_sge <= kMaxSqSge && wanted->max_rdma_sge <= kMaxRdmaSge &&
+                    wanted->max_inline_data <= kMaxInline;
+  return fits ? int{kMaxSqWr} : -EINVAL;
+}
+
+SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, const RqDepthAttributes* wanted,
+                                     uint32_t inlen) asm("efadv_get_max_rq_depth");
+SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, const RqDepthAttributes* wanted,
+                                     uint32_t inlen) {
+  constexpr size_t least = offsetof(RqDepthAttributes, reserved);
+  if (inlen < least || wanted->comp_mask != 0 || wanted->max_recv_sge > kMaxRqSge) return -EINVAL;
+  return static_cast<int>(kMaxRqWr / std::max(1u, wanted->max_recv_sge));
+}

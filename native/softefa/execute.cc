@@ -197,26 +197,41 @@ class Execution {
 
   Outcome access(RemoteQueuePair& remote) {
     const bool read = request_.operation == Operation::kRead;
+    if (!request_.placed) {
+      const Status status = move(remote, read);
+      if (status != Status::kOk) return fail(status);
+      request_.placed = true;
+    }
+    if (request_.hasImmediate && deliver(qp_, remote, request_, {}) != Delivery::kDone) {
+      return unseen(remote) ? again() : notReady();
+    }
+    count(remote, read);
+    return Outcome::complete(Status::kOk);
+  }
+
+  Status move(RemoteQueuePair& remote, bool read) {
     Pieces target;
     if (request_.length != 0) {
       uint64_t address = 0;
       if (!resolveRemoteMemory(*remote.peer, request_.rkey, remote.entry->pd,
                                request_.remoteAddress, request_.length,
                                read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE, address)) {
-        return fail(Status::kRemoteBadAddress);
+        return Status::kRemoteBadAddress;
       }
       target.add(address, request_.length);
     }
-    const CopyResult moved = copy(*remote.peer, read ? Direction::kFromPeer : Direction::kToPeer,
-                                  local_, target, qp_.scatter());
-    if (moved == CopyResult::kGone) return fail(Status::kRemoteBadDestQpn);
-    if (moved == CopyResult::kSilent) return fail(Status::kLocalUnresponsiveRemote);
-    if (moved == CopyResult::kFault) return fail(unlessGone(remote, Status::kRemoteBadAddress));
-    if (request_.hasImmediate && deliver(qp_, remote, request_, {}) != Delivery::kDone) {
-      return unseen(remote) ? again() : notReady();
+    switch (copy(*remote.peer, read ? Direction::kFromPeer : Direction::kToPeer, local_, target,
+                 qp_.scatter())) {
+      case CopyResult::kDone:
+        return Status::kOk;
+      case CopyResult::kGone:
+        return Status::kRemoteBadDestQpn;
+      case CopyResult::kSilent:
+        return Status::kLocalUnresponsiveRemote;
+      case CopyResult::kFault:
+        break;
     }
-    count(remote, read);
-    return Outcome::complete(Status::kOk);
+    return unlessGone(remote, Status::kRemoteBadAddress);
   }
 
   void count(RemoteQueuePair& remote, bool read) {

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <memory>
 
+#include "generation.h"
+
 namespace softefa {
 namespace {
 
@@ -40,6 +42,22 @@ std::string fileName(const char* value) {
   return name;
 }
 
+// What the part has of the capabilities that are asked for; what its devices usually have, if none
+// are. What cannot be read enables nothing.
+uint32_t capabilitiesOf(const Generation& part) {
+  const char* value = text("SOFTEFA_CAPS");
+  if (value == nullptr) return part.usual;
+  uint32_t wanted = 0;
+  if (!parseCapabilities(value, wanted)) {
+    report(
+        "SOFTEFA_CAPS=%s is neither a number nor a list of RDMA_READ, RNR_RETRY, CQ_WITH_SGID, "
+        "RDMA_WRITE, UNSOLICITED_WRITE_RECV, all or none, taking none",
+        value);
+    wanted = 0;
+  }
+  return wanted & part.possible;
+}
+
 Options fromEnvironment() {
   Options options;
   if (const char* value = text("SOFTEFA_NAMESPACE")) options.nameSpace = fileName(value);
@@ -54,8 +72,8 @@ Options fromEnvironment() {
   options.async = number("SOFTEFA_ASYNC", 0, 0, 1) != 0;
   options.direct = number("SOFTEFA_DIRECT", 0, 0, 1) != 0;
   options.seed = number("SOFTEFA_SEED", 1, 0, UINT64_MAX);
-  options.capabilities = static_cast<uint32_t>(number("SOFTEFA_CAPS", ~0u, 0, ~0u));
-  options.partId = static_cast<uint32_t>(number("SOFTEFA_PART_ID", 0xefa2, 0, 0xffff));
+  options.partId = static_cast<uint32_t>(number("SOFTEFA_PART_ID", 0xefa2, 0xefa0, 0xefaf));
+  options.capabilities = capabilitiesOf(Generation::of(options.partId));
   options.forkStatus = static_cast<int>(number("SOFTEFA_FORK_STATUS", 2, 0, 2));
   options.maxMr = static_cast<uint32_t>(number("SOFTEFA_MAX_MR", 65536, 1, 65536));
   if (const char* value = text("SOFTEFA_MEMLOCK")) {

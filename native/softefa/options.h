@@ -15,8 +15,8 @@ namespace softefa {
 //   ASYNC        1: an engine thread executes work requests after the post    0
 //   DIRECT       1: queues that the efa provider writes and reads by itself    0
 //   SEED         of every random choice                                       1
-//   CAPS         mask over the device's capabilities                          all
-//   PART_ID      vendor_part_id, 0xefa0..                                     0xefa2
+//   CAPS         which of the part's capabilities: names, all, none, a mask   the usual ones
+//   PART_ID      vendor_part_id, 0xefa0..0xefaf: generation.cc                0xefa2
 //   FORK_STATUS  0: off until ibv_fork_init, 1: on, 2: not needed             2
 //   MAX_MR       registrations a process                                      65536
 //   MEMLOCK      bytes or "unlimited", in place of RLIMIT_MEMLOCK             the limit
@@ -31,7 +31,7 @@ struct Options {
   bool async = false;
   bool direct = false;
   uint64_t seed = 1;
-  uint32_t capabilities = ~0u;
+  uint32_t capabilities = 0;
   uint32_t partId = 0xefa2;
   int forkStatus = 2;
   uint32_t maxMr = 65536;

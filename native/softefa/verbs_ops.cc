@@ -62,6 +62,7 @@ int checkCq(const ibv_cq_init_attr_ex& attributes) {
   if (const ProtectionDomain* domain = parentDomainOf(attributes)) {
     if (domain->original == nullptr) return EINVAL;
   }
+  if (attributes.comp_vector >= uint32_t{kCompletionVectors}) return EINVAL;
   return attributes.cqe == 0 || attributes.cqe > kMaxCqe ? EINVAL : 0;
 }
 

@@ -40,6 +40,7 @@ struct WorkRequest {
   uint64_t unseenSince = 0;  // the receiver's engine had not looked
   uint32_t receiverLooks = 0;
   bool retransmitted = false;
+  bool placed = false;  // an RDMA's data has been moved: its immediate may wait for a receive
 };
 
 }  // namespace softefa

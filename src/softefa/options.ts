@@ -30,9 +30,9 @@ export interface SoftefaOptions {
   readonly direct?: boolean;
   /** Of every random choice; 1 when left out. */
   readonly seed?: number;
-  /** All when left out. */
+  /** Of those that the part may have; the ones its devices usually have when left out. */
   readonly capabilities?: readonly SoftefaCapability[];
-  /** vendor_part_id: 0xefa2 when left out. */
+  /** vendor_part_id, which says what the device can do: docs/softefa.md. 0xefa2 when left out. */
   readonly partId?: number;
   /** What ibv_is_fork_initialized(3) says; `'unneeded'` when left out. */
   readonly forkStatus?: 'disabled' | 'enabled' | 'unneeded';

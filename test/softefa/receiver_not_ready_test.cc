@@ -76,3 +76,21 @@ TEST(rnr_retry_needs_the_capability) {
   attributes.rnr_retry = 8;
   CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, IBV_QP_STATE | IBV_QP_RNR_RETRY), EINVAL);
 }
+
+TEST(rnr_of_a_write_does_not_place_its_data_again) {
+  Device device;
+  Shape shape;
+  shape.rnrRetry = 7;
+  Endpoint a(device, shape), b(device);
+  Buffer from(device, 4096), to(device, 4096);
+  from.fill(3);
+  const uint32_t immediate = 5;
+  CHECK_EQ(a.write(b.address(), from.all(), to.remote(), 0, &immediate), 0);
+  Result result;
+  while (!to.holds(3, 0, to.size())) CHECK(!a.poll(result, 1));
+  to.fill(8);
+  CHECK_EQ(b.receive({}), 0);
+  CHECK_EQ(a.next().status, Status::kOk);
+  CHECK_EQ(b.next().immediate, immediate);
+  CHECK(to.holds(8, 0, to.size()));
+}

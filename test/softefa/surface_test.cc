@@ -98,8 +98,28 @@ TEST(surface_keys_and_numbers) {
   CHECK_EQ(ibv_query_device_ex(context, nullptr, &attributes), 0);
   CHECK_EQ(attributes.phys_port_cnt_ex, 1u);
   CHECK_EQ(attributes.orig_attr.max_pkeys, 1);
-  CHECK_EQ(maxSqDepth(context, nullptr, 0), 4096);
-  CHECK_EQ(maxRqDepth(context, nullptr, 0), 32768);
+}
+
+TEST(surface_depths_of_queues) {
+  Device device;
+  ibv_context* context = device.context();
+  struct {
+    uint64_t comp_mask = 0;
+    uint32_t flags = 0, max_send_sge = 2, max_rdma_sge = 1, max_inline_data = 32;
+  } sends;
+  CHECK_EQ(maxSqDepth(context, &sends, sizeof(sends)), 4096);
+  CHECK_EQ(maxSqDepth(context, &sends, 8), -EINVAL);
+  sends.max_inline_data = 33;
+  CHECK_EQ(maxSqDepth(context, &sends, sizeof(sends)), -EINVAL);
+  struct {
+    uint64_t comp_mask = 0;
+    uint32_t max_recv_sge = 1, reserved = 0;
+  } receives;
+  CHECK_EQ(maxRqDepth(context, &receives, sizeof(receives)), 32768);
+  receives.max_recv_sge = 3;
+  CHECK_EQ(maxRqDepth(context, &receives, sizeof(receives)), 10922);
+  receives.max_recv_sge = 4;
+  CHECK_EQ(maxRqDepth(context, &receives, sizeof(receives)), -EINVAL);
 }
 
 TEST(surface_opens_as_providers_do) {
