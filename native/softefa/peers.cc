@@ -1,5 +1,8 @@
 #include "peers.h"
 
+#include <unistd.h>
+
+#include "node_counters.h"
 #include "options.h"
 
 namespace softefa {
@@ -43,6 +46,16 @@ QueuePairEntry* Peers::lookUp(uint32_t nic, uint32_t qpn, std::shared_ptr<PeerSe
   return nullptr;
 }
 
+// A host outlives its processes, and its NIC goes on answering for them: that there is no such
+// queue pair (9, "QP does not exist", in libfabric's efa_errno.h). Only what has never been there
+// is unreachable (15, "never received a response").
+bool Peers::existed(uint32_t nic) const {
+  const NicAddress address = NicAddress::fromKey(nic);
+  const std::string node = NodeCounters::folderOf(space_.path(), address.node);
+  const std::string device = node + "/class/infiniband/" + deviceName(address.nic);
+  return ::access(device.c_str(), F_OK) == 0;
+}
+
 std::shared_ptr<RemoteQueuePair> Peers::find(uint32_t nic, uint32_t qpn, Status& why) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto known = known_.find(keyOf(nic, qpn));
@@ -54,6 +67,7 @@ std::shared_ptr<RemoteQueuePair> Peers::find(uint32_t nic, uint32_t qpn, Status&
   std::shared_ptr<PeerSegment> holder;
   bool reachable = seen_.count(nic) != 0;
   QueuePairEntry* entry = lookUp(nic, qpn, holder, reachable);
+  if (entry == nullptr && !reachable) reachable = existed(nic);
   if (reachable) seen_.insert(nic);
   if (entry == nullptr) {
     why = reachable ? Status::kRemoteBadDestQpn : Status::kLocalUnreachableRemote;

@@ -43,6 +43,8 @@ class Peers {
   void refresh();
   QueuePairEntry* lookUp(uint32_t nic, uint32_t qpn, std::shared_ptr<PeerSegment>& holder,
                          bool& reachable);
+  // Whether a device was ever there.
+  bool existed(uint32_t nic) const;
 
   const Namespace& space_;
   const OwnSegment& own_;

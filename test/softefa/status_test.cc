@@ -167,6 +167,23 @@ TEST(status_of_the_destination) {
   CHECK_EQ(pair.sendStatus(to), Status::kRemoteBadDestQpn);
 }
 
+TEST(status_of_a_peer_that_died_before_it_was_heard_of) {
+  harness::Side side([](harness::Side& parent) {
+    ::setenv("SOFTEFA_NODE", "7", 1);
+    Device device;
+    Endpoint endpoint(device);
+    parent.put(endpoint.address());
+    parent.get<bool>();
+  });
+  Address to = side.get<Address>();
+  side.kill();
+  side.join(SIGKILL);
+  Pair pair;
+  CHECK_EQ(pair.sendStatus(to), Status::kRemoteBadDestQpn);
+  to.gid.raw[15] ^= 2;  // the node has no such device
+  CHECK_EQ(pair.sendStatus(to), Status::kLocalUnreachableRemote);
+}
+
 TEST(status_of_a_destination_of_another_type) {
   Pair pair;
   Shape shape;
