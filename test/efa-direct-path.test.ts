@@ -1,16 +1,15 @@
 // The direct data path of libfabric 2.3: the efa provider fills and reads the device's queues by itself.
-
 import { execFileSync } from 'node:child_process';
-import { getInfo, open, version } from 'libfabric';
+import { getInfo, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { whyNotDirect } from './support/direct-path.js';
+import './support/direct-path.js';
+import { whyNotDirect } from './support/direct-library.js';
 import { namespace, testFaults, withSoftefa } from './support/softefa.js';
 import { closing, drivers, expectBytes, Guarded, Pair, pair, pattern } from './support/transfer.js';
 
 const faults = testFaults();
 
 beforeEach((context) => {
-  version();
   const reason = whyNotDirect();
   context.skip(reason !== undefined, reason);
 });

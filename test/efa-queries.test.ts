@@ -1,7 +1,8 @@
 // What only the efa provider tells: domain.efa, on the software device, with the libfabric that is
 // there. 1.17 has no operations of its own, 1.22 queries regions, 2.3 what efa-direct has, 2.6 features.
-import { getInfo, open, version } from 'libfabric';
+import { type EfaQpWqs, getInfo, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { whyNotDirect } from './support/direct-library.js';
 import { closing, drivers, fabricError, Pair } from './support/transfer.js';
 
 const { major, minor } = version();
@@ -49,10 +50,16 @@ describe.each(drivers)('%s driver', (driver) => {
     const peer = efa?.queryAddr(a, toB);
     expect(peer?.remoteQpn).toBe(Buffer.from(b.address).readUInt16LE(16));
     if (has(2, 3)) expect(efa?.getMrLkey(region)).toBeGreaterThan(0n);
-    // What the software device answers of its queues: their memory is not what a device reads.
-    const unsupported = ['FI_EOPNOTSUPP', 'FI_ENOSYS'];
-    expect(unsupported).toContain(outcome(() => efa?.queryQpWqs(a)));
-    expect(unsupported).toContain(outcome(() => efa?.queryCq(a.cq)));
+    const queues = [outcome(() => efa?.queryQpWqs(a)), outcome(() => efa?.queryCq(a.cq))];
+    if (process.env.SOFTEFA_DIRECT === '1' && whyNotDirect() === undefined) {
+      const { sq, rq } = queues[0] as EfaQpWqs;
+      expect(sq).toMatchObject({ entrySize: 64 });
+      expect(rq).toMatchObject({ entrySize: 16 });
+      expect(queues[1]).toMatchObject({ entrySize: 32 });
+    } else {
+      // The software device has such queues only where they are asked for.
+      for (const code of queues) expect(['FI_EOPNOTSUPP', 'FI_ENOSYS']).toContain(code);
+    }
   });
 });
 

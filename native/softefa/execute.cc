@@ -155,7 +155,8 @@ class Execution {
       request_.receiverLooks = looks;
       Engine::wake(header);
     }
-    return looks - request_.receiverLooks < 2 && time - request_.unseenSince < kRnrTry;
+    const uint64_t patience = Options::get().timeoutMs * kMillisecond;
+    return looks - request_.receiverLooks < 2 && time - request_.unseenSince < patience;
   }
 
   // The kernel destroys the queue pairs of a process that ends, however it ends; its NIC lives on.

@@ -93,18 +93,19 @@ TEST(direct_announces_completions_on_a_channel) {
 TEST(direct_serves_two_threads_of_users) {
   Asked asked;
   Device device;
+  constexpr size_t kLength = 2048;
   constexpr int kCount = kThreadSanitized ? 500 : 5000;
   const auto talk = [&](uint8_t seed) {
     Shape shape;
     shape.rnrRetry = 7;
     Endpoint a(device, shape), b(device, shape);
     DirectUser x(a), y(b);
-    Buffer local(device, 2048), target(device, 64 * 2048);
+    Buffer local(device, kLength), target(device, 64 * kLength);
     local.fill(seed);
     Send send;
     send.sges = {local.all()};
     int sent = 0, done = 0, received = 0;
-    for (uint16_t i = 0; i < 64; ++i) y.receive(i, {target.sge(i * 2048u, 2048)});
+    for (uint16_t i = 0; i < 64; ++i) y.receive(i, {target.sge(i * kLength, kLength)});
     y.ringReceives();
     Entry entry;
     while (done < kCount || received < kCount) {
@@ -116,8 +117,8 @@ TEST(direct_serves_two_threads_of_users) {
       }
       while (y.poll(entry)) {
         CHECK_EQ(entry.status, Status::kOk);
-        CHECK(target.holds(seed, entry.id * 2048u, 2048));
-        y.receive(entry.id, {target.sge(entry.id * 2048u, 2048)});
+        CHECK(target.holds(seed, entry.id * kLength, kLength));
+        y.receive(entry.id, {target.sge(entry.id * kLength, kLength)});
         ++received;
       }
       y.ringReceives();

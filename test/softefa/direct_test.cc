@@ -223,8 +223,9 @@ TEST(direct_goes_round_its_queues_for_ever) {
   const uint32_t rounds = kThreadSanitized ? 100 : 5000;  // 80,000 requests: doorbells have 16 bits
   uint16_t id = 0;
   for (uint32_t round = 0; round < rounds; ++round) {
-    for (uint16_t i = 0; i < 16; ++i)
-      pair.y.receive(static_cast<uint16_t>(id + i), {pair.target.sge(i * 64u, 4)});
+    for (uint16_t i = 0; i < 16; ++i) {
+      pair.y.receive(static_cast<uint16_t>(id + i), {pair.target.sge(size_t{i} * 64, 4)});
+    }
     pair.y.ringReceives();
     for (uint16_t i = 0; i < 16; ++i) {
       send.id = static_cast<uint16_t>(id + i);
@@ -243,8 +244,9 @@ TEST(direct_goes_round_its_queues_for_ever) {
     }
     CHECK(sent.size() == 16 && received.size() == 16 && *sent.rbegin() == 15 &&
           *received.rbegin() == 15);
-    for (unsigned i = 0; i < 16; ++i)
+    for (size_t i = 0; i < 16; ++i) {
       CHECK_EQ(pair.target.data()[i * 64], static_cast<uint8_t>(round));
+    }
     id = static_cast<uint16_t>(id + 4099);
   }
   Entry entry;

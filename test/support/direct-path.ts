@@ -1,19 +1,3 @@
 // To be imported before support/softefa.js: devices whose queues the efa provider fills and reads by itself.
-import { readFileSync } from 'node:fs';
-import { version } from 'libfabric';
-
 process.env.SOFTEFA_DIRECT = '1';
 process.env.FI_EFA_USE_DATA_PATH_DIRECT = '1';
-
-/** Why the efa provider of this process does not, if so. */
-export function whyNotDirect(): string | undefined {
-  const { major, minor } = version();
-  if (major < 2 || (major === 2 && minor < 3)) {
-    return `libfabric ${major}.${minor} has no direct data path, 2.3 is the first`;
-  }
-  const maps = readFileSync('/proc/self/maps', 'latin1');
-  const [file] = maps.match(/\/\S*\/libfabric\.so\S*/) ?? [];
-  if (file === undefined) throw new Error('libfabric is not loaded');
-  if (readFileSync(file, 'latin1').includes('efadv_query_qp_wqs')) return undefined;
-  return `${file} was built with an rdma-core before 59, without a direct data path`;
-}
