@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // How long a namespace is kept that nobody uses.
-constexpr time_t kKeepSeconds = 24 * 60 * 60;
+constexpr time_t kKeepSeconds = time_t{24} * 60 * 60;
 
 [[noreturn]] void fail(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
@@ -27,7 +27,7 @@ unsigned reapMembers(const std::string& path) {
   unsigned living = 0;
   std::error_code ignored;
   for (const std::string& name : Member::namesIn(path)) {
-    const std::string member = path + "/" + name;
+    const std::string member = (fs::path(path) / name).string();
     if (const Fd seized = Member::seize(member)) {
       NodeCounters::inherit(path, member);
       fs::remove_all(member, ignored);
