@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { root, SetupError } from './setup/step.mjs';
 import { setup } from './setup.mjs';
 
-function finish({ passed, failed, skipped = 0 }) {
+/** Ends with the last line, and the exit status that belongs to it. */
+export function finish({ passed, failed, skipped = 0 }) {
   console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`);
   process.exitCode = failed === 0 ? 0 : 1;
 }

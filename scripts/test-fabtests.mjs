@@ -1,0 +1,67 @@
+// `npm run test:fabtests -- DIR [pytest's arguments]`: AWS's own tests of the efa provider, between two nodes of the
+// software device. DIR is where libfabric 2 and its fabtests were installed. Without arguments these are the tests
+// that AWS runs for pull requests, but those that need a GPU; `-m functional`, for example, takes others.
+import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { root, SetupError } from './setup/step.mjs';
+import { setup } from './setup.mjs';
+import { environmentOf } from './stack/prefix.mjs';
+import { finish, prepare } from './test.mjs';
+
+const MODULES = ['pytest', 'yaml', 'retrying'];
+// The tests add a worker's number to port 9228: with a number of its own a run has a port of its own.
+const WORKERS = [1_000, 20_000];
+const SECONDS = 120; // for one program
+const NO_GPU = ['-k', 'not cuda and not neuron and not rocr'];
+const PULL_REQUESTS = ['-m', 'pr_ci'];
+
+/** Where the tests are, and what they are run with. */
+function steps([folder, ...args]) {
+  if (!folder) throw new SetupError("npm run test:fabtests -- DIR [pytest's arguments]");
+  const prefix = resolve(folder);
+  const tests = join(prefix, 'share/fabtests/pytest');
+  if (!existsSync(join(tests, 'efa'))) throw new SetupError(`there are no tests in ${tests}`);
+  const { status, stderr } = spawnSync('/usr/bin/python3', ['-c', `import ${MODULES.join(', ')}`]);
+  if (status !== 0) throw new SetupError(`install python3's ${MODULES.join(', ')}: ${stderr}`);
+  setup();
+  return { prefix, tests, args: args.length > 0 ? args : PULL_REQUESTS };
+}
+
+function variables(prefix, folder) {
+  const env = environmentOf(prefix);
+  return {
+    ...process.env,
+    ...env,
+    PATH: `${join(root, 'scripts/stack')}:${env.PATH}`, // its ssh
+    PYTEST_XDIST_WORKER: `gw${randomInt(...WORKERS)}`,
+    LIBFABRIC_TEST_PRELOAD: join(root, 'build/Release/libsoftefa.so'),
+    SOFTEFA_NAMESPACE: `fabtests-${folder.slice(-6)}`,
+  };
+}
+
+const wanted = prepare(() => steps(process.argv.slice(2)));
+if (wanted) {
+  const { prefix, tests, args } = wanted;
+  const folder = mkdtempSync(join(tmpdir(), 'libfabric-fabtests-'));
+  const report = join(folder, 'report.xml');
+  const line = [
+    ...['-m', 'pytest', '-p', 'no:timeout', '-p', 'no:cacheprovider', '-v', '-rfEs', '--tb=short'],
+    ...['--provider=efa', '--server-id=127.0.0.1', '--client-id=127.0.0.2'],
+    ...['--oob-address-exchange', `--binpath=${prefix}/bin`, `--timeout=${SECONDS}`],
+    `--exclusion-file=${prefix}/share/fabtests/test_configs/efa/efa.exclude`,
+    ...[`--junit-xml=${report}`, ...NO_GPU, ...args, 'efa'],
+  ];
+  const env = variables(prefix, folder);
+  const options = { cwd: tests, env, stdio: ['ignore', 'inherit', 'inherit'] };
+  const { status } = spawnSync('/usr/bin/python3', line, options);
+  const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
+  rmSync(folder, { recursive: true, force: true });
+  const count = (name) => Number(text.match(new RegExp(` ${name}="(\\d+)"`))?.[1] ?? 0);
+  const failed = count('errors') + count('failures');
+  const skipped = count('skipped');
+  const early = status !== 0 && failed === 0 ? 1 : 0;
+  finish({ passed: count('tests') - failed - skipped, failed: failed + early, skipped });
+}
