@@ -213,8 +213,9 @@ export class BatchBase implements Target, Sink, RequestOwner {
   run(options: number | RunOptions = RUN_TIMEOUT): number {
     let timeout = RUN_TIMEOUT;
     let rounds = ONE_ROUND;
-    if (typeof options !== 'object') timeout = options;
-    else {
+    if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+      timeout = options as number;
+    } else {
       rounds = checkRounds(options) ?? ONE_ROUND;
       timeout = options.timeout ?? RUN_TIMEOUT;
     }

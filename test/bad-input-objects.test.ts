@@ -223,7 +223,7 @@ const throwing: Case[] = [
     'batch.run(timeout)',
     (v) => withBatch((b) => b.run(v), manual),
     /timeout/,
-    junkBut(...INTEGERS, '1.5', 'undefined'),
+    junkBut(...INTEGERS, ...OBJECTS, '1.5', 'undefined'),
   ],
 ];
 

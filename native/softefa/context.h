@@ -67,7 +67,7 @@ class Context {
     }
     void give() { --used; }
   };
-  Quota pds, cqs;
+  Quota pds, cqs, completionCounters;
 
   // The low bits of a queue pair's number, which do not repeat within an open device.
   int takeQpIndex();

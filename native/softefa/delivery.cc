@@ -75,6 +75,13 @@ class Sender {
     arrival.kind = write_ ? ArrivalKind::kWriteWithImmediate : ArrivalKind::kReceive;
     arrival.status = static_cast<uint8_t>(status);
     arrival.cell = cell;
+    if (region_.counts.wanted.load(std::memory_order_relaxed) != 0 && receive_.id != kNone) {
+      if (status == Status::kOk) {
+        region_.counts.receives.add(request_.length);
+      } else {
+        region_.counts.receives.addError();
+      }
+    }
     arrival.sequence.store(number + 1, std::memory_order_release);
     region_.arrived.store(number + 1, std::memory_order_relaxed);
   }
@@ -120,6 +127,8 @@ class Sender {
   // Small payloads go through shared memory, which costs no system call.
   bool fillCell(const Pieces& payload) {
     if (Options::get().async || request_.length + header_ > kCellSize) return false;
+    // Who counts may never poll what would empty the cell.
+    if (region_.counts.wanted.load(std::memory_order_relaxed) != 0) return false;
     const uint64_t number = region_.nextCell.load(std::memory_order_relaxed);
     const auto index = static_cast<uint32_t>(number % to_.view.cellCount);
     Cell& cell = to_.view.cells[index];

@@ -22,6 +22,7 @@ constexpr uint32_t kMaxCq = 512;
 constexpr uint32_t kMaxCqe = 65536;
 constexpr uint32_t kMaxPd = 256;
 constexpr uint32_t kMaxAh = 32768;
+constexpr uint32_t kMaxCompletionCounters = 256;
 constexpr int kCompletionVectors = 8;  // one or none would mean that there are no interrupts
 constexpr uint32_t kGrhSize = 40;
 constexpr uint16_t kUnknownAhn = 0xffff;
@@ -33,6 +34,7 @@ enum Capability : uint32_t {
   kRdmaWrite = 1 << 3,
   kUnsolicitedWriteRecv = 1 << 4,
   kAllCapabilities = (1 << 5) - 1,
+  kCompletionCounters = 1 << 6,
 };
 
 }  // namespace softefa

@@ -96,6 +96,11 @@ void Engine::wake(SegmentHeader& header) {
   if (header.sleeping.load(std::memory_order_seq_cst) != 0) futexWake(header.doorbell);
 }
 
+void Engine::collect() {
+  const Pause pause(*this);
+  for (QueuePair* queuePair : queuePairs_) queuePair->collect();
+}
+
 // Turns every queue pair once; `due` becomes the time at which the next one has something to do.
 bool Engine::pass(uint64_t& due) {
   while (waiting_.load() != 0) ::sched_yield();
@@ -105,6 +110,7 @@ bool Engine::pass(uint64_t& due) {
   for (QueuePair* queuePair : queuePairs_) {
     worked |= queuePair->fetch();
     worked |= queuePair->turn(due);
+    worked |= queuePair->collect();
   }
   for (CompletionQueue* queue : completionQueues_) worked |= queue->serve();
   return worked;

@@ -33,6 +33,8 @@ class Engine {
   void watch();
   void watch(CompletionQueue& queue);
   void unwatch();
+  // Has every queue pair count what peers have done there.
+  void collect();
   void remove(CompletionQueue& queue);
   // From now on it drives queue pairs in the synchronous mode, too.
   void driveAll() { driving_ = true; }

@@ -236,6 +236,7 @@ class Execution {
   }
 
   void count(RemoteQueuePair& remote, bool read) {
+    countForPeer(remote, read);
     NicCounters& far = remote.peer->counters(remote.entry->nic);
     const uint64_t bytes = request_.length;
     const uint64_t packets = (bytes + kMaxMessage - 1) / kMaxMessage;
@@ -254,6 +255,14 @@ class Execution {
       add(counters_.rdma_write_bytes, bytes);
       add(far.rdma_write_recv_bytes, bytes);
     }
+  }
+
+  // For the completion counters of the target.
+  void countForPeer(RemoteQueuePair& remote, bool read) const {
+    PeerCounts& counts = remote.view.region->counts;
+    if (counts.wanted.load(std::memory_order_relaxed) == 0) return;
+    (read ? counts.reads : counts.writes).add(request_.length);
+    Engine::wake(remote.peer->header());
   }
 
   QueuePair& qp_;

@@ -26,9 +26,10 @@ constexpr Generation kGenerations[] = {
     // Nitro 5: P5en, which takes unsolicited writes by a maintainer's word (libfabric, issue
     // 11054). Guess: P5en is 0xefa2, as id and Nitro's version go up together.
     {0xefa2, kAllCapabilities, kAllCapabilities},
-    // The driver knows 0xefa3 since July 2024, rdma-core 65 knows 0xefa4. Guess: they have no less.
-    {0xefa3, kAllCapabilities, kAllCapabilities},
-    {0xefa4, kAllCapabilities, kAllCapabilities},
+    // The driver knows 0xefa3 since July 2024, rdma-core 65 knows 0xefa4. Guess: they have no less,
+    // and completion counters, of which nobody says where they are, are among them.
+    {0xefa3, kAllCapabilities, kAllCapabilities | kCompletionCounters},
+    {0xefa4, kAllCapabilities, kAllCapabilities | kCompletionCounters},
 };
 
 struct Word {
@@ -41,8 +42,9 @@ constexpr Word kWords[] = {
     {"CQ_WITH_SGID", kCqWithSgid},
     {"RDMA_WRITE", kRdmaWrite},
     {"UNSOLICITED_WRITE_RECV", kUnsolicitedWriteRecv},
+    {"COMP_CNTR", kCompletionCounters},
     {"none", 0},
-    {"all", kAllCapabilities},
+    {"all", kAllCapabilities | kCompletionCounters},
 };
 
 bool parseNumber(const char* text, uint32_t& capabilities) {

@@ -119,6 +119,7 @@ QueuePair::~QueuePair() {
   Runtime& runtime = Runtime::get();
   runtime.engine().remove(*this);
   if (rings_ != nullptr) runtime.engine().unwatch();
+  if (counted_.any()) runtime.engine().unwatch();
   attributes_.sendQueue->detach(*this);
   if (attributes_.receiveQueue != attributes_.sendQueue) attributes_.receiveQueue->detach(*this);
   attributes_.sendQueue->forget(*this);
@@ -127,6 +128,7 @@ QueuePair::~QueuePair() {
   entry_->serial.store(0, std::memory_order_seq_cst);
   runtime.peers().changed();
   runtime.segment().awaitVisitors();
+  collect();
   remotes_.clear();
   const uint64_t region = entry_->region, size = entry_->regionSize;
   view_ = RegionView();
@@ -203,6 +205,7 @@ void QueuePair::flush() {
 void QueuePair::flushReceive(uint32_t slot) {
   Receive& receive = receives_[slot];
   receive.outstanding = false;
+  countFlushedReceive();
   Completion completion;
   completion.id = receive.id;
   completion.queuePair = this;

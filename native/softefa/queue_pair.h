@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "completion_counter.h"
 #include "completion_queue.h"
 #include "peers.h"
 #include "random.h"
@@ -49,6 +50,7 @@ struct QueuePairAttributes {
 //   receive_queue.cc posting, what arrived
 //   builders.cc      the wr_* calls
 //   direct_work.cc   work queues that the user fills by itself
+//   counting.cc      completion counters
 //   execute.cc       what becomes of a work request
 class QueuePair {
  public:
@@ -103,6 +105,11 @@ class QueuePair {
   // The engine's: takes what is ready in them; true if there was any.
   bool fetch();
 
+  // counting.cc: EBUSY, EINVAL.
+  int attach(CompletionCounter& counter, uint32_t kinds);
+  // Counts what peers have done here; true if there was any.
+  bool collect();
+
   // execute.cc: the peer's queue pair, remembered.
   std::shared_ptr<RemoteQueuePair> remote(const WorkRequest& request, Status& why);
   Random* scatter();
@@ -139,6 +146,8 @@ class QueuePair {
   bool waitsBehind(const WorkRequest& request) const;
   bool attempt(WorkRequest& request);
   void complete(const WorkRequest& request, Status status);
+  void countOwn(const WorkRequest& request, Status status);
+  void countFlushedReceive();
   void forgetOthers();
 
   uint32_t enqueue(uint64_t id, const ibv_sge* sges, uint32_t count);
@@ -158,6 +167,7 @@ class QueuePair {
   RegionView view_;
   uint32_t rnrRetry_;
   std::unique_ptr<WorkRings> rings_;
+  AttachedCounters counted_;
 
   std::mutex sending_;
   std::vector<WorkRequest> session_;

@@ -126,6 +126,33 @@ struct alignas(64) Cell {
   uint8_t data[kCellSize];
 };
 
+// What has completed.
+struct OperationCount {
+  uint64_t requests = 0;
+  uint64_t bytes = 0;
+  uint64_t errors = 0;
+};
+
+struct SharedCount {
+  std::atomic<uint64_t> requests, bytes, errors;
+
+  void add(uint64_t length) {
+    bytes.fetch_add(length, std::memory_order_relaxed);
+    requests.fetch_add(1, std::memory_order_release);
+  }
+  void addError() { errors.fetch_add(1, std::memory_order_release); }
+  OperationCount load() const {
+    return {requests.load(std::memory_order_acquire), bytes.load(std::memory_order_relaxed),
+            errors.load(std::memory_order_acquire)};
+  }
+};
+
+// What peers do at a queue pair, where completion counters want to know.
+struct alignas(64) PeerCounts {
+  std::atomic<uint32_t> wanted;
+  SharedCount receives, reads, writes;
+};
+
 // Work requests and arrivals of one queue pair. Peers claim the first and add the second.
 struct ReceiveRegion {
   // Peers write this line.
@@ -140,6 +167,7 @@ struct ReceiveRegion {
   std::atomic<uint32_t> channel;               // the socket's number, 0: none
   std::atomic<uint64_t> cookie;
   std::atomic<uint32_t> served;  // whether the owner's engine is to be told of arrivals
+  PeerCounts counts;
 
   // After it: RqEntry[depth], Arrival[2 * depth], Cell[cells].
   static constexpr uint64_t size(uint64_t depth, uint64_t cells) {

@@ -121,6 +121,7 @@ bool QueuePair::attempt(WorkRequest& request) {
 }
 
 void QueuePair::complete(const WorkRequest& request, Status status) {
+  if (counted_.any()) countOwn(request, status);
   if (!request.signaled && status == Status::kOk) {
     sendsOutstanding_.fetch_sub(1, std::memory_order_relaxed);
     return;

@@ -7,7 +7,8 @@ export type SoftefaCapability =
   | 'RNR_RETRY'
   | 'CQ_WITH_SGID'
   | 'RDMA_WRITE'
-  | 'UNSOLICITED_WRITE_RECV';
+  | 'UNSOLICITED_WRITE_RECV'
+  | 'COMP_CNTR';
 
 /** How the software EFA devices of a process are made. */
 export interface SoftefaOptions {
@@ -52,6 +53,7 @@ const CAPABILITIES: Readonly<Record<SoftefaCapability, number>> = {
   CQ_WITH_SGID: 4,
   RDMA_WRITE: 8,
   UNSOLICITED_WRITE_RECV: 16,
+  COMP_CNTR: 64,
 };
 const FORK_STATUSES = ['disabled', 'enabled', 'unneeded'] as const;
 

@@ -33,9 +33,13 @@ ibv_qp* makeQp(const Device& device, ibv_cq_ex* cq, const Shape& shape) {
   attributes.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   attributes.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   if (shape.ud) return ibv_create_qp_ex(device.context(), &attributes);
-  if (std::getenv("SOFTEFA_CAPS") == nullptr) {
-    attributes.send_ops_flags |=
-        IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  efadv_device_attr can{};
+  CHECK_EQ(efadv_query_device(device.context(), &can, sizeof(can)), 0);
+  if ((can.device_caps & softefa::kRdmaRead) != 0) {
+    attributes.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ;
+  }
+  if ((can.device_caps & softefa::kRdmaWrite) != 0) {
+    attributes.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   }
   EfaQpAttributes efa{0, EFADV_QP_DRIVER_TYPE_SRD, shape.flags, {}, shape.wrFlags};
   return efadv_create_qp_ex(device.context(), &attributes,

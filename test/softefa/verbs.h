@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../../native/softefa/device_attributes.h"
 #include "../../native/softefa/knobs.h"
 #include "../../native/softefa/status.h"
 #include "harness.h"
