@@ -1,7 +1,5 @@
 #include "completion_counter.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 
 #include "context.h"
@@ -10,13 +8,8 @@ namespace softefa {
 
 CounterValue::CounterValue(uint64_t* memory) : memory_(memory) {}
 
-CounterValue::CounterValue(int fd, uint64_t offset) {
-  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  const Fd file(::dup(fd));
-  if (!file) throw std::system_error(errno, std::generic_category(), "dup");
-  mapping_ = Mapping(file, offset / page * page, page);
-  memory_ = mapping_.at<uint64_t>(offset % page);
-}
+CounterValue::CounterValue(int fd, uint64_t offset)
+    : part_(fd, offset, sizeof(uint64_t)), memory_(part_.at<uint64_t>()) {}
 
 CompletionCounter::CompletionCounter(Context& context, bool countsBytes, CounterValue completed,
                                      CounterValue failed)

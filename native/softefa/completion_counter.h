@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "handle.h"
-#include "mapping.h"
 #include "segment_layout.h"
+#include "shared_part.h"
 
 namespace softefa {
 
@@ -42,7 +42,7 @@ class CounterValue {
  private:
   uint64_t* word() { return memory_ != nullptr ? memory_ : &own_; }
 
-  Mapping mapping_;
+  SharedPart part_;
   uint64_t* memory_ = nullptr;
   uint64_t own_ = 0;
 };

@@ -19,6 +19,9 @@ class CompletionChannel;
 class Context;
 class QueuePair;
 struct ProtectionDomain;
+namespace ops {
+struct CqMemory;
+}
 
 // What the newer headers add to efadv_cq is there whatever we are built with.
 struct EfaCq {
@@ -64,7 +67,10 @@ class CompletionQueue {
 
   // From now on completions are written to a ring, from which the user reads by itself. Throws
   // std::system_error.
-  CompletionRing& makeRing();
+  CompletionRing& makeRing(SharedPart memory = {});
+  // The entries are in a file of the user's from the beginning.
+  void useMemory(const ops::CqMemory& memory);
+  bool inMemory() const { return inMemory_; }
   // The engine's: moves what has arrived into the ring; true if there was any.
   bool serve();
 
@@ -105,6 +111,7 @@ class CompletionQueue {
   std::deque<Completion> listed_;
   std::unique_ptr<CompletionRing> ring_;
   std::atomic<bool> ringed_{false};
+  bool inMemory_ = false;
   std::atomic<size_t> listedCount_{0};
   std::atomic<bool> overrun_{false};
   std::atomic<bool> armed_{false};

@@ -39,11 +39,18 @@ CompletionDescriptor describe(const Completion& completion, bool withSgid) {
 
 }  // namespace
 
-CompletionRing::CompletionRing(uint32_t entries, bool withSgid)
+size_t CompletionRing::sizeOf(uint32_t entries) {
+  return size_t{entries} * sizeof(CompletionDescriptor);
+}
+
+CompletionRing::CompletionRing(uint32_t entries, bool withSgid, SharedPart memory)
     : entries_(entries),
       withSgid_(withSgid),
+      memory_(std::move(memory)),
       pages_(size_t{entries} * sizeof(CompletionDescriptor) + Pages::kPage),
-      kept_(entries) {}
+      kept_(entries) {
+  std::memset(buffer(), 0, sizeOf(entries));
+}
 
 uint32_t CompletionRing::entrySize() const { return sizeof(CompletionDescriptor); }
 

@@ -6,6 +6,7 @@
 
 #include "completion.h"
 #include "pages.h"
+#include "shared_part.h"
 
 namespace softefa {
 
@@ -15,10 +16,12 @@ class QueuePair;
 // one, and a doorbell by which the user tells how far it has read.
 class CompletionRing {
  public:
-  // `entries` is a power of two.
-  CompletionRing(uint32_t entries, bool withSgid);
+  // `entries` is a power of two. They are in `memory` of the user's, if that is given, which holds
+  // sizeOf(entries).
+  CompletionRing(uint32_t entries, bool withSgid, SharedPart memory);
+  static size_t sizeOf(uint32_t entries);
 
-  uint8_t* buffer() const { return pages_.at<uint8_t>(0); }
+  uint8_t* buffer() const { return memory_ ? memory_.at<uint8_t>() : pages_.at<uint8_t>(0); }
   uint32_t entries() const { return entries_; }
   uint32_t entrySize() const;
   std::atomic<uint32_t>& doorbell() const;
@@ -39,6 +42,7 @@ class CompletionRing {
 
   const uint32_t entries_;
   const bool withSgid_;
+  const SharedPart memory_;
   Pages pages_;
   std::vector<Completion> kept_;  // what was written, entry by entry
   uint64_t written_ = 0;

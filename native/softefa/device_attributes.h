@@ -34,7 +34,9 @@ enum Capability : uint32_t {
   kRdmaWrite = 1 << 3,
   kUnsolicitedWriteRecv = 1 << 4,
   kAllCapabilities = (1 << 5) - 1,
+  kCqWithExternalMemory = 1 << 5,
   kCompletionCounters = 1 << 6,
+  kOnDemand = kCqWithExternalMemory | kCompletionCounters,
 };
 
 }  // namespace softefa

@@ -1,10 +1,15 @@
 // Completion queues whose users read them by themselves.
 
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
 #include "channel.h"
 #include "completion_queue.h"
 #include "context.h"
 #include "queue_pair.h"
 #include "runtime.h"
+#include "verbs_ops.h"
 
 namespace softefa {
 namespace {
@@ -14,12 +19,12 @@ constexpr int kBatch = 64;
 
 }  // namespace
 
-CompletionRing& CompletionQueue::makeRing() {
+CompletionRing& CompletionQueue::makeRing(SharedPart memory) {
   Engine& engine = Runtime::get().engine();
   const Engine::Pause pause(engine);
   std::lock_guard<std::mutex> lock(polling_);
   if (ring_ != nullptr) return *ring_;
-  auto ring = std::make_unique<CompletionRing>(capacity_, withSgid_);
+  auto ring = std::make_unique<CompletionRing>(capacity_, withSgid_, std::move(memory));
   std::deque<Completion> listed;
   {
     std::lock_guard<std::mutex> list(pushing_);
@@ -33,6 +38,13 @@ CompletionRing& CompletionQueue::makeRing() {
   for (QueuePair* queuePair : queuePairs_) queuePair->wakeForArrivals();
   engine.watch(*this);
   return *ring_;
+}
+
+void CompletionQueue::useMemory(const ops::CqMemory& memory) {
+  const size_t needed = CompletionRing::sizeOf(capacity_);
+  if (memory.length < needed) throw std::system_error(EINVAL, std::generic_category(), "length");
+  makeRing(SharedPart(memory.fd, memory.offset, needed));
+  inMemory_ = true;
 }
 
 void CompletionQueue::pushToRing(Completion completion) {

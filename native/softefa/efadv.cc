@@ -38,8 +38,16 @@ struct EfaCqAttributes {
   uint64_t comp_mask;
   uint64_t wc_flags;
   uint64_t flags;
+  struct {
+    uint8_t* buffer;
+    uint64_t length;
+    uint64_t offset;
+    int32_t fd;
+    uint8_t reserved[4];
+  } memory;
 };
 constexpr uint64_t kWithSgid = 1, kWithUnsolicited = 2;
+constexpr uint64_t kInMemory = 1;
 
 struct EfaMrAttributes {
   uint64_t comp_mask;
@@ -82,11 +90,16 @@ SOFTEFA_EXPORT ibv_cq_ex* efadv_create_cq(ibv_context* context, ibv_cq_init_attr
     errno = EINVAL;
     return nullptr;
   }
-  if ((wanted.wc_flags & ~supported) != 0 || wanted.flags != 0) {
+  const bool elsewhere = (wanted.flags & kInMemory) != 0;
+  const bool can = (Context::capabilities() & kCqWithExternalMemory) != 0;
+  if ((wanted.wc_flags & ~supported) != 0 || (wanted.flags & ~kInMemory) != 0 ||
+      (elsewhere && !can)) {
     errno = EOPNOTSUPP;
     return nullptr;
   }
-  return ops::createCq(context, *attributes, (wanted.wc_flags & kWithSgid) != 0);
+  const ops::CqMemory memory{wanted.memory.fd, wanted.memory.offset, wanted.memory.length};
+  return ops::createCq(context, *attributes, (wanted.wc_flags & kWithSgid) != 0,
+                       elsewhere ? &memory : nullptr);
 }
 
 SOFTEFA_EXPORT efadv_cq* efadv_cq_from_ibv_cq_ex(ibv_cq_ex* cq) {

@@ -61,7 +61,8 @@ EfaWqMemory describe(const WorkRing& ring, uint32_t maxBatch) {
 
 SOFTEFA_EXPORT int softefaQueryCq(ibv_cq*, void*, uint32_t) asm("efadv_query_cq");
 SOFTEFA_EXPORT int softefaQueryCq(ibv_cq* cq, void* attributes, uint32_t inlen) {
-  if (!Options::get().direct) return EOPNOTSUPP;
+  // One in the user's memory is read there in any case.
+  if (!Options::get().direct && !CompletionQueue::of(cq).inMemory()) return EOPNOTSUPP;
   if (inlen < offsetof(EfaCqMemory, doorbell)) return EINVAL;
   try {
     const CompletionRing& ring = CompletionQueue::of(cq).makeRing();

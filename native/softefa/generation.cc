@@ -27,9 +27,9 @@ constexpr Generation kGenerations[] = {
     // 11054). Guess: P5en is 0xefa2, as id and Nitro's version go up together.
     {0xefa2, kAllCapabilities, kAllCapabilities},
     // The driver knows 0xefa3 since July 2024, rdma-core 65 knows 0xefa4. Guess: they have no less,
-    // and completion counters, of which nobody says where they are, are among them.
-    {0xefa3, kAllCapabilities, kAllCapabilities | kCompletionCounters},
-    {0xefa4, kAllCapabilities, kAllCapabilities | kCompletionCounters},
+    // and what nobody says where it is may be with them.
+    {0xefa3, kAllCapabilities, kAllCapabilities | kOnDemand},
+    {0xefa4, kAllCapabilities, kAllCapabilities | kOnDemand},
 };
 
 struct Word {
@@ -42,9 +42,10 @@ constexpr Word kWords[] = {
     {"CQ_WITH_SGID", kCqWithSgid},
     {"RDMA_WRITE", kRdmaWrite},
     {"UNSOLICITED_WRITE_RECV", kUnsolicitedWriteRecv},
+    {"CQ_WITH_EXT_MEM_DMABUF", kCqWithExternalMemory},
     {"COMP_CNTR", kCompletionCounters},
     {"none", 0},
-    {"all", kAllCapabilities | kCompletionCounters},
+    {"all", kAllCapabilities | kOnDemand},
 };
 
 bool parseNumber(const char* text, uint32_t& capabilities) {

@@ -93,14 +93,17 @@ ibv_cq_ex* createCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
   return createCq(context, *attributes, false);
 }
 
-ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, bool withSgid) {
+ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, bool withSgid,
+                    const CqMemory* memory) {
   Context& context = Context::of(verbs);
   int error = checkCq(attributes);
   if (error == 0 && !context.cqs.take(kMaxCq)) error = ENOMEM;
   if (error == 0) {
     try {
-      auto queue = std::make_unique<CompletionQueue>(
-          context, powerOfTwo(attributes.cqe), attributes.channel, attributes.cq_context, withSgid);
+      const uint32_t entries = powerOfTwo(attributes.cqe);
+      auto queue = std::make_unique<CompletionQueue>(context, entries, attributes.channel,
+                                                     attributes.cq_context, withSgid);
+      if (memory != nullptr) queue->useMemory(*memory);
       queue->parentDomain = parentDomainOf(attributes);
       if (queue->parentDomain != nullptr) ++queue->parentDomain->users;
       context.command(0);

@@ -12,7 +12,14 @@ int queryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
                   ibv_device_attr_ex* attributes, size_t size);
 
 ibv_cq_ex* createCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes);
-ibv_cq_ex* createCq(ibv_context* context, ibv_cq_init_attr_ex& attributes, bool withSgid);
+// Where the entries of a completion queue are to be, if it is a file of the caller's.
+struct CqMemory {
+  int fd;
+  uint64_t offset;
+  uint64_t length;
+};
+ibv_cq_ex* createCq(ibv_context* context, ibv_cq_init_attr_ex& attributes, bool withSgid,
+                    const CqMemory* memory = nullptr);
 int pollCq(ibv_cq* cq, int count, ibv_wc* wc);
 int requestNotify(ibv_cq* cq, int solicitedOnly);
 void fillPolling(ibv_cq_ex& cq);

@@ -8,6 +8,7 @@ export type SoftefaCapability =
   | 'CQ_WITH_SGID'
   | 'RDMA_WRITE'
   | 'UNSOLICITED_WRITE_RECV'
+  | 'CQ_WITH_EXT_MEM_DMABUF'
   | 'COMP_CNTR';
 
 /** How the software EFA devices of a process are made. */
@@ -53,6 +54,7 @@ const CAPABILITIES: Readonly<Record<SoftefaCapability, number>> = {
   CQ_WITH_SGID: 4,
   RDMA_WRITE: 8,
   UNSOLICITED_WRITE_RECV: 16,
+  CQ_WITH_EXT_MEM_DMABUF: 32,
   COMP_CNTR: 64,
 };
 const FORK_STATUSES = ['disabled', 'enabled', 'unneeded'] as const;

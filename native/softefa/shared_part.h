@@ -1,0 +1,35 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "mapping.h"
+
+namespace softefa {
+
+// A part of a file that belongs to a caller, at any offset: a dmabuf, or what stands for one.
+class SharedPart {
+ public:
+  SharedPart() = default;
+  // Throws std::system_error.
+  SharedPart(int fd, uint64_t offset, size_t size) {
+    const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    const Fd file(::dup(fd));
+    if (!file) throw std::system_error(errno, std::generic_category(), "dup");
+    start_ = offset % page;
+    mapping_ = Mapping(file, offset - start_, start_ + size);
+  }
+
+  explicit operator bool() const { return static_cast<bool>(mapping_); }
+  template <class T>
+  T* at() const {
+    return mapping_.at<T>(start_);
+  }
+
+ private:
+  Mapping mapping_;
+  size_t start_ = 0;
+};
+
+}  // namespace softefa
