@@ -28,7 +28,8 @@ const devices: readonly [string, SoftefaOptions, reads: boolean][] = [
   ['no RNR retries', allBut('RNR_RETRY'), true],
   ['no source in its completions', allBut('CQ_WITH_SGID'), true],
   ['nothing', { capabilities: [] }, false],
-  ['part 0xefa0', { partId: 0xefa0 }, version().major > 1],
+  ['part 0xefa0', { partId: 0xefa0 }, false],
+  ['part 0xefa0 that reads', { partId: 0xefa0, capabilities: ALL }, version().major > 1],
   ['part 0xefa1', { partId: 0xefa1 }, version().major > 1],
   ['part 0xefa2', { partId: 0xefa2 }, true],
 ];
