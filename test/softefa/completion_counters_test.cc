@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "verbs.h"
 
@@ -70,12 +71,33 @@ void withCounters() {
   ::setenv("SOFTEFA_CAPS", "all", 1);
 }
 
-Counter* make(const Device& device, uint32_t type = kRequests) {
-  CounterAttributes attributes{0, type, 0};
-  Counter* counter = createCounter(device.context(), &attributes);
-  CHECK(counter != nullptr && counter->context == device.context());
-  return counter;
-}
+// Those of a test, which end after the queue pairs that they are attached to: made before these.
+class Counters {
+ public:
+  explicit Counters(const Device& device) : device_(device) {}
+  ~Counters() { destroy(0); }
+
+  Counter* make(uint32_t type = kRequests) {
+    CounterAttributes attributes{0, type, 0};
+    Counter* counter = createCounter(device_.context(), &attributes);
+    CHECK(counter != nullptr && counter->context == device_.context());
+    return keep(counter);
+  }
+  Counter* keep(Counter* counter) {
+    CHECK(counter != nullptr);
+    all_.push_back(counter);
+    return counter;
+  }
+  void destroy(int expected) {
+    for (Counter* counter : all_) CHECK_EQ(destroyCounter(counter), expected);
+    if (expected == 0) all_.clear();
+  }
+  size_t size() const { return all_.size(); }
+
+ private:
+  const Device& device_;
+  std::vector<Counter*> all_;
+};
 
 // Between creation and use: the queue pair goes back to where counters may be attached.
 void attach(Endpoint& endpoint, Counter* counter, uint32_t kinds) {
@@ -130,9 +152,11 @@ TEST(completion_counters_say_what_they_can_count) {
 TEST(completion_counters_count_each_kind_of_operation) {
   withCounters();
   Device device;
+  Counters counters(device);
+  Counter *sends = counters.make(), *receives = counters.make(), *remoteReads = counters.make();
+  Counter *reads = counters.make(kBytes), *writes = counters.make(kBytes);
+  Counter* remoteWrites = counters.make(kBytes);
   Endpoint a(device), b(device);
-  Counter *sends = make(device), *reads = make(device, kBytes), *writes = make(device, kBytes);
-  Counter *receives = make(device), *remoteReads = make(device), *remoteWrites = make(device, kBytes);
   attach(a, sends, kSend);
   Attachment both{0, kRead};
   CHECK_EQ(attachCounter(a.qp(), reads, &both), EINVAL);  // too late: it is ready to send
@@ -165,21 +189,20 @@ TEST(completion_counters_count_each_kind_of_operation) {
   CHECK_EQ(valueOf(sends), 3u);
   for (Counter* counter : {sends, reads, writes, receives, remoteReads, remoteWrites}) {
     CHECK_EQ(errorsOf(counter), 0u);
-    CHECK_EQ(destroyCounter(counter), EBUSY);
   }
+  counters.destroy(EBUSY);
   a.destroyQp();
   b.destroyQp();
   CHECK_EQ(valueOf(receives), 3u);
-  for (Counter* counter : {sends, reads, writes, receives, remoteReads, remoteWrites}) {
-    CHECK_EQ(destroyCounter(counter), 0);
-  }
+  counters.destroy(0);
 }
 
 TEST(completion_counters_count_errors_and_what_is_flushed) {
   withCounters();
   Device device;
+  Counters counters(device);
+  Counter *own = counters.make(), *receives = counters.make();
   Endpoint a(device), b(device);
-  Counter *own = make(device), *receives = make(device);
   attach(a, own, kSend | kRead | kWrite);
   attach(b, receives, kReceive);
   Buffer from(device, 4096), to(device, 4096);
@@ -199,8 +222,9 @@ TEST(completion_counters_count_errors_and_what_is_flushed) {
 TEST(completion_counters_add_up_several_queue_pairs_and_take_values) {
   withCounters();
   Device device;
+  Counters counters(device);
+  Counter* counter = counters.make();
   Endpoint a(device), b(device), c(device);
-  Counter* counter = make(device);
   attach(a, counter, kWrite);
   attach(b, counter, kWrite);
   Attachment again{0, kWrite | kRead};
@@ -237,9 +261,10 @@ TEST(completion_counters_in_memory_of_the_caller_and_of_a_file_count_for_peers_w
     other.put(true);
   });
   Device device;
+  uint64_t count = 7, errors = 7;
+  Counters counters(device);
   Endpoint endpoint(device);
   Buffer to(device, 4096);
-  uint64_t count = 7, errors = 7;
   const int file = ::memfd_create("counter", MFD_CLOEXEC);
   CHECK_EQ(::ftruncate(file, 8192), 0);
   void* mapped = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 4096);
@@ -250,12 +275,12 @@ TEST(completion_counters_in_memory_of_the_caller_and_of_a_file_count_for_peers_w
   EfaCounterAttributes here{0, 3, 0, {}, {}};
   here.completed.ptr = reinterpret_cast<uint8_t*>(&count);
   here.failed.ptr = reinterpret_cast<uint8_t*>(&errors);
-  Counter* requests = createEfaCounter(device.context(), &attributes, &here, sizeof(here));
-  CHECK(requests != nullptr);
+  Counter* requests =
+      counters.keep(createEfaCounter(device.context(), &attributes, &here, sizeof(here)));
   attributes.type = kBytes;
   EfaCounterAttributes there{0, 1, 0, {nullptr, 4104, file, 0, 1}, {}};
-  Counter* written = createEfaCounter(device.context(), &attributes, &there, sizeof(there));
-  CHECK(written != nullptr);
+  Counter* written =
+      counters.keep(createEfaCounter(device.context(), &attributes, &there, sizeof(there)));
   ::close(file);
   attach(endpoint, requests, kRemoteRead);
   CHECK_EQ(count + errors, 0u);
@@ -273,9 +298,10 @@ TEST(completion_counters_in_memory_of_the_caller_and_of_a_file_count_for_peers_w
 TEST(completion_counters_refuse_what_makes_no_sense) {
   withCounters();
   Device device;
+  Counters counters(device);
+  Counter* counter = counters.make();
   Endpoint endpoint(device);
   CHECK_EQ(endpoint.modify(IBV_QPS_RESET), 0);
-  Counter* counter = make(device);
   for (const Attachment& wrong : {Attachment{1, kSend}, Attachment{0, 0}}) {
     Attachment given = wrong;
     CHECK_EQ(attachCounter(endpoint.qp(), counter, &given), EINVAL);
@@ -298,15 +324,14 @@ TEST(completion_counters_refuse_what_makes_no_sense) {
   };
   efaRefused({1, 0, 0, {}, {}}, EINVAL);
   efaRefused({0, 4, 0, {}, {}}, EOPNOTSUPP);
-  efaRefused({0, 1, 0, {}, {}}, EINVAL);                            // no memory
+  efaRefused({0, 1, 0, {}, {}}, EINVAL);  // no memory
   efaRefused({0, 1, 0, {nullptr, 0, -1, 0, 1}, {}}, EBADF);
-  efaRefused({0, 1, 0, {nullptr, 3, 0, 0, 1}, {}}, EINVAL);         // not aligned
-  efaRefused({0, 1, 0, {nullptr, 0, 0, 0, 2}, {}}, EINVAL);         // neither memory nor a file
-  uint32_t made = 1;
+  efaRefused({0, 1, 0, {nullptr, 3, 0, 0, 1}, {}}, EINVAL);  // not aligned
+  efaRefused({0, 1, 0, {nullptr, 0, 0, 0, 2}, {}}, EINVAL);  // neither memory nor a file
   CounterAttributes attributes{0, kRequests, 0};
-  while (createCounter(device.context(), &attributes) != nullptr) ++made;
+  while (Counter* more = createCounter(device.context(), &attributes)) counters.keep(more);
   CHECK_EQ(errno, ENOMEM);
   CounterCapabilities all{};
   CHECK_EQ(capabilitiesOf(device.context(), &all, sizeof(all)), 0);
-  CHECK_EQ(made, all.max_counters);
+  CHECK_EQ(counters.size(), size_t{all.max_counters});
 }
