@@ -1,6 +1,7 @@
 // Whether reads and writes are the device's or the efa provider's own, in the words of the endpoint, on
 // every part: providers decide by the version of the interfaces that they are asked for.
 import { version } from 'libfabric';
+import type { SoftefaCapability } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
 import { runInline } from './support/inline.js';
 import { withSoftefa } from './support/softefa.js';
@@ -19,16 +20,26 @@ const PROGRAM = `
     console.log(JSON.stringify(error.code));
   }`;
 
-function emulatesReads(partId: number, options: object): unknown {
-  const env = { ...withSoftefa({ partId }), OPTIONS: JSON.stringify(options) };
+function emulatesReads(
+  partId: number,
+  options: object,
+  capabilities?: readonly SoftefaCapability[],
+): unknown {
+  const device = { partId, ...(capabilities && { capabilities }) };
+  const env = { ...withSoftefa(device), OPTIONS: JSON.stringify(options) };
   const { stdout, stderr } = runInline(PROGRAM, env);
   expect(stderr).toBe('');
   return JSON.parse(stdout);
 }
 
 describe.runIf(tells)('efa', () => {
-  test.each(['0xefa0', '0xefa1', '0xefa2', '0xefa3'])('reads by the device of part %s', (part) => {
+  test.each(['0xefa1', '0xefa2', '0xefa3'])('reads by the device of part %s', (part) => {
     expect(emulatesReads(Number(part), {})).toBe(false);
+  });
+
+  test('reads by the device of a part 0xefa0 that can', () => {
+    expect(emulatesReads(0xefa0, {})).toBe(true);
+    expect(emulatesReads(0xefa0, {}, ['RDMA_READ'])).toBe(false);
   });
 
   test('emulates reads on part 0xefa1 for who asks for the interfaces of 1.17', () => {

@@ -148,8 +148,7 @@ SOFTEFA_EXPORT int softefaAttachCounter(ibv_qp* qp, void* counter, void* attribu
   std::memcpy(&wanted, attributes, sizeof(wanted));
   if (wanted.comp_mask != 0 || wanted.op_mask == 0) return context.command(EINVAL);
   if ((wanted.op_mask & ~kAllCounted) != 0) return context.command(EOPNOTSUPP);
-  return context.command(
-      QueuePair::of(qp).attach(CompletionCounter::of(counter), wanted.op_mask));
+  return context.command(QueuePair::of(qp).attach(CompletionCounter::of(counter), wanted.op_mask));
 }
 
 SOFTEFA_EXPORT int softefaDestroyCounter(void*) asm("ibv_destroy_comp_cntr");

@@ -36,7 +36,7 @@ struct QueueAttributes {
 };
 static_assert(sizeof(QueueAttributes) == 56);
 constexpr uint64_t kInMemory = 1;
-constexpr size_t kSize = 64 * 1024;
+constexpr size_t kSize = 65536;
 
 int makeFile() {
   const int file = ::memfd_create("queue", MFD_CLOEXEC);
