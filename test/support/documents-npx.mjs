@@ -3,8 +3,8 @@
 // server as well. Benchmarks are short, and what would run for ever ends with its first line.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { freePort } from './free-port.mjs';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const [name, command = '', ...args] = process.argv.slice(2);
@@ -20,14 +20,6 @@ const start = (args, stdio = 'inherit') =>
 async function end(child) {
   const [code, signal] = await once(child, 'close');
   if (code !== 0) throw new Error(`${child.spawnargs.slice(2).join(' ')}: ${signal ?? code}`);
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
 }
 
 async function bothSides() {

@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+// Below those that the kernel gives to connections by itself (32768 to 60999 by default).
+const FIRST = 10_000;
+const COUNT = 20_000;
+
+// Each is the claim to a port, which all tests of this machine see, until this process ends.
+const claims = [];
+
+/** A TCP port of 127.0.0.1 that nothing listens at, and that no other test takes meanwhile. */
+export async function freePort() {
+  for (;;) {
+    const port = FIRST + Math.floor(Math.random() * COUNT);
+    const claim = createServer().unref();
+    if (!(await listens(claim, `\0libfabric-test-port-${port}`))) continue;
+    claims.push(claim);
+    const probe = createServer();
+    if (!(await listens(probe, port))) continue;
+    probe.close();
+    await once(probe, 'close');
+    return port;
+  }
+}
+
+async function listens(server, at) {
+  server.listen(typeof at === 'string' ? { path: at } : { port: at, host: '127.0.0.1' });
+  try {
+    await once(server, 'listening');
+    return true;
+  } catch {
+    return false; // somebody else has it
+  }
+}
