@@ -1,7 +1,9 @@
 // A batch that one call posts again and again: submit({ times }) and run({ times }).
 import { describe, expect, type TestContext, test } from 'vitest';
+import { runCleanly } from './support/lifecycle.js';
 import {
   common,
+  drivers,
   endpoint,
   everywhere,
   expectBytes,
@@ -184,6 +186,12 @@ test('rounds go on while the event loop does other things', async (context) => {
   expect(turns).toBeGreaterThan(10);
   expect(await rounds).toBeGreaterThan(10);
   expect(samples.every((time) => time > 0)).toBe(true);
+});
+
+test.each(
+  ['efa', 'shm', 'tcp'].flatMap((provider) => drivers.map((driver) => [provider, driver] as const)),
+)('%s, %s driver: workers and the process end while rounds go on', async (...args) => {
+  await runCleanly('rounds-terminated', args, { stdout: 'under way' });
 });
 
 describe('what is refused', () => {
