@@ -59,6 +59,8 @@ if (wanted) {
   const { status } = spawnSync('/usr/bin/python3', line, options);
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
   rmSync(folder, { recursive: true, force: true });
+  const remove = ['softefa', '--namespace', env.SOFTEFA_NAMESPACE, '--remove'];
+  spawnSync(process.execPath, [join(root, 'dist/cli/main.js'), ...remove], { stdio: 'inherit' });
   const count = (name) => Number(text.match(new RegExp(` ${name}="(\\d+)"`))?.[1] ?? 0);
   const failed = count('errors') + count('failures');
   const skipped = count('skipped');
