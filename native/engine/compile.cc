@@ -159,8 +159,8 @@ void Engine::submitBatch(const Operation& operation) {
   postRound(run, endpoint, compiled);
 }
 
-// Looks at the operations anew where they have changed; whether they are compiled. What is
-// submitted once is posted as it stands; resolving pays from the second time on.
+// Surveys the operations if they have changed. Returns whether they are compiled: a batch that is
+// submitted once is posted as it stands, since resolving pays from the second time on.
 bool Engine::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_t version) {
   if (batch.version != version || batch.epoch != epoch_) {
     batch.entries = entries;

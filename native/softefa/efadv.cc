@@ -11,28 +11,11 @@
 #include "interpose.h"
 #include "queue_pair.h"
 #include "verbs_ops.h"
+#include "versioned.h"
 
 using namespace softefa;
 
 namespace {
-
-template <class T>
-void give(void* to, uint32_t size, const T& all) {
-  std::memset(to, 0, size);
-  std::memcpy(to, &all, std::min<size_t>(size, sizeof(all)));
-}
-
-// What of a caller's structure we know; false if it says more than that.
-template <class T>
-bool take(const void* from, uint32_t size, T& all) {
-  std::memset(static_cast<void*>(&all), 0, sizeof(all));
-  std::memcpy(static_cast<void*>(&all), from, std::min<size_t>(size, sizeof(all)));
-  const auto* bytes = static_cast<const uint8_t*>(from);
-  for (size_t i = sizeof(all); i < size; ++i) {
-    if (bytes[i] != 0) return false;
-  }
-  return true;
-}
 
 struct EfaCqAttributes {
   uint64_t comp_mask;

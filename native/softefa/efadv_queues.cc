@@ -9,6 +9,7 @@
 #include "interpose.h"
 #include "options.h"
 #include "queue_pair.h"
+#include "versioned.h"
 
 using namespace softefa;
 
@@ -38,12 +39,6 @@ static_assert(sizeof(EfaCqMemory) == 32 && sizeof(EfaWqMemory) == 40);
 
 // Descriptors of a doorbell.
 constexpr uint32_t kMaxBatch = 16;
-
-template <class T>
-void give(void* to, uint32_t size, const T& all) {
-  std::memset(to, 0, size);
-  std::memcpy(to, &all, std::min<size_t>(size, sizeof(all)));
-}
 
 EfaWqMemory describe(const WorkRing& ring, uint32_t maxBatch) {
   EfaWqMemory memory{};

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "queue_pair.h"
 #include "runtime.h"
+#include "versioned.h"
 
 using namespace softefa;
 
@@ -129,11 +130,8 @@ SOFTEFA_EXPORT void* softefaCreateEfaCounter(ibv_context*, void*, void*,
                                              uint32_t) asm("efadv_create_comp_cntr");
 SOFTEFA_EXPORT void* softefaCreateEfaCounter(ibv_context* context, void* attributes, void* efa,
                                              uint32_t size) {
-  EfaAttributes wanted{};
-  std::memcpy(&wanted, efa, std::min<size_t>(size, sizeof(wanted)));
-  const auto* bytes = static_cast<const uint8_t*>(efa);
-  if (std::any_of(bytes + std::min<size_t>(size, sizeof(wanted)), bytes + size,
-                  [](uint8_t byte) { return byte != 0; })) {
+  EfaAttributes wanted;
+  if (!take(efa, size, wanted)) {
     errno = EINVAL;
     return nullptr;
   }

@@ -13,13 +13,8 @@ using Entry = DirectUser::Entry;
 
 namespace {
 
-struct Pair : Asked {
-  explicit Pair(const Shape& shape = {}) : a(device, shape), b(device, shape) {}
-
-  Device device;
-  Endpoint a, b;
-  DirectUser x{a}, y{b};
-  Buffer local{device, 4096}, target{device, 4096};
+struct Pair : DirectPair {
+  explicit Pair(const Shape& shape = {}) : DirectPair(shape, 4096) {}
 
   Send send() {
     Send request;

@@ -14,15 +14,7 @@ using Entry = DirectUser::Entry;
 
 namespace {
 
-// Two endpoints whose users fill and read their queues by themselves.
-struct Pair : Asked {
-  explicit Pair(const Shape& shape = {}) : a(device, shape), b(device, shape) {}
-
-  Device device;
-  Endpoint a, b;
-  DirectUser x{a}, y{b};
-  Buffer local{device, 8192}, target{device, 8192};
-};
+using Pair = DirectPair;
 
 void expectSent(const Entry& entry, const Endpoint& from, uint16_t id, int operation) {
   CHECK_EQ(entry.status, Status::kOk);

@@ -97,6 +97,17 @@ class DirectUser {
   bool telling_ = false;
 };
 
+// Two endpoints whose users fill and read their queues by themselves, and memory of both.
+struct DirectPair : Asked {
+  explicit DirectPair(const Shape& shape = {}, size_t size = 8192)
+      : a(device, shape), b(device, shape), local(device, size), target(device, size) {}
+
+  Device device;
+  Endpoint a, b;
+  DirectUser x{a}, y{b};
+  Buffer local, target;
+};
+
 // efadv_query_cq and efadv_query_qp_wqs.
 struct CqMemory {
   uint64_t compMask;

@@ -25,7 +25,7 @@ export interface Benchmark extends TestKind {
   readonly transfersPerIteration: (settings: Settings) => 1 | 2;
   /** Has a window: more iterations. */
   readonly bandwidth: boolean;
-  /** What it does for every message where that is JavaScript, done with itself: see rehearse(). */
+  /** Iterations with itself on both sides, if they run in JavaScript that V8 is to compile first. */
   readonly alone?: Alone;
   /** What is easily misread about its figures. */
   readonly caveat?: (settings: Settings) => string | undefined;
