@@ -10,16 +10,16 @@ import { setup } from './setup.mjs';
 
 const RELEASES = [20, 22, 24, 26];
 const FILES = [
-  'buffers-detached',
-  'buffers-fallback',
-  'buffers-views',
-  'exit-natural',
-  'gc-lifetimes',
-  'lifecycle-buffers',
-  'package-install',
-  'regions',
-  'released',
-  'worker-terminate',
+  'domain/domain-collected',
+  'endpoint/endpoint-released',
+  'memory-region/memory-region-buffers',
+  'memory-region/memory-region-detached',
+  'memory-region/memory-region-fallback',
+  'memory-region/memory-region-shared',
+  'memory-region/memory-region-views',
+  'package/package-install',
+  'process/process-exit-natural',
+  'worker/worker-terminate',
 ];
 
 /** The program of a release, installed into build-node/. */

@@ -6,8 +6,8 @@
 #include "verbs.h"
 
 // What a program may call of libibverbs beside what libfabric calls: answered as for an EFA, or
-// refused as by a provider that does not have it. test/softefa-surface.test.ts looks whether every
-// function that softefa takes over is called by a test.
+// refused as by a provider that does not have it. test/softefa/softefa-surface.test.ts looks
+// whether every function that softefa takes over is called by a test.
 
 using namespace verbs;
 

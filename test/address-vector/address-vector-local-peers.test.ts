@@ -1,0 +1,137 @@
+// Endpoints of one process that share memory with each other, when some of them close.
+import { readFileSync } from 'node:fs';
+import { type Endpoint, open } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { DRIVERS, greet, sharedMemoryOf, tally, turning } from '../support/lifecycle.js';
+
+const combinations = (['shm', 'efa'] as const).flatMap((provider) =>
+  DRIVERS.map((driver) => ({ provider, driver })),
+);
+
+/** Shared memory that this process has mapped and touched, in bytes. */
+function sharedMemoryInUse(): number {
+  const [, kibibytes] = /^RssShmem:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))!;
+  return Number(kibibytes) * 1024;
+}
+
+describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+  const opened = () => open({ provider, driver, caps: ['FI_MSG', 'FI_RMA'] });
+
+  test('sends to an endpoint that has closed complete or end with an error', async () => {
+    const a = await opened();
+    const b = await opened();
+    const peer = await greet(a, b);
+    await turning([a.domain, b.domain], b.close());
+    const COUNT = 3000;
+    const small = Array.from({ length: COUNT }, () => a.send(new Uint8Array(64), peer));
+    const large = Array.from({ length: 10 }, () => a.send(new Uint8Array(1 << 20), peer));
+    const ends = tally([...small, ...large]);
+    await turning([a.domain], a.close({ timeout: 100 }));
+    const { ok = 0, ...errors } = await ends;
+    expect(Object.keys(errors).every((code) => code.startsWith('FI_'))).toBe(true);
+    expect(ok).toBeLessThan(COUNT + 10);
+  });
+
+  test.each(['first', 'second'] as const)(
+    'with messages of all lengths in flight both ways the %s endpoint can close first',
+    async (order) => {
+      const pair = [await opened(), await opened()] as const;
+      const domains = pair.map(({ domain }) => domain);
+      const peers = [await greet(pair[0], pair[1]), await greet(pair[1], pair[0])] as const;
+      const operations: Promise<unknown>[] = [];
+      for (const [i, ep] of pair.entries()) {
+        for (let k = 0; k < 50; k++) operations.push(ep.recv(new Uint8Array(64)));
+        for (const length of [8, 4096, 65_536, 1 << 20]) {
+          for (let k = 0; k < 50; k++) operations.push(ep.send(new Uint8Array(length), peers[i]!));
+        }
+      }
+      const ends = tally(operations);
+      const [leaver, stayer] = order === 'first' ? pair : ([pair[1], pair[0]] as const);
+      await turning(domains, leaver.close({ timeout: 50 }));
+      await turning(domains, stayer.close({ timeout: 50 }));
+      const codes = Object.keys(await ends);
+      expect(codes.every((code) => code === 'ok' || code.startsWith('FI_'))).toBe(true);
+    },
+  );
+
+  test('those who knew an endpoint that has closed go on with each other', async () => {
+    const stayers = [await opened(), await opened()] as const;
+    const domains = stayers.map(({ domain }) => domain);
+    const peer = await greet(...stayers);
+    for (let i = 0; i < 5; i++) {
+      const guest = await opened();
+      stayers[0].av.insert(guest.address);
+      await greet(guest, stayers[0]);
+      await greet(stayers[1], guest);
+      await turning([...domains, guest.domain], guest.close());
+      const into = new Uint8Array(100_000);
+      const received = stayers[1].recv(into);
+      const sent = stayers[0].send(new Uint8Array(100_000).fill(i + 1), peer);
+      await turning(domains, Promise.all([received, sent]));
+      expect(into.every((byte) => byte === i + 1)).toBe(true);
+    }
+    for (const ep of stayers) await ep.close();
+  });
+});
+
+describe.each(DRIVERS)('shm, %s driver', (driver) => {
+  const opened = () => open({ provider: 'shm', driver, caps: ['FI_MSG'] });
+
+  test('the address of an endpoint that has closed is refused', async () => {
+    const a = await opened();
+    const b = await opened();
+    const stranger = await opened();
+    await greet(a, b);
+    const { address } = b;
+    await b.close();
+    for (const ep of [a, stranger]) {
+      expect(() => ep.av.insert(address)).toThrow(
+        expect.objectContaining({ code: 'FI_EADDRNOTAVAIL', syscall: 'fi_av_insert' }),
+      );
+    }
+    await a.close();
+    expect(() => stranger.av.insert(address)).toThrow(
+      expect.objectContaining({ code: 'FI_EADDRNOTAVAIL' }),
+    );
+    await stranger.close();
+  });
+
+  test('200 pairs that open, talk and close leave no file and no memory', async () => {
+    const round = async () => {
+      const a = await opened();
+      const b = await opened();
+      await greet(a, b);
+      await greet(b, a);
+      await a.close();
+      await b.close();
+    };
+    await round();
+    const before = sharedMemoryInUse();
+    for (let i = 0; i < 200; i++) await round();
+    expect(sharedMemoryOf(process.pid)).toEqual([]);
+    expect(sharedMemoryInUse() - before).toBeLessThan(8 << 20);
+  });
+
+  test('200 endpoints that nobody met leave nothing while others stay', async () => {
+    const stayers = [await opened(), await opened()] as const;
+    await greet(...stayers);
+    for (let i = 0; i < 200; i++) await (await opened()).close();
+    expect(sharedMemoryOf(process.pid)).toHaveLength(2);
+    for (const ep of stayers) await ep.close();
+  });
+
+  test('what was closed is kept as long as one who met it is open, and no longer', async () => {
+    const host = await opened();
+    const guests: Endpoint<'FI_EP_RDM', 'FI_MSG'>[] = [];
+    for (let i = 0; i < 10; i++) {
+      const guest = await opened();
+      guests.push(guest);
+      await greet(guest, host);
+      await guest.close();
+    }
+    expect(guests.every(({ closed }) => closed)).toBe(true);
+    expect(sharedMemoryOf(process.pid)).toHaveLength(11);
+    await host.close();
+    expect(sharedMemoryOf(process.pid)).toEqual([]);
+  });
+});

@@ -1,0 +1,99 @@
+// av.insertMany(): many addresses in one call, off the event loop.
+import { describe, expect, test } from 'vitest';
+import { STALL_MS, Stalls } from '../support/event-loop.js';
+import { drivers, endpoint, fabricError, pattern, settle } from '../support/transfer.js';
+
+const COUNT = 10_000;
+
+/** Addresses that differ from a provider's own, and from each other. */
+function addressesLike(own: Uint8Array, provider: string): Uint8Array[] {
+  return Array.from({ length: COUNT }, (_, i) => {
+    const address = new Uint8Array(own);
+    const view = new DataView(address.buffer);
+    if (provider === 'efa') {
+      view.setUint16(14, 1 + (i & 255)); // of the GID: another host
+      view.setUint16(16, i + 1, true);
+    } else {
+      view.setUint16(2, 1024 + i);
+    }
+    return address;
+  });
+}
+
+describe.each(['efa', 'tcp;ofi_rxm'])('%s', { retry: 2 }, (provider) => {
+  test.for(drivers)(
+    '10,000 addresses, and the event loop goes on, %s driver',
+    async (driver, context) => {
+      const ep = await endpoint(context, provider, ['FI_MSG'], driver);
+      const addresses = addressesLike(ep.address, provider);
+      const stalls = new Stalls();
+      const peers = await settle(ep.av.insertMany(addresses), ep);
+      expect(stalls.end()).toBeLessThan(STALL_MS);
+      expect(new Set(peers).size).toBe(COUNT);
+      for (const i of [0, 1, 4567, COUNT - 1]) {
+        expect(ep.av.lookup(peers[i] as never)).toEqual(addresses[i]);
+        expect(ep.av.insert(addresses[i] as never)).toBe(peers[i]);
+      }
+    },
+  );
+
+  test('messages go on meanwhile, and to those inserted', async (context) => {
+    const a = await endpoint(context, provider, ['FI_MSG']);
+    const b = await endpoint(context, provider, ['FI_MSG']);
+    const [toB, toA] = await a.av.insertMany([b.address, a.address]);
+    const inserting = a.av.insertMany(addressesLike(a.address, provider));
+    let inserted = false;
+    inserting.then(() => {
+      inserted = true;
+    });
+    for (const to of [toB, toA, toB]) {
+      const into = new Uint8Array(100);
+      const received = (to === toB ? b : a).recv(into);
+      await settle(Promise.all([a.send(pattern(100), to as never), received]));
+      expect(into).toEqual(pattern(100));
+    }
+    while (!inserted) await new Promise(setImmediate);
+    expect(await inserting).toHaveLength(COUNT);
+  });
+});
+
+test('every address is checked before one is inserted, and the error names which', async (context) => {
+  const ep = await endpoint(context, 'tcp;ofi_rxm', ['FI_MSG']);
+  const other = new Uint8Array(ep.address);
+  new DataView(other.buffer).setUint16(2, 9);
+  const bad = [
+    [ep.address.subarray(0, 8), 'ERR_INVALID_ARG_VALUE', /addresses\[2\] has 8 bytes/],
+    [new Uint8Array(16), 'ERR_INVALID_ARG_VALUE', /addresses\[2\] is of address family 0/],
+    [7, 'ERR_INVALID_ARG_TYPE', /addresses\[2\]/],
+  ] as const;
+  for (const [address, code, message] of bad) {
+    const error = await ep.av.insertMany([other, ep.address, address as never]).catch((e) => e);
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+  }
+  await expect(ep.av.insertMany('x' as never)).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARG_TYPE',
+  });
+  expect(await ep.av.insertMany([])).toEqual([]);
+});
+
+test('where one is refused, the error names it and the peers before it', async (context) => {
+  const ep = await endpoint(context, 'shm', ['FI_MSG']);
+  const there = await endpoint(context, 'shm', ['FI_MSG']);
+  const gone = await endpoint(context, 'shm', ['FI_MSG']);
+  await gone.close();
+  const list = [ep, there, gone, ep].map((each) => each.address);
+  const error = await ep.av.insertMany(list).catch((e: unknown) => e);
+  expect(error).toEqual(fabricError('FI_EADDRNOTAVAIL'));
+  expect(error).toMatchObject({ index: 2, syscall: 'fi_av_insert' });
+  const { inserted } = error as { inserted: unknown };
+  expect(inserted).toEqual(list.slice(0, 2).map((address) => ep.av.insert(address)));
+  expect(await ep.av.insertMany(list.slice(0, 2))).toEqual(inserted);
+});
+
+test('a vector that is closed meanwhile rejects', async (context) => {
+  const ep = await endpoint(context, 'tcp;ofi_rxm', ['FI_MSG']);
+  const av = ep.domain.addressVector();
+  const inserting = av.insertMany(addressesLike(ep.address, 'tcp'));
+  await av.close();
+  await expect(inserting).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+});

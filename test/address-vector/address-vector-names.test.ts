@@ -1,0 +1,73 @@
+// av.insertService(): names, and a resolver that takes its time.
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { getInfo } from 'libfabric';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { STALL_MS } from '../support/event-loop.js';
+import { HANG_MS } from '../support/limits.js';
+import { drivers, endpoint, fabricError } from '../support/transfer.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'libfabric-names-'));
+const library = join(folder, 'slow-resolver.so');
+const fifo = join(folder, 'fifo');
+const programs = fileURLToPath(new URL('../programs/', import.meta.url));
+
+beforeAll(() => {
+  const source = join(programs, 'slow-resolver.cc');
+  execFileSync('c++', ['-std=c++17', '-shared', '-fPIC', '-o', library, source, '-ldl']);
+  execFileSync('mkfifo', [fifo]);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe.each([
+  ['tcp', 'FI_EP_RDM'],
+  ['udp', 'FI_EP_DGRAM'],
+] as const)('%s', (provider, type) => {
+  const there = getInfo({ fabricAttr: { provName: provider }, epAttr: { type } }).length > 0;
+
+  test.skipIf(!there).each(drivers)(
+    'nothing waits for a slow resolver, %s driver',
+    async (driver) => {
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        [join(programs, 'slow-resolver.mjs'), provider, type, driver],
+        {
+          env: { ...process.env, LD_PRELOAD: library, SLOW_RESOLVER: fifo },
+          timeout: HANG_MS,
+          killSignal: 'SIGKILL',
+        },
+      );
+      const { early, longest, address } = JSON.parse(stdout);
+      expect(early).toBe(false);
+      expect(longest).toBeLessThan(STALL_MS);
+      expect(address).toEqual([2, 0, 29, 47, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+    },
+  );
+});
+
+test('a name and a number lead to the same peer as the address', async (context) => {
+  const ep = await endpoint(context, 'tcp;ofi_rxm', ['FI_MSG']);
+  const port = new DataView(ep.address.buffer).getUint16(2);
+  const self = ep.av.insert(ep.address);
+  expect(await ep.av.insertService('127.0.0.1', port)).toBe(self);
+  expect(await ep.av.insertService('127.0.0.1', String(port))).toBe(self);
+  expect(ep.av.lookup(self)).toEqual(ep.address);
+});
+
+test('a name that nobody knows is refused, and says so', async (context) => {
+  const ep = await endpoint(context, 'tcp;ofi_rxm', ['FI_MSG']);
+  await expect(ep.av.insertService('127.0.0.1', 'no-such-service')).rejects.toThrow(
+    /^FI_EADDRNOTAVAIL: .*fi_av_insertsvc \(.+\)/,
+  );
+});
+
+test.for(['shm', 'efa'])('%s has no names', async (provider, context) => {
+  const ep = await endpoint(context, provider, ['FI_MSG']);
+  await expect(ep.av.insertService('127.0.0.1', 1)).rejects.toThrow(
+    fabricError('FI_ENOSYS') as never,
+  );
+});

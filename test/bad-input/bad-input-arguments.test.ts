@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  expectRejected,
+  expectThrown,
+  expectWorking,
+  junk,
+  junkBut,
+  openLoopback,
+} from '../support/bad-input.js';
+import { callVerb, type Fixtures, VERBS, verbs } from '../support/verbs.js';
+
+let loopback: Awaited<ReturnType<typeof openLoopback>>;
+let fixtures: Fixtures;
+
+beforeAll(async () => {
+  loopback = await openLoopback();
+  const { ep, self } = loopback;
+  const region = await ep.domain.allocate(4096, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
+  fixtures = { self, region, remote: ep.domain.remote(region.descriptor()) };
+});
+
+afterAll(async () => {
+  await loopback.ep.close();
+});
+
+/** What is wrong for an argument, and how the error names it. */
+function wrongFor(argument: string): { values: (readonly [string, unknown])[]; names: RegExp } {
+  switch (argument) {
+    case 'source':
+      return { values: junkBut('undefined', 'null'), names: /source/ };
+    case 'options':
+      return { values: junkBut('undefined', '{}', 'a proxy', CONVERTS), names: /options/ };
+    case 'tag':
+    case 'data':
+      return { values: junkBut('-0'), names: new RegExp(`^${argument} must be`) };
+    case 'ignore':
+      return { values: junkBut('undefined', '-0'), names: /^ignore must be/ };
+    default:
+      return { values: [...junk], names: new RegExp(`^${argument}`) };
+  }
+}
+
+// An object like any other for those who read no more than its properties.
+const CONVERTS = 'an object that throws when it is converted';
+
+const cases = VERBS.flatMap((verb) =>
+  Object.keys(verbs({} as Fixtures)[verb]!()).map((argument) => ({ verb, argument })),
+);
+
+describe('a wrong argument', () => {
+  test.each(cases)('$argument of $verb rejects, and nothing is posted', async (entry) => {
+    const { verb, argument } = entry;
+    const { ep, self } = loopback;
+    const before = ep.domain.stats().operations;
+    const { values, names } = wrongFor(argument);
+    for (const [label, value] of values) {
+      if (/Atomic|atomic/.test(verb) && argument === 'options' && label === 'undefined') continue;
+      const args = { ...verbs(fixtures)[verb]!(), [argument]: value };
+      await expectRejected(() => callVerb(ep, verb, args), names).catch((error: Error) => {
+        error.message = `${label}: ${error.message}`;
+        throw error;
+      });
+    }
+    expect(ep.domain.stats().operations).toBe(before);
+    await expectWorking(ep, self);
+  });
+
+  test.each(cases)('$argument of $verb throws in a batch and in post', async (entry) => {
+    const { verb, argument } = entry;
+    const { ep } = loopback;
+    const batch = ep.batch();
+    const { values, names } = wrongFor(argument);
+    for (const [, value] of values) {
+      const args = { ...verbs(fixtures)[verb]!(), [argument]: value };
+      await expectThrown(() => callVerb(batch, verb, args), names);
+      await expectThrown(() => callVerb(ep.post, verb, args), names);
+    }
+    expect(batch.size).toBe(0);
+    batch.close();
+    expect(ep.cq.read()).toEqual([]);
+  });
+});
+
+describe('missing arguments', () => {
+  test.each(VERBS)('%s rejects with fewer than it needs', async (verb) => {
+    const { ep, self } = loopback;
+    const args = verbs(fixtures)[verb]!();
+    const needed = Object.keys(args).filter(
+      (name) => !['source', 'ignore', 'options'].includes(name) || verb.includes('tomic'),
+    );
+    const last = needed.at(-1) as string;
+    const given = Object.keys(args).slice(0, Object.keys(args).indexOf(last));
+    for (let count = given.length; count >= 0; count--) {
+      const some = Object.fromEntries(given.slice(0, count).map((name) => [name, args[name]]));
+      await expectRejected(() => callVerb(ep, verb, some));
+    }
+    await expectWorking(ep, self);
+  });
+});

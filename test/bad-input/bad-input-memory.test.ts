@@ -1,0 +1,216 @@
+import { type MemoryRegion, open, Peer, RegionSlice, type RemoteRegion } from 'libfabric';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectRejected, expectThrown, expectWorking, openLoopback } from '../support/bad-input.js';
+import { callVerb, VERBS, verbs } from '../support/verbs.js';
+
+let loopback: Awaited<ReturnType<typeof openLoopback>>;
+let other: Awaited<ReturnType<typeof openLoopback>>;
+let region: MemoryRegion;
+let remote: RemoteRegion;
+
+beforeAll(async () => {
+  loopback = await openLoopback();
+  other = await openLoopback();
+  region = await loopback.ep.domain.allocate(4096, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
+  remote = loopback.ep.domain.remote(region.descriptor());
+});
+
+afterAll(async () => {
+  await loopback.ep.close();
+  await other.ep.close();
+});
+
+const args = (verb: string) => verbs({ self: loopback.self, region, remote })[verb]!();
+
+/** Spoils every argument of that kind in every call of the endpoint. */
+async function spoil(names: readonly string[], value: unknown, message: RegExp): Promise<void> {
+  let spoilt = 0;
+  for (const verb of VERBS) {
+    for (const name of Object.keys(args(verb)).filter((key) => names.includes(key))) {
+      const wrong = name === 'buffers' ? [value] : value;
+      await expectRejected(
+        () => callVerb(loopback.ep, verb, { ...args(verb), [name]: wrong }),
+        message,
+      );
+      spoilt++;
+    }
+  }
+  expect(spoilt).toBeGreaterThan(5);
+  await expectWorking(loopback.ep, loopback.self);
+}
+
+const BUFFERS = ['buffer', 'buffers', 'operand', 'compare', 'result'];
+
+function detached(): Uint8Array {
+  const bytes = new Uint8Array(8);
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  return bytes;
+}
+
+describe('buffers that no call takes', () => {
+  test('a detached view', () => spoil(BUFFERS, detached(), /is detached/));
+  test('a detached ArrayBuffer', () => spoil(BUFFERS, detached().buffer, /is detached/));
+  test('a proxy of a view', () => spoil(BUFFERS, new Proxy(new Uint8Array(8), {}), /must be/));
+  test('what only inherits from a view', () =>
+    spoil(BUFFERS, Object.create(new Uint8Array(8)), /must be/));
+});
+
+describe('buffers that only copying calls take', () => {
+  // An inject copies at once, so memory that may move does no harm.
+  const posted = VERBS.filter((verb) => !verb.includes('nject'));
+  const cases: [string, () => unknown, RegExp][] = [
+    ['a resizable ArrayBuffer', () => new (ArrayBuffer as Any)(8, { maxByteLength: 16 }), /resiz/],
+    [
+      'a view of one',
+      () => new Uint8Array(new (ArrayBuffer as Any)(8, { maxByteLength: 16 })),
+      /resiz/,
+    ],
+    [
+      'a growable SharedArrayBuffer',
+      () => new (SharedArrayBuffer as Any)(8, { maxByteLength: 16 }),
+      /resiz/,
+    ],
+  ];
+  test.each(cases)('%s', async (_name, make, message) => {
+    for (const verb of posted) {
+      for (const name of Object.keys(args(verb)).filter((key) => BUFFERS.includes(key))) {
+        const wrong = name === 'buffers' ? [make()] : make();
+        await expectRejected(
+          () => callVerb(loopback.ep, verb, { ...args(verb), [name]: wrong }),
+          message,
+        );
+      }
+    }
+    await expectWorking(loopback.ep, loopback.self);
+  });
+
+  test('a resizable ArrayBuffer is not registered', async () => {
+    const buffer = new (ArrayBuffer as Any)(8, { maxByteLength: 16 });
+    await expectRejected(() => loopback.ep.domain.register(buffer, ['FI_SEND']), /buffer is resiz/);
+  });
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: newer than the library that the types know
+type Any = any;
+
+describe('regions that no call takes', () => {
+  const REGIONS = ['buffer', 'buffers', 'operand', 'compare', 'result'];
+  const posting = /is a region of another domain|must be/;
+
+  test('a region of another domain', async () => {
+    const foreign = await other.ep.domain.allocate(8, ['FI_SEND', 'FI_RECV']);
+    await spoil(REGIONS, foreign, posting);
+    await spoil(REGIONS, foreign.slice(0, 4), posting);
+  });
+
+  test('a closed region and its slices', async () => {
+    const closed = await loopback.ep.domain.allocate(8, ['FI_SEND', 'FI_RECV']);
+    const slice = closed.slice(2);
+    await closed.close();
+    await spoil(REGIONS, closed, /the memory region is closed|must be/);
+    await spoil(REGIONS, slice, /the memory region is closed|must be/);
+  });
+
+  test('what only looks like a region', async () => {
+    await spoil(REGIONS, Object.create(region), /must be/);
+    await spoil(REGIONS, new Proxy(region, {}), /must be/);
+  });
+
+  test('a slice that was forged beyond its region completes in error', async () => {
+    for (const [offset, length] of [
+      [0, 8192],
+      [4096, 1],
+      [-1, 8],
+      [Number.NaN, 8],
+      [0, 2 ** 60],
+    ]) {
+      const forged = new RegionSlice(region, offset as number, length as number);
+      const error = await expectRejected(() => loopback.ep.send(forged, loopback.self));
+      expect(error.code).toBe('FI_EFAULT');
+    }
+    await expectWorking(loopback.ep, loopback.self);
+  });
+
+  test.each([[-1], [4097], [1.5], [Number.NaN], ['0'], [2 ** 53]])(
+    'region.slice(%s) throws',
+    async (offset) => {
+      await expectThrown(() => region.slice(offset as number), /offset must be/);
+      await expectThrown(() => region.slice(0, offset as number), /length must be/);
+      await expectThrown(() => region.slice(8).slice(0, 4089), /length must be/);
+    },
+  );
+});
+
+describe('peers that no call takes', () => {
+  const PEERS = ['peer', 'source'];
+
+  test('a peer of another address vector', async () => {
+    await spoil(PEERS, other.self, /(peer|source) is of another address vector/);
+    await expectThrown(() => loopback.ep.av.lookup(other.self), /of another address vector/);
+    await expectRejected(() => loopback.ep.av.remove(other.self), /of another address vector/);
+  });
+
+  test('a removed peer', async () => {
+    const peer = loopback.ep.av.insert('fi_shm://nobody');
+    await loopback.ep.av.remove(peer);
+    expect(peer.removed).toBe(true);
+    await spoil(PEERS, peer, /(peer|source) was removed/);
+    await expectThrown(() => loopback.ep.av.lookup(peer), /was removed/);
+    await expectRejected(() => loopback.ep.av.remove(peer), /was removed/);
+  });
+
+  test('what only looks like a peer', async () => {
+    await spoil(PEERS, Object.create(loopback.self), /must be a Peer/);
+    await spoil(PEERS, new Proxy(loopback.self, {}), /must be a Peer/);
+    await spoil(PEERS, Object.create(Peer.prototype), /must be a Peer/);
+  });
+});
+
+describe('remote regions that no call takes', () => {
+  test('one of another domain', async () => {
+    const foreign = other.ep.domain.remote(region.descriptor());
+    await spoil(['remote'], foreign, /remote is of another domain/);
+  });
+
+  test('a closed one', async () => {
+    const closed = loopback.ep.domain.remote(region.descriptor());
+    closed.close();
+    await spoil(['remote'], closed, /the remote region is closed/);
+  });
+
+  test('what only looks like one', async () => {
+    await spoil(['remote'], Object.create(remote), /must be a RemoteRegion/);
+    await spoil(['remote'], { ...remote }, /must be a RemoteRegion/);
+  });
+
+  test('offsets outside of it', async () => {
+    for (const verb of VERBS.filter((name) => 'remote' in args(name))) {
+      const options = args(verb).options as object;
+      for (const offset of [4089, 4096, 2 ** 53 - 1]) {
+        const wrong = { ...args(verb), options: { ...options, offset } };
+        await expectRejected(() => callVerb(loopback.ep, verb, wrong), /offset \+ length must be/);
+      }
+      for (const offset of [-1, 1.5, Number.NaN, 1n, '0', null, {}]) {
+        const wrong = { ...args(verb), options: { ...options, offset } };
+        if (offset === null && verb.includes('tomic')) continue;
+        await expectRejected(() => callVerb(loopback.ep, verb, wrong), /options\.offset must be/);
+      }
+    }
+    await expectWorking(loopback.ep, loopback.self);
+  });
+});
+
+test('objects of one domain are refused by another', async () => {
+  const { ep } = loopback;
+  const av = other.ep.domain.addressVector();
+  const cq = other.ep.domain.completionQueue();
+  const mine = { av: ep.domain.addressVector(), cq: ep.domain.completionQueue() };
+  await expectThrown(() => ep.domain.endpoint(ep.info, { ...mine, av }), /of this domain/);
+  await expectThrown(() => ep.domain.endpoint(ep.info, { ...mine, cq }), /of this domain/);
+  const tcp = await open({ provider: 'tcp', node: '127.0.0.1' });
+  await expectThrown(
+    () => ep.domain.endpoint(tcp.info, mine as never),
+    /info is of another domain/,
+  );
+  await tcp.close();
+});

@@ -1,0 +1,259 @@
+import { Fabric, getInfo } from 'libfabric';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectThrown, expectWorking, junk, junkBut, openLoopback } from '../support/bad-input.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: what is tested is what the types forbid
+type Any = any;
+
+let loopback: Awaited<ReturnType<typeof openLoopback>>;
+let manual: Awaited<ReturnType<typeof openLoopback>>;
+
+beforeAll(async () => {
+  loopback = await openLoopback();
+  manual = await openLoopback({ driver: 'manual' });
+});
+
+afterAll(async () => {
+  await loopback.ep.close();
+  await manual.ep.close();
+});
+
+const CONVERTS = 'an object that throws when it is converted';
+const OBJECTS = ['{}', 'a proxy', CONVERTS];
+const INTEGERS = ['-0'];
+
+type Case = [
+  call: string,
+  run: (value: Any) => unknown,
+  names: RegExp,
+  values?: readonly (readonly [string, unknown])[],
+];
+
+const domain = (): Any => loopback.ep.domain;
+const [shm] = getInfo({ fabricAttr: { provName: 'shm' }, epAttr: { type: 'FI_EP_RDM' } });
+const endpointOptions = () => ({ av: domain().addressVector(), cq: domain().completionQueue() });
+
+const throwing: Case[] = [
+  ['Fabric.open(info)', (v) => Fabric.open(v), /info/],
+  ['fabric.domain(info)', (v) => withFabric((f) => f.domain(v)), /info/],
+  [
+    'fabric.domain(options)',
+    (v) => withFabric((f) => f.domain(shm, v)),
+    /options/,
+    junkBut(...OBJECTS, 'undefined'),
+  ],
+  [
+    'options.driver',
+    (v) => withFabric((f) => f.domain(shm, { driver: v })),
+    /driver/,
+    junkBut('undefined', 'null'),
+  ],
+  [
+    'options.affinity',
+    (v) => withFabric((f) => f.domain(shm, { affinity: v })),
+    /affinity/,
+    junkBut('undefined', 'null', '[]'),
+  ],
+  [
+    'options.affinity[0]',
+    (v) => withFabric((f) => f.domain(shm, { affinity: [v] })),
+    /affinity\[0\]/,
+    junkBut(...INTEGERS),
+  ],
+  [
+    'options.spin',
+    (v) => withFabric((f) => f.domain(shm, { spin: v })),
+    /spin/,
+    junkBut(...INTEGERS, 'undefined', 'null'),
+  ],
+  [
+    'options.idle',
+    (v) => withFabric((f) => f.domain(shm, { idle: v })),
+    /idle/,
+    junkBut('undefined', 'null'),
+  ],
+  [
+    'domain.addressVector(options)',
+    (v) => domain().addressVector(v),
+    /options/,
+    junkBut(...OBJECTS, 'undefined'),
+  ],
+  [
+    'options.type',
+    (v) => domain().addressVector({ type: v }),
+    /options\.type/,
+    junkBut('undefined', 'null'),
+  ],
+  [
+    'options.count',
+    (v) => domain().addressVector({ count: v }),
+    /options\.count/,
+    junkBut(...INTEGERS, 'undefined', 'null'),
+  ],
+  [
+    'domain.completionQueue(options)',
+    (v) => domain().completionQueue(v),
+    /options/,
+    junkBut(...OBJECTS, 'undefined'),
+  ],
+  [
+    'options.size',
+    (v) => domain().completionQueue({ size: v }),
+    /options\.size/,
+    junkBut(...INTEGERS, 'undefined', 'null'),
+  ],
+  [
+    'options.format',
+    (v) => domain().completionQueue({ format: v }),
+    /options\.format/,
+    junkBut('undefined', 'null'),
+  ],
+  ['domain.endpoint(info)', (v) => domain().endpoint(v, endpointOptions()), /info/],
+  ['domain.endpoint(options)', (v) => domain().endpoint(loopback.ep.info, v), /options/],
+  [
+    'options.av',
+    (v) => domain().endpoint(loopback.ep.info, { ...endpointOptions(), av: v }),
+    /options\.av/,
+  ],
+  [
+    'options.cq',
+    (v) => domain().endpoint(loopback.ep.info, { ...endpointOptions(), cq: v }),
+    /options\.cq/,
+  ],
+  [
+    'options.sendQueue',
+    (v) => domain().endpoint(loopback.ep.info, { ...endpointOptions(), sendQueue: v }),
+    /options\.sendQueue/,
+    junkBut('undefined'),
+  ],
+  [
+    'options.counters',
+    (v) => domain().endpoint(loopback.ep.info, { ...endpointOptions(), counters: v }),
+    /options\.counters/,
+    junkBut('undefined', '[]'),
+  ],
+  [
+    'options.counters[0]',
+    (v) => domain().endpoint(loopback.ep.info, { ...endpointOptions(), counters: [v] }),
+    /options\.counters\[0\]/,
+  ],
+  [
+    'options.counters[0].counter',
+    (v) =>
+      domain().endpoint(loopback.ep.info, {
+        ...endpointOptions(),
+        counters: [{ counter: v, flags: [] }],
+      }),
+    /options\.counters\[0\]\.counter/,
+  ],
+  [
+    'options.options',
+    (v) => domain().endpoint(loopback.ep.info, { ...endpointOptions(), options: v }),
+    /option/,
+    junkBut('undefined', '{}', 'a proxy'),
+  ],
+  [
+    'options.staging',
+    (v) => domain().endpoint(loopback.ep.info, { ...endpointOptions(), staging: v }),
+    /options\.staging/,
+    junkBut('undefined', 'true'),
+  ],
+  ['domain.remote(descriptor)', (v) => domain().remote(v), /descriptor/],
+  ['av.insert(address)', (v) => loopback.ep.av.insert(v), /address/, junkBut('a string')],
+  [
+    'av.straddr(address)',
+    (v) => loopback.ep.av.straddr(v),
+    /address/,
+    junkBut('an empty string', 'a string'),
+  ],
+  ['av.lookup(peer)', (v) => loopback.ep.av.lookup(v), /peer/],
+  ['cq.read(max)', (v) => loopback.ep.cq.read(v), /max/, junkBut('undefined')],
+  ['batch.update(index)', (v) => withBatch((b) => b.update(v, {})), /index/, junkBut(...INTEGERS)],
+  ['batch.update(change)', (v) => withBatch((b) => b.update(0, v)), /change/, junkBut(...OBJECTS)],
+  [
+    'endpoint.messages(options)',
+    (v) => (loopback.ep as Any).messages(v),
+    /options/,
+    junkBut(...OBJECTS, 'undefined'),
+  ],
+  [
+    'options.count of messages()',
+    (v) => (loopback.ep as Any).messages({ count: v }),
+    /options\.count/,
+    junkBut('undefined', 'null'),
+  ],
+  [
+    'options.size of messages()',
+    (v) => (loopback.ep as Any).messages({ size: v }),
+    /options\.size/,
+    junkBut('undefined', 'null'),
+  ],
+  ['endpoint.multiRecv(buffer)', (v) => (loopback.ep as Any).multiRecv(v), /buffer/],
+  ['endpoint.getOption(name)', (v) => (loopback.ep as Any).getOption(v), /option/],
+  ['endpoint.setOption(name)', (v) => (loopback.ep as Any).setOption(v, 1), /option/],
+  [
+    'endpoint.setOption(value)',
+    (v) => (loopback.ep as Any).setOption('FI_OPT_MIN_MULTI_RECV', v),
+    /FI_OPT_MIN_MULTI_RECV/,
+    junkBut('-0'),
+  ],
+  [
+    'endpoint.atomicValid(kind)',
+    (v) => (loopback.ep as Any).atomicValid(v, 'FI_UINT64', 'FI_SUM'),
+    /kind/,
+  ],
+  [
+    'endpoint.atomicValid(datatype)',
+    (v) => (loopback.ep as Any).atomicValid('atomic', v, 'FI_SUM'),
+    /datatype/,
+  ],
+  [
+    'endpoint.atomicValid(op)',
+    (v) => (loopback.ep as Any).atomicValid('atomic', 'FI_UINT64', v),
+    /op/,
+  ],
+  ['domain.wait(count)', (v) => manual.ep.domain.wait(v, 0), /count/, junkBut(...INTEGERS)],
+  [
+    'domain.wait(timeout)',
+    (v) => manual.ep.domain.wait(0, v),
+    /timeout/,
+    junkBut(...INTEGERS, '1.5'),
+  ],
+  [
+    'batch.run(timeout)',
+    (v) => withBatch((b) => b.run(v), manual),
+    /timeout/,
+    junkBut(...INTEGERS, ...OBJECTS, '1.5', 'undefined'),
+  ],
+];
+
+function withFabric(use: (fabric: Any) => unknown): unknown {
+  const fabric = Fabric.open(shm!);
+  try {
+    return use(fabric);
+  } finally {
+    void fabric.close();
+  }
+}
+
+function withBatch(use: (batch: Any) => unknown, on = loopback): unknown {
+  using batch = on.ep.batch();
+  batch.send(new Uint8Array(1), on.self);
+  return use(batch);
+}
+
+describe('a wrong value throws an error that names it', () => {
+  test.each(throwing)('%s', async (_call, run, names, values = junk) => {
+    for (const [label, value] of values) {
+      await expectThrown(() => run(value), names).catch((error: Error) => {
+        error.message = `${label}: ${error.message}`;
+        throw error;
+      });
+    }
+    await expectWorking(loopback.ep, loopback.self);
+  });
+});
+
+test('nothing that was refused keeps the event loop alive', () => {
+  expect(loopback.ep.limits.engine.requests.pending).toBe(0);
+});

@@ -1,0 +1,132 @@
+import { open } from 'libfabric';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  expectRejected,
+  expectWorking,
+  junk,
+  junkBut,
+  openLoopback,
+} from '../support/bad-input.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: what is tested is what the types forbid
+type Any = any;
+
+let loopback: Awaited<ReturnType<typeof openLoopback>>;
+
+beforeAll(async () => {
+  loopback = await openLoopback();
+});
+
+afterAll(async () => {
+  await loopback.ep.close();
+});
+
+const CONVERTS = 'an object that throws when it is converted';
+const OBJECTS = ['{}', 'a proxy', CONVERTS];
+const INTEGERS = ['-0'];
+
+type Case = [
+  call: string,
+  run: (value: Any) => unknown,
+  names: RegExp,
+  values?: readonly (readonly [string, unknown])[],
+];
+
+const domain = (): Any => loopback.ep.domain;
+
+const rejecting: Case[] = [
+  ['open(options)', (v) => open(v), /options/, junkBut(...OBJECTS, 'undefined')],
+  [
+    'options.provider',
+    (v) => open({ provider: v }),
+    /provName|FI_ENODATA/,
+    junkBut('undefined', 'null', 'an empty string'),
+  ],
+  ['options.type', (v) => open({ type: v }), /options\.type/, junkBut('undefined')],
+  ['options.caps', (v) => open({ caps: v }), /caps/, junkBut('undefined', '[]')],
+  [
+    'options.driver',
+    (v) => open({ provider: 'shm', driver: v }),
+    /driver/,
+    junkBut('undefined', 'null'),
+  ],
+  ['domain.register(buffer)', (v) => domain().register(v, ['FI_SEND']), /buffer/],
+  ['domain.register(access)', (v) => domain().register(new Uint8Array(8), v), /access/],
+  ['domain.register([right])', (v) => domain().register(new Uint8Array(8), [v]), /access\[0\]/],
+  ['domain.allocate(length)', (v) => domain().allocate(v, ['FI_SEND']), /length/],
+  ['domain.allocate(access)', (v) => domain().allocate(64, v), /access/],
+  [
+    'domain.allocate(options)',
+    (v) => domain().allocate(64, ['FI_SEND'], v),
+    /options/,
+    junkBut(...OBJECTS, 'undefined'),
+  ],
+  [
+    'options.hugePages',
+    (v) => domain().allocate(64, ['FI_SEND'], { hugePages: v }),
+    /hugePages/,
+    junkBut('undefined', 'null', 'true'),
+  ],
+  ['domain.close(options)', (v) => domain().close(v), /options/, junkBut(...OBJECTS, 'undefined')],
+  [
+    'options.timeout of domain.close()',
+    (v) => domain().close({ timeout: v }),
+    /timeout/,
+    junkBut(...INTEGERS, 'undefined'),
+  ],
+  [
+    'endpoint.close(options)',
+    (v) => loopback.ep.close(v),
+    /options/,
+    junkBut(...OBJECTS, 'undefined'),
+  ],
+  [
+    'options.timeout of endpoint.close()',
+    (v) => loopback.ep.close({ timeout: v }),
+    /timeout/,
+    junkBut(...INTEGERS, 'undefined'),
+  ],
+  [
+    'av.insertService(node)',
+    (v) => loopback.ep.av.insertService(v, 1),
+    /node/,
+    junkBut('an empty string', 'a string'),
+  ],
+  [
+    'av.insertService(service)',
+    (v) => loopback.ep.av.insertService('127.0.0.1', v),
+    /service/,
+    junkBut('-0', 'an empty string', 'a string'),
+  ],
+  ['av.remove(peer)', (v) => loopback.ep.av.remove(v), /peer/],
+  ['cq.arrived(value)', (v) => loopback.ep.cq.arrived(v), /value/, junkBut('-0')],
+  ['cq.arrived(count)', (v) => loopback.ep.cq.arrived(1n, v), /count/, junkBut('undefined')],
+  [
+    'cq.arrived(options)',
+    (v) => loopback.ep.cq.arrived(1n, 1, v),
+    /options/,
+    junkBut(...OBJECTS, 'undefined'),
+  ],
+  [
+    'options.signal of cq.arrived()',
+    (v) => loopback.ep.cq.arrived(1n, 1, { signal: v }),
+    /options\.signal/,
+    junkBut('undefined'),
+  ],
+];
+
+describe('a wrong value rejects with an error that names it', () => {
+  test.each(rejecting)('%s', async (_call, run, names, values = junk) => {
+    for (const [label, value] of values) {
+      await expectRejected(() => run(value), names).catch((error: Error) => {
+        error.message = `${label}: ${error.message}`;
+        throw error;
+      });
+    }
+    await expectWorking(loopback.ep, loopback.self);
+  });
+});
+
+test('nothing that was refused keeps the event loop alive', () => {
+  expect(loopback.ep.limits.engine.requests.pending).toBe(0);
+});

@@ -1,0 +1,115 @@
+import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { HANG_MS } from '../support/limits.js';
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+function libfabric(...args: string[]): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, [main, ...args], { encoding: 'utf8', timeout: HANG_MS });
+}
+
+/** What a program finds that runs under `libfabric softefa`. */
+function devices(...options: string[]): string[] {
+  const program = `
+    import { getInfo } from 'libfabric';
+    const found = getInfo({ fabricAttr: { provName: 'efa' } });
+    console.log(JSON.stringify(found.map((info) => info.domainAttr.name)));`;
+  const script = ['--input-type=module', '-e', program];
+  const { stdout, stderr } = libfabric('softefa', ...options, '--', process.execPath, ...script);
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+test('a command finds an RDM and a DGRAM domain of one device', () => {
+  expect(new Set(devices())).toEqual(new Set(['softefa_0-rdm', 'softefa_0-dgrm']));
+});
+
+test('--nics gives more devices', () => {
+  const names = devices('--nics', '3', '--node', '2', '--namespace', 'three');
+  expect(new Set(names)).toEqual(
+    new Set([0, 1, 2].flatMap((nic) => [`softefa_${nic}-rdm`, `softefa_${nic}-dgrm`])),
+  );
+});
+
+test('the command ends it: with its code, or with 128 and the number of its signal', () => {
+  expect(libfabric('softefa', '--', 'sh', '-c', 'exit 7').status).toBe(7);
+  expect(libfabric('softefa', '--', 'sh', '-c', 'kill -9 $$').status).toBe(137);
+});
+
+test('options of the command are its own', () => {
+  expect(libfabric('softefa', 'echo', '--nics', '2').stdout).toBe('--nics 2\n');
+});
+
+test('--env prints what a shell can read', () => {
+  const { stdout } = libfabric('softefa', '--env', '--nics', '2', '--async', '--direct');
+  const script = `${stdout}\necho "$SOFTEFA_NICS $SOFTEFA_ASYNC $SOFTEFA_DIRECT"`;
+  expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2 1 1\n');
+  expect(stdout).toMatch(/^export LD_PRELOAD='\/.*libsoftefa\.so'$/m);
+});
+
+test('a command that is not there, and none at all, are errors that say so', () => {
+  const missing = libfabric('softefa', '--', 'no-such-program');
+  expect(missing).toMatchObject({ status: 1, stderr: 'no-such-program: command not found\n' });
+  const none = libfabric('softefa');
+  expect(none.status).toBe(1);
+  expect(none.stderr).toContain('Usage: libfabric softefa');
+});
+
+test.each([
+  [['--nics', '0'], 'options.nics must be an integer from 1 to 64, got 0'],
+  [['--nics', 'two'], 'It is not a number.'],
+  [['--namespace', '../x'], 'options.namespace must be 1 to 40 letters'],
+  [['--caps', 'TELEPATHY'], 'options.capabilities must be one of'],
+])('%j is refused with the reason', (options, reason) => {
+  const { status, stderr } = libfabric('softefa', ...options, '--', 'true');
+  expect(status).toBe(1);
+  expect(stderr).toContain(reason);
+});
+
+describe('Ctrl-C', () => {
+  // Its parent passes SIGUSR2 on, and before that whatever it passes on of the SIGINT.
+  const COUNTS = `
+    let interrupts = 0;
+    process.on('SIGINT', () => {
+      interrupts++;
+      process.kill(process.ppid, 'SIGUSR2');
+    });
+    process.on('SIGUSR2', () => {
+      console.log('interrupted: ' + interrupts);
+      process.exit(7);
+    });
+    setInterval(() => {}, 1000);
+    console.log('ready');`;
+  const command = [process.execPath, main, 'softefa', '--', process.execPath, '-e', COUNTS];
+
+  /** How a process ends that is interrupted when its command is ready. */
+  async function interrupted(child: ChildProcess, interrupt: () => void) {
+    onTestFinished(() => {
+      child.kill('SIGKILL');
+    });
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      if (!output.includes('ready') && (output + text).includes('ready')) interrupt();
+      output += text;
+    });
+    const [code] = await once(child, 'close');
+    return { code, interrupts: /interrupted: \d+/.exec(output)?.[0] };
+  }
+
+  test('in a terminal, which tells the command itself, is not told a second time', async (context) => {
+    context.skip(spawnSync('script', ['--version']).error !== undefined, 'there is no script(1)');
+    const line = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+    // Not below a shell, which dies of the Ctrl-C that it shares.
+    const child = spawn('script', ['-qec', `exec ${line}`, '/dev/null']);
+    const ended = await interrupted(child, () => child.stdin.write('\x03'));
+    expect(ended).toEqual({ code: 7, interrupts: 'interrupted: 1' });
+  });
+
+  test('that nobody else tells the command of is passed on', async () => {
+    const child = spawn(command[0] as string, command.slice(1), { detached: true });
+    const ended = await interrupted(child, () => child.kill('SIGINT'));
+    expect(ended).toEqual({ code: 7, interrupts: 'interrupted: 1' });
+  });
+});

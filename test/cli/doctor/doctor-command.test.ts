@@ -1,0 +1,227 @@
+// npx libfabric doctor, as a command.
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Finding, Report } from '../../../dist/cli/doctor/report.js';
+import { libfabric, main, run } from '../../support/command.js';
+import { hasRdmaDevice } from '../../support/fake-sysfs.js';
+import { ownNamespace } from '../../support/own-namespace.js';
+
+const namespace = ownNamespace('doctor');
+
+const withDevice = (more: SoftefaOptions = {}, variables: NodeJS.ProcessEnv = {}) => ({
+  ...process.env,
+  ...softefaEnvironment({ namespace, memlock: 'unlimited', ...more }),
+  ...variables,
+});
+
+function reportOf(
+  env: NodeJS.ProcessEnv,
+  [program, ...args]: readonly string[] = [process.execPath],
+) {
+  const command = [...args, ...(program === process.execPath ? [] : [process.execPath])];
+  const ended = run(program as string, [...command, main, 'doctor', '--json'], env);
+  return { ...ended, report: JSON.parse(ended.stdout) as Report };
+}
+
+const find = ({ findings }: Report, id: string): Finding | undefined =>
+  findings.find((finding) => finding.id === id);
+
+// What this machine lacks, whatever the device is, is no matter of these tests.
+const ofMachine = ['libfabric.machine', 'same-host.ptrace', 'same-host.shm', 'memory.locked'];
+const statuses = ({ findings }: Report) =>
+  Object.fromEntries(
+    findings
+      .filter(({ id, status }) => /note|warning|error/.test(status) && !ofMachine.includes(id))
+      .map(({ id, status }) => [id, status]),
+  );
+
+const EXIT = { ok: 0, warning: 1, error: 2 };
+
+describe('with a device in software', () => {
+  test('all of it is well, and the exit code is that of the report', () => {
+    const { status, report, stderr } = reportOf(withDevice({ nics: 2 }));
+    expect(stderr).toBe('');
+    expect(report).toMatchObject({
+      format: 'libfabric-doctor',
+      version: 1,
+      efa: 'usable',
+      emulated: true,
+    });
+    expect(statuses(report)).toEqual({});
+    expect(status).toBe(EXIT[report.status]);
+    expect(find(report, 'provider.endpoint')).toMatchObject({
+      status: 'ok',
+      found: 'softefa_0-rdm, softefa_1-rdm',
+    });
+  });
+
+  test('memory that may not be locked is an error, and the endpoint proves it', () => {
+    const { status, report } = reportOf(withDevice({ memlock: 0 }));
+    expect(find(report, 'provider.endpoint')).toMatchObject({
+      status: 'error',
+      found: expect.stringMatching(/^softefa_0-rdm: FI_ENOMEM/),
+    });
+    expect(report).toMatchObject({ efa: 'unusable', status: 'error' });
+    expect(status).toBe(2);
+  });
+
+  test('a limit of the process is found', (context) => {
+    // Who may lock all memory is not bound by the limit.
+    const drop = process.geteuid?.() === 0 ? ['setpriv', '--bounding-set=-ipc_lock'] : [];
+    const launcher = [...drop, 'prlimit', '--memlock=65536:65536'];
+    context.skip(run(launcher[0] as string, [...launcher.slice(1), 'true']).status !== 0);
+    const { status, report } = reportOf(withDevice(), launcher);
+    expect(find(report, 'memory.locked')).toMatchObject({
+      status: 'error',
+      found: '64 KiB (ulimit -l)',
+    });
+    expect(status).toBe(2);
+  });
+
+  test('a device without RDMA is worth a note, and to insist on it is an error', () => {
+    const device = { capabilities: ['RNR_RETRY', 'CQ_WITH_SGID'] } as const;
+    // libfabric 2.1 aborts over a newer part without.
+    const { report: ofOlder } = reportOf(withDevice({ ...device, partId: 0xefa0 }));
+    expect(statuses(ofOlder)).toEqual({ 'device.rdma': 'note' });
+    // The provider aborts whoever asks it for anything then, but not the doctor.
+    const { status, report } = reportOf(withDevice(device, { FI_EFA_USE_DEVICE_RDMA: '1' }));
+    expect(find(report, 'environment.speed')).toMatchObject({ status: 'error' });
+    expect(report.efa).toBe('unusable');
+    expect(status).toBe(2);
+  });
+
+  test('few memory regions are a warning', () => {
+    const { report } = reportOf(withDevice({ maxMr: 60 }));
+    expect(statuses(report)).toEqual({ 'memory.regions': 'warning' });
+  });
+
+  test.each([
+    ['disabled', {}, 'ok'],
+    ['disabled', { FI_EFA_FORK_SAFE: '0' }, 'error'],
+    ['disabled', { FI_EFA_USE_HUGE_PAGE: '1' }, 'error'],
+    ['unneeded', { FI_EFA_USE_HUGE_PAGE: '1' }, 'ok'],
+  ] as const)('fork support that is %s with %o is %s', (forkStatus, variables, expected) => {
+    const { report } = reportOf(withDevice({ forkStatus }, variables));
+    expect(find(report, 'processes.fork')?.status).toBe(expected);
+  });
+
+  test('a misspelt variable is a warning with the name that was meant', () => {
+    const { report } = reportOf(withDevice({}, { FI_EFA_TX_SIZ: '64' }));
+    expect(statuses(report)).toEqual({ 'environment.unknown': 'warning' });
+    expect(find(report, 'environment.unknown')?.fix).toMatch(/did you mean FI_EFA_TX_SIZE\?$/);
+  });
+
+  test('what the package itself puts into the environment is not reported', () => {
+    expect(find(reportOf(withDevice()).report, 'environment.set')).toMatchObject({ status: 'ok' });
+  });
+
+  test('FI_PROVIDER without efa hides the device, which is not taken for missing', () => {
+    const { status, report } = reportOf(withDevice({}, { FI_PROVIDER: 'tcp' }));
+    expect(report.efa).toBe('unusable');
+    expect(statuses(report)).toMatchObject({
+      'provider.offered': 'error',
+      'environment.selection': 'error',
+    });
+    expect(status).toBe(2);
+  });
+
+  test('a level of the log that libfabric does not know is told, and harms nobody', () => {
+    const { report } = reportOf(withDevice({}, { FI_LOG_LEVEL: 'error' }));
+    expect(statuses(report)).toMatchObject({ 'environment.values': 'warning' });
+    expect(report.efa).toBe('usable');
+  });
+});
+
+describe.skipIf(hasRdmaDevice())('without a device', () => {
+  test('the report is calm: one warning, and the exit code is 1', () => {
+    const { status, report, stderr } = reportOf(process.env);
+    expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+    expect(report).toMatchObject({ efa: 'absent', status: 'warning' });
+    expect(statuses(report)).toEqual({ 'device.present': 'warning' });
+  });
+});
+
+describe('without libfabric', () => {
+  const built =
+    process.env.LIBFABRIC_ADDON_DIR ||
+    fileURLToPath(new URL('../../../build/Release', import.meta.url));
+
+  function folderWith(files: readonly string[]): string {
+    const folder = mkdtempSync(join(tmpdir(), 'doctor-addon-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    for (const file of files) copyFileSync(join(built, file), join(folder, file));
+    return folder;
+  }
+
+  test('the report says what to install, and has the rest all the same', () => {
+    const folder = folderWith(['preload.node', 'verbs.node', 'libsoftefa.so']);
+    const binary = readFileSync(join(built, 'libfabric.node'), 'latin1');
+    const patched = binary.replaceAll('libfabric.so.1\0', 'libfabrix.so.1\0');
+    expect(patched).not.toBe(binary);
+    writeFileSync(join(folder, 'libfabric.node'), patched, 'latin1');
+    const { status, report } = reportOf(withDevice({}, { LIBFABRIC_ADDON_DIR: folder }));
+    expect(find(report, 'libfabric.library')).toMatchObject({
+      status: 'error',
+      found: expect.stringMatching(/libfabrix\.so\.1 was not found/),
+      fix: expect.stringMatching(/apt-get install libfabric1/),
+    });
+    expect(find(report, 'device.opened')).toMatchObject({ status: 'ok' });
+    expect(find(report, 'provider.endpoint')).toMatchObject({ status: 'skipped' });
+    expect(status).toBe(2);
+  });
+
+  test('nor an addon, it says how to build it', () => {
+    const env = { ...process.env, LIBFABRIC_ADDON_DIR: folderWith(['preload.node']) };
+    const { status, stdout, stderr } = libfabric(['doctor'], env);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toMatch(/npm run build/);
+  });
+});
+
+describe('as text', () => {
+  test('each check has a line, and only what is not well has details', () => {
+    const { stdout } = libfabric(['doctor'], withDevice({ maxMr: 60 }));
+    expect(stdout).toMatch(/^Device\n {2}✔ An EFA on this machine +softefa_0, in software/);
+    expect(stdout).toMatch(/\n {2}⚠ Memory regions +softefa_0: 60, .*\n {4}expected {2}room for/);
+    expect(stdout).toMatch(/\n {4}why {7}Each registered buffer[\s\S]*\n {4}fix {7}Open few/);
+    expect(stdout).not.toMatch(/✔.*\n {4}expected/);
+    expect(stdout).toMatch(/\nEFA works, in software: .*1 warning.*\d+ not shown \(-v\)\.\n$/);
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test('-v shows the details of all, and what was skipped', () => {
+    const { stdout } = libfabric(['doctor', '-v'], withDevice());
+    expect(stdout).toMatch(/✔ libfabric .*\n {4}expected {2}libfabric 1\.17 or newer/);
+    expect(stdout).toMatch(/- Device nodes +no EFA in .* \(not needed in software\)/);
+    expect(stdout).not.toContain('not shown');
+  });
+
+  test.each([
+    { NO_COLOR: undefined, colours: true },
+    { NO_COLOR: '1', colours: false },
+  ])('on a terminal, with NO_COLOR=$NO_COLOR, colours: $colours', ({ NO_COLOR, colours }) => {
+    const terminal = { TERM: 'xterm-256color', NO_COLOR };
+    // What else Node.js decides on colours by.
+    const neither = { FORCE_COLOR: undefined, NODE_DISABLE_COLORS: undefined, CI: undefined };
+    const command = `'${process.execPath}' '${main}' doctor`;
+    const environment = withDevice({}, { ...terminal, ...neither });
+    const { stdout, status } = run('script', ['-qec', command, '/dev/null'], environment);
+    expect(status).not.toBeNull();
+    expect(stdout).toContain('An EFA on this machine');
+    expect(stdout.includes('\u001b[')).toBe(colours);
+  });
+});
+
+test.each([
+  [['--peer', 'x', '--listen'], /cannot be used with/],
+  [['--port', '65536'], /not a port/],
+  [['--timeout', '0'], /not a number of seconds/],
+])('%j is refused', (args, message) => {
+  const { status, stderr } = libfabric(['doctor', ...args]);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(message);
+});

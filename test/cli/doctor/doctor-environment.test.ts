@@ -1,0 +1,93 @@
+// The checks of `libfabric doctor`: environment variables, well and unwell.
+import { environment } from '../../../dist/cli/doctor/checks/environment.js';
+import { testChecks, type Unwell, type Well } from '../../support/doctor-checks.js';
+import { efaDevice } from '../../support/fake-machine.js';
+
+const unwell: Unwell[] = [
+  [
+    'environment.selection',
+    'leave efa out',
+    { env: { FI_PROVIDER: 'tcp,shm' } },
+    'error',
+    /FI_PROVIDER=tcp,shm/,
+    /unset FI_PROVIDER/,
+  ],
+  [
+    'environment.selection',
+    'exclude efa',
+    { env: { FI_PROVIDER: '^efa' } },
+    'error',
+    /FI_PROVIDER=\^efa/,
+    /unset FI_PROVIDER/,
+  ],
+  [
+    'environment.selection',
+    'name other devices',
+    { env: { FI_EFA_IFACE: 'rdmap9s9' } },
+    'error',
+    /the devices are rdmap0s6/,
+    /unset FI_EFA_IFACE/,
+  ],
+  [
+    'environment.speed',
+    'are set',
+    { env: { FI_LOG_LEVEL: 'debug', FI_EFA_USE_DEVICE_RDMA: 'off', FI_MR_CACHE_MAX_COUNT: '0' } },
+    'warning',
+    /FI_LOG_LEVEL=debug: [\s\S]*FI_EFA_USE_DEVICE_RDMA=off: [\s\S]*FI_MR_CACHE_MAX_COUNT=0: /,
+    /unset FI_LOG_LEVEL FI_EFA_USE_DEVICE_RDMA FI_MR_CACHE_MAX_COUNT/,
+  ],
+  [
+    'environment.speed',
+    'ask for what the device has not',
+    { env: { FI_EFA_USE_DEVICE_RDMA: '1' }, devices: [efaDevice({ efa: { capabilities: [] } })] },
+    'error',
+    /aborts/,
+    /unset FI_EFA_USE_DEVICE_RDMA/,
+  ],
+  [
+    'environment.unknown',
+    'are misspelt',
+    { env: { FI_EFA_TXSIZE: '1', FI_EAF_TX_SIZE: '1', RDMAV_FORKSAFE: '1', OTHER: '1' } },
+    'warning',
+    /^FI_EAF_TX_SIZE, FI_EFA_TXSIZE, RDMAV_FORKSAFE$/,
+    /did you mean FI_EFA_TX_SIZE\?\n.*did you mean FI_EFA_TX_SIZE\?\n.*did you mean RDMAV_FORK_SAFE\?/,
+  ],
+  [
+    'environment.values',
+    'cannot be read',
+    { env: { FI_EFA_TX_SIZE: '-1', FI_EFA_FORK_SAFE: 'maybe', FI_TCP_PORT_LOW_RANGE: '-1' } },
+    'warning',
+    /^FI_EFA_FORK_SAFE=maybe, FI_EFA_TX_SIZE=-1$/,
+    /unset FI_EFA_FORK_SAFE FI_EFA_TX_SIZE$/,
+  ],
+  [
+    'environment.values',
+    'are no level of the log',
+    { env: { FI_LOG_LEVEL: 'error' } },
+    'warning',
+    /FI_LOG_LEVEL=error/,
+    /warn, trace, info, debug/,
+  ],
+  [
+    'environment.set',
+    'are listed',
+    { env: { FI_EFA_TX_SIZE: '64', RDMAV_DRIVERS: 'efa', FI_TYPO: '1' } },
+    'note',
+    /^FI_EFA_TX_SIZE=64\nRDMAV_DRIVERS=efa$/,
+    /unset FI_EFA_TX_SIZE RDMAV_DRIVERS/,
+  ],
+];
+
+const well: Well[] = [
+  ['environment.selection', 'may name efa', { env: { FI_PROVIDER: 'efa,shm' } }, /nothing/],
+  ['environment.selection', 'may exclude others', { env: { FI_PROVIDER: '^tcp' } }, /nothing/],
+  ['environment.selection', 'may name devices', { env: { FI_EFA_IFACE: 'rdmap0s6' } }, /rdmap0s6/],
+  [
+    'environment.unknown',
+    'may be of a provider that is not there',
+    { env: { FI_OPX_TX_SIZE: '1', FI_EFA_USE_HW_CNTR: '1' } },
+    /none/,
+  ],
+];
+
+testChecks([environment], unwell, well);

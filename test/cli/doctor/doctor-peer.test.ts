@@ -1,0 +1,325 @@
+// npx libfabric doctor --peer and --listen: what stands between two hosts, told apart. This process is
+// host 1, and one that listens is host 0.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import {
+  type FaultKind,
+  type FaultOptions,
+  loadSoftefa,
+  SoftefaFaults,
+  type SoftefaOptions,
+  softefaEnvironment,
+} from 'libfabric/softefa';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { ReachError } from '../../../dist/cli/doctor/peer/conversation.js';
+import { fabricFinding, tcpFinding } from '../../../dist/cli/doctor/peer/findings.js';
+import { probe } from '../../../dist/cli/doctor/peer/probe.js';
+import type { Finding, Report } from '../../../dist/cli/doctor/report.js';
+import { readFrames, writeFrame } from '../../../dist/cli/multi/frames.js';
+import { type Ended, main, run, type Started, start } from '../../support/command.js';
+import { hasRdmaDevice } from '../../support/fake-sysfs.js';
+import { freePort } from '../../support/free-port.js';
+import { HANG_MS } from '../../support/limits.js';
+import { ownNamespace } from '../../support/own-namespace.js';
+
+const namespace = ownNamespace('doctor-peer');
+const GIVE_UP = 1000; // milliseconds until a device gives a silent peer up
+const OWN = 'softefa_0-rdm';
+const device = { namespace, memlock: 'unlimited', timeout: GIVE_UP } as const;
+
+process.env.FI_EFA_ENABLE_SHM_TRANSFER = '0';
+loadSoftefa({ ...device, node: 1, nics: 2 });
+
+const host = (node: number, more: SoftefaOptions = {}) =>
+  softefaEnvironment({ ...device, node, nics: 1, ...more });
+
+const faults = new SoftefaFaults({ namespace });
+let listener: Started & { readonly port: number };
+
+beforeAll(async () => {
+  listener = await listening(host(0));
+});
+afterEach(() => faults.clear());
+afterAll(() => {
+  listener.child.kill('SIGKILL');
+  faults.close();
+});
+
+/** Starts a side that listens. */
+async function listening(env: Record<string, string>) {
+  const side = start(['doctor', '--listen', '127.0.0.1', '--port', '0'], env);
+  let said = '';
+  const port = await new Promise<number>((resolve, reject) => {
+    side.child.stdout?.on('data', (text) => {
+      said += text;
+      const [, number] = /--port (\d+)\n/.exec(said) ?? [];
+      if (number !== undefined) resolve(Number(number));
+    });
+    side.ended.then(({ stderr }) => reject(new Error(stderr)));
+  });
+  return { ...side, port };
+}
+
+/** What a probe of the host that listens finds. */
+async function findings(patience = 10_000, port = listener.port, domains = [OWN]) {
+  const attempts = await probe({ host: '127.0.0.1', port, patience }, domains);
+  return attempts.map(fabricFinding);
+}
+
+/** What one of a port of this host finds, where it does not come to the fabric. */
+async function tcpOf(port: number, name = '127.0.0.1'): Promise<Finding> {
+  const target = { host: name, port, patience: 1000 };
+  const failure = await probe(target, [OWN]).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(ReachError);
+  return tcpFinding(target, failure as ReachError);
+}
+
+const inReport = ({ stdout }: Pick<Ended, 'stdout'>, id: string) =>
+  (JSON.parse(stdout) as Report).findings.filter((finding) => finding.id === id);
+
+describe('over the fabric', () => {
+  test('a message goes there and one comes back, between all NICs of both sides', async () => {
+    const wide = await listening(host(5, { nics: 3 }));
+    onTestFinished(() => void wide.child.kill('SIGKILL'));
+    const found = await findings(10_000, wide.port, [OWN, 'softefa_1-rdm']);
+    expect(found.map(({ title, status }) => [title, status])).toEqual([
+      ['softefa_0-rdm to softefa_0-rdm', 'ok'],
+      ['softefa_1-rdm to softefa_1-rdm', 'ok'],
+      ['softefa_0-rdm to softefa_2-rdm', 'ok'],
+    ]);
+  });
+
+  test('two doctors may probe at once', async () => {
+    const both = await Promise.all([findings(), findings()]);
+    expect(both.flat().map(({ status }) => status)).toEqual(['ok', 'ok']);
+  });
+
+  const THERE = /^from here to the other host: /;
+  const BACK = /^from the other host to here: /;
+  const RULES = /0\.0\.0\.0\/0 does not match[\s\S]*-egress --group-id[\s\S]*UserIdGroupPairs/;
+  const FINE = /security group is fine/;
+  const status = (node: number, value: number): FaultOptions => ({ node, value });
+  const cases: [string, FaultKind, FaultOptions, way: RegExp, found: RegExp, fix: RegExp][] = [
+    ['unreachable', 'status', status(0, 15), THERE, /dropped: nothing .*status 15/, RULES],
+    ['unreachable on the way back', 'status', status(1, 15), BACK, /status 15/, RULES],
+    ['unresponsive', 'status', status(0, 13), THERE, /dropped: .*status (13|4126)/, RULES],
+    ['a silent host', 'freeze', { node: 0 }, THERE, /dropped: .*status (13|4126)/, RULES],
+    ['a host that is gone', 'kill', { node: 0 }, THERE, /dropped: .*status (13|4126)/, RULES],
+    ['no such endpoint', 'status', status(0, 9), THERE, /refused: .*status 9/, FINE],
+    ['no address handle', 'status', status(0, 4), THERE, /no route: /, /availability zone/],
+    ['another status', 'status', status(0, 8), THERE, /failed .*status 8/, /FI_LOG_LEVEL/],
+  ];
+
+  test.each(cases)('%s', async (_, kind, options, way, found, fix) => {
+    faults.add(kind, options);
+    const [finding] = await findings();
+    expect(finding).toMatchObject({ id: 'peer.fabric', status: 'error' });
+    expect(finding?.found).toMatch(way);
+    expect(finding?.found).toMatch(found);
+    expect(finding?.fix).toMatch(fix);
+  });
+
+  test('nothing at all in time is told from an error of the device', async () => {
+    faults.add('freeze', { node: 0 });
+    const [finding] = await findings(GIVE_UP / 4);
+    expect(finding?.found).toMatch(/^from here .*dropped: .*no completion in time/);
+  });
+
+  test('after a failure all is well again', async () => {
+    faults.add('status', { node: 0, value: 15, count: 1 });
+    expect((await findings())[0]?.status).toBe('error');
+    expect((await findings())[0]?.status).toBe('ok');
+  });
+});
+
+describe('over TCP', () => {
+  test('refused: nothing listens', async () => {
+    const finding = await tcpOf(await freePort());
+    expect(finding).toMatchObject({ id: 'peer.tcp', status: 'error' });
+    expect(finding.found).toMatch(/^refused: /);
+    expect(finding.fix).toMatch(/doctor --listen --port \d+$/);
+  });
+
+  test('dropped: nothing answers', async () => {
+    // A process that stands still, with as many connections waiting as it has room for.
+    const program = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 },
+      function () { process.send(this.address().port); })`;
+    const stdio = ['ignore', 'ignore', 'ignore', 'ipc'] as const;
+    const child = spawn(process.execPath, ['-e', program], { stdio: [...stdio] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [port] = (await once(child, 'message')) as [number];
+    child.kill('SIGSTOP');
+    for (let i = 0; i < 2; i++) {
+      const socket = connect(port, '127.0.0.1');
+      onTestFinished(() => void socket.destroy());
+      await once(socket, 'connect');
+    }
+    const finding = await tcpOf(port);
+    expect(finding.found).toMatch(/^dropped: .*no answer within 1 s/);
+    expect(finding.fix).toMatch(/authorize-security-group-ingress .* --protocol tcp/);
+  });
+
+  test('no route: no way leads there', (context) => {
+    const apart = ['-rn', process.execPath];
+    context.skip(run('unshare', [...apart, '-e', '0']).status !== 0, 'no namespaces here');
+    const args = [main, 'doctor', '--json', '--peer', '127.0.0.1'];
+    const [finding] = inReport(
+      run('unshare', [...apart, ...args], { ...process.env, ...host(1) }),
+      'peer.tcp',
+    );
+    expect(finding?.found).toMatch(/^no route: /);
+    expect(finding?.fix).toMatch(/route tables/);
+  });
+
+  test('unknown host: the name has no address', async () => {
+    expect((await tcpOf(1, 'no-such-host.invalid')).found).toMatch(/^unknown host: /);
+  });
+
+  test.each([
+    ['speaks otherwise', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+    ['speaks of another release', '\0\0\0\x1f{"kind":"hello","protocol":1000}'],
+    ['says nothing', ''],
+  ])('what listens there, and %s, is not the doctor', async (_, greeting) => {
+    const server = createServer((socket) => socket.on('error', () => {}).write(greeting));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const finding = await tcpOf((server.address() as { port: number }).port);
+    expect(finding.found).toMatch(/^what listens there is not the doctor/);
+  });
+});
+
+test('what another host says is fit for a terminal, whatever it is', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    writeFrame(socket, { kind: 'hello', protocol: 1, domains: [7] });
+    const address = Buffer.alloc(32).toString('base64');
+    writeFrame(socket, { kind: 'ready', domain: '\u001b[2J', address });
+    const answer = { kind: 'no such kind', message: '\u001b[31m', provErrno: 'x' };
+    writeFrame(socket, { kind: 'received', arrived: true, answer });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const [finding] = await findings(2000, (server.address() as { port: number }).port);
+  expect(finding?.status).toBe('error');
+  expect(`${finding?.title}${finding?.found}`).not.toMatch(/\p{Cc}/u);
+});
+
+describe('strangers', () => {
+  /** A connection that has said hello and asked for an endpoint for as long as may be. */
+  async function demanding(port: number) {
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    const messages: { kind: string }[] = [];
+    let wake = () => {};
+    readFrames(socket, (message) => {
+      messages.push(message as { kind: string });
+      wake();
+    });
+    socket.on('error', () => {});
+    writeFrame(socket, { kind: 'hello', protocol: 1, domains: [OWN] });
+    const address = Buffer.alloc(32).toString('base64');
+    writeFrame(socket, { kind: 'try', nic: 0, address, seconds: 300 });
+    writeFrame(socket, { kind: 'sent', delivery: { kind: 'delivered' } });
+    while (!messages.some(({ kind }) => kind === 'ready' || kind === 'failed')) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    return { socket, last: messages.at(-1) };
+  }
+
+  const threadsOf = ({ child }: Started) => readdirSync(`/proc/${child.pid}/task`).length;
+
+  test('one that leaves takes its endpoint with it', async () => {
+    const own = await listening(host(2));
+    onTestFinished(() => void own.child.kill('SIGKILL'));
+    const before = threadsOf(own);
+    for (let i = 0; i < 12; i++) (await demanding(own.port)).socket.destroy();
+    await expect.poll(() => threadsOf(own), { timeout: HANG_MS }).toBeLessThan(before + 8);
+    expect((await findings(10_000, own.port))[0]?.status).toBe('ok');
+  });
+
+  test('no more than eight are answered at once, and the listener ends at once when told', async () => {
+    const own = await listening(host(2));
+    onTestFinished(() => void own.child.kill('SIGKILL'));
+    const all = await Promise.all(Array.from({ length: 10 }, () => demanding(own.port)));
+    const refused = all.filter(({ last }) => last?.kind === 'failed').map(({ last }) => last);
+    expect(refused).toEqual(
+      Array(2).fill({ kind: 'failed', message: expect.stringMatching(/^8 /) }),
+    );
+    own.child.kill('SIGTERM');
+    expect(await own.ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test.each([
+    ['messages that nobody has asked for', () => frames(1_000_000, { kind: 'hello' })],
+    ['one message without end', () => Buffer.from('\x7f\xff\xff\xff{"kind": "')],
+  ])('one that sends %s is cut off', async (_, bytes) => {
+    const socket = connect(listener.port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => {}).resume();
+    const closed = new Promise((resolve) => socket.on('close', resolve)); // or reset before
+    socket.write(bytes());
+    await closed;
+    expect((await findings())[0]?.status).toBe('ok');
+  });
+
+  function frames(count: number, message: object): Buffer {
+    const text = Buffer.from(JSON.stringify(message));
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(text.length);
+    return Buffer.alloc(count * (head.length + text.length), Buffer.concat([head, text]));
+  }
+});
+
+describe('as commands', () => {
+  const doctor = (env: Record<string, string>) =>
+    start(['doctor', '--json', '--peer', '127.0.0.1', '--port', `${listener.port}`], env).ended;
+
+  test('the way is open: both are told, and the one that listens goes on until it is ended', async () => {
+    const own = await listening(host(2));
+    onTestFinished(() => void own.child.kill('SIGKILL'));
+    const args = ['doctor', '--json', '--peer', '127.0.0.1', '--port', `${own.port}`];
+    const ended = await start(args, host(3)).ended;
+    expect(inReport(ended, 'peer.tcp')).toMatchObject([{ status: 'ok' }]);
+    expect(inReport(ended, 'peer.fabric')).toMatchObject([{ status: 'ok' }]);
+    own.child.kill('SIGTERM');
+    const { code, stdout, stderr } = await own.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/\n127\.0\.0\.1: softefa_0-rdm: a message came; answer: delivered\n$/);
+  });
+
+  test('the way is closed: the exit code is 2', async () => {
+    faults.add('status', { node: 0, value: 15 });
+    const ended = await doctor(host(1));
+    expect(inReport(ended, 'peer.fabric')[0]?.found).toMatch(/status 15/);
+    expect(ended.code).toBe(2);
+  });
+
+  test('within one device it is said that no network was tried', async () => {
+    const [finding] = inReport(await doctor(host(0)), 'peer.fabric');
+    expect(finding).toMatchObject({ status: 'note' });
+    expect(finding?.found).toMatch(/no network and no security group/);
+  });
+});
+
+describe.skipIf(hasRdmaDevice())('without an EFA', () => {
+  const bare = { LD_PRELOAD: '', SYSFS_PATH: '', SOFTEFA_NODE: '' };
+
+  test('--peer says that the probe is of EFA only', async () => {
+    const ended = await start(['doctor', '--json', '--peer', '127.0.0.1'], bare).ended;
+    const [finding] = inReport(ended, 'peer.fabric');
+    expect(finding).toMatchObject({ status: 'error', why: expect.stringMatching(/nothing else/) });
+    expect(ended.code).toBe(2);
+  });
+
+  test('--listen does not start', async () => {
+    const { code, stderr } = await start(['doctor', '--listen', '--port', '0'], bare).ended;
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/no EFA .* the probe is of EFA only/);
+  });
+});

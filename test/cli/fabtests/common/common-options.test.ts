@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import { moreIn, windowsOf } from '../../../../dist/cli/bench/windows.js';
+import { chooseSettings, type TestKind } from '../../../../dist/cli/fabtests/choose.js';
+import { addTestOptions, type Flags, TestCommand } from '../../../../dist/cli/fabtests/options.js';
+import {
+  allSizes,
+  iterationsOf,
+  parseSizes,
+  roomOf,
+  sizesOf,
+} from '../../../../dist/cli/fabtests/sizes.js';
+import { libfabric } from '../../../support/command.js';
+
+const RMA: TestKind = {
+  command: 'rma-bw',
+  type: 'FI_EP_RDM',
+  operations: ['write', 'read', 'writedata'],
+};
+
+/** The settings that a command line amounts to. */
+function settings(line: string, kind: TestKind = RMA) {
+  const command = addTestOptions(new TestCommand('test').argument('[server]'));
+  command.exitOverride().configureOutput({ writeErr: () => {} });
+  const words = line.split(' ').filter(Boolean);
+  command.parse(words, { from: 'user' });
+  return chooseSettings(kind, command.opts<Flags>(), command.args[0], words);
+}
+
+describe('options', () => {
+  test('have the defaults of fabtests', () => {
+    expect(settings('')).toMatchObject({
+      warmUp: 10,
+      window: 64,
+      operation: 'write',
+      verify: false,
+      oobExchange: false,
+      oobPort: 3000,
+      output: 'table',
+    });
+  });
+
+  test('-b and -E leave the next word alone, and take a port with an equals sign', () => {
+    expect(settings('-E host')).toMatchObject({ host: 'host', oobExchange: true, oobPort: 3000 });
+    expect(settings('-b=9000 host')).toMatchObject({ host: 'host', oobSync: true, oobPort: 9000 });
+    expect(settings('-E=9000')).toMatchObject({ oobSync: false, oobPort: 9000 });
+    expect(() => settings('-E9000')).toThrow('=9000');
+  });
+
+  test('efa and shm exchange addresses out of band, whose addresses no host name stands for', () => {
+    expect(settings('-p efa host')).toMatchObject({ oobExchange: true, oobSync: false });
+    expect(settings('-p shm -s name host')).toMatchObject({ oobExchange: false });
+    expect(settings('-p tcp host')).toMatchObject({ oobExchange: false });
+  });
+
+  test('may be written together and attached, as with getopt', () => {
+    expect(settings('-vl -I100 -W 8')).toMatchObject({ verify: true, iterations: 100, window: 8 });
+  });
+
+  test.each([
+    ['-e msg', /FI_EP_MSG.*-e rdm/],
+    ['-e dgram', /dgram-pingpong/],
+    ['-e xrc', /rdm or dgram/],
+    ['-D cuda', /GPU memory.*host memory/],
+    ['-H', /GPU memory/],
+    ['-a name', /address vectors/],
+    ['-K', /fork/],
+    ['-Q', /event queue/],
+    ['-c sread', /-c spin/],
+    ['-t counter', /rdm-cntr-pingpong/],
+    ['-t both', /queue or counter/],
+    ['-o senddata', /write, read, writedata/],
+    ['-F ipv4', /fi_sockaddr_in/],
+    ['--fabtests new', /1\.17/],
+    ['--threading fid', /safe, completion, domain/],
+    ['-S 1.5', /not a number of bytes/],
+    ['-S r:4,0,8', /increment > 0/],
+    ['-I 0', /from 1/],
+    ['-x', /unknown option/],
+  ])('%s is refused with the reason', (line, reason) => {
+    expect(() => settings(line)).toThrow(reason);
+  });
+
+  test('what is refused ends the command with code 1 and a line on stderr', () => {
+    const { status, stderr, stdout } = libfabric(['rma-bw', '-e', 'msg']);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toMatch(/^error: -e msg: .*\n$/);
+  });
+
+  test.each([
+    [['-o', 'writedata'], 'one NIC'],
+    [['-v'], 'all-to-all -v'],
+    [['-d', 'eth0'], 'cannot be used with'],
+  ])('--nics goes not with %s', (args, reason) => {
+    const { status, stderr } = libfabric(['rma-bw', '--nics', 'all', ...args]);
+    expect(status).toBe(1);
+    expect(stderr).toContain(reason);
+  });
+
+  test('the help has them in groups', () => {
+    const { stdout } = libfabric(['rdm-pingpong', '--help']);
+    for (const heading of ['Whom to talk to:', 'Beside the fabric (TCP):', 'What to measure:']) {
+      expect(stdout).toContain(heading);
+    }
+    expect(stdout).not.toContain('--dmabuf');
+  });
+});
+
+describe('sizes', () => {
+  test('all are the powers of two and what lies halfway, to 8 MiB', () => {
+    expect(allSizes().slice(0, 9)).toEqual([1, 2, 3, 4, 6, 8, 12, 16, 24]);
+    expect(allSizes().slice(-3)).toEqual([2 ** 22, 3 * 2 ** 21, 2 ** 23]);
+    expect(allSizes()).toHaveLength(46);
+  });
+
+  test('are read in every form of -S', () => {
+    expect(sizesOf(parseSizes('100'), 2 ** 30)).toEqual([100]);
+    expect(sizesOf(parseSizes('r:1,3,10'), 2 ** 30)).toEqual([1, 4, 7, 10]);
+    expect(sizesOf(parseSizes('l:5,3,5'), 2 ** 30)).toEqual([5, 3, 5]);
+    expect(sizesOf(parseSizes('all'), 4)).toEqual([1, 2, 3, 4]);
+    expect(sizesOf({ kind: 'default' }, 5000)).toEqual([64, 256, 1024, 4096]);
+  });
+
+  test('make room as fabtests do, and have their iterations', () => {
+    expect(roomOf({ kind: 'default' }, 2 ** 30)).toBe(2 ** 23);
+    expect(roomOf({ kind: 'one', size: 10 }, 2 ** 30)).toBe(10);
+    expect([65_535, 65_536, 2 ** 20].map((size) => iterationsOf(size, true))).toEqual([
+      20_000, 2000, 200,
+    ]);
+    expect(iterationsOf(64, false)).toBe(10_000);
+  });
+});
+
+describe('windows', () => {
+  const plan = (...args: Parameters<typeof windowsOf>) => {
+    const { windows, clockAt } = windowsOf(...args);
+    return [
+      clockAt,
+      ...windows.map(
+        (w) => `${w.from}+${w.count}${w.acknowledged ? ' ack' : ''}${w.warmUp ? ' warm' : ''}`,
+      ),
+    ];
+  };
+
+  test('the clock starts in the middle of the first, and the last is acknowledged once more', () => {
+    expect(plan(64, 10, 118, false)).toEqual([1, '0+10 warm', '10+54 ack', '0+64 ack', '0+0 ack']);
+    expect(plan(64, 10, 100, false)).toEqual([1, '0+10 warm', '10+54 ack', '0+46 ack']);
+  });
+
+  test('--use-fi-more is about all but the last of a window, and not about the warm-up', () => {
+    const more = (line: string) =>
+      windowsOf(4, 2, 3, false).windows.map((window) =>
+        Array.from({ length: window.count }, (_, i) => moreIn(window, settings(line))(i)),
+      );
+    const MORE = { flags: ['FI_MORE'] };
+    const NONE = undefined;
+    expect(more('--use-fi-more')).toEqual([[NONE, NONE], [MORE, NONE], [NONE]]);
+    expect(more('')).toEqual([[NONE, NONE], [NONE, NONE], [NONE]]);
+  });
+
+  test('since 2.4 the warm-up ends with a window of its own', () => {
+    expect(plan(64, 10, 100, true)).toEqual([1, '0+10 ack warm', '0+64 ack', '0+36 ack']);
+    expect(plan(4, 4, 4, true)).toEqual([2, '0+4 ack warm', '0+0 ack warm', '0+4 ack', '0+0 ack']);
+  });
+});

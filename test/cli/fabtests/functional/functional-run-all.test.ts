@@ -1,0 +1,202 @@
+// `libfabric check`: all functional checks between two sides, whatever becomes of one of them.
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { softefaEnvironment } from 'libfabric/softefa';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Ended, start } from '../../../support/command.js';
+import { freePort } from '../../../support/free-port.js';
+import { ownNamespace } from '../../../support/own-namespace.js';
+
+const namespace = ownNamespace('check');
+
+const onNode = (node: number): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...softefaEnvironment({ namespace, node, memlock: 'unlimited' }),
+});
+
+/** Starts both sides; `more` are options of one of them. */
+async function startSides(
+  args: readonly string[],
+  more: { readonly server?: readonly string[]; readonly client?: readonly string[] } = {},
+  env: (node: number) => NodeJS.ProcessEnv = () => process.env,
+) {
+  const common = ['check', ...args, `-E=${await freePort()}`];
+  const server = start([...common, ...(more.server ?? [])], env(0));
+  const client = start([...common, ...(more.client ?? []), '127.0.0.1'], env(1));
+  return { server, client, ended: Promise.all([server.ended, client.ended]) };
+}
+
+const run = async (...sides: Parameters<typeof startSides>) => (await startSides(...sides)).ended;
+
+/** The lines of a table, as words and what follows them. */
+const rows = ({ stdout }: Ended) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/));
+
+test('every check passes over efa, and both sides say so', { timeout: 240_000 }, async () => {
+  const [server, client] = await run(['-p', 'efa'], {}, onNode);
+  expect([server.stderr, client.stderr]).toEqual(['', '']);
+  expect(client.stdout).toBe(server.stdout);
+  const checks = rows(server).slice(0, -1);
+  expect(checks.map(([name, outcome]) => [name, outcome])).toEqual(
+    [
+      ...['rdm', 'dgram', 'cq-data', 'multi-recv', 'rdm-atomic', 'rdm-tagged-peek', 'recv-cancel'],
+      ...['unexpected-msg', 'av-xfer', 'multi-ep', 'rdm-multi-client', 'inject'],
+    ].map((name) => [name, 'passed']),
+  );
+  expect(server.stdout).toContain('3 clients had a ping-pong');
+  expect(server.stdout).toContain('messages were found by FI_PEEK');
+  expect(rows(server).at(-1)).toEqual(['12 checks over efa: 12 passed, 0 failed, 0 skipped']);
+  expect([server.code, client.code]).toEqual([0, 0]);
+});
+
+test('what the provider does not offer is skipped with the reason', async () => {
+  const [server, client] = await run(['-p', 'tcp', '--only', 'dgram,rdm'], { client: ['--json'] });
+  expect(rows(server)).toEqual([
+    ['rdm', 'passed', 'a message of 19 bytes arrived as it was sent'],
+    ['dgram', 'skipped', expect.stringContaining('no FI_EP_DGRAM endpoint with FI_MSG on tcp')],
+    ['2 checks over tcp;ofi_rxm: 1 passed, 0 failed, 1 skipped'],
+  ]);
+  expect([server.code, client.code]).toEqual([0, 0]);
+  expect(JSON.parse(client.stdout)).toMatchObject({
+    provider: 'tcp;ofi_rxm',
+    passed: 1,
+    failed: 0,
+    skipped: 1,
+    checks: [
+      {
+        name: 'rdm',
+        outcome: 'passed',
+        server: { role: 'server', passed: true },
+        client: { role: 'client', passed: true },
+      },
+      { name: 'dgram', outcome: 'skipped', server: { offered: false } },
+    ],
+  });
+});
+
+test('what both sides want is what is run', async () => {
+  const [server, client] = await run(['-p', 'tcp'], {
+    server: ['--only', 'rdm,inject,multi-ep'],
+    client: ['--skip', 'rdm'],
+  });
+  expect(rows(server).map(([name]) => name)).toEqual([
+    'multi-ep',
+    'inject',
+    expect.stringContaining('2 checks'),
+  ]);
+  expect(client.stdout).toBe(server.stdout);
+});
+
+/** The process of a check, once it is there: its parent waits until it has become what it will be. */
+async function checkOf({ pid }: ChildProcess): Promise<number> {
+  const commandOf = (process: string) => readFileSync(`/proc/${process}/cmdline`, 'utf8');
+  for (;;) {
+    const [check] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
+    if (check && commandOf(check) !== commandOf(String(pid))) return Number(check);
+    await new Promise(setImmediate);
+  }
+}
+
+test.each([
+  ['crashes', 'SIGSEGV', 'server: it was ended by SIGSEGV'],
+  ['hangs', 'SIGSTOP', 'client: '],
+] as const)(
+  'a check that %s has failed, and the next one passes',
+  { timeout: 120_000 },
+  async (_, signal, reason) => {
+    const args = ['-p', 'tcp', '--only', 'rdm,cq-data'];
+    const { server, ended } = await startSides(args);
+    process.kill(await checkOf(server.child), signal);
+    const [one, other] = await ended;
+    expect(rows(one)).toEqual([
+      ['rdm', 'failed', expect.stringContaining(reason)],
+      ['cq-data', 'passed', expect.stringContaining('remote CQ data arrived')],
+      ['2 checks over tcp;ofi_rxm: 1 passed, 1 failed, 0 skipped'],
+    ]);
+    expect(other.stdout).toBe(one.stdout);
+    expect([one.code, other.code]).toEqual([1, 1]);
+  },
+);
+
+test.each(['server', 'client'] as const)('Ctrl-C at the %s ends both sides', async (which) => {
+  const sides = await startSides(['-p', 'tcp', '--only', 'unexpected-msg']);
+  const checks = await Promise.all([checkOf(sides.server.child), checkOf(sides.client.child)]);
+  sides[which].child.kill('SIGINT');
+  const [server, client] = await sides.ended;
+  const [own, other] = which === 'server' ? [server, client] : [client, server];
+  expect(own).toMatchObject({ code: 130, stdout: '', stderr: '' });
+  expect(other).toEqual({
+    code: 1,
+    signal: null,
+    stdout: '',
+    stderr: 'the other side has ended: interrupted\n',
+  });
+  for (const pid of checks) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+});
+
+test('a server that waits for its client ends with Ctrl-C', async () => {
+  const port = await freePort();
+  const { child, ended } = start(['check', `-E=${port}`]);
+  for (let listening = false; !listening; ) {
+    const table = readFileSync('/proc/net/tcp6', 'utf8') + readFileSync('/proc/net/tcp', 'utf8');
+    listening = table.includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} `);
+    await new Promise(setImmediate);
+  }
+  child.kill('SIGINT');
+  expect(await ended).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
+});
+
+test('a server that something else connects to says so', async () => {
+  const port = await freePort();
+  const { ended } = start(['check', `-E=${port}`, '--timeout', '20']);
+  for (;;) {
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    try {
+      await once(socket, 'connect');
+      socket.on('error', () => {}); // the server may end the connection first
+      socket.write('GET / HTTP/1.1\r\n\r\n');
+      break;
+    } catch {
+      await new Promise(setImmediate); // the server is starting
+    }
+  }
+  const { code, stderr } = await ended;
+  expect(stderr).toContain('what has connected is not libfabric check');
+  expect(code).toBe(1);
+});
+
+test('sides that were asked for different providers both say so', async () => {
+  const ended = await run([], { server: ['-p', 'shm'], client: ['-p', 'tcp'] });
+  const [server, client] = ended.map(({ stderr }) => stderr);
+  const mine = (own: string, other: string) =>
+    new RegExp(`both sides need the same -p, -f, -b and -E: here -p ${own} .*, there -p ${other} `);
+  expect(server).toMatch(mine('shm', 'tcp'));
+  expect(client).toMatch(mine('tcp', 'shm'));
+  expect(ended.map(({ code }) => code)).toEqual([2, 2]);
+});
+
+test('sides that have no check in common both say so', async () => {
+  const ended = await run([], { server: ['--only', 'rdm'], client: ['--skip', 'rdm'] });
+  for (const { code, stderr } of ended) {
+    expect(stderr).toBe('--only and --skip of the two sides leave no check\n');
+    expect(code).toBe(2);
+  }
+});
+
+test.each([
+  [['--only', 'rdm,nothing'], 'There is no check nothing; there are rdm, dgram,'],
+  [['--carrier-pigeon'], "unknown option '--carrier-pigeon'"],
+  [['-E=0'], 'It must be a whole number from 1 to 65535.'],
+])('%j is refused with the reason', async (args, reason) => {
+  const { code, stderr } = await start(['check', ...args]).ended;
+  expect(stderr).toContain(reason);
+  expect(code).toBe(2);
+});

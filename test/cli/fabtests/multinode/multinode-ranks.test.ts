@@ -1,0 +1,177 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { parseResult } from '../../../../dist/cli/report/schema.js';
+import type { MatrixResult } from '../../../../dist/cli/result.js';
+import { start } from '../../../support/command.js';
+import { freePort } from '../../../support/free-port.js';
+import { onNode, startRanks } from '../../../support/ranks.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'ranks-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const LOOPBACK = { shm: ['-p', 'shm'], tcp: ['-p', 'tcp', '-s', '127.0.0.1'] } as const;
+
+const matrixIn = (text: string) => parseResult(JSON.parse(text)) as MatrixResult;
+
+/** Runs processes of this machine to their end and returns rank 0's result. */
+async function local(ranks: number, command: string, ...args: string[]): Promise<MatrixResult> {
+  const { ended } = start([command, '--local', String(ranks), '--json', ...args]);
+  const { code, stdout, stderr } = await ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return matrixIn(stdout);
+}
+
+/** Each rank is a host of its own, with software EFA devices. Returns rank 0's output. */
+async function onHosts(ranks: number, nics: number, ...args: string[]): Promise<string> {
+  const root = `127.0.0.1:${await freePort()}`;
+  const all = Array.from({ length: ranks }, (_, rank) => rank);
+  const started = startRanks(all, (rank) => ({
+    args: [...args, '--rank', String(rank), '--ranks', String(ranks), '--root', root],
+    env: onNode(rank, nics),
+  }));
+  const ended = await Promise.all(started.map((one) => one.ended));
+  for (const [rank, { code, stdout, stderr }] of ended.entries()) {
+    expect({ rank, code, stderr }).toEqual({ rank, code: 0, stderr: '' });
+    if (rank > 0) expect(stdout).toBe('');
+  }
+  return ended[0]?.stdout ?? '';
+}
+
+function expectFull({ ranks, values }: MatrixResult, count: number): void {
+  expect(ranks).toEqual(Array.from({ length: count }, (_, rank) => ({ rank, host: hostname() })));
+  for (const [i, row] of values.entries()) {
+    for (const [j, value] of row.entries()) {
+      if (i === j) expect(value).toBeNull();
+      else expect(value).toBeGreaterThan(0);
+    }
+  }
+}
+
+describe.each(['shm', 'tcp'] as const)('over %s', (provider) => {
+  const where = LOOPBACK[provider];
+
+  test.each(['write', 'read'])(
+    'all-to-all, %s: verified figures of every pair',
+    async (operation) => {
+      const options = ['-o', operation, '-S', '16384', '--seconds', '0.2', '-v'];
+      const result = await local(4, 'all-to-all', ...where, ...options);
+      expectFull(result, 4);
+      expect(result).toMatchObject({ metric: 'MB/s', operation, size: 16_384 });
+      expect(result.device.provider).toContain(provider);
+      const sum = result.values.flat().reduce((total: number, value) => total + (value ?? 0), 0);
+      // The total counts until the last rank is ready, each pair until it is.
+      expect(result.totalMegabytesPerSecond).toBeLessThanOrEqual(sum * 1.01);
+      expect(result.totalMegabytesPerSecond).toBeGreaterThan(0);
+    },
+  );
+
+  test.each(['write', 'read', 'send'])('pairwise, %s: verified', async (operation) => {
+    const options = ['-o', operation, '-S', '5000', '-I', '100', '-W', '7', '-v'];
+    const result = await local(3, 'pairwise', ...where, ...options);
+    expectFull(result, 3);
+    expect(result.options).toMatchObject({ window: 7, iterations: 100, verify: true });
+  });
+
+  test.each(['send', 'write', 'read'])('pairwise, latency of %s: verified', async (operation) => {
+    const options = ['--metric', 'latency', '-o', operation, '-I', '50', '-v'];
+    const result = await local(2, 'pairwise', ...where, ...options);
+    expectFull(result, 2);
+    expect(result).toMatchObject({ metric: 'us', size: 64 });
+    // A round trip has no direction.
+    if (operation === 'send') expect(result.values[0]?.[1]).toBe(result.values[1]?.[0]);
+  });
+});
+
+test('efa between five hosts, disjoint pairs at once', async () => {
+  const text = await onHosts(
+    5,
+    1,
+    'pairwise',
+    '--concurrent',
+    '-S',
+    '4096',
+    '-I',
+    '64',
+    '-v',
+    '--json',
+  );
+  const result = matrixIn(text);
+  expectFull(result, 5);
+  expect(result.device).toMatchObject({ provider: 'efa', software: true });
+  expect(result.warnings.join()).toContain('in software');
+});
+
+test('efa over all NICs of three hosts: what each has carried adds up', async () => {
+  const text = await onHosts(
+    3,
+    2,
+    'all-to-all',
+    '--nics',
+    'all',
+    '--seconds',
+    '0.3',
+    '-v',
+    '--json',
+  );
+  const result = matrixIn(text);
+  expectFull(result, 3);
+  expect(result.nics?.map(({ name }) => name)).toEqual(['softefa_0', 'softefa_1']);
+  const sum = result.nics?.reduce((total, nic) => total + nic.megabytesPerSecond, 0);
+  expect(sum).toBeCloseTo(result.totalMegabytesPerSecond ?? 0, 3);
+  for (const { megabytesPerSecond } of result.nics ?? [])
+    expect(megabytesPerSecond).toBeGreaterThan(0);
+});
+
+test('efa over NICs by name, messages', async () => {
+  const options = ['-o', 'send', '--nics', 'softefa_2,softefa_0', '-S', '20000', '-I', '64', '-v'];
+  const result = matrixIn(await onHosts(2, 3, 'pairwise', ...options, '--json'));
+  expectFull(result, 2);
+  expect(result.nics?.map(({ name }) => name)).toEqual(['softefa_2', 'softefa_0']);
+});
+
+test('--json FILE: the table too, and a page that report makes of it', async () => {
+  const file = join(folder, 'pairs.json');
+  const page = join(folder, 'pairs.html');
+  const { ended } = start(['pairwise', '--local', '3', '-p', 'shm', '-I', '8', '--json', file]);
+  const { code, stdout } = await ended;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^shm, 3 ranks on 1 host, pair by pair: write bandwidth/);
+  expect(stdout).toMatch(/^from 2 +\d+/m);
+  expect(matrixIn(readFileSync(file, 'utf8')).command).toBe('pairwise');
+  const report = await start(['report', '-o', page, file]).ended;
+  expect(report.code).toBe(0);
+  expect(readFileSync(page, 'utf8')).toContain('3 ranks');
+});
+
+test('ranks find each other by what Open MPI sets', async () => {
+  const name = `-p shm -S 64 --seconds 0.1`.split(' ');
+  const variables = (rank: number) => ({
+    OMPI_COMM_WORLD_RANK: String(rank),
+    OMPI_COMM_WORLD_SIZE: '2',
+    OMPI_COMM_WORLD_LOCAL_SIZE: '2',
+    PMIX_NAMESPACE: `job-${process.pid}`,
+  });
+  const [root, other] = startRanks([0, 1], (rank) => ({
+    args: ['all-to-all', ...name],
+    env: variables(rank),
+  }));
+  expect(await root?.ended).toMatchObject({ code: 0, stderr: '' });
+  expect(await other?.ended).toMatchObject({ code: 0, stdout: '', stderr: '' });
+});
+
+const openMpi = String(spawnSync('mpirun', ['--version']).stdout).includes('Open MPI');
+
+test('mpirun starts them', (context) => {
+  context.skip(!openMpi, 'no Open MPI here');
+  const main = new URL('../../../../dist/cli/main.js', import.meta.url).pathname;
+  const options = ['--allow-run-as-root', '--oversubscribe', '-n', '3'];
+  const command = [process.execPath, main, 'pairwise', '-p', 'shm', '-I', '8', '--json'];
+  const { status, stdout, stderr } = spawnSync('mpirun', [...options, ...command], {
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expectFull(matrixIn(stdout), 3);
+});

@@ -1,0 +1,50 @@
+// A node whose link is slow stands out among ranks that are each a host of their own.
+import { SoftefaFaults } from 'libfabric/softefa';
+import { expect, onTestFinished, test } from 'vitest';
+import { matrixLines } from '../../../../dist/cli/multi/matrix-table.js';
+import { parseResult } from '../../../../dist/cli/report/schema.js';
+import { rankSpeeds } from '../../../../dist/cli/report/slow-ranks.js';
+import type { MatrixResult } from '../../../../dist/cli/result.js';
+import { freePort } from '../../../support/free-port.js';
+import { namespace, onNode, startRanks } from '../../../support/ranks.js';
+
+// Most pairs are those of the others.
+const RANKS = [0, 1, 2, 3, 4];
+const SLOW = 2;
+const WORK = ['-S', '1024', '-W', '4', '--json', '--ranks', `${RANKS.length}`];
+// Microseconds: so much that it does not matter who has a core when.
+const [DELAY, LONGER] = [10_000, 60_000];
+
+test.each([
+  ['pairwise', '--concurrent', '-I', '20'],
+  ['pairwise', '--metric', 'latency', '-I', '2'],
+  ['all-to-all', '-o', 'read', '--seconds', '0.5'],
+])(
+  '%s %s names the node whose link is slow, and no other',
+  { timeout: 90_000 },
+  async (command, ...options) => {
+    const faults = new SoftefaFaults({ namespace });
+    onTestFinished(() => faults.close());
+    faults.set({ delay: DELAY });
+    const slow = faults.add('delay', { node: SLOW, value: LONGER });
+
+    const root = `127.0.0.1:${await freePort()}`;
+    const started = startRanks(RANKS, (rank) => ({
+      args: [command, ...options, ...WORK, '--rank', `${rank}`, '--root', root],
+      env: onNode(rank),
+    }));
+    const all = await Promise.all(started.map(({ ended }) => ended));
+    for (const { code, stderr } of all) {
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    }
+
+    const result = parseResult(JSON.parse(all[0]?.stdout ?? '')) as MatrixResult;
+    const found = rankSpeeds(result).filter((rank) => rank.slow);
+    expect(found).toMatchObject([{ rank: SLOW }]);
+    expect(found[0]?.sendSpeed).toBeLessThan(0.5);
+    expect(found[0]?.receiveSpeed).toBeLessThan(0.5);
+    const told = matrixLines(result).filter((line) => line.startsWith('slow: rank'));
+    expect(told).toEqual([expect.stringMatching(`rank ${SLOW} `)]);
+    expect(slow.hits).toBeGreaterThan(0);
+  },
+);

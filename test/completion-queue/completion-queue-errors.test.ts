@@ -1,0 +1,123 @@
+// What the error of a failed operation tells besides its number: the rest of fi_cq_readerr(3)'s entry,
+// whom the operation was for, and which of a batch it was.
+import type { FabricError } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import {
+  datagramPair,
+  drivers,
+  everywhere,
+  fabricError,
+  type Pair,
+  pair,
+  pattern,
+} from '../support/transfer.js';
+
+// The connection of the stream providers ends with a truncated message.
+const endsConnection = (provider: string) => provider === 'tcp;ofi_rxm' || provider === 'net';
+// udp;ofi_rxd does not report truncation. shm (1.17 to 2.4) tells neither lengths nor data.
+const truncating = everywhere.filter(([provider]) => provider !== 'udp;ofi_rxd');
+const tellsAll = (provider: string) => provider === 'efa' || provider === 'sockets';
+
+describe.each(truncating)('%s, %s driver', (provider, driver) => {
+  test('FI_ETRUNC tells the size of the message, its data and what it was', async (context) => {
+    const wire = await pair(context, provider, ['FI_MSG'], driver);
+    const { a, b, toB } = wire;
+    const received = b.recv(new Uint8Array(10));
+    const failure = wire.fails(received);
+    await wire.done(a.senddata(pattern(100), 5, toB));
+    const error = await failure;
+    expect(error).toEqual(fabricError('FI_ETRUNC'));
+    expect(error).toHaveProperty('flags', expect.arrayContaining(['FI_MSG', 'FI_RECV']));
+    expect(error).not.toHaveProperty('index');
+    expect(error).not.toHaveProperty('peer');
+    if (!tellsAll(provider)) return expect(error).not.toHaveProperty('olen');
+    expect(error).toMatchObject({ len: 10, olen: 90 });
+    // What came before its receive has no data on either.
+    const { data } = error as FabricError;
+    expect([5n, undefined]).toContain(data);
+  });
+
+  test('FI_ETRUNC of a tagged receive tells the tag', async (context) => {
+    if (endsConnection(provider)) context.skip('tells nothing of a truncated tagged message');
+    const wire = await pair(context, provider, ['FI_TAGGED'], driver);
+    const { a, b, toB } = wire;
+    const tag = 0xffff_ffff_ffffn;
+    const failure = wire.fails(b.trecv(new Uint8Array(10), null, tag));
+    await wire.done(a.tsend(pattern(100), toB, tag));
+    expect(await failure).toMatchObject({ code: 'FI_ETRUNC', tag });
+  });
+
+  test('a receive from one peer alone tells from whom, and no index', async (context) => {
+    if (endsConnection(provider)) context.skip('the connection ends with a truncated message');
+    const wire = await pair(context, provider, ['FI_MSG', 'FI_DIRECTED_RECV'], driver);
+    const failure = wire.fails(wire.b.recv(new Uint8Array(10), wire.toA));
+    await wire.done(wire.a.send(pattern(100), wire.toB));
+    const error = await failure;
+    expect(error).toMatchObject({ code: 'FI_ETRUNC', peer: wire.toA });
+    expect(error).not.toHaveProperty('index');
+  });
+
+  test('a batch tells which of its receives has failed, every time', async (context) => {
+    if (endsConnection(provider)) context.skip('the connection ends with a truncated message');
+    const wire = await pair(context, provider, ['FI_MSG'], driver);
+    const { a, b, toB } = wire;
+    const batch = b.batch();
+    for (const size of [100, 100, 10, 100]) batch.recv(new Uint8Array(size));
+    const send = async () => {
+      for (let i = 0; i < 4; i++) await wire.done(a.send(pattern(100), toB));
+    };
+    for (let round = 0; round < 3; round++) {
+      const failure = wire.fails(batch.submit());
+      await send();
+      expect(await failure).toMatchObject({ code: 'FI_ETRUNC', index: 2 });
+    }
+    if (driver !== 'manual') return;
+    await send();
+    expect(() => batch.run()).toThrow(expect.objectContaining({ code: 'FI_ETRUNC', index: 2 }));
+  });
+});
+
+describe.each(everywhere)('%s, %s driver', (provider, driver) => {
+  const refused = { code: 'FI_EINVAL', index: 1 };
+  const open = async (wire: Pair<'FI_EP_RDM', 'FI_MSG' | 'FI_RMA'>) => {
+    const region = await wire.b.domain.allocate(64, ['FI_REMOTE_WRITE']);
+    const batch = wire.a.batch();
+    const ends = wire.a.domain.remote(region.descriptor());
+    const lasts = wire.a.domain.remote(region.descriptor());
+    for (const remote of [lasts, ends, lasts]) batch.write(new Uint8Array(8), wire.toB, remote);
+    return { batch, ends };
+  };
+
+  test('a batch tells which of its operations was refused, and for whom it was', async (context) => {
+    const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], driver);
+    const { batch, ends } = await open(wire);
+    ends.close();
+    const peer = wire.toB;
+    expect(await wire.fails(batch.submit())).toMatchObject({ ...refused, peer });
+    expect(await wire.fails(batch.submit())).toMatchObject({ ...refused, peer });
+    if (driver !== 'manual') return;
+    expect(() => batch.run()).toThrow(expect.objectContaining(refused));
+  });
+
+  test('a batch that was prepared before tells it as well', async (context) => {
+    const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], driver);
+    const { batch, ends } = await open(wire);
+    for (let round = 0; round < 3; round++) await wire.done(batch.submit());
+    ends.close();
+    batch.update(0, { offset: 0 });
+    expect(await wire.fails(batch.submit())).toMatchObject(refused);
+  });
+});
+
+describe.each(drivers)('datagrams of efa, %s driver', (driver) => {
+  test('FI_ETRUNC tells the size of the datagram, and which of a batch it was', async (context) => {
+    const wire = await datagramPair(context, 'efa', driver);
+    const { a, b, toB } = wire;
+    const batch = b.batch();
+    for (const size of [100, 10]) batch.recv(new Uint8Array(size));
+    const failure = wire.fails(batch.submit());
+    await wire.postedByB(2);
+    for (let i = 0; i < 2; i++) await wire.done(a.send(pattern(100), toB));
+    expect(await failure).toMatchObject({ code: 'FI_ETRUNC', index: 1, len: 10, olen: 90 });
+  });
+});

@@ -1,0 +1,124 @@
+import type { QueueEntry } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { HANG_MS } from '../support/limits.js';
+import { drivers, expectBytes, fabricError, pair, pattern, settle } from '../support/transfer.js';
+
+const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
+
+type Wire = Awaited<ReturnType<typeof pair<(typeof CAPS)[number]>>>;
+
+/** Reads a queue, `max` entries at a time, until it has given `count`. */
+async function take(wire: Wire, side: 'a' | 'b', count: number, max = 64): Promise<QueueEntry[]> {
+  const entries: QueueEntry[] = [];
+  const all = async () => {
+    const deadline = performance.now() + HANG_MS;
+    while (entries.length < count) {
+      const some = wire[side].cq.read(max);
+      expect(some.length).toBeLessThanOrEqual(max);
+      entries.push(...some);
+      if (performance.now() > deadline) throw new Error(`${entries.length} of ${count} entries`);
+      await new Promise(setImmediate);
+    }
+  };
+  await settle(all(), wire.a, wire.b);
+  expect(entries.length).toBe(count);
+  return entries;
+}
+
+describe.each(drivers)('shm, %s driver', (driver) => {
+  test('posted messages complete in the queue with their contexts', async (context) => {
+    const wire = await pair(context, 'shm', CAPS, driver);
+    const targets = [1, 2, 3].map((i) => ({ i, bytes: new Uint8Array(100) }));
+    for (const target of targets) {
+      expect(wire.b.post.recv(target.bytes, null, { context: target })).toBeUndefined();
+    }
+    const key = Symbol('second');
+    for (const [i, of] of [undefined, key, 'third'].entries()) {
+      const options = of === undefined ? {} : { context: of };
+      expect(wire.a.post.send(pattern(10 * (i + 1), i), wire.toB, options)).toBeUndefined();
+    }
+    const received = await take(wire, 'b', 3);
+    expect(received.map((entry) => entry.context)).toEqual(targets);
+    received.forEach(({ context, completion, error }, i) => {
+      expect(error).toBeUndefined();
+      expect(completion).toMatchObject({ length: 10 * (i + 1) });
+      const { bytes } = context as { bytes: Uint8Array };
+      expectBytes(bytes.subarray(0, 10 * (i + 1)), pattern(10 * (i + 1), i));
+    });
+    const sent = await take(wire, 'a', 3);
+    expect(new Set(sent.map((entry) => entry.context))).toEqual(new Set([undefined, key, 'third']));
+  });
+
+  test('read() gives at most so many entries, oldest first', async (context) => {
+    const wire = await pair(context, 'shm', CAPS, driver);
+    const count = 20;
+    const target = new Uint8Array(count);
+    for (let i = 0; i < count; i++) {
+      wire.b.post.recv(target.subarray(i, i + 1), null, { context: i });
+    }
+    const sends = Array.from({ length: count }, (_, i) => wire.a.send(pattern(1, i), wire.toB));
+    await wire.done(Promise.all(sends));
+    const entries = await take(wire, 'b', count, 3);
+    expect(entries.map((entry) => entry.context)).toEqual(
+      Array.from({ length: count }, (_, i) => i),
+    );
+    expect(wire.b.cq.read()).toEqual([]);
+    expect(() => wire.b.cq.read(0)).toThrow(RangeError);
+  });
+
+  test('tagged messages and RMA go through the queue too', async (context) => {
+    const wire = await pair(context, 'shm', CAPS, driver);
+    const region = await wire.b.domain.allocate(64, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
+    const remote = wire.a.domain.remote(region.descriptor());
+    const [message, copy] = [new Uint8Array(8), new Uint8Array(8)];
+    wire.b.post.trecv(message, null, 77n, 0n, { context: 'trecv' });
+    wire.a.post.tsend(pattern(8, 1), wire.toB, 77n, { context: 'tsend' });
+    wire.a.post.write(pattern(8, 2), wire.toB, remote, { offset: 16, context: 'write' });
+    const written = await take(wire, 'a', 2);
+    expect(written.map((entry) => entry.context).sort()).toEqual(['tsend', 'write']);
+    const [received] = await take(wire, 'b', 1);
+    expect(received).toMatchObject({ context: 'trecv', completion: { tag: 77n, length: 8 } });
+    expectBytes(message, pattern(8, 1));
+    wire.a.post.read(copy, wire.toB, remote, { offset: 16, context: 'read' });
+    expect(await take(wire, 'a', 1)).toMatchObject([{ context: 'read' }]);
+    expectBytes(copy, pattern(8, 2));
+  });
+
+  test('an operation that fails is an entry with its error', async (context) => {
+    const wire = await pair(context, 'shm', CAPS, driver);
+    wire.b.post.recv(new Uint8Array(4), null, { context: 'short' });
+    wire.b.post.recv(new Uint8Array(100), null, { context: 'long' });
+    const sends = [wire.a.send(pattern(50), wire.toB), wire.a.send(pattern(50), wire.toB)];
+    await wire.done(Promise.all(sends));
+    const [short, long] = await take(wire, 'b', 2);
+    expect(short).toMatchObject({ context: 'short', error: fabricError('FI_ETRUNC') });
+    expect(short?.completion).toBeUndefined();
+    expect(long).toMatchObject({ context: 'long', completion: { length: 50 } });
+    expect(long?.error).toBeUndefined();
+    expect(wire.b.cq.readErrors()).toEqual([]);
+  });
+
+  test('what is wrong with a call is thrown and leaves no entry', async (context) => {
+    const wire = await pair(context, 'shm', CAPS, driver);
+    const { post } = wire.a;
+    expect(() => post.send(pattern(4), 5 as never)).toThrow(TypeError);
+    expect(() => post.send('text' as never, wire.toB)).toThrow(TypeError);
+    const { signal } = new AbortController();
+    expect(() => post.send(pattern(4), wire.toB, { signal })).toThrow(/promise/);
+    wire.b.post.recv(new Uint8Array(4), null, { context: 'good' });
+    post.send(pattern(4), wire.toB, { context: 'good' });
+    for (const side of ['a', 'b'] as const) {
+      expect(await take(wire, side, 1)).toMatchObject([{ context: 'good' }]);
+      expect(wire[side].cq.read()).toEqual([]);
+    }
+  });
+
+  test('a closed endpoint refuses, and its queue cannot be read', async (context) => {
+    const wire = await pair(context, 'shm', CAPS, driver);
+    const { post } = wire.b;
+    post.recv(new Uint8Array(4), null, { context: 'cancelled' });
+    await wire.done(wire.b.close());
+    expect(() => post.recv(new Uint8Array(4))).toThrow(/closed/);
+    expect(() => wire.b.cq.read()).toThrow(/closed/);
+  });
+});

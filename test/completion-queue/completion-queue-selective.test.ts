@@ -1,0 +1,93 @@
+// FI_SELECTIVE_COMPLETION: of what is posted without FI_COMPLETION only failures are told.
+import { type Direction, Fabric } from 'libfabric';
+import { describe, expect, type TestContext, test } from 'vitest';
+import { until } from '../support/lifecycle.js';
+import {
+  available,
+  closing,
+  common,
+  drivers,
+  entryOf,
+  expectBytes,
+  Pair,
+  pattern,
+} from '../support/transfer.js';
+
+const CAPS = ['FI_MSG', 'FI_RMA'] as const;
+const FLAGS = { flags: ['FI_COMPLETION'] } as const;
+
+function selecting(
+  context: TestContext,
+  provider: string,
+  driver: (typeof drivers)[number],
+  selectiveCompletion: readonly Direction[],
+) {
+  const provName = available(context, provider, CAPS);
+  const open = () => {
+    const info = entryOf(provName, CAPS);
+    const domain = closing(Fabric.open(info)).domain(info, { driver });
+    const queues = { cq: domain.completionQueue(), av: domain.addressVector() };
+    return domain.endpoint(info, { ...queues, selectiveCompletion });
+  };
+  return new Pair(open(), open());
+}
+
+const everywhere = common.flatMap((provider) =>
+  drivers.map((driver) => [provider, driver] as const),
+);
+
+describe.each(everywhere)('%s, %s driver', (provider, driver) => {
+  test('a send without FI_COMPLETION has no entry, and all arrive', async (context) => {
+    const wire = selecting(context, provider, driver, ['FI_TRANSMIT']);
+    const { a, b, toB } = wire;
+    const targets = Array.from({ length: 20 }, () => new Uint8Array(8));
+    const received = Promise.all(targets.map((target) => b.recv(target)));
+    for (let i = 0; i < 19; i++) a.post.send(pattern(8, i), toB, { context: i });
+    a.post.send(pattern(8, 19), toB, { ...FLAGS, context: 19 });
+    await wire.done(received);
+    for (const [i, target] of targets.entries()) expectBytes(target, pattern(8, i));
+    // Promises and batches settle as always.
+    const batch = a.batch();
+    batch.send(new Uint8Array(8), toB);
+    const other = b.recv(new Uint8Array(8));
+    await wire.done(batch.submit());
+    await wire.done(other);
+    const last = b.recv(new Uint8Array(8));
+    await wire.done(a.send(pattern(8), toB));
+    await wire.done(last);
+    await wire.done(until(() => a.domain.stats().completions >= 22));
+    const entries = a.cq.read();
+    expect(entries.map((entry) => entry.context)).toEqual([19]);
+  });
+
+  test('receives are selected by themselves, and a failure is told', async (context) => {
+    const wire = selecting(context, provider, driver, ['FI_RECV']);
+    const { a, b, toB } = wire;
+    const target = new Uint8Array(8);
+    b.post.recv(target, null, { context: 'silent' });
+    b.post.recv(new Uint8Array(8), null, { ...FLAGS, context: 'told' });
+    const short = new Uint8Array(4);
+    if (provider !== 'tcp;ofi_rxm') b.post.recv(short, null, { context: 'failed' });
+    const sends = provider === 'tcp;ofi_rxm' ? 2 : 3;
+    for (let i = 0; i < sends; i++) a.post.send(pattern(8, i), toB, { context: i });
+    const received: unknown[] = [];
+    const sent: unknown[] = [];
+    await wire.done(
+      until(() => {
+        received.push(...b.cq.read().map(({ context: of, error }) => [of, error?.code]));
+        sent.push(...a.cq.read().map((entry) => entry.context));
+        return received.length >= sends - 1 && sent.length >= sends;
+      }),
+    );
+    const failed = sends === 3 ? [['failed', 'FI_ETRUNC']] : [];
+    expect(received).toEqual([['told', undefined], ...failed]);
+    expect(sent).toHaveLength(sends);
+    expectBytes(target, pattern(8, 0));
+  });
+});
+
+test('directions are checked', (context) => {
+  const open = (which: unknown) => () => selecting(context, 'shm', 'loop', which as never);
+  expect(open('FI_RECV')).toThrow('options.selectiveCompletion must be an array');
+  expect(open(['FI_SEND'])).toThrow('options.selectiveCompletion[0] must be one of');
+});

@@ -1,0 +1,29 @@
+// Each row of docs/provider-limits.md names what shows it: a test file that is there and speaks of the
+// provider, or a file of libfabric with its version.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { root, textOf } from '../support/documents.js';
+
+const rows = textOf('docs/provider-limits.md')
+  .split('\n')
+  .filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
+  .map((line) => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '').trim()))
+  .filter(([provider]) => provider !== 'provider');
+
+const SOURCE = /^libfabric \d+\.\d+\.\d+ `prov\/\w+\/src\/[\w/]+\.[ch]`$/;
+
+test('there are rows', () => expect(rows.length).toBeGreaterThan(25));
+
+test.each(rows)('%s: %s', (provider = '', ...cells) => {
+  const shownBy = cells.at(-1) ?? '';
+  const [, file] = /^`(test\/[\w/-]+\.test\.ts)`$/.exec(shownBy) ?? [];
+  if (file === undefined) expect(shownBy).toMatch(SOURCE);
+  else {
+    const text = readFileSync(join(root, file), 'utf8');
+    for (const name of provider.split(', ')) {
+      const general = /describe\.(each|for)\(|DRIVERS|PROVIDERS/.test(text);
+      if (!general) expect(text, file).toContain(name.replace(/\d$/, ''));
+    }
+  }
+});

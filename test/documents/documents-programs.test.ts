@@ -1,0 +1,135 @@
+// Every `js` block of the documents type-checks, runs to its end and prints what its comments say.
+//
+// A block with an import is a program; one without is a piece of the program that a comment before it
+// names, `<!-- within: NAME -->`, in place of the line `// HERE` of test/documents/NAME.mjs. A comment
+// `// Prints: TEXT` is a line of output, in this order. A program whose output begins with
+// `node FILE ...` is given that command as its partner.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { softefaEnvironment } from 'libfabric/softefa';
+import ts from 'typescript';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type Block, blocksIn, root } from '../support/documents.js';
+import { ownNamespace } from '../support/own-namespace.js';
+import { settle } from '../support/transfer.js';
+
+const namespace = ownNamespace('documents');
+
+const programs = blocksIn('js').map((block) => ({ ...block, file: fileOf(block) }));
+
+// Inside the package, so that its name leads to it.
+let folder: string;
+const children: ChildProcess[] = [];
+
+beforeAll(() => {
+  const build = join(root, 'build');
+  mkdirSync(build, { recursive: true });
+  folder = mkdtempSync(join(build, 'documents-'));
+  for (const program of programs) writeFileSync(join(folder, program.file), sourceOf(program));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+afterEach(() => {
+  for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+});
+
+/** The name that a program's first line gives it, or one made of its place. */
+function fileOf({ code, place }: Block): string {
+  return /^\/\/ (\S+\.mjs)/.exec(code)?.[1] ?? `${place.replace(/\W/g, '-')}.mjs`;
+}
+
+function sourceOf({ code, within }: Block): string {
+  if (within === undefined) return code;
+  const whole = readFileSync(join(root, `test/documents/${within}.mjs`), 'utf8');
+  expect(whole).toContain('// HERE\n');
+  return whole.replace('// HERE\n', () => code);
+}
+
+/** Starts a program of the folder: what it prints, and how it ends. */
+function start(args: readonly string[], env: NodeJS.ProcessEnv) {
+  const child = spawn(process.execPath, args, {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = new Promise((resolve) => {
+    child.on('close', (code, signal) => resolve({ code, signal, stderr }));
+  });
+  return { line: async (): Promise<string | undefined> => (await lines.next()).value, ended };
+}
+
+type Program = ReturnType<typeof start>;
+
+async function rest({ line }: Program): Promise<string[]> {
+  const lines: string[] = [];
+  for (let next = await line(); next !== undefined; next = await line()) lines.push(next);
+  return lines;
+}
+
+// What says that it loads softefa itself must not find it there.
+function environmentFor(source: string): NodeJS.ProcessEnv {
+  const options = { namespace, memlock: 'unlimited' } as const;
+  const { LD_PRELOAD, ...variables } = softefaEnvironment(options);
+  const loads = source.includes('loadSoftefa(');
+  return { ...process.env, ...variables, ...(!loads && { LD_PRELOAD }) };
+}
+
+const CLEANLY = { code: 0, signal: null, stderr: '' };
+
+test.each(programs.filter(({ notRun }) => notRun === undefined))(
+  'the program at $place prints what it says',
+  async (block) => {
+    const env = environmentFor(sourceOf(block));
+    const program = start([block.file], env);
+    const both = [program];
+    const first = await settle(program.line());
+    const partner = /^node (\S+\.mjs .*)$/.exec(first ?? '')?.[1];
+    if (partner !== undefined) both.push(start(partner.split(' '), env));
+    const outputs = await settle(Promise.all(both.map(rest)));
+    const lines = [first, ...outputs.flat()];
+    for (const one of both) expect(await settle(one.ended), lines.join('\n')).toEqual(CLEANLY);
+
+    const says = [...block.code.matchAll(/\/\/ Prints: (.*)$/gm)].map((match) => match[1]);
+    expect(lines.filter((line) => line !== undefined && says.includes(line))).toEqual(says);
+  },
+);
+
+test('all programs type-check', () => {
+  const options: ts.CompilerOptions = {
+    allowJs: true,
+    checkJs: true,
+    noEmit: true,
+    strict: true,
+    skipLibCheck: true,
+    target: ts.ScriptTarget.ES2023,
+    lib: ['lib.es2024.d.ts', 'lib.esnext.disposable.d.ts'],
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    types: ['node'],
+  };
+  const files = programs.map(({ file }) => join(folder, file));
+  const program = ts.createProgram(files, options);
+  const complaints = ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
+    const line = file?.getLineAndCharacterOfPosition(start ?? 0).line ?? 0;
+    const text = ts.flattenDiagnosticMessageText(messageText, '\n');
+    return `${file?.fileName}:${line + 1}: ${text}`;
+  });
+  expect(complaints).toEqual([]);
+});
+
+test('every piece of a program names it, and no program has the name of another', () => {
+  for (const { code, within, place } of programs) {
+    expect(/^import /m.test(code) || within !== undefined, place).toBe(true);
+  }
+  const files = programs.map(({ file }) => file);
+  expect(new Set(files).size).toBe(files.length);
+});

@@ -1,0 +1,35 @@
+import { describe, test } from 'vitest';
+import { DRIVERS, PROVIDERS, runCleanly } from '../support/lifecycle.js';
+
+const node = ['--expose-gc'];
+const collects = (args: string[], stdout: string, stderr = /^$/) =>
+  runCleanly('lifecycle-gc', args, { stdout, stderr }, { node });
+
+const combinations = PROVIDERS.flatMap((provider) =>
+  DRIVERS.map((driver) => ({ provider, driver })),
+);
+
+describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+  test('a domain that is dropped without close() makes a warning and goes on to exist', async () => {
+    const warning = /LibfabricWarning: A Domain was garbage collected before close\(\)/;
+    await collects([provider, driver, 'domain'], 'LibfabricWarning', warning);
+  });
+
+  test('endpoints, queues and vectors that are dropped stay until the domain closes', async () => {
+    await collects([provider, driver, 'objects'], 'closed');
+  });
+
+  test('posted receives keep their buffers', async () => {
+    await collects([provider, driver, 'receives'], 'true');
+  });
+});
+
+describe.each(PROVIDERS)('%s', (provider) => {
+  test('buffers and remote regions of a moment do not pile up', async () => {
+    await collects([provider, 'thread', 'short'], 'heap\nrss');
+  });
+});
+
+test('slots are used again, more often than there are any', async () => {
+  await collects(['shm', 'thread', 'many'], '64');
+});

@@ -1,0 +1,241 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { type DomainOptions, type Endpoint, open } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { DRIVERS, greet, PROVIDERS, turning, until } from '../support/lifecycle.js';
+
+type Ep = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
+const opened = (provider: string, options: DomainOptions) =>
+  open({ provider, caps: ['FI_MSG'], ...options });
+
+async function pair(provider: string, options: DomainOptions) {
+  const a = await opened(provider, options);
+  const b = await opened(provider, options);
+  return { a, b, peer: await greet(a, b) };
+}
+
+async function close(...endpoints: Ep[]): Promise<void> {
+  for (const endpoint of endpoints) await endpoint.close();
+}
+
+function engineThreads(): { cores: string }[] {
+  return readdirSync('/proc/self/task')
+    .map((id) => readFileSync(`/proc/self/task/${id}/status`, 'utf8'))
+    .filter((status) => /^Name:\tlibfabric$/m.test(status))
+    .map((status) => ({ cores: /^Cpus_allowed_list:\t(.*)$/m.exec(status)?.[1] ?? '' }));
+}
+
+/** Milliseconds of processor time that passing one second costs. */
+async function cpuOfOneSecond(): Promise<number> {
+  const before = process.cpuUsage();
+  const end = performance.now() + 1000;
+  await new Promise((resolve) => setTimeout(resolve, end - performance.now()));
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
+  test('leaves no thread and no descriptor behind close(), before anything is collected', async () => {
+    await close(await opened(provider, { driver: 'thread' })); // what is there once for all
+    const before = readdirSync('/proc/self/fd').length;
+    const endpoints: Ep[] = [];
+    for (let i = 0; i < 3; i++) endpoints.push(await opened(provider, { driver: 'thread' }));
+    await close(...endpoints);
+    expect(readdirSync('/proc/self/fd').length).toBe(before);
+    expect(engineThreads()).toEqual([]);
+  });
+
+  test('does not block the event loop while data moves', async () => {
+    const { a, b, peer } = await pair(provider, { driver: 'thread' });
+    const block = new Uint8Array(1 << 20);
+    const into = Array.from({ length: 8 }, () => new Uint8Array(1 << 20));
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    const end = performance.now() + 1000;
+    while (performance.now() < end) {
+      const received = Promise.all(into.map((buffer) => b.recv(buffer)));
+      await Promise.all([...into.map(() => a.send(block, peer)), received]);
+    }
+    delay.disable();
+    // Generous: the machine's cores may be fewer than the pollers.
+    expect(delay.percentile(50) / 1e6).toBeLessThan(20);
+    await close(a, b);
+  });
+
+  test('runs on the cores it was given', async () => {
+    const before = engineThreads().length;
+    const core = availableParallelism() - 1;
+    const ep = await opened(provider, { driver: 'thread', affinity: [core] });
+    await until(() => engineThreads().length === before + 1);
+    expect(engineThreads().at(-1)?.cores).toBe(String(core));
+    await ep.close();
+    expect(engineThreads().length).toBe(before);
+  });
+
+  test('ends with its domain', async () => {
+    const before = engineThreads().length;
+    const endpoints = await Promise.all(
+      [1, 2, 3].map(() => opened(provider, { driver: 'thread' })),
+    );
+    await until(() => engineThreads().length === before + 3);
+    await close(...endpoints);
+    expect(engineThreads().length).toBe(before);
+  });
+
+  test('costs little while idle, with receives posted', async () => {
+    const { a, b } = await pair(provider, { driver: 'thread' });
+    const pending = [a.recv(new Uint8Array(8)), b.recv(new Uint8Array(8))];
+    for (const receive of pending) receive.catch(() => {});
+    const sleeps = a.domain.stats().sleeps;
+    await until(() => a.domain.stats().sleeps > sleeps);
+    expect(await cpuOfOneSecond()).toBeLessThan(2 * 100);
+    await close(a, b);
+  });
+
+  test('polls as often as `idle` says where it has nothing to sleep on', async () => {
+    const turnsOf = async (idle: number) => {
+      const ep = await opened(provider, { driver: 'thread', spin: 0, idle });
+      const { sleeps } = ep.domain.stats();
+      await until(() => ep.domain.stats().sleeps > sleeps);
+      const before = ep.domain.stats().sleeps;
+      await cpuOfOneSecond();
+      const count = ep.domain.stats().sleeps - before;
+      const { waitable } = ep.cq;
+      await ep.close();
+      return waitable ? 0 : count;
+    };
+    const rarely = await turnsOf(200_000);
+    const often = await turnsOf(2000);
+    expect(rarely).toBeLessThan(20);
+    if (often > 0) expect(often).toBeGreaterThan(50);
+    expect(often).toBeLessThan(1000);
+  });
+
+  test('`spin` keeps it polling after the last work', async () => {
+    const { a, b, peer } = await pair(provider, { driver: 'thread', spin: 10_000_000 });
+    const received = b.recv(new Uint8Array(8));
+    await Promise.all([a.send(new Uint8Array(8), peer), received]);
+    const before = a.domain.stats();
+    await until(() => a.domain.stats().turns > before.turns + 1000);
+    expect(a.domain.stats().sleeps).toBe(before.sleeps);
+    await close(a, b);
+  });
+});
+
+describe.each(PROVIDERS)('%s: the loop driver', (provider) => {
+  test('lets timers and sockets of the program go on while data moves', async () => {
+    const { a, b, peer } = await pair(provider, { driver: 'loop' });
+    let echoed = 0;
+    const server = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = connect((server.address() as { port: number }).port, '127.0.0.1');
+    socket.on('data', () => {
+      echoed++;
+      socket.write('again');
+    });
+    socket.write('first');
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 5);
+    const end = performance.now() + 1000;
+    let messages = 0;
+    while (performance.now() < end || echoed < 20 || ticks < 20) {
+      const received = Array.from({ length: 64 }, () => b.recv(new Uint8Array(64)));
+      const sent = Array.from({ length: 64 }, () => a.send(new Uint8Array(64), peer));
+      await Promise.all([...sent, ...received]);
+      messages += 64;
+    }
+    expect(messages).toBeGreaterThan(1000);
+    clearInterval(timer);
+    socket.removeAllListeners('data').end();
+    await once(socket, 'close');
+    server.close();
+    await close(a, b);
+  });
+
+  test('costs little while idle, with receives posted', async () => {
+    const { a, b } = await pair(provider, { driver: 'loop' });
+    a.recv(new Uint8Array(8)).catch(() => {});
+    b.recv(new Uint8Array(8)).catch(() => {});
+    const { sleeps } = b.domain.stats();
+    await until(() => b.domain.stats().sleeps > sleeps);
+    expect(await cpuOfOneSecond()).toBeLessThan(2 * 150);
+    await close(a, b);
+  });
+
+  test('starts no thread', async () => {
+    const before = engineThreads().length;
+    const ep = await opened(provider, { driver: 'loop' });
+    expect(engineThreads().length).toBe(before);
+    await ep.close();
+  });
+});
+
+describe.each(PROVIDERS)('%s: the manual driver', (provider) => {
+  test('moves nothing without progress()', async () => {
+    const { a, b, peer } = await pair(provider, { driver: 'manual' });
+    const before = [a.domain.stats(), b.domain.stats()];
+    let done = false;
+    const both = Promise.all([b.recv(new Uint8Array(8)), a.send(new Uint8Array(8), peer)]);
+    both.then(() => {
+      done = true;
+    });
+    for (let i = 0; i < 100; i++) await new Promise(setImmediate);
+    expect(done).toBe(false);
+    expect([a.domain.stats(), b.domain.stats()]).toEqual(before);
+    await turning([a.domain, b.domain], both);
+    await close(a, b);
+  });
+
+  test('wait() returns at its deadline, or when enough has completed', async () => {
+    const { a, b, peer } = await pair(provider, { driver: 'manual' });
+    let start = performance.now();
+    a.domain.wait(1, 100);
+    let took = performance.now() - start;
+    expect(took).toBeGreaterThanOrEqual(99);
+    expect(took).toBeLessThan(1000);
+
+    const received = b.recv(new Uint8Array(8));
+    const sent = a.send(new Uint8Array(8), peer);
+    start = performance.now();
+    a.domain.wait(1, 10_000);
+    b.domain.wait(1, 10_000);
+    took = performance.now() - start;
+    await Promise.all([sent, received]);
+    expect(took).toBeLessThan(5000);
+    a.domain.wait(0, 10_000);
+    expect(performance.now() - start).toBeLessThan(5000);
+    await close(a, b);
+  });
+
+  test('run() gives up at its deadline and leaves the batch in flight', async () => {
+    const { a } = await pair(provider, { driver: 'manual' });
+    const batch = a.batch();
+    batch.recv(new Uint8Array(8));
+    const timeout = expect.objectContaining({ code: 'FI_ETIMEDOUT' });
+    expect(() => batch.run(50)).toThrow(timeout);
+    expect(batch.inFlight).toBe(1);
+    await a.close();
+    expect(batch.inFlight).toBe(0);
+  });
+});
+
+describe.each(DRIVERS)('%s driver', (driver) => {
+  test('only the manual driver is turned by hand', async () => {
+    const ep = await opened('shm', { driver });
+    if (driver !== 'manual') {
+      const refused = expect.objectContaining({ code: 'ERR_INVALID_STATE' });
+      expect(() => ep.domain.progress()).toThrow(refused);
+      expect(() => ep.domain.wait(1, 1)).toThrow(refused);
+      const batch = ep.batch();
+      batch.recv(new Uint8Array(8));
+      expect(() => batch.run()).toThrow(refused);
+    } else {
+      ep.domain.progress();
+      ep.domain.wait(0, 0);
+    }
+    await ep.close();
+  });
+});

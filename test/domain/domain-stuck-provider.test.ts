@@ -1,0 +1,49 @@
+// A call of the provider that never returns takes the thread of its engine with it, and nothing else:
+// the event loop goes on, everything settles, and another domain opens.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { run } from '../support/lifecycle.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'libfabric-stuck-'));
+const library = join(folder, 'stuck-provider.so');
+const source = fileURLToPath(new URL('../programs/stuck-provider.cc', import.meta.url));
+execFileSync('g++', ['-std=c++17', '-shared', '-fPIC', '-o', library, source, '-ldl']);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test.concurrent.each([
+  {
+    how: 'close',
+    what: 'close() of the endpoint and its domain reject',
+    says: [
+      'endpoint FI_ETIMEDOUT',
+      'send FI_ECANCELED the event loop went on true',
+      'domain closed true',
+      'works',
+    ],
+  },
+  {
+    how: 'call',
+    what: 'calls that need the engine fail, and so does close() of the domain',
+    says: ['completionQueue FI_ETIMEDOUT', 'allocate FI_ETIMEDOUT', 'close FI_ETIMEDOUT', 'works'],
+  },
+  {
+    how: 'full',
+    what: 'operations fail when nobody makes room in the ring',
+    says: ['recv FI_ETIMEDOUT', 'close FI_ETIMEDOUT', 'settled'],
+  },
+  { how: 'exit', what: 'process.exit() ends the process', says: [], code: 7 },
+  { how: 'worker', what: 'its worker can be terminated', says: ['terminated 1', 'works'] },
+])('tcp, thread driver: $what', async ({ how, says, code = 0 }) => {
+  const env = {
+    LD_PRELOAD: library,
+    STUCK: join(folder, how),
+    LIBFABRIC_CALL_TIMEOUT: '500',
+  };
+  const { pid: _, ...outcome } = await run('stuck-provider', [how], { env });
+  const stdout = says.map((line) => `${line}\n`).join('');
+  expect(outcome).toEqual({ code, signal: null, stdout, stderr: '' });
+});

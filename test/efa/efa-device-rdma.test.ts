@@ -1,0 +1,59 @@
+// Whether reads and writes are the device's or the efa provider's own, in the words of the endpoint, on
+// every part: providers decide by the version of the interfaces that they are asked for.
+import { version } from 'libfabric';
+import type { SoftefaCapability } from 'libfabric/softefa';
+import { describe, expect, test } from 'vitest';
+import { runInline } from '../support/inline.js';
+import { withSoftefa } from '../support/softefa.js';
+
+const { major, minor } = version();
+const tells = major > 1 || minor >= 18; // FI_OPT_EFA_EMULATED_READ
+
+const PROGRAM = `
+  import { open } from 'libfabric';
+  const options = JSON.parse(process.env.OPTIONS);
+  try {
+    const ep = await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'], ...options });
+    console.log(JSON.stringify(ep.getOption('FI_OPT_EFA_EMULATED_READ')));
+    await ep.close();
+  } catch (error) {
+    console.log(JSON.stringify(error.code));
+  }`;
+
+function emulatesReads(
+  partId: number,
+  options: object,
+  capabilities?: readonly SoftefaCapability[],
+): unknown {
+  const device = { partId, ...(capabilities && { capabilities }) };
+  const env = { ...withSoftefa(device), OPTIONS: JSON.stringify(options) };
+  const { stdout, stderr } = runInline(PROGRAM, env);
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+describe.runIf(tells)('efa', () => {
+  test.each(['0xefa1', '0xefa2', '0xefa3'])('reads by the device of part %s', (part) => {
+    expect(emulatesReads(Number(part), {})).toBe(false);
+  });
+
+  test('reads by the device of a part 0xefa0 that can', () => {
+    expect(emulatesReads(0xefa0, {})).toBe(true);
+    expect(emulatesReads(0xefa0, {}, ['RDMA_READ'])).toBe(false);
+  });
+
+  test('emulates reads on part 0xefa1 for who asks for the interfaces of 1.17', () => {
+    expect(emulatesReads(0xefa1, { apiVersion: '1.17' })).toBe(true);
+    expect(emulatesReads(0xefa2, { apiVersion: '1.17' })).toBe(false);
+  });
+
+  test('is told not to use the RDMA of the device by an option of open()', () => {
+    const options = { FI_OPT_EFA_USE_DEVICE_RDMA: false };
+    expect(emulatesReads(0xefa2, { options })).toBe(true);
+    expect(emulatesReads(0xefa2, { options, apiVersion: '1.17' })).toBe('FI_ENOPROTOOPT');
+  });
+});
+
+test.skipIf(tells)('efa of libfabric 1.17 cannot tell', () => {
+  expect(emulatesReads(0xefa1, {})).toBe('FI_ENOPROTOOPT');
+});

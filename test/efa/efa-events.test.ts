@@ -1,0 +1,115 @@
+// What goes wrong with an efa endpoint outside of any operation. The provider writes it to the
+// endpoint's event queue, where there is one; without, it ends the process.
+import { type Endpoint, version } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { runInline } from '../support/inline.js';
+import { namespace, testFaults, withSoftefa } from '../support/softefa.js';
+import { drivers, expectBytes, pair, pattern } from '../support/transfer.js';
+
+const faults = testFaults();
+
+// The device's statuses, and a number of the provider's own.
+const QUEUE_PAIR_FAILED = 2;
+const BAD_ADDRESS = 7;
+const NO_BUFFERS = 4112;
+
+const qpnOf = ({ av, address }: Endpoint): number =>
+  Number(/:(\d+):\d+$/.exec(av.straddr(address))?.[1]);
+
+const turned = () => new Promise((resolve) => setImmediate(resolve));
+
+describe.each(drivers)('%s driver', (driver) => {
+  test('a greeting that fails is told to the completion queue and harms nothing else', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const { a, b, toA, toB } = wire;
+    const { errors } = b.domain.stats();
+    const refused = faults.add('status', { value: BAD_ADDRESS, count: 1, qpn: qpnOf(a) });
+    await wire.done(Promise.all([a.send(pattern(64), toB), b.recv(new Uint8Array(64))]));
+    const counted = async () => {
+      while (b.domain.stats().errors === errors) await turned();
+      await turned();
+    };
+    await wire.done(counted());
+
+    expect(refused.hits).toBe(1);
+    expect(b.cq.readErrors()).toMatchObject([
+      { syscall: 'fi_eq_readerr', provErrno: BAD_ADDRESS, provMessage: expect.stringMatching('.') },
+    ]);
+    const target = new Uint8Array(64);
+    await wire.done(Promise.all([b.send(pattern(64, 3), toA), a.recv(target)]));
+    expectBytes(target, pattern(64, 3));
+    await wire.done(Promise.all([a.send(pattern(64, 5), toB), b.recv(target)]));
+    expectBytes(target, pattern(64, 5));
+    expect(b.cq.readErrors()).toEqual([]);
+  });
+
+  test('an endpoint that may not lock its receive buffers says so, whatever it is given, and closes', () => {
+    const source = `
+      import { open } from 'libfabric';
+      const errors = [];
+      const failed = async (operation) => {
+        let pending = true;
+        operation.catch((error) => errors.push(error)).then(() => { pending = false; });
+        while (pending) {
+          if (endpoint?.domain.driver === 'manual') endpoint.domain.progress();
+          await new Promise(setImmediate);
+        }
+      };
+      let endpoint;
+      await failed(open({ provider: 'efa', driver: '${driver}' }).then((e) => { endpoint = e; }));
+      if (endpoint !== undefined) {
+        const peer = endpoint.av.insert(endpoint.address);
+        const bytes = new Uint8Array(64);
+        await failed(endpoint.recv(bytes));
+        await failed(endpoint.recv(bytes));
+        await failed(endpoint.send(bytes, peer));
+        const batch = endpoint.batch();
+        batch.recv(bytes);
+        await failed(batch.submit());
+        errors.push(...endpoint.cq.readErrors());
+        await endpoint.close();
+      }
+      console.log(JSON.stringify(errors.map(({ code, provErrno, hint }) => ({ code, provErrno, hint }))));`;
+    const device = { namespace: `${namespace}-${driver}`, memlock: 1 << 20 };
+    const { stdout, stderr, status } = runInline(source, withSoftefa(device));
+    expect(status, stderr).toBe(0);
+    const errors = JSON.parse(stdout);
+    if (version().major > 1) {
+      // From open(), which asks for them already.
+      expect(errors).toEqual([{ code: 'FI_ENOMEM', hint: expect.stringContaining('ulimit -l') }]);
+      return;
+    }
+    const hint = expect.stringContaining('ulimit -l');
+    expect(errors).toEqual(Array(5).fill({ code: 'FI_ENOMEM', provErrno: NO_BUFFERS, hint }));
+  });
+
+  test('an endpoint whose queue pair failed fails what it has and what it is given, and closes', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const silent = await pair(context, 'efa', ['FI_MSG'], driver);
+    const { a, b, toA, toB } = wire;
+    const batch = b.batch();
+    for (let i = 0; i < 3; i++) batch.recv(new Uint8Array(64));
+    const first = b.recv(new Uint8Array(64));
+    const failing = [b.recv(new Uint8Array(64)), batch.submit()];
+    faults.add('freeze', { qpn: qpnOf(silent.a) });
+    failing.push(b.send(pattern(64), b.av.insert(silent.a.address)));
+    const failed = Promise.all(failing.map((operation) => wire.fails(operation)));
+    await wire.postedByB(6);
+
+    // What tells of it is b's greeting of a.
+    faults.add('status', { value: QUEUE_PAIR_FAILED, count: 1, qpn: qpnOf(a) });
+    await wire.done(Promise.all([a.send(pattern(64), toB), first]));
+    const cause = {
+      syscall: 'fi_eq_readerr',
+      provErrno: QUEUE_PAIR_FAILED,
+      hint: expect.stringMatching('.'),
+    };
+    expect(await failed).toMatchObject([cause, cause, cause]);
+    const refused = [b.send(pattern(8), toA), b.recv(new Uint8Array(8)), batch.submit()];
+    const errors = await Promise.all(refused.map((operation) => wire.fails(operation)));
+    expect(errors).toMatchObject([cause, cause, cause]);
+    expect(b.cq.readErrors()).toMatchObject([cause]);
+    await wire.done(b.close());
+    expect(b.closed).toBe(true);
+  });
+});

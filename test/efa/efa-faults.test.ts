@@ -1,0 +1,166 @@
+// The efa provider on a device on which things go wrong: what the caller gets is a typed error, or
+// nothing at all where the provider makes up for it.
+import { open } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { testFaults } from '../support/softefa.js';
+import {
+  datagramPair,
+  drivers,
+  efaError,
+  expectBytes,
+  fabricError,
+  pair,
+  pattern,
+} from '../support/transfer.js';
+
+const faults = testFaults();
+
+const UNREACHABLE = 9; // the device's status of an operation: no such queue pair
+
+describe.each(drivers)('%s driver', (driver) => {
+  test('messages arrive whole and in order where the device reorders and delays', async (context) => {
+    faults.set({ reorder: 300, delay: 20 });
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const targets = Array.from({ length: 200 }, () => new Uint8Array(500));
+    const receives = targets.map((target) => wire.b.recv(target));
+    const sends = targets.map((_, i) => wire.a.send(pattern(500, i), wire.toB));
+    await wire.done(Promise.all([...sends, ...receives]));
+    targets.forEach((target, i) => {
+      expectBytes(target, pattern(500, i));
+    });
+  });
+
+  test('an operation over a slow link takes longer, and a slow link elsewhere changes nothing', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const elsewhere = faults.add('delay', { node: 7, value: 60_000_000 });
+    const slow = faults.add('delay', { node: 0, nic: 0, value: 50_000 });
+    const target = new Uint8Array(64);
+    const received = wire.b.recv(target);
+    const begin = performance.now();
+    await wire.done(Promise.all([wire.a.send(pattern(64), wire.toB), received]));
+    expect(performance.now() - begin).toBeGreaterThanOrEqual(50);
+    expectBytes(target, pattern(64));
+    expect(slow.hits).toBeGreaterThan(0);
+    expect(elsewhere.hits).toBe(0);
+  });
+
+  test('a receiver that is not ready for a while gets its messages later', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const busy = faults.add('rnr', { count: 20 });
+    const targets = Array.from({ length: 10 }, () => new Uint8Array(64));
+    const receives = targets.map((target) => wire.b.recv(target));
+    const sends = targets.map((_, i) => wire.a.send(pattern(64, i), wire.toB));
+    await wire.done(Promise.all([...sends, ...receives]));
+    expect(busy).toMatchObject({ hits: 20, left: 0 });
+    targets.forEach((target, i) => {
+      expectBytes(target, pattern(64, i));
+    });
+  });
+
+  test('a send that the device fails rejects with the status of the device', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    const broken = faults.add('status', { value: UNREACHABLE, count: 1 });
+    const error = await wire.fails(wire.a.send(new Uint8Array(8), wire.toB));
+    expect(error).toEqual(fabricError(efaError(UNREACHABLE)));
+    expect(error).toMatchObject({ provErrno: UNREACHABLE, syscall: 'fi_cq_readerr' });
+    expect(broken.hits).toBe(1);
+  });
+
+  test('a write that the device fails rejects, and the next one arrives', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA'], driver);
+    const region = await wire.b.domain.allocate(4096, ['FI_REMOTE_WRITE']);
+    const remote = wire.a.domain.remote(region.descriptor());
+    const flags = ['FI_DELIVERY_COMPLETE'] as const;
+    const write = (seed: number) => wire.a.write(pattern(64, seed), wire.toB, remote, { flags });
+    await wire.done(write(1));
+    faults.add('status', { value: UNREACHABLE, count: 1 });
+    expect(await wire.fails(write(2))).toEqual(fabricError(efaError(UNREACHABLE)));
+    await wire.done(write(3));
+    expectBytes(region.bytes.subarray(0, 64), pattern(64, 3));
+  });
+});
+
+test('the next three sends to a peer fail, and what goes to another peer does not', async (context) => {
+  const wire = await pair(context, 'efa', ['FI_MSG']);
+  const other = await pair(context, 'efa', ['FI_MSG']);
+  const [, qpn] = /:(\d+):\d+$/.exec(wire.a.av.straddr(wire.b.address)) ?? [];
+  const broken = faults.add('status', { value: UNREACHABLE, count: 3, qpn: Number(qpn) });
+  for (let i = 0; i < 3; i++) {
+    const error = await wire.fails(wire.a.send(new Uint8Array(8), wire.toB));
+    expect(error).toMatchObject({ code: efaError(UNREACHABLE), provErrno: UNREACHABLE });
+    const received = other.b.recv(new Uint8Array(8));
+    await other.done(Promise.all([other.a.send(new Uint8Array(8), other.toB), received]));
+  }
+  expect(broken).toMatchObject({ hits: 3, left: 0 });
+  await wire.done(wire.a.send(new Uint8Array(8), wire.toB));
+});
+
+test('memory for peers is refused once the device can neither read nor write it', async (context) => {
+  const { b } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  faults.set({ capabilities: ['RNR_RETRY', 'CQ_WITH_SGID'] });
+  const refused = b.domain.allocate(1 << 20, ['FI_REMOTE_READ']);
+  await expect(refused).rejects.toEqual(fabricError('FI_EOPNOTSUPP'));
+});
+
+test('an endpoint does not open where the device refuses its memory', async (context) => {
+  await pair(context, 'efa', ['FI_MSG']);
+  using refused = faults.add('registration', { value: 'FI_ENOMEM' });
+  const opening = open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
+  await expect(opening).rejects.toEqual(fabricError('FI_ENOMEM'));
+  expect(refused.hits).toBeGreaterThan(0);
+});
+
+test('messages that the device loses on the way are sent again', async (context) => {
+  const wire = await pair(context, 'efa', ['FI_MSG']);
+  faults.set({ drop: 300 });
+  const target = new Uint8Array(4 << 20);
+  const received = wire.b.recv(target);
+  await wire.done(Promise.all([wire.a.send(pattern(4 << 20), wire.toB), received]));
+  expectBytes(target, pattern(4 << 20));
+});
+
+test('a completion queue that overruns fails what is sent from it and to it', async (context) => {
+  const wire = await pair(context, 'efa', ['FI_MSG'], 'manual');
+  const { a, b, toA, toB } = wire;
+  const greet = async () => {
+    await wire.done(Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8))]));
+    await wire.done(Promise.all([b.send(pattern(8), toA), a.recv(new Uint8Array(8))]));
+  };
+  for (let i = 0; i < 10; i++) await greet();
+  const overrun = faults.add('cqOverrun', { count: 1 });
+  while (overrun.hits === 0) b.domain.progress();
+  expect(await wire.fails(b.send(pattern(8), toA))).toEqual(fabricError('FI_EINVAL'));
+  const batch = b.batch();
+  batch.send(pattern(8), toA);
+  for (const _ of ['as it stands', 'prepared']) {
+    expect(await wire.fails(batch.submit())).toEqual(fabricError('FI_EINVAL'));
+  }
+  const error = await wire.fails(a.send(pattern(8), toB));
+  expect(error).toMatchObject({ code: efaError(UNREACHABLE), provErrno: UNREACHABLE });
+  await wire.done(b.close({ timeout: 1 }));
+});
+
+test('a registration that the device refuses rejects with its error, and the next succeeds', async (context) => {
+  const { a } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  faults.add('registration', { value: 'FI_ENOMEM', count: 1 });
+  const memory = new Uint8Array(8 << 20);
+  await expect(a.domain.register(memory, ['FI_WRITE'])).rejects.toEqual(fabricError('FI_ENOMEM'));
+  const region = await a.domain.register(memory, ['FI_WRITE']);
+  expect(region.length).toBe(8 << 20);
+  await region.close();
+});
+
+test('datagrams are lost where the device loses them, and arrive again when it does not', async (context) => {
+  const wire = await datagramPair(context, 'efa');
+  let arrived = false;
+  const received = wire.b.recv(new Uint8Array(64)).then(() => {
+    arrived = true;
+  });
+  await wire.postedByB(1);
+  faults.set({ drop: 1000 });
+  for (let i = 0; i < 20; i++) await wire.done(wire.a.send(pattern(64), wire.toB));
+  expect(arrived).toBe(false);
+  faults.set({ drop: 0 });
+  await wire.done(wire.a.send(pattern(64), wire.toB));
+  await wire.done(received);
+});

@@ -1,0 +1,43 @@
+// Processes with efa endpoints start others: libuv forks for child_process.
+import type { SoftefaOptions } from 'libfabric/softefa';
+import { expect, test } from 'vitest';
+import { runInline } from '../support/inline.js';
+import { ownNamespace } from '../support/own-namespace.js';
+import { withSoftefa } from '../support/softefa.js';
+
+const PROGRAM = `
+  import { execFileSync } from 'node:child_process';
+  import { open } from 'libfabric';
+  const ep = await open({ provider: 'efa' });
+  const self = ep.av.insert(ep.address);
+  const greet = () => Promise.all([ep.recv(new Uint8Array(8)), ep.send(new Uint8Array(8), self)]);
+  await greet();
+  // libuv 1.53 forks only where posix_spawn(3) can't do what is asked for, such as another user.
+  const uid = process.getuid();
+  console.log(execFileSync('echo', ['child'], { encoding: 'utf8', uid }).trim());
+  await greet();
+  await ep.close();`;
+
+const run = (
+  forkStatus: NonNullable<SoftefaOptions['forkStatus']>,
+  variables: NodeJS.ProcessEnv = {},
+) =>
+  runInline(PROGRAM, {
+    ...withSoftefa({ namespace: ownNamespace('fork'), forkStatus }),
+    ...variables,
+  });
+
+test.each(['disabled', 'enabled', 'unneeded'] as const)(
+  'efa endpoints outlive a fork where fork support is %s: the package asks for it',
+  (forkStatus) => {
+    expect(run(forkStatus)).toMatchObject({ status: 0, signal: null, stdout: 'child\n' });
+  },
+);
+
+test('efa aborts at a fork where fork support is disabled and nobody may ask for it', () => {
+  expect(run('disabled', { FI_EFA_FORK_SAFE: '0' })).toMatchObject({
+    signal: 'SIGABRT',
+    stdout: '',
+    stderr: expect.stringContaining('FI_EFA_FORK_SAFE=1'),
+  });
+});

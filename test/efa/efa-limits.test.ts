@@ -1,0 +1,72 @@
+// What the efa provider's callers get where memory may not be registered: FabricError, and room again
+// once something was given back.
+import { describe, expect, test } from 'vitest';
+import { runInline } from '../support/inline.js';
+import { withSoftefa } from '../support/softefa.js';
+
+const MIB = 2 ** 20;
+// 1.17 locks 74 MB for its receive buffers and 37 MB for what it sends.
+const PROVIDERS_OWN = 128 * MIB;
+
+const PROGRAM = `
+  import { open } from 'libfabric';
+  const size = Number(process.env.SIZE);
+  const ep = await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
+  const self = ep.av.insert(ep.address);
+  const greeting = await ep.domain.allocate(8, ['FI_SEND']);
+  const answer = await ep.domain.allocate(8, ['FI_RECV']);
+  const greet = () => Promise.all([ep.recv(answer), ep.send(greeting, self)]);
+  await greet();
+  const regions = [];
+  const register = async () => regions.push(await ep.domain.allocate(size, ['FI_REMOTE_READ']));
+  let refusal;
+  while (refusal === undefined) await register().catch((error) => { refusal = error; });
+  const most = regions.length;
+  await greet(); // needs nothing new
+  await regions.pop().close();
+  await register();
+  const again = await register().catch(({ code }) => code);
+  const { name, code, syscall } = refusal;
+  console.log(JSON.stringify({ name, code, syscall, most, again }));
+  await ep.close();`;
+
+const refused = {
+  name: 'FabricError',
+  code: 'FI_ENOMEM',
+  syscall: 'fi_mr_reg',
+  again: 'FI_ENOMEM',
+};
+
+describe('efa', () => {
+  test('registers as much memory as may be locked', () => {
+    const device = { memlock: PROVIDERS_OWN + 32 * MIB } as const;
+    const { status, stdout, stderr } = runInline(PROGRAM, {
+      ...withSoftefa(device),
+      SIZE: String(4 * MIB),
+    });
+    expect(status, stderr).toBe(0);
+    expect(stderr).toMatch(/^softefa: registering \d+ bytes over \d+ exceeds the limit .*\n$/);
+    const result = JSON.parse(stdout);
+    expect(result).toMatchObject(refused);
+    expect(result.most).toBeGreaterThanOrEqual(8);
+    expect(result.most).toBeLessThan((PROVIDERS_OWN + 32 * MIB) / (4 * MIB));
+  });
+
+  test('registers as many regions as the device has room for', () => {
+    const env = { ...withSoftefa({ maxMr: 60 }), SIZE: '4096' };
+    const { status, stdout, stderr } = runInline(PROGRAM, env);
+    expect(status, stderr).toBe(0);
+    const result = JSON.parse(stdout);
+    expect(result).toMatchObject(refused);
+    expect(result.most).toBeGreaterThanOrEqual(40);
+    expect(result.most).toBeLessThan(60);
+  });
+
+  test('does not open where no memory may be locked', () => {
+    const program = `
+      import { open } from 'libfabric';
+      await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] }).catch(({ name, code }) => console.log(name, code));`;
+    const { stdout } = runInline(program, withSoftefa({ memlock: 0 }));
+    expect(stdout).toBe('FabricError FI_ENOMEM\n');
+  });
+});

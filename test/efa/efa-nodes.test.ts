@@ -1,0 +1,53 @@
+// The efa provider between processes of one host and of two, over each of several devices, and by
+// way of shm where it may.
+import { SoftefaFaults } from 'libfabric/softefa';
+import { describe, expect, test } from 'vitest';
+import { couple, portCounter, transferAll, upToDate } from '../support/couple.js';
+import { namespace } from '../support/softefa.js';
+
+const NICS = [0, 1, 2, 3];
+
+describe.each([
+  { nodes: [0, 1], shm: '0' },
+  { nodes: [0, 1], shm: '1' },
+  { nodes: [0, 0], shm: '0' },
+] as const)('efa, nodes $nodes, FI_EFA_ENABLE_SHM_TRANSFER=$shm', ({ nodes, shm }) => {
+  test.each(NICS)('device %i carries all, and no other device anything', async (nic) => {
+    const [a, b] = await couple(...halves(nodes, shm, nic));
+    await transferAll(a, b);
+    const sysfs = await upToDate(a, b, nic);
+    const busy = NICS.filter((each) => portCounter(sysfs, 'tx_bytes', each) > 0);
+    expect(busy).toEqual([nic]);
+    await a.close();
+    await b.close();
+  });
+});
+
+test('efa within a node, with shm, needs no port of a device', async () => {
+  const [a, b] = await couple(...halves([0, 0], '1', 2));
+  using faults = new SoftefaFaults({ namespace });
+  faults.add('portDown');
+  await transferAll(a, b);
+  await a.close();
+  await b.close();
+});
+
+test('efa between different devices of two nodes', async () => {
+  const one = { nics: 4, node: 0, domain: 'softefa_3-rdm' };
+  const [a, b] = await couple(one, { ...one, node: 9, domain: 'softefa_0-rdm' });
+  await transferAll(a, b);
+  await a.close();
+  await b.close();
+});
+
+function halves([one, two]: readonly [number, number], shm: '0' | '1', nic: number) {
+  const half = {
+    nics: NICS.length,
+    domain: `softefa_${nic}-rdm`,
+    variables: { FI_EFA_ENABLE_SHM_TRANSFER: shm },
+  };
+  return [
+    { ...half, node: one },
+    { ...half, node: two },
+  ] as const;
+}

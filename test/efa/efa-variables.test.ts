@@ -1,0 +1,52 @@
+// The efa provider's variables, typed, before libfabric is used: in processes of their own.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const dist = new URL('../../dist/index.js', import.meta.url).href;
+
+/** What a program prints, which has libfabric's module as `lib`. */
+function run(program: string): string {
+  const text = `const lib = await import(${JSON.stringify(dist)}); ${program}`;
+  const { FI_EFA_ENABLE_SHM_TRANSFER: _, ...env } = process.env;
+  const args = ['--input-type=module', '-e', text];
+  return execFileSync(process.execPath, args, { encoding: 'utf8', env }).trim();
+}
+
+const attempt = (call: string) => `try { ${call} } catch (error) { console.log(error.code) }`;
+
+test('what is set before the first use is what libfabric reads', () => {
+  const set = 'lib.setEfaVariables({ FI_EFA_ENABLE_SHM_TRANSFER: false, FI_EFA_TX_SIZE: 512 });';
+  expect(run(`${set} console.log(JSON.stringify(lib.efaVariables()))`)).toBe(
+    '{"FI_EFA_ENABLE_SHM_TRANSFER":false,"FI_EFA_TX_SIZE":512}',
+  );
+  // The library's own getenv(3) sees it: the C environment has it when a child is started.
+  const child = "(await import('node:child_process')).execSync('echo $FI_EFA_TX_SIZE').toString()";
+  expect(run(`${set} lib.version(); console.log(${child})`)).toBe('512');
+});
+
+test('afterwards it is too late', () => {
+  const late = attempt('lib.setEfaVariables({ FI_EFA_TX_SIZE: 512 })');
+  expect(run(`lib.version(); ${late}`)).toBe('ERR_INVALID_STATE');
+});
+
+test('wrong names and values are refused, and set nothing', () => {
+  const wrong = [
+    'FI_EFA_TX_SIZE: "512"',
+    'FI_EFA_FORK_SAFE: 1',
+    'FI_EFA_NONE: 1',
+    'FI_EFA_RX_SIZE: -1',
+  ];
+  for (const each of wrong) {
+    const call = attempt(`lib.setEfaVariables({ FI_EFA_CQ_SIZE: 8, ${each} })`);
+    const output = run(`${call} console.log(Object.keys(lib.efaVariables()).length)`);
+    expect(output).toMatch(/^ERR_(INVALID_ARG_TYPE|INVALID_ARG_VALUE|OUT_OF_RANGE)\n0$/);
+  }
+});
+
+test('a variable of every kind is in the source once', () => {
+  const source = fileURLToPath(new URL('../../src/efa-variables.ts', import.meta.url));
+  const names = readFileSync(source, 'utf8').match(/'FI_EFA_\w+'/g) ?? [];
+  expect(new Set(names).size).toBe(names.length);
+});

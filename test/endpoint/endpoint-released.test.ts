@@ -1,0 +1,103 @@
+import { type Domain, FabricError, open, released } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { DRIVERS, PROVIDERS, turning } from '../support/lifecycle.js';
+
+const combinations = PROVIDERS.flatMap((provider) =>
+  DRIVERS.map((driver) => ({ provider, driver })),
+);
+
+const SIZE = 1 << 20;
+
+/** Two endpoints that know each other; the second posts no receive by itself. */
+async function couple(provider: string, driver: (typeof DRIVERS)[number]) {
+  const a = await open({ provider, driver, caps: ['FI_MSG', 'FI_TAGGED'] });
+  const b = await open({ provider, driver, caps: ['FI_MSG', 'FI_TAGGED'] });
+  const domains: Domain[] = [a.domain, b.domain];
+  const turn = <T>(promise: Promise<T>) => turning(domains, promise);
+  const peer = a.av.insert(b.address);
+  const received = b.recv(new Uint8Array(8));
+  await turn(Promise.all([a.send(new Uint8Array(8), peer), received]));
+  return { a, b, peer, turn };
+}
+
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  const pending = {};
+  await new Promise(setImmediate);
+  return (await Promise.race([promise, Promise.resolve(pending)])) === pending;
+}
+
+describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+  test('released() of a send that was given up resolves when it has completed', async ({
+    skip,
+  }) => {
+    const { a, b, peer, turn } = await couple(provider, driver);
+    const bytes = new Uint8Array(SIZE).fill(1);
+    const sending = a.tsend(bytes, peer, 1n, { timeout: 20 });
+    const error = await turn(sending.catch((reason: unknown) => reason));
+    skip(!FabricError.is(error), 'it was sent at once');
+    const free = released(sending);
+    expect(await isPending(free)).toBe(true);
+    expect(await isPending((error as FabricError).released as Promise<void>)).toBe(true);
+    await turn(b.trecv(new Uint8Array(SIZE), null, 1n));
+    await turn(free);
+    await turn(released(error));
+    await (error as FabricError).released;
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test('released() of an aborted receive resolves at once', async () => {
+    const { a, b, turn } = await couple(provider, driver);
+    const controller = new AbortController();
+    const received = b.recv(new Uint8Array(64), null, { signal: controller.signal });
+    controller.abort();
+    await expect(turn(received)).rejects.toBe(controller.signal.reason);
+    await turn(released(received));
+    await turn(released(controller.signal.reason));
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test('released() of a reason resolves when all that it ended are done', async () => {
+    const { a, b, peer, turn } = await couple(provider, driver);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const sends = Array.from({ length: 4 }, (_, i) =>
+      a.tsend(new Uint8Array(SIZE), peer, BigInt(i), { signal }),
+    );
+    const batch = a.batch();
+    batch.tsend(new Uint8Array(SIZE), peer, 4n);
+    const submitted = batch.submit({ signal });
+    setImmediate(() => controller.abort());
+    await turn(Promise.allSettled([...sends, submitted]));
+    const free = released(signal.reason);
+    // Those that were posted arrive, the others were taken back.
+    const arriving = Array.from({ length: 5 }, (_, i) =>
+      b.trecv(new Uint8Array(SIZE), null, BigInt(i), 0n, { timeout: 1000 }).catch(() => {}),
+    );
+    await turn(Promise.all([free, ...[...sends, submitted].map(released)]));
+    expect(batch.inFlight).toBe(0);
+    await turn(Promise.all(arriving));
+    await Promise.all([a.close(), b.close()]);
+  });
+});
+
+test('what was given up is free when its endpoint closes', async () => {
+  const { a, b, peer } = await couple('shm', 'thread');
+  const sending = a.tsend(new Uint8Array(SIZE), peer, 1n, { timeout: 20 });
+  await sending.catch(() => {});
+  await a.close({ timeout: 0 });
+  await released(sending);
+  await b.close();
+});
+
+test('an operation that was not given up is free when its promise settles', async () => {
+  const { a, b, peer } = await couple('shm', 'thread');
+  const received = b.recv(new Uint8Array(8), null, { timeout: 5000 });
+  await a.send(new Uint8Array(8), peer);
+  await released(received);
+  await released(new Error('of something else'));
+  await expect(released('text')).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
+  const failing = a.send(new Uint8Array(8), null as never);
+  await released(failing);
+  await expect(failing).rejects.toThrow(/peer must be/);
+  await Promise.all([a.close(), b.close()]);
+});

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import { errnoByCode, FabricError } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import * as errors from '../../dist/errors.js';
+import { native } from '../../dist/native.js';
+
+describe('FabricError', () => {
+  test("reads as Node's own errors do", () => {
+    const error = new FabricError(265, 'fi_cq_readerr');
+    expect(error.message).toBe('FI_ETRUNC: Truncation error, fi_cq_readerr');
+    expect(String(error)).toBe('FabricError: FI_ETRUNC: Truncation error, fi_cq_readerr');
+    expect({ ...error }).toEqual({ code: 'FI_ETRUNC', errno: 265, syscall: 'fi_cq_readerr' });
+    expect(error).toBeInstanceOf(Error);
+  });
+
+  test('carries what the provider said, a hint and a cause', () => {
+    const cause = new Error('cause');
+    const error = new FabricError(110, 'fi_cq_readerr', {
+      provErrno: 4126,
+      provMessage: 'unreachable',
+      hint: 'open the security group to itself',
+      cause,
+    });
+    expect(error.message).toBe(
+      'FI_ETIMEDOUT: Connection timed out, fi_cq_readerr (unreachable); open the security group to itself',
+    );
+    expect(error).toMatchObject({ provErrno: 4126, provMessage: 'unreachable', cause });
+    expect(error.hint).toBe('open the security group to itself');
+  });
+
+  test('has no properties for what was not said', () => {
+    const error = new FabricError(22, 'fi_domain', { hint: undefined });
+    for (const key of ['provErrno', 'provMessage', 'hint', 'cause'])
+      expect(error).not.toHaveProperty(key);
+  });
+
+  test('is known across copies of the package by its brand', () => {
+    const copy = Object.assign(new Error(), { [Symbol.for('libfabric.FabricError')]: true });
+    expect(FabricError.is(copy)).toBe(true);
+    expect(FabricError.is(new FabricError(5, 'fi_cq_read'))).toBe(true);
+    for (const value of [new Error(), null, undefined, 'FI_EIO', { code: 'FI_EIO' }]) {
+      expect(FabricError.is(value)).toBe(false);
+    }
+  });
+
+  test('starts its stack at the caller', () => {
+    const helper = () => new FabricError(5, 'fi_cq_read', {}, helper);
+    expect(helper().stack?.split('\n')[1]).toContain('errors-fabric-error.test');
+    expect(helper().stack).not.toContain('helper');
+  });
+
+  test('keeps the name of the system for an error that libfabric does not name', () => {
+    expect(new FabricError(17, 'fi_mr_reg').code).toBe('EEXIST');
+    expect(new FabricError(9999, 'fi_mr_reg').message).toBe(
+      'FI_ERRNO_9999: Unknown error, fi_mr_reg',
+    );
+  });
+
+  test('is what the addon makes of a failure, without the frame that made it', () => {
+    const error = errors.makeFabricError(16, 'fi_close', '3 endpoints are open');
+    expect(error.message).toBe(
+      'FI_EBUSY: Device or resource busy, fi_close (3 endpoints are open)',
+    );
+    expect(error.stack).not.toContain('makeFabricError');
+  });
+});
+
+describe('the table of errors', () => {
+  test('has every name of fi_errno.h with its number', (context) => {
+    let text = '';
+    try {
+      text = readFileSync('/usr/include/rdma/fi_errno.h', 'utf8');
+    } catch {
+      return context.skip('the headers of libfabric are not installed');
+    }
+    const own = [...text.matchAll(/^\s+(FI_E\w+)\s*=\s*(\d+),/gm)];
+    expect(own.length).toBeGreaterThan(10);
+    for (const [, code, errno] of own) expect(errnoByCode).toHaveProperty(code!, Number(errno));
+    const mapped = [...text.matchAll(/^#define\s+(FI_E\w+)\s+E\w+/gm)].map((match) => match[1]!);
+    for (const code of mapped) {
+      if (code !== 'FI_EWOULDBLOCK') expect(errnoByCode).toHaveProperty(code);
+    }
+  });
+
+  test("says what libfabric's own strerror says", () => {
+    for (const errno of Object.values(errnoByCode)) {
+      const text = native.strerror(errno);
+      // What a newer libfabric has added, an older one has no text for.
+      if (errno >= 270 && text === native.strerror(256)) continue;
+      expect(new FabricError(errno, 'x').message).toContain(`: ${text}, x`);
+    }
+  });
+});
+
+describe('errors of misuse', () => {
+  test.each([
+    [
+      errors.invalidArgType('peer', 'a Peer', 7),
+      TypeError,
+      'ERR_INVALID_ARG_TYPE',
+      'peer must be a Peer, got 7',
+    ],
+    [
+      errors.invalidArgValue('buffer', 'is detached'),
+      TypeError,
+      'ERR_INVALID_ARG_VALUE',
+      'buffer is detached',
+    ],
+    [
+      errors.outOfRange('tag', 'from 0 to 5', 6n),
+      RangeError,
+      'ERR_OUT_OF_RANGE',
+      'tag must be from 0 to 5, got 6n',
+    ],
+    [errors.closed('Endpoint'), Error, 'ERR_CLOSED', 'Endpoint is closed'],
+  ])('%s', (error, type, code, message) => {
+    expect(error).toBeInstanceOf(type);
+    expect(error.code).toBe(code);
+    expect(error.message).toBe(message);
+    expect(error.stack?.split('\n')[1]).toContain('errors-fabric-error.test');
+  });
+
+  test.each([
+    ['a\nb', "'a\nb'"],
+    ['x'.repeat(100), 'a string of 100 characters'],
+    [-0, '-0'],
+    [10n ** 40n, 'a bigint past 64 bits'],
+    [null, 'null'],
+    [[], 'an array'],
+    [{}, 'an object'],
+    [() => {}, 'a function'],
+    [Symbol('s'), 'a symbol'],
+    [Object.create(null), 'an object'],
+  ])('describe any value shortly', (value, text) => {
+    expect(errors.describeValue(value)).toBe(text);
+  });
+});

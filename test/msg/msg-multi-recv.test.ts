@@ -1,0 +1,150 @@
+import { Fabric, type MultiRecv, type MultiRecvMessage } from 'libfabric';
+import { describe, expect, type TestContext, test } from 'vitest';
+import {
+  available,
+  closing,
+  entryOf,
+  expectBytes,
+  Guarded,
+  Pair,
+  pattern,
+} from '../support/transfer.js';
+
+const CAPS = ['FI_MSG', 'FI_MULTI_RECV'] as const;
+const LEAST = 256;
+
+/** Two endpoints that give multi-receive buffers back when fewer than LEAST bytes are left. */
+function multi(context: TestContext, provider: string, driver: 'thread' | 'manual') {
+  const provName = available(context, provider, CAPS);
+  const open = () => {
+    const info = entryOf(provName, CAPS);
+    const domain = closing(Fabric.open(info)).domain(info, { driver });
+    const endpoint = domain.endpoint(info, {
+      av: domain.addressVector(),
+      cq: domain.completionQueue(),
+      options: { FI_OPT_MIN_MULTI_RECV: LEAST },
+    });
+    return endpoint;
+  };
+  return new Pair(open(), open());
+}
+
+type Wire = ReturnType<typeof multi>;
+
+/** Sends a message and takes it from the buffer. */
+async function pass(wire: Wire, stream: MultiRecv, length: number): Promise<MultiRecvMessage> {
+  const next = stream.next();
+  await wire.done(wire.a.send(pattern(length, length), wire.toB));
+  const { done, value } = await wire.done(next);
+  expect(done, `a message of ${length} bytes`).toBe(false);
+  return value;
+}
+
+const cases = ['shm', 'tcp;ofi_rxm', 'sockets'].flatMap((provider) =>
+  (['thread', 'manual'] as const).map((driver) => [provider, driver] as const),
+);
+
+describe.each(cases)('%s, %s driver', (provider, driver) => {
+  test('messages of different sizes lie in one buffer without overlap', async (context) => {
+    const wire = multi(context, provider, driver);
+    const buffer = new Guarded(16_384);
+    const stream = wire.b.multiRecv(buffer.bytes);
+    const sizes = [1, 100, 7, 2048, 64, 5000, 13];
+    const messages: MultiRecvMessage[] = [];
+    for (const size of sizes) messages.push(await pass(wire, stream, size));
+    expect(stream.released).toBe(false);
+    let end = 0;
+    messages.forEach(({ bytes, offset }, i) => {
+      expect(offset).toBeGreaterThanOrEqual(end);
+      end = offset + (sizes[i] as number);
+      expectBytes(bytes, pattern(sizes[i] as number, sizes[i]));
+      expectBytes(buffer.bytes.subarray(offset, end), bytes);
+    });
+    buffer.expectIntact();
+  });
+
+  test('messages that are sent at once are taken one by one', async (context) => {
+    const wire = multi(context, provider, driver);
+    const stream = wire.b.multiRecv(new Uint8Array(8192));
+    const sizes = [10, 20, 30, 40, 50];
+    const sends = sizes.map((size) => wire.a.send(pattern(size, size), wire.toB));
+    await wire.done(Promise.all(sends));
+    for (const size of sizes) {
+      const { value } = await wire.done(stream.next());
+      expectBytes((value as MultiRecvMessage).bytes, pattern(size, size));
+    }
+  });
+
+  test('a full buffer is given back, and its messages stay', async (context) => {
+    const wire = multi(context, provider, driver);
+    const buffer = new Guarded(1024);
+    const stream = wire.b.multiRecv(buffer.bytes);
+    const messages = [await pass(wire, stream, 400), await pass(wire, stream, 500)];
+    expect((await wire.done(stream.next())).done).toBe(true);
+    expect(stream.released).toBe(true);
+    expectBytes(messages[0]?.bytes as Uint8Array, pattern(400, 400));
+    expectBytes(messages[1]?.bytes as Uint8Array, pattern(500, 500));
+    buffer.expectIntact();
+    const again = wire.b.multiRecv(buffer.bytes);
+    expectBytes((await pass(wire, again, 300)).bytes, pattern(300, 300));
+  });
+
+  test('a buffer follows the one that is full', async (context) => {
+    const wire = multi(context, provider, driver);
+    const buffers = [wire.b.multiRecv(new Uint8Array(600)), wire.b.multiRecv(new Uint8Array(600))];
+    const [first, second] = buffers as [MultiRecv, MultiRecv];
+    await pass(wire, first, 400);
+    expect((await wire.done(first.next())).done).toBe(true);
+    expectBytes((await pass(wire, second, 200)).bytes, pattern(200, 200));
+    expect(second.released).toBe(false);
+  });
+
+  test('return() takes the buffer back and ends the stream', async (context) => {
+    const wire = multi(context, provider, driver);
+    const buffer = new Uint8Array(4096);
+    const stream = wire.b.multiRecv(buffer);
+    expectBytes((await pass(wire, stream, 50)).bytes, pattern(50, 50));
+    const waiting = stream.next();
+    await wire.done(stream.return());
+    expect(stream.released).toBe(true);
+    expect((await wire.done(waiting)).done).toBe(true);
+    expect((await wire.done(stream.next())).done).toBe(true);
+    const before = buffer.slice();
+    const target = new Uint8Array(60);
+    const received = wire.b.recv(target);
+    await wire.done(wire.a.send(pattern(60), wire.toB));
+    expect((await wire.done(received)).length).toBe(60);
+    expectBytes(target, pattern(60));
+    expectBytes(buffer, before);
+  });
+
+  test('what a buffer holds that is taken back reaches recv() and the next buffers', async (context) => {
+    const wire = multi(context, provider, driver);
+    const stream = wire.b.multiRecv(new Uint8Array(4096));
+    for (const size of [100, 200, 300, 400, 500]) {
+      await wire.done(wire.a.send(pattern(size, size), wire.toB));
+    }
+    expectBytes((await wire.done(stream.next())).value.bytes, pattern(100, 100));
+    await wire.done(stream.return());
+    const target = new Uint8Array(200);
+    await wire.done(wire.b.recv(target));
+    expectBytes(target, pattern(200, 200));
+    // Two of what is left fit into the first buffer.
+    const buffers = [new Guarded(1000), new Guarded(2000)] as const;
+    const first = wire.b.multiRecv(buffers[0].bytes);
+    for (const size of [300, 400]) {
+      expectBytes((await wire.done(first.next())).value.bytes, pattern(size, size));
+    }
+    expect((await wire.done(first.next())).done).toBe(true);
+    const second = wire.b.multiRecv(buffers[1].bytes);
+    expectBytes((await wire.done(second.next())).value.bytes, pattern(500, 500));
+    expectBytes((await pass(wire, second, 50)).bytes, pattern(50, 50));
+    for (const buffer of buffers) buffer.expectIntact();
+    await wire.done(second.return());
+  });
+
+  test('the option that was set is what the endpoint has', async (context) => {
+    const { a } = multi(context, provider, driver);
+    expect(a.getOption('FI_OPT_MIN_MULTI_RECV')).toBe(LEAST);
+  });
+});

@@ -1,0 +1,198 @@
+// The package as users get it: packed, installed without install scripts into a project of its own, and
+// used from there.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { HANG_MS } from '../support/limits.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const BINARIES = ['libfabric.node', 'preload.node', 'verbs.node', 'libsoftefa.so'];
+const prebuilds = `prebuilds/linux-${process.arch}`;
+
+let folder: string; // holds the package, its tarball and the project
+let project: string;
+let packed: { filename: string; size: number; files: { path: string; size: number }[] };
+
+// Nothing of this checkout nor of the npm that runs the suite.
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^(npm_(?!config_)|LIBFABRIC_|LD_PRELOAD|NODE_OPTIONS)/.test(name),
+  ),
+);
+
+function npm(cwd: string, ...args: string[]): string {
+  const options = { cwd, env: environment, encoding: 'utf8', timeout: 120_000 } as const;
+  return execFileSync('npm', [...args, '--ignore-scripts', '--no-audit', '--no-fund'], options);
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'libfabric-package-'));
+  const source = join(folder, 'package');
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'dist']) {
+    cpSync(join(root, name), join(source, name), { recursive: true });
+  }
+  // What `npm run prebuild` leaves of a build.
+  mkdirSync(join(source, prebuilds), { recursive: true });
+  for (const name of BINARIES) {
+    const stripped = join(source, prebuilds, name);
+    execFileSync('strip', ['--strip-all', '-o', stripped, join(root, 'build/Release', name)]);
+  }
+  [packed] = JSON.parse(npm(source, 'pack', '--json', `--pack-destination=${folder}`));
+
+  project = join(folder, 'project');
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "private": true }');
+  npm(project, 'install', '--prefer-offline', join(folder, packed.filename));
+}, 150_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs a program of the project; gives what it prints. */
+function run(name: string, program: string, ...args: string[]): string {
+  writeFileSync(join(project, name), program);
+  const command = ['--no-warnings', name, ...args];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, {
+    cwd: project,
+    env: environment,
+    encoding: 'utf8',
+    timeout: HANG_MS,
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return stdout;
+}
+
+describe('the tarball', () => {
+  test('has the program, its types, the binaries and nothing else', () => {
+    const unexpected = packed.files
+      .map(({ path }) => path)
+      .filter((path) => !/^dist\/[\w/-]+(\.d\.ts|\.js)$/.test(path));
+    expect(unexpected.sort()).toEqual(
+      [
+        ...['LICENSE', 'README.md', 'package.json', 'dist/vendor/LICENSES.txt'],
+        ...BINARIES.map((name) => `${prebuilds}/${name}`),
+      ].sort(),
+    );
+  });
+
+  test('is no larger than it has to be', () => {
+    // Of two architectures; with those of one it is 900 kB.
+    expect(packed.size).toBeLessThan(1_500_000);
+  });
+
+  test('brings no dependency but commander', () => {
+    const lock = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8'));
+    expect(Object.keys(lock.packages).sort()).toEqual([
+      '',
+      'node_modules/commander',
+      'node_modules/libfabric',
+    ]);
+  });
+
+  test('publint has nothing to say about it', async () => {
+    const { publint } = await import('publint');
+    const { messages } = await publint({
+      pkgDir: join(project, 'node_modules/libfabric'),
+      strict: true,
+      pack: false,
+    });
+    expect(messages).toEqual([]);
+  });
+});
+
+describe('a program', () => {
+  const versions = 'console.log(typeof version().string, typeof devices, typeof loadSoftefa);';
+
+  test('imports it, and each of its parts', () => {
+    const program = `
+      import { version } from 'libfabric';
+      import { loadSoftefa } from 'libfabric/softefa';
+      import { devices } from 'libfabric/verbs';
+      ${versions}`;
+    expect(run('import.mjs', program)).toBe('string function function\n');
+  });
+
+  // Node.js 20.19, 22.12 and later; before that, import() is the way in from CommonJS.
+  test.skipIf(!process.features.require_module)('requires it from CommonJS', () => {
+    const program = `
+      const { version } = require('libfabric');
+      const { loadSoftefa } = require('libfabric/softefa');
+      const { devices } = require('libfabric/verbs');
+      ${versions}`;
+    expect(run('require.cjs', program)).toBe('string function function\n');
+  });
+
+  test.each(['tcp', 'efa'])('moves data over %s', (provider) => {
+    const program = readFileSync(new URL('../programs/transfer.mjs', import.meta.url), 'utf8');
+    expect(run('transfer.mjs', program, provider)).toBe('hello, fabric\n');
+  });
+
+  test('finds what is not exported closed', () => {
+    const program = `
+      import('libfabric/dist/load.js').catch(({ code }) => console.log(code));`;
+    expect(run('deep.mjs', program)).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
+  });
+});
+
+describe('npx', () => {
+  const npx = (...args: string[]) =>
+    spawnSync('npx', ['--no', '--', 'libfabric', ...args], {
+      cwd: project,
+      env: environment,
+      encoding: 'utf8',
+      timeout: HANG_MS,
+    });
+
+  test('npx libfabric info lists what libfabric offers', () => {
+    const { status, stdout } = npx('info', '-p', 'tcp', '--json');
+    expect(status).toBe(0);
+    const [first] = JSON.parse(stdout);
+    expect(first.fabricAttr.provName).toMatch(/^tcp/);
+  });
+
+  test('npx libfabric softefa gives a command a device', () => {
+    const { status, stdout } = npx(
+      ...['softefa', '--', 'npx', '--no', '--', 'libfabric', 'info', '-p', 'efa', '--json'],
+    );
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)[0].domainAttr.name).toMatch(/^softefa_0/);
+  });
+});
+
+describe('TypeScript finds the types', () => {
+  const consumer = `
+    import { type Endpoint, open } from 'libfabric';
+    import { loadSoftefa, type SoftefaOptions } from 'libfabric/softefa';
+    import { devices } from 'libfabric/verbs';
+    const options: SoftefaOptions = { nics: 2 };
+    loadSoftefa(options);
+    export const first: string | undefined = devices()[0]?.name;
+    export const ep = await open({ provider: 'tcp', caps: ['FI_MSG'] });
+    // @ts-expect-error: types are there, and not any
+    export const wrong: number = ep.address;
+    export type { Endpoint };`;
+  const commonJs = `
+    import libfabric = require('libfabric');
+    export const version: string = libfabric.version().string;`;
+
+  test.each([
+    ['nodenext', 'nodenext', 'consumer.mts', consumer],
+    ['esnext', 'bundler', 'consumer.mts', consumer],
+    ['nodenext', 'nodenext', 'consumer.cts', commonJs],
+  ])('module %s, resolution %s: %s', (module, resolution, file, source) => {
+    writeFileSync(join(project, file), source);
+    const types = join(root, 'node_modules/@types');
+    const { status, stdout } = spawnSync(
+      join(root, 'node_modules/.bin/tsc'),
+      [
+        ...['--noEmit', '--strict', '--target', 'es2023', '--lib', 'es2023,esnext.disposable'],
+        ...['--module', module, '--moduleResolution', resolution],
+        ...['--types', 'node', '--typeRoots', types, file],
+      ],
+      { cwd: project, encoding: 'utf8' },
+    );
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+  });
+});

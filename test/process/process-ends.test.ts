@@ -1,0 +1,63 @@
+// The short form of `npm run test:ends`: 60 rounds.
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import {
+  ACTIONS,
+  CYCLE,
+  DRIVERS,
+  EVENTS,
+  MOMENTS,
+  PROVIDERS,
+  planOf,
+  type Round,
+  roundOf,
+} from '../ends/plan.mjs';
+import { outputOf } from '../support/output.js';
+
+const ROUNDS = 12; // of each provider
+const SEED = process.env.LIBFABRIC_TEST_ENDS_SEED ?? '10';
+
+const main = fileURLToPath(new URL('../ends/main.mjs', import.meta.url));
+
+test.for(PROVIDERS)(
+  `whoever ends in the middle of whatever, the peer goes on: ${ROUNDS} rounds over %s`,
+  async (provider, { signal }) => {
+    const args = [main, '--provider', provider, '--rounds', String(ROUNDS), '--seed', SEED];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], signal });
+    child.on('error', () => {}); // when the test is ended
+    const { code, stdout, stderr } = await outputOf(child);
+    expect(code, stdout + stderr).toBe(0);
+  },
+);
+
+describe('the plan', () => {
+  type Part = 'provider' | 'driver' | 'event' | 'action' | 'moment';
+  const met = (rounds: number, ...parts: Part[]) =>
+    new Set(planOf('7', rounds).map((round) => parts.map((part) => round[part]).join())).size;
+  const [P, D, E, A, M] = [PROVIDERS, DRIVERS, EVENTS, ACTIONS, MOMENTS].map((all) => all.length);
+
+  test('1,000 rounds have every provider, driver, event and action together', () => {
+    expect(met(1000, 'provider', 'driver', 'event', 'action')).toBe(P! * D! * E! * A!);
+    expect(met(1000, 'provider', 'event', 'action', 'moment')).toBe(P! * E! * A! * M!);
+    expect(met(1000, 'provider', 'driver', 'action', 'moment')).toBe(P! * D! * A! * M!);
+  });
+
+  test('a cycle of each provider has everything once', () => {
+    const rounds = P! * CYCLE;
+    expect(met(rounds, 'provider', 'driver', 'event', 'action', 'moment')).toBe(rounds);
+  });
+
+  test('60 rounds have every driver and provider with every event, and every action at each moment', () => {
+    expect(met(60, 'driver', 'event')).toBe(D! * E!);
+    expect(met(60, 'provider', 'event')).toBe(P! * E!);
+    expect(met(60, 'action', 'moment')).toBe(A! * M!);
+  });
+
+  test('a round is the same each time, and another with another seed', () => {
+    const times = (round: Round) => [round.turns, round.microseconds];
+    expect(roundOf('7', 'tcp', 17)).toEqual(roundOf('7', 'tcp', 17));
+    expect(planOf('7', 500, ['shm', 'tcp'])[35]).toEqual(roundOf('7', 'tcp', 17));
+    expect(times(roundOf('7', 'tcp', 17))).not.toEqual(times(roundOf('8', 'tcp', 17)));
+  });
+});

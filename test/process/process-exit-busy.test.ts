@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import { DRIVERS, PROVIDERS, run, runCleanly, sharedMemoryOf } from '../support/lifecycle.js';
+
+const combinations = PROVIDERS.flatMap((provider) =>
+  DRIVERS.map((driver) => ({ provider, driver })),
+);
+
+describe.each(combinations)('$provider, $driver driver, operations in flight', (which) => {
+  const program = (where: string, how: string) => [which.provider, which.driver, where, how];
+
+  test('process.exit() ends the process with its code', async () => {
+    await runCleanly('lifecycle-exit', program('main', 'exit'), { code: 3, stdout: 'busy' });
+  });
+
+  test('an uncaught exception ends the process with code 1 and is shown', async () => {
+    const expected = { code: 1, stdout: 'busy', stderr: /Error: on purpose/ };
+    await runCleanly('lifecycle-exit', program('main', 'throw'), expected);
+  });
+
+  test('a throw where a completion is awaited ends the process with code 1', async () => {
+    const expected = { code: 1, stdout: 'busy', stderr: /Error: on purpose/ };
+    await runCleanly('lifecycle-exit', program('main', 'reject'), expected);
+  });
+
+  test('process.exit() in a worker ends the worker', async () => {
+    const stdout = 'busy\nworker ended with 3';
+    await runCleanly('lifecycle-exit', program('worker', 'exit'), { stdout });
+  });
+
+  test('a throw in a worker ends the worker', async () => {
+    const stdout = 'busy\non purpose\nworker ended with 1';
+    await runCleanly('lifecycle-exit', program('worker', 'reject'), { stdout });
+  });
+
+  test('process.exit() of the main thread ends a busy worker too', async () => {
+    const expected = { code: 4, stdout: expect.stringMatching(/^(busy\n)?$/) };
+    const outcome = await run('lifecycle-exit', program('worker', 'parent'));
+    expect(outcome).toMatchObject({ ...expected, signal: null, stderr: '' });
+    expect(sharedMemoryOf(outcome.pid)).toEqual([]);
+  });
+});
+
+describe.each(PROVIDERS)('%s', (provider) => {
+  test('a signal ends a busy process as it ends any other', async () => {
+    const outcome = await run('lifecycle-exit', [provider, 'thread', 'main', 'kill']);
+    expect(outcome).toMatchObject({ code: null, signal: 'SIGTERM', stdout: 'busy\n', stderr: '' });
+  });
+});

@@ -1,0 +1,41 @@
+import { describe, test } from 'vitest';
+import { PROVIDERS, runCleanly } from '../support/lifecycle.js';
+
+// The manual driver is turned by the program, so it keeps no event loop alive.
+const combinations = PROVIDERS.flatMap((provider) =>
+  (['thread', 'loop'] as const).map((driver) => ({ provider, driver })),
+);
+
+describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+  const ends = (how: string, stdout: string) =>
+    runCleanly('lifecycle-idle', [provider, driver, how], { stdout });
+
+  test('an open endpoint that waits for nothing lets the process end', async () => {
+    await ends('idle', 'idle');
+    await ends('done', 'done');
+  });
+
+  test('a pending receive keeps the process alive', async () => {
+    await ends('pending', 'received');
+  });
+
+  test('messages() keeps the process alive until it is ended', async () => {
+    await ends('messages', 'received');
+  });
+
+  test('what was cancelled, aborted or refused keeps nothing alive', async () => {
+    await ends('closedQueue', 'FI_ECANCELED,FI_ECANCELED');
+    await ends('immediates', 'ended');
+    await ends('refused', 'ERR_INVALID_STATE ERR_INVALID_ARG_TYPE');
+    await ends('aborted', 'no longer wanted');
+    await ends('closed', 'closed');
+  });
+});
+
+test('a counter that was closed keeps nothing alive', async () => {
+  await runCleanly('lifecycle-idle', ['shm', 'thread', 'counter'], { stdout: 'FI_ECANCELED' });
+});
+
+test('an idle endpoint of the manual driver lets the process end', async () => {
+  await runCleanly('lifecycle-idle', ['shm', 'manual', 'idle'], { stdout: 'idle' });
+});

@@ -1,0 +1,16 @@
+import { describe, test } from 'vitest';
+import { DRIVERS, PROVIDERS, runCleanly } from '../support/lifecycle.js';
+
+const combinations = PROVIDERS.flatMap((provider) =>
+  DRIVERS.map((driver) => ({ provider, driver })),
+);
+
+describe.each(combinations)('$provider, $driver driver: the peer is killed', (which) => {
+  test.for(['receives', 'sends', 'writes'])(
+    'while %s are in flight: all settle, close() ends, other peers go on',
+    async (what) => {
+      const args = [which.provider, which.driver, what];
+      await runCleanly('lifecycle-killed-peer', args, { stdout: 'true true' });
+    },
+  );
+});

@@ -1,0 +1,37 @@
+// What the documents say of efa within a host, where it takes shared memory unless it is told not to.
+import '../support/efa-defaults.js';
+import { version } from 'libfabric';
+import { expect, test } from 'vitest';
+import { DRIVERS, runCleanly } from '../support/lifecycle.js';
+import { endpoint, pattern } from '../support/transfer.js';
+
+const { major } = version();
+const ALREADY_PROCESSED = 4104;
+
+test('efa injects 4 KiB through shared memory, less the headers in 1.17', async (context) => {
+  const { info } = await endpoint(context, 'efa', ['FI_MSG']);
+  expect(info.txAttr.injectSize).toBe(major < 2 ? 3928 : 4096);
+});
+
+test('efa of 1.17 through shm loses messages of a peer that is not in the vector while another is', async (context) => {
+  const receiver = await endpoint(context, 'efa', ['FI_MSG']);
+  const known = await endpoint(context, 'efa', ['FI_MSG']);
+  const stranger = await endpoint(context, 'efa', ['FI_MSG']);
+  receiver.av.insert(known.address);
+  const exchange = async (from: typeof known, timeout: number) => {
+    const received = receiver.recv(new Uint8Array(8), null, { timeout });
+    const sent = from.send(pattern(8), from.av.insert(receiver.address));
+    return (await Promise.allSettled([received, sent]))[0].status;
+  };
+  expect(await exchange(known, 5000)).toBe('fulfilled');
+  expect(await exchange(stranger, 500)).toBe(major < 2 ? 'rejected' : 'fulfilled');
+  const errors = receiver.cq.readErrors().map(({ provErrno }) => provErrno);
+  expect(errors).toEqual(major < 2 ? [ALREADY_PROCESSED] : []);
+});
+
+test.each(DRIVERS)(
+  'efa through shm, %s driver: a peer may be killed during writes to it',
+  async (driver) => {
+    await runCleanly('lifecycle-killed-peer', ['efa', driver, 'writes'], { stdout: 'true true' });
+  },
+);

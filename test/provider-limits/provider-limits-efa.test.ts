@@ -1,0 +1,161 @@
+// What docs/provider-limits.md, and other documents, say of efa: a test is named for what it shows.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { type AnyInfo, getInfo, getParams, open, version } from 'libfabric';
+import { expect, test } from 'vitest';
+import { runInline } from '../support/inline.js';
+import { isOldPart, testFaults, withSoftefa } from '../support/softefa.js';
+import { closing, endpoint, fabricError, pair, pattern } from '../support/transfer.js';
+
+const faults = testFaults();
+
+const { major } = version();
+const SOON = 300;
+const BAD_ADDRESS = 9;
+const REFUSED = 4111;
+
+const entries = (fabric: string): readonly AnyInfo[] =>
+  getInfo({ fabricAttr: { provName: 'efa', name: fabric }, epAttr: { type: 'FI_EP_RDM' } });
+
+test('efa delivers nothing more to a peer’s endpoint once a send to it has failed', async (context) => {
+  const { a, b, toA, toB } = await pair(context, 'efa', ['FI_MSG']);
+  const there = (timeout: number) =>
+    Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8), null, { timeout })]);
+  const back = () => Promise.all([b.send(pattern(8), toA), a.recv(new Uint8Array(8))]);
+  // Handshakes first, or the fault meets one of them.
+  for (let i = 0; i < 3; i++) {
+    await there(5000);
+    await back();
+  }
+  const [, qpn] = /:(\d+):\d+$/.exec(a.av.straddr(b.address)) ?? [];
+  faults.add('status', { value: BAD_ADDRESS, count: 1, qpn: Number(qpn) });
+  await expect(a.send(pattern(8), toB)).rejects.toMatchObject({ provErrno: BAD_ADDRESS });
+  await expect(there(SOON)).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
+  await back();
+});
+
+test('efa of 1.17 reports no remote data for a message that arrives before its receive', async (context) => {
+  const { a, b, toB } = await pair(context, 'efa', ['FI_MSG', 'FI_TAGGED']);
+  const both = Promise.all([b.recv(new Uint8Array(8)), a.senddata(pattern(8), 7n, toB)]);
+  expect((await both)[0].data).toBe(7n);
+  await a.senddata(pattern(8), 7n, toB);
+  await Promise.all([a.tsend(pattern(8), toB, 1n), b.trecv(new Uint8Array(8), null, 1n)]);
+  expect((await b.recv(new Uint8Array(8))).data).toBe(major < 2 ? undefined : 7n);
+});
+
+test('efa carries 4 bytes of remote data, though 1.17 offers 8: wider data is refused', async (context) => {
+  const { a, toB } = await pair(context, 'efa', ['FI_MSG']);
+  expect(a.info.domainAttr.cqDataSize).toBe(major < 2 ? 8 : 4);
+  await expect(a.senddata(pattern(8), 2n ** 32n, toB)).rejects.toThrow(RangeError);
+});
+
+test('efa of 1.17 fails messages of 1 MiB to a peer without RDMA read where the sender has it', async (context) => {
+  context.skip(major > 1, 'what 1.17 does');
+  context.skip(isOldPart, '1.17 uses the RDMA of no such device');
+  const program = `
+    import { open } from 'libfabric';
+    const ep = await open({ provider: 'efa', caps: ['FI_MSG'] });
+    process.send(ep.address);
+    process.once('message', (address) => {
+      ep.av.insert(address);
+      for (let i = 0; i < 2; i++) ep.recv(new Uint8Array(1 << 20)).catch(() => {});
+      process.send('ready');
+    });`;
+  const { a } = await pair(context, 'efa', ['FI_MSG']);
+  const env = { ...withSoftefa({ node: 1 }), FI_EFA_USE_DEVICE_RDMA: '0' };
+  const execArgv = ['--input-type=module', '-e', program];
+  const peer = fork('-', { env, execArgv, serialization: 'advanced' });
+  try {
+    const [address] = await once(peer, 'message');
+    peer.send(a.address);
+    await once(peer, 'message');
+    const to = a.av.insert(address);
+    await a.send(pattern(8), to);
+    await a.send(pattern(2 ** 20 - 1), to);
+    await expect(a.send(pattern(2 ** 20), to)).rejects.toEqual(fabricError('FI_EOPNOTSUPP'));
+  } finally {
+    peer.kill('SIGKILL');
+  }
+});
+
+test.each([
+  [73, 'FI_ENOMEM 4112'],
+  [110, 'FI_ETIMEDOUT undefined'],
+  [111, 'done'],
+])(
+  'efa of 1.17 locks 111 MB for an endpoint: with %i MB an exchange ends with %s',
+  (megabytes, outcome) => {
+    const program = `
+    import { open } from 'libfabric';
+    const ep = await open({ provider: 'efa', caps: ['FI_MSG'] });
+    const self = ep.av.insert(ep.address);
+    const timeout = ${SOON};
+    const [sent, received] = [
+      ep.send(new Uint8Array(8), self, { timeout }), ep.recv(new Uint8Array(8), null, { timeout })];
+    const say = ({ code, provErrno }) => code + ' ' + provErrno;
+    console.log(await Promise.all([sent, received]).then(() => 'done', say));
+    process.exit();`;
+    const { stdout, stderr } = runInline(program, withSoftefa({ memlock: megabytes * 1e6 }));
+    if (major < 2) expect(stdout, stderr).toBe(`${outcome}\n`);
+  },
+);
+
+test('efa has nothing to sleep on, whatever it reaches peers through; efa-direct has', async () => {
+  const dgram = closing(await open({ provider: 'efa', type: 'FI_EP_DGRAM' }));
+  expect(dgram.cq.waitable).toBe(false);
+  for (const fabric of ['efa', 'efa-direct']) {
+    if (entries(fabric).length === 0) continue;
+    const ep = closing(await open({ provider: 'efa', fabric, caps: ['FI_MSG'] }));
+    const sleeps = fabric === 'efa-direct' && version().minor >= 3;
+    expect(ep.cq.waitable, fabric).toBe(sleeps);
+  }
+});
+
+test('efa injects a packet without its headers where it takes no shared memory', async (context) => {
+  const { info } = await endpoint(context, 'efa', ['FI_MSG']);
+  expect(info.txAttr.injectSize).toBe(8760);
+});
+
+test('efa: a queue has room for what one endpoint can have in flight', async (context) => {
+  const { cq, info } = await endpoint(context, 'efa', ['FI_MSG']);
+  expect(cq.size).toBe(info.txAttr.size + info.rxAttr.size);
+});
+
+test('efa: a write with data reaches a target that does not know the writer', async (context) => {
+  const writer = await endpoint(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  const target = await endpoint(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  const region = await target.domain.allocate(64, ['FI_REMOTE_WRITE']);
+  const remote = writer.domain.remote(region.descriptor());
+  const arrived = target.cq.arrived(7n);
+  await writer.writedata(pattern(64), 7n, writer.av.insert(target.address), remote);
+  await arrived;
+});
+
+test('efa of 1.17 tells the target, and not the writer, of a write that is refused', async (context) => {
+  context.skip(major > 1, 'it may write by the device');
+  const { a, b, toB } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  const region = await b.domain.allocate(64, ['FI_REMOTE_READ']);
+  const remote = a.domain.remote(region.descriptor());
+  const flags = ['FI_DELIVERY_COMPLETE'] as const;
+  const asked = a.write(pattern(64), toB, remote, { flags, timeout: SOON });
+  await expect(asked).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
+  await a.write(pattern(64), toB, remote);
+  expect(region.bytes).toEqual(new Uint8Array(64));
+  expect(b.cq.readErrors()[0]).toMatchObject({ provErrno: REFUSED });
+});
+
+test('efa keeps messages in order, in 1.17 also where nobody asked for it', () => {
+  const orders = entries('efa').map(({ txAttr }) => txAttr.msgOrder.includes('FI_ORDER_SAS'));
+  expect(orders).toEqual(orders.map(() => major < 2));
+});
+
+test('efa has the variables that docs/performance.md names', () => {
+  const names = new Set(getParams().map(({ name }) => name));
+  const always = ['TX_SIZE', 'RX_SIZE', 'CQ_SIZE', 'RECVWIN_SIZE', 'ENABLE_SHM_TRANSFER'];
+  const more = ['USE_DEVICE_RDMA', 'INTER_MIN_READ_MESSAGE_SIZE', 'INTER_MIN_READ_WRITE_SIZE'];
+  const cache = ['MR_CACHE_ENABLE', 'MR_MAX_CACHED_COUNT', 'MR_MAX_CACHED_SIZE', 'FORK_SAFE'];
+  for (const name of [...always, ...more, ...cache]) expect(names).toContain(`FI_EFA_${name}`);
+  for (const name of ['IFACE', 'USE_HUGE_PAGE']) {
+    expect(names.has(`FI_EFA_${name}`), name).toBe(major > 1);
+  }
+});

@@ -1,0 +1,107 @@
+// Arrivals that nobody takes: kept within bounds, and told of beyond them.
+import type { FabricError } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { closing, common, drivers, fabricError, pair, pattern } from '../support/transfer.js';
+
+const KEPT = 65_536;
+
+const cases = [
+  ...common.map((provider) => [provider, 'thread'] as const),
+  ...drivers.slice(1).map((driver) => ['shm', driver] as const),
+];
+
+describe.each(cases)('%s, %s driver', (provider, driver) => {
+  async function window(context: Parameters<typeof pair>[0]) {
+    const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], driver);
+    const region = closing(await wire.b.domain.allocate(4096, ['FI_REMOTE_WRITE']));
+    const remote = wire.a.domain.remote(region.descriptor());
+    const source = pattern(8);
+    const done = wire.done.bind(wire);
+    return {
+      b: wire.b,
+      done,
+      fails: wire.fails.bind(wire),
+      /** Writes with these values; done when all have arrived. */
+      async write(first: number, count: number) {
+        const before = wire.b.domain.stats().immediates;
+        for (let at = 0; at < count; at += 4096) {
+          const batch = wire.a.batch();
+          for (let i = at; i < Math.min(count, at + 4096); i++) {
+            batch.writedata(source, first + i, wire.toB, remote);
+          }
+          await done(batch.submit());
+          batch.close();
+        }
+        while (wire.b.domain.stats().immediates < before + count) {
+          await done(new Promise(setImmediate));
+        }
+        await done(new Promise(setImmediate));
+      },
+    };
+  }
+
+  test('more values than are kept: what is lost is told, and there is a way to go on', async (context) => {
+    const { b, done, fails, write } = await window(context);
+    const waiting = b.cq.arrived(KEPT + 2);
+    await write(0, KEPT + 4);
+    await done(waiting);
+    expect(b.domain.stats().lostImmediates).toBe(3);
+    let errors: FabricError[] = [];
+    while (errors.length === 0) {
+      await done(new Promise(setImmediate));
+      errors = b.cq.readErrors();
+    }
+    expect(errors).toMatchObject([fabricError('FI_EOVERRUN')]);
+    expect(await fails(b.cq.arrived(100_000))).toMatchObject({
+      code: 'FI_EOVERRUN',
+      message: expect.stringMatching(/3 arrivals .*forgetImmediates/),
+    });
+    const { counted, lost } = b.cq.forgetImmediates();
+    expect({ counted, lost }).toEqual({ counted: KEPT, lost: 3 });
+    const again = b.cq.arrived(100_000);
+    await write(100_000, 1);
+    await done(again);
+    expect(b.cq.readErrors()).toEqual([]);
+  });
+
+  test('immediates() tells what was kept, and then that some were lost', async (context) => {
+    const { b, done, fails, write } = await window(context);
+    await write(0, KEPT + 1);
+    const stream = b.cq.immediates();
+    for (let i = 0; i < KEPT; i++) {
+      if (stream.take() === undefined) await done(stream.next());
+    }
+    expect(await fails(stream.next())).toEqual(fabricError('FI_EOVERRUN'));
+    expect((await done(stream.next())).done).toBe(true);
+    const next = b.cq.immediates();
+    await write(7, 1);
+    expect(await done(next.next())).toMatchObject({ value: { data: 7n } });
+    await done(next.return());
+  });
+
+  test('a stream that nobody takes from fills up to its limit, and the rest is counted', async (context) => {
+    const { b, done, fails, write } = await window(context);
+    const stream = b.cq.immediates({ limit: 4 });
+    await write(0, 10);
+    const seen = new Set<bigint>();
+    for (let i = 0; i < 4; i++) seen.add((await done(stream.next())).value.data);
+    expect(await fails(stream.next())).toEqual(fabricError('FI_EOVERRUN'));
+    const rest = b.cq.immediates({ limit: 100 });
+    for (let i = 0; i < 6; i++) seen.add((await done(rest.next())).value.data);
+    expect(seen.size).toBe(10);
+    await done(rest.return());
+    expect(b.domain.stats().lostImmediates).toBe(0);
+  });
+
+  test('what a stream that ends has not told of counts again', async (context) => {
+    const { b, done, fails, write } = await window(context);
+    const stream = b.cq.immediates({ timeout: 50 });
+    expect(await fails(stream.next())).toEqual(fabricError('FI_ETIMEDOUT'));
+    await write(1, 1);
+    await done(b.cq.arrived(1));
+    const left = b.cq.immediates();
+    await write(5, 3);
+    await done(left.return());
+    await done(Promise.all([5, 6, 7].map((value) => b.cq.arrived(value))));
+  });
+});

@@ -1,0 +1,83 @@
+// Containers that share /dev/shm, each with a PID namespace and a /proc of its own.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { softefaEnvironment } from 'libfabric/softefa';
+import { beforeEach, expect, test } from 'vitest';
+import { couple, transferAll } from '../support/couple.js';
+import { ownNamespace } from '../support/own-namespace.js';
+import { fiPingpong, notInstalled, rowsOf, sizesUpTo } from '../support/pingpong.js';
+
+const CONTAINER = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', '--'];
+const forbidden =
+  spawnSync(CONTAINER[0]!, [...CONTAINER.slice(1), 'true']).status !== 0 &&
+  'no right to make a PID namespace here, or no unshare';
+
+beforeEach((context) => context.skip(forbidden !== false, forbidden || ''));
+
+const left = (namespace: string) =>
+  readdirSync('/dev/shm').filter((name) => name.endsWith(`.${namespace}`));
+
+test.each([true, false])(
+  'they exchange messages and RMA, asynchronous: %s',
+  async (asynchronous) => {
+    const namespace = ownNamespace('containers');
+    const half = { namespace, asynchronous, launcher: CONTAINER };
+    const [a, b] = await couple({ ...half, node: 0 }, { ...half, node: 1 });
+    await transferAll(a, b);
+    await a.close();
+    await b.close();
+    expect(left(namespace)).toEqual([]);
+  },
+);
+
+test('one of them and its host exchange messages and RMA', async () => {
+  const namespace = ownNamespace('containers');
+  const [a, b] = await couple({ namespace, node: 0, launcher: CONTAINER }, { namespace, node: 1 });
+  await transferAll(a, b);
+  await a.close();
+  await b.close();
+});
+
+test('fi_pingpong moves every size between them, and says why it is slow', async (context) => {
+  context.skip(notInstalled !== undefined, notInstalled);
+  const namespace = ownNamespace('containers');
+  const { server, client } = await fiPingpong(
+    ['-p', 'efa', '-e', 'rdm', '-S', 'all', '-c', '-I', '3'],
+    { server: { namespace }, client: { namespace, node: 1 } },
+    { FI_EFA_ENABLE_SHM_TRANSFER: '0' },
+    CONTAINER,
+  );
+  for (const side of [server, client]) {
+    expect(side).toMatchObject({ status: 0, signal: null });
+    expect(side.stderr).toMatch(/^softefa: a peer is in another PID namespace/);
+    expect(rowsOf(side).map(({ bytes }) => bytes)).toEqual(sizesUpTo(6 << 20));
+  }
+});
+
+// As two suites on one CI host: each in a container, with namespaces of its own, and processes that
+// are killed.
+test('two suites that kill their processes do not disturb each other', async () => {
+  const namespaces = [ownNamespace('suite'), ownNamespace('suite')];
+  const outcomes = namespaces.map(async (namespace) => {
+    const [command, ...args] = CONTAINER as [string, ...string[]];
+    const suite = new URL('../programs/container-suite.mjs', import.meta.url).pathname;
+    const child = spawn(command, [...args, process.execPath, suite], {
+      env: {
+        ...process.env,
+        FI_EFA_ENABLE_SHM_TRANSFER: '0',
+        ...softefaEnvironment({ namespace, memlock: 'unlimited' }),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = await Promise.race([
+      once(createInterface(child.stdout!), 'line'),
+      once(child, 'close'),
+    ]);
+    if (child.exitCode === null) await once(child, 'close');
+    return line;
+  });
+  expect(await Promise.all(outcomes)).toEqual(['passed', 'passed']);
+  expect(namespaces.flatMap(left)).toEqual([]);
+});

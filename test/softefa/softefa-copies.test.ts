@@ -1,0 +1,62 @@
+// Softefa where the kernel does not let it read another process's memory: in a container whose
+// seccomp profile forbids that, or where Yama does.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { couple, transferAll } from '../support/couple.js';
+import { ownNamespace } from '../support/own-namespace.js';
+import { fiPingpong, notInstalled, rowsOf, sendsPrefix, sizesUpTo } from '../support/pingpong.js';
+import { build, withoutProcessVm } from '../support/softefa-build.js';
+
+const YAMA = '/proc/sys/kernel/yama/ptrace_scope';
+const FORBIDDEN = /^softefa: process_vm_readv to process \d+: Operation not permitted/;
+const namespace = ownNamespace('copies');
+
+describe('efa without process_vm_readv', () => {
+  beforeAll(() => build('plain'), 170_000);
+
+  test.for([
+    ['rdm', 6 << 20],
+    ['dgram', 8 << 10],
+  ] as const)(
+    'fi_pingpong -e %s moves every size unharmed, and says why it is slow',
+    async ([type, largest], context) => {
+      context.skip(notInstalled !== undefined, notInstalled);
+      context.skip(type === 'rdm' && sendsPrefix !== undefined, sendsPrefix);
+      const args = ['-p', 'efa', '-e', type, '-S', 'all', '-c', '-I', '3'];
+      const variables = { FI_EFA_ENABLE_SHM_TRANSFER: '0' };
+      const devices = { server: { namespace }, client: { namespace, node: 1 } };
+      const ended = await fiPingpong(args, devices, variables, [withoutProcessVm]);
+      for (const side of [ended.server, ended.client]) {
+        expect(side).toMatchObject({ status: 0, signal: null });
+        expect(rowsOf(side).map(({ bytes }) => bytes)).toEqual(sizesUpTo(largest));
+        if (type === 'rdm') expect(side.stderr).toMatch(FORBIDDEN);
+      }
+    },
+  );
+
+  test.each([true, false])('RMA and messages, asynchronous: %s', async (asynchronous) => {
+    const half = { asynchronous, launcher: [withoutProcessVm] };
+    const [a, b] = await couple({ ...half, node: 0 }, { ...half, node: 1 });
+    await transferAll(a, b);
+    await a.close();
+    await b.close();
+  });
+});
+
+test('efa with ptrace_scope 1, where other processes must be let in', async (context) => {
+  if (!existsSync(YAMA)) return context.skip('no Yama in this kernel');
+  const before = readFileSync(YAMA, 'latin1');
+  try {
+    if (before.trim() === '0') writeFileSync(YAMA, '1');
+  } catch {
+    return context.skip('ptrace_scope is 0 and may not be changed');
+  }
+  try {
+    const [a, b] = await couple({ node: 0 }, { node: 1 });
+    await transferAll(a, b);
+    await a.close();
+    await b.close();
+  } finally {
+    if (before.trim() === '0') writeFileSync(YAMA, before);
+  }
+});

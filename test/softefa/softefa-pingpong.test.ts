@@ -1,0 +1,79 @@
+// Programs that know nothing of softefa, as packaged with libfabric, move and check data over it.
+import { readdirSync } from 'node:fs';
+import type { SoftefaOptions } from 'libfabric/softefa';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { ownNamespace } from '../support/own-namespace.js';
+import {
+  fiInfo,
+  fiPingpong,
+  notInstalled,
+  rowsOf,
+  sendsPrefix,
+  sizesUpTo,
+} from '../support/pingpong.js';
+
+const namespace = ownNamespace('pingpong');
+const ITERATIONS = '5';
+
+beforeEach((context) => context.skip(notInstalled !== undefined, notInstalled));
+
+interface Way {
+  readonly name: string;
+  readonly nodes: 1 | 2;
+  readonly shm?: true;
+  readonly device?: SoftefaOptions;
+}
+
+const ways: readonly Way[] = [
+  { name: 'within a node, shm transfer on', nodes: 1, shm: true },
+  { name: 'within a node, shm transfer off', nodes: 1 },
+  { name: 'within a node, asynchronous', nodes: 1, device: { asynchronous: true } },
+  { name: 'between two nodes', nodes: 2 },
+  { name: 'between two nodes, asynchronous', nodes: 2, device: { asynchronous: true } },
+  { name: 'without any capability', nodes: 2, device: { capabilities: [] } },
+  { name: 'copied through shared memory', nodes: 2, device: { bounce: true } },
+];
+
+const types = [
+  ['rdm', sizesUpTo(6 << 20)],
+  ['dgram', sizesUpTo(8 << 10)], // what fits a packet
+] as const;
+
+const leftovers = () => readdirSync('/dev/shm').filter((file) => file.endsWith(namespace));
+
+describe.each(ways)('$name', ({ nodes, shm, device }) => {
+  test.for(types)('fi_pingpong -e %s moves every size unharmed', async ([type, sizes], context) => {
+    context.skip(type === 'rdm' && sendsPrefix !== undefined, sendsPrefix);
+    const server = { namespace, ...device };
+    const client = { ...server, node: nodes - 1 };
+    const args = ['-p', 'efa', '-e', type, '-S', 'all', '-c', '-I', ITERATIONS];
+    const variables = { FI_EFA_ENABLE_SHM_TRANSFER: shm ? '1' : '0' };
+    const ended = await fiPingpong(args, { server, client }, variables);
+    const rows = sizes.map((bytes) => ({
+      bytes,
+      sent: ITERATIONS,
+      acknowledged: `=${ITERATIONS}`,
+    }));
+    for (const side of [ended.server, ended.client]) {
+      expect(side).toMatchObject({ status: 0, signal: null, stderr: '' });
+      expect(rowsOf(side)).toEqual(rows);
+    }
+    expect(leftovers()).toEqual([]);
+  });
+});
+
+test('fi_info -p efa lists an RDM and a DGRAM domain of every device', () => {
+  const { status, stdout } = fiInfo({ namespace, nics: 2 }, '-p', 'efa');
+  expect(status).toBe(0);
+  const found = [...stdout.matchAll(/domain: (\S+)\n.*\n\s+type: (\S+)/g)].map(
+    ([, domain, type]) => `${domain} ${type}`,
+  );
+  // libfabric 2 lists RDM twice: the fabrics efa and efa-direct.
+  expect([...new Set(found)].sort()).toEqual([
+    'softefa_0-dgrm FI_EP_DGRAM',
+    'softefa_0-rdm FI_EP_RDM',
+    'softefa_1-dgrm FI_EP_DGRAM',
+    'softefa_1-rdm FI_EP_RDM',
+  ]);
+  expect(leftovers()).toEqual([]);
+});

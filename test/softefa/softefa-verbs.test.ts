@@ -1,0 +1,40 @@
+// Softefa as libibverbs shows it: the tests in test/softefa/, by name as they are, and all at once
+// under the sanitizers.
+import { describe, expect, test } from 'vitest';
+import {
+  build,
+  LIMIT_MS,
+  type Mode,
+  type Outcome,
+  runTests,
+  testNames,
+  unavailable,
+  type Variant,
+} from '../support/softefa-build.js';
+
+function expectSuccess({ ok, output }: Outcome) {
+  const failures = output.replace(/^ok .*\n/gm, '');
+  expect(ok, failures).toBe(true);
+}
+
+await build('plain');
+const names = await testNames();
+
+describe.each<Mode>(['synchronous', 'asynchronous'])('softefa, %s', (mode) => {
+  // A test that hangs ends itself after a minute.
+  const tests = names.map((name) => [name.replaceAll('_', ' '), name] as const);
+  test.for(tests)('%s', { timeout: 90_000 }, async ([, name]) => {
+    expectSuccess(await runTests('plain', mode, [name]));
+  });
+});
+
+test.for<[Mode, string, Variant]>([
+  ['synchronous', 'errors of memory or undefined behaviour', 'asan'],
+  ['asynchronous', 'errors of memory or undefined behaviour', 'asan'],
+  ['asynchronous', 'data races', 'tsan'],
+])('softefa, %s, has no %s', { timeout: LIMIT_MS + 10_000 }, async ([mode, , variant], context) => {
+  const reason = await unavailable(variant);
+  if (reason !== undefined) context.skip(reason);
+  await build(variant);
+  expectSuccess(await runTests(variant, mode));
+});

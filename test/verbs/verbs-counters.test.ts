@@ -1,0 +1,58 @@
+// Counters of other vendors' devices, of drivers that start anew, and of software EFA devices.
+import { type CounterSample, counters } from 'libfabric/verbs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { connectx, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
+
+const DEVICE = 'class/infiniband/mlx5_0';
+const RECEIVED = `${DEVICE}/ports/1/counters/port_rcv_data`;
+
+describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
+  let fake: FakeSysfs;
+  beforeEach(() => {
+    fake = new FakeSysfs();
+    connectx(fake);
+    process.env.SYSFS_PATH = fake.root;
+  });
+  afterEach(() => {
+    delete process.env.SYSFS_PATH;
+    fake.remove();
+  });
+
+  test('has the counters of the device and of the port, as far as they are numbers', () => {
+    expect(counters('mlx5_0')).toEqual({
+      resets: 2n,
+      port_xmit_data: 2n ** 64n - 1n,
+      port_rcv_data: 1000n,
+      port_rcv_packets: 10n,
+      out_of_buffer: 3n,
+    });
+    expect(counters('mlx5_0', { port: 2 })).toEqual({ resets: 2n });
+  });
+
+  test('is watched: what it rises by, also after its driver was loaded anew', async () => {
+    const watched = counters.watch('mlx5_0', { interval: 20 });
+    const next = async () => (await watched.next()).value as CounterSample;
+    fake.put({ [RECEIVED]: 1500 });
+    const first = await next();
+    expect(first.at).toBeInstanceOf(Date);
+    expect(first.deltas).toMatchObject({ port_rcv_data: 500n, port_rcv_packets: 0n });
+    expect(first.perSecond.port_rcv_data).toBeGreaterThan(0);
+    expect(first.perSecond.port_rcv_data).toBeLessThanOrEqual(500 / 0.01);
+    expect((await next()).deltas.port_rcv_data).toBe(0n);
+
+    fake.put({ [RECEIVED]: 40 });
+    const later = await next();
+    expect(later.deltas.port_rcv_data).toBe(40n);
+    expect(later.values.port_rcv_data).toBe(1540n);
+    await watched.return(undefined as never);
+  });
+
+  test('a signal ends the watch at once, with its reason', async () => {
+    const control = new AbortController();
+    const watched = counters.watch('mlx5_0', { interval: 60_000, signal: control.signal });
+    const sample = watched.next();
+    control.abort(new Error('enough'));
+    await expect(sample).rejects.toThrow('enough');
+    expect(() => counters.watch('mlx5_0', { signal: control.signal })).toThrow('enough');
+  });
+});

@@ -1,0 +1,70 @@
+// Counters of a software EFA device: those of all processes that have it, or had it.
+import { counters } from 'libfabric/verbs';
+import { expect, test } from 'vitest';
+import { portCounter } from '../support/couple.js';
+import { until } from '../support/lifecycle.js';
+import { OtherProcess } from '../support/other-process.js';
+import { withSoftefa } from '../support/softefa.js';
+
+const efa = (options = {}) =>
+  OtherProcess.start({ provider: 'efa', env: withSoftefa({ nics: 2, ...options }) });
+
+const COUNT = 20;
+const MESSAGE = new Uint8Array(1000);
+
+/** Sends messages from one process to another. */
+async function transfer(from: OtherProcess, to: OtherProcess): Promise<void> {
+  await from.ask('meet', to.address);
+  await to.ask('meet', from.address);
+  for (let i = 0; i < COUNT; i++) {
+    const received = to.ask('recv', MESSAGE.length);
+    await from.ask('send', MESSAGE);
+    await received;
+  }
+}
+
+test('they move when other processes transfer, as deltas and as values', async () => {
+  const before = counters('softefa_0');
+  const watched = counters.watch('softefa_0', { interval: 20 });
+  const seen = { tx: 0n, rx: 0n };
+  const [a, b] = await Promise.all([efa(), efa()]);
+  await transfer(a, b);
+  const least = BigInt(COUNT * MESSAGE.length);
+  const rise = (name: string) => counters('softefa_0')[name]! - before[name]!;
+  // They are up to a second old.
+  await until(() => rise('rx_bytes') >= least && rise('recv_wrs') >= BigInt(COUNT));
+
+  for await (const { deltas } of watched) {
+    seen.tx += deltas.tx_bytes!;
+    seen.rx += deltas.rx_bytes!;
+    if (seen.tx >= least && seen.rx >= least) break; // each process is late for itself
+  }
+  await Promise.all([a.close(), b.close()]);
+});
+
+test('a watch goes on from what ended processes have counted', async () => {
+  const watched = counters.watch('softefa_0', { interval: 20 });
+  const [a, b] = await Promise.all([efa(), efa()]);
+  await transfer(a, b);
+  let high = 0n;
+  for (;;) {
+    high = (await watched.next()).value.values.rx_bytes!;
+    if (high >= BigInt(COUNT * MESSAGE.length)) break;
+  }
+  await Promise.all([a.close(), b.close()]);
+  const { values, deltas } = (await watched.next()).value;
+  expect(values.rx_bytes).toBeGreaterThanOrEqual(high);
+  expect(deltas.rx_bytes).toBeGreaterThanOrEqual(0n);
+  expect(counters('softefa_0').rx_bytes).toBeGreaterThanOrEqual(high);
+  await watched.return(undefined as never);
+});
+
+test("another node's device of the same name counts for itself", async () => {
+  const before = counters('softefa_0');
+  const [a, b] = await Promise.all([efa({ node: 1 }), efa({ node: 2 })]);
+  await transfer(a, b);
+  const sysfs = await b.ask<string>('sysfs');
+  await until(() => portCounter(sysfs, 'recv_wrs') >= COUNT);
+  expect(counters('softefa_0').rx_pkts).toBe(before.rx_pkts);
+  await Promise.all([a.close(), b.close()]);
+});

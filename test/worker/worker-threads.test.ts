@@ -1,0 +1,23 @@
+import { describe, test } from 'vitest';
+import { DRIVERS, PROVIDERS, runCleanly } from '../support/lifecycle.js';
+
+const combinations = PROVIDERS.flatMap((provider) =>
+  DRIVERS.map((driver) => ({ provider, driver })),
+);
+
+describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+  test('the main thread and two workers exchange messages, everyone with everyone', async () => {
+    const stdout = '50,50,50\n50,50,50\n50,50,50';
+    await runCleanly('lifecycle-workers', [provider, driver, 'talk'], { stdout });
+  });
+});
+
+describe.each(DRIVERS)('%s driver', (driver) => {
+  test('the addon can be loaded in a worker first', async () => {
+    await runCleanly('lifecycle-workers', ['shm', driver, 'first'], { stdout: 'true' });
+  });
+
+  test('workers can load it at once', async () => {
+    await runCleanly('lifecycle-workers', ['shm', driver, 'both'], { stdout: 'true' });
+  });
+});
