@@ -2,11 +2,11 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { type Measurement, measureSide, SIZES } from './cli/bench/demonstration.js';
-import { rdmPingpong } from './cli/bench/pingpong.js';
-import { rmaBandwidth } from './cli/bench/rma-bandwidth.js';
-import { OobSocket } from './cli/fabtests/oob.js';
-import { perfHeader, perfRow, sizeText } from './cli/perf-table.js';
+import { rmaBandwidth } from './cli/fabtests/benchmarks/rma-bw.js';
+import { type Measurement, measureSide, SIZES } from './cli/fabtests/benchmarks/shared/demo.js';
+import { rdmPingpong } from './cli/fabtests/benchmarks/shared/pingpong.js';
+import { OobSocket } from './cli/fabtests/common/oob.js';
+import { perfHeader, perfRow, sizeText } from './cli/shared/perf-table.js';
 import { getInfo, libraryPath, version } from './index.js';
 import { hasEfaDevice, loadSoftefa } from './softefa/index.js';
 

@@ -1,18 +1,18 @@
 #!/usr/bin/env node
 // npx libfabric <command>
 import { Command } from 'commander';
-import { allToAllCommand } from './all-to-all.js';
-import { BENCHMARKS } from './bench/benchmarks.js';
-import { benchmarkCommand } from './bench/command.js';
-import { checkAllCommand } from './check/command.js';
-import { CHECKS } from './checks/all.js';
-import { checkCommand } from './checks/command.js';
 import { devicesCommand } from './devices.js';
 import { doctorCommand } from './doctor/command.js';
-import { infoCommand } from './info.js';
-import { pairwiseCommand } from './pairwise.js';
+import { BENCHMARKS } from './fabtests/benchmarks/all.js';
+import { benchmarkCommand } from './fabtests/benchmarks/shared/command.js';
+import { CHECKS } from './fabtests/functional/all.js';
+import { checkAllCommand } from './fabtests/functional/run-all/command.js';
+import { checkCommand } from './fabtests/functional/shared/command.js';
+import { allToAllCommand } from './fabtests/multinode/all-to-all.js';
+import { pairwiseCommand } from './fabtests/multinode/pairwise.js';
+import { infoCommand } from './info/command.js';
 import { pingpongCommand } from './pingpong/command.js';
-import { reportCommand } from './report.js';
+import { reportCommand } from './report/command.js';
 import { softefaCommand } from './softefa.js';
 import { statsCommand } from './stats/command.js';
 import { strerrorCommand } from './strerror.js';

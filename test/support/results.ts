@@ -1,4 +1,4 @@
-import type { BenchmarkResult, BenchmarkRow, MatrixResult } from '../../src/cli/result.js';
+import type { BenchmarkResult, BenchmarkRow, MatrixResult } from '../../src/cli/shared/result.js';
 
 const header = {
   format: 'libfabric-result',

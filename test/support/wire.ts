@@ -1,7 +1,7 @@
 import { getInfo } from 'libfabric';
 import { afterEach } from 'vitest';
-import { openEndpoint } from '../../dist/cli/fabtests/open-endpoint.js';
-import type { Settings } from '../../dist/cli/fabtests/settings.js';
+import { openEndpoint } from '../../dist/cli/fabtests/common/open-endpoint.js';
+import type { Settings } from '../../dist/cli/fabtests/common/settings.js';
 
 /** What is done when a test has ended, the last one first. */
 export const cleanups: (() => unknown)[] = [];

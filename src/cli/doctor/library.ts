@@ -1,7 +1,7 @@
 import { FabricError } from '../../errors.js';
 import { getInfo } from '../../info.js';
 import { getParams, libraryPath, type Param, version } from '../../library.js';
-import { runApart } from './apart.js';
+import { runApart } from './subprocess.js';
 
 /** The libfabric of this process. */
 export interface LoadedLibrary {

@@ -2,7 +2,7 @@
 // its reads and writes, as JSON, or why it cannot, and ends with 1.
 import { FabricError } from '../../errors.js';
 import { open } from '../../open.js';
-import { rdmaOf } from '../emulation.js';
+import { rdmaOf } from '../shared/rdma-support.js';
 
 const PATIENCE = 10_000; // milliseconds for a message
 const [domain] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-import type { Rdma } from '../emulation.js';
-import { runApart } from './apart.js';
+import type { Rdma } from '../shared/rdma-support.js';
+import { runApart } from './subprocess.js';
 
 /** What has become of an endpoint that was opened on a domain and sent itself a message. */
 export interface Trial {

@@ -1,7 +1,7 @@
 // What fi_pingpong(1)'s two sides say over their control connection.
 import type { AddrFormat } from '../../flags.js';
-import type { OobSocket } from '../fabtests/oob.js';
-import type { Session } from '../fabtests/session.js';
+import type { OobSocket } from '../fabtests/common/oob.js';
+import type { Session } from '../fabtests/common/session.js';
 
 /** The port of the server's control connection. */
 export const CONTROL_PORT = 47_592;

@@ -1,8 +1,8 @@
 import type { MemoryRegion } from '../../memory-region.js';
-import { allAlike, measure, type Timing } from '../bench/measure.js';
-import { DataCheckError, pattern } from '../fabtests/pattern.js';
-import { allocateFor } from '../fabtests/regions.js';
-import type { Session, TestBatch } from '../fabtests/session.js';
+import { allAlike, measure, type Timing } from '../fabtests/common/measure.js';
+import { allocateFor } from '../fabtests/common/memory.js';
+import { DataCheckError, pattern } from '../fabtests/common/pattern.js';
+import type { Session, TestBatch } from '../fabtests/common/session.js';
 
 const TAG = 1234;
 const LETTERS = 62;

@@ -1,4 +1,4 @@
-import type { SizeChoice } from '../fabtests/sizes.js';
+import type { SizeChoice } from '../fabtests/common/sizes.js';
 
 const DEFAULT = [64, 256, 1024, 4096, 65_536, 2 ** 20];
 const LARGEST = 2 ** 22 + 2 ** 21;

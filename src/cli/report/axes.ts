@@ -1,5 +1,5 @@
 import { axisX, axisY, frame, gridY, type Markish, type ScaleOptions } from '../../vendor/plot.js';
-import { sizeText } from '../perf-table.js';
+import { sizeText } from '../shared/perf-table.js';
 import { shortText } from './format.js';
 
 /** A scale with its axis. */

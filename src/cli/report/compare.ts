@@ -1,6 +1,6 @@
-import type { BenchmarkRow } from '../result.js';
+import type { BenchmarkRow } from '../shared/result.js';
+import { geometricMean } from '../shared/statistics.js';
 import type { Run } from './run.js';
-import { geometricMean } from './statistics.js';
 
 /** What is within this of the baseline is not called faster or slower. */
 export const NOTABLE = 0.05;

@@ -1,5 +1,5 @@
-import { sizeText } from '../perf-table.js';
-import type { BenchmarkRow } from '../result.js';
+import { sizeText } from '../shared/perf-table.js';
+import type { BenchmarkRow } from '../shared/result.js';
 import { wholeText } from './format.js';
 import { type Html, html } from './html.js';
 import type { Run } from './run.js';

@@ -1,5 +1,5 @@
-import { sizeText } from '../perf-table.js';
-import type { CpuUse } from '../result.js';
+import { sizeText } from '../shared/perf-table.js';
+import type { CpuUse } from '../shared/result.js';
 import { linearAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';

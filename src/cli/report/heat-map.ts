@@ -1,11 +1,11 @@
 import { axisX, axisY, rect, text } from '../../vendor/plot.js';
-import { sizeText } from '../perf-table.js';
-import type { MatrixResult } from '../result.js';
+import { sizeText } from '../shared/perf-table.js';
+import type { MatrixResult } from '../shared/result.js';
+import { type RankSpeed, speedOf, typicalValue } from '../shared/slow-ranks.js';
 import { figure } from './chart.js';
 import { decimalText, ratioText } from './format.js';
 import { heatLegend, heatOf } from './heat-scale.js';
 import type { Html } from './html.js';
-import { type RankSpeed, speedOf, typicalValue } from './slow-ranks.js';
 
 // Up to here every pair is a cell with its figures; beyond, neighbours of one colour are one cell, which
 // keeps the page of a thousand ranks readable by a browser.

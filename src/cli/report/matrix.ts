@@ -1,10 +1,16 @@
-import type { MatrixResult } from '../result.js';
+import type { MatrixResult } from '../shared/result.js';
+import {
+  type RankSpeed,
+  rankSpeeds,
+  slowPairs,
+  speedOf,
+  typicalValue,
+} from '../shared/slow-ranks.js';
 import { shortText, wholeText } from './format.js';
 import { heatMap, quantityText, unitOf } from './heat-map.js';
 import { heatOf } from './heat-scale.js';
 import { type Html, html, type Part } from './html.js';
 import type { NamedMatrix } from './run.js';
-import { type RankSpeed, rankSpeeds, slowPairs, speedOf, typicalValue } from './slow-ranks.js';
 import { details, section, table } from './table.js';
 
 const MOST_TABLE_RANKS = 32;

@@ -1,5 +1,7 @@
-import { sizeText } from '../perf-table.js';
-import type { BenchmarkRow } from '../result.js';
+import { sizeText } from '../shared/perf-table.js';
+import type { BenchmarkRow } from '../shared/result.js';
+import { SLOW_RANK } from '../shared/slow-ranks.js';
+import { median } from '../shared/statistics.js';
 import { logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize } from './compare.js';
@@ -7,8 +9,6 @@ import { decimalText } from './format.js';
 import { type Html, html } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, type Series, seriesMarks } from './series.js';
-import { SLOW_RANK } from './slow-ranks.js';
-import { median } from './statistics.js';
 import { details, section, table } from './table.js';
 
 /** What each of several NICs has carried: a chart for each run, in which a slow NIC stands out. */

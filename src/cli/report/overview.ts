@@ -1,5 +1,5 @@
-import { sizeText } from '../perf-table.js';
-import type { BenchmarkRow } from '../result.js';
+import { sizeText } from '../shared/perf-table.js';
+import type { BenchmarkRow } from '../shared/result.js';
 import { overallSpeedup } from './compare.js';
 import { decimalText } from './format.js';
 import { type Html, html } from './html.js';

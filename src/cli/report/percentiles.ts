@@ -1,6 +1,6 @@
 import { areaY, line } from '../../vendor/plot.js';
-import { sizeText } from '../perf-table.js';
-import type { LatencyPercentiles } from '../result.js';
+import { sizeText } from '../shared/perf-table.js';
+import type { LatencyPercentiles } from '../shared/result.js';
 import { logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';

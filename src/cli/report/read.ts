@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { BenchmarkRow } from '../result.js';
-import { parseFabtests } from './fabtests.js';
+import type { BenchmarkRow } from '../shared/result.js';
+import { parseFabtests } from './fabtests-output.js';
 import type { Input } from './run.js';
 import { parseResult } from './schema.js';
 

@@ -1,4 +1,4 @@
-import type { BenchmarkResult, MatrixResult } from '../result.js';
+import type { BenchmarkResult, MatrixResult } from '../shared/result.js';
 
 /** What the report needs of a benchmark, whoever measured it: fabtests say less than this package. */
 export interface Measurement

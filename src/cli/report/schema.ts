@@ -1,5 +1,5 @@
 import * as v from '../../vendor/valibot.js';
-import { RESULT_FORMAT, RESULT_VERSION, type Result } from '../result.js';
+import { RESULT_FORMAT, RESULT_VERSION, type Result } from '../shared/result.js';
 
 const amount = v.pipe(v.number(), v.minValue(0));
 const count = v.pipe(amount, v.integer());

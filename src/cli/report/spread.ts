@@ -1,5 +1,6 @@
 import { areaY, line, ruleY } from '../../vendor/plot.js';
-import { sizeText } from '../perf-table.js';
+import { sizeText } from '../shared/perf-table.js';
+import { median, quantile } from '../shared/statistics.js';
 import { linearAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { draw } from './drawing.js';
@@ -7,7 +8,6 @@ import { decimalText, wholeText } from './format.js';
 import { type Html, html } from './html.js';
 import type { Run } from './run.js';
 import { colourOf } from './series.js';
-import { median, quantile } from './statistics.js';
 import { details, section, table } from './table.js';
 
 interface Spread {

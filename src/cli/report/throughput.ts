@@ -1,6 +1,6 @@
 import { ruleY } from '../../vendor/plot.js';
-import { sizeText } from '../perf-table.js';
-import type { BenchmarkRow } from '../result.js';
+import { sizeText } from '../shared/perf-table.js';
+import type { BenchmarkRow } from '../shared/result.js';
 import { linearAxis, logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { NOTABLE, overallSpeedup, rowsBySize, sizesOf, speedups } from './compare.js';

@@ -1,5 +1,5 @@
 import type { Counters } from '../../verbs/index.js';
-import { trafficOf } from '../traffic.js';
+import { trafficOf } from '../shared/traffic.js';
 
 /** What a port does in a second. */
 export interface Rates {

@@ -17,7 +17,7 @@ import { ReachError } from '../../../dist/cli/doctor/peer/conversation.js';
 import { fabricFinding, tcpFinding } from '../../../dist/cli/doctor/peer/findings.js';
 import { probe } from '../../../dist/cli/doctor/peer/probe.js';
 import type { Finding, Report } from '../../../dist/cli/doctor/report.js';
-import { readFrames, writeFrame } from '../../../dist/cli/multi/frames.js';
+import { readFrames, writeFrame } from '../../../dist/cli/shared/json-link.js';
 import { type Ended, main, run, type Started, start } from '../../support/command.js';
 import { hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { freePort } from '../../support/free-port.js';

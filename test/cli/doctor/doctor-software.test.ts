@@ -2,7 +2,7 @@
 import { libfabric } from '../../../dist/cli/doctor/checks/libfabric.js';
 import { provider } from '../../../dist/cli/doctor/checks/provider.js';
 import { rdmaCore } from '../../../dist/cli/doctor/checks/rdma-core.js';
-import type { Rdma } from '../../../dist/cli/emulation.js';
+import type { Rdma } from '../../../dist/cli/shared/rdma-support.js';
 import { testChecks, type Unwell, type Well } from '../../support/doctor-checks.js';
 import { efaDevice, loadedLibrary } from '../../support/fake-machine.js';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { readFrames, writeFrame } from '../../multi/frames.js';
+import { readFrames, writeFrame } from '../../shared/json-link.js';
 import { type Message, PROTOCOL, plain } from './messages.js';
 
 /** Why the other side cannot be talked to over TCP. */

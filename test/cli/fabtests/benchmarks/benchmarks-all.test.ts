@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import type { BenchmarkResult } from '../../../../dist/cli/result.js';
+import type { BenchmarkResult } from '../../../../dist/cli/shared/result.js';
 import { softefaEnvironment } from '../../../../dist/softefa/index.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';

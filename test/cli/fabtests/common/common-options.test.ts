@@ -1,14 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { moreIn, windowsOf } from '../../../../dist/cli/bench/windows.js';
-import { chooseSettings, type TestKind } from '../../../../dist/cli/fabtests/choose.js';
-import { addTestOptions, type Flags, TestCommand } from '../../../../dist/cli/fabtests/options.js';
+import { moreIn, windowsOf } from '../../../../dist/cli/fabtests/benchmarks/shared/windows.js';
+import {
+  chooseSettings,
+  type TestKind,
+} from '../../../../dist/cli/fabtests/common/choose-settings.js';
+import {
+  addTestOptions,
+  type Flags,
+  TestCommand,
+} from '../../../../dist/cli/fabtests/common/options.js';
 import {
   allSizes,
   iterationsOf,
   parseSizes,
   roomOf,
   sizesOf,
-} from '../../../../dist/cli/fabtests/sizes.js';
+} from '../../../../dist/cli/fabtests/common/sizes.js';
 import { libfabric } from '../../../support/command.js';
 
 const RMA: TestKind = {

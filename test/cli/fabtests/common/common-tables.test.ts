@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { percentilesOf } from '../../../../dist/cli/bench/statistics.js';
+import { percentilesOf } from '../../../../dist/cli/fabtests/common/result-row.js';
 import {
   perfHeader,
   perfRow,
@@ -7,7 +7,7 @@ import {
   perfYamlHeader,
   pingpongHeader,
   pingpongRow,
-} from '../../../../dist/cli/perf-table.js';
+} from '../../../../dist/cli/shared/perf-table.js';
 
 // As fabtests print a run of 20,000 transfers of 64 bytes in 36.123 ms.
 const PERF = { size: 64, iterations: 20_000, seconds: 0.036_123, transfersPerIteration: 1 };

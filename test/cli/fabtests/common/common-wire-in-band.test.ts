@@ -1,15 +1,19 @@
 // What fabtests see of this package where addresses go in band: a scripted peer plays their part.
 
 import { expect, test } from 'vitest';
-import { chooseSettings } from '../../../../dist/cli/fabtests/choose.js';
-import { dialectOf } from '../../../../dist/cli/fabtests/dialect.js';
-import { introduceSides } from '../../../../dist/cli/fabtests/exchange.js';
-import { OobSocket } from '../../../../dist/cli/fabtests/oob.js';
-import { addTestOptions, type Flags, TestCommand } from '../../../../dist/cli/fabtests/options.js';
-import { pattern } from '../../../../dist/cli/fabtests/pattern.js';
-import { decodeKeys, encodeKeys } from '../../../../dist/cli/fabtests/remote-keys.js';
-import { Session } from '../../../../dist/cli/fabtests/session.js';
-import type { Settings } from '../../../../dist/cli/fabtests/settings.js';
+import { introduceSides } from '../../../../dist/cli/fabtests/common/address-exchange.js';
+import { chooseSettings } from '../../../../dist/cli/fabtests/common/choose-settings.js';
+import { dialectOf } from '../../../../dist/cli/fabtests/common/dialect.js';
+import { decodeKeys, encodeKeys } from '../../../../dist/cli/fabtests/common/exchange-keys.js';
+import { OobSocket } from '../../../../dist/cli/fabtests/common/oob.js';
+import {
+  addTestOptions,
+  type Flags,
+  TestCommand,
+} from '../../../../dist/cli/fabtests/common/options.js';
+import { pattern } from '../../../../dist/cli/fabtests/common/pattern.js';
+import { Session } from '../../../../dist/cli/fabtests/common/session.js';
+import type { Settings } from '../../../../dist/cli/fabtests/common/settings.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { cleanups, padded, rawEndpoint } from '../../../support/wire.js';

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { writeFrame } from '../../../../dist/cli/multi/frames.js';
-import { Hub } from '../../../../dist/cli/multi/hub.js';
+import { Hub } from '../../../../dist/cli/fabtests/multinode/hub.js';
+import { writeFrame } from '../../../../dist/cli/shared/json-link.js';
 import { type Ended, type Started, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { hasWorked, onNode, startRanks } from '../../../support/ranks.js';

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_PORT, parseRoot, placeOf } from '../../../../dist/cli/multi/launcher.js';
-import { expandNodelist } from '../../../../dist/cli/multi/nodelist.js';
+import {
+  DEFAULT_PORT,
+  parseRoot,
+  placeOf,
+} from '../../../../dist/cli/fabtests/multinode/launcher.js';
+import { expandNodelist } from '../../../../dist/cli/fabtests/multinode/nodelist.js';
 
 describe('placeOf', () => {
   const root = { host: 'head', port: DEFAULT_PORT };

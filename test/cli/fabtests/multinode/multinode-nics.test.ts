@@ -1,14 +1,14 @@
 import { FabricError } from 'libfabric';
 import { loadSoftefa, SoftefaFaults } from 'libfabric/softefa';
 import { afterEach, describe, expect, test } from 'vitest';
-import { Flow, pump, Stalled } from '../../../../dist/cli/multi/flow.js';
+import { Flow, pump, Stalled } from '../../../../dist/cli/fabtests/common/flow.js';
 import {
   chooseNics,
   closeNics,
   type Nic,
   nicOf,
   openNics,
-} from '../../../../dist/cli/multi/nics.js';
+} from '../../../../dist/cli/fabtests/common/nics.js';
 import { ownNamespace } from '../../../support/own-namespace.js';
 
 // The device's own path, also from an endpoint to itself.

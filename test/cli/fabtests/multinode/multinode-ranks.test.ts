@@ -4,7 +4,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseResult } from '../../../../dist/cli/report/schema.js';
-import type { MatrixResult } from '../../../../dist/cli/result.js';
+import type { MatrixResult } from '../../../../dist/cli/shared/result.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { onNode, startRanks } from '../../../support/ranks.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { schedule, tournament } from '../../../../dist/cli/multi/schedule.js';
+import { schedule, tournament } from '../../../../dist/cli/fabtests/multinode/schedule.js';
 
 const key = (a: number, b: number) => `${Math.min(a, b)}-${Math.max(a, b)}`;
 

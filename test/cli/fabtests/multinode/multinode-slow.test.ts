@@ -1,10 +1,10 @@
 // A node whose link is slow stands out among ranks that are each a host of their own.
 import { SoftefaFaults } from 'libfabric/softefa';
 import { expect, onTestFinished, test } from 'vitest';
-import { matrixLines } from '../../../../dist/cli/multi/matrix-table.js';
+import { matrixLines } from '../../../../dist/cli/fabtests/multinode/matrix-table.js';
 import { parseResult } from '../../../../dist/cli/report/schema.js';
-import { rankSpeeds } from '../../../../dist/cli/report/slow-ranks.js';
-import type { MatrixResult } from '../../../../dist/cli/result.js';
+import type { MatrixResult } from '../../../../dist/cli/shared/result.js';
+import { rankSpeeds } from '../../../../dist/cli/shared/slow-ranks.js';
 import { freePort } from '../../../support/free-port.js';
 import { namespace, onNode, startRanks } from '../../../support/ranks.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { matrixLines } from '../../../../dist/cli/multi/matrix-table.js';
-import type { MatrixResult } from '../../../../dist/cli/result.js';
+import { matrixLines } from '../../../../dist/cli/fabtests/multinode/matrix-table.js';
+import type { MatrixResult } from '../../../../dist/cli/shared/result.js';
 
 function matrix(
   ranks: number,

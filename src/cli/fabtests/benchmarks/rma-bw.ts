@@ -1,0 +1,196 @@
+import { RESERVED } from '../common/buffers.js';
+import { dialectOf, usualRelease } from '../common/dialect.js';
+import { exchangeKeys } from '../common/exchange-keys.js';
+import { measure, type Rounds, type Timing } from '../common/measure.js';
+import { checkPattern, fillPattern } from '../common/pattern.js';
+import type { Session, TestBatch } from '../common/session.js';
+import type { Settings } from '../common/settings.js';
+import { nicsOption } from '../multinode/options.js';
+import type { Benchmark, MeasureSize } from './shared/benchmark.js';
+import { Arrivals, kindOf, RMA_ACCESS, RmaTransfers, rmaCaps } from './shared/rma.js';
+import { prepareNics } from './shared/rma-nics.js';
+import { alikeFrom, type Window, windowsOf } from './shared/windows.js';
+
+/** fabtests' bandwidth of RMA, a window of operations in flight. */
+export const rmaBandwidth: Benchmark = {
+  command: 'rma-bw',
+  type: 'FI_EP_RDM',
+  summary: 'bandwidth of RMA',
+  description:
+    'Measures the bandwidth of RMA. Writes and reads go both ways at once: each side measures its own.\n' +
+    'Writes with data go from the client to the server. With --nics, on both sides, several NICs\n' +
+    'transfer at once: below each row is what each of them has carried.',
+  operations: ['write', 'read', 'writedata'],
+  transfersPerIteration: () => 1,
+  bandwidth: true,
+  caveat: ({ operation }) =>
+    operation === 'writedata'
+      ? undefined
+      : 'both sides transfer at once: the network carries twice what each of them measures',
+  needs: (settings) => ({
+    caps: rmaCaps(settings.operation),
+    tx: {
+      tclass: 'FI_TC_BULK_DATA',
+      ...(verifiesWindows(settings) && { opFlags: ['FI_DELIVERY_COMPLETE'] as const }),
+    },
+    domain: { resourceMgmt: 'FI_RM_ENABLED' },
+  }),
+  options: () => [nicsOption()],
+  prepare,
+};
+
+// What has been written can only be looked at when it is known to be there.
+const verifiesWindows = ({ verify, operation, release }: Settings) =>
+  verify && operation !== 'writedata' && dialectOf(release ?? usualRelease()).spreads;
+
+async function prepare(session: Session, room: number): Promise<MeasureSize> {
+  if (session.settings.nics !== undefined) return prepareNics(session, room);
+  const { spreads } = session.dialect;
+  const places = spreads ? session.settings.window : 1;
+  const buffers = await session.allocate(room, places, RMA_ACCESS);
+  const arrivals = new Arrivals(session); // from before the first can come
+  const remote = await exchangeKeys(session, buffers);
+  fillPattern(buffers.sending(room * places, spreads ? RESERVED : 0).bytes);
+  if (session.settings.operation !== 'writedata') {
+    return (size, iterations) => new BothWays(session, buffers, remote, size).measure(iterations);
+  }
+  return (size, iterations) =>
+    new WritesWithData(arrivals, session, buffers, remote, size).measure(iterations);
+}
+
+/** Writes or reads of both sides at once. No message tells of them. */
+class BothWays extends RmaTransfers {
+  async measure(iterations: number): Promise<Timing> {
+    const { session } = this;
+    const { settings, patience } = session;
+    const { drains, spreads } = session.dialect;
+    const all = windowsOf(settings.window, settings.warmUp, iterations, drains);
+    const verify = settings.verify && spreads;
+    // The last acknowledgement is none here, but where data is verified the sides meet once more.
+    const windows = all.windows.filter(({ count }) => count > 0 || verify);
+    const clockAt = windows.findIndex((window) => !window.warmUp);
+    const batches = windows.map((window) =>
+      window.count === 0
+        ? undefined
+        : this.batch(kindOf(window), (batch) => this.add(batch, window)),
+    );
+    const work = {
+      steps: windows.length,
+      clockAt,
+      weight: (index: number) => windows[index]?.count ?? 0,
+      step: (index: number) => patience.run(batches[index] as TestBatch),
+      rounds: verify
+        ? undefined
+        : (index: number): Rounds => ({
+            count: alikeFrom(batches, index),
+            run: (options) => patience.rounds(batches[index] as TestBatch, options),
+          }),
+      slowStep: verify
+        ? (index: number) => this.#verified(windows[index] as Window, batches[index])
+        : undefined,
+    };
+    await session.syncBeforeRma();
+    const timing = await measure(patience, work, settings.statistics);
+    this.close();
+    return timing;
+  }
+
+  /** A window whose data is looked at, as fabtests do since 1.19. */
+  async #verified(window: Window, batch: TestBatch | undefined) {
+    const { session, buffers, size } = this;
+    if (window.count > 0 && window.from === 0) {
+      buffers.receiving(size * session.settings.window, RESERVED).bytes.fill(0);
+      await session.syncBeforeRma();
+    }
+    if (batch) await session.complete(batch);
+    if (!window.acknowledged) return;
+    if (session.settings.operation === 'write') await session.syncBeforeRma();
+    checkPattern(buffers.receiving(size * (window.from + window.count), RESERVED).bytes);
+  }
+}
+
+/** Writes with data from the client to the server, which acknowledges every window. */
+class WritesWithData extends RmaTransfers {
+  readonly #arrivals: Arrivals;
+
+  constructor(arrivals: Arrivals, ...transfers: ConstructorParameters<typeof RmaTransfers>) {
+    super(...transfers);
+    this.#arrivals = arrivals;
+  }
+
+  async measure(iterations: number): Promise<Timing> {
+    const { session } = this;
+    const { settings, patience, role } = session;
+    const { drains } = session.dialect;
+    const { windows, clockAt } = windowsOf(settings.window, settings.warmUp, iterations, drains);
+    const step = role === 'client' ? this.#send : this.#receive;
+    if (settings.verify) this.buffers.receiving(this.size, this.offset(0)).bytes.fill(0);
+    await session.sync();
+    const timing = await measure(
+      patience,
+      {
+        steps: windows.length,
+        clockAt,
+        weight: (index) => windows[index]?.count ?? 0,
+        step: () => {},
+        slowStep: (index) => step.call(this, windows[index] as Window),
+      },
+      settings.statistics,
+    );
+    this.close();
+    return timing;
+  }
+
+  async #send(window: Window): Promise<void> {
+    const { session } = this;
+    const answers = this.#messagesWith(window) + (window.acknowledged ? 1 : 0);
+    await this.#meetBefore(window);
+    const batch = this.batch(`${kindOf(window)} ${answers}`, (batch) => {
+      for (let i = 0; i < answers; i++) batch.recv(session.answer);
+      this.add(batch, window);
+    });
+    await session.complete(batch);
+  }
+
+  async #receive(window: Window): Promise<void> {
+    const { session, size } = this;
+    const { from, count, acknowledged } = window;
+    await this.#meetBefore(window);
+    await this.#tell(this.#messagesWith(window));
+    await this.#arrivals.wait(count);
+    if (!acknowledged) return;
+    const { spreads } = session.dialect;
+    if (!spreads) this.#check(window, size);
+    await this.#tell(1);
+    if (spreads) this.#check(window, size * (from + count));
+  }
+
+  // Since 2.4 the server also sends a message for every write of the warm-up.
+  #messagesWith(window: Window): number {
+    return window.warmUp && this.session.dialect.drains ? window.count : 0;
+  }
+
+  async #tell(messages: number): Promise<void> {
+    if (messages === 0) return;
+    const { acknowledgement, peer } = this.session;
+    const batch = this.batch(`${messages} messages`, (batch) => {
+      for (let i = 0; i < messages; i++) batch.send(acknowledgement, peer);
+    });
+    await this.session.complete(batch);
+  }
+
+  /** With -v both sides start a window together, since 1.19. */
+  async #meetBefore(window: Window): Promise<void> {
+    const { session, buffers, size } = this;
+    const { verify } = session.settings;
+    if (!verify || !session.dialect.spreads || window.from > 0 || window.count === 0) return;
+    buffers.receiving(size * session.settings.window, RESERVED).bytes.fill(0);
+    await session.sync();
+  }
+
+  #check(window: Window, bytes: number): void {
+    const { session, buffers } = this;
+    if (!session.settings.verify || window.count === 0 || window.warmUp) return;
+    checkPattern(buffers.receiving(bytes, this.offset(0)).bytes);
+  }
+}

@@ -1,0 +1,71 @@
+import type { RemoteRegion } from '../../../remote-region.js';
+import type { Buffers } from '../common/buffers.js';
+import { exchangeKeys } from '../common/exchange-keys.js';
+import { allAlike, measure } from '../common/measure.js';
+import { fillPattern } from '../common/pattern.js';
+import type { Session } from '../common/session.js';
+import { type Benchmark, injects, type MeasureSize } from './shared/benchmark.js';
+import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './shared/rma.js';
+
+/** How long a write takes to complete at its writer: fabtests' fi_rma_tx_completion, since 2.4. */
+export const rmaTxCompletion: Benchmark = {
+  command: 'rma-tx-completion',
+  type: 'FI_EP_RDM',
+  summary: 'time until a write completes at its writer',
+  description:
+    'Measures the time until a write completes at its writer: the client, one at a time.',
+  operations: ['write', 'writedata'],
+  transfersPerIteration: () => 1,
+  bandwidth: false,
+  unverifiable: () => 'nothing waits for the data to arrive; use rma-bw',
+  caveat: () => 'an injected write (see -j) is complete when it has been posted',
+  needs: rmaNeeds,
+  prepare,
+};
+
+async function prepare(session: Session, room: number): Promise<MeasureSize> {
+  const buffers = await session.allocate(room, 1, RMA_ACCESS);
+  const arrivals = new Arrivals(session); // from before the first can come
+  const remote = await exchangeKeys(session, buffers);
+  fillPattern(buffers.sending(room).bytes);
+  return async (size, iterations) => {
+    await session.sync();
+    if (session.role === 'client') return write(session, buffers, remote, size, iterations);
+    await watch(session, arrivals, iterations);
+    return undefined;
+  };
+}
+
+async function write(
+  session: Session,
+  buffers: Buffers,
+  remote: RemoteRegion,
+  size: number,
+  iterations: number,
+) {
+  const { settings, patience } = session;
+  using batch = session.batch((batch) =>
+    addWrite(batch, session, buffers.sending(size), remote, injects(session, size)),
+  );
+  const timing = await measure(
+    patience,
+    {
+      steps: settings.warmUp + iterations,
+      clockAt: settings.warmUp,
+      step: () => patience.run(batch),
+      rounds: allAlike((options) => patience.rounds(batch, options)),
+    },
+    settings.statistics,
+  );
+  if (timing.error === undefined) await session.sync();
+  return timing;
+}
+
+/** The server's part: it takes what arrives. */
+async function watch(session: Session, arrivals: Arrivals, iterations: number): Promise<void> {
+  const { operation, warmUp } = session.settings;
+  if (operation === 'writedata') {
+    await arrivals.wait(warmUp + iterations, session.passively);
+  }
+  await session.sync(session.passively);
+}

@@ -1,0 +1,164 @@
+import type { Cap } from '../../../../flags.js';
+import type { Buffers } from '../../common/buffers.js';
+import { measure, type Rounds, type Timing, type Work } from '../../common/measure.js';
+import { checkPattern, fillPattern } from '../../common/pattern.js';
+import type { Session } from '../../common/session.js';
+import { type Benchmark, injectsInWindows, type MeasureSize } from './benchmark.js';
+import { MessageBatch } from './message-batch.js';
+import { alikeFrom, moreIn, type Window, type Windows, windowsOf } from './windows.js';
+
+/** fabtests' bandwidth of messages, client to server, a window of them in flight. */
+function bandwidth(
+  command: string,
+  cap: Cap & ('FI_MSG' | 'FI_TAGGED'),
+  summary: string,
+): Benchmark {
+  return {
+    command,
+    type: 'FI_EP_RDM',
+    summary,
+    transfersPerIteration: () => 1,
+    bandwidth: true,
+    needs: () => ({
+      caps: [cap],
+      tx: { tclass: 'FI_TC_BULK_DATA' },
+      domain: { resourceMgmt: 'FI_RM_ENABLED' },
+    }),
+    prepare,
+  };
+}
+
+export const rdmBandwidth = bandwidth('rdm-bw', 'FI_MSG', 'bandwidth of messages');
+
+export const rdmTaggedBandwidth = bandwidth(
+  'rdm-tagged-bw',
+  'FI_TAGGED',
+  'bandwidth of tagged messages',
+);
+
+async function prepare(session: Session, room: number): Promise<MeasureSize> {
+  const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
+  fillPattern(buffers.sending(room).bytes);
+  return (size, iterations) => measureSize(session, buffers, size, iterations);
+}
+
+/** A window is a step. */
+function windowWork(
+  { windows, clockAt }: Windows,
+  batches: WindowBatches,
+  { first, check, last }: Partial<Work> = {},
+): Work {
+  return {
+    steps: windows.length,
+    clockAt,
+    weight: (index) => windows[index]?.count ?? 0,
+    first,
+    step: (index) => batches.run(index),
+    rounds: (index) => batches.rounds(index),
+    check,
+    last,
+  };
+}
+
+async function measureSize(
+  session: Session,
+  buffers: Buffers,
+  size: number,
+  iterations: number,
+): Promise<Timing> {
+  const { settings, role, patience } = session;
+  const all = windowsOf(settings.window, settings.warmUp, iterations, false);
+  const { windows } = all;
+  const batchOf = (make: (batch: MessageBatch, window: Window) => void) =>
+    new WindowBatches(session, windows, make);
+
+  if (role === 'client') {
+    const inject = injectsInWindows(session, size);
+    const from = buffers.sending(size);
+    using sends = batchOf((batch, window) => {
+      if (window.acknowledged) batch.receive(session.answer);
+      const more = moreIn(window, settings);
+      for (let i = 0; i < window.count; i++) {
+        if (inject) batch.inject(from);
+        else batch.send(from, more(i));
+      }
+    });
+    await session.sync();
+    return await measure(patience, windowWork(all, sends), settings.statistics);
+  }
+
+  const into = buffers.receiving(size);
+  const bytes = into.bytes;
+  const check = (index: number) => {
+    if (windows[index]?.warmUp || windows[index]?.count === 0) return;
+    checkPattern(bytes);
+    bytes.fill(0);
+  };
+  const { acknowledgement } = session;
+  // Receives are posted before the window ahead is acknowledged, so that every message finds one.
+  using receives = batchOf((batch, window) => {
+    const more = moreIn(window, settings);
+    for (let i = 0; i < window.count; i++) batch.receive(into, more(i));
+    if (acknowledgedBefore(windows, window)) batch.send(acknowledgement);
+  });
+  using last = new MessageBatch(session).send(acknowledgement);
+  if (!settings.oobSync) session.postReceive(); // the sync's own comes first
+  const posted = receives.post(0);
+  await session.sync();
+  const work = windowWork(all, receives, {
+    first: () => session.until(posted),
+    check: settings.verify ? check : undefined,
+    last: () => last.complete(),
+  });
+  return await measure(patience, work, settings.statistics);
+}
+
+const acknowledgedBefore = (windows: readonly Window[], window: Window) =>
+  windows[windows.indexOf(window) - 1]?.acknowledged === true;
+
+/** A prepared batch for every kind of window; most windows are of one. */
+class WindowBatches {
+  readonly #batches: (MessageBatch | undefined)[];
+  readonly #made: MessageBatch[];
+
+  constructor(
+    session: Session,
+    windows: readonly Window[],
+    make: (batch: MessageBatch, window: Window) => void,
+  ) {
+    const kinds = new Map<string, MessageBatch>();
+    this.#batches = windows.map((window, i) => {
+      const before = windows[i - 1]?.acknowledged === true;
+      const key = [window.count, window.acknowledged, window.warmUp, before].join();
+      let batch = kinds.get(key);
+      if (batch === undefined) {
+        batch = new MessageBatch(session);
+        make(batch, window);
+        kinds.set(key, batch);
+      }
+      return batch;
+    });
+    this.#made = [...kinds.values()];
+  }
+
+  run(index: number): void {
+    (this.#batches[index] as MessageBatch).run();
+  }
+
+  /** The windows of one kind from `index` on. */
+  rounds(index: number): Rounds {
+    const batch = this.#batches[index] as MessageBatch;
+    return {
+      count: alikeFrom(this.#batches, index),
+      run: (options) => batch.rounds(options),
+    };
+  }
+
+  post(index: number): Promise<void> {
+    return (this.#batches[index] as MessageBatch).post();
+  }
+
+  [Symbol.dispose](): void {
+    for (const batch of this.#made) batch.close();
+  }
+}

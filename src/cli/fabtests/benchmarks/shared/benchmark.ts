@@ -1,0 +1,52 @@
+import type { Option } from 'commander';
+import type { TestKind } from '../../common/choose-settings.js';
+import type { Timing } from '../../common/measure.js';
+import type { Needs } from '../../common/open-endpoint.js';
+import type { Session } from '../../common/session.js';
+import type { Settings } from '../../common/settings.js';
+
+/** Measures a size: both sides do so at once. Undefined on a side that has nothing to tell. */
+export type MeasureSize = (size: number, iterations: number) => Promise<Timing | undefined>;
+
+/** Does so many iterations of a size in a session that is both sides. */
+export type Alone = (alone: Session, size: number, iterations: number) => Promise<unknown>;
+
+/** Measures as a client does whose server is itself. */
+export const measureAlone =
+  (prepare: Benchmark['prepare']): Alone =>
+  async (alone, size, iterations) =>
+    (await prepare(alone, size))(size, iterations);
+
+/** One of fabtests' benchmarks. */
+export interface Benchmark extends TestKind {
+  readonly summary: string;
+  readonly description?: string;
+  /** 2 for a ping-pong, whose latency is then half a round trip. */
+  readonly transfersPerIteration: (settings: Settings) => 1 | 2;
+  /** Has a window: more iterations. */
+  readonly bandwidth: boolean;
+  /** Iterations with itself on both sides, if they run in JavaScript that V8 is to compile first. */
+  readonly alone?: Alone;
+  /** What is easily misread about its figures. */
+  readonly caveat?: (settings: Settings) => string | undefined;
+  /** Options of its own. */
+  readonly options?: () => readonly Option[];
+  readonly needs: (settings: Settings) => Needs;
+  /** Makes ready what all sizes share, once the sides know each other. `room`: the largest size. */
+  readonly prepare: (session: Session, room: number) => Promise<MeasureSize>;
+}
+
+/**
+ * Whether transfers of a window are injected: only where `-j` asks for it, because prepared sends and
+ * writes are faster (shm, 64 B: 0.20 instead of 0.54 us a message, 1.82 instead of 2.18 us a write).
+ * fabtests inject; the wire does not show it.
+ */
+export const injectsInWindows = (session: Session, size: number): boolean =>
+  session.settings.injectSize !== undefined && injects(session, size);
+
+/** Whether transfers of this size are injected: below the limit, up to it since 1.19. */
+export function injects(session: Session, size: number): boolean {
+  const { injectSize } = session.info.txAttr;
+  const limit = Math.min(session.settings.injectSize ?? injectSize, injectSize);
+  return session.dialect.spreads ? size <= limit : size < limit;
+}

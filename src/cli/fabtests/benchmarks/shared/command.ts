@@ -1,0 +1,83 @@
+import type { BenchmarkRow } from '../../../shared/result.js';
+import { deviceOf } from '../../../shared/result-header.js';
+import { introduceSides } from '../../common/address-exchange.js';
+import { DeviceCounters } from '../../common/device-counters.js';
+import { finish } from '../../common/finalize.js';
+import { Usage } from '../../common/measure.js';
+import { Report, reporting } from '../../common/result-printer.js';
+import { rowOf } from '../../common/result-row.js';
+import { Session } from '../../common/session.js';
+import type { Settings } from '../../common/settings.js';
+import { iterationsOf, roomOf, sizesOf } from '../../common/sizes.js';
+import { type Control, testCommand } from '../../common/test-command.js';
+import type { Benchmark } from './benchmark.js';
+import { rehearse } from './rehearsal.js';
+
+/** The command of a benchmark. */
+export function benchmarkCommand(benchmark: Benchmark) {
+  const command = testCommand(benchmark, (settings, control) =>
+    runBenchmark(benchmark, settings, control),
+  );
+  for (const option of benchmark.options?.() ?? []) {
+    command.addOption(option.helpGroup('Whom to talk to:'));
+  }
+  return command;
+}
+
+/** Runs one side of a benchmark, and tells what it measures. */
+async function runBenchmark(
+  benchmark: Benchmark,
+  settings: Settings,
+  control: Control,
+): Promise<void> {
+  if (benchmark.alone) await rehearse(settings, benchmark.needs, benchmark.alone);
+  const session = await Session.open(settings, benchmark.needs(settings), control.signal);
+  control.target = session;
+  const report = new Report(benchmark, settings, deviceOf(session.ep));
+  await reporting(report, session, async () => {
+    await introduceSides(session);
+    await measureSizes(benchmark, session, (row) => report.row(row));
+    await finish(session);
+  });
+}
+
+async function measureSizes(
+  benchmark: Benchmark,
+  session: Session,
+  tell: (row: BenchmarkRow) => void,
+): Promise<void> {
+  const { settings, info } = session;
+  const { statistics } = settings;
+  const most = Number(info.epAttr.maxMsgSize);
+  const measure = await benchmark.prepare(session, roomOf(settings.sizes, most));
+  const counters = statistics ? await DeviceCounters.open(session.nics) : undefined;
+  for (const size of sizesOf(settings.sizes, most)) {
+    const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
+    const usage = new Usage();
+    const timing = await measure(size, iterations);
+    session.companion?.tell({ size, cpu: timing?.cpu ?? usage.cores });
+    if (timing === undefined) continue;
+    if (timing.iterations > 0) {
+      const row = {
+        ...rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics),
+        ...(counters && { counters: await counters.grown() }),
+      };
+      tell(statistics && timing.error === undefined ? await withPeer(session, row) : row);
+    }
+    if (timing.error !== undefined) throw timing.error;
+  }
+}
+
+/** A row with what the other side says of its CPU, which it does when it has done this size, too. */
+async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {
+  const { companion } = session;
+  if (companion === undefined || row.cpu === undefined) return row;
+  while (true) {
+    const told = await session.until(companion.hear());
+    if (told === undefined) return row;
+    const { size, cpu } = told as { size?: unknown; cpu?: unknown };
+    if (size === row.size && typeof cpu === 'number') {
+      return { ...row, cpu: { own: row.cpu.own, peer: cpu } };
+    }
+  }
+}

@@ -1,0 +1,110 @@
+// The benchmarks as `npm start` shows them: every size for a moment, verified, several of them one
+// after another between the same two processes.
+import type { Info } from '../../../../info-types.js';
+import type { BenchmarkRow } from '../../../shared/result.js';
+import { introduceAgain } from '../../common/address-exchange.js';
+import { chooseSettings } from '../../common/choose-settings.js';
+import { finish } from '../../common/finalize.js';
+import type { Timing } from '../../common/measure.js';
+import type { OobSocket } from '../../common/oob.js';
+import { addTestOptions, type Flags, TestCommand } from '../../common/options.js';
+import { rowOf } from '../../common/result-row.js';
+import { Session } from '../../common/session.js';
+import type { Settings } from '../../common/settings.js';
+import type { Benchmark, MeasureSize } from './benchmark.js';
+
+/** 1 B to 8 MiB. */
+export const SIZES: readonly number[] = Array.from({ length: 24 }, (_, power) => 2 ** power);
+
+const LARGEST = SIZES.at(-1) as number;
+// About a fifth of a second a size, and at most the iterations of fabtests.
+const TARGET_SECONDS = 0.2;
+const MOST = 20_000;
+
+/** A benchmark, and how it is asked to run. */
+export interface Measurement {
+  readonly benchmark: Benchmark;
+  readonly name: string;
+  readonly options: readonly string[];
+}
+
+/** Who is told of what is measured. */
+export interface Audience {
+  begin(info: Info): void;
+  /** A size comes next. */
+  size(size: number): void;
+  row(row: BenchmarkRow): void;
+}
+
+/** The settings of one side: those of a command line. */
+function settingsOf(
+  { benchmark, options }: Measurement,
+  provider: string,
+  host: string | undefined,
+): Settings {
+  const command = addTestOptions(new TestCommand(benchmark.command));
+  // fabtests 1.17 write all to one place: a window of 8 MiB each would need half a gigabyte.
+  const argv = ['-p', provider, '-E', '-v', '--fabtests', '1.17', '-S', `l:${SIZES}`, ...options];
+  command.parse(argv, { from: 'user' });
+  const settings = chooseSettings(benchmark, command.opts<Flags>(), host, argv);
+  return { ...settings, verifiesLast: true };
+}
+
+/** One side of a measurement: the client where it has a host, else the server. */
+export async function measureSide(
+  oob: OobSocket,
+  host: string | undefined,
+  provider: string,
+  measurement: Measurement,
+  audience?: Audience,
+): Promise<void> {
+  const { benchmark } = measurement;
+  const settings = settingsOf(measurement, provider, host);
+  const needs = benchmark.needs(settings);
+  const session = await Session.open(settings, needs, undefined, undefined, oob);
+  try {
+    await introduceAgain(session);
+    audience?.begin(session.info);
+    const measure = await benchmark.prepare(session, LARGEST);
+    for (const size of SIZES) {
+      audience?.size(size);
+      const timing = await measureForAMoment(session, oob, measure, size);
+      audience?.row(rowOf(size, benchmark.transfersPerIteration(settings), timing, false));
+    }
+    await finish(session);
+  } catch (error) {
+    await session.close((error as Error).message).catch(() => {});
+    throw error;
+  }
+  await session.close(undefined, true);
+}
+
+async function measureForAMoment(
+  session: Session,
+  oob: OobSocket,
+  measure: MeasureSize,
+  size: number,
+): Promise<Timing> {
+  const { window } = session.settings;
+  const first = await succeeded(measure(size, window));
+  const own = Math.ceil(TARGET_SECONDS / (first.seconds / first.iterations) / window) * window;
+  const iterations = await agreeOn(session, oob, Math.min(own, MOST));
+  return succeeded(measure(size, iterations));
+}
+
+async function succeeded(timing: Promise<Timing | undefined>): Promise<Timing> {
+  const { error, ...measured } = (await timing) as Timing;
+  if (error !== undefined) throw error;
+  return measured;
+}
+
+/** Both sides take what the client says. */
+async function agreeOn(session: Session, oob: OobSocket, number: number): Promise<number> {
+  const message = Buffer.alloc(4);
+  if (session.role === 'client') {
+    message.writeUInt32LE(number);
+    oob.send(message);
+    return number;
+  }
+  return (await session.until(oob.receive(message.length))).readUInt32LE();
+}

@@ -1,0 +1,117 @@
+import type { RoundOptions } from '../../../../batch.js';
+import type { OperationOptions } from '../../../../endpoint/target.js';
+import type { RegionSlice } from '../../../../memory-region.js';
+import type { Session } from '../../common/session.js';
+
+/**
+ * Messages that are sent and received again and again: a prepared batch, in which tags count on from
+ * submission to submission where the session's messages have tags.
+ */
+export class MessageBatch {
+  readonly #session: Session;
+  readonly #batch: ReturnType<Session['ep']['batch']>;
+  readonly #receives: number[] = [];
+  readonly #sends: number[] = [];
+  // The tags that the next submission goes on with.
+  #received = -1;
+  #sent = -1;
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.#batch = session.ep.batch();
+  }
+
+  receive(into: RegionSlice, options?: OperationOptions): this {
+    const batch = this.#batch;
+    this.#receives.push(
+      this.#session.tagged
+        ? batch.trecv(into, null, 0, 0, options)
+        : batch.recv(into, null, options),
+    );
+    return this;
+  }
+
+  send(from: RegionSlice, options?: OperationOptions): this {
+    const { tagged, peer } = this.#session;
+    const batch = this.#batch;
+    this.#sends.push(
+      tagged ? batch.tsend(from, peer, 0, options) : batch.send(from, peer, options),
+    );
+    return this;
+  }
+
+  /** Sends bytes that are copied now: what changes in `from` later does not count. */
+  inject(from: RegionSlice): this {
+    const { tagged, peer } = this.#session;
+    const batch = this.#batch;
+    this.#sends.push(tagged ? batch.tinject(from.bytes, peer, 0) : batch.inject(from.bytes, peer));
+    return this;
+  }
+
+  /** Submits the batch and waits for it, as Patience.run() does. */
+  run(): void {
+    if (this.#session.tagged) this.#count();
+    this.#session.patience.run(this.#batch);
+  }
+
+  /** The same, however long it takes. */
+  async complete(): Promise<void> {
+    if (this.#session.tagged) this.#count();
+    await this.#session.patience.complete(this.#batch);
+  }
+
+  /** Rounds of it, as Patience.rounds() does them. */
+  async rounds(options: RoundOptions): Promise<number> {
+    const session = this.#session;
+    if (!session.tagged) return session.patience.rounds(this.#batch, options);
+    this.#renumber();
+    const done = await session.patience.rounds(this.#batch, options);
+    this.#add(done);
+    return done;
+  }
+
+  /** Posts the batch ahead of what it waits for. */
+  post(): Promise<void> {
+    if (this.#session.tagged) this.#count();
+    const posted = this.#batch.submit();
+    posted.catch(() => {}); // who waits for it hears of it
+    this.#session.domain.progress();
+    return posted;
+  }
+
+  #count(): void {
+    this.#renumber();
+    this.#add(1);
+  }
+
+  #add(submissions: number): void {
+    const session = this.#session;
+    session.received = this.#received += submissions * this.#receives.length;
+    session.sent = this.#sent += submissions * this.#sends.length;
+  }
+
+  /** Sets the tags, where others have used some: from there on each submission raises them. */
+  #renumber(): void {
+    const { received, sent } = this.#session;
+    if (received === this.#received && sent === this.#sent) return;
+    this.#received = received;
+    this.#sent = sent;
+    this.#countFrom(this.#received, this.#receives);
+    this.#countFrom(this.#sent, this.#sends);
+  }
+
+  #countFrom(tag: number, operations: readonly number[]): void {
+    const tagStep = operations.length;
+    operations.forEach((index, i) => {
+      this.#batch.update(index, { tag: tag + i, tagStep });
+    });
+  }
+
+  close(): void {
+    if (this.#batch.inFlight === 0) this.#batch.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

@@ -1,0 +1,159 @@
+import type { Cap } from '../../../../flags.js';
+import type { Buffers } from '../../common/buffers.js';
+import { allAlike, measure, type Rounds } from '../../common/measure.js';
+import { checkPattern, fillPattern } from '../../common/pattern.js';
+import type { Session } from '../../common/session.js';
+import { type Benchmark, injects, type MeasureSize, measureAlone } from './benchmark.js';
+import { MessageBatch } from './message-batch.js';
+import { Tally } from './tally.js';
+
+/** fabtests' ping-pongs: latency of messages that go to and fro. */
+function pingpong(
+  command: string,
+  cap: Cap & ('FI_MSG' | 'FI_TAGGED'),
+  summary: string,
+  more: Partial<Benchmark> = {},
+): Benchmark {
+  return {
+    command,
+    type: 'FI_EP_RDM',
+    summary,
+    transfersPerIteration: () => 2,
+    bandwidth: false,
+    needs: () => ({ caps: [cap], tx: { tclass: 'FI_TC_LOW_LATENCY' } }),
+    prepare,
+    ...more,
+  };
+}
+
+export const rdmPingpong = pingpong('rdm-pingpong', 'FI_MSG', 'latency of messages');
+
+export const rdmTaggedPingpong = pingpong(
+  'rdm-tagged-pingpong',
+  'FI_TAGGED',
+  'latency of tagged messages',
+);
+
+export const rdmCounterPingpong = pingpong(
+  'rdm-cntr-pingpong',
+  'FI_MSG',
+  'latency of messages, completed by counters',
+  {
+    counters: true,
+    alone: measureAlone(prepare),
+    needs: () => ({ caps: ['FI_MSG'], tx: { tclass: 'FI_TC_LOW_LATENCY' }, counters: true }),
+  },
+);
+
+export const dgramPingpong = pingpong('dgram-pingpong', 'FI_MSG', 'latency of datagrams', {
+  type: 'FI_EP_DGRAM',
+  oobSync: true,
+});
+
+async function prepare(session: Session, room: number): Promise<MeasureSize> {
+  const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
+  fillPattern(buffers.sending(room).bytes);
+  if (!session.settings.prePosted) await session.syncInBand();
+  return (size, iterations) => measureSize(session, buffers, size, iterations);
+}
+
+async function measureSize(session: Session, buffers: Buffers, size: number, iterations: number) {
+  const { settings, role, patience } = session;
+  const received = buffers.receiving(size).bytes;
+  const steps = settings.warmUp + iterations;
+  const checked = settings.verifiesLast ? steps - 1 : settings.warmUp; // fabtests do not fill those
+  const check = (index: number) => {
+    if (index < checked) return;
+    checkPattern(received);
+    received.fill(0);
+  };
+  using exchange = new Exchange(session, buffers, size);
+  const { receive, send } = exchange;
+  const work = {
+    steps,
+    clockAt: settings.warmUp,
+    check: settings.verify ? check : undefined,
+  };
+  if (!settings.prePosted) {
+    await session.sync();
+    const [one, other] = role === 'client' ? [send, receive] : [receive, send];
+    return await measure(patience, { ...work, ...inTurns(one, other) }, settings.statistics);
+  }
+  // The first receive is posted before the other side can send: a datagram would be lost.
+  if (!settings.oobSync) session.postReceive(); // the sync's own comes first
+  const posted = receive.post();
+  await session.sync();
+  const first = async () => {
+    if (role === 'client') await send.complete();
+    await session.until(posted);
+    exchange.count();
+  };
+  // The server's step answers the message before, and receives the next.
+  const { step, rest, rounds } = exchange;
+  const last = role === 'server' ? () => send.complete() : undefined;
+  return await measure(patience, { ...work, first, step, rest, rounds, last }, settings.statistics);
+}
+
+/** One batch, and when it is done another. */
+function inTurns(one: MessageBatch, other: MessageBatch) {
+  let first = false;
+  return {
+    step: () => {
+      first = true;
+      one.run();
+      first = false;
+      other.run();
+    },
+    rest: async () => {
+      if (first) await other.complete();
+      first = false;
+    },
+  };
+}
+
+/** What a size sends and receives. */
+class Exchange {
+  readonly receive: MessageBatch;
+  readonly send: MessageBatch;
+  readonly #session: Session;
+  /** Both, the receive posted first. */
+  readonly #both: MessageBatch;
+  readonly #injects: boolean;
+  #tally: Tally | undefined;
+
+  constructor(session: Session, buffers: Buffers, size: number) {
+    const [into, from] = [buffers.receiving(size), buffers.sending(size)];
+    this.#session = session;
+    this.#injects = injects(session, size);
+    const sending = (batch: MessageBatch) =>
+      this.#injects ? batch.inject(from) : batch.send(from);
+    this.receive = new MessageBatch(session).receive(into);
+    this.send = sending(new MessageBatch(session));
+    this.#both = sending(new MessageBatch(session).receive(into));
+  }
+
+  /** From now on exchanges are counted by counters, too, where the test has some. */
+  count(): void {
+    this.#tally = this.#session.counters && new Tally(this.#session, this.#injects);
+  }
+
+  /** Exchange `index` since then. */
+  readonly step = (index: number): void => {
+    this.#both.run();
+    this.#tally?.spin(index);
+  };
+
+  /** Exchanges, where no counters count them. */
+  get rounds(): (() => Rounds) | undefined {
+    if (this.#session.counters !== undefined) return undefined;
+    return allAlike((options) => this.#both.rounds(options));
+  }
+
+  readonly rest = async (index: number): Promise<void> => {
+    await this.#tally?.wait(index);
+  };
+
+  [Symbol.dispose](): void {
+    for (const batch of [this.receive, this.send, this.#both]) batch.close();
+  }
+}

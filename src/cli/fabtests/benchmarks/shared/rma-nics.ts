@@ -1,0 +1,161 @@
+// RMA over several NICs at once: an endpoint on each of them, at both sides. fabtests have nothing
+// like it; the session's own endpoint is for what sides say to each other.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cap } from '../../../../flags.js';
+import type { AnyInfo } from '../../../../info-types.js';
+import type { MemoryRegion } from '../../../../memory-region.js';
+import type { Peer } from '../../../../peer.js';
+import type { RemoteRegion } from '../../../../remote-region.js';
+import { Flow, pump } from '../../common/flow.js';
+import { type Timing, Usage } from '../../common/measure.js';
+import { allocateFor } from '../../common/memory.js';
+import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../../common/nics.js';
+import { fillPattern } from '../../common/pattern.js';
+import type { Session } from '../../common/session.js';
+import type { MeasureSize } from './benchmark.js';
+import { rmaCaps } from './rma.js';
+
+/** What a side tells the other of its NICs. */
+interface Card {
+  readonly nics: readonly { readonly address: string; readonly region: string }[];
+}
+
+interface OwnLane extends Nic {
+  readonly name: string;
+  readonly own: MemoryRegion;
+  readonly offered: MemoryRegion;
+}
+
+/** A NIC of this side, its memory, and the other side's NIC of the same number. */
+interface Lane extends OwnLane {
+  readonly peer: Peer;
+  readonly remote: RemoteRegion;
+}
+
+/** Opens the NICs that the settings name, and makes ready what all sizes share. */
+export async function prepareNics(session: Session, room: number): Promise<MeasureSize> {
+  if (!session.akin) {
+    throw new Error(
+      '--nics: fabtests use one NIC; both sides have to be of this package, with --nics',
+    );
+  }
+  const nics = await openNics(chosen(session));
+  session.closesWith(() => closeNics(nics));
+  session.nics = nics.map(({ ep }) => ep.info as AnyInfo);
+  const own = await Promise.all(nics.map((nic) => withMemory(nic, session, room)));
+  const lanes = connect(own, await exchangeCards(session, own));
+  return (size, iterations) => measureLanes(session, lanes, size, iterations);
+}
+
+function chosen({ info, settings }: Session): AnyInfo[] {
+  const { fabric, nics, operation } = settings;
+  const caps: readonly Cap[] = rmaCaps(operation);
+  const provider = info.fabricAttr.provName;
+  const choice = {
+    ...(provider !== null && { provider }),
+    ...(fabric !== undefined && { fabric }),
+    ...(nics !== undefined && { nics }),
+  };
+  const found = chooseNics(choice, caps, 0);
+  if (found.length > 1) return found;
+  throw new Error(`--nics: ${found.map(nicOf)} is the only NIC; leave it out, or name it with -d`);
+}
+
+async function withMemory(nic: Nic, { settings }: Session, room: number): Promise<OwnLane> {
+  const reads = settings.operation === 'read';
+  const own = await allocateFor(nic.domain, room, [reads ? 'FI_READ' : 'FI_WRITE']);
+  const offered = await allocateFor(nic.domain, room, [
+    reads ? 'FI_REMOTE_READ' : 'FI_REMOTE_WRITE',
+  ]);
+  fillPattern((reads ? offered : own).bytes);
+  return { ...nic, name: nicOf(nic.ep.info as AnyInfo), own, offered };
+}
+
+/** Tells the other side of this one's NICs, and hears of its own. */
+async function exchangeCards(session: Session, lanes: readonly OwnLane[]): Promise<Card> {
+  const { companion } = session;
+  if (companion === undefined) throw new Error('--nics: the sides have no TCP connection');
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
+  const card: Card = {
+    nics: lanes.map(({ ep, offered }) => ({
+      address: text(ep.address),
+      region: text(offered.descriptor()),
+    })),
+  };
+  companion.tell(card);
+  // Without --nics the other side has nothing to tell yet.
+  const silence = sleep(session.settings.timeout * 500, undefined, { ref: false });
+  const heard = (await session.until(Promise.race([companion.hear(), silence]))) as
+    | Partial<Card>
+    | undefined;
+  const theirs = heard?.nics?.length ?? 1;
+  if (theirs !== lanes.length) {
+    throw new Error(`--nics: ${lanes.length} NICs here and ${theirs} at the other side`);
+  }
+  return heard as Card;
+}
+
+function connect(lanes: readonly OwnLane[], { nics }: Card): Lane[] {
+  const bytes = (text = '') => Buffer.from(text, 'base64');
+  return lanes.map((lane, i) => ({
+    ...lane,
+    peer: lane.ep.av.insert(bytes(nics[i]?.address)),
+    remote: lane.domain.remote(bytes(nics[i]?.region)),
+  }));
+}
+
+/** Every NIC does as many iterations, of both sides at once. */
+async function measureLanes(
+  session: Session,
+  lanes: readonly Lane[],
+  size: number,
+  iterations: number,
+): Promise<Timing> {
+  const { warmUp } = session.settings;
+  await session.sync();
+  if (warmUp > 0) await transfer(session, lanes, size, warmUp);
+  await session.sync();
+  const usage = new Usage();
+  const { counts, seconds } = await transfer(session, lanes, size, iterations);
+  const cpu = usage.cores;
+  return {
+    iterations: counts.reduce((sum, count) => sum + count, 0),
+    seconds: Math.max(...seconds),
+    samples: new Float64Array(0),
+    slices: [],
+    cpu,
+    nics: lanes.map(({ name }, i) => ({
+      name,
+      megabytesPerSecond: ((counts[i] as number) * size) / (seconds[i] as number) / 1e6,
+    })),
+  };
+}
+
+/** What each NIC has done, and in which time. The window of each is kept full by halves in turn. */
+async function transfer(
+  session: Session,
+  lanes: readonly Lane[],
+  size: number,
+  iterations: number,
+) {
+  const { settings, patience } = session;
+  const half = Math.ceil(Math.min(settings.window, iterations) / 2);
+  const total = Math.ceil(iterations / half);
+  const flows = lanes.map(({ ep, own, peer, remote }) => {
+    const batch = ep.batch();
+    for (let i = 0; i < half; i++) {
+      if (settings.operation === 'read') batch.read(own.slice(0, size), peer, remote);
+      else batch.write(own.slice(0, size), peer, remote);
+    }
+    return new Flow({ batch, depth: 2, total });
+  });
+  const start = await pump(lanes, flows, {
+    patience: settings.timeout * 1000,
+    breathe: () => patience.breathe(),
+  });
+  for (const { batch } of flows) batch.close();
+  return {
+    counts: flows.map(({ completed }) => completed * half),
+    seconds: flows.map(({ last }) => (last - start) / 1000),
+  };
+}

@@ -1,0 +1,150 @@
+import type { RmaOptions } from '../../../../endpoint/rma.js';
+import type { Cap, MrAccess } from '../../../../flags.js';
+import type { Immediates } from '../../../../immediates.js';
+import type { RegionSlice } from '../../../../memory-region.js';
+import type { RemoteRegion } from '../../../../remote-region.js';
+import { type Buffers, RESERVED } from '../../common/buffers.js';
+import type { Needs } from '../../common/open-endpoint.js';
+import { remoteData } from '../../common/remote-data.js';
+import type { Session, TestBatch } from '../../common/session.js';
+import type { Operation, Settings } from '../../common/settings.js';
+import { injectsInWindows } from './benchmark.js';
+import { moreIn, type Window } from './windows.js';
+
+/** What fabtests let a peer do with their memory. */
+export const RMA_ACCESS: readonly MrAccess[] = [
+  'FI_SEND',
+  'FI_RECV',
+  'FI_READ',
+  'FI_WRITE',
+  'FI_REMOTE_READ',
+  'FI_REMOTE_WRITE',
+];
+
+/** The capabilities that an RMA test asks for. */
+export function rmaCaps(operation: Operation | undefined): Cap[] {
+  const direction: Cap[] =
+    operation === 'read' ? ['FI_READ', 'FI_REMOTE_READ'] : ['FI_WRITE', 'FI_REMOTE_WRITE'];
+  return ['FI_MSG', 'FI_RMA', ...direction];
+}
+
+/** What a test that writes needs of its session. */
+export const rmaNeeds = ({ operation }: Settings): Needs => ({
+  caps: rmaCaps(operation),
+  domain: { resourceMgmt: 'FI_RM_ENABLED' },
+});
+
+/**
+ * Writes with data that arrive here, counted whatever their data: efa (1.17) carries 4 bytes of it,
+ * or all 8, as it happens.
+ */
+export class Arrivals {
+  readonly #session: Session;
+  readonly #immediates: Immediates;
+  #left = 0;
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.#immediates = session.ep.cq.immediates();
+  }
+
+  /** Waits for some more, as Patience.spin() does. */
+  spin(count: number): void {
+    this.#left = count;
+    this.#session.patience.spin(this.#there);
+  }
+
+  /** Waits for some more, however long it takes. */
+  async wait(count: number, seconds?: number): Promise<void> {
+    try {
+      this.spin(count);
+    } catch (error) {
+      await this.#session.patience.finish(error, seconds);
+    }
+  }
+
+  readonly #there = (): boolean => {
+    while (this.#left > 0 && this.#immediates.take() !== undefined) this.#left--;
+    return this.#left === 0;
+  };
+
+  async close(): Promise<void> {
+    await this.#immediates.return();
+  }
+}
+
+/** Adds a write as the benchmark was asked for it: with data or without, injected or not. */
+export function addWrite(
+  batch: TestBatch,
+  session: Session,
+  from: RegionSlice,
+  remote: RemoteRegion,
+  inject: boolean,
+  options: RmaOptions = {},
+): void {
+  const { peer, settings } = session;
+  if (settings.operation === 'writedata') {
+    const data = remoteData(session);
+    if (inject) batch.injectWritedata(from.bytes, data, peer, remote, options);
+    else batch.writedata(from, data, peer, remote, options);
+  } else if (inject) batch.injectWrite(from.bytes, peer, remote, options);
+  else batch.write(from, peer, remote, options);
+}
+
+/** What tells windows apart whose operations differ. */
+export const kindOf = ({ from, count, warmUp }: Window) => [from, count, warmUp].join();
+
+/** RMA operations of one size: prepared batches for every kind of window. */
+export class RmaTransfers {
+  readonly session: Session;
+  readonly buffers: Buffers;
+  readonly size: number;
+  readonly #remote: RemoteRegion;
+  readonly #batches = new Map<string, TestBatch>();
+
+  constructor(session: Session, buffers: Buffers, remote: RemoteRegion, size: number) {
+    this.session = session;
+    this.buffers = buffers;
+    this.size = size;
+    this.#remote = remote;
+  }
+
+  /** Bytes into a half where operation `index` of a window has its place. */
+  offset(index: number): number {
+    return this.session.dialect.spreads ? RESERVED + index * this.size : 0;
+  }
+
+  /** A batch that is made once for each `key`. */
+  batch(key: string, fill: (batch: TestBatch) => void) {
+    let batch = this.#batches.get(key);
+    if (batch === undefined) {
+      batch = this.session.batch(fill);
+      this.#batches.set(key, batch);
+    }
+    return batch;
+  }
+
+  /** Adds the operations of a window. */
+  add(batch: TestBatch, window: Window): void {
+    const { session, buffers, size } = this;
+    const { operation, verify } = session.settings;
+    // What must have arrived has to complete: injects do not tell.
+    const inject = injectsInWindows(session, size) && !(verify && session.dialect.spreads);
+    const more = moreIn(window, session.settings);
+    for (let i = window.from; i < window.from + window.count; i++) {
+      const offset = this.offset(i);
+      if (operation === 'read') {
+        const away = session.dialect.spreads ? buffers.half + offset : offset;
+        const into = buffers.receiving(size, offset);
+        batch.read(into, session.peer, this.#remote, { offset: away });
+      } else {
+        const options = inject ? { offset } : { offset, ...more(i - window.from) };
+        addWrite(batch, session, buffers.sending(size, offset), this.#remote, inject, options);
+      }
+    }
+  }
+
+  close(): void {
+    for (const batch of this.#batches.values()) if (batch.inFlight === 0) batch.close();
+  }
+}

@@ -1,0 +1,169 @@
+import type { AddrFormat, EpType } from '../../../flags.js';
+import { isNameless } from './open-endpoint.js';
+import { type Flags, modelsOf } from './options.js';
+import type { Operation, Settings } from './settings.js';
+
+/** What a test is, as far as its options depend on it. */
+export interface TestKind {
+  /** `'rma-bw'`. */
+  readonly command: string;
+  readonly type: EpType;
+  /** What `-o` may be; the first is what it is when left out. */
+  readonly operations?: readonly Operation[];
+  /** `-t counter` has a meaning. */
+  readonly counters?: boolean;
+  /** `-v` has none: the reason. */
+  readonly unverifiable?: (operation: Operation | undefined) => string | undefined;
+  /** The sides always wait for one another out of band. */
+  readonly oobSync?: boolean;
+  /** They always exchange addresses so. */
+  readonly oobExchange?: boolean;
+}
+
+const FORMATS: Record<string, AddrFormat> = {
+  fi_sockaddr: 'FI_SOCKADDR',
+  fi_sockaddr_in: 'FI_SOCKADDR_IN',
+  fi_sockaddr_in6: 'FI_SOCKADDR_IN6',
+  fi_addr_str: 'FI_ADDR_STR',
+};
+
+const TIMEOUT = 10;
+const OOB_PORT = 3000;
+
+/** Options that cannot be had, with the reason and what comes closest. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+}
+
+const refuse = (text: string): never => {
+  throw new Refusal(`error: ${text}`);
+};
+
+function refuseAbsent(flags: Flags): void {
+  if (flags.device !== undefined || flags.hmem || flags.dmabuf || flags.deviceId !== undefined) {
+    refuse(
+      '-D, -i, -H and -R: JavaScript has no GPU memory to register (FI_HMEM); leave them out to ' +
+        'measure host memory',
+    );
+  }
+  if (flags.avName !== undefined) refuse('-a: named address vectors are not offered; leave it out');
+  if (flags.fork) refuse('-K: Node.js does not fork its own process; leave it out');
+  if (flags.eqOnDomain) refuse('-Q: nothing here has an event queue; leave it out');
+  if (flags.method !== 'spin') {
+    refuse(`-c ${flags.method}: the loops of this test poll; -c spin is what there is`);
+  }
+}
+
+function typeOf(flags: Flags, kind: TestKind): EpType {
+  const given = flags.type?.toLowerCase();
+  if (given === undefined) return kind.type;
+  if (given === 'msg') {
+    refuse('-e msg: connected endpoints (FI_EP_MSG) are not offered, nor does efa; use -e rdm');
+  }
+  const type = ({ rdm: 'FI_EP_RDM', dgram: 'FI_EP_DGRAM' } as const)[given];
+  if (type === undefined) return refuse(`-e must be rdm or dgram, not ${flags.type}`);
+  if (type === kind.type) return type;
+  return refuse(
+    type === 'FI_EP_DGRAM'
+      ? `-e dgram: ${kind.command} needs a reliable endpoint; datagrams have dgram-pingpong`
+      : `-e rdm: ${kind.command} is about datagrams; use rdm-pingpong`,
+  );
+}
+
+function operationOf(flags: Flags, kind: TestKind): Operation | undefined {
+  const { operations } = kind;
+  const given = flags.operation?.toLowerCase();
+  if (given === undefined) return operations?.[0];
+  const found = operations?.find((operation) => operation === given);
+  if (found !== undefined) return found;
+  if (operations === undefined) return refuse(`-o: ${kind.command} has one operation only`);
+  return refuse(`-o must be ${operations.join(', ')} with ${kind.command}, not ${flags.operation}`);
+}
+
+function addrFormatOf(text: string | undefined): AddrFormat | undefined {
+  if (text === undefined) return undefined;
+  const format = FORMATS[text.toLowerCase()];
+  return format ?? refuse(`-F must be one of ${Object.keys(FORMATS).join(', ')}, not ${text}`);
+}
+
+function releaseOf(text: string | undefined): string | undefined {
+  if (text === undefined || /^[12]\.\d+(\.\d+)?$/.test(text)) return text;
+  return refuse(`--fabtests must be a release, such as 1.17 or 2.6, not ${text}`);
+}
+
+function exchangeOf(flags: Flags, kind: TestKind) {
+  const nameless = isNameless(flags.provider) && flags.source === undefined;
+  const oobSync = flags.oob !== undefined || kind.oobSync === true;
+  const asked = flags.oob !== undefined || flags.exchange !== undefined;
+  return {
+    oobSync,
+    oobExchange: asked || kind.oobExchange === true || nameless,
+    oobPort: flags.oob ?? flags.exchange ?? OOB_PORT,
+  };
+}
+
+/** The settings that options amount to. Throws a Refusal for those that cannot be had. */
+export function chooseSettings(
+  kind: TestKind,
+  flags: Flags,
+  host: string | undefined,
+  argv: readonly string[],
+): Settings {
+  refuseAbsent(flags);
+  const type = typeOf(flags, kind);
+  const operation = operationOf(flags, kind);
+  const addrFormat = addrFormatOf(flags.format);
+  const release = releaseOf(flags.fabtests);
+  if (!['queue', 'counter'].includes(flags.completionType)) {
+    refuse(`-t must be queue or counter, not ${flags.completionType}`);
+  }
+  if (flags.completionType === 'counter' && !kind.counters) {
+    refuse(`-t counter: ${kind.command} completes through queues; rdm-cntr-pingpong counts`);
+  }
+  const unverifiable = flags.verify && kind.unverifiable?.(operation);
+  if (unverifiable) refuse(`-v: ${unverifiable}`);
+  if (flags.nics !== undefined && operation === 'writedata') {
+    refuse('--nics: several NICs write or read; data goes with the writes of one NIC');
+  }
+  if (flags.nics !== undefined && flags.verify) {
+    refuse('--nics: nothing tells when the data of each NIC may be looked at; use all-to-all -v');
+  }
+  return {
+    command: kind.command,
+    argv,
+    type,
+    ...(host !== undefined && { host }),
+    ...(flags.provider !== undefined && { provider: flags.provider }),
+    ...(flags.fabric !== undefined && { fabric: flags.fabric }),
+    ...(flags.domain !== undefined && { domain: flags.domain }),
+    ...(addrFormat !== undefined && { addrFormat }),
+    ...(flags.source !== undefined && { sourceAddress: flags.source }),
+    ...(flags.sourcePort !== undefined && { sourcePort: flags.sourcePort }),
+    ...(flags.port !== undefined && { destinationPort: flags.port }),
+    ...(flags.nics !== undefined && { nics: flags.nics }),
+    connections: flags.connections,
+    ...exchangeOf(flags, kind),
+    ...(flags.oobAddress !== undefined && { oobAddress: flags.oobAddress }),
+    ...(release !== undefined && { release }),
+    sizes: flags.size,
+    ...(flags.iterations !== undefined && { iterations: flags.iterations }),
+    warmUp: flags.warmUp,
+    window: flags.window,
+    ...(operation !== undefined && { operation }),
+    verify: flags.verify === true,
+    ...(flags.inject !== undefined && { injectSize: flags.inject }),
+    prePosted: flags.rx,
+    prefix: flags.prefix === true,
+    deliveryComplete: flags.deliveryComplete === true,
+    counters: flags.completionType === 'counter',
+    ...modelsOf(flags),
+    ...(flags.maxMsgSize !== undefined && { maxMsgSize: flags.maxMsgSize }),
+    fiMore: flags.useFiMore === true,
+    rxCqData: flags.rxCqData,
+    output: flags.json ? 'json' : flags.machine ? 'yaml' : 'table',
+    statistics: flags.stats === true || flags.json === true,
+    ...(flags.label !== undefined && { label: flags.label }),
+    timeout: flags.timeout ?? TIMEOUT,
+    ...(flags.pinCore !== undefined && { pinCore: flags.pinCore }),
+  };
+}

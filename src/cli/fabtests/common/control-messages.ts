@@ -1,0 +1,84 @@
+import type { Completion } from '../../../completion.js';
+import type { Domain } from '../../../domain.js';
+import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
+import type { Peer } from '../../../peer.js';
+import { CONTROL_BYTES } from './handshake.js';
+import { allocateFor } from './memory.js';
+import { fillPattern } from './pattern.js';
+import type { Session } from './session.js';
+
+// A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
+const SLOTS = 4;
+const [OUT, ACKNOWLEDGEMENT, ANSWER] = [SLOTS, SLOTS + 1, SLOTS + 2];
+const ALL_SLOTS = SLOTS + 3;
+
+interface PostedReceive {
+  readonly promise: Promise<Completion>;
+  readonly slot: RegionSlice;
+}
+
+/** The messages of a session outside its timed loops, of at most 256 bytes, and their memory. */
+export class ControlMessages {
+  readonly #session: Session;
+  readonly #region: MemoryRegion;
+  readonly #posted: PostedReceive[] = [];
+  #next = 0;
+
+  constructor(session: Session, region: MemoryRegion) {
+    this.#session = session;
+    this.#region = region;
+  }
+
+  static allocate(domain: Domain): Promise<MemoryRegion> {
+    return allocateFor(domain, ALL_SLOTS * CONTROL_BYTES, ['FI_SEND', 'FI_RECV']);
+  }
+
+  /** What bandwidth tests acknowledge a window with. */
+  get acknowledgement(): RegionSlice {
+    const slice = this.#slot(ACKNOWLEDGEMENT, 4);
+    fillPattern(slice.bytes);
+    return slice;
+  }
+
+  /** Where acknowledgements are received. */
+  get answer(): RegionSlice {
+    return this.#slot(ANSWER);
+  }
+
+  #slot(number: number, length = CONTROL_BYTES): RegionSlice {
+    return this.#region.slice(number * CONTROL_BYTES, length);
+  }
+
+  postReceive(): void {
+    const { ep, tagged, domain } = this.#session;
+    const slot = this.#slot(this.#next);
+    this.#next = (this.#next + 1) % SLOTS;
+    const tag = this.#session.received++;
+    const promise = tagged ? ep.trecv(slot, null, tag) : ep.recv(slot);
+    promise.catch(() => {}); // it may never come, and then ends with the endpoint
+    this.#posted.push({ promise, slot });
+    domain.progress();
+  }
+
+  /** Posts a receive where none is. */
+  receiveAhead(): void {
+    if (this.#posted.length === 0) this.postReceive();
+  }
+
+  /** Receives a message. `wait` turns the engine until it has come. */
+  async receive(wait: (promise: Promise<Completion>) => Promise<Completion>): Promise<Uint8Array> {
+    this.receiveAhead();
+    const posted = this.#posted[0] as PostedReceive;
+    const { length } = await wait(posted.promise);
+    this.#posted.shift();
+    return posted.slot.bytes.subarray(0, length);
+  }
+
+  async send(bytes: Uint8Array, to: Peer): Promise<void> {
+    const { ep, tagged } = this.#session;
+    const slice = this.#slot(OUT, bytes.length);
+    slice.bytes.set(bytes);
+    const tag = this.#session.sent++;
+    await this.#session.until(tagged ? ep.tsend(slice, to, tag) : ep.send(slice, to));
+  }
+}

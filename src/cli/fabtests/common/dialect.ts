@@ -1,0 +1,43 @@
+import { version } from '../../../library.js';
+
+/** What differs between releases of fabtests on the wire. */
+export interface Dialect {
+  /** The release it is of: 117 is 1.17. */
+  readonly release: number;
+  /** Bytes of an address out of band, and the least that a transfer has room for: 1024 since 1.18. */
+  readonly controlBytes: number;
+  /** Since 1.19 every RMA operation of a window has a place of its own in the buffers. */
+  readonly spreads: boolean;
+  /** Since 1.22 the sides greet over the out-of-band socket before they exchange addresses. */
+  readonly greets: boolean;
+  /** Bytes of a message that only tells: none since 2.0, so that it changes no memory. */
+  readonly syncBytes: number;
+  /** Since 2.4 the warm-up is over before the clock starts, and `-b` also ends out of band. */
+  readonly drains: boolean;
+}
+
+/** The dialect of a release, `'1.17'`. */
+export function dialectOf(release: string): Dialect {
+  const [major = 0, minor = 0] = release.split('.').map(Number);
+  const number = major * 100 + minor;
+  const since = (from: number) => number >= from;
+  return {
+    release: number,
+    controlBytes: since(118) ? 1024 : 256,
+    spreads: since(119),
+    greets: since(122),
+    syncBytes: since(200) ? 0 : 1,
+    drains: since(204),
+  };
+}
+
+/** That of the fabtests which belong to the libfabric in use. */
+export function usualRelease(): string {
+  const { major, minor } = version();
+  return `${major}.${minor}`;
+}
+
+/** The lower of two releases. */
+export function lowerRelease(a: string, b: string): string {
+  return a.localeCompare(b, 'en', { numeric: true }) <= 0 ? a : b;
+}

@@ -1,0 +1,32 @@
+// What fabtests tell each other of their memory: struct fi_rma_iov, little-endian.
+import type { RegionDescription, RemoteRegion } from '../../../remote-region.js';
+import type { Buffers } from './buffers.js';
+import type { Session } from './session.js';
+
+const BYTES = 24; // address, length, key
+
+/** Where a region is, as fabtests send it. */
+export function encodeKeys(region: RegionDescription): Buffer {
+  const bytes = Buffer.alloc(BYTES);
+  bytes.writeBigUInt64LE(region.address, 0);
+  bytes.writeBigUInt64LE(BigInt(region.length), 8);
+  bytes.writeBigUInt64LE(region.key, 16);
+  return bytes;
+}
+
+/** Where the other side's region is. fabtests leave its length unset: `length` stands for it. */
+export function decodeKeys(bytes: Uint8Array, length: number): RegionDescription {
+  if (bytes.length < BYTES) throw new Error(`keys of ${bytes.length} bytes, not ${BYTES}`);
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, BYTES);
+  return { address: buffer.readBigUInt64LE(0), length, key: buffer.readBigUInt64LE(16) };
+}
+
+/** Tells the other side where a region is, and learns of its own: ft_exchange_keys(). */
+export async function exchangeKeys(session: Session, buffers: Buffers): Promise<RemoteRegion> {
+  const { region } = buffers;
+  session.postReceive();
+  await session.send(encodeKeys(region));
+  const remote = decodeKeys(await session.receive(), region.length);
+  await session.sync();
+  return session.domain.remote(remote);
+}

@@ -1,0 +1,249 @@
+import type { RoundOptions } from '../../../batch.js';
+import type { MatrixNic } from '../../shared/result.js';
+import type { Patience } from './waiter.js';
+
+/** What is done again and again. */
+export interface Work {
+  /** Steps in all, the warm-up's included: iterations, or windows of them. */
+  readonly steps: number;
+  /** The step at which the clock starts. */
+  readonly clockAt: number;
+  /** Iterations in a step; 1 when left out. */
+  readonly weight?: (index: number) => number;
+  /** One step, whose waiting is Patience's and may throw that it takes long. */
+  readonly step: (index: number) => void;
+  /** Steps from `index` on that are rounds of one batch: done natively where none is looked at. */
+  readonly rounds?: ((index: number) => Rounds) | undefined;
+  /** What is left of a step after it took long and Patience.finish() has waited for it. */
+  readonly rest?: (index: number) => Promise<void>;
+  /** The steps, where they must be asynchronous. */
+  readonly slowStep?: ((index: number) => Promise<void>) | undefined;
+  /** Looks at what a step has brought: throws where the data is wrong. */
+  readonly check?: ((index: number) => void) | undefined;
+  /** The first step, where that is another. */
+  readonly first?: (() => Promise<void>) | undefined;
+  /** What is left when all steps are done, within the measured time. */
+  readonly last?: (() => Promise<void>) | undefined;
+}
+
+/** Steps that are alike. */
+export interface Rounds {
+  /** How many there are. */
+  readonly count: number;
+  /** Does some; returns how many. */
+  readonly run: (options: RoundOptions) => Promise<number>;
+}
+
+/** All steps, where they are rounds of one batch. */
+export function allAlike(run: Rounds['run']): () => Rounds {
+  const rounds = { count: Number.MAX_SAFE_INTEGER, run };
+  return () => rounds;
+}
+
+/** How long work has taken. */
+export interface Timing {
+  /** Iterations within the measured time. */
+  readonly iterations: number;
+  readonly seconds: number;
+  /** Milliseconds an iteration, of single steps; empty unless asked for. */
+  readonly samples: Float64Array;
+  /** Successive parts of the measured time; empty unless asked for. */
+  readonly slices: readonly Slice[];
+  /** Cores that this process has used. */
+  readonly cpu: number;
+  /** What each NIC has carried, where there are several. */
+  readonly nics?: readonly MatrixNic[];
+  /** Why it ended early. */
+  readonly error?: unknown;
+}
+
+export interface Slice {
+  readonly iterations: number;
+  readonly milliseconds: number;
+}
+
+const SLICES = 20;
+// How often the event loop turns, for Ctrl-C and for news of the other side, in milliseconds.
+const BREATH = 100;
+const FIRST_CHUNK = 16;
+// Two readings of the clock take about 0.1 us; they may add 1 %.
+const CLOCK = 1e-4;
+const SHARE = 0.01;
+const MOST_SAMPLES = 2 ** 20;
+
+/** Does work and measures it. */
+export async function measure(
+  patience: Patience,
+  work: Work,
+  statistics: boolean,
+): Promise<Timing> {
+  const run = new Run(patience, work);
+  const { clockAt, steps } = work;
+  const before = performance.now();
+  await run.until(clockAt);
+  if (statistics) run.sample((performance.now() - before) / clockAt);
+  const slices: Slice[] = [];
+  const count = statistics ? Math.min(SLICES, steps - clockAt) : 1;
+  let error: unknown;
+  const usage = new Usage();
+  const start = performance.now();
+  try {
+    for (let slice = 1, since = start; slice <= count; slice++) {
+      const from = run.done;
+      await run.until(clockAt + Math.floor(((steps - clockAt) * slice) / count));
+      const now = performance.now();
+      slices.push({ iterations: run.iterations(from), milliseconds: now - since });
+      since = now;
+    }
+    await work.last?.();
+  } catch (thrown) {
+    error = thrown;
+  }
+  const milliseconds = performance.now() - start;
+  const cpu = usage.cores;
+  return {
+    iterations: run.iterations(clockAt),
+    seconds: milliseconds / 1000,
+    samples: run.samples.subarray(0, run.sampled),
+    slices: statistics ? slices : [],
+    cpu,
+    ...(error !== undefined && { error }),
+  };
+}
+
+/** What this process uses of the machine's cores, from when it is made. */
+export class Usage {
+  readonly #usage = process.cpuUsage();
+  readonly #start = performance.now();
+
+  /** 1: one core busy all the time. */
+  get cores(): number {
+    const { user, system } = process.cpuUsage(this.#usage);
+    return (user + system) / 1000 / (performance.now() - this.#start);
+  }
+}
+
+class Run {
+  /** Steps that are done. */
+  done = 0;
+  samples = new Float64Array(0);
+  sampled = 0;
+  readonly #patience: Patience;
+  readonly #work: Work;
+  #chunk = FIRST_CHUNK;
+  #every = 0;
+  #nextSample = -1;
+  #breathed = performance.now();
+
+  constructor(patience: Patience, work: Work) {
+    this.#patience = patience;
+    this.#work = work;
+  }
+
+  /** Iterations in the steps from `from` to what is done. */
+  iterations(from: number): number {
+    const { weight } = this.#work;
+    if (weight === undefined) return Math.max(0, this.done - from);
+    let sum = 0;
+    for (let index = from; index < this.done; index++) sum += weight(index);
+    return sum;
+  }
+
+  /** From now on steps are timed: as many as it takes little of the `milliseconds` of a step. */
+  sample(milliseconds: number): void {
+    const left = this.#work.steps - this.done;
+    const cheap = Math.ceil(CLOCK / SHARE / (milliseconds || CLOCK));
+    this.#every = Math.max(1, cheap, Math.ceil(left / MOST_SAMPLES));
+    this.#nextSample = this.done;
+    this.samples = new Float64Array(Math.ceil(left / this.#every));
+  }
+
+  /** Does the steps before `end`. */
+  async until(end: number): Promise<void> {
+    const { first, check, slowStep, rounds } = this.#work;
+    if (this.done === 0 && end > 0 && first) {
+      await first();
+      check?.(0);
+      this.done = 1;
+    }
+    if (rounds && !check) return this.#natively(end, rounds);
+    while (this.done < end) {
+      const start = performance.now();
+      const stop = Math.min(end, this.done + this.#chunk);
+      await (slowStep ? this.#slowly(stop, slowStep) : this.#steps(stop));
+      const took = performance.now() - start;
+      if (took < BREATH / 2) {
+        this.#chunk *= 2;
+      } else {
+        this.#chunk = Math.max(1, Math.round((this.#chunk * BREATH) / took));
+        await this.#patience.breathe();
+      }
+    }
+  }
+
+  async #natively(end: number, rounds: (index: number) => Rounds): Promise<void> {
+    while (this.done < end) {
+      const { count, run } = rounds(this.done);
+      const room = this.samples.subarray(this.sampled);
+      const times = Math.min(count, end - this.done);
+      const sampling = room.length > 0 && { samples: room, every: this.#every };
+      const done = await run({ times, duration: BREATH, ...sampling });
+      if (sampling) this.#took(room.subarray(0, Math.ceil(done / this.#every)));
+      this.done += done;
+      if (performance.now() - this.#breathed < BREATH) continue;
+      await this.#patience.breathe();
+      this.#breathed = performance.now();
+    }
+  }
+
+  /** Microseconds of steps become milliseconds of iterations. */
+  #took(samples: Float64Array): void {
+    const weight = this.#work.weight?.(this.done) ?? 1;
+    if (weight === 0) return;
+    for (let i = 0; i < samples.length; i++) samples[i] = (samples[i] as number) / (1000 * weight);
+    this.sampled += samples.length;
+  }
+
+  async #slowly(end: number, slowStep: (index: number) => Promise<void>): Promise<void> {
+    for (; this.done < end; this.done++) {
+      const start = performance.now();
+      await slowStep(this.done);
+      if (this.done === this.#nextSample) this.#sampledSince(start);
+      this.#work.check?.(this.done);
+    }
+  }
+
+  async #steps(end: number): Promise<void> {
+    const { check, rest } = this.#work;
+    while (this.done < end) {
+      try {
+        this.#quickly(end);
+      } catch (error) {
+        await this.#patience.finish(error);
+        await rest?.(this.done);
+        check?.(this.done);
+        this.done++;
+      }
+    }
+  }
+
+  #quickly(end: number): void {
+    const { step, check } = this.#work;
+    for (; this.done < end; this.done++) {
+      if (this.done === this.#nextSample) {
+        const start = performance.now();
+        step(this.done);
+        this.#sampledSince(start);
+      } else {
+        step(this.done);
+      }
+      if (check) check(this.done);
+    }
+  }
+
+  #sampledSince(start: number): void {
+    const weight = this.#work.weight?.(this.done) ?? 1;
+    if (weight > 0) this.samples[this.sampled++] = (performance.now() - start) / weight;
+    this.#nextSample += this.#every;
+  }
+}

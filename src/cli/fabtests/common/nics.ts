@@ -1,0 +1,120 @@
+// Several NICs of one process at once: an endpoint on each.
+//
+// One NIC is turned by the loop that measures (driver 'manual'), several have a native thread each
+// (driver 'thread'). Writes over four devices of softefa with 2 cores: one loop that turns all in a
+// round 0.88 M/s of 64 B and 4.7 GB/s of 64 KiB, threads 1.07 M/s and 8.4 GB/s.
+import type { Domain, DomainOptions } from '../../../domain.js';
+import type { Endpoint } from '../../../endpoint/compose.js';
+import { FabricError } from '../../../errors.js';
+import { Fabric } from '../../../fabric.js';
+import type { Cap } from '../../../flags.js';
+import { getInfo } from '../../../info.js';
+import type { AnyInfo, Info } from '../../../info-types.js';
+import { preferredEntry } from '../../../open.js';
+
+/** Which NICs to use. */
+export interface NicChoice {
+  /** efa where there is a device, else tcp, when left out. */
+  readonly provider?: string;
+  readonly fabric?: string;
+  readonly domain?: string;
+  /** A local address, which is one NIC's. */
+  readonly source?: string;
+  /** Names of NICs, or all; one when left out. */
+  readonly nics?: 'all' | readonly string[];
+}
+
+const ENODATA = 61;
+
+/**
+ * The entries to open, one for each NIC.
+ *
+ * @param local where one NIC is used: which one. Ranks of a host take theirs in turn.
+ * @throws FabricError FI_ENODATA where there is none.
+ */
+export function chooseNics(choice: NicChoice, caps: readonly Cap[], local: number): AnyInfo[] {
+  const provider = choice.provider ?? (entriesOf('efa', choice, caps).length > 0 ? 'efa' : 'tcp');
+  const entries = entriesOf(provider, choice, caps);
+  const preferred = preferredEntry(entries, choice.fabric);
+  if (preferred === undefined) {
+    const { domain, fabric, source } = choice;
+    const where = [domain && `domain ${domain}`, fabric && `fabric ${fabric}`, source].filter(
+      Boolean,
+    );
+    throw new FabricError(ENODATA, 'fi_getinfo', {
+      detail: [`no endpoint with ${caps.join(', ')} on ${provider}`, ...where].join(', '),
+      hint: 'fi_info shows what there is',
+    });
+  }
+  const { provName } = preferred.fabricAttr;
+  const names = [...new Set(entries.map(nicOf))];
+  return chosenNames(choice, names, local).map(
+    (name) =>
+      preferredEntry(
+        entries.filter((entry) => nicOf(entry) === name && entry.fabricAttr.provName === provName),
+        choice.fabric,
+      ) as AnyInfo,
+  );
+}
+
+function entriesOf(provider: string, choice: NicChoice, caps: readonly Cap[]): AnyInfo[] {
+  const { domain, fabric, source } = choice;
+  return getInfo({
+    epAttr: { type: 'FI_EP_RDM' },
+    caps,
+    fabricAttr: { provName: provider, ...(fabric !== undefined && { name: fabric }) },
+    ...(domain !== undefined && { domainAttr: { name: domain } }),
+    ...(source !== undefined && { node: source, flags: ['FI_SOURCE'] }),
+  }) as AnyInfo[];
+}
+
+/** A NIC's name: a domain's without what efa adds for its kind of endpoint. */
+export function nicOf({ domainAttr }: AnyInfo): string {
+  return (domainAttr.name ?? '').replace(/-rdm$/, '');
+}
+
+function chosenNames({ nics }: NicChoice, names: readonly string[], local: number): string[] {
+  if (nics === 'all') return [...names];
+  if (nics === undefined) return [names[local % names.length] as string];
+  const wanted = nics.map((name) => name.replace(/-rdm$/, ''));
+  const missing = wanted.find((name) => !names.includes(name));
+  if (missing === undefined) return wanted;
+  throw new Error(`--nics: no NIC ${missing}; there are ${names.join(', ')}`);
+}
+
+/** An endpoint and what it is opened with. */
+export interface Nic {
+  readonly fabric: Fabric;
+  readonly domain: Domain;
+  readonly ep: Endpoint<'FI_EP_RDM', 'FI_MSG' | 'FI_RMA'>;
+}
+
+/** An endpoint on each of these NICs, in their order. */
+export async function openNics(infos: readonly AnyInfo[]): Promise<Nic[]> {
+  const driver = infos.length === 1 ? 'manual' : 'thread';
+  const opened: Nic[] = [];
+  try {
+    for (const info of infos) opened.push(await openNic(info as Info, { driver }));
+    return opened;
+  } catch (error) {
+    await closeNics(opened);
+    throw error;
+  }
+}
+
+async function openNic(info: Info, options: DomainOptions): Promise<Nic> {
+  const fabric = Fabric.open(info);
+  try {
+    const domain = fabric.domain(info, options);
+    const cq = domain.completionQueue();
+    const ep = domain.endpoint(info, { av: domain.addressVector(), cq });
+    return { fabric, domain, ep: ep as unknown as Nic['ep'] };
+  } catch (error) {
+    await fabric.close();
+    throw error;
+  }
+}
+
+export async function closeNics(nics: readonly Nic[]): Promise<void> {
+  await Promise.all(nics.map(({ fabric }) => fabric.close()));
+}

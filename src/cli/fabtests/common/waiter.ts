@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BatchBase, RoundOptions } from '../../../batch.js';
+import type { Domain } from '../../../domain.js';
+import { FabricError } from '../../../errors.js';
+import { PeerGone } from './oob.js';
+
+/** The user has pressed Ctrl-C, here or at the other side. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+// Milliseconds that a native call may keep the event loop, and with it Ctrl-C, waiting.
+const SLICE = 250;
+// Milliseconds between looks at the event loop by who waits asynchronously. A loop that turns more
+// often is soon compiled, and that goes on when what it has waited for is timed.
+const SPAN = 1;
+// How long to poll without a pause for something that does not come, and the pause then.
+const EAGER = 1000;
+const PAUSE = 1;
+// What the other side has sent before it ended may still be on its way, in milliseconds.
+const LAST_WORDS = 500;
+
+/** Something has not come true in the time that the event loop can be kept waiting. */
+class NotYet extends Error {
+  constructor(readonly condition: () => boolean) {
+    super('not yet');
+  }
+}
+
+const TURNS = 256; // between looks at the clock
+
+const isTimeout = (error: unknown) =>
+  error instanceof FabricError && error.code === 'FI_ETIMEDOUT' && error.syscall === 'run';
+
+/**
+ * Waits for things that the other side has a part in, while the engine of a domain (driver 'manual')
+ * and the event loop both turn: not longer than it makes sense.
+ */
+export class Patience {
+  /** Seconds without progress after which the other side counts as gone. */
+  readonly timeout: number;
+  readonly #domain: Domain;
+  /** Says why waiting is pointless, once it is. */
+  readonly #trouble: () => Error | undefined;
+  #batch: BatchBase | undefined;
+
+  constructor(domain: Domain, timeout: number, trouble: () => Error | undefined) {
+    this.#domain = domain;
+    this.timeout = timeout;
+    this.#trouble = trouble;
+  }
+
+  /** Lets the event loop turn; throws when there is no point in going on. */
+  async breathe(): Promise<void> {
+    await new Promise(setImmediate);
+    const trouble = this.#trouble();
+    if (trouble) throw trouble;
+  }
+
+  /**
+   * Submits a batch and waits for it, in one native call: for loops that are timed. Where the call
+   * takes long it throws, and finish() goes on.
+   */
+  run(batch: BatchBase): void {
+    this.#batch = batch;
+    batch.run(SLICE);
+  }
+
+  /**
+   * Posts a batch again and again, in one native call, until a round takes long: then it waits for
+   * that. Returns the rounds that were completed.
+   */
+  async rounds(batch: BatchBase, options: RoundOptions): Promise<number> {
+    this.#batch = batch;
+    try {
+      return batch.run({ ...options, timeout: SLICE });
+    } catch (error) {
+      const completed = batch.rounds;
+      await this.finish(error);
+      return completed + 1;
+    }
+  }
+
+  /**
+   * Turns the engine until something is true, for loops that are timed. Where that takes long it
+   * throws, and finish() goes on.
+   */
+  spin(condition: () => boolean): void {
+    for (let start = 0; ; ) {
+      for (let turn = 0; turn < TURNS; turn++) {
+        if (condition()) return;
+        this.#domain.progress();
+      }
+      const now = performance.now();
+      if (start === 0) start = now;
+      else if (now - start > SLICE) throw new NotYet(condition);
+    }
+  }
+
+  /** After an error of run() or spin(): rethrows it, or waits on where it only took long. */
+  async finish(error: unknown, seconds = this.timeout): Promise<void> {
+    const deadline = performance.now() + seconds * 1000;
+    const resume = this.#resumeAfter(error);
+    for (;;) {
+      await this.breathe();
+      try {
+        resume();
+        return;
+      } catch (again) {
+        if (!isTimeout(again) && !(again instanceof NotYet)) throw again;
+        if (performance.now() >= deadline) throw this.#gone();
+      }
+    }
+  }
+
+  #resumeAfter(error: unknown): () => void {
+    const batch = this.#batch;
+    if (error instanceof NotYet) return () => this.spin(error.condition);
+    if (isTimeout(error) && batch !== undefined) return () => batch.resume(SLICE);
+    throw error;
+  }
+
+  /** Submits a batch and waits for it. */
+  async complete(batch: BatchBase): Promise<void> {
+    try {
+      this.run(batch);
+    } catch (error) {
+      await this.finish(error);
+    }
+  }
+
+  /**
+   * Turns the engine until a promise is settled.
+   *
+   * @param seconds how long to wait.
+   */
+  until<T>(promise: Promise<T>, seconds = this.timeout): Promise<T> {
+    return this.#until(promise, seconds, false);
+  }
+
+  /** The same for what may come in an hour: without a limit, and without keeping a core busy. */
+  untilAtLast<T>(promise: Promise<T>): Promise<T> {
+    return this.#until(promise, Number.POSITIVE_INFINITY, true);
+  }
+
+  async #until<T>(promise: Promise<T>, seconds: number, pauses: boolean): Promise<T> {
+    let settled = false;
+    const settle = () => {
+      settled = true;
+    };
+    promise.then(settle, settle);
+    const start = performance.now();
+    let troubled: number | undefined;
+    for (let span = 0; ; span = SPAN) {
+      this.#domain.wait(1, span);
+      await new Promise(setImmediate);
+      if (settled) return promise;
+      const waited = performance.now() - start;
+      const trouble = this.#trouble();
+      if (trouble instanceof Interrupted) throw trouble;
+      if (trouble) troubled ??= waited;
+      if (waited - (troubled ?? waited) > LAST_WORDS) throw trouble;
+      if (waited > seconds * 1000) throw this.#gone();
+      if (pauses && waited > EAGER) await sleep(PAUSE);
+    }
+  }
+
+  #gone(): Error {
+    return new PeerGone(
+      `the other side has not answered for ${this.timeout} s; is it there, with the same options?`,
+    );
+  }
+}

@@ -1,0 +1,86 @@
+import { swapAddresses } from '../common/address-exchange.js';
+import type { OobSocket } from '../common/oob.js';
+import type { Session } from '../common/session.js';
+import { awaiting, CheckFailure, NotOffered } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import { receiveNext, sendNext } from './shared/messages.js';
+import type { CheckSide } from './shared/test-side.js';
+
+/** fabtests' av_xfer: messages go on where addresses were removed and inserted again. */
+export const avXfer: Check = {
+  command: 'av-xfer',
+  type: 'FI_EP_RDM',
+  oobSync: true,
+  oobExchange: true,
+  size: 1024,
+  summary: 'an address may be removed and inserted again',
+  description:
+    'A message goes from the client to the server, both remove the other from their address vectors, insert it ' +
+    'again, and a message goes the other way; then the same anew, with both messages from the client.',
+  run,
+};
+
+async function run(side: CheckSide): Promise<string> {
+  const kept = await removal(side, undefined, 'server');
+  side.say('AV address removal: PASS');
+  await removal(side, kept, 'client');
+  side.say('AV re-insertion address: PASS');
+  const proved =
+    'messages arrived in both directions after the address of the other side was removed and inserted again';
+  return keepsAddresses(side.entry) ? `${proved} (efa itself has kept it)` : proved;
+}
+
+// efa would number its messages anew to a peer that goes on counting, so that this package keeps the
+// addresses there: two sides have to be of one mind.
+const keepsAddresses = (entry: Session['info'] | undefined) =>
+  entry?.fabricAttr.provName?.startsWith('efa') === true;
+
+/** Both sides forget one another between two messages, the second of which `sender` sends. */
+async function removal(
+  side: CheckSide,
+  kept: OobSocket | undefined,
+  sender: 'client' | 'server',
+): Promise<OobSocket | undefined> {
+  const caps = side.release < 201 ? (['FI_TAGGED'] as const) : (['FI_MSG'] as const);
+  const session = await side.open({ caps }, { kept, anew: true });
+  if (!session.akin && keepsAddresses(session.info)) {
+    throw new NotOffered(
+      'fabtests at the other side remove addresses from efa, where this package keeps them: efa would ' +
+        'abort. Take this package on both sides',
+    );
+  }
+  const buffers = await session.allocate(side.size, 2, ['FI_SEND', 'FI_RECV']);
+  const into = [0, 1].map((i) => buffers.receiving(side.size, i * side.size));
+  const bytes = buffers.sending(side.size);
+
+  const transfer = async (from: 'client' | 'server', what: string, index: number) => {
+    if (side.role === from) {
+      await awaiting(`the completion of ${what}`, session.until(sendNext(session, bytes)));
+      return;
+    }
+    const slice = into[index] as (typeof into)[number];
+    const { length } = await awaiting(what, session.until(receiveNext(session, slice)));
+    if (length === side.size) return;
+    throw new CheckFailure(
+      `${side.size} bytes in ${what}`,
+      `${length}`,
+      'what the other side runs',
+    );
+  };
+
+  await transfer('client', 'the message before the removal', 0);
+  await awaiting('the removal of the address', session.until(session.ep.av.remove(session.peer)));
+  await awaiting('a sync after the removal', session.sync());
+  session.peer = await awaiting(
+    'an exchange of addresses after the removal',
+    swapAddresses(session, session.ep),
+  );
+  await transfer(sender, 'the message after the address was inserted again', 1);
+  await awaiting('a sync after the messages', session.sync());
+  return endOf(side, session, kept);
+}
+
+async function endOf(side: CheckSide, session: Session, kept: OobSocket | undefined) {
+  if (kept !== undefined) return undefined; // the last one ends with the check
+  return side.closeFirst(session);
+}

@@ -1,0 +1,137 @@
+import { Option } from 'commander';
+import type { RemoteRegion } from '../../../remote-region.js';
+import type { Buffers } from '../common/buffers.js';
+import { exchangeKeys } from '../common/exchange-keys.js';
+import { remoteData } from '../common/remote-data.js';
+import type { Session } from '../common/session.js';
+import { awaiting, CheckFailure } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import type { CheckSide } from './shared/test-side.js';
+
+const BYTES = 1000;
+const EBADFLAGS = 1;
+
+/** fabtests' cq_data: remote CQ data arrives with what it was sent with. */
+export const cqData: Check = {
+  command: 'cq-data',
+  type: 'FI_EP_RDM',
+  types: ['FI_EP_RDM', 'FI_EP_DGRAM'],
+  operations: ['senddata', 'writedata'],
+  summary: 'remote CQ data arrives',
+  description:
+    'The client sends a message (or writes, with -o writedata) with remote CQ data (FI_REMOTE_CQ_DATA), ' +
+    'which the completion of the server has to bring.',
+  options: [new Option('-o, --operation <op>', 'senddata or writedata (default: senddata)')],
+  run,
+};
+
+async function run(side: CheckSide): Promise<string> {
+  const writes = side.settings.operation === 'writedata';
+  const arrival = new Arrival();
+  const session = await side.open(
+    { caps: writes ? ['FI_MSG', 'FI_RMA'] : ['FI_MSG'] },
+    // The receive is there before the message: some providers lose the data else.
+    { ahead: (opened) => side.role === 'server' && !writes && arrival.post(opened) },
+  );
+  const data = remoteData(session);
+  const buffers = await session.allocate(BYTES, 1, [
+    'FI_SEND',
+    'FI_RECV',
+    ...(writes ? (['FI_WRITE', 'FI_REMOTE_WRITE'] as const) : []),
+  ]);
+  if (writes && side.role === 'server') arrival.expectWrite(session);
+  const remote = writes
+    ? await awaiting('an exchange of memory keys', exchangeKeys(session, buffers))
+    : undefined;
+  if (side.role === 'client') {
+    await send(side, session, buffers, data, remote);
+  } else {
+    side.say('Waiting for CQ data from client');
+    const { data: found, length } = await awaiting(
+      `a completion with the data 0x${data.toString(16)}`,
+      session.until(arrival.awaited),
+    );
+    compare(data, found, length);
+    side.say('remote_cq_data: success');
+  }
+  const how = `${session.ep.limits.remoteData} bytes of remote CQ data`;
+  if (side.role === 'client') return `${how} were sent with a ${writes ? 'write' : 'message'}`;
+  return `${how} arrived with a ${writes ? 'write' : 'message'} of ${BYTES} bytes`;
+}
+
+interface Arrived {
+  readonly data: bigint | undefined;
+  readonly length: number;
+}
+
+/** What the server waits for. */
+class Arrival {
+  awaited: Promise<Arrived> = Promise.reject(new Error('nothing is awaited'));
+
+  constructor() {
+    this.awaited.catch(() => {});
+  }
+
+  /** Posts the receive; in band the client's address comes before the message. */
+  post(session: Session): void {
+    if (!session.settings.oobExchange) session.postReceive();
+    this.#set(session.ep.recv(new Uint8Array(BYTES)));
+  }
+
+  expectWrite(session: Session): void {
+    const immediates = session.ep.cq.immediates();
+    this.#set(
+      immediates.next().then(({ value }) => {
+        if (value === undefined) throw new Error('the completion queue was closed');
+        // Not every provider tells the length of a write.
+        return { data: value.data, length: value.length || BYTES };
+      }),
+    );
+  }
+
+  #set(awaited: Promise<Arrived>): void {
+    awaited.catch(() => {}); // of an endpoint that is closed before it has come
+    this.awaited = awaited;
+  }
+}
+
+async function send(
+  side: CheckSide,
+  session: Session,
+  buffers: Buffers,
+  data: bigint,
+  remote: RemoteRegion | undefined,
+): Promise<void> {
+  const { ep, peer } = session;
+  const bytes = buffers.sending(BYTES);
+  side.say(`Posting ${remote ? 'write' : 'send'} with CQ data: 0x${data.toString(16)}`);
+  const sent = remote ? ep.writedata(bytes, data, peer, remote) : ep.senddata(bytes, data, peer);
+  await awaiting(`the completion of the ${remote ? 'write' : 'send'}`, session.until(sent));
+  side.say('Done');
+}
+
+function compare(data: bigint, found: bigint | undefined, length: number): void {
+  const hex = (value: bigint) => `0x${value.toString(16)}`;
+  if (found === undefined) {
+    throw new CheckFailure(
+      `the data ${hex(data)}`,
+      'a completion without FI_REMOTE_CQ_DATA',
+      'whether the other side sends data, and else at the provider, which loses it',
+      EBADFLAGS,
+    );
+  }
+  if (found !== data) {
+    throw new CheckFailure(
+      `the data ${hex(data)}`,
+      hex(found),
+      'domainAttr.cqDataSize of both sides (npx libfabric info -v): it must be the same',
+    );
+  }
+  if (length !== BYTES) {
+    throw new CheckFailure(
+      `a transfer of ${BYTES} bytes`,
+      `one of ${length}`,
+      'what the other side runs',
+    );
+  }
+}

@@ -1,0 +1,120 @@
+import { Option } from 'commander';
+import { FabricError } from '../../../errors.js';
+import { swapAddresses } from '../common/address-exchange.js';
+import { finish } from '../common/finalize.js';
+import { findEntry, type Needs, type TestEndpoint } from '../common/open-endpoint.js';
+import { count } from '../common/options.js';
+import { checkPattern, fillPattern } from '../common/pattern.js';
+import type { Session } from '../common/session.js';
+import type { Settings } from '../common/settings.js';
+import { awaiting, CheckFailure, NotOffered, verify } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import { type Partnership, writeToPartners } from './shared/multi-ep-writes.js';
+import { VERIFY } from './shared/options.js';
+import type { CheckSide } from './shared/test-side.js';
+
+const ENDPOINTS = 3;
+const NEEDS: Needs = { caps: ['FI_MSG', 'FI_RMA'] };
+
+interface Own {
+  readonly endpoints?: number;
+  readonly sharedAv?: true;
+  readonly sharedCq?: true;
+}
+
+/** fabtests' multi_ep: several endpoints of one domain, each with a partner. */
+export const multiEp: Check<Own> = {
+  command: 'multi-ep',
+  type: 'FI_EP_RDM',
+  oobExchange: true,
+  size: 256,
+  summary: 'a domain may have several endpoints',
+  description:
+    'Both sides open endpoints in one domain, each with an address vector and a completion queue, or with ' +
+    'shared ones. Each endpoint sends to its partner and receives from it; between sides since release 2.0 each ' +
+    'also writes to the memory of its partner, twice, where the memory is registered anew.',
+  options: [
+    new Option('-c, --endpoints <n>', `endpoints (default: ${ENDPOINTS})`).argParser(
+      count(1, 1024),
+    ),
+    new Option('-A, --shared-av', 'one address vector for all endpoints'),
+    new Option('-Q, --shared-cq', 'one completion queue for all endpoints'),
+    VERIFY,
+  ],
+  run,
+};
+
+async function run(side: CheckSide<Own>): Promise<string> {
+  const { endpoints = ENDPOINTS } = side.own;
+  const session = await side.open(NEEDS);
+  const writes = session.dialect.release >= 200;
+  side.say(`Creating ${endpoints} EPs`);
+  const opened = Array.from({ length: endpoints }, openerOf(side, session));
+  const partners = await meetPartners(session, opened);
+  if (writes) await writeToPartners(side, session, partners);
+  else await sendToPartners(side, session, partners);
+  await awaiting('the end of the other side', finish(session));
+  side.say('PASSED multi ep');
+  const had = writes ? 'messages and two writes' : 'a message';
+  const verified = side.settings.verify ? ', as it was sent' : '';
+  return `each of ${endpoints} endpoints of one domain has had ${had} of ${side.size} bytes from its partner${verified}`;
+}
+
+function openerOf({ own }: CheckSide<Own>, { domain, ep, settings, oob }: Session) {
+  const info = findEntry(withoutPort(settings), NEEDS, oob?.localAddress);
+  return () => {
+    const av = own.sharedAv ? ep.av : domain.addressVector();
+    const cq = own.sharedCq ? ep.cq : domain.completionQueue();
+    try {
+      return domain.endpoint(info, { av, cq }) as unknown as TestEndpoint;
+    } catch (error) {
+      if (!FabricError.is(error) || error.syscall !== 'fi_ep_bind') throw error;
+      throw new NotOffered(`the provider does not share it among endpoints: ${error.message}`);
+    }
+  };
+}
+
+// The first endpoint has the port.
+function withoutPort({ sourcePort: _, ...settings }: Settings): Settings {
+  return settings;
+}
+
+async function meetPartners(session: Session, opened: readonly TestEndpoint[]) {
+  const partners: Partnership[] = [];
+  for (const [i, ep] of opened.entries()) {
+    const what = `the address of endpoint ${i + 1}`;
+    partners.push({ ep, peer: await awaiting(what, swapAddresses(session, ep)) });
+  }
+  return partners;
+}
+
+async function sendToPartners(side: CheckSide, session: Session, partners: readonly Partnership[]) {
+  const { size } = side;
+  const buffers = await session.allocate(size, partners.length, ['FI_SEND', 'FI_RECV']);
+  const receives = partners.map(({ ep }, i) => ep.recv(buffers.receiving(size, i * size)));
+  side.say(`Send to all ${partners.length} remote EPs`);
+  const sends = partners.map(({ ep, peer }, i) => {
+    const bytes = buffers.sending(size, i * size);
+    fillPattern(bytes.bytes);
+    return ep.send(bytes, peer);
+  });
+  side.say('Wait for all messages from peer');
+  for (const promise of [...receives, ...sends]) promise.catch(() => {}); // the first failure counts
+  for (const i of partners.keys()) {
+    await awaiting(`the completion of endpoint ${i + 1}`, session.until(sends[i] as Promise<void>));
+    const what = `the message to endpoint ${i + 1}`;
+    const { length } = await awaiting(
+      what,
+      session.until(receives[i] as (typeof receives)[number]),
+    );
+    if (length !== size) {
+      throw new CheckFailure(`${size} bytes in ${what}`, `${length}`, 'what the other side runs');
+    }
+  }
+  if (!side.settings.verify) return;
+  for (const i of partners.keys()) {
+    const { bytes } = buffers.receiving(size, i * size);
+    verify(`the message to endpoint ${i + 1}`, () => checkPattern(bytes));
+  }
+  side.say('Data check OK');
+}

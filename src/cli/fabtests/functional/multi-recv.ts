@@ -1,0 +1,164 @@
+import { Option } from 'commander';
+import type { MultiRecv } from '../../../endpoint/multi-recv.js';
+import type { RegionSlice } from '../../../memory-region.js';
+import { allocateFor } from '../common/memory.js';
+import { checkPattern, fillPattern } from '../common/pattern.js';
+import type { Session } from '../common/session.js';
+import { awaiting, CheckFailure, NotOffered, verify } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import { ITERATIONS, SIZE, VERIFY } from './shared/options.js';
+import { PerfLines } from './shared/perf-lines.js';
+import type { CheckSide } from './shared/test-side.js';
+
+const MOST = 2 ** 20;
+const BUFFERS = 2;
+const MESSAGES = 64; // that a buffer holds, if they are not too long
+// Sends between looks at Ctrl-C and the other side.
+const BREATH = 256;
+
+/** fabtests' multi_recv: messages share a receive buffer. */
+export const multiRecv: Check = {
+  command: 'multi-recv',
+  type: 'FI_EP_RDM',
+  oobSync: true,
+  oobExchange: true,
+  size: 1024,
+  iterations: 1000,
+  summary: 'messages share a receive buffer',
+  description:
+    'The client sends messages, which the server receives in two buffers of many messages each ' +
+    '(FI_MULTI_RECV). Each is given back when it is full, and posted again.',
+  options: [
+    SIZE,
+    ITERATIONS,
+    VERIFY,
+    new Option('-M, --recvmsg', 'post with fi_recvmsg (it always is)'),
+  ],
+  run,
+};
+
+async function run(side: CheckSide): Promise<string> {
+  const { size, iterations } = side;
+  if (size < 1 || size > MOST) throw new NotOffered(`-S: from 1 to ${MOST} bytes, not ${size}`);
+  const session = await side.open({
+    caps: ['FI_MSG', 'FI_MULTI_RECV'],
+    options: { FI_OPT_MIN_MULTI_RECV: size },
+  });
+  const most = Number(session.info.epAttr.maxMsgSize);
+  if (size > most) throw new NotOffered(`-S: the provider's messages have at most ${most} bytes`);
+  const transfer =
+    side.role === 'client' ? await sender(side, session) : await receiver(side, session);
+  await awaiting('a sync before the messages', session.sync());
+  const start = performance.now();
+  const detail = await transfer();
+  const seconds = (performance.now() - start) / 1000;
+  new PerfLines(side).tell({ size, iterations, seconds, transfersPerIteration: 1 });
+  await awaiting('a sync after the messages', session.sync());
+  return detail;
+}
+
+async function sender(side: CheckSide, session: Session) {
+  const { size, iterations } = side;
+  const region = await allocateFor(session.domain, size, ['FI_SEND']);
+  fillPattern(region.bytes.subarray(0, size));
+  return async () => {
+    const batch = session.batch((b) => b.send(region.slice(0, size), session.peer));
+    for (let i = 0; i < iterations; i++) {
+      await awaiting(`the completion of send ${i + 1}`, session.complete(batch));
+      if (i % BREATH === 0) await session.patience.breathe();
+    }
+    batch.close(); // else with the endpoint
+    return `${iterations} messages of ${size} bytes were sent`;
+  };
+}
+
+async function receiver(side: CheckSide, session: Session) {
+  const { size, iterations } = side;
+  const { verify: verifies } = side.settings;
+  const half = Math.floor(Math.min(size * MESSAGES * BUFFERS, MOST * 4) / BUFFERS);
+  const region = await allocateFor(session.domain, half * BUFFERS, ['FI_RECV']);
+  const buffers = Array.from(
+    { length: BUFFERS },
+    (_, i) => new Shared(session, region.slice(i * half, half)),
+  );
+  const each = Math.floor(half / size);
+  session.domain.progress();
+  return async () => {
+    let posted = 0;
+    for (let i = 0, turn = 0; i < iterations; turn++) {
+      const buffer = buffers[turn % BUFFERS] as Shared;
+      const taken = await take(session, buffer, iterations - i, (bytes) => {
+        i++;
+        checkMessage(bytes, size, i, verifies);
+      });
+      if (!buffer.released) break;
+      if (taken !== each) throw wrongCount(each, taken, half, size);
+      buffer.post();
+      posted++;
+    }
+    return (
+      `${iterations} messages of ${size} bytes arrived${verifies ? ' as they were sent' : ''} in buffers of ` +
+      `${each} messages, of which ${posted} were filled and posted again`
+    );
+  };
+}
+
+/** A buffer that is posted again and again. */
+class Shared {
+  readonly #session: Session;
+  readonly #slice: RegionSlice;
+  #posted: MultiRecv;
+
+  constructor(session: Session, slice: RegionSlice) {
+    this.#session = session;
+    this.#slice = slice;
+    this.#posted = session.ep.multiRecv(slice);
+  }
+
+  get released(): boolean {
+    return this.#posted.released;
+  }
+
+  post(): void {
+    this.#posted = this.#session.ep.multiRecv(this.#slice);
+  }
+
+  next() {
+    return this.#posted.next();
+  }
+}
+
+/** Takes messages out of a buffer until it is given back or `most` have come. */
+async function take(
+  session: Session,
+  buffer: Shared,
+  most: number,
+  look: (bytes: Uint8Array) => void,
+): Promise<number> {
+  for (let taken = 0; ; taken++) {
+    if (taken === most && !buffer.released) return taken;
+    const what = `message ${taken + 1} of a buffer`;
+    const { value, done } = await awaiting(what, session.until(buffer.next()));
+    if (done) return taken;
+    look(value.bytes);
+  }
+}
+
+function checkMessage(bytes: Uint8Array, size: number, count: number, verifies: boolean): void {
+  if (bytes.length !== size) {
+    throw new CheckFailure(
+      `a completion of ${size} bytes`,
+      `one of ${bytes.length}, message ${count}`,
+      'whether both sides have the same -S',
+    );
+  }
+  if (verifies) verify(`message ${count}`, () => checkPattern(bytes));
+}
+
+function wrongCount(expected: number, found: number, bytes: number, size: number): CheckFailure {
+  return new CheckFailure(
+    `a buffer of ${bytes} bytes back after ${expected} messages of ${size} bytes`,
+    `it back after ${found}`,
+    'the provider: FI_OPT_MIN_MULTI_RECV says when it is to give a buffer back',
+  );
+}

@@ -1,0 +1,238 @@
+import { Option } from 'commander';
+import type { MemoryRegion } from '../../../memory-region.js';
+import type { RemoteRegion } from '../../../remote-region.js';
+import type { Buffers } from '../common/buffers.js';
+import { exchangeKeys } from '../common/exchange-keys.js';
+import { finish } from '../common/finalize.js';
+import { allocateFor } from '../common/memory.js';
+import type { Session, TestBatch } from '../common/session.js';
+import {
+  type AtomicOperation,
+  type AtomicType,
+  FABTESTS_START,
+  OPERATIONS,
+  outcomeOf,
+  START,
+  type Start,
+  TYPES,
+} from './shared/atomic-reference.js';
+import { awaiting, CheckFailure, NotOffered } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import { DELIVERY_COMPLETE, ITERATIONS, SIZE, VERIFY } from './shared/options.js';
+import { PerfLines } from './shared/perf-lines.js';
+import type { CheckSide } from './shared/test-side.js';
+
+// Operations between looks at Ctrl-C and the other side.
+const BREATH = 256;
+const LARGEST = 32; // bytes of an element
+
+const shortName = (type: AtomicType) => type.datatype.slice('FI_'.length).toLowerCase();
+const choices = (names: readonly string[]) => ['all', ...names];
+
+interface Own {
+  readonly op?: string;
+  readonly datatype?: string;
+}
+
+/** fabtests' rdm_atomic: atomic operations on the memory of the other side. */
+export const rdmAtomic: Check<Own> = {
+  command: 'rdm-atomic',
+  type: 'FI_EP_RDM',
+  iterations: 1000,
+  summary: 'atomic operations on remote memory',
+  description:
+    'Both sides do atomic operations on an element in the memory of the other, one at a time, for every operation ' +
+    'and type that the provider has. With -v the results are compared with what the operations have to come to.',
+  options: [
+    new Option('-o, --op <op>', 'operation (default: all)').choices(
+      choices(OPERATIONS.map(({ name }) => name)),
+    ),
+    new Option('-z, --datatype <type>', 'type of the element (default: all)').choices(
+      choices(TYPES.map(shortName)),
+    ),
+    SIZE,
+    ITERATIONS,
+    new Option(VERIFY.flags, 'compare the results'),
+    DELIVERY_COMPLETE,
+  ],
+  run,
+};
+
+async function run(side: CheckSide<Own>): Promise<string> {
+  const { op = 'all', datatype = 'all' } = side.own;
+  const operations = OPERATIONS.filter(({ name }) => op === 'all' || name === op);
+  const types = TYPES.filter((type) => datatype === 'all' || shortName(type) === datatype);
+  const session = await side.open({ caps: ['FI_MSG', 'FI_ATOMIC'] });
+  const pairwise = syncsPairs(side, session);
+  const work = await Work.prepare(side, session);
+  let done = 0;
+  for (const operation of operations) {
+    if (!pairwise) await awaiting(`a sync before ${operation.op}`, session.sync());
+    for (const type of types) {
+      if (work.offers(operation, type)) {
+        await work.run(operation, type);
+        done++;
+      } else {
+        const call = operation.kind === 'atomic' ? 'base' : operation.kind;
+        side.complain(
+          `Provider doesn't support ${operation.op} ${call} atomic operation on ${type.datatype}`,
+        );
+      }
+      if (pairwise) await awaiting(`a sync after ${operation.op}`, session.sync());
+    }
+  }
+  await awaiting('a sync after the operations', session.sync());
+  await awaiting('the end of the other side', finish(session));
+  if (done === 0) throw new NotOffered('the provider has none of these operations');
+  const pairs = `${done} pairs of operation and type, ${side.iterations} times each,`;
+  if (!side.settings.verify) return `${pairs} completed (-v compares the results too)`;
+  const left = done - work.compared;
+  const uncompared = left > 0 ? ` (${left} have types that cannot be compared here)` : '';
+  return `${pairs} came to the right results${uncompared}`;
+}
+
+// fabtests since 2.0 wait for one another after every pair of operation and type.
+function syncsPairs(side: CheckSide<Own>, { akin, dialect }: Session): boolean {
+  const pairwise = !akin && dialect.release >= 200;
+  if (side.settings.verify && !akin && !pairwise) {
+    throw new NotOffered('-v: fabtests before 2.0 do not compare; leave it out');
+  }
+  return pairwise;
+}
+
+/** The memory that operations work on, and how they are done. */
+class Work {
+  /** Pairs whose results were compared. */
+  compared = 0;
+  readonly #side: CheckSide<Own>;
+  readonly #session: Session;
+  readonly #buffers: Buffers;
+  readonly #remote: RemoteRegion;
+  /** What was fetched, and behind it what is compared with. */
+  readonly #results: MemoryRegion;
+  readonly #perf: PerfLines;
+  readonly #start: Start;
+
+  private constructor(
+    side: CheckSide<Own>,
+    session: Session,
+    buffers: Buffers,
+    remote: RemoteRegion,
+    results: MemoryRegion,
+  ) {
+    this.#side = side;
+    this.#session = session;
+    this.#buffers = buffers;
+    this.#remote = remote;
+    this.#results = results;
+    this.#perf = new PerfLines(side);
+    this.#start = session.akin ? START : FABTESTS_START;
+  }
+
+  static async prepare(side: CheckSide<Own>, session: Session): Promise<Work> {
+    const rights = ['FI_READ', 'FI_WRITE', 'FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
+    const buffers = await session.allocate(LARGEST, 1, ['FI_SEND', 'FI_RECV', ...rights]);
+    const results = await allocateFor(session.domain, LARGEST * 2, ['FI_READ', 'FI_WRITE']);
+    const keys = exchangeKeys(session, buffers);
+    const remote = await awaiting('an exchange of memory keys', keys);
+    return new Work(side, session, buffers, remote, results);
+  }
+
+  offers({ kind, op }: AtomicOperation, { datatype }: AtomicType): boolean {
+    return this.#session.ep.atomicValid(kind, datatype, op) > 0;
+  }
+
+  async run(operation: AtomicOperation, type: AtomicType): Promise<void> {
+    const { verify: verifies } = this.#side.settings;
+    const { iterations } = this.#side;
+    const what = `${operation.op} of ${type.datatype}`;
+    // fabtests look at every result, this package at what all iterations come to.
+    const [rounds, times] = verifies && !this.#session.akin ? [iterations, 1] : [1, iterations];
+    const batch = this.#batch(operation, type);
+    let seconds = 0;
+    for (let round = 0; round < rounds; round++) {
+      if (verifies) {
+        this.#begin(type);
+        await awaiting(`a sync before ${what}`, this.#session.sync());
+      }
+      seconds += await this.#repeat(batch, times, what);
+      if (verifies) {
+        await awaiting(`a sync after ${what}`, this.#session.sync());
+        this.#compare(operation, type, what, times);
+      }
+    }
+    batch.close(); // else with the endpoint
+    if (verifies && type.numbers) this.compared++;
+    const call = operation.kind === 'atomic' ? 'base' : operation.kind;
+    const perf = { size: type.size, iterations, seconds, transfersPerIteration: 1 };
+    this.#perf.tell(perf, `${type.datatype}_${operation.op}_${call}_lat`);
+  }
+
+  async #repeat(batch: TestBatch, times: number, what: string): Promise<number> {
+    const session = this.#session;
+    const start = performance.now();
+    for (let i = 0; i < times; i++) {
+      await awaiting(`the completion of ${what}, number ${i + 1}`, session.complete(batch));
+      if (i % BREATH === 0) await session.patience.breathe();
+    }
+    return (performance.now() - start) / 1000;
+  }
+
+  #batch({ kind, op }: AtomicOperation, { datatype, size }: AtomicType) {
+    const { peer } = this.#session;
+    const remote = this.#remote;
+    const operand = this.#buffers.sending(size);
+    const result = this.#results.slice(0, size);
+    const compare = this.#results.slice(LARGEST, size);
+    const options = { datatype, op };
+    return this.#session.batch((b) => {
+      if (kind === 'atomic') b.atomic(operand, peer, remote, options);
+      else if (kind === 'fetch') b.fetchAtomic(operand, result, peer, remote, options);
+      else b.compareAtomic(operand, compare, result, peer, remote, options);
+    });
+  }
+
+  #views(size: number) {
+    const view = ({ bytes }: { bytes: Uint8Array }) =>
+      new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return {
+      target: view(this.#buffers.receiving(size)),
+      operand: view(this.#buffers.sending(size)),
+      result: view(this.#results.slice(0, size)),
+      compare: view(this.#results.slice(LARGEST, size)),
+    };
+  }
+
+  #begin({ size, numbers, fortyEight }: AtomicType): void {
+    const views = this.#views(size);
+    const { target, operand, compare } = this.#start;
+    if (numbers) {
+      numbers.write(views.target, target);
+      numbers.write(views.operand, operand);
+      numbers.write(views.compare, compare);
+    } else if (fortyEight) {
+      for (const view of [views.target, views.operand, views.compare]) {
+        new Uint8Array(view.buffer, view.byteOffset).set(fortyEight);
+      }
+    }
+    new Uint8Array(views.result.buffer, views.result.byteOffset, size).fill(0);
+  }
+
+  #compare(operation: AtomicOperation, type: AtomicType, what: string, times: number): void {
+    const expected = outcomeOf(operation, type, this.#start, times);
+    if (expected === undefined || type.numbers === undefined) return;
+    const views = this.#views(type.size);
+    const compare = (of: string, want: number | bigint, found: number | bigint) => {
+      if (want === found) return;
+      throw new CheckFailure(
+        `${want} ${of} ${what}${times === 1 ? '' : `, ${times} times`}`,
+        `${found}`,
+        'whether both sides have the same -I, and else at the provider: it computes otherwise than fi_atomic(3)',
+      );
+    };
+    compare('in the target of', expected.target, type.numbers.read(views.target));
+    if (operation.kind === 'atomic') return;
+    const fetched = type.numbers.read(views.result);
+    compare('as what was there before the last', expected.fetched, fetched);
+  }
+}

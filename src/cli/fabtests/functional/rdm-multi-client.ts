@@ -1,0 +1,98 @@
+import { Option } from 'commander';
+import { FabricError } from '../../../errors.js';
+import type { Hints } from '../../../hints.js';
+import type { OobSocket } from '../common/oob.js';
+import type { Session } from '../common/session.js';
+import { awaiting, NotOffered } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import { DELIVERY_COMPLETE, ITERATIONS, SIZE } from './shared/options.js';
+import type { CheckSide } from './shared/test-side.js';
+
+// Messages between looks at Ctrl-C and the other side.
+const BREATH = 256;
+
+interface Own {
+  readonly reuseAddress?: true;
+}
+
+/** fabtests' rdm_multi_client: one server endpoint, clients that come and go. */
+export const multiClient: Check<Own> = {
+  command: 'rdm-multi-client',
+  type: 'FI_EP_RDM',
+  size: 1024,
+  iterations: 1000,
+  summary: 'clients come and go',
+  description:
+    'The server keeps its endpoint while clients (-C on both sides) come one after another, each with an endpoint ' +
+    'of its own, have a ping-pong with it and go.',
+  options: [
+    SIZE,
+    ITERATIONS,
+    DELIVERY_COMPLETE,
+    new Option('-R, --reuse-address', "later clients have the first one's address"),
+  ],
+  run,
+};
+
+async function run(side: CheckSide<Own>): Promise<string> {
+  const { settings, iterations } = side;
+  const { connections } = settings;
+  if (side.role === 'server') await serve(side);
+  else await call(side);
+  const clients = connections === 1 ? 'one client' : `${connections} clients`;
+  return `${clients}${side.own.reuseAddress ? ' with one address' : ''} had a ping-pong of ${iterations} messages with one server`;
+}
+
+async function serve(side: CheckSide<Own>): Promise<void> {
+  const session = await side.open({ caps: ['FI_MSG'] });
+  for (let i = 0; i < side.settings.connections; i++) {
+    if (i > 0) await side.sameAgain(session);
+    await pingpong(side, session);
+  }
+}
+
+async function call(side: CheckSide<Own>): Promise<void> {
+  let kept: OobSocket | undefined;
+  let source: Pick<Hints, 'srcAddr' | 'addrFormat'> | undefined;
+  for (let i = 0; i < side.settings.connections; i++) {
+    side.say(`Starting client: ${i}`);
+    const session = await reusing(
+      source !== undefined,
+      side.open({ caps: ['FI_MSG'], ...(source && { source }) }, { kept }),
+    );
+    await pingpong(side, session);
+    if (side.own.reuseAddress && source === undefined) {
+      source = { srcAddr: session.ep.address, addrFormat: session.info.addrFormat };
+    }
+    if (i < side.settings.connections - 1) kept = await side.closeFirst(session);
+  }
+}
+
+async function reusing<T>(reuses: boolean, opening: Promise<T>): Promise<T> {
+  try {
+    return await opening;
+  } catch (error) {
+    if (!reuses || !FabricError.is(error)) throw error;
+    throw new NotOffered(
+      `-R: the provider gives no second endpoint that address: ${error.message}`,
+    );
+  }
+}
+
+async function pingpong(side: CheckSide<Own>, session: Session): Promise<void> {
+  const { size } = side;
+  side.say('Start ping-pong.');
+  const buffers = await session.allocate(size, 1, ['FI_SEND', 'FI_RECV']);
+  const send = session.batch((b) => b.send(buffers.sending(size), session.peer));
+  const receive = session.batch((b) => b.recv(buffers.receiving(size)));
+  const order = side.role === 'client' ? [send, receive] : [receive, send];
+  for (let i = 0; i < side.iterations; i++) {
+    for (const batch of order) {
+      const what = batch === send ? 'the completion of send' : 'message';
+      await awaiting(`${what} ${i + 1}`, session.complete(batch));
+    }
+    if (i % BREATH === 0) await session.patience.breathe();
+  }
+  for (const batch of order) batch.close(); // else with the endpoint
+  side.say('Ping-pong succeeds.');
+}

@@ -1,0 +1,222 @@
+import type { Completion } from '../../../completion.js';
+import { FabricError } from '../../../errors.js';
+import type { OpFlag } from '../../../flags.js';
+import { version } from '../../../library.js';
+import type { RegionSlice } from '../../../memory-region.js';
+import { finish } from '../common/finalize.js';
+import { checkPattern, fillPattern } from '../common/pattern.js';
+import type { Session } from '../common/session.js';
+import { awaiting, CheckFailure, NotOffered, verify } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import type { CheckSide } from './shared/test-side.js';
+
+const ABSENT = 0xbad;
+const FIRST = 0x900d;
+const DONE = 0xabc;
+const SIZE = 1024;
+
+/** What differs since fabtests 1.18. */
+interface Script {
+  readonly tags: readonly number[];
+  /** What is received in the end, by the order of sending. */
+  readonly rest: readonly number[];
+  readonly endsOutOfBand: boolean;
+}
+
+const range = (length: number, from: number) => Array.from({ length }, (_, i) => from + i);
+
+function scriptOf(release: number): Script {
+  return release < 118
+    ? { tags: range(5, FIRST), rest: [4], endsOutOfBand: false }
+    : { tags: range(10, FIRST + 1), rest: [4, 5, 9, 8, 7, 6], endsOutOfBand: true };
+}
+
+/** Providers that do not come back from a peek. */
+function limit(provider: string): string | undefined {
+  const { major, minor } = version();
+  if (provider === 'shm' && major === 1 && minor < 19) {
+    return `shm of libfabric ${major}.${minor} takes a peek for a receive (1.19 and newer know FI_PEEK)`;
+  }
+  if (provider === 'udp;ofi_rxd') {
+    return 'udp;ofi_rxd crashes where a message is claimed while others wait';
+  }
+  return undefined;
+}
+
+/** fabtests' rdm_tagged_peek: messages are found, set aside and discarded before they are received. */
+export const taggedPeek: Check = {
+  command: 'rdm-tagged-peek',
+  type: 'FI_EP_RDM',
+  summary: 'messages can be looked for',
+  description:
+    'The server sends tagged messages. The client looks for them (FI_PEEK), sets some aside (FI_CLAIM), drops ' +
+    'some (FI_DISCARD) and receives the others, each in its turn.',
+  proves: 'client',
+  limit,
+  run,
+};
+
+async function run(side: CheckSide): Promise<string> {
+  const script = scriptOf(side.release);
+  const settings = { ...side.settings, oobSync: side.settings.oobSync || script.endsOutOfBand };
+  const needs = {
+    caps: ['FI_TAGGED'],
+    tx: { msgOrder: ['FI_ORDER_SAS'] },
+    domain: { resourceMgmt: 'FI_RM_ENABLED' },
+  } as const;
+  const session = await side.open(needs, {}, settings);
+  const { tags } = script;
+  const buffers = await session.allocate(SIZE, tags.length, ['FI_SEND', 'FI_RECV']);
+  if (side.role === 'server') {
+    await sendAll(side, session, script, (i) => buffers.sending(SIZE, i * SIZE));
+  } else {
+    await new Search(side, session, script, buffers.receiving(SIZE)).all();
+  }
+  await awaiting(
+    'the end of the other side',
+    script.endsOutOfBand ? session.sync() : finish(session),
+  );
+  return side.role === 'server'
+    ? `${tags.length} tagged messages were sent, to be looked for`
+    : 'messages were found by FI_PEEK, set aside by FI_CLAIM, dropped by FI_DISCARD, and the others arrived';
+}
+
+async function sendAll(
+  side: CheckSide,
+  session: Session,
+  { tags }: Script,
+  slice: (index: number) => RegionSlice,
+): Promise<void> {
+  const { ep, peer } = session;
+  side.say(`Sending ${tags.length === 5 ? 'five' : 'ten'} tagged messages`);
+  const sends = tags.map((tag, i) => {
+    const bytes = slice(i);
+    fillPattern(bytes.bytes);
+    return ep.tsend(bytes, peer, tag);
+  });
+  side.say('Waiting for messages to complete');
+  await awaiting('the completion of all sends', session.until(Promise.all(sends)));
+  if (tags.length !== 5) return;
+  await awaiting(
+    'a message that all is done',
+    session.until(ep.trecv(new Uint8Array(256), null, DONE)),
+  );
+}
+
+/** What the client does. */
+class Search {
+  readonly #side: CheckSide;
+  readonly #session: Session;
+  readonly #script: Script;
+  readonly #into: RegionSlice;
+
+  constructor(side: CheckSide, session: Session, script: Script, into: RegionSlice) {
+    this.#side = side;
+    this.#session = session;
+    this.#script = script;
+    this.#into = into;
+  }
+
+  async all(): Promise<void> {
+    const { tags, rest } = this.#script;
+    const [first, second, third, fourth] = tags as [number, number, number, number];
+    this.#say('Searching for a bad msg');
+    await this.#absent(ABSENT, ['FI_PEEK']);
+    this.#say('Searching for a bad msg with claim');
+    await this.#absent(ABSENT, ['FI_PEEK', 'FI_CLAIM']);
+
+    this.#say('Searching for first msg');
+    await this.#find(first, ['FI_PEEK']);
+    this.#say('Receiving first msg');
+    await this.#receive(first);
+
+    this.#say('Searching for second msg to claim');
+    const claimed = await this.#find(second, ['FI_PEEK', 'FI_CLAIM']);
+    this.#say('Receiving second msg');
+    await this.#receive(second, claimed);
+
+    this.#say('Searching for third msg to peek and discard');
+    await this.#find(third, ['FI_PEEK', 'FI_DISCARD']);
+    this.#say('Checking to see if third msg was discarded');
+    await this.#absent(third, ['FI_PEEK']);
+
+    this.#say('Searching for fourth msg to claim and discard');
+    const dropped = await this.#find(fourth, ['FI_PEEK', 'FI_CLAIM']);
+    this.#say('Discarding fourth msg');
+    await this.#discard(fourth, dropped);
+
+    this.#say(rest.length === 1 ? 'Retrieving fifth message' : 'Retrieving the other messages');
+    for (const index of rest) await this.#receive(tags[index] as number);
+    if (rest.length > 1) return;
+    const { ep, peer } = this.#session;
+    const done = ep.tsend(new Uint8Array(1), peer, DONE);
+    await awaiting('the completion of the last message', this.#session.until(done));
+  }
+
+  #say(line: string): void {
+    this.#side.say(line);
+  }
+
+  #peek(tag: number, flags: readonly OpFlag[]): Promise<Completion> {
+    return this.#session.until(this.#session.ep.trecv(null, null, tag, 0, { flags }));
+  }
+
+  /** Looks for a message that is not there. */
+  async #absent(tag: number, flags: readonly OpFlag[]): Promise<void> {
+    const what = `FI_ENOMSG for the tag 0x${tag.toString(16)}, which no message has`;
+    const found = await awaiting(what, absence(this.#peek(tag, flags)));
+    if (found === undefined) return;
+    const lookAt = 'the provider: fi_tagged(3) says what FI_PEEK and FI_DISCARD have to do';
+    throw new CheckFailure(what, `a message of ${found.length} bytes`, lookAt);
+  }
+
+  /** Looks for a message that arrives when it does. */
+  async #find(tag: number, flags: readonly OpFlag[]): Promise<Completion> {
+    const what = `a message with tag 0x${tag.toString(16)}, by ${flags.join(' and ')}`;
+    const { timeout } = this.#side.settings;
+    const deadline = performance.now() + timeout * 1000;
+    for (;;) {
+      const peek = this.#peek(tag, flags);
+      if ((await awaiting(what, absence(peek))) !== undefined) return peek;
+      if (performance.now() < deadline) continue;
+      const lookAt = 'whether the other side has sent it, and else at the provider';
+      throw new CheckFailure(what, `none for ${timeout} s`, lookAt, 42);
+    }
+  }
+
+  async #receive(tag: number, claim?: Completion): Promise<void> {
+    const { ep } = this.#session;
+    const what = `the message with tag 0x${tag.toString(16)}`;
+    const options = claim && ({ flags: ['FI_CLAIM'], claim } as const);
+    const receive = ep.trecv(this.#into, null, tag, 0, options);
+    const { length } = await awaiting(what, this.#session.until(receive));
+    if (length !== SIZE) {
+      throw new CheckFailure(`${SIZE} bytes in ${what}`, `${length}`, 'what the other side runs');
+    }
+    // fabtests before 1.18 do not fill it.
+    if (this.#session.akin || this.#script.tags.length === 10) {
+      verify(what, () => checkPattern(this.#into.bytes.subarray(0, SIZE)));
+    }
+  }
+
+  async #discard(tag: number, claim: Completion): Promise<void> {
+    const flags = ['FI_CLAIM', 'FI_DISCARD'] as const;
+    const discard = this.#session.ep.trecv(null, null, tag, 0, { flags, claim });
+    await awaiting('the claimed message to be discarded', this.#session.until(discard));
+  }
+}
+
+/** Undefined where a peek has found nothing. */
+async function absence(peek: Promise<Completion>): Promise<Completion | undefined> {
+  try {
+    return await peek;
+  } catch (error) {
+    if (!FabricError.is(error)) throw error;
+    if (error.code === 'FI_ENOMSG') return undefined;
+    const refused = ['FI_EOPNOTSUPP', 'FI_ENOSYS', 'FI_EBADFLAGS', 'FI_EINVAL'].includes(
+      error.code,
+    );
+    if (refused) throw new NotOffered(`the provider does not peek: ${error.message}`);
+    throw error;
+  }
+}

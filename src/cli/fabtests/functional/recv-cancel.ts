@@ -1,0 +1,101 @@
+import { Option } from 'commander';
+import type { RegionSlice } from '../../../memory-region.js';
+import type { Session } from '../common/session.js';
+import { awaiting, CheckFailure } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import type { CheckSide } from './shared/test-side.js';
+
+const [CANCELLED, STANDARD] = [0xc, 0xa];
+
+interface Own {
+  readonly verbose?: true;
+}
+
+/** fabtests' recv_cancel: a posted receive can be taken back. */
+export const recvCancel: Check<Own> = {
+  command: 'recv-cancel',
+  type: 'FI_EP_RDM',
+  size: 1024,
+  summary: 'a posted receive can be cancelled',
+  description:
+    'The server posts two tagged receives and cancels one (fi_cancel). The client then sends to both tags: ' +
+    'the cancelled receive takes nothing, and one that is posted later does.',
+  options: [new Option('-V, --verbose', 'tell of every step')],
+  run,
+};
+
+async function run(side: CheckSide<Own>): Promise<string> {
+  const session = await side.open({ caps: ['FI_TAGGED'] });
+  const buffers = await session.allocate(side.size, 1, ['FI_SEND', 'FI_RECV']);
+  if (side.role === 'client') {
+    await send(side, session, buffers.sending(side.size));
+    return `messages went to a receive that was cancelled, and to one that was not`;
+  }
+  await receive(side, session, buffers.receiving(side.size));
+  return 'a cancelled receive ended with FI_ECANCELED and took no message, and those around it took theirs';
+}
+
+function tellerOf(side: CheckSide<Own>) {
+  return (line: string) => {
+    if (side.own.verbose) side.say(line);
+  };
+}
+
+async function send(side: CheckSide<Own>, session: Session, bytes: RegionSlice): Promise<void> {
+  const tell = tellerOf(side);
+  await awaiting('a message that the receive is cancelled', session.receive());
+  const standard = session.ep.tsend(bytes, session.peer, STANDARD);
+  tell('STANDARD msg posted to server');
+  const cancelled = session.ep.tsend(bytes, session.peer, CANCELLED);
+  tell('CANCEL msg posted to server');
+  const both = Promise.all([standard, cancelled]);
+  await awaiting('the completion of both sends', session.until(both));
+}
+
+async function receive(side: CheckSide<Own>, session: Session, into: RegionSlice): Promise<void> {
+  const tell = tellerOf(side);
+  const { ep, domain } = session;
+  const abandoned = new Uint8Array(side.size);
+  const cancel = new AbortController();
+  const cancelled = ep.trecv(abandoned, null, CANCELLED, 0, { signal: cancel.signal });
+  const outcome = cancelled.then(
+    ({ length }) => `a message of ${length} bytes`,
+    (error) => (error === cancel.signal.reason ? undefined : String(error)),
+  );
+  const standard = ep.trecv(into, null, STANDARD);
+  standard.catch(() => {}); // it ends with the endpoint where the cancelled one does not
+  domain.progress();
+  cancel.abort();
+  const found = await awaiting('FI_ECANCELED of the cancelled receive', session.until(outcome));
+  if (found !== undefined) {
+    throw new CheckFailure(
+      'FI_ECANCELED of the cancelled receive',
+      found,
+      'the provider: fi_cancel(3) of a receive that no message has come for has to succeed',
+      1,
+    );
+  }
+  tell('GOOD: detected error cq entry');
+  await awaiting('the completion of the go-ahead', session.send(new Uint8Array(1)));
+  await expectMessage(side, session, standard, STANDARD);
+  tell('GOOD: Completed uncancelled recv');
+  await expectMessage(side, session, ep.trecv(into, null, CANCELLED), CANCELLED);
+  tell('GOOD: Completed reposted cancelled recv');
+  side.say('GOOD: Completed Recv Cancel Test');
+}
+
+async function expectMessage(
+  side: CheckSide<Own>,
+  session: Session,
+  receive: ReturnType<Session['ep']['trecv']>,
+  tag: number,
+): Promise<void> {
+  const lookAt =
+    tag === CANCELLED
+      ? 'whether the provider has cancelled the receive indeed: it may have taken the message'
+      : 'what the other side runs';
+  const what = `the message with tag 0x${tag.toString(16)}`;
+  const { length } = await awaiting(what, session.until(receive), lookAt);
+  if (length === side.size) return;
+  throw new CheckFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the other side runs');
+}

@@ -1,0 +1,114 @@
+import { type ErrorOptions, InvalidArgumentError, Option } from 'commander';
+import { BESIDE, FABRIC, type Flags, OUTPUT, TestCommand, WHOM } from '../../common/options.js';
+import { type Control, interruptibly } from '../../common/test-command.js';
+import { agreeOn, Disagreement } from './agreement.js';
+import { checkArguments, NAMES } from './arguments.js';
+import { Partner } from './partner.js';
+import { type Outcome, runSuite, type Suite } from './suite.js';
+import { lineOf, summaryOf, totalsOf } from './summary.js';
+
+type Given = Partial<Flags> & {
+  readonly only?: readonly string[];
+  readonly skip?: readonly string[];
+};
+
+const USAGE = 2;
+const TIMEOUT = 10;
+const OOB_PORT = 3000;
+// Times the timeout that a check may take.
+const LONG = 6;
+
+/** Wrong usage has an exit code of its own, since 1 is a check that has failed. */
+class CheckAllCommand extends TestCommand {
+  override error(message: string, options?: ErrorOptions): never {
+    return super.error(message, { ...options, exitCode: USAGE });
+  }
+}
+
+/** libfabric check: all functional checks between two sides of this package. */
+export function checkAllCommand(): TestCommand {
+  const command = new CheckAllCommand('check')
+    .summary('all of them, one after another')
+    .description(
+      'Runs all functional checks, one after another, between two sides of this package, each in a process\n' +
+        'of its own. The exit code is 0 where none has failed, 1 where one has, and 2 for wrong usage.',
+    )
+    .argument('[server]', 'the server to connect to; without it this side is the server')
+    .addOption(choice('--only <checks>', 'these checks, with commas').helpGroup('What to check:'))
+    .addOption(choice('--skip <checks>', 'all but these').helpGroup('What to check:'));
+  for (const [heading, options] of [WHOM, BESIDE, FABRIC, OUTPUT]) {
+    const offered = options.filter((option) => OFFERED.has(option.attributeName()));
+    for (const option of offered) command.addOption(option.helpGroup(heading));
+  }
+  command.addHelpText(
+    'after',
+    `
+The checks: ${NAMES.join(', ')}
+
+The sides agree on what comes next over TCP, at the port of -b or -E (default: 3000), where the checks
+exchange their addresses, too. A check may take ${LONG} times --timeout.
+
+Examples:
+  npx libfabric check -p efa                      on one host
+  npx libfabric check -p efa HOST                 on another, with the name of the first`,
+  );
+  return command.action(async (host: string | undefined, given: Given) => {
+    await interruptibly((control) => runSide(host, given, control));
+  }) as TestCommand;
+}
+
+const OFFERED = new Set([
+  ...['provider', 'fabric', 'domain', 'source', 'sourcePort', 'port', 'format'],
+  ...['oob', 'exchange', 'oobAddress'],
+  ...['threading', 'dataProgress', 'controlProgress'],
+  ...['json', 'timeout', 'pinCore'],
+]);
+
+const choice = (flags: string, description: string) =>
+  new Option(flags, description).argParser((text) => {
+    const names = text.split(',');
+    const unknown = names.find((name) => !NAMES.includes(name));
+    if (unknown === undefined) return names;
+    throw new InvalidArgumentError(`There is no check ${unknown}; there are ${NAMES.join(', ')}.`);
+  });
+
+async function runSide(host: string | undefined, given: Given, control: Control): Promise<void> {
+  const { only = NAMES, skip = [], timeout = TIMEOUT } = given;
+  const { oob, exchange, oobAddress, source } = given;
+  const where = {
+    oobPort: oob ?? exchange ?? OOB_PORT,
+    timeout,
+    ...(host !== undefined && { host }),
+    ...(oobAddress !== undefined && { oobAddress }),
+    ...(source !== undefined && { sourceAddress: source }),
+  };
+  const partner = await Partner.meet(where, control.signal);
+  control.target = { interrupt: () => partner.end('interrupted') };
+  try {
+    const names = NAMES.filter((name) => only.includes(name) && !skip.includes(name));
+    const agreed = await agreeOn({ names, common: commonOf(given) }, partner, timeout);
+    const suite: Suite = {
+      names: agreed,
+      role: host === undefined ? 'server' : 'client',
+      argumentsOf: (name) => checkArguments(name, given, where.oobPort, host),
+      limit: timeout * LONG,
+    };
+    const outcomes: Outcome[] = [];
+    for await (const outcome of runSuite(suite, partner, control.signal)) {
+      outcomes.push(outcome);
+      if (!given.json) console.log(lineOf(outcome));
+    }
+    console.log(given.json ? JSON.stringify(totalsOf(outcomes), null, 2) : summaryOf(outcomes));
+    if (outcomes.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1;
+    partner.end();
+  } catch (error) {
+    partner.end((error as Error).message);
+    if (error instanceof Disagreement) process.exitCode = USAGE;
+    throw error;
+  }
+}
+
+const commonOf = ({ provider, fabric, oob }: Given): string =>
+  [provider && `-p ${provider}`, fabric && `-f ${fabric}`, oob === undefined ? '-E' : '-b']
+    .filter(Boolean)
+    .join(' ');

@@ -1,0 +1,127 @@
+import { FabricError } from '../../../../errors.js';
+import { chooseSettings, Refusal } from '../../common/choose-settings.js';
+import { type Flags, TestCommand } from '../../common/options.js';
+import { pinToCores } from '../../common/pin.js';
+import { interruptibly } from '../../common/test-command.js';
+import { Interrupted } from '../../common/waiter.js';
+import { CheckFailure, NotOffered } from './failure.js';
+import type { Check } from './functional-test.js';
+import { addCheckOptions, flagsOf } from './options.js';
+import { CheckSide } from './test-side.js';
+
+/** What a check has come to, as --json writes it. */
+export interface Verdict {
+  readonly name: string;
+  readonly role: 'client' | 'server';
+  readonly passed: boolean;
+  /** Whether the provider could be asked at all. */
+  readonly offered: boolean;
+  /** What was proved, or what went wrong. */
+  readonly detail: string;
+  readonly expected?: string;
+  readonly found?: string;
+  readonly lookAt?: string;
+  readonly provider?: string | null;
+  readonly domain?: string | null;
+  readonly endpointType?: string;
+  /** The exit code. */
+  readonly errno: number;
+}
+
+/** The command of a check. */
+export function checkCommand(check: Check): TestCommand {
+  const command = new TestCommand(check.command)
+    .summary(check.summary)
+    .description(
+      `${check.description}\nSpeaks with fabtests: either side may be theirs. The exit code is 0, or the error's number.`,
+    )
+    .argument('[server]', 'the server to connect to; without it this side is the server');
+  addCheckOptions(command, check);
+  return command.action(async (host: string | undefined, given: Partial<Flags>) => {
+    const argv = (command.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
+    const settings = refusing(command, () =>
+      chooseSettings(kindFor(check, given), flagsOf(check, given), host, argv),
+    );
+    if (settings.pinCore !== undefined) pinToCores(settings.pinCore);
+    await interruptibly(async (control) => {
+      const write = (line: string) => console.log(line);
+      const complain = (line: string) => console.error(line);
+      const side = new CheckSide(check, settings, given, control, write, complain);
+      const verdict = await judge(check, side);
+      if (settings.output === 'json') console.log(JSON.stringify(verdict, null, 2));
+      else if (verdict.passed) console.log(`${check.command}: passed: ${verdict.detail}.`);
+      if (verdict.passed) return;
+      const word = verdict.offered ? 'failed' : 'not offered';
+      console.error(`${check.command}: ${word}: ${verdict.detail}`);
+      process.exitCode = verdict.errno;
+    });
+  }) as TestCommand;
+}
+
+// -e may choose another type where the check takes it; the core then checks against that.
+function kindFor(check: Check, { type }: Partial<Flags>): Check {
+  const { types = [check.type] } = check;
+  const chosen = types.find((each) => each === `FI_EP_${type?.toUpperCase()}`);
+  if (chosen !== undefined) return { ...check, type: chosen };
+  if (type === undefined || type.toLowerCase() === 'msg') return check;
+  const names = types.map((each) => each.slice('FI_EP_'.length).toLowerCase());
+  throw new Refusal(`error: -e must be ${names.join(' or ')} with ${check.command}, not ${type}`);
+}
+
+function refusing<T>(command: TestCommand, choose: () => T): T {
+  try {
+    return choose();
+  } catch (error) {
+    if (error instanceof Refusal) command.error(error.message);
+    throw error;
+  }
+}
+
+const ENODATA = 61;
+
+/** Does the part of one side, to the end. Throws on Ctrl-C only. */
+export async function judge(check: Check, side: CheckSide): Promise<Verdict> {
+  try {
+    const proved = await check.run(side);
+    await side.close();
+    return verdictOf(check, side, { passed: true, offered: true, detail: proved, errno: 0 });
+  } catch (error) {
+    await side.close((error as Error).message).catch(() => {});
+    if (error instanceof Interrupted || side.interrupted) throw error;
+    return verdictOf(check, side, troubleIn(error));
+  }
+}
+
+function verdictOf(
+  check: Check,
+  { role, entry }: CheckSide,
+  outcome: Pick<Verdict, 'passed' | 'offered' | 'detail' | 'errno'>,
+): Verdict {
+  return {
+    name: check.command,
+    role,
+    ...outcome,
+    ...(entry && {
+      provider: entry.fabricAttr.provName,
+      domain: entry.domainAttr.name,
+      endpointType: entry.epAttr.type,
+    }),
+  };
+}
+
+function troubleIn(error: unknown) {
+  const detail = error instanceof Error ? error.message : String(error);
+  const { errno = 1 } = error as { errno?: number };
+  const absent = FabricError.is(error) && error.syscall === 'fi_getinfo' && errno === ENODATA;
+  return {
+    passed: false,
+    offered: !absent && !(error instanceof NotOffered),
+    detail,
+    errno: errno > 0 && errno < 256 ? errno : 1,
+    ...(error instanceof CheckFailure && {
+      expected: error.expected,
+      found: error.found,
+      lookAt: error.lookAt,
+    }),
+  };
+}

@@ -1,0 +1,61 @@
+import { type Command, Option } from 'commander';
+import { BESIDE, count, FABRIC, type Flags, OUTPUT, REFUSED, WHOM } from '../../common/options.js';
+import type { Check } from './functional-test.js';
+
+/** Options that several checks have. */
+export const SIZE = new Option('-S, --size <bytes>', 'bytes of a message').argParser((text) => ({
+  kind: 'one',
+  size: count(0)(text),
+}));
+export const ITERATIONS = new Option('-I, --iterations <n>', 'how often').argParser(count(1));
+export const VERIFY = new Option('-v, --verify', 'check every byte');
+export const DELIVERY_COMPLETE = new Option(
+  '-U, --delivery-complete',
+  'complete when the data has arrived',
+);
+
+// fabtests' options without an effect here.
+const IGNORED = [
+  new Option('-w, --warm-up <n>').argParser(count(0)),
+  new Option('-l, --align'),
+  new Option('-t, --completion-type <type>'),
+  new Option('-c, --method <method>'),
+  new Option('-M, --mode <mode>'),
+].map((option) => option.hideHelp());
+
+// Of benchmarks only.
+const UNUSED = new Set(['stats', 'label', 'useFiMore', 'maxMsgSize']);
+
+/** What the core expects of options that a check does not have. */
+const ABSENT = {
+  connections: 1,
+  warmUp: 0,
+  window: 64,
+  rx: true,
+  completionType: 'queue',
+  method: 'spin',
+  rxCqData: true,
+} satisfies Partial<Flags>;
+
+/** Adds the options of a check. */
+export function addCheckOptions(command: Command, check: Check): void {
+  const taken = new Set<string>();
+  const add = (options: readonly Option[], group?: string) => {
+    for (const option of options) {
+      if (UNUSED.has(option.attributeName()) || (option.short && taken.has(option.short))) continue;
+      if (option.short) taken.add(option.short);
+      command.addOption(group === undefined ? option : option.helpGroup(group));
+    }
+  };
+  add(check.options ?? [], 'What to check:');
+  for (const [heading, options] of [WHOM, BESIDE, FABRIC, OUTPUT]) add(options, heading);
+  add(IGNORED);
+  add(REFUSED);
+}
+
+/** The options as the core takes them. */
+export function flagsOf(check: Check, given: Partial<Flags>): Flags {
+  const size = { kind: 'one', size: check.size ?? 1024 } as const;
+  const iterations = check.iterations === undefined ? {} : { iterations: check.iterations };
+  return { ...ABSENT, size, ...iterations, ...given };
+}

@@ -1,0 +1,137 @@
+import { Option } from 'commander';
+import type { RegionSlice } from '../../../memory-region.js';
+import type { Dialect } from '../common/dialect.js';
+import { count } from '../common/options.js';
+import { checkPattern, fillPattern } from '../common/pattern.js';
+import type { Session } from '../common/session.js';
+import { awaiting, CheckFailure, verify } from './shared/failure.js';
+import type { Check } from './shared/functional-test.js';
+import { ITERATIONS, SIZE, VERIFY } from './shared/options.js';
+import type { CheckSide } from './shared/test-side.js';
+
+const TAG = 0x1234;
+const REPORTED = 100; // iterations between lines
+const INTRODUCED = 119; // the release since which clients introduce themselves by messages
+
+interface Own {
+  readonly size?: { readonly size: number };
+  readonly messages?: number;
+  readonly cqData?: true;
+}
+
+/** What fabtests send where the options do not say. */
+const usual = ({ release }: Dialect) =>
+  release >= INTRODUCED ? { bytes: 128, messages: 4 } : { bytes: 1024, messages: 5 };
+
+/** fabtests' unexpected_msg: messages that come before their receives. */
+export const unexpectedMsg: Check<Own> = {
+  command: 'unexpected-msg',
+  type: 'FI_EP_RDM',
+  oobSync: true,
+  oobExchange: true,
+  iterations: 600,
+  summary: 'messages may come before their receives',
+  description:
+    'Both sides send tagged messages, then post the receives in reverse order of the tags: each message was ' +
+    'unexpected, and has to find its own receive.',
+  options: [
+    SIZE,
+    ITERATIONS,
+    VERIFY,
+    new Option('-M, --messages <n>', 'messages at once (default: 4; before 1.19: 5)').argParser(
+      count(1, 65_535),
+    ),
+    new Option('-C, --cq-data', 'send remote CQ data with them: the number of bytes'),
+  ],
+  run,
+};
+
+async function run(side: CheckSide<Own>): Promise<string> {
+  const session = await side.open({
+    caps: ['FI_TAGGED'],
+    domain: { resourceMgmt: 'FI_RM_ENABLED' },
+  });
+  if (!session.akin && session.dialect.release >= INTRODUCED) await introduceByMessages(session);
+  const { iterations } = side;
+  const { bytes, messages: several } = usual(session.dialect);
+  const { size: { size } = { size: bytes }, messages = several, cqData } = side.own;
+  const place = Math.max(size, 1);
+  const buffers = await session.allocate(place, messages, ['FI_SEND', 'FI_RECV']);
+  const sending = (i: number) => buffers.sending(size, i * place);
+  const receiving = (i: number) => buffers.receiving(size, i * place);
+  for (let i = 0; i < messages; i++) fillPattern(sending(i).bytes);
+  for (let i = 0; i < iterations; i++) {
+    const sends = Array.from({ length: messages }, (_, j) =>
+      send(session, sending(j), TAG + j, cqData),
+    );
+    const sent = Promise.all(sends);
+    sent.catch(() => {}); // it is waited for below, where nothing else fails first
+    session.domain.progress();
+    await awaiting('a sync after the sends', session.sync());
+    for (let j = messages - 1; j >= 0; j--) {
+      await receive(side, session, receiving(j), TAG + j);
+    }
+    await awaiting('the completion of all sends', session.until(sent));
+    if (i % REPORTED === 0) {
+      side.say(`PID ${process.pid} GOOD iter ${i}/${iterations} completed`);
+    }
+  }
+  await awaiting('a sync after the last message', session.sync());
+  side.say(`PID ${process.pid} GOOD all done`);
+  const verified = side.settings.verify ? ' as they were sent' : '';
+  return `${iterations} times ${messages} messages of ${size} bytes arrived before their receives, and each found its own${verified}`;
+}
+
+function send(session: Session, bytes: RegionSlice, tag: number, withData?: true): Promise<void> {
+  const { ep, peer } = session;
+  return withData ? ep.tsenddata(bytes, bytes.length, peer, tag) : ep.tsend(bytes, peer, tag);
+}
+
+async function receive(
+  side: CheckSide<Own>,
+  session: Session,
+  into: RegionSlice,
+  tag: number,
+): Promise<void> {
+  const what = `the message with tag 0x${tag.toString(16)}`;
+  if (side.settings.verify) into.bytes.fill(0);
+  const found = await awaiting(what, session.until(session.ep.trecv(into, null, tag)));
+  const { length } = into;
+  if (found.length !== length || (found.tag !== BigInt(tag) && found.tag !== 0n)) {
+    throw new CheckFailure(
+      `${length} bytes with tag 0x${tag.toString(16)}`,
+      `${found.length} bytes with tag 0x${found.tag.toString(16)}`,
+      'whether both sides have the same -S and -M, and else at the provider: it mixes messages up',
+    );
+  }
+  if (side.own.cqData && found.data !== BigInt(length)) {
+    throw new CheckFailure(
+      `remote CQ data ${length} with ${what}`,
+      found.data === undefined ? 'a completion without FI_REMOTE_CQ_DATA' : `${found.data}`,
+      'whether both sides have -C, and else at the provider: some (efa 1.17, sockets) lose the flag or the data of unexpected messages',
+    );
+  }
+  if (side.settings.verify) verify(what, () => checkPattern(into.bytes));
+}
+
+/** What fabtests do since 1.19 when addresses have been exchanged: the client is told of once more. */
+async function introduceByMessages(session: Session): Promise<void> {
+  const { ep, role } = session;
+  if (role === 'client') {
+    const sends = [0, 1].map((tag) => ep.tsend(ep.address, session.peer, tag));
+    await awaiting('a sync after the addresses', session.sync());
+    await awaiting('the completion of the addresses', session.until(Promise.all(sends)));
+    const answer = ep.trecv(new Uint8Array(256), null, 0);
+    await awaiting('an answer to the addresses', session.until(answer));
+    return;
+  }
+  await awaiting('a sync after the addresses', session.sync());
+  for (const tag of [0, 1]) {
+    const address = ep.trecv(new Uint8Array(256), null, tag);
+    await awaiting("the client's address", session.until(address));
+  }
+  await awaiting(
+    'the completion of the answer',
+    session.until(ep.tsend(new Uint8Array(1), session.peer, 0)),
+  );
+}

@@ -1,0 +1,88 @@
+// Bandwidth from one rank to others, over all NICs at once.
+
+import { pump, Stalled } from '../common/flow.js';
+import type { Lane, Mesh } from './mesh.js';
+import { addReceive, addTransfer, type Carrier, carrierOf } from './transfers.js';
+
+/** What has gone to one rank. */
+export interface Carried {
+  /** Over each NIC. */
+  readonly bytes: readonly number[];
+  /** Seconds until the last of it had completed. */
+  readonly seconds: number;
+}
+
+/** How much is transferred. */
+export interface Amount {
+  /** Transfers to each rank over each NIC. */
+  readonly iterations?: number;
+  readonly seconds?: number;
+}
+
+/** Transfers to these ranks at once, or receives what another sends; each rank gets its figures. */
+export async function carry(
+  mesh: Mesh,
+  ranks: readonly number[],
+  amount: Amount,
+  role: 'initiator' | 'receiver' = 'initiator',
+): Promise<Carried[]> {
+  const { lanes, settings } = mesh;
+  const add = role === 'receiver' ? addReceive : addTransfer;
+  const carriers = ranks.map((rank) =>
+    lanes.map((lane) =>
+      carrierOf(lane, settings.window, amount.iterations, (batch) => add(mesh, lane, batch, rank)),
+    ),
+  );
+  const start = await pumpAll(mesh, ranks, carriers.flat(), amount.seconds);
+  const carried = carriers.map((ofRank) => figuresOf(ofRank, start, settings.size));
+  for (const carrier of carriers.flat()) carrier.close();
+  return carried;
+}
+
+async function pumpAll(
+  mesh: Mesh,
+  ranks: readonly number[],
+  carriers: readonly Carrier[],
+  seconds: number | undefined,
+): Promise<number> {
+  const { lanes, settings, breathe } = mesh;
+  try {
+    return await pump(
+      lanes,
+      carriers.map(({ flow }) => flow),
+      {
+        patience: settings.timeout * 1000,
+        breathe,
+        ...(seconds !== undefined && { time: seconds * 1000 }),
+      },
+    );
+  } catch (error) {
+    if (!(error instanceof Stalled)) throw error;
+    const waiting = new Set(error.flows.map((flow) => ranks[Math.floor(flow / lanes.length)]));
+    throw new Error(`${error.message} with rank ${[...waiting].join(', ')}`);
+  }
+}
+
+function figuresOf(carriers: readonly Carrier[], start: number, size: number): Carried {
+  const last = Math.max(...carriers.map(({ flow }) => flow.last));
+  return {
+    bytes: carriers.map(({ flow, transfers }) => flow.completed * transfers * size),
+    seconds: (last - start) / 1000,
+  };
+}
+
+/** One more transfer to each rank, that is over when its data has arrived: for who looks at it. */
+export async function deliver(mesh: Mesh, ranks: readonly number[]): Promise<void> {
+  const carriers = ranks.flatMap((rank) =>
+    mesh.lanes.map((lane: Lane) =>
+      carrierOf(lane, 1, 1, (batch) => addTransfer(mesh, lane, batch, rank, true)),
+    ),
+  );
+  await pumpAll(mesh, ranks, carriers, undefined);
+  for (const carrier of carriers) carrier.close();
+}
+
+/** 10^6 bytes a second, over all NICs. */
+export function megabytesPerSecond({ bytes, seconds }: Carried): number {
+  return bytes.reduce((sum, count) => sum + count, 0) / seconds / 1e6;
+}

@@ -1,0 +1,181 @@
+// A rank's connection to the hub at rank 0.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readFrames, writeFrame } from '../../shared/json-link.js';
+import type { Place, Root } from './launcher.js';
+import { type FromHub, type FromRank, type Plan, PROTOCOL, PULSE, silenceOf } from './protocol.js';
+
+/** The measurement is over before its end, at all ranks. */
+export class GroupOver extends Error {
+  override readonly name = 'GroupOver';
+  /** Whether rank 0 knows: then it tells the user. */
+  readonly knownToRoot: boolean;
+  /** The user has ended it. */
+  readonly interrupted: boolean;
+
+  constructor(reason: string, knownToRoot: boolean, interrupted = false) {
+    super(reason);
+    this.knownToRoot = knownToRoot;
+    this.interrupted = interrupted;
+  }
+}
+
+/** How a rank joins. */
+export interface JoinOptions {
+  readonly plan: Plan;
+  /** Seconds for rank 0 to be there, and then between its signs of life. */
+  readonly timeout: number;
+  /** Aborts the wait for rank 0. */
+  readonly signal: AbortSignal;
+}
+
+const RETRY = 100; // ms
+const GOODBYE = 1000; // ms for what was said last to get out
+
+/** All ranks, as one of them sees them. */
+export class Group {
+  readonly rank: number;
+  readonly ranks: number;
+  readonly #socket: Socket;
+  readonly #pulse: NodeJS.Timeout;
+  readonly #closed: Promise<void>;
+  #heard = performance.now();
+  #waiting: { resolve: (values: unknown) => void; reject: (error: Error) => void } | undefined;
+  #trouble: GroupOver | undefined;
+  #left = false;
+
+  static async join({ rank, ranks, root }: Place, options: JoinOptions): Promise<Group> {
+    const socket = await reach(root, options);
+    const group = new Group(rank, ranks, socket, options.timeout);
+    const { plan } = options;
+    const host = hostname();
+    group.#say({
+      type: 'hello',
+      libfabric: 'ranks',
+      protocol: PROTOCOL,
+      rank,
+      ranks,
+      host,
+      pid: process.pid,
+      plan,
+    });
+    return group;
+  }
+
+  private constructor(rank: number, ranks: number, socket: Socket, timeout: number) {
+    this.rank = rank;
+    this.ranks = ranks;
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    readFrames(socket, (message) => this.#heed(message as FromHub));
+    socket.on('error', () => {}); // 'close' follows
+    this.#closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        if (!this.#left) this.#end(new GroupOver('rank 0 has ended unexpectedly', false));
+        resolve();
+      });
+    });
+    const silence = silenceOf(timeout);
+    this.#pulse = setInterval(() => {
+      this.#say({ type: 'alive' });
+      if (performance.now() - this.#heard > silence * 1000) {
+        this.#end(new GroupOver(`rank 0 has not been heard of for ${silence} s`, false));
+      }
+    }, PULSE);
+  }
+
+  /** Why there is no point in going on, once there is none. */
+  get trouble(): GroupOver | undefined {
+    return this.#trouble;
+  }
+
+  /** Gives a value and gets those of all ranks, in their order, when all have given theirs. */
+  async share<T>(value: T): Promise<T[]> {
+    return (await this.#give(value, true)) as T[];
+  }
+
+  /** The same, but only rank 0 gets the values. The others know that all have come here. */
+  async collect<T>(value: T): Promise<T[] | undefined> {
+    return (await this.#give(value, false)) as T[] | undefined;
+  }
+
+  /** Ends all ranks, for a reason. */
+  fail(reason: string): void {
+    if (this.#trouble === undefined) this.#say({ type: 'failed', reason });
+  }
+
+  /** The reason for a failure that the hub may know better: a rank that has died, say. */
+  async explanation(milliseconds: number): Promise<GroupOver | undefined> {
+    const end = performance.now() + milliseconds;
+    while (this.#trouble === undefined && performance.now() < end) await sleep(10);
+    return this.#trouble;
+  }
+
+  /** Leaves the others; rank 0 stays until all have left. */
+  async leave(): Promise<void> {
+    this.#left = true;
+    this.#say({ type: 'bye' });
+    clearInterval(this.#pulse);
+    this.#socket.end();
+    await Promise.race([this.#closed, sleep(GOODBYE, undefined, { ref: false })]);
+  }
+
+  #give(value: unknown, everyone: boolean): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#trouble) {
+        reject(this.#trouble);
+        return;
+      }
+      this.#waiting = { resolve, reject };
+      this.#say({ type: 'part', value, everyone });
+    });
+  }
+
+  #heed(message: FromHub): void {
+    this.#heard = performance.now();
+    if (message.type === 'collected') {
+      const waiting = this.#waiting;
+      this.#waiting = undefined;
+      waiting?.resolve(message.values);
+    } else if (message.type === 'over') {
+      this.#end(new GroupOver(message.reason, true, message.interrupted));
+    }
+  }
+
+  #say(message: FromRank): void {
+    writeFrame(this.#socket, message);
+  }
+
+  #end(trouble: GroupOver): void {
+    this.#trouble ??= trouble;
+    clearInterval(this.#pulse);
+    this.#waiting?.reject(this.#trouble);
+    this.#waiting = undefined;
+  }
+}
+
+/** Connects to the hub, which may not be there yet. */
+async function reach({ host, port }: Root, { timeout, signal }: JoinOptions): Promise<Socket> {
+  const deadline = performance.now() + timeout * 1000;
+  for (;;) {
+    const socket = connect({ host, port });
+    try {
+      const left = Math.ceil(Math.max(1, deadline - performance.now()));
+      await once(socket, 'connect', {
+        signal: AbortSignal.any([signal, AbortSignal.timeout(left)]),
+      });
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      signal.throwIfAborted();
+      if (performance.now() + RETRY >= deadline) {
+        const code = (error as NodeJS.ErrnoException).code ?? 'no answer';
+        const why = code === 'ABORT_ERR' ? 'no answer' : code;
+        throw new Error(`no rank 0 at ${host}, port ${port}, within ${timeout} s (${why})`);
+      }
+    }
+    await sleep(RETRY, undefined, { signal });
+  }
+}

@@ -1,0 +1,232 @@
+// Rank 0's half of the rendezvous: takes all ranks in, and passes on what they tell each other.
+
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { FrameError, LONGEST_MESSAGE, readFrames, writeFrame } from '../../shared/json-link.js';
+import type { Root } from './launcher.js';
+import {
+  type FromHub,
+  type FromRank,
+  type Hello,
+  isHello,
+  objectionTo,
+  type Plan,
+  PULSE,
+  silenceOf,
+} from './protocol.js';
+
+/** How a hub is opened. */
+export interface HubOptions {
+  readonly ranks: number;
+  readonly plan: Plan;
+  /** Seconds for ranks to come, and then between signs of life. */
+  readonly timeout: number;
+}
+
+interface Member {
+  readonly hello: Hello;
+  readonly socket: Socket;
+  heard: number;
+  part: { readonly value: unknown; readonly everyone: boolean } | undefined;
+  left: boolean;
+}
+
+/** Connections that have not said yet which rank they are. */
+const STRANGERS = 64;
+/** Bytes of what a rank says first. */
+const LONGEST_HELLO = 65_536;
+/** Milliseconds for a connection to say which rank it is. */
+const HELLO_TIMEOUT = 10_000;
+
+const LOOPBACK = /^(localhost|127\..*|::1)$/;
+
+/** Passes on what ranks tell each other, and ends them all as soon as one fails. */
+export class Hub {
+  /** Where this process itself reaches it. */
+  readonly root: Root;
+  readonly #server: Server;
+  readonly #options: HubOptions;
+  readonly #sockets = new Set<Socket>();
+  readonly #strangers = new Set<Socket>();
+  readonly #members = new Map<number, Member>();
+  readonly #pulse: NodeJS.Timeout;
+  readonly #opened = performance.now();
+  #over: FromHub | undefined;
+
+  /** Listens at the root; port 0 is any that is free. Ends by itself when all ranks have left. */
+  static async open({ host, port }: Root, options: HubOptions): Promise<Hub> {
+    const server = createServer();
+    // A name may lead here by way of another machine's address: then only the port is ours.
+    server.listen({ port, ...(LOOPBACK.test(host) && { host }) });
+    try {
+      await once(server, 'listening');
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const what = code === 'EADDRINUSE' ? 'is in use: choose another' : `cannot be had (${code})`;
+      throw new Error(`port ${port} ${what}, with --root HOST:PORT at all ranks`);
+    }
+    const { port: taken } = server.address() as { port: number };
+    return new Hub(
+      server,
+      { host: LOOPBACK.test(host) ? host : '127.0.0.1', port: taken },
+      options,
+    );
+  }
+
+  private constructor(server: Server, root: Root, options: HubOptions) {
+    this.#server = server;
+    this.root = root;
+    this.#options = options;
+    server.on('connection', (socket) => this.#take(socket));
+    this.#pulse = setInterval(() => this.#look(), PULSE);
+  }
+
+  /** Ends all ranks, for a reason. */
+  end(reason: string, interrupted = false): void {
+    if (this.#over) return;
+    this.#over = { type: 'over', reason, interrupted };
+    clearInterval(this.#pulse);
+    this.#server.unref(); // who comes from now on is told too
+    for (const socket of this.#sockets) this.#dismiss(socket, this.#over);
+  }
+
+  // One that does not end its side, a stranger's say, must not keep this process.
+  #dismiss(socket: Socket, message?: FromHub): void {
+    if (message !== undefined) writeFrame(socket, message);
+    socket.end().unref();
+  }
+
+  #take(socket: Socket): void {
+    let member: Member | undefined;
+    let failure: Error | undefined;
+    socket.setNoDelay(true);
+    socket.on('error', (error) => {
+      failure = error;
+    });
+    if (this.#over) {
+      this.#dismiss(socket.resume(), this.#over);
+      return;
+    }
+    this.#sockets.add(socket);
+    this.#watchStranger(socket);
+    const read = (message: unknown) => {
+      if (member) this.#heed(member, message as FromRank);
+      else member = this.#admit(socket, message);
+    };
+    readFrames(socket, read, () => (member ? LONGEST_MESSAGE : LONGEST_HELLO));
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      this.#strangers.delete(socket);
+      if (member && !member.left) this.#lose(member, failure);
+    });
+  }
+
+  // Until it has said which rank it is, a connection may be anybody's: there are few of them at a
+  // time, each for a short time, and the oldest makes room.
+  #watchStranger(socket: Socket): void {
+    this.#strangers.add(socket);
+    const [oldest] = this.#strangers;
+    if (this.#strangers.size > STRANGERS + this.#options.ranks) oldest?.destroy();
+    socket.setTimeout(HELLO_TIMEOUT, () => {
+      if (this.#strangers.has(socket)) socket.destroy();
+    });
+  }
+
+  // What is no rank of this package has come by mistake, and does not count.
+  #admit(socket: Socket, message: unknown): Member | undefined {
+    if (!isHello(message)) {
+      socket.destroy();
+      return undefined;
+    }
+    this.#strangers.delete(socket);
+    const { ranks, plan } = this.#options;
+    const member = {
+      hello: message,
+      socket,
+      heard: performance.now(),
+      part: undefined,
+      left: false,
+    };
+    const objection = objectionTo(message, ranks, plan);
+    const twin = this.#members.get(message.rank);
+    if (objection !== undefined) this.end(`${nameOf(member)} ${objection}`);
+    else if (twin !== undefined) {
+      const both = [twin, member].map(({ hello }) => `process ${hello.pid} of ${hello.host}`);
+      this.end(`rank ${message.rank} has come twice: ${both.join(' and ')}`);
+    } else this.#members.set(message.rank, member);
+    if (this.#members.size === ranks) this.#server.close();
+    return member;
+  }
+
+  #heed(member: Member, message: FromRank): void {
+    member.heard = performance.now();
+    if (message.type === 'part') {
+      member.part = message;
+      this.#collect();
+    } else if (message.type === 'failed') {
+      this.end(`${nameOf(member)}: ${message.reason}`, message.reason === 'interrupted');
+    } else if (message.type === 'bye') {
+      member.left = true;
+      if ([...this.#members.values()].every(({ left }) => left)) this.#close();
+    }
+  }
+
+  #collect(): void {
+    const { ranks } = this.#options;
+    const parts = Array.from({ length: ranks }, (_, rank) => this.#members.get(rank)?.part);
+    if (!parts.every((part) => part !== undefined)) return;
+    const values = parts.map(({ value }) => value);
+    for (const [rank, { socket, part }] of this.#members) {
+      const share = rank === 0 || part?.everyone;
+      writeFrame(socket, { type: 'collected', ...(share && { values }) } satisfies FromHub);
+    }
+    for (const member of this.#members.values()) member.part = undefined;
+  }
+
+  #lose(member: Member, failure: Error | undefined): void {
+    const how =
+      failure instanceof FrameError ? `sent ${failure.message}` : 'has ended unexpectedly';
+    this.end(`${nameOf(member)} ${how}`);
+  }
+
+  /** Once in a while: who has not come, and who is silent. */
+  #look(): void {
+    this.#tell({ type: 'alive' });
+    const { ranks, timeout } = this.#options;
+    const now = performance.now();
+    if (this.#members.size < ranks) {
+      if (now - this.#opened < timeout * 1000) return;
+      const missing = Array.from({ length: ranks }, (_, rank) => rank).filter(
+        (rank) => !this.#members.has(rank),
+      );
+      this.end(`${missingText(missing)} of ${ranks} has not come within ${timeout} s`);
+      return;
+    }
+    const silence = silenceOf(timeout);
+    for (const member of this.#members.values()) {
+      if (!member.left && now - member.heard > silence * 1000) {
+        this.end(`${nameOf(member)} has not been heard of for ${silence} s`);
+      }
+    }
+  }
+
+  #tell(message: FromHub): void {
+    for (const { socket } of this.#members.values()) writeFrame(socket, message);
+  }
+
+  #close(): void {
+    clearInterval(this.#pulse);
+    this.#server.close();
+    for (const socket of this.#sockets) this.#dismiss(socket);
+  }
+}
+
+const nameOf = ({ hello: { rank, host } }: Member) => `rank ${rank} (${host})`;
+
+const MOST_NAMED = 8;
+
+function missingText(ranks: readonly number[]): string {
+  const named = ranks.slice(0, MOST_NAMED).join(', ');
+  const left = ranks.length - MOST_NAMED;
+  return `rank ${named}${left > 0 ? ` and ${left} more` : ''}`;
+}

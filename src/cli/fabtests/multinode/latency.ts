@@ -1,0 +1,76 @@
+// Latency between two ranks.
+import type { BatchBase } from '../../../batch.js';
+import { FabricError } from '../../../errors.js';
+import type { Lane, Mesh } from './mesh.js';
+import { addReceive, addTransfer } from './transfers.js';
+
+const WARM_UP = 10;
+const SLICE = 50; // ms that a native call or a row of them keeps the event loop waiting
+const LOOK = 16; // iterations between looks at the clock
+
+/**
+ * Microseconds of a transfer, as the rank that starts it. A message: half of a round trip, in which
+ * the other one answers(). A read or a write: until its data has come, or has arrived there.
+ */
+export async function measureLatency(mesh: Mesh, to: number, iterations: number): Promise<number> {
+  const lane = mesh.lanes[0] as Lane;
+  const message = mesh.settings.transfer === 'send';
+  const batch = lane.ep.batch();
+  if (message) addReceive(mesh, lane, batch, to);
+  addTransfer(mesh, lane, batch, to, true);
+  await repeat(mesh, batch, WARM_UP);
+  const start = performance.now();
+  await repeat(mesh, batch, iterations);
+  const microseconds = ((performance.now() - start) * 1000) / iterations;
+  batch.close();
+  return message ? microseconds / 2 : microseconds;
+}
+
+/** The other side of measureLatency() with messages: answers each. */
+export async function answer(mesh: Mesh, from: number, iterations: number): Promise<void> {
+  const lane = mesh.lanes[0] as Lane;
+  const [receive, exchange, send] = [lane.ep.batch(), lane.ep.batch(), lane.ep.batch()];
+  for (const batch of [receive, exchange]) addReceive(mesh, lane, batch, from);
+  for (const batch of [exchange, send]) addTransfer(mesh, lane, batch, from);
+  await repeat(mesh, receive, 1);
+  await repeat(mesh, exchange, WARM_UP + iterations - 1);
+  await repeat(mesh, send, 1);
+  for (const batch of [receive, exchange, send]) batch.close();
+}
+
+/** Submits a batch again and again, each time when it has completed. */
+async function repeat(mesh: Mesh, batch: BatchBase, times: number): Promise<void> {
+  let breath = performance.now() + SLICE;
+  for (let done = 0; done < times; ) {
+    const end = Math.min(times, done + LOOK);
+    try {
+      for (; done < end; done++) batch.run(SLICE);
+    } catch (error) {
+      await finish(mesh, batch, error);
+      done++;
+    }
+    if (performance.now() < breath) continue;
+    await mesh.breathe();
+    breath = performance.now() + SLICE;
+  }
+}
+
+/** After an error of run(): rethrows it, or waits on where it only took long. */
+async function finish(mesh: Mesh, batch: BatchBase, error: unknown): Promise<void> {
+  const { timeout } = mesh.settings;
+  const deadline = performance.now() + timeout * 1000;
+  for (let latest = error; ; ) {
+    if (!isTimeout(latest)) throw latest;
+    if (performance.now() > deadline) throw new Error(`nothing has completed for ${timeout} s`);
+    await mesh.breathe();
+    try {
+      batch.resume(SLICE);
+      return;
+    } catch (again) {
+      latest = again;
+    }
+  }
+}
+
+const isTimeout = (error: unknown) =>
+  error instanceof FabricError && error.code === 'FI_ETIMEDOUT' && error.syscall === 'run';

@@ -1,0 +1,198 @@
+import type { EndpointBase } from '../../../endpoint/endpoint.js';
+import type { Cap, MrAccess } from '../../../flags.js';
+import type { AnyInfo } from '../../../info-types.js';
+import type { MemoryRegion } from '../../../memory-region.js';
+import type { Peer } from '../../../peer.js';
+import type { RemoteRegion } from '../../../remote-region.js';
+import { allocateFor } from '../common/memory.js';
+import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../common/nics.js';
+import type { Group } from './group.js';
+import { checkPattern, fillPattern } from './pattern.js';
+import type { Settings, Transfer } from './settings.js';
+
+/** What a rank tells the others of itself. */
+interface Card {
+  readonly provider: string;
+  readonly nics: readonly {
+    readonly name: string;
+    readonly address: string;
+    /** Descriptor of the memory that others read or write. */
+    readonly region: string;
+  }[];
+}
+
+/** A NIC of this rank, with its memory and the other ranks' NICs of the same number. */
+export interface Lane extends Nic {
+  /** What goes out: this rank's pattern. */
+  readonly out: MemoryRegion;
+  /** What comes in: a slot for each rank that may send at once. */
+  readonly into: MemoryRegion;
+  /** By rank. */
+  readonly peers: readonly Peer[];
+  readonly remotes: readonly RemoteRegion[];
+}
+
+const MANY = 2 ** 31; // completions, of which there are none
+const TURN = 1; // ms
+
+interface Rights {
+  readonly out: readonly MrAccess[];
+  readonly into: readonly MrAccess[];
+}
+
+const RIGHTS: Readonly<Record<Transfer, Rights>> = {
+  write: { out: ['FI_WRITE'], into: ['FI_REMOTE_WRITE'] },
+  read: { out: ['FI_REMOTE_READ'], into: ['FI_READ'] },
+  send: { out: ['FI_SEND'], into: ['FI_RECV'] },
+};
+
+/** Endpoints of this rank on each of its NICs, and how they reach those of all others. */
+export class Mesh {
+  readonly group: Group;
+  readonly settings: Settings;
+  readonly lanes: readonly Lane[];
+  /** Hosts, by rank. */
+  readonly hosts: readonly string[];
+  /** Whether each rank has a slot of its own in the memory that comes in. */
+  readonly #slots: boolean;
+
+  private constructor(
+    group: Group,
+    settings: Settings,
+    lanes: readonly Lane[],
+    hosts: readonly string[],
+  ) {
+    this.group = group;
+    this.settings = settings;
+    this.lanes = lanes;
+    this.hosts = hosts;
+    this.#slots = hasSlots(settings);
+  }
+
+  /** Opens this rank's NICs and learns those of the others. */
+  static async open(group: Group, settings: Settings, host: string): Promise<Mesh> {
+    const hosts = await group.share(host);
+    const local = hosts.slice(0, group.rank).filter((other) => other === host).length;
+    const caps: readonly Cap[] = settings.transfer === 'send' ? ['FI_MSG'] : ['FI_MSG', 'FI_RMA'];
+    const nics = await openNics(chooseNics(settings.nics, caps, local));
+    try {
+      const lanes = await Promise.all(nics.map((nic) => withMemory(nic, settings, group)));
+      const cards = await group.share(cardOf(lanes, settings.transfer));
+      checkCards(cards, group.rank, hosts);
+      const connected = lanes.map((lane, i) => connect(lane, i, cards, settings.transfer));
+      return new Mesh(group, settings, connected, hosts);
+    } catch (error) {
+      await closeNics(nics);
+      throw error;
+    }
+  }
+
+  get rank(): number {
+    return this.group.rank;
+  }
+
+  get info(): AnyInfo {
+    return this.endpoint.info;
+  }
+
+  /** That of the first NIC. */
+  get endpoint(): EndpointBase {
+    return (this.lanes[0] as Lane).ep;
+  }
+
+  /** Names of this rank's NICs. */
+  get nicNames(): string[] {
+    return this.lanes.map(({ ep }) => nicOf(ep.info as AnyInfo));
+  }
+
+  /** Where data of a rank comes in, in bytes from the start of the memory. */
+  slotOf(rank: number): number {
+    return this.#slots ? rank * this.settings.size : 0;
+  }
+
+  /** Lets the event loop turn; throws when there is no point in going on. */
+  readonly breathe = async (): Promise<void> => {
+    await new Promise(setImmediate);
+    if (this.group.trouble) throw this.group.trouble;
+  };
+
+  /** Waits for something and turns the engine meanwhile, for what others do with this rank. */
+  async turnUntil<T>(promise: Promise<T>): Promise<T> {
+    const { domain } = this.lanes[0] as Lane;
+    if (domain.driver !== 'manual') return promise; // a thread turns it
+    let settled = false;
+    const settle = () => {
+      settled = true;
+    };
+    promise.then(settle, settle);
+    while (!settled) {
+      domain.wait(MANY, TURN);
+      await this.breathe();
+    }
+    return promise;
+  }
+
+  /** Compares what has come from a rank with what it sends, and clears it. */
+  check(from: number): void {
+    const { size } = this.settings;
+    const at = this.slotOf(from);
+    for (const { into } of this.lanes) {
+      const bytes = into.bytes.subarray(at, at + size);
+      checkPattern(bytes, from, `data of rank ${from}`);
+      bytes.fill(0);
+    }
+  }
+
+  async close(): Promise<void> {
+    await closeNics(this.lanes);
+  }
+}
+
+const hasSlots = ({ command }: Settings) => command === 'all-to-all';
+
+type LaneMemory = Nic & Pick<Lane, 'out' | 'into'>;
+
+async function withMemory(
+  nic: Nic,
+  settings: Settings,
+  { rank, ranks }: Group,
+): Promise<LaneMemory> {
+  const { size, transfer } = settings;
+  const rights = RIGHTS[transfer];
+  const out = await allocateFor(nic.domain, size, rights.out);
+  fillPattern(out.bytes, rank);
+  const into = await allocateFor(nic.domain, hasSlots(settings) ? size * ranks : size, rights.into);
+  return { ...nic, out, into };
+}
+
+function cardOf(lanes: readonly LaneMemory[], transfer: Transfer): Card {
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
+  return {
+    provider: lanes[0]?.ep.info.fabricAttr.provName ?? '',
+    nics: lanes.map(({ ep, out, into }) => ({
+      name: nicOf(ep.info as AnyInfo),
+      address: text(ep.address),
+      region: text((transfer === 'read' ? out : into).descriptor()),
+    })),
+  };
+}
+
+function checkCards(cards: readonly Card[], rank: number, hosts: readonly string[]): void {
+  const own = cards[rank] as Card;
+  for (const [other, { provider, nics }] of cards.entries()) {
+    const what = (card: Card) => `${card.nics.length} NICs on ${card.provider}`;
+    if (provider === own.provider && nics.length === own.nics.length) continue;
+    const told = `has ${what(own)}, rank ${other} (${hosts[other]}) ${what({ provider, nics })}`;
+    throw new Error(`${told}: say -p and --nics so that they are the same`);
+  }
+}
+
+function connect(lane: LaneMemory, i: number, cards: readonly Card[], transfer: Transfer): Lane {
+  const bytes = (text: string) => Buffer.from(text, 'base64');
+  const nics = cards.map((card) => card.nics[i] as Card['nics'][number]);
+  return {
+    ...lane,
+    peers: nics.map(({ address }) => lane.ep.av.insert(bytes(address))),
+    remotes: transfer === 'send' ? [] : nics.map(({ region }) => lane.domain.remote(bytes(region))),
+  };
+}

@@ -1,0 +1,46 @@
+import type { NicChoice } from '../common/nics.js';
+import type { Plan } from './protocol.js';
+
+/** What the transfers of a measurement are. */
+export type Transfer = 'write' | 'read' | 'send';
+
+/** How all ranks measure. */
+export interface Settings {
+  /** The command and its arguments, for the record. */
+  readonly command: 'all-to-all' | 'pairwise';
+  readonly argv: readonly string[];
+  readonly label?: string;
+  readonly nics: NicChoice;
+  readonly metric: 'bandwidth' | 'latency';
+  readonly transfer: Transfer;
+  /** Bytes of a transfer. */
+  readonly size: number;
+  /** Transfers in flight at once, towards each rank over each NIC. */
+  readonly window: number;
+  /** Transfers towards each rank over each NIC; without it `seconds` count. */
+  readonly iterations?: number;
+  readonly seconds: number;
+  readonly verify: boolean;
+  /** Pairs that have no rank in common at once. */
+  readonly concurrent: boolean;
+  /** Seconds for ranks to come, and without any progress. */
+  readonly timeout: number;
+}
+
+/** What must be the same at all ranks. */
+export function planOf(settings: Settings): Plan {
+  const { command, metric, transfer, size, window, iterations, seconds, verify } = settings;
+  const { concurrent, nics } = settings;
+  return {
+    command,
+    metric,
+    operation: transfer,
+    size,
+    window,
+    iterations: iterations ?? 0,
+    seconds,
+    verify,
+    concurrent,
+    nics: nics.nics === undefined ? 1 : nics.nics === 'all' ? 'all' : nics.nics.length,
+  };
+}

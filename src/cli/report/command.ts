@@ -1,0 +1,46 @@
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+
+interface Flags {
+  readonly output: string;
+  readonly title: string;
+}
+
+/** libfabric report: a page of HTML from the results of benchmarks. */
+export function reportCommand(): Command {
+  return new Command('report')
+    .summary('make a page of HTML from results of benchmarks')
+    .description(
+      'Makes a page of HTML from results of benchmarks: charts and tables of bandwidth, latency, CPU and\n' +
+        'counters, and of all pairs of ranks. Several runs are compared with the first.\n' +
+        "The page is one file and needs no network. Results may also be what fabtests' benchmarks print.",
+    )
+    .argument(
+      '<result...>',
+      'JSON of this package, or output of fabtests (YAML of -m, or the table)',
+    )
+    .option('-o, --output <file>', 'where to write the page; - is standard output', 'report.html')
+    .option('--title <text>', 'title of the page', 'libfabric benchmarks')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  npx libfabric report -o efa.html efa.json
+  npx libfabric report --title 'shm against tcp' shm.json tcp.json fi_rma_bw.yaml`,
+    )
+    .action(async (files: string[], { output, title }: Flags) => {
+      if (files.some((file) => resolve(file) === resolve(output))) {
+        throw new Error(`${output}: is a result, and would be overwritten`);
+      }
+      // Only here, since the libraries behind them would slow every other command down.
+      const { reportPage } = await import('./page.js');
+      const { readInputs } = await import('./read.js');
+      const page = reportPage(title, files.flatMap(readInputs), new Date());
+      if (output === '-') process.stdout.write(page);
+      else {
+        writeFileSync(output, page);
+        console.log(output);
+      }
+    });
+}

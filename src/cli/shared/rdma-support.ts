@@ -1,0 +1,35 @@
+import type { EndpointBase } from '../../endpoint/endpoint.js';
+import { FabricError } from '../../errors.js';
+
+/** Who carries out RMA: the device, or the provider in software. */
+export type Doer = 'device' | 'emulated';
+
+/** What an endpoint says of its RMA. */
+export interface Rdma {
+  readonly reads: Doer;
+  readonly writes: Doer;
+}
+
+/**
+ * Who carries out the reads and writes of an endpoint, by its own answer (FI_OPT_EFA_EMULATED_*);
+ * undefined where it gives none: other providers than efa, and efa of libfabric 1.17.
+ */
+export function rdmaOf(endpoint: Pick<EndpointBase, 'getOption'>): Rdma | undefined {
+  const doer = (emulated: boolean): Doer => (emulated ? 'emulated' : 'device');
+  try {
+    return {
+      reads: doer(endpoint.getOption('FI_OPT_EFA_EMULATED_READ')),
+      writes: doer(endpoint.getOption('FI_OPT_EFA_EMULATED_WRITE')),
+    };
+  } catch (error) {
+    if (FabricError.is(error)) return undefined;
+    throw error;
+  }
+}
+
+/** In words: 'reads by the device, writes emulated'. */
+export function rdmaText(rdma: Rdma | undefined): string {
+  if (rdma === undefined) return 'not told';
+  const words = { device: 'by the device', emulated: 'emulated' };
+  return `reads ${words[rdma.reads]}, writes ${words[rdma.writes]}`;
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { release } from 'node:os';
+import type { EndpointBase } from '../../endpoint/endpoint.js';
+import { version } from '../../library.js';
+import { rdmaOf } from './rdma-support.js';
+import type { ResultDevice, ResultSoftware } from './result.js';
+
+// Providers that are nothing without a device.
+const HARDWARE = /\b(efa|verbs|cxi|opx|psm2|psm3|mlx|ucx|usnic)\b/;
+
+type Asked = Pick<EndpointBase, 'info' | 'getOption'>;
+
+const isEmulated = (firmware: string, domain: string) =>
+  /\(emulated\)/.test(firmware) || domain.startsWith('softefa');
+
+/** The device of an endpoint. */
+export function deviceOf(endpoint: Asked): ResultDevice {
+  const { info } = endpoint;
+  const rdma = rdmaOf(endpoint);
+  const { fabricAttr, domainAttr, epAttr, nic } = info;
+  const provider = fabricAttr.provName ?? '';
+  const domain = domainAttr.name ?? '';
+  const firmware = nic?.deviceAttr?.firmware ?? '';
+  return {
+    provider,
+    fabric: fabricAttr.name ?? '',
+    domain,
+    endpointType: epAttr.type,
+    protocol: epAttr.protocol,
+    software: isEmulated(firmware, domain) || !HARDWARE.test(provider),
+    ...(rdma && { rdma }),
+  };
+}
+
+/** What is in use on this machine. */
+export function softwareInUse(): ResultSoftware {
+  const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  return {
+    package: JSON.parse(manifest).version,
+    libfabric: version().string,
+    node: process.version,
+    kernel: `Linux ${release()}`,
+  };
+}
+
+/** What is easily misread about figures of a device. */
+export function warningsOf(device: ResultDevice): string[] {
+  const warnings: string[] = [];
+  if (device.domain.startsWith('softefa')) {
+    warnings.push(`${device.domain} is a device in software: its speed is not that of EFA`);
+  }
+  if (device.provider.includes('shm')) {
+    warnings.push('shm stays within one host: no network is measured');
+  }
+  return warnings;
+}

@@ -1,0 +1,145 @@
+// What a benchmark measured, as JSON: `libfabric <benchmark> --json` prints it, `libfabric report`
+import type { Rdma } from './rdma-support.js';
+// reads it. Units are those of fabtests: MB are 10^6 bytes, and a transfer of a ping-pong is half a
+// round trip.
+
+/** `format` of every result. */
+export const RESULT_FORMAT = 'libfabric-result';
+
+/** `version` of the results that this package writes and reads. */
+export const RESULT_VERSION = 1;
+
+/** A result: of one benchmark over some sizes, or of every pair of ranks. */
+export type Result = BenchmarkResult | MatrixResult;
+
+/** What every result says of where it comes from. */
+export interface ResultHeader {
+  readonly format: typeof RESULT_FORMAT;
+  readonly version: typeof RESULT_VERSION;
+  /** The benchmark: `'rma-bw'`. */
+  readonly command: string;
+  /** The arguments it was started with. */
+  readonly arguments: readonly string[];
+  /** When it started: ISO 8601. */
+  readonly startedAt: string;
+  /** The user's name for it. */
+  readonly label?: string;
+  readonly software: ResultSoftware;
+  readonly device: ResultDevice;
+  /** What a reader has to know before believing the figures. */
+  readonly warnings: readonly string[];
+}
+
+/** Versions of what ran. */
+export interface ResultSoftware {
+  readonly package: string;
+  readonly libfabric: string;
+  readonly node: string;
+  readonly kernel: string;
+}
+
+/** What the figures were measured on, in libfabric's names (fi_getinfo(3)). */
+export interface ResultDevice {
+  readonly provider: string;
+  readonly fabric: string;
+  readonly domain: string;
+  /** `'FI_EP_RDM'` or `'FI_EP_DGRAM'`. */
+  readonly endpointType: string;
+  /** `'FI_PROTO_EFA'`. */
+  readonly protocol: string;
+  /** Whether no hardware is behind it: softefa, shm, tcp. */
+  readonly software: boolean;
+  /** Who carries out reads and writes, by the endpoint's own answer, where it gives one. */
+  readonly rdma?: Rdma;
+}
+
+/** One benchmark between two processes, over some sizes. */
+export interface BenchmarkResult extends ResultHeader {
+  readonly kind: 'benchmark';
+  /** The side that wrote the result. */
+  readonly role: 'client' | 'server';
+  /** The operation measured, where the benchmark has several: `'write'`. */
+  readonly operation?: string;
+  readonly options: ResultOptions;
+  readonly rows: readonly BenchmarkRow[];
+}
+
+/** How a benchmark ran. */
+export interface ResultOptions {
+  /** Operations in flight at once. */
+  readonly window?: number;
+  /** Whether every byte was compared with what was sent. */
+  readonly verify: boolean;
+  readonly [option: string]: unknown;
+}
+
+/** What was measured for one size. */
+export interface BenchmarkRow {
+  /** Bytes of a transfer. */
+  readonly size: number;
+  readonly iterations: number;
+  /** Transfers of an iteration: 2 for a ping-pong. */
+  readonly transfersPerIteration: number;
+  /** Seconds that all the iterations took. */
+  readonly seconds: number;
+  /** 10^6 bytes a second. */
+  readonly megabytesPerSecond: number;
+  readonly microsecondsPerTransfer: number;
+  readonly latency?: LatencyPercentiles;
+  /** 10^6 bytes a second in successive equal slices of the run. */
+  readonly bandwidthSlices?: readonly number[];
+  readonly cpu?: CpuUse;
+  /** What each NIC has carried of it, where there are several. */
+  readonly nics?: readonly MatrixNic[];
+  /** By how much counters of the device's port grew meanwhile, by name: `tx_bytes`; not those that did not. */
+  readonly counters?: Readonly<Record<string, number>>;
+}
+
+/** Microseconds of a transfer. */
+export interface LatencyPercentiles {
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly max: number;
+}
+
+/** Cores that a process kept busy: 1 is one core. */
+export interface CpuUse {
+  /** Of the process that wrote the result. */
+  readonly own: number;
+  /** Of the other side's. */
+  readonly peer?: number;
+}
+
+/** One figure for every pair of ranks, at one size. */
+export interface MatrixResult extends ResultHeader {
+  readonly kind: 'matrix';
+  readonly ranks: readonly MatrixRank[];
+  /** Bytes of a transfer. */
+  readonly size: number;
+  /** The unit of `values`: 10^6 bytes a second, or microseconds of a transfer. */
+  readonly metric: 'MB/s' | 'us';
+  /** A row for each sender, a column for each receiver; null on the diagonal and for what failed. */
+  readonly values: readonly (readonly (number | null)[])[];
+  /** The operation measured: `'write'`. */
+  readonly operation?: string;
+  /** How it was measured. */
+  readonly options?: ResultOptions;
+  /** All pairs at once, in 10^6 bytes a second, where they were measured so. */
+  readonly totalMegabytesPerSecond?: number;
+  /** What the NICs carried: of all ranks at once, or in the median pair. */
+  readonly nics?: readonly MatrixNic[];
+}
+
+/** One of several NICs: of a benchmark's side, or of every rank of a matrix by its name at rank 0. */
+export interface MatrixNic {
+  readonly name: string;
+  /** 10^6 bytes a second. */
+  readonly megabytesPerSecond: number;
+}
+
+/** A process of a matrix. */
+export interface MatrixRank {
+  readonly rank: number;
+  readonly host: string;
+}
