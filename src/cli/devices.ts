@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Device, Port } from '../verbs/device-types.js';
 import { devices, whyNoDevices } from '../verbs/index.js';
-import { jsonText } from './info/text.js';
+import { jsonText } from './shared/json.js';
 
 interface Flags {
   readonly json?: true;

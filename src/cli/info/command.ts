@@ -4,10 +4,11 @@ import { errnoByCode } from '../../error-codes.js';
 import { FabricError } from '../../errors.js';
 import { infoToString } from '../../info.js';
 import { getParams, libraryPath, strerror, version } from '../../library.js';
+import { jsonText } from '../shared/json.js';
 import { adviceFor } from './advice.js';
 import { ask, nameOf, namesOf, type Query } from './query.js';
 import { answerText, askEndpoints } from './rdma.js';
-import { jsonText, paramsText, providersText, shortText, verboseText } from './text.js';
+import { paramsText, providersText, shortText, verboseText } from './text.js';
 
 interface Options extends Query {
   readonly env?: true;

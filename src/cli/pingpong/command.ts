@@ -1,6 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EpType } from '../../flags.js';
-import type { Benchmark } from '../fabtests/benchmarks/shared/benchmark.js';
 import { DeviceCounters } from '../fabtests/common/device-counters.js';
 import type { OobSocket } from '../fabtests/common/oob.js';
 import { Report, reporting } from '../fabtests/common/result-printer.js';
@@ -136,8 +135,6 @@ function settingsOf(flags: Flags, host: string | undefined, argv: readonly strin
   };
 }
 
-const BENCHMARK = { bandwidth: false } satisfies Partial<Benchmark>;
-
 async function run(settings: Settings, flags: Flags, control: Control): Promise<void> {
   const caps = [flags.mode === 'tagged' ? 'FI_TAGGED' : 'FI_MSG'] as const;
   let name: Uint8Array | undefined;
@@ -151,7 +148,7 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
   const session = await Session.open(settings, { caps }, control.signal, hear);
   control.target = session;
   const oob = session.oob as OobSocket;
-  const report = new Report(BENCHMARK, settings, deviceOf(session.ep));
+  const report = new Report({ bandwidth: false }, settings, deviceOf(session.ep));
   await reporting(report, session, async () => {
     sendName(oob, { format: session.info.addrFormat, address: session.ep.address });
     name ??= (await session.until(receiveName(oob))).address;

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { jsonText } from '../info/text.js';
+import { jsonText } from '../shared/json.js';
 import { type Address, listen } from './listen.js';
 import { type Source, sources } from './sources.js';
 import { totalsText } from './tables.js';

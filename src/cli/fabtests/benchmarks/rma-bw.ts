@@ -1,13 +1,13 @@
 import { RESERVED } from '../common/buffers.js';
 import { dialectOf, usualRelease } from '../common/dialect.js';
-import { exchangeKeys } from '../common/exchange-keys.js';
 import { measure, type Rounds, type Timing } from '../common/measure.js';
+import { nicsOption } from '../common/options.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
+import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session, TestBatch } from '../common/session.js';
 import type { Settings } from '../common/settings.js';
-import { nicsOption } from '../multinode/options.js';
 import type { Benchmark, MeasureSize } from './shared/benchmark.js';
-import { Arrivals, kindOf, RMA_ACCESS, RmaTransfers, rmaCaps } from './shared/rma.js';
+import { Arrivals, kindOf, RmaTransfers, rmaCaps } from './shared/rma.js';
 import { prepareNics } from './shared/rma-nics.js';
 import { alikeFrom, type Window, windowsOf } from './shared/windows.js';
 

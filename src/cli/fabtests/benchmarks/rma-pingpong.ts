@@ -1,11 +1,11 @@
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
-import { exchangeKeys } from '../common/exchange-keys.js';
 import { allAlike, measure, type Timing } from '../common/measure.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
+import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session, TestBatch } from '../common/session.js';
 import { type Benchmark, injects, type MeasureSize, measureAlone } from './shared/benchmark.js';
-import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './shared/rma.js';
+import { Arrivals, addWrite, rmaNeeds } from './shared/rma.js';
 
 /** fabtests' latency of RMA: fi_rma_pingpong, since 2.0. */
 export const rmaPingpong: Benchmark = {

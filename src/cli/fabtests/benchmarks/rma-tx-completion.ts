@@ -1,11 +1,11 @@
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
-import { exchangeKeys } from '../common/exchange-keys.js';
 import { allAlike, measure } from '../common/measure.js';
 import { fillPattern } from '../common/pattern.js';
+import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session } from '../common/session.js';
 import { type Benchmark, injects, type MeasureSize } from './shared/benchmark.js';
-import { Arrivals, addWrite, RMA_ACCESS, rmaNeeds } from './shared/rma.js';
+import { Arrivals, addWrite, rmaNeeds } from './shared/rma.js';
 
 /** How long a write takes to complete at its writer: fabtests' fi_rma_tx_completion, since 2.4. */
 export const rmaTxCompletion: Benchmark = {

@@ -4,8 +4,8 @@ import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
 import type { Peer } from '../../../peer.js';
 import { CONTROL_BYTES } from './handshake.js';
 import { allocateFor } from './memory.js';
+import type { TestEndpoint } from './open-endpoint.js';
 import { fillPattern } from './pattern.js';
-import type { Session } from './session.js';
 
 // A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
 const SLOTS = 4;
@@ -17,14 +17,24 @@ interface PostedReceive {
   readonly slot: RegionSlice;
 }
 
+/** What a session has that its control messages go through. */
+export interface ControlChannel {
+  readonly ep: TestEndpoint;
+  readonly domain: Domain;
+  readonly tagged: boolean;
+  sent: number;
+  received: number;
+  until<T>(promise: Promise<T>): Promise<T>;
+}
+
 /** The messages of a session outside its timed loops, of at most 256 bytes, and their memory. */
 export class ControlMessages {
-  readonly #session: Session;
+  readonly #session: ControlChannel;
   readonly #region: MemoryRegion;
   readonly #posted: PostedReceive[] = [];
   #next = 0;
 
-  constructor(session: Session, region: MemoryRegion) {
+  constructor(session: ControlChannel, region: MemoryRegion) {
     this.#session = session;
     this.#region = region;
   }

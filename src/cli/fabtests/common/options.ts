@@ -185,6 +185,14 @@ export const OUTPUT: Group = [
   ],
 ];
 
+const names = (text: string) => (text === 'all' ? text : text.split(',').filter(Boolean));
+
+/** `--nics` */
+export const nicsOption = () =>
+  new Option('--nics <names>', 'several NICs at once: all, or names with commas')
+    .argParser(names)
+    .conflicts('domain');
+
 /** fabtests' options for what is not here: accepted, so that the refusal can give its reason. */
 export const REFUSED: readonly Option[] = [
   new Option('-D, --device <interface>'),

@@ -7,10 +7,17 @@ import {
   type ResultDevice,
 } from '../../shared/result.js';
 import { softwareInUse, warningsOf } from '../../shared/result-header.js';
-import type { Benchmark } from '../benchmarks/shared/benchmark.js';
 import type { Session } from './session.js';
 import type { Settings } from './settings.js';
 import { statisticsTable } from './statistics-table.js';
+
+/** What a result says of the test that it is of. */
+export interface MeasuredTest {
+  /** Has a window: several transfers are in flight at once. */
+  readonly bandwidth: boolean;
+  /** What is easily misread about its figures. */
+  readonly caveat?: (settings: Settings) => string | undefined;
+}
 
 /** A row of another table, and what stands above the first. */
 export interface OwnRow {
@@ -20,7 +27,7 @@ export interface OwnRow {
 
 /** Tells what is measured, as it is measured: fabtests' table or YAML, or JSON in the end. */
 export class Report {
-  readonly #benchmark: Pick<Benchmark, 'bandwidth' | 'caveat'>;
+  readonly #benchmark: MeasuredTest;
   readonly #settings: Settings;
   readonly #device: ResultDevice;
   readonly #startedAt = new Date().toISOString();
@@ -28,7 +35,7 @@ export class Report {
   readonly #write: (line: string) => void;
 
   constructor(
-    benchmark: Pick<Benchmark, 'bandwidth' | 'caveat'>,
+    benchmark: MeasuredTest,
     settings: Settings,
     device: ResultDevice,
     write: (line: string) => void = console.log,

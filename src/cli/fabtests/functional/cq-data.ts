@@ -1,8 +1,7 @@
 import { Option } from 'commander';
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
-import { exchangeKeys } from '../common/exchange-keys.js';
-import { remoteData } from '../common/remote-data.js';
+import { exchangeKeys, remoteData } from '../common/rma.js';
 import type { Session } from '../common/session.js';
 import { awaiting, CheckFailure } from './shared/failure.js';
 import type { Check } from './shared/functional-test.js';

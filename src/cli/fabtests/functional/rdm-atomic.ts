@@ -2,9 +2,9 @@ import { Option } from 'commander';
 import type { MemoryRegion } from '../../../memory-region.js';
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
-import { exchangeKeys } from '../common/exchange-keys.js';
 import { finish } from '../common/finalize.js';
 import { allocateFor } from '../common/memory.js';
+import { exchangeKeys } from '../common/rma.js';
 import type { Session, TestBatch } from '../common/session.js';
 import {
   type AtomicOperation,

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { nicsOption } from '../common/options.js';
 import { iterationsOf } from '../common/sizes.js';
 import type { GivenPlace } from './launcher.js';
 import type { Settings, Transfer } from './settings.js';
@@ -38,8 +39,6 @@ function seconds(text: string): number {
   throw new InvalidArgumentError('It must be a number of seconds, at most 86400.');
 }
 
-const names = (text: string) => (text === 'all' ? text : text.split(',').filter(Boolean));
-
 const MOST_RANKS = 65_536;
 
 const RANKS = [
@@ -64,12 +63,6 @@ const WHERE = [
   ),
   new Option('-s, --source <address>', 'own address'),
 ];
-
-/** `--nics` */
-export const nicsOption = () =>
-  new Option('--nics <names>', 'several NICs at once: all, or names with commas')
-    .argParser(names)
-    .conflicts('domain');
 
 const WHAT = [
   new Option(

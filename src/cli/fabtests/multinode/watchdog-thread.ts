@@ -2,7 +2,18 @@
 // whole goes on as a whole.
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import type { Watched } from './watchdog.js';
+
+/** What the watching thread gets. */
+export interface Watched {
+  /** A counter that the main thread keeps counting. */
+  readonly beats: SharedArrayBuffer;
+  /** Looks at it without any news after which the main thread counts as stuck. */
+  readonly looks: number;
+  /** Milliseconds between them. */
+  readonly every: number;
+  /** What to tell the user then. */
+  readonly line: string;
+}
 
 const { beats, looks, every, line } = workerData as Watched;
 const counter = new Int32Array(beats);

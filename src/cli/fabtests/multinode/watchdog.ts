@@ -2,18 +2,7 @@
 // for a lock that a killed process held.
 import { Worker } from 'node:worker_threads';
 import { PULSE } from './protocol.js';
-
-/** What the watching thread gets. */
-export interface Watched {
-  /** A counter that the main thread keeps counting. */
-  readonly beats: SharedArrayBuffer;
-  /** Looks at it without any news after which the main thread counts as stuck. */
-  readonly looks: number;
-  /** Milliseconds between them. */
-  readonly every: number;
-  /** What to tell the user then. */
-  readonly line: string;
-}
+import type { Watched } from './watchdog-thread.js';
 
 const SECONDS = 10;
 

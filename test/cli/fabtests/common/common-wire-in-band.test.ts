@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import { introduceSides } from '../../../../dist/cli/fabtests/common/address-exchange.js';
 import { chooseSettings } from '../../../../dist/cli/fabtests/common/choose-settings.js';
 import { dialectOf } from '../../../../dist/cli/fabtests/common/dialect.js';
-import { decodeKeys, encodeKeys } from '../../../../dist/cli/fabtests/common/exchange-keys.js';
 import { OobSocket } from '../../../../dist/cli/fabtests/common/oob.js';
 import {
   addTestOptions,
@@ -12,6 +11,7 @@ import {
   TestCommand,
 } from '../../../../dist/cli/fabtests/common/options.js';
 import { pattern } from '../../../../dist/cli/fabtests/common/pattern.js';
+import { decodeKeys, encodeKeys } from '../../../../dist/cli/fabtests/common/rma.js';
 import { Session } from '../../../../dist/cli/fabtests/common/session.js';
 import type { Settings } from '../../../../dist/cli/fabtests/common/settings.js';
 import { start } from '../../../support/command.js';

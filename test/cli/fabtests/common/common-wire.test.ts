@@ -1,10 +1,10 @@
 // What fabtests see of this package, pinned byte by byte: a scripted peer plays their part.
 
 import { expect, test } from 'vitest';
-import { decodeKeys, encodeKeys } from '../../../../dist/cli/fabtests/common/exchange-keys.js';
 import { introduce, introductionIn } from '../../../../dist/cli/fabtests/common/handshake.js';
 import { OobSocket } from '../../../../dist/cli/fabtests/common/oob.js';
 import { fillPattern, pattern } from '../../../../dist/cli/fabtests/common/pattern.js';
+import { decodeKeys, encodeKeys } from '../../../../dist/cli/fabtests/common/rma.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { cleanups, padded, rawEndpoint } from '../../../support/wire.js';

@@ -1,25 +1,15 @@
 import type { RmaOptions } from '../../../../endpoint/rma.js';
-import type { Cap, MrAccess } from '../../../../flags.js';
+import type { Cap } from '../../../../flags.js';
 import type { Immediates } from '../../../../immediates.js';
 import type { RegionSlice } from '../../../../memory-region.js';
 import type { RemoteRegion } from '../../../../remote-region.js';
 import { type Buffers, RESERVED } from '../../common/buffers.js';
 import type { Needs } from '../../common/open-endpoint.js';
-import { remoteData } from '../../common/remote-data.js';
+import { remoteData } from '../../common/rma.js';
 import type { Session, TestBatch } from '../../common/session.js';
 import type { Operation, Settings } from '../../common/settings.js';
 import { injectsInWindows } from './benchmark.js';
 import { moreIn, type Window } from './windows.js';
-
-/** What fabtests let a peer do with their memory. */
-export const RMA_ACCESS: readonly MrAccess[] = [
-  'FI_SEND',
-  'FI_RECV',
-  'FI_READ',
-  'FI_WRITE',
-  'FI_REMOTE_READ',
-  'FI_REMOTE_WRITE',
-];
 
 /** The capabilities that an RMA test asks for. */
 export function rmaCaps(operation: Operation | undefined): Cap[] {

@@ -1,11 +1,10 @@
 import type { Peer } from '../../../../peer.js';
 import type { RemoteRegion } from '../../../../remote-region.js';
-import { RMA_ACCESS } from '../../benchmarks/shared/rma.js';
 import type { Buffers } from '../../common/buffers.js';
-import { decodeKeys, encodeKeys } from '../../common/exchange-keys.js';
 import { CONTROL_BYTES } from '../../common/handshake.js';
 import type { TestEndpoint } from '../../common/open-endpoint.js';
 import { checkPattern, fillPattern } from '../../common/pattern.js';
+import { decodeKeys, encodeKeys, RMA_ACCESS } from '../../common/rma.js';
 import type { Session } from '../../common/session.js';
 import { awaiting, verify } from './failure.js';
 import type { CheckSide } from './test-side.js';

@@ -1,9 +1,28 @@
-// What fabtests tell each other of their memory: struct fi_rma_iov, little-endian.
+// What fabtests' RMA tests have in common: access to memory, its keys and remote CQ data.
+import type { MrAccess } from '../../../flags.js';
 import type { RegionDescription, RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from './buffers.js';
 import type { Session } from './session.js';
 
-const BYTES = 24; // address, length, key
+/** What fabtests let a peer do with their memory. */
+export const RMA_ACCESS: readonly MrAccess[] = [
+  'FI_SEND',
+  'FI_RECV',
+  'FI_READ',
+  'FI_WRITE',
+  'FI_REMOTE_READ',
+  'FI_REMOTE_WRITE',
+];
+
+const REMOTE_DATA = 0x0123_4567_89ab_cdefn;
+
+/** The data that fabtests send along: as much of it as the provider carries. */
+export function remoteData({ ep }: Session): bigint {
+  return BigInt.asUintN(Math.min(ep.limits.remoteData, 8) * 8, REMOTE_DATA);
+}
+
+// struct fi_rma_iov, little-endian: address, length, key.
+const BYTES = 24;
 
 /** Where a region is, as fabtests send it. */
 export function encodeKeys(region: RegionDescription): Buffer {
