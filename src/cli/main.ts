@@ -1,42 +1,5 @@
 #!/usr/bin/env node
-// npx libfabric <command>
-import { Command } from 'commander';
-import { devicesCommand } from './devices.js';
-import { doctorCommand } from './doctor/command.js';
-import { BENCHMARKS } from './fabtests/benchmarks/all.js';
-import { benchmarkCommand } from './fabtests/benchmarks/shared/command.js';
-import { CHECKS } from './fabtests/functional/all.js';
-import { checkAllCommand } from './fabtests/functional/run-all/command.js';
-import { checkCommand } from './fabtests/functional/shared/command.js';
-import { allToAllCommand } from './fabtests/multinode/all-to-all.js';
-import { pairwiseCommand } from './fabtests/multinode/pairwise.js';
-import { infoCommand } from './info/command.js';
-import { pingpongCommand } from './pingpong/command.js';
-import { reportCommand } from './report/command.js';
-import { softefaCommand } from './softefa.js';
-import { statsCommand } from './stats/command.js';
-import { strerrorCommand } from './strerror.js';
-
-const program = new Command('libfabric')
-  .description('RDMA-class networking: what this machine has, whether it works, and how fast it is')
-  .enablePositionalOptions()
-  .addCommand(doctorCommand())
-  .addCommand(infoCommand())
-  .addCommand(devicesCommand())
-  .addCommand(statsCommand())
-  .addCommand(strerrorCommand())
-  .addCommand(softefaCommand())
-  .addCommand(reportCommand());
-
-program.commandsGroup('Benchmarks, of two sides:');
-for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
-program.addCommand(pingpongCommand());
-program.commandsGroup('Benchmarks, of many ranks:');
-program.addCommand(allToAllCommand()).addCommand(pairwiseCommand());
-
-program.commandsGroup('Functional checks, of two sides:');
-program.addCommand(checkAllCommand());
-for (const check of CHECKS) program.addCommand(checkCommand(check));
+import { commandLine } from './command-line.js';
 
 // As with any command, a reader such as head(1) may have had enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -44,7 +7,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
-  await program.parseAsync();
+  await commandLine().parseAsync();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode ??= 1;

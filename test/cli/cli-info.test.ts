@@ -1,6 +1,7 @@
 import { getInfo, version } from 'libfabric';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
+import { call } from '../support/call.js';
 import { libfabric, main, run } from '../support/command.js';
 import { ownNamespace } from '../support/own-namespace.js';
 
@@ -104,8 +105,8 @@ test.each([
   [['-m', 'fi_contxt'], "'FI_CONTXT' is not known here; did you mean 'FI_CONTEXT'"],
   [['-t', 'rdm'], "'RDM' is not known here; did you mean 'FI_EP_RDM'"],
   [['-a', 'FI_SOCKADDR_IM'], "'FI_SOCKADDR_IM' is not known here; did you mean 'FI_SOCKADDR_I"],
-])('%j is refused as fi_info does, with the nearest names', (args, reason) => {
-  const { status, stdout, stderr } = info(...args);
+])('%j is refused as fi_info does, with the nearest names', async (args, reason) => {
+  const { status, stdout, stderr } = await call('info', ...args);
   expect({ status, stdout }).toEqual({ status: 22, stdout: '' });
   expect(stderr).toContain(`error: ${reason}`);
 });
@@ -114,8 +115,8 @@ test.each([
   [['--providr', 'tcp'], 'Did you mean --provider?'],
   [['tcp'], "too many arguments for 'info'"],
   [['-s', '127.0.0.1', '-n', '127.0.0.1'], 'cannot be used with'],
-])('%j is refused', (args, reason) => {
-  const { status, stderr } = info(...args);
+])('%j is refused', async (args, reason) => {
+  const { status, stderr } = await call('info', ...args);
   expect(status).toBe(1);
   expect(stderr).toContain(reason);
 });

@@ -2,6 +2,7 @@ import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { call } from '../support/call.js';
 import { HANG_MS } from '../support/limits.js';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -62,8 +63,8 @@ test.each([
   [['--nics', 'two'], 'It is not a number.'],
   [['--namespace', '../x'], 'options.namespace must be 1 to 40 letters'],
   [['--caps', 'TELEPATHY'], 'options.capabilities must be one of'],
-])('%j is refused with the reason', (options, reason) => {
-  const { status, stderr } = libfabric('softefa', ...options, '--', 'true');
+])('%j is refused with the reason', async (options, reason) => {
+  const { status, stderr } = await call('softefa', ...options, '--', 'true');
   expect(status).toBe(1);
   expect(stderr).toContain(reason);
 });

@@ -1,13 +1,14 @@
 import { efaStatus, errnoByCode, strerror, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { libfabric, run } from '../support/command.js';
+import { call } from '../support/call.js';
+import { run } from '../support/command.js';
 
-const command = (...args: string[]) => libfabric(['strerror', ...args]);
+const command = (...args: string[]) => call('strerror', ...args);
 
 test.each(['61', '-61', '0x3d', '075', 'FI_ENODATA', 'fi_enodata', 'ENODATA'])(
   '%s is number 61, FI_ENODATA',
-  (code) => {
-    expect(command(code)).toMatchObject({
+  async (code) => {
+    expect(await command(code)).toMatchObject({
       status: 0,
       stdout: `61  FI_ENODATA  ${strerror(61)}\n`,
       stderr: '',
@@ -15,50 +16,50 @@ test.each(['61', '-61', '0x3d', '075', 'FI_ENODATA', 'fi_enodata', 'ENODATA'])(
   },
 );
 
-test('several are a table', () => {
-  const { stdout } = command('265', 'FI_EIO');
+test('several are a table', async () => {
+  const { stdout } = await command('265', 'FI_EIO');
   expect(stdout).toBe(`265  FI_ETRUNC  ${strerror(265)}\n  5  FI_EIO     ${strerror(5)}\n`);
 });
 
-test('every name of errnoByCode is known, and the number of no error', () => {
-  const { stdout } = command(...Object.keys(errnoByCode), '--json');
+test('every name of errnoByCode is known, and the number of no error', async () => {
+  const { stdout } = await command(...Object.keys(errnoByCode), '--json');
   expect(JSON.parse(stdout)).toEqual(
     Object.entries(errnoByCode).map(([code, errno]) => ({ code, errno, text: strerror(errno) })),
   );
-  expect(command('0').stdout).toBe(`0  FI_SUCCESS  ${strerror(0)}\n`);
+  expect((await command('0')).stdout).toBe(`0  FI_SUCCESS  ${strerror(0)}\n`);
 });
 
-test("a number that libfabric has no name for keeps the system's name", () => {
-  expect(command('17').stdout).toBe(`17  EEXIST  ${strerror(17)}\n`);
-  expect(command('EEXIST').stdout).toBe(command('17').stdout);
+test("a number that libfabric has no name for keeps the system's name", async () => {
+  expect((await command('17')).stdout).toBe(`17  EEXIST  ${strerror(17)}\n`);
+  expect((await command('EEXIST')).stdout).toBe((await command('17')).stdout);
 });
 
 describe.skipIf(run('fi_strerror', ['0']).status !== 0)('as fi_strerror', () => {
-  test.each(['0', '61', '-61', '0x109', '0411', '9999'])('of %s', (code) => {
+  test.each(['0', '61', '-61', '0x109', '0411', '9999'])('of %s', async (code) => {
     const text = run('fi_strerror', [code]).stdout.trimEnd();
-    expect(command('--json', '--', code).stdout).toContain(`"text": "${text}"`);
+    expect((await command('--json', '--', code)).stdout).toContain(`"text": "${text}"`);
   });
 });
 
 describe("numbers of efa's own", () => {
   const rnr = `10  ${efaStatus(10, version())?.name}  The receiver is not ready`;
 
-  test.each(['10', '0xa', 'REMOTE_ERROR_RNR', 'fi_efa_remote_error_rnr'])('%s', (code) => {
-    const { status, stdout } = command('--provider', 'efa', code);
+  test.each(['10', '0xa', 'REMOTE_ERROR_RNR', 'fi_efa_remote_error_rnr'])('%s', async (code) => {
+    const { status, stdout } = await command('--provider', 'efa', code);
     expect(status).toBe(0);
     expect(stdout).toContain(rnr);
     expect(stdout).toContain('FI_OPT_EFA_RNR_RETRY');
   });
 
-  test('one that can be no other is known without the provider, and says what helps', () => {
-    const { stdout } = command('4126', '61');
+  test('one that can be no other is known without the provider, and says what helps', async () => {
+    const { stdout } = await command('4126', '61');
     expect(stdout).toContain('4126  FI_EFA_ERR_UNESTABLISHED_RECV_UNRESP  ');
     expect(stdout).toContain('security group');
     expect(stdout).toContain('  61  FI_ENODATA');
   });
 
-  test('--json has the members of a FabricError', () => {
-    const [error] = JSON.parse(command('--json', '4112').stdout);
+  test('--json has the members of a FabricError', async () => {
+    const [error] = JSON.parse((await command('--json', '4112')).stdout);
     const { name, text, retryable, hint } = efaStatus(4112, version()) ?? {};
     expect(error).toEqual({ provErrno: 4112, provCode: name, text, retryable, hint });
   });
@@ -67,8 +68,8 @@ describe("numbers of efa's own", () => {
     [['-p', 'efa', '4095'], 'is no error of the efa provider'],
     [['-p', 'efa', 'REMOTE_ERROR_RNT'], "Did you mean 'REMOTE_ERROR_RNR'"],
     [['-p', 'tcp', '1'], 'Allowed choices are efa'],
-  ])('%j is refused', (args, reason) => {
-    const { status, stdout, stderr } = command(...args);
+  ])('%j is refused', async (args, reason) => {
+    const { status, stdout, stderr } = await command(...args);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toContain(reason);
   });
@@ -79,8 +80,8 @@ test.each([
   [['4294967296'], 'is past 31 bits.'],
   [[], "missing required argument 'code'"],
   [['--jsn', '61'], 'Did you mean --json?'],
-])('%j is refused', (args, reason) => {
-  const { status, stdout, stderr } = command(...args);
+])('%j is refused', async (args, reason) => {
+  const { status, stdout, stderr } = await command(...args);
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
   expect(stderr).toContain(reason);
 });

@@ -1,11 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { HANG_MS } from './limits.js';
-
-const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+import { type Answer, call } from './call.js';
 
 /** A folder with results, in which `libfabric report` runs. */
 export class ReportFolder {
@@ -18,20 +14,20 @@ export class ReportFolder {
     return name;
   }
 
-  report(...args: string[]) {
-    const options = {
-      cwd: this.path,
-      encoding: 'utf8',
-      timeout: HANG_MS,
-      maxBuffer: 1 << 26,
-    } as const;
-    return spawnSync(process.execPath, [main, 'report', ...args], options);
+  async report(...args: string[]): Promise<Answer> {
+    const before = process.cwd();
+    process.chdir(this.path);
+    try {
+      return await call('report', ...args);
+    } finally {
+      process.chdir(before);
+    }
   }
 
   /** The page of results, which are written as 0.json, 1.json, ... */
-  page(...results: unknown[]): string {
+  async page(...results: unknown[]): Promise<string> {
     const files = results.map((result, i) => this.write(`${i}.json`, result));
-    const { stdout, stderr, status } = this.report('-o', '-', ...files);
+    const { stdout, stderr, status } = await this.report('-o', '-', ...files);
     if (status !== 0) throw new Error(stderr);
     return stdout;
   }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Finding, Report } from '../../../dist/cli/doctor/report.js';
+import { call } from '../../support/call.js';
 import { libfabric, main, run } from '../../support/command.js';
 import { hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { ownNamespace } from '../../support/own-namespace.js';
@@ -220,8 +221,8 @@ test.each([
   [['--peer', 'x', '--listen'], /cannot be used with/],
   [['--port', '65536'], /not a port/],
   [['--timeout', '0'], /not a number of seconds/],
-])('%j is refused', (args, message) => {
-  const { status, stderr } = libfabric(['doctor', ...args]);
+])('%j is refused', async (args, message) => {
+  const { status, stderr } = await call('doctor', ...args);
   expect(status).toBe(1);
   expect(stderr).toMatch(message);
 });

@@ -55,7 +55,7 @@ describe('in Chromium', () => {
       ),
     );
     files.push(folder.write('matrix.json', slowMatrix(16, 5, 400)));
-    expect(folder.report('-o', 'page.html', ...files).stderr).toBe('');
+    expect((await folder.report('-o', 'page.html', ...files)).stderr).toBe('');
     url = pathToFileURL(join(folder.path, 'page.html')).href;
     page = await BrowserPage.open(chromium);
   });

@@ -19,10 +19,10 @@ const TABLE = `bytes   iters   total       time     MB/sec    usec/xfer   Mxfers
 const figures = (page: string) =>
   rowsOf(sectionOf(page, 'Bandwidth and time per transfer')).slice(2);
 
-test('YAML and the table of fabtests give the same figures, beside those of this package', () => {
+test('YAML and the table of fabtests give the same figures, beside those of this package', async () => {
   const ours = benchmark({ rows: [rowOf(64, 3)] });
   for (const text of [YAML, TABLE]) {
-    expect(figures(folder.page(ours, text))).toEqual([
+    expect(figures(await folder.page(ours, text))).toEqual([
       ['64', '21.33', '3.00', '42.67', '1.50', '2.00×'],
       ['64k', '', '', '6,553.60', '10.00', ''],
       ['geometric mean', '', '', '', '', '2.00×'],
@@ -30,8 +30,8 @@ test('YAML and the table of fabtests give the same figures, beside those of this
   }
 });
 
-test('YAML names the benchmark, and its arguments are in the environment', () => {
-  const page = folder.page(YAML);
+test('YAML names the benchmark, and its arguments are in the environment', async () => {
+  const page = await folder.page(YAML);
   expect(rowsOf(sectionOf(page, 'Runs'))[1]?.slice(0, 2)).toEqual([
     'fi_rma_bw 0.json',
     'fi_rma_bw',
@@ -40,54 +40,55 @@ test('YAML names the benchmark, and its arguments are in the environment', () =>
   expect(environment).toContainEqual(['arguments', 'fi_rma_bw -p tcp -m -o writedata 127.0.0.1']);
 });
 
-test('fi_rma_bw is the benchmark that rma-bw is', () => {
-  const page = folder.page(benchmark({ rows: [rowOf(64, 3)] }), YAML);
+test('fi_rma_bw is the benchmark that rma-bw is', async () => {
+  const page = await folder.page(benchmark({ rows: [rowOf(64, 3)] }), YAML);
   expect(sectionOf(page, 'Warnings')).toBeUndefined();
 });
 
-test('units of YAML are read as those of the table', () => {
+test('units of YAML are read as those of the table', async () => {
   const short =
     '- { xfer_size: 1k, iterations: 20k, total: 19.5m, time: 0.04, MB/sec: 512, usec/xfer: 2, Mxfers/sec: 0.5}';
-  expect(figures(folder.page(`---\nfi_rma_bw -m :\n${short}\n`))).toEqual([
+  expect(figures(await folder.page(`---\nfi_rma_bw -m :\n${short}\n`))).toEqual([
     ['1k', '512.00', '2.00'],
   ]);
 });
 
-test('of two rounded figures the one with more digits counts', () => {
+test('of two rounded figures the one with more digits counts', async () => {
   const rows =
     '64      20k     1.2m        0.01s    209.90       0.30       3.28\n8m      20      160m        0.07s  2400.00    3495.25       0.00';
-  const page = folder.page(`${TABLE.split('\n')[0]}\n${rows}\n`);
+  const page = await folder.page(`${TABLE.split('\n')[0]}\n${rows}\n`);
   expect(figures(page)).toEqual([
     ['64', '209.90', '0.30'],
     ['8m', '2,400.00', '3,495.25'],
   ]);
   const ours = benchmark({ rows: [rowOf(64, 0.305)] });
   expect(
-    figures(folder.page(`${TABLE.split('\n')[0]}\n${rows}\n`, ours))
+    figures(await folder.page(`${TABLE.split('\n')[0]}\n${rows}\n`, ours))
       .at(-1)
       ?.at(-1),
   ).toBe('1.00×');
 });
 
-test('each table and each document is a run of its own', () => {
-  const page = folder.page(`some other line\n${TABLE}\n${TABLE}${YAML}`);
+test('each table and each document is a run of its own', async () => {
+  const page = await folder.page(`some other line\n${TABLE}\n${TABLE}${YAML}`);
   const names = rowsOf(sectionOf(page, 'Runs')).map(([name]) => name);
   expect(names.slice(1)).toEqual(['fabtests 0.json', 'fabtests 0.json (2)', 'fi_rma_bw 0.json']);
 });
 
-test("fi_pingpong's table has other columns", () => {
+test("fi_pingpong's table has other columns", async () => {
   const page =
-    folder.page(`bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
+    await folder.page(`bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
 64      10      =10      1.2k        0.00s     42.67       1.50       0.67
 `);
   expect(figures(page)).toEqual([['64', '42.67', '1.50']]);
 });
 
-test('a reader is told of both directions, and of rounding', () => {
-  const warnings = (text: string) => textOf(sectionOf(folder.page(text), 'Warnings') ?? '');
+test('a reader is told of both directions, and of rounding', async () => {
+  const warnings = async (text: string) =>
+    textOf(sectionOf(await folder.page(text), 'Warnings') ?? '');
   const bothWays = 'fi_rma_bw reads and writes in both directions at once.';
-  expect(warnings(YAML.replace(' -o writedata', ''))).toContain(bothWays);
-  expect(warnings(YAML.replace('writedata', 'read'))).toContain(bothWays);
-  expect(warnings(YAML)).toBe('');
-  expect(warnings(TABLE)).toContain('figures are rounded');
+  expect(await warnings(YAML.replace(' -o writedata', ''))).toContain(bothWays);
+  expect(await warnings(YAML.replace('writedata', 'read'))).toContain(bothWays);
+  expect(await warnings(YAML)).toBe('');
+  expect(await warnings(TABLE)).toContain('figures are rounded');
 });

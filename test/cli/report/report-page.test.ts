@@ -11,16 +11,16 @@ afterAll(() => folder.remove());
 const THROUGHPUT = 'Bandwidth and time per transfer';
 const SIZES = [64, 4096, 2 ** 20];
 
-test('the page needs no script and nothing from elsewhere', () => {
-  const page = folder.page(benchmark({ rows: SIZES.map((size) => fullRow(size, 2)) }));
+test('the page needs no script and nothing from elsewhere', async () => {
+  const page = await folder.page(benchmark({ rows: SIZES.map((size) => fullRow(size, 2)) }));
   const policy = /http-equiv="Content-Security-Policy" content="(.*?)"/.exec(page)?.[1] ?? '';
   expect(textOf(policy)).toContain("default-src 'none'; style-src 'unsafe-inline'");
   expect(page.match(/<(script|link|img|iframe|object|embed|base|form)\b/i)).toBeNull();
   expect(page.match(/\s(src|href|srcset|action|on\w+)=|url\(|@import/i)).toBeNull();
 });
 
-test('runs are compared with the first at each size, and by their geometric mean', () => {
-  const page = folder.page(
+test('runs are compared with the first at each size, and by their geometric mean', async () => {
+  const page = await folder.page(
     benchmark({ label: 'first', rows: SIZES.map((size) => rowOf(size, 2)) }),
     benchmark({ label: 'second', rows: [rowOf(64, 1), rowOf(4096, 8), rowOf(100, 3)] }),
   );
@@ -33,15 +33,15 @@ test('runs are compared with the first at each size, and by their geometric mean
   expect(rows.at(-1)).toEqual(['geometric mean', '', '', '', '', '0.71×']);
 });
 
-test('a run is named by its label, else by what ran when, and no two names are the same', () => {
-  const page = folder.page(benchmark(), benchmark(), benchmark({ label: 'mine' }));
+test('a run is named by its label, else by what ran when, and no two names are the same', async () => {
+  const page = await folder.page(benchmark(), benchmark(), benchmark({ label: 'mine' }));
   const names = rowsOf(sectionOf(page, 'Runs')).map(([name]) => name);
   const named = 'rma-bw write efa 2026-03-04 05:06';
   expect(names).toEqual(['run', named, `${named} (2)`, 'mine']);
 });
 
-test('charts have a name that is read out, and tables of the same figures', () => {
-  const page = folder.page(
+test('charts have a name that is read out, and tables of the same figures', async () => {
+  const page = await folder.page(
     benchmark({ label: 'mine', rows: SIZES.map((size) => fullRow(size, 7)) }),
   );
   const charts = (heading: string) => {
@@ -68,19 +68,21 @@ test('charts have a name that is read out, and tables of the same figures', () =
   ]);
 });
 
-test('the axis of sizes has the names that the tables have', () => {
-  const page = folder.page(benchmark({ rows: [1, 1024, 2 ** 20].map((size) => rowOf(size, 1)) }));
+test('the axis of sizes has the names that the tables have', async () => {
+  const page = await folder.page(
+    benchmark({ rows: [1, 1024, 2 ** 20].map((size) => rowOf(size, 1)) }),
+  );
   const texts = [...page.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text);
   expect(texts).toEqual(expect.arrayContaining(['1', '1k', '1m', 'bytes per transfer →']));
 });
 
-test('what each of several NICs has carried is shown, and one that is slow is marked', () => {
+test('what each of several NICs has carried is shown, and one that is slow is marked', async () => {
   const rates = { fast: 1000, faster: 1010, slow: 700 };
   const nics = Object.entries(rates).map(([name, megabytesPerSecond]) => ({
     name,
     megabytesPerSecond,
   }));
-  const page = folder.page(
+  const page = await folder.page(
     benchmark({ label: 'several', rows: [rowOf(64, 1, { nics }), rowOf(4096, 1)] }),
     benchmark({ label: 'one', rows: [rowOf(64, 1)] }),
   );
@@ -96,9 +98,9 @@ test('what each of several NICs has carried is shown, and one that is slow is ma
   expect(charts.map(([, title]) => title)).toEqual(['several']);
 });
 
-test('counters that grew are shown, and those of trouble are warned of', () => {
+test('counters that grew are shown, and those of trouble are warned of', async () => {
   const counters = { tx_bytes: 4096, rx_drops: 3, retrans_pkts: 0, rdma_read_wr_err: 1 };
-  const page = folder.page(benchmark({ rows: [rowOf(64, 1, { counters })] }));
+  const page = await folder.page(benchmark({ rows: [rowOf(64, 1, { counters })] }));
   expect(rowsOf(sectionOf(page, 'Counters of the device'))).toEqual([
     ['bytes', 'rdma_read_wr_err', 'rx_drops', 'tx_bytes'],
     ['64', '1', '3', '4,096'],
@@ -106,27 +108,27 @@ test('counters that grew are shown, and those of trouble are warned of', () => {
   expect(textOf(sectionOf(page, 'Warnings') ?? '')).toContain('rdma_read_wr_err 1, rx_drops 3.');
 });
 
-test('what a result does not have makes no section', () => {
-  const page = folder.page(benchmark({ rows: [rowOf(64, 1)] }));
+test('what a result does not have makes no section', async () => {
+  const page = await folder.page(benchmark({ rows: [rowOf(64, 1)] }));
   const headings = [...page.matchAll(/<h2[^>]*>(.*?)<\/h2>/gs)].map(([, text]) => text);
   expect(headings).toEqual(['Runs', THROUGHPUT, 'Environment']);
 });
 
-test('a run without rows is named, and warned of', () => {
-  const page = folder.page(benchmark({ label: 'nothing' }));
+test('a run without rows is named, and warned of', async () => {
+  const page = await folder.page(benchmark({ label: 'nothing' }));
   expect(textOf(sectionOf(page, 'Warnings') ?? '')).toContain('It has no rows. nothing');
   expect(sectionOf(page, THROUGHPUT)).toBeUndefined();
 });
 
-test('transfers of 0 bytes are in the table, and not on the logarithmic axis', () => {
-  const page = folder.page(benchmark({ rows: [rowOf(0, 2), rowOf(64, 2)] }));
+test('transfers of 0 bytes are in the table, and not on the logarithmic axis', async () => {
+  const page = await folder.page(benchmark({ rows: [rowOf(0, 2), rowOf(64, 2)] }));
   expect(rowsOf(sectionOf(page, THROUGHPUT))).toContainEqual(['0', '0.00', '2.00']);
   expect(page.match(/NaN|Infinity/)).toBeNull();
 });
 
-test('warnings come first: those of results, of a software device, and of runs that differ', () => {
+test('warnings come first: those of results, of a software device, and of runs that differ', async () => {
   const device = { ...benchmark().device, software: true };
-  const page = folder.page(
+  const page = await folder.page(
     benchmark({ label: 'a', warnings: ['Both directions at once.'] }),
     benchmark({ label: 'b', device, options: { window: 1, verify: true } }),
     benchmark({ label: 'c', command: 'pingpong' }),
@@ -139,9 +141,9 @@ test('warnings come first: those of results, of a software device, and of runs t
   expect(page.indexOf('Warnings')).toBeLessThan(page.indexOf('>Runs<'));
 });
 
-test('the environment of each run is there, and what differs is marked', () => {
+test('the environment of each run is there, and what differs is marked', async () => {
   const software = { ...benchmark().software, kernel: '5.10.0' };
-  const page = folder.page(benchmark({ label: 'a' }), benchmark({ label: 'b', software }));
+  const page = await folder.page(benchmark({ label: 'a' }), benchmark({ label: 'b', software }));
   const environment = sectionOf(page, 'Environment') ?? '';
   const marked = [...environment.matchAll(/<tr class="differs">.*?<\/tr>/gs)].flatMap(([row]) =>
     rowsOf(row),
@@ -150,8 +152,8 @@ test('the environment of each run is there, and what differs is marked', () => {
   expect(rowsOf(environment)).toContainEqual(['libfabric', '2.1.0', '2.1.0']);
 });
 
-test('a slow rank of a matrix is named with its host', () => {
-  const page = folder.page({ ...slowMatrix(8, 3, 400), label: 'all' });
+test('a slow rank of a matrix is named with its host', async () => {
+  const page = await folder.page({ ...slowMatrix(8, 3, 400), label: 'all' });
   const section = sectionOf(page, 'all') ?? '';
   const named = [...section.matchAll(/<li><strong>(.*?)<\/strong>/g)].map(([, name]) => name);
   expect(named).toEqual(['Rank 3']);
@@ -161,18 +163,18 @@ test('a slow rank of a matrix is named with its host', () => {
   expect(rowsOf(section)).toContainEqual(['3 (slow)', 'host-3', '400', '40 %', '400', '40 %']);
 });
 
-test('of times the long ones are slow, and a pair may be slow where its ranks are not', () => {
+test('of times the long ones are slow, and a pair may be slow where its ranks are not', async () => {
   const values = slowMatrix(6, 0, 1000).values.map((row) => [...row]);
   values[1]![4] = 5000;
-  const page = folder.page(matrix(values, { metric: 'us', label: 'times' }));
+  const page = await folder.page(matrix(values, { metric: 'us', label: 'times' }));
   const found = /<ul class="findings">.*?<\/ul>/s.exec(page)?.[0] ?? '';
   expect(textOf(found)).toBe(
     '1 to 4 is slow, though its ranks are not: at 20 % of the median pair’s speed.',
   );
 });
 
-test('what failed in a matrix is said, and a matrix of nothing is no error', () => {
-  const page = folder.page(
+test('what failed in a matrix is said, and a matrix of nothing is no error', async () => {
+  const page = await folder.page(
     matrix(
       [
         [null, 10, 10],
@@ -193,14 +195,14 @@ test('what failed in a matrix is said, and a matrix of nothing is no error', () 
   expect(textOf(sectionOf(page, 'none') ?? '')).toContain('It has no figures.');
 });
 
-test('a large matrix is drawn with fewer cells than it has pairs', () => {
-  const page = folder.page({ ...slowMatrix(100, 7, 400), label: 'large' });
+test('a large matrix is drawn with fewer cells than it has pairs', async () => {
+  const page = await folder.page({ ...slowMatrix(100, 7, 400), label: 'large' });
   const cells = page.match(/<rect/g)?.length ?? 0;
   expect(cells).toBeGreaterThan(100);
   expect(cells).toBeLessThan(2000);
 });
 
-test('nothing from a result becomes markup', () => {
+test('nothing from a result becomes markup', async () => {
   const bad = `</script></style></title><img src=x onerror="alert(1)">'"&<!--`;
   const { software, device } = benchmark();
   const every = <T extends object>(fields: T) =>
@@ -225,7 +227,7 @@ test('nothing from a result becomes markup', () => {
       ranks: [0, 1].map((rank) => ({ rank, host: bad })),
     }),
   ];
-  const { stdout: page } = folder.report('-o', '-', '--title', bad, ...files);
+  const { stdout: page } = await folder.report('-o', '-', '--title', bad, ...files);
   const tags = new Set([...page.matchAll(/<[!/]?([\w-]*)/g)].map(([, tag]) => tag));
   for (const tag of ['img', 'script', '']) expect(tags).not.toContain(tag);
   expect(page.match(/<\/style>/g)).toHaveLength(1);
@@ -233,9 +235,9 @@ test('nothing from a result becomes markup', () => {
   expect(textOf(page)).toContain(bad);
 });
 
-test('without -o the page is report.html, and its name is printed', () => {
+test('without -o the page is report.html, and its name is printed', async () => {
   const file = folder.write('one.json', benchmark());
-  expect(folder.report('--title', 'My <runs>', file)).toMatchObject({
+  expect(await folder.report('--title', 'My <runs>', file)).toMatchObject({
     status: 0,
     stdout: 'report.html\n',
   });

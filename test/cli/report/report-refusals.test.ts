@@ -7,9 +7,9 @@ import { benchmark, matrix, rowOf } from '../../support/results.js';
 const folder = new ReportFolder();
 afterAll(() => folder.remove());
 
-test('a result is not overwritten by its report', () => {
+test('a result is not overwritten by its report', async () => {
   const file = folder.write('mine.json', benchmark());
-  const { status, stderr } = folder.report('-o', `./${file}`, file);
+  const { status, stderr } = await folder.report('-o', `./${file}`, file);
   expect({ status, stderr }).toEqual({
     status: 1,
     stderr: './mine.json: is a result, and would be overwritten\n',
@@ -61,9 +61,9 @@ test.each([
     'bytes iters total time MB/sec usec/xfer Mxfers/sec\n64 1k 64k 0.00s inf 0.00 inf\n',
     'line 2: MB/sec is not a number',
   ],
-])('%s is refused with the file and the reason', (_, content, reason) => {
+])('%s is refused with the file and the reason', async (_, content, reason) => {
   const file = folder.write('bad.json', content);
-  const { status, stderr, stdout } = folder.report(
+  const { status, stderr, stdout } = await folder.report(
     '-o',
     '-',
     folder.write('good.json', benchmark()),
@@ -75,12 +75,12 @@ test.each([
   else expect(stderr).toMatch(reason);
 });
 
-test('a file that is not there is named', () => {
-  expect(folder.report('nowhere.json').stderr).toBe('nowhere.json: no such file\n');
+test('a file that is not there is named', async () => {
+  expect((await folder.report('nowhere.json')).stderr).toBe('nowhere.json: no such file\n');
 });
 
-test('what goes to the terminal has no control characters', () => {
-  const { stderr } = folder.report(
+test('what goes to the terminal has no control characters', async () => {
+  const { stderr } = await folder.report(
     folder.write('control.json', { ...benchmark(), kind: '\u001b[31m\u0007' }),
   );
   expect(stderr).toMatch(/^control\.json: kind: [^\p{Cc}]*\n$/u);

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { afterEach, expect, test } from 'vitest';
+import { call } from '../../support/call.js';
 import { libfabric, main } from '../../support/command.js';
 import { connectx, FakeSysfs, hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { OtherProcess } from '../../support/other-process.js';
@@ -127,8 +128,8 @@ test.for([
   ['--count', '0'],
   ['--listen', '9400'],
   ['--listen', '127.0.0.1:99999'],
-])('%s %s is refused', (args) => {
-  const { status, stderr } = libfabric(['stats', ...args], env);
+])('%s %s is refused', async (args) => {
+  const { status, stderr } = await call('stats', ...args);
   expect(status).toBe(1);
   expect(stderr).toMatch(/^error: option .* is invalid/);
 });

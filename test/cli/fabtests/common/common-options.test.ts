@@ -16,6 +16,7 @@ import {
   roomOf,
   sizesOf,
 } from '../../../../dist/cli/fabtests/common/sizes.js';
+import { call } from '../../../support/call.js';
 import { libfabric } from '../../../support/command.js';
 
 const RMA: TestKind = {
@@ -97,14 +98,14 @@ describe('options', () => {
     [['-o', 'writedata'], 'one NIC'],
     [['-v'], 'all-to-all -v'],
     [['-d', 'eth0'], 'cannot be used with'],
-  ])('--nics goes not with %s', (args, reason) => {
-    const { status, stderr } = libfabric(['rma-bw', '--nics', 'all', ...args]);
+  ])('--nics goes not with %s', async (args, reason) => {
+    const { status, stderr } = await call('rma-bw', '--nics', 'all', ...args);
     expect(status).toBe(1);
     expect(stderr).toContain(reason);
   });
 
-  test('the help has them in groups', () => {
-    const { stdout } = libfabric(['rdm-pingpong', '--help']);
+  test('the help has them in groups', async () => {
+    const { stdout } = await call('rdm-pingpong', '--help');
     for (const heading of ['Whom to talk to:', 'Beside the fabric (TCP):', 'What to measure:']) {
       expect(stdout).toContain(heading);
     }

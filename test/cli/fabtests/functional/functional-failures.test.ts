@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { open } from 'libfabric';
 import { expect, onTestFinished, test } from 'vitest';
+import { call } from '../../../support/call.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { sides } from '../../../support/sides.js';
@@ -220,9 +221,9 @@ test.each([
   [['rdm', '-D', 'cuda'], 'JavaScript has no GPU memory'],
   [['rdm', '-v'], "unknown option '-v'"],
 ])('%j is refused with the reason', async (args, reason) => {
-  const { code, stderr } = await start(args).ended;
+  const { status, stderr } = await call(...args);
   expect(stderr).toContain(reason);
-  expect(code).toBe(1);
+  expect(status).toBe(1);
 });
 
 test('a server that waits for its client ends with Ctrl-C', async () => {

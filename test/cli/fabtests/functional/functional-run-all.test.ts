@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { expect, onTestFinished, test } from 'vitest';
+import { call } from '../../../support/call.js';
 import { type Ended, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { ownNamespace } from '../../../support/own-namespace.js';
@@ -196,7 +197,7 @@ test.each([
   [['--carrier-pigeon'], "unknown option '--carrier-pigeon'"],
   [['-E=0'], 'It must be a whole number from 1 to 65535.'],
 ])('%j is refused with the reason', async (args, reason) => {
-  const { code, stderr } = await start(['check', ...args]).ended;
+  const { status, stderr } = await call('check', ...args);
   expect(stderr).toContain(reason);
-  expect(code).toBe(2);
+  expect(status).toBe(2);
 });
