@@ -1,15 +1,18 @@
-// `npm run test:efa -- [--stack bookworm|trixie|forky|DIR] [CONDITION] [vitest's arguments]`: the tests of the
-// efa provider with the libfabric of another stack, under another condition, or both. A stack is a release of
-// Debian, in a folder made by debootstrap unless this machine is of that release, or a folder that a
-// libfabric was installed into. Where there can be no such Debian, the last line counts it as skipped.
+// `npm run test:efa -- [--stack bookworm|trixie|forky|DIR] [--fabtests DIR] [--all] [CONDITION] [vitest's
+// arguments]`: the tests of the efa provider with the libfabric of another stack, under another condition, or both.
+// A stack is a release of Debian, in a folder made by debootstrap unless this machine is of that release, or a
+// folder that a libfabric was installed into. Where there can be no such Debian, the last line counts it as skipped.
+// Where the folder has fabtests as well, its programs run after the whole suite; `--fabtests DIR` runs the programs
+// of that folder, of the same version, and nothing else; `--all` runs all of them.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { SetupError } from './setup/step.mjs';
 import { setup } from './setup.mjs';
 import { CONDITIONS, parseArguments } from './stack/arguments.mjs';
 import { copyTree, ENVIRONMENT, entering, makeDebian } from './stack/debian.mjs';
+import { hasFabtests, runFabtests } from './stack/fabtests.mjs';
 import { checkLoaded, environmentOf, loadedLibfabric } from './stack/prefix.mjs';
-import { ONLY_THE_LIBRARY, prepare, runSuite } from './test.mjs';
+import { finish, ONLY_THE_LIBRARY, prepare, runSuite } from './test.mjs';
 
 const RELEASES = ['bookworm', 'trixie', 'forky'];
 
@@ -17,22 +20,31 @@ const releaseOfThisMachine = () =>
   readFileSync('/etc/os-release', 'utf8').match(/^VERSION_CODENAME=(\w+)$/m)?.[1];
 
 /** Runs the tests on this machine, with the installed libfabric or the one of a folder. */
-function runHere({ folder, condition, rest }) {
-  const env = prepare(() => {
+async function runHere({ folder, fabtests, all, condition, rest }) {
+  const found = prepare(() => {
     setup();
-    const variables = { ...CONDITIONS[condition], ...(folder ? environmentOf(folder) : {}) };
-    const loaded = loadedLibfabric(variables);
+    if (fabtests && !hasFabtests(fabtests)) throw new SetupError(`no fabtests in ${fabtests}/bin`);
+    const stack = folder ? environmentOf(folder) : {};
+    const loaded = loadedLibfabric(stack);
     if (folder) checkLoaded(folder, loaded);
     console.log(`libfabric ${loaded.version}, ${loaded.file}, Node.js ${process.version}`);
-    return variables;
+    return { stack, version: loaded.version };
   });
+  if (!found) return;
+  const { stack, version } = found;
+  const programs = () =>
+    runFabtests({ folder: fabtests ?? folder, env: stack, version, condition, all });
+  if (fabtests) return finish(await programs());
   const which = rest.includes('-t') ? [] : ['-t', 'efa'];
-  if (env) runSuite([...which, ...ONLY_THE_LIBRARY, ...rest], env);
+  const whole = rest.length === 0 && folder && hasFabtests(folder);
+  const env = { ...CONDITIONS[condition], ...stack };
+  runSuite([...which, ...ONLY_THE_LIBRARY, ...rest], env, whole ? programs : undefined);
 }
 
 /** Runs this script again in the Debian of a release. */
-function runInDebian(release, { condition, rest }) {
+function runInDebian(release, { fabtests, condition, rest }) {
   try {
+    if (fabtests) throw new SetupError('--fabtests runs on this machine');
     if (release === 'bookworm') {
       throw new SetupError("Debian 12's Node.js is too old: bookworm is tested on a Debian 12");
     }

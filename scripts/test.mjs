@@ -14,6 +14,12 @@ export function finish({ passed, failed, skipped = 0 }) {
   process.exitCode = failed === 0 ? 0 : 1;
 }
 
+const sum = (one, other) => ({
+  passed: one.passed + other.passed,
+  failed: one.failed + other.failed,
+  skipped: (one.skipped ?? 0) + other.skipped,
+});
+
 /** Runs a preparation; where it fails, says why, ends with the last line and returns undefined. */
 export function prepare(steps) {
   try {
@@ -44,8 +50,8 @@ export const ONLY_THE_LIBRARY = [
   '--exclude=test/documents/**',
 ];
 
-/** Runs vitest over the suite and ends with the last line. */
-export function runSuite(args, env = {}) {
+/** Runs vitest over the suite and ends with the last line, to which `more()` may add what it has counted. */
+export function runSuite(args, env = {}, more = undefined) {
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-test-'));
   const tallyFile = join(folder, 'tally.json'); // test/reporter.ts writes it
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
@@ -56,7 +62,7 @@ export function runSuite(args, env = {}) {
   });
   process.on('SIGINT', () => {}); // a terminal sends it to vitest as well
   process.on('SIGTERM', () => child.kill('SIGTERM'));
-  child.on('close', (status, signal) => {
+  child.on('close', async (status, signal) => {
     let tally = { passed: 0, failed: 0, complete: false };
     try {
       tally = JSON.parse(readFileSync(tallyFile, 'utf8'));
@@ -70,7 +76,7 @@ export function runSuite(args, env = {}) {
       );
       tally.failed += 1;
     }
-    finish(tally);
+    finish(more ? sum(tally, await more()) : tally);
   });
 }
 

@@ -1,27 +1,42 @@
 // The arguments of `npm run test:efa`.
-import { SetupError } from '../setup/step.mjs';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, SetupError } from '../setup/step.mjs';
+
+// The device ids that softefa knows, oldest first: its table of generations has them.
+const PARTS = readFileSync(join(root, 'native/softefa/generation.cc'), 'utf8').match(
+  /(?<=^ *\{)0xefa[0-9a-f](?=,)/gm,
+);
+const part = (id) => ({ SOFTEFA_PART_ID: id });
 
 /** What may be different about the device, or about the way that the provider uses it. */
 export const CONDITIONS = {
   synchronous: { LIBFABRIC_TEST_EFA: 'synchronous' },
   reordering: { LIBFABRIC_TEST_EFA: 'reordering' },
   shm: { FI_EFA_ENABLE_SHM_TRANSFER: '1' },
-  '0xefa0': { SOFTEFA_PART_ID: '0xefa0' },
-  '0xefa1': { SOFTEFA_PART_ID: '0xefa1' },
   direct: { SOFTEFA_DIRECT: '1' },
-  newest: { SOFTEFA_PART_ID: '0xefa3' },
+  ...Object.fromEntries(PARTS.map((id) => [id, part(id)])),
+  newest: part(PARTS.at(-1)),
 };
 
-const USAGE = `npm run test:efa -- [--stack bookworm|trixie|forky|DIR] [${Object.keys(CONDITIONS).join('|')}] [vitest's arguments]`;
+const USAGE = `npm run test:efa -- [--stack bookworm|trixie|forky|DIR] [--fabtests DIR] [--all] [${Object.keys(CONDITIONS).join('|')}] [vitest's arguments]`;
 
-/** `{ stack, condition, rest }`; stack and condition are undefined where they are not given. */
+// Takes an option and its value out of the arguments.
+function take(args, option) {
+  const at = args.indexOf(option);
+  const [, value] = at < 0 ? [] : args.splice(at, 2);
+  if (at >= 0 && (value === undefined || value.startsWith('-'))) throw new SetupError(USAGE);
+  return value;
+}
+
+/** `{ stack, fabtests, all, condition, rest }`; the first two and the condition may be undefined. */
 export function parseArguments(args) {
   const rest = [...args];
-  const at = rest.indexOf('--stack');
-  const [, stack] = at < 0 ? [] : rest.splice(at, 2);
-  if (at >= 0 && (stack === undefined || stack.startsWith('-'))) throw new SetupError(USAGE);
+  const stack = take(rest, '--stack');
+  const fabtests = take(rest, '--fabtests');
+  const all = rest.includes('--all') && rest.splice(rest.indexOf('--all'), 1).length === 1;
   const condition = Object.hasOwn(CONDITIONS, rest[0] ?? '') ? rest.shift() : undefined;
   // Whatever is not a condition is vitest's, which takes words for parts of files' names.
   if (rest[0] && /^\w+$/.test(rest[0])) throw new SetupError(`${rest[0]}: no condition\n${USAGE}`);
-  return { stack, condition, rest };
+  return { stack, fabtests, all, condition, rest };
 }
