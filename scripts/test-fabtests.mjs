@@ -11,7 +11,11 @@ import { setup } from './setup.mjs';
 import { environmentOf } from './stack/prefix.mjs';
 import { finish, prepare } from './test.mjs';
 
-const MODULES = ['pytest', 'yaml', 'retrying'];
+// One test asks this machine's libibverbs whether fork() is safe; the device has to answer the same.
+const PROBE = `
+import ctypes, pytest, retrying, yaml
+print(ctypes.CDLL('libibverbs.so').ibv_is_fork_initialized())
+`;
 // The tests add a worker's number to port 9228: with a number of its own a run has a port of its own.
 const WORKERS = [1_000, 20_000];
 const SECONDS = 120; // for one program
@@ -24,13 +28,20 @@ function steps([folder, ...args]) {
   const prefix = resolve(folder);
   const tests = join(prefix, 'share/fabtests/pytest');
   if (!existsSync(join(tests, 'efa'))) throw new SetupError(`there are no tests in ${tests}`);
-  const { status, stderr } = spawnSync('/usr/bin/python3', ['-c', `import ${MODULES.join(', ')}`]);
-  if (status !== 0) throw new SetupError(`install python3's ${MODULES.join(', ')}: ${stderr}`);
+  const probe = spawnSync('/usr/bin/python3', ['-c', PROBE], { encoding: 'utf8' });
+  if (probe.status !== 0) {
+    throw new SetupError(`install python3's pytest, yaml and retrying: ${probe.stderr}`);
+  }
   setup();
-  return { prefix, tests, args: args.length > 0 ? args : PULL_REQUESTS };
+  return {
+    prefix,
+    tests,
+    forkStatus: probe.stdout.trim(),
+    args: args.length > 0 ? args : PULL_REQUESTS,
+  };
 }
 
-function variables(prefix, folder) {
+function variables({ prefix, forkStatus }, folder) {
   const env = environmentOf(prefix);
   return {
     ...process.env,
@@ -38,6 +49,7 @@ function variables(prefix, folder) {
     PATH: `${join(root, 'scripts/stack')}:${env.PATH}`, // its ssh
     PYTEST_XDIST_WORKER: `gw${randomInt(...WORKERS)}`,
     LIBFABRIC_TEST_PRELOAD: join(root, 'build/Release/libsoftefa.so'),
+    SOFTEFA_FORK_STATUS: forkStatus,
     SOFTEFA_NAMESPACE: `fabtests-${folder.slice(-6)}`,
   };
 }
@@ -54,7 +66,7 @@ if (wanted) {
     `--exclusion-file=${prefix}/share/fabtests/test_configs/efa/efa.exclude`,
     ...[`--junit-xml=${report}`, ...NO_GPU, ...args, 'efa'],
   ];
-  const env = variables(prefix, folder);
+  const env = variables(wanted, folder);
   const options = { cwd: tests, env, stdio: ['ignore', 'inherit', 'inherit'] };
   const { status } = spawnSync('/usr/bin/python3', line, options);
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
