@@ -7,7 +7,6 @@ import { npmPackages } from '../setup/npm.mjs';
 import { announce, root, run, SetupError } from '../setup/step.mjs';
 import { onPath, systemPackages } from '../setup/system.mjs';
 
-const MIRROR = 'http://deb.debian.org/debian';
 const SCRIPT = 'sid'; // an older debootstrap has no script for a newer release; they are all the same
 const PACKAGES = [
   ...['nodejs', 'libnode-dev', 'g++', 'make', 'python3'],
@@ -28,11 +27,14 @@ export const ENVIRONMENT = {
 
 const folderOf = (release) => join(root, `build-${release}`);
 
-// The mirror that this machine uses, where it is a Debian.
+const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
+
+// The mirror of Debian that this machine is configured with.
 function mirror() {
-  const sources = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
-  const text = sources.filter(existsSync).map((file) => readFileSync(file, 'utf8'));
-  return text.join('\n').match(/^(?:URIs: *|deb (?:\[.*?\] )?)(\S+\/debian)\/?\s/m)?.[1] ?? MIRROR;
+  const text = SOURCES.filter(existsSync).map((file) => readFileSync(file, 'utf8'));
+  const [, uri] = text.join('\n').match(/^(?:URIs: *|deb (?:\[.*?\] )?)(\S+\/debian)\/?\s/m) ?? [];
+  if (uri === undefined) throw new SetupError(`no mirror of Debian in ${SOURCES.join(' or ')}`);
+  return uri;
 }
 
 /**
@@ -63,11 +65,12 @@ export function makeDebian(release) {
   const wanted = PACKAGES.join(' ');
   if (existsSync(made) && readFileSync(made, 'utf8') === wanted) return;
   if (process.getuid() !== 0) throw new SetupError('making a Debian folder takes root');
+  const uri = mirror();
   systemPackages([DEBOOTSTRAP]);
   announce(`making a Debian ${release} in ${folder}`);
   rmSync(folder, { recursive: true, force: true });
   const script = `/usr/share/debootstrap/scripts/${SCRIPT}`;
-  run('debootstrap', ['--variant=minbase', release, folder, mirror(), script]);
+  run('debootstrap', ['--variant=minbase', release, folder, uri, script]);
   cpSync('/etc/resolv.conf', join(folder, 'etc/resolv.conf'), { dereference: true });
   // A mirror may be behind by more than the days that a testing release's index is valid.
   enter(release, ['apt-get', '-o', 'Acquire::Check-Valid-Until=false', 'update']);
