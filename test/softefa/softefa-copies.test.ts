@@ -3,9 +3,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { couple, transferAll } from '../support/couple.js';
+import { build, withoutProcessVm } from '../support/native-tests.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { fiPingpong, notInstalled, rowsOf, sendsPrefix, sizesUpTo } from '../support/pingpong.js';
-import { build, withoutProcessVm } from '../support/softefa-build.js';
 
 const YAMA = '/proc/sys/kernel/yama/ptrace_scope';
 const FORBIDDEN = /^softefa: process_vm_readv to process \d+: Operation not permitted/;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, type TestContext, test } from 'vitest';
 import { couple, transferAll } from '../support/couple.js';
+import { build, runTests } from '../support/native-tests.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import {
   fiInfoUnder,
@@ -13,7 +14,6 @@ import {
   sendsPrefix,
   sizesUpTo,
 } from '../support/pingpong.js';
-import { build, runTests } from '../support/softefa-build.js';
 
 const namespace = ownNamespace('small');
 const holders: ChildProcess[] = [];

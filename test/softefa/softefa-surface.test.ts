@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { build } from '../support/softefa-build.js';
+import { build } from '../support/native-tests.js';
 
 const run = promisify(execFile);
 const folder = fileURLToPath(new URL('../../build/softefa-tests/plain', import.meta.url));

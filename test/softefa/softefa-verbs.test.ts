@@ -10,7 +10,7 @@ import {
   testNames,
   unavailable,
   type Variant,
-} from '../support/softefa-build.js';
+} from '../support/native-tests.js';
 
 function expectSuccess({ ok, output }: Outcome) {
   const failures = output.replace(/^ok .*\n/gm, '');

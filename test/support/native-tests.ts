@@ -1,7 +1,9 @@
-// Builds softefa and its C++ tests, which are in test/softefa/, and runs them.
+// Builds C++ and its tests, which are in test/softefa/ and test/engine/, and runs them.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+/** What is tested: the software device, or what the engine is made of. */
+export type Suite = 'softefa' | 'engine';
 /** How they are built: as they are, under AddressSanitizer with UBSan, or under ThreadSanitizer. */
 export type Variant = 'plain' | 'asan' | 'tsan';
 /** Whether a work request is executed while it is posted or by a thread of the device. */
@@ -19,20 +21,23 @@ export const LIMIT_MS = 160_000;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Builds the tests, of which only what is older than its sources. */
-export async function build(variant: Variant): Promise<void> {
-  const { ok, output } = await make(variant);
-  if (!ok) throw new Error(`the tests of softefa do not build (${variant}):\n${output}`);
+export async function build(variant: Variant, suite: Suite = 'softefa'): Promise<void> {
+  const { ok, output } = await make(suite, variant);
+  if (!ok) throw new Error(`the tests of ${suite} do not build (${variant}):\n${output}`);
 }
 
 /** Why there can be no such variant here, if so. */
-export async function unavailable(variant: Variant): Promise<string | undefined> {
-  const { ok, output } = await make(variant, 'probe');
+export async function unavailable(
+  variant: Variant,
+  suite: Suite = 'softefa',
+): Promise<string | undefined> {
+  const { ok, output } = await make(suite, variant, 'probe');
   return ok ? undefined : `no ${variant} with this compiler or machine: ${output.split('\n')[0]}`;
 }
 
 /** The names of all tests. */
-export async function testNames(): Promise<string[]> {
-  const { output } = await run(program('plain'), ['--list']);
+export async function testNames(suite: Suite = 'softefa'): Promise<string[]> {
+  const { output } = await run(program(suite, 'plain'), ['--list']);
   return output.trimEnd().split('\n');
 }
 
@@ -43,7 +48,10 @@ export function runTests(
   names: readonly string[] = [],
   launcher: readonly string[] = [],
 ): Promise<Outcome> {
-  const [command, ...args] = [...launcher, program(variant), ...names] as [string, ...string[]];
+  const [command, ...args] = [...launcher, program('softefa', variant), ...names] as [
+    string,
+    ...string[],
+  ];
   return run(command, args, {
     SOFTEFA_ASYNC: mode === 'asynchronous' ? '1' : '0',
     // By default each process sleeps for a second before it exits.
@@ -51,13 +59,17 @@ export function runTests(
   });
 }
 
+/** Runs tests that need no device: those of these names, or all. */
+export const runUnitTests = (variant: Variant, names: readonly string[] = []): Promise<Outcome> =>
+  run(program('engine', variant), [...names]);
+
 /** A command that runs another, which may then not call process_vm_readv(2). */
 export const withoutProcessVm = `${root}build/softefa-tests/plain/without_process_vm`;
 
-const program = (variant: Variant) => `${root}build/softefa-tests/${variant}/tests`;
+const program = (suite: Suite, variant: Variant) => `${root}build/${suite}-tests/${variant}/tests`;
 
-const make = (variant: Variant, ...targets: string[]) =>
-  run('make', ['-s', '-j2', '-f', 'test/softefa/Makefile', `VARIANT=${variant}`, ...targets]);
+const make = (suite: Suite, variant: Variant, ...targets: string[]) =>
+  run('make', ['-s', '-j2', '-f', `test/${suite}/Makefile`, `VARIANT=${variant}`, ...targets]);
 
 // What would steer the device, or instrument programs that are instrumented already.
 const FOREIGN = /^(SOFTEFA_.*|LD_PRELOAD|[A-Z]+SAN_OPTIONS|MAKEFLAGS)$/;

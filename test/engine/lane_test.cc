@@ -1,0 +1,91 @@
+#include "../../native/engine/lane.h"
+
+#include <deque>
+#include <vector>
+
+#include "../softefa/harness.h"
+
+using fab::Lane;
+using fab::OpCode;
+using fab::Operation;
+
+namespace {
+
+// An operation with its blocks behind it, each marked with its request.
+std::vector<Operation> operation(uint32_t request, uint8_t blocks = 0) {
+  std::vector<Operation> entries(1u + blocks);
+  for (Operation& entry : entries) entry.request = request;
+  entries[0].code = OpCode::kSend;
+  entries[0].blocks = blocks;
+  return entries;
+}
+
+void push(Lane& lane, uint32_t request, uint8_t blocks = 0) {
+  lane.push(operation(request, blocks)[0]);
+}
+
+std::vector<uint32_t> requests(const Lane& lane) {
+  std::vector<uint32_t> all;
+  lane.forEach([&](const Operation& each) { all.push_back(each.request); });
+  return all;
+}
+
+}  // namespace
+
+TEST(lane_gives_operations_in_their_order_with_their_blocks) {
+  Lane lane;
+  CHECK(lane.empty());
+  for (uint32_t i = 1; i <= 5; ++i) {
+    const auto entries = operation(i, static_cast<uint8_t>(i % 3));
+    lane.push(entries[0]);
+  }
+  CHECK_EQ(lane.size(), size_t{5});
+  CHECK_EQ(lane.end() - lane.begin(), ptrdiff_t{5 + 1 + 2 + 0 + 1 + 2});
+  for (uint32_t i = 1; i <= 5; ++i) {
+    const Operation* const front = &lane.front();
+    CHECK_EQ(front->request, i);
+    for (uint32_t block = 1; block <= front->blocks; ++block) CHECK_EQ(front[block].request, i);
+    lane.pop();
+  }
+  CHECK(lane.empty());
+  CHECK_EQ(lane.size(), size_t{0});
+}
+
+// What is popped is forgotten now and then, at a length that depends on what waits.
+TEST(lane_keeps_its_order_while_it_is_long_and_turns) {
+  Lane lane;
+  std::deque<uint32_t> expected;
+  uint32_t next = 0, random = 1;
+  for (int round = 0; round < 40'000; ++round) {
+    random = random * 1664525 + 1013904223;
+    const bool grow = round < 10'000 || (random >> 16) % 2 == 0;
+    if (grow || expected.empty()) {
+      push(lane, next, static_cast<uint8_t>((random >> 24) % 4));
+      expected.push_back(next++);
+    } else {
+      CHECK_EQ(lane.front().request, expected.front());
+      lane.pop();
+      expected.pop_front();
+    }
+  }
+  CHECK(requests(lane) == std::vector<uint32_t>(expected.begin(), expected.end()));
+  for (; !expected.empty(); expected.pop_front(), lane.pop()) {
+    CHECK_EQ(lane.front().request, expected.front());
+  }
+  CHECK(lane.empty());
+}
+
+TEST(lane_lets_those_out_that_match_and_keeps_the_others_in_order) {
+  Lane lane;
+  push(lane, 99);
+  for (uint32_t i = 0; i < 20; ++i) push(lane, i, static_cast<uint8_t>(i % 2));
+  lane.pop();
+  const auto even = [](const Operation& each) { return each.request % 2 == 0; };
+  CHECK(lane.any(even));
+  std::vector<uint32_t> taken;
+  lane.removeIf(even, [&](const Operation& each) { taken.push_back(each.request); });
+  CHECK((taken == std::vector<uint32_t>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
+  CHECK((requests(lane) == std::vector<uint32_t>{1, 3, 5, 7, 9, 11, 13, 15, 17, 19}));
+  CHECK(!lane.any(even));
+  CHECK_EQ((&lane.front())[1].request, 1u);
+}
