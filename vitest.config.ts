@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -17,9 +18,9 @@ export default defineConfig({
     setupFiles: ['test/support/own-namespace.ts'],
     // The package runs as it is shipped: Node imports dist/, vitest does not transform it.
     server: { deps: { external: [belowDist] } },
-    // A process for each file, one at a time: an engine that spins wants a core of its own.
+    // A process for each file. Together they wait more than they compute: for processes, timers, limits.
     pool: 'forks',
-    fileParallelism: false,
+    maxWorkers: availableParallelism() + 1,
     // What ends a test that hangs: others on the machine may make one as slow as they like. Below what
     // test/reporter.ts waits for.
     testTimeout: 150_000,

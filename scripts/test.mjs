@@ -1,5 +1,5 @@
-// `npm test [-- vitest's arguments]`: the setup, then the whole suite. Whatever happens, the last
-// line is `N passed, N failed[, N skipped]`.
+// `npm test [-- vitest's arguments]`: the setup, then the whole suite; `npm run test:unit` and the others run
+// a tier of it. Whatever happens, the last line is `N passed, N failed[, N skipped]`.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,24 +31,38 @@ export function prepare(steps) {
   }
 }
 
+const UNIT = 'test/**/*.unit.test.ts';
+const without = (...files) => files.map((each) => `--exclude=${each}`);
+
+/** What vitest takes for each tier: parts of files' names, and what to leave out. */
+const TIERS = {
+  unit: ['.unit.test.ts'],
+  provider: without(UNIT, 'test/cli/**', 'test/documents/**', 'test/package/**'),
+  cli: ['test/cli/', ...without(UNIT)],
+  package: ['test/documents/', 'test/package/', ...without(UNIT)],
+};
+
+/** The arguments of a command line, with `--tier NAME` as what it stands for. */
+function withoutTier(args) {
+  if (args[0] !== '--tier') return args;
+  const [, name, ...others] = args;
+  return [...TIERS[name], ...others];
+}
+
 /**
  * Leaves out what does not depend on the addon, builds with sanitizers itself, repeats what the tests
  * of the command line do, or holds the addon to times.
  */
-export const ONLY_THE_ADDON = [
-  'documents/documents-commands.test.ts',
-  'package/**',
-  'process/process-ends.test.ts',
-  'scripts/**',
-  'softefa/softefa-verbs.test.ts',
-].map((files) => `--exclude=test/${files}`);
+export const ONLY_THE_ADDON = without(
+  'test/documents/documents-commands.test.ts',
+  'test/engine/engine-native.unit.test.ts',
+  'test/package/**',
+  'test/process/process-ends.test.ts',
+  'test/softefa/softefa-verbs.test.ts',
+);
 
 /** Leaves out the command line, too, whose tests take as long as all the others, and the documents. */
-export const ONLY_THE_LIBRARY = [
-  ...ONLY_THE_ADDON,
-  '--exclude=test/cli/**',
-  '--exclude=test/documents/**',
-];
+export const ONLY_THE_LIBRARY = [...ONLY_THE_ADDON, ...without('test/cli/**', 'test/documents/**')];
 
 /** Runs vitest over the suite and ends with the last line, to which `more()` may add what it has counted. */
 export function runSuite(args, env = {}, more = undefined) {
@@ -81,5 +95,5 @@ export function runSuite(args, env = {}, more = undefined) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (prepare(setup)) runSuite(process.argv.slice(2));
+  if (prepare(setup)) runSuite(withoutTier(process.argv.slice(2)));
 }

@@ -1,11 +1,12 @@
-// Counts what the suite did, for the last line of `npm test`, says in a line each what was skipped and
-// what has failed, and ends a test file that is stuck in native code, which no timeout of vitest can
-// interrupt.
+// Counts what the suite did, for the last line of `npm test`, names the slowest files, says in a line each
+// what was skipped and what has failed, and ends a test file that is stuck in native code, which no timeout
+// of vitest can interrupt.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { SerializedError } from 'vitest';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
 const STUCK_AFTER = 180_000; // ms without any news; the longest test timeout must be below it
+const SLOWEST = 10; // files that are named
 
 interface Tally {
   passed: number;
@@ -18,32 +19,34 @@ export default class TallyReporter implements Reporter {
   #vitest: Vitest | undefined;
   #ended: TestModule[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #current = 'the start of the suite';
+  /** What each file that has not ended was last heard of doing. */
+  readonly #current = new Map<string, string>();
 
   onInit(vitest: Vitest): void {
     this.#vitest = vitest;
   }
 
   onTestModuleQueued(module: TestModule): void {
-    this.#heard(module.relativeModuleId);
+    this.#heard(module, 'its start');
   }
 
   onTestCaseReady(test: TestCase): void {
-    this.#heard(`${test.module.relativeModuleId}: ${test.fullName}`);
+    this.#heard(test.module, test.fullName);
   }
 
   onTestCaseResult(test: TestCase): void {
-    this.#heard(`${test.module.relativeModuleId}, after ${test.fullName}`);
+    this.#heard(test.module, `after ${test.fullName}`);
   }
 
   onTestModuleEnd(module: TestModule): void {
-    this.#heard(`the end of ${module.relativeModuleId}`);
+    this.#heard(module);
     this.#ended.push(module);
     this.#write(this.#count(this.#ended, 0), false);
   }
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     clearTimeout(this.#timer);
+    tellSlowest(modules);
     for (const module of modules) {
       for (const test of module.children.allTests('skipped')) this.#explain(test);
       for (const line of failuresOf(module)) console.log(`failed: ${line}`);
@@ -84,13 +87,31 @@ export default class TallyReporter implements Reporter {
     if (file) writeFileSync(file, JSON.stringify({ ...tally, complete }));
   }
 
-  #heard(where: string): void {
-    this.#current = where;
+  #heard({ relativeModuleId: file }: TestModule, doing?: string): void {
+    if (doing === undefined) this.#current.delete(file);
+    else this.#current.set(file, doing);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      console.error(`no news for ${STUCK_AFTER / 1000} s at ${this.#current}: killing it`);
+      const where = [...this.#current].map(([file, doing]) => `${file}: ${doing}`).join(', ');
+      console.error(`no news for ${STUCK_AFTER / 1000} s at ${where}: killing it`);
       killDescendants(process.pid);
     }, STUCK_AFTER);
+  }
+}
+
+/** Milliseconds that a file took, its imports included. */
+function timeOf(module: TestModule): number {
+  const { collectDuration, setupDuration, duration } = module.diagnostic();
+  return collectDuration + setupDuration + duration;
+}
+
+function tellSlowest(modules: readonly TestModule[]): void {
+  if (modules.length <= SLOWEST) return;
+  const slowest = [...modules].sort((a, b) => timeOf(b) - timeOf(a)).slice(0, SLOWEST);
+  console.log(`the ${SLOWEST} slowest files:`);
+  for (const module of slowest) {
+    const seconds = (timeOf(module) / 1000).toFixed(1);
+    console.log(`${seconds.padStart(7)} s  ${module.relativeModuleId}`);
   }
 }
 

@@ -142,7 +142,7 @@ describe('wrong hints', () => {
     try {
       ask({ caps: 1 });
     } catch (error) {
-      expect((error as Error).stack?.split('\n')[1]).toContain('info-bad-hints.test');
+      expect((error as Error).stack?.split('\n')[1]).toContain('info-bad-hints.unit.test');
     }
     expect.assertions(1);
   });

@@ -45,7 +45,7 @@ describe('FabricError', () => {
 
   test('starts its stack at the caller', () => {
     const helper = () => new FabricError(5, 'fi_cq_read', {}, helper);
-    expect(helper().stack?.split('\n')[1]).toContain('errors-fabric-error.test');
+    expect(helper().stack?.split('\n')[1]).toContain('errors-fabric-error.unit.test');
     expect(helper().stack).not.toContain('helper');
   });
 
@@ -117,7 +117,7 @@ describe('errors of misuse', () => {
     expect(error).toBeInstanceOf(type);
     expect(error.code).toBe(code);
     expect(error.message).toBe(message);
-    expect(error.stack?.split('\n')[1]).toContain('errors-fabric-error.test');
+    expect(error.stack?.split('\n')[1]).toContain('errors-fabric-error.unit.test');
   });
 
   test.each([
