@@ -7,13 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 
-// One binary for every libfabric: compiled with the headers of 1.17, it runs with any later release
-// and asks for the newest interfaces that both know. This is what the version asked for changes, in
-// v1.17.0 to v2.6.0 of libfabric (`git grep api_version -- src prov`):
+// The addon is one binary for every libfabric. It is compiled with the headers of 1.17, runs with
+// any later release, and asks for the newest API version that both sides know. The requested
+// version changes the following (v1.17.0 to v2.6.0, `git grep api_version -- src prov`):
 //
-//   1.18  efa uses the device's RDMA on parts 0xefa0 and 0xefa1, which it emulates before, and
-//   takes
-//         FI_OPT_EFA_USE_DEVICE_RDMA
+//   1.18  efa uses the device's RDMA on devices 0xefa0 and 0xefa1, instead of emulating it, and
+//         accepts FI_OPT_EFA_USE_DEVICE_RDMA
 //   1.19  fi_mr_attr      hmem_data
 //   1.20  fi_cq_err_entry src_addr, written by fi_cq_readerr(3)
 //         fi_domain_attr  max_ep_auth_key
@@ -23,18 +22,21 @@
 //         fi_mr_attr      base_mr, sub_mr_cnt
 //   2.5   fi_domain_attr  max_cntr_value, max_err_cntr_value
 //
-// - What libfabric writes to, or reads by the version asked for, is ours in its newest form: below.
+// - This file defines the newest form of each structure that libfabric writes, or whose size
+// depends
+//   on the requested version.
 // - Entries of fi_getinfo(3) have the newest form that the loaded library knows, whatever symbol
-//   version returned them, and are handed back to it as they are.
-// - Hints are cut to the form of the symbol version that the binary is linked with, so hints that
-//   the headers lack are refused (info_from_js.cc).
-// - fi_mr_attr is not handed over: fi_mr_reg(3) takes none. All other structures are those of 1.17.
+//   version returned them. The addon passes them back to the library unchanged.
+// - libfabric truncates hints to the form of the symbol version that the binary is linked with. The
+//   addon therefore refuses hints that its headers lack (info_from_js.cc).
+// - The addon never passes fi_mr_attr, because fi_mr_reg(3) takes none. All other structures are
+//   those of 1.17.
 //
-// Values that the headers of 1.17 lack stand here, and by name in flags.cc and
-// src/endpoint-options.ts.
+// This file also defines values that the headers of 1.17 lack. flags.cc and src/endpoint-options.ts
+// have their names.
 namespace fab {
 
-// The mr_mode bits came with 1.5; older semantics are another interface.
+// 1.5 introduced the mr_mode bits; older versions have other semantics.
 constexpr uint32_t kOldestApi = FI_VERSION(1, 5);
 constexpr uint32_t kNewestApi = FI_VERSION(2, 6);
 constexpr uint32_t kHeaders = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
@@ -47,10 +49,10 @@ constexpr uint32_t newestApiWith(uint32_t library) { return std::min(library, kN
 static_assert(newestApiWith(FI_VERSION(1, 17)) == FI_VERSION(1, 17));
 static_assert(newestApiWith(FI_VERSION(3, 0)) == kNewestApi);
 
-// The version of the interfaces that fi_getinfo(3) is asked for, unless the caller wants another.
+// The API version to pass to fi_getinfo(3), unless the caller asks for another.
 inline uint32_t apiVersion() { return newestApiWith(fi_version()); }
 
-// fi_cq_err_entry of 1.20 and later. Before, it ends with err_data_size.
+// fi_cq_err_entry of 1.20 and later. Before 1.20 it ends with err_data_size.
 struct CqErrEntry {
   void* op_context = nullptr;
   uint64_t flags = 0;
@@ -71,7 +73,7 @@ static_assert(offsetof(CqErrEntry, olen) == offsetof(fi_cq_err_entry, olen));
 static_assert(offsetof(CqErrEntry, err_data) == offsetof(fi_cq_err_entry, err_data));
 static_assert(offsetof(CqErrEntry, err_data_size) == offsetof(fi_cq_err_entry, err_data_size));
 
-// What fi_domain_attr has behind the last member of 1.17.
+// The members of fi_domain_attr that follow its last member in 1.17.
 struct DomainAttrTail {
   size_t max_ep_auth_key;       // 1.20
   uint32_t max_group_id;        // 2.0

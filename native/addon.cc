@@ -42,7 +42,7 @@ void throwToJs(Napi::Env env, const Misuse& misuse) {
 
 namespace {
 
-// initialize(makeFabricError): gives the addon the constructor of the package's error class.
+// initialize(makeFabricError): passes the constructor of the package's error class.
 Napi::Value initialize(const Napi::CallbackInfo& info) {
   Addon::of(info.Env()).makeFabricError = Napi::Persistent(info[0].As<Napi::Function>());
   return info.Env().Undefined();

@@ -12,12 +12,12 @@ namespace fab {
 
 class Domain;
 
-// What one environment (the main thread or a worker) owns of this addon. There is no other
-// JavaScript-facing state: several environments may load the addon side by side.
+// The state of this addon in one environment (the main thread or a worker). There is no other
+// JavaScript-facing state, so several environments may load the addon.
 struct Addon {
   Napi::FunctionReference makeFabricError;  // (errno, syscall, text, provider) => FabricError
-  // Domains by number, null once they are retired: what the hot path calls is given a number, which
-  // takes less time than a handle.
+  // Domains by number; null after a domain is retired. Hot-path functions take a number, because
+  // passing a number is faster than unwrapping a handle.
   const std::shared_ptr<std::vector<Domain*>> domains = std::make_shared<std::vector<Domain*>>();
 
   static Addon& of(Napi::Env env) { return *env.GetInstanceData<Addon>(); }

@@ -19,7 +19,7 @@ constexpr size_t kSockaddrIb = 48;  // struct sockaddr_ib
 void checkLength(size_t length, size_t needed, const std::string& what) {
   if (length >= needed) return;
   throwInvalidValue(
-      what, "has " + std::to_string(length) + " bytes, its format has " + std::to_string(needed));
+      what, "has " + std::to_string(length) + " bytes; its format has " + std::to_string(needed));
 }
 
 void checkSockaddr(uint32_t format, const uint8_t* bytes, size_t length, const std::string& what) {
@@ -37,17 +37,17 @@ void checkSockaddr(uint32_t format, const uint8_t* bytes, size_t length, const s
   if (family == kAfIb && (any || format == FI_SOCKADDR_IB)) {
     return checkLength(length, kSockaddrIb, what);
   }
-  throwInvalidValue(
-      what, "is of address family " + std::to_string(family) + ", which its format does not have");
+  throwInvalidValue(what, "has address family " + std::to_string(family) +
+                              ", which its address format does not allow");
 }
 
 }  // namespace
 
 void checkAddress(uint32_t format, const uint8_t* bytes, size_t length, const std::string& what) {
-  if (length > kMaxAddress) throwInvalidValue(what, "is no address: it is over 4096 bytes long");
+  if (length > kMaxAddress) throwInvalidValue(what, "is longer than an address (4096 bytes)");
   switch (format) {
     case FI_FORMAT_UNSPEC:
-      throwInvalidValue(what, "needs its address format to be given");
+      throwInvalidValue(what, "has no address format; give the format");
     case FI_SOCKADDR:
     case FI_SOCKADDR_IN:
     case FI_SOCKADDR_IN6:

@@ -1,4 +1,4 @@
-// How addresses come into an address vector: one at once, many off the event loop, and by name.
+// Inserts addresses into an address vector: one immediately, many off the event loop, or by name.
 #include <netdb.h>
 #include <netinet/in.h>
 
@@ -24,7 +24,8 @@ namespace fab {
 
 namespace {
 
-// Checked before anything is known but the address. `what` is the path a caller knows it by.
+// Checks an address without a provider. `what` is the path of the address in the caller's
+// arguments.
 void checkForm(const fi_info& info, const uint8_t* bytes, size_t length, const std::string& what) {
   checkAddress(info.addr_format, bytes, length, what);
   if (usesSharedMemory(info) && info.addr_format == FI_ADDR_STR) {
@@ -37,8 +38,8 @@ uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, 
   SlotTable<Peer>& peers = engine.peers;
   uint32_t known = av.peerOf(address);
   if (known != 0 && !av.knownAs(address, name)) {
-    // shm (libfabric 1.17) gives the place of a peer that has not started to the next one. Whoever
-    // holds the earlier peer must not reach the later.
+    // shm (libfabric 1.17) reuses the slot of a peer that has not started for the next peer. A
+    // holder of the earlier Peer must not reach the later one.
     engine.invalidate();
     peers.retire(known);
     av.forget(address);
@@ -58,30 +59,31 @@ uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, 
   return handle;
 }
 
-// Whether the provider will map something of another process for this address.
-bool meetLocal(const AddressVector& av, const uint8_t* bytes) {
+// Checks and records an address that the provider reaches through shared memory. Returns whether
+// the provider will map a file of another process.
+bool admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
   const fi_info& info = av.domain().info();
   if (!usesSharedMemory(info)) return false;
   const std::string name = local_peers::nameOf(info, bytes);
   const bool foreign = !local_peers::isOwn(name);
   if (foreign) {
     const int ret = shared_regions::inspect(shared_regions::nameOf(info, bytes));
-    if (ret == FI_ENOENT && shared_regions::sharesPlace(info, bytes)) {
+    if (ret == FI_ENOENT && shared_regions::mayShareSlot(info, bytes)) {
       throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", shared_regions::kAbsent);
     }
     if (ret != 0 && ret != FI_ENOENT && ret != FI_EBUSY) {
       throw FabricFailure(ret, "fi_av_insert",
-                          ret == FI_EADDRNOTAVAIL ? shared_regions::kUnfit : "");
+                          ret == FI_EADDRNOTAVAIL ? shared_regions::kInvalidRegion : "");
     }
   }
-  if (!local_peers::meet(name, av.domain())) {
+  if (!local_peers::addPeer(name, av.domain())) {
     throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", "the endpoint was closed");
   }
   return foreign;
 }
 
-// An address of efa's with zeros where it says nothing. Of two that differ there alone the provider
-// (1.17 to 2.6) frees one twice when the vector closes.
+// An efa address with its unused bytes set to zero. If two addresses differ only in these bytes,
+// the provider (1.17 to 2.6) frees one of them twice when the vector closes.
 std::optional<std::array<uint8_t, 32>> withoutPadding(const uint8_t* bytes, uint32_t format) {
   if (format != FI_ADDR_EFA) return std::nullopt;
   std::array<uint8_t, 32> bare{};
@@ -90,12 +92,12 @@ std::optional<std::array<uint8_t, 32>> withoutPadding(const uint8_t* bytes, uint
   return bare;
 }
 
-// Inserts an address that was checked, under a Hold of the caller; returns the peer's handle.
+// Inserts a checked address and returns the peer's handle. The caller holds the engine.
 uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
   const fi_info& info = av.domain().info();
   const auto bare = withoutPadding(given, info.addr_format);
   const uint8_t* bytes = bare ? bare->data() : given;
-  const bool unmapped = meetLocal(av, bytes);
+  const bool unmapped = admitLocalPeer(av, bytes);
   const std::string name =
       info.addr_format == FI_ADDR_STR ? reinterpret_cast<const char*>(bytes) : "";
   fi_addr_t address = av.addressOf(name);
@@ -122,7 +124,7 @@ Napi::Value avInsert(const Napi::CallbackInfo& args) {
   return Napi::Number::New(args.Env(), insertAddress(*av, bytes.Data()));
 }
 
-// Work of an address vector's off the event loop, which ends with a promise.
+// Work of an address vector that runs off the event loop and settles a promise.
 class Insertion : public Napi::AsyncWorker {
  public:
   Insertion(Napi::Env env, std::shared_ptr<AddressVector> av)
@@ -164,7 +166,7 @@ Napi::Value start(std::unique_ptr<Insertion> worker) {
   return promise;
 }
 
-// Many addresses, one behind the other.
+// Concatenated addresses.
 struct Addresses {
   std::vector<uint8_t> bytes;
   std::vector<uint32_t> ends;
@@ -177,8 +179,9 @@ struct Addresses {
   size_t start(size_t i) const { return i == 0 ? 0 : ends[i - 1]; }
 };
 
-// An address can cost a call of the kernel (efa: an address handle), so the engine is held for
-// many, but not for long: it works in between, and so do calls that need it at once.
+// Inserting an address may need a system call (efa: an address handle). This worker holds the
+// engine for several insertions at a time, but only briefly, so that the engine and calls that need
+// it immediately run in between.
 class InsertMany final : public Insertion {
  public:
   InsertMany(Napi::Env env, std::shared_ptr<AddressVector> av, Addresses addresses)
@@ -194,7 +197,7 @@ class InsertMany final : public Insertion {
   void insert() override {
     while (peers_.size() < addresses_.size()) {
       insertSome();
-      std::this_thread::sleep_for(kFree);  // a mutex prefers the thread that has just let go of it
+      std::this_thread::sleep_for(kFree);  // a mutex favours the thread that has just released it
     }
   }
 
@@ -220,8 +223,8 @@ class InsertMany final : public Insertion {
   std::vector<uint32_t> peers_;
 };
 
-// avInsertMany(av, bytes, ends): { peers, error }: the peers' handles, up to the address that
-// failed.
+// avInsertMany(av, bytes, ends): { peers, error }, with the peers' handles up to the first address
+// that failed.
 Napi::Value avInsertMany(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const auto bytes = args[1].As<Napi::Uint8Array>();
@@ -236,8 +239,8 @@ Napi::Value avInsertMany(const Napi::CallbackInfo& args) {
   return start(std::make_unique<InsertMany>(args.Env(), av, std::move(addresses)));
 }
 
-// Resolves a name as providers do in fi_av_insertsvc(3), which would hold the engine for as long as
-// the resolver takes. Providers without IP addresses have no such call.
+// Resolves a name as providers do in fi_av_insertsvc(3). That call would hold the engine for as
+// long as the resolver takes. Providers without IP addresses do not support it.
 std::vector<uint8_t> resolveName(uint32_t format, const std::string& node,
                                  const std::string& service) {
   addrinfo hints{};

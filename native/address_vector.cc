@@ -28,7 +28,7 @@ int AddressVector::remove(fi_addr_t address) {
 void AddressVector::remember(fi_addr_t address, uint32_t peer, const std::string& name) {
   peers_[address] = peer;
   if (!name.empty()) names_[address] = name;
-  // Not asked for the length first: shm writes through the null pointer.
+  // A call without a buffer would return the length, but shm writes through the null pointer.
   std::array<uint8_t, kMaxAddress> bytes{};
   size_t length = bytes.size();
   if (fi_av_lookup(av_.get(), address, bytes.data(), &length) != 0) return;
@@ -95,8 +95,8 @@ Napi::Value avOpen(const Napi::CallbackInfo& args) {
   return wrapHandle(args.Env(), av);
 }
 
-// avLookup(av, peer): the address that was inserted. From our own table: the engine may be at a
-// call that takes long.
+// avLookup(av, peer): the inserted address. It comes from this package's own table, because the
+// engine may be in a slow provider call.
 Napi::Value avLookup(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const std::vector<uint8_t> bytes = av->bytesOf(args[1].As<Napi::Number>().Uint32Value());
@@ -106,8 +106,8 @@ Napi::Value avLookup(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// avStraddr(av, address): a printable form. Without a Hold: providers make it of nothing but the
-// bytes and the format (ofi_straddr(), or a string address itself; 1.17 to 2.6).
+// avStraddr(av, address): a printable form. It needs no Hold: providers use only the bytes and the
+// format (ofi_straddr(), or the string address itself; 1.17 to 2.6).
 Napi::Value avStraddr(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const auto bytes = args[1].As<Napi::Uint8Array>();

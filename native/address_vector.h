@@ -27,19 +27,19 @@ class AddressVector : public Resource {
   Domain& domain() const { return *domain_; }
   fid_av* get() const { return av_.get(); }
 
-  // Takes an address out, of the provider's vector too where that is safe: fi_av_remove. Returns 0
+  // Removes an address; also from the provider's vector (fi_av_remove) if that is safe. Returns 0
   // or a negative errno.
   int remove(fi_addr_t address);
 
-  // The peer handle of an address as completions report it, 0: not in this vector.
+  // The peer handle of an address that a completion reports; 0 if it is not in this vector.
   uint32_t peerOf(fi_addr_t address) const {
     auto found = peers_.find(address);
     return found == peers_.end() ? 0 : found->second;
   }
-  // `name` is the string address (FI_ADDR_STR) it was inserted with, else empty.
+  // `name` is the string address (FI_ADDR_STR) that was inserted, or empty for other formats.
   void remember(fi_addr_t address, uint32_t peer, const std::string& name);
-  // What a string address was inserted as, also where its peer has been removed since: shm (1.17)
-  // has room for 256, and counts every insertion.
+  // The fi_addr_t of a string address, even if its peer has been removed since. shm (1.17) has room
+  // for 256 insertions, so an address must not be inserted again.
   fi_addr_t addressOf(const std::string& name) const {
     for (const auto& [address, known] : names_) {
       if (known == name) return address;
@@ -47,10 +47,10 @@ class AddressVector : public Resource {
     return FI_ADDR_NOTAVAIL;
   }
   size_t size() const { return peers_.size(); }
-  // The address of a peer: fi_av_lookup(3). Empty where there is none. Without the engine: any
-  // thread may ask.
+  // The address of a peer, as fi_av_lookup(3) returns it; empty if there is none. Any thread may
+  // call it, without holding the engine.
   std::vector<uint8_t> bytesOf(uint32_t peer) const;
-  // A printable form: fi_av_straddr(3). Empty where there is none.
+  // A printable form, from fi_av_straddr(3); empty if there is none.
   std::string nameOf(uint32_t peer) const;
   std::string printable(const void* address) const;
   bool knownAs(fi_addr_t address, const std::string& name) const {

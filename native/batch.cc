@@ -14,7 +14,8 @@ void destroy(Engine& engine, uint32_t batch) {
   engine.ask([&engine, batch] { engine.destroyBatch(batch); });
 }
 
-// batchCreate(domain, entries): { batch, buffer }, room for that many entries of 64 bytes.
+// batchCreate(domain, entries): { batch, buffer }. The buffer has room for `entries` entries of 64
+// bytes.
 Napi::Value batchCreate(const Napi::CallbackInfo& args) {
   constexpr uint64_t kMaxEntries = 1 << 24;
   const auto domain = unwrap<Domain>(args[0]);
@@ -38,7 +39,7 @@ Napi::Value batchDestroy(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// batchSamples(domain, batch, count): memory for the times of that many rounds, as float64. The
+// batchSamples(domain, batch, count): memory for the durations of `count` rounds, as float64. The
 // batch must not be in flight.
 Napi::Value batchSamples(const Napi::CallbackInfo& args) {
   constexpr uint64_t kMaxSamples = 1 << 28;
@@ -54,7 +55,7 @@ Napi::Value batchSamples(const Napi::CallbackInfo& args) {
   return buffer;
 }
 
-// layout(): offsets and sizes of the shared memory, for the test that compares both sides.
+// layout(): offsets and sizes in the shared memory, for the test that compares both sides.
 Napi::Value layout(const Napi::CallbackInfo& args) {
   auto result = Napi::Object::New(args.Env());
   const auto set = [&](const char* name, size_t value) {

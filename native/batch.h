@@ -4,7 +4,7 @@
 
 namespace fab {
 
-// batchCreate, batchDestroy; what a batch is, engine/batch.h says.
+// batchCreate, batchDestroy; engine/batch.h defines a batch.
 void exportBatch(Napi::Object exports);
 
 }  // namespace fab

@@ -14,7 +14,7 @@ namespace fab {
 
 namespace {
 
-// Of the thread and whoever waits for it, whichever is last.
+// The closing thread and its waiting caller share it; the last of them destroys it.
 struct Attempt {
   explicit Attempt(Fid<fid_ep> fid) : endpoint(std::move(fid)) {}
 
@@ -26,9 +26,9 @@ struct Attempt {
     done = true;
     ended.notify_one();
   }
-  bool wait(std::chrono::milliseconds patience) {
+  bool wait(std::chrono::milliseconds timeout) {
     std::unique_lock<std::mutex> lock(mutex);
-    return ended.wait_for(lock, patience, [this] { return done; });
+    return ended.wait_for(lock, timeout, [this] { return done; });
   }
 
   Fid<fid_ep> endpoint;
@@ -40,24 +40,24 @@ struct Attempt {
 
 }  // namespace
 
-int closeWithin(Fid<fid_ep>& endpoint, std::chrono::milliseconds patience) {
+int closeWithin(Fid<fid_ep>& endpoint, std::chrono::milliseconds timeout) {
   const auto attempt = std::make_shared<Attempt>(std::move(endpoint));
   std::thread thread;
   try {
     thread = std::thread([attempt] { attempt->run(); });
-  } catch (const std::system_error&) {  // no more threads for this process: it has to wait
+  } catch (const std::system_error&) {  // the process has no more threads: close without a limit
     attempt->run();
   }
-  const bool ended = attempt->wait(patience);
+  const bool ended = attempt->wait(timeout);
   if (thread.joinable() && ended) thread.join();
   if (!ended) {
-    // It polls until its peers move. Whoever has something to do comes first.
+    // fi_close(3) polls until its peers make progress. All other threads take precedence.
     const sched_param idle{};
     pthread_setschedparam(thread.native_handle(), SCHED_IDLE, &idle);
     thread.detach();
     return -FI_ETIMEDOUT;
   }
-  endpoint = std::move(attempt->endpoint);  // where fi_close(3) refused
+  endpoint = std::move(attempt->endpoint);  // still owned if fi_close(3) refused
   return attempt->result;
 }
 

@@ -8,9 +8,9 @@
 
 namespace fab {
 
-// Closes an endpoint whose provider waits in fi_close(3) for what peers owe it: for so long at
-// most. Returns what fi_close(3) did. -FI_ETIMEDOUT: it goes on, on a thread of its own, holds what
-// locks it holds, and the endpoint is no longer the caller's.
-int closeWithin(Fid<fid_ep>& endpoint, std::chrono::milliseconds patience);
+// Closes an endpoint whose provider waits in fi_close(3) for its peers. Returns the result of
+// fi_close(3). If the call takes longer than the timeout, returns -FI_ETIMEDOUT: the call continues
+// on a thread of its own with all locks that it holds, and the caller no longer owns the endpoint.
+int closeWithin(Fid<fid_ep>& endpoint, std::chrono::milliseconds timeout);
 
 }  // namespace fab

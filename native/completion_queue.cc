@@ -27,8 +27,8 @@ void CompletionQueue::cancelWaits() {
 
 namespace {
 
-// Opens a queue with what the provider has of what is wanted, and notes it: a descriptor to sleep
-// on; where no format was asked for, tags.
+// Opens a queue with the requested wait object and format. If the provider lacks the wait object,
+// or the default format with tags, opens the queue without it and updates `attr`.
 Fid<fid_cq> openQueue(fid_domain* domain, fi_cq_attr& attr, bool anyFormat) {
   Fid<fid_cq> fid;
   const auto attempt = [&](fi_wait_obj wait, fi_cq_format format) {
@@ -58,14 +58,15 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
       anyFormat
           ? FI_CQ_FORMAT_TAGGED
           : static_cast<fi_cq_format>(enumFromJs(options.Get("format"), kCqFormats, "format"));
-  // Flags and data tell the engine what arrived; what was not asked for is not reported.
+  // The engine needs flags and data to tell what arrived. Completions report only the requested
+  // format.
   attr.format = std::max(format, FI_CQ_FORMAT_DATA);
   const ProviderTraits& traits = traitsOf(domain->info());
   if (attr.size == 0 && traits.overrunsQueues) {
     attr.size = domain->info().tx_attr->size + domain->info().rx_attr->size;
   }
-  const bool wakes =
-      !traits.sleepyDescriptor || domain->info().fabric_attr->name == traits.wakingFabric;
+  const bool wakes = !traits.unreliableDescriptor ||
+                     domain->info().fabric_attr->name == traits.reliableDescriptorFabric;
   const bool wait = wakes && options.Get("wait").ToBoolean();
   attr.wait_obj = wait ? FI_WAIT_FD : FI_WAIT_NONE;
 
@@ -90,8 +91,8 @@ Napi::Value cqOpen(const Napi::CallbackInfo& args) {
 
 Engine& engineOf(const CompletionQueue& queue) { return queue.engine(); }
 
-// cqExpect(cq, value, count, request): completes request when `count` remote writes with this value
-// have arrived, those of before included.
+// cqExpect(cq, value, count, request): completes the request when `count` remote writes with this
+// value have arrived, including earlier arrivals.
 Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   const auto queue = unwrap<CompletionQueue>(args[0]);
   const uint64_t value = unsignedFromJs(args[1], "value");
@@ -100,10 +101,10 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   const Hold hold(engineOf(*queue));
   if (queue->immediates.expecting(value)) {
     throw Misuse(Misuse::Kind::kState, "ERR_INVALID_STATE",
-                 "arrivals of this value are awaited already");
+                 "another call already waits for arrivals of this value");
   }
   if (queue->immediates.lost() > 0 && !queue->immediates.has(value, count)) {
-    // It may be among what was lost, and would be waited for in vain.
+    // The arrivals may be among the dropped ones; then the wait would never end.
     const std::string text = Engine::whatWasLost(*queue);
     engineOf(*queue).settle(request, FI_EOVERRUN, "fi_cq_read", text.c_str());
   } else if (queue->immediates.expect(value, count, request)) {
@@ -112,8 +113,9 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// cqStream(cq, limit): reports every arrival from now on, those counted so far first; ends with an
-// error where there are more than `limit` of these, or some were lost. 0: no longer.
+// cqStream(cq, limit): reports the arrivals counted so far and then every further arrival. The
+// stream ends with an error if more than `limit` arrivals were counted, or if arrivals were
+// dropped. A limit of 0 ends the stream.
 Napi::Value cqStream(const Napi::CallbackInfo& args) {
   const auto queue = unwrap<CompletionQueue>(args[0]);
   const uint32_t limit = args[1].ToNumber().Uint32Value();
@@ -131,12 +133,12 @@ Napi::Value cqStream(const Napi::CallbackInfo& args) {
     immediates.forgetLost();
   } else {
     engine.endStream(*queue,
-                     "more arrivals than options.limit had been counted: the rest still is");
+                     "more arrivals than options.limit were counted; the others remain counted");
   }
   return args.Env().Undefined();
 }
 
-// cqCount(cq, values): counts arrivals that a stream has told of, and nobody has taken.
+// cqCount(cq, values): counts arrivals that a stream has reported but its reader has not taken.
 Napi::Value cqCount(const Napi::CallbackInfo& args) {
   const auto queue = unwrap<CompletionQueue>(args[0]);
   const auto values = args[1].As<Napi::BigUint64Array>();
@@ -147,7 +149,8 @@ Napi::Value cqCount(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// cqForget(cq): { counted, lost }, of which nothing is known afterwards.
+// cqForget(cq): discards all counted arrivals and the record of dropped ones. Returns how many
+// there were: { counted, lost }.
 Napi::Value cqForget(const Napi::CallbackInfo& args) {
   const auto queue = unwrap<CompletionQueue>(args[0]);
   const Hold hold(engineOf(*queue));

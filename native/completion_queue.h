@@ -33,19 +33,19 @@ class CompletionQueue : public Resource {
 
   fid_cq* get() const { return cq_.get(); }
   Engine& engine() const { return engine_; }
-  fi_cq_format format() const { return format_; }  // what completions report
-  size_t entrySize() const { return entrySize_; }  // bytes that the provider writes for one
+  fi_cq_format format() const { return format_; }  // the format that completions report
+  size_t entrySize() const { return entrySize_; }  // bytes that the provider writes per completion
   size_t size() const { return size_; }
-  bool waitable() const { return waitable_; }  // has a file descriptor to sleep on
+  bool waitable() const { return waitable_; }  // has a file descriptor to wait on
   void stopWaiting() { waitable_ = false; }
-  // Ends the waits for arrivals.
+  // Cancels the waits for arrivals.
   void cancelWaits();
 
   uint32_t handle = 0;
-  uint32_t endpoints = 0;    // open ones that report here, twice where both directions do
-  uint32_t landings = 0;     // of these, ones whose receives land in the package's own memory
+  uint32_t endpoints = 0;    // open endpoints that report here, counted once per direction
+  uint32_t landings = 0;     // of these, endpoints that receive into the package's own memory
   bool readSources = false;  // an endpoint with FI_SOURCE reports here
-  bool broken = false;       // fi_cq_read failed for good
+  bool broken = false;       // fi_cq_read failed permanently
   Immediates immediates;
   std::array<fi_cq_tagged_entry, kReadBatch> entries;
   std::array<fi_addr_t, kReadBatch> sources;

@@ -8,8 +8,8 @@
 
 namespace fab {
 
-// Bytes of one element of an atomic operation, 0 for an unknown type: fi_atomic(3), in the order of
-// enum fi_datatype.
+// The size in bytes of one element of an atomic operation, 0 for an unknown type. The table is in
+// the order of enum fi_datatype (fi_atomic(3)).
 inline size_t datatypeSize(fi_datatype datatype) {
   constexpr std::array<size_t, 16> kSizes = {
       1,                        // FI_INT8

@@ -26,7 +26,7 @@ Domain::Domain(std::shared_ptr<Fabric> fabric, Fid<fid_domain> domain,
       info_(std::move(entry)),
       domain_(std::move(domain)),
       engine_(std::move(engine)) {
-  canBeLost();
+  shareLeaked();
 }
 
 Domain::~Domain() = default;
@@ -44,7 +44,7 @@ uint64_t Domain::localAccess() const {
 }
 
 int Domain::registerLocal(Memory& memory) const {
-  constexpr int kKeyTries = 8;  // where a key is taken
+  constexpr int kKeyTries = 8;  // attempts if a key is in use
   const CallLimit::Registration registration(engine_->callLimit(), memory.length);
   int ret = -FI_ENOKEY;
   for (int i = 0; i < kKeyTries && ret == -FI_ENOKEY; ++i) {
@@ -55,13 +55,13 @@ int Domain::registerLocal(Memory& memory) const {
   return ret;
 }
 
-void Domain::registerNothing() {
+void Domain::registerPlaceholder() {
   if ((mrMode() & FI_MR_LOCAL) == 0) return;
   engine_->useForDescriptors([this](Memory& memory) { return registerLocal(memory); });
   check(fi_mr_reg(domain_.get(), &nothing_, sizeof(nothing_), localAccess(), 0, chooseKey(), 0,
-                  nothingRegion_.out(), nullptr),
+                  placeholderRegion_.out(), nullptr),
         "fi_mr_reg");
-  engine_->useForNothing(&nothing_, fi_mr_desc(nothingRegion_.get()));
+  engine_->useForNothing(&nothing_, fi_mr_desc(placeholderRegion_.get()));
 }
 
 void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
@@ -107,26 +107,26 @@ int Domain::shutdown() {
   return closeNow();
 }
 
-// Whoever is in the call of the provider may come back, and goes on with what it had.
+// The provider call may still return, and its thread then continues to use the domain.
 int Domain::leak() {
   static std::mutex mutex;
   static auto& leaked = *std::make_unique<std::vector<std::shared_ptr<void>>>().release();
   const std::lock_guard<std::mutex> lock(mutex);
   leaked.push_back(shared_from_this());
   leaked.push_back(fabric_->share());
-  lose();
-  loseProcess();
+  setLeaked();
+  skipDestructorsAtExit();
   return -FI_ETIMEDOUT;
 }
 
 int Domain::closeSelf() {
-  local_peers::leave(*this);
+  local_peers::removeDomain(*this);
   Parking& parking = engine_->parking;
-  parking.sweep();
+  parking.closeUnreachable();
   if (engine_->frozen()) {
-    parking.keep(shared_from_this());  // with its memory
+    parking.keep(shared_from_this());  // including its memory
   } else {
-    nothingRegion_.close();
+    placeholderRegion_.close();
     engine_->memories.forEach([](uint32_t, Memory& memory) { memory.local.close(); });
   }
   stuck_ = parking.stuck();
@@ -138,9 +138,9 @@ int Domain::closeSelf() {
     parking.keep(fabric_->share());
     const auto name = [](const char* given) { return given == nullptr ? "" : given; };
     parking.describe(name(info_->fabric_attr->prov_name), name(info_->domain_attr->name));
-    Parking::outlive(std::move(parking));
+    Parking::orphan(std::move(parking));
   }
-  Parking::sweepOrphans();
+  Parking::closeUnreachableOrphans();
   return 0;
 }
 
@@ -159,10 +159,10 @@ void Domain::retire() {
 
 namespace {
 
-constexpr uint32_t kSubmissionEntries = 8192;  // 512 KiB each; more waits in the engine's lanes
+constexpr uint32_t kSubmissionEntries = 8192;  // 512 KiB; further operations queue in the lanes
 constexpr uint32_t kCompletionEntries = 8192;
 
-// May an idle driver sleep until a descriptor wakes it? fi_trywait(3) says.
+// Whether an idle driver may sleep until a file descriptor wakes it, by fi_trywait(3).
 bool canSleep(const Domain& domain) {
   const auto& queues = domain.engine().queues();
   if (queues.empty()) return true;
@@ -217,15 +217,15 @@ void wait(Domain& domain) { waitForCompletions(domain.engine()); }
 void run(Domain& domain) { runBatch(domain.engine()); }
 void adopt(Domain& domain) { adoptRun(domain.engine()); }
 void wake(Domain& domain) { domain.driver().wake(); }
-// yield(): for a ring that is full; the engine's thread gets the core to make room.
+// yield(): called when a ring is full, so that the engine's thread gets the core and makes room.
 void yield(Domain& domain) {
   domain.driver().wake();
   sched_yield();
 }
 void ref(Domain& domain) { domain.driver().ref(); }
 
-// name(number): a function for the hot path, one for all domains. V8 calls what is the same
-// function every time 45 ns faster than a function of each domain.
+// name(number): a hot-path function, one for all domains. V8 calls a single function 45 ns faster
+// than a different function for each domain.
 template <void (*Fn)(Domain&)>
 void exportHot(Napi::Object exports, const char* name) {
   const Napi::Env env = exports.Env();
@@ -263,7 +263,7 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
          [&] { check(fi_domain(fabric->get(), entry.get(), fid.out(), nullptr), "fi_domain"); });
   auto engine = std::make_unique<Engine>(kSubmissionEntries, kCompletionEntries);
   auto domain = std::make_shared<Domain>(fabric, std::move(fid), entry, std::move(engine));
-  domain->registerNothing();
+  domain->registerPlaceholder();
   driving.canSleep = [open = domain.get()] { return canSleep(*open); };
   driving.waitFds = [open = domain.get()] { return waitFds(*open); };
   const auto driver = makeDriver(env, kind, domain->engine(), std::move(driving), args[3]);
@@ -284,27 +284,29 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// domainOverdue(domain, milliseconds): whether a call of the provider may not take so long.
+// domainOverdue(domain, milliseconds): whether a provider call that took so long would exceed its
+// limit.
 Napi::Value domainOverdue(const Napi::CallbackInfo& args) {
   const CallLimit::Milliseconds taken(args[1].ToNumber().Int64Value());
   const bool overdue = unwrapAny<Domain>(args[0])->engine().callLimit().isOverdue(taken);
   return Napi::Boolean::New(args.Env(), overdue);
 }
 
-// domainStop(domain): has the driver stop. Milliseconds to wait for that: 0 when it has stopped,
-// less when it is overdue.
+// domainStop(domain): asks the driver to stop. Returns the milliseconds left to wait for that: 0 if
+// the driver has stopped, negative if it is overdue.
 Napi::Value domainStop(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   const auto left = domain->closed() ? CallLimit::Milliseconds(0) : domain->driver().askToStop();
   return Napi::Number::New(args.Env(), static_cast<double>(left.count()));
 }
 
-// domainClose(domain): stops the engine and closes everything under the domain. { endpoints,
-// refused }: how many endpoints could not be closed, and why the domain could not, as fi_errno(3).
+// domainClose(domain): stops the engine and closes everything under the domain. Returns
+// { endpoints, refused }: the number of endpoints that could not be closed, and the fi_errno(3)
+// with which fi_close(3) refused the domain.
 Napi::Value domainClose(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
-  // For what was submitted just before: the ends of regions and peers.
+  // Handles the last submissions, such as closes of regions and removals of peers.
   if (domain->stop()) turnLast(domain->engine());
   const int ret = domain->end();
   if (ret == -FI_ETIMEDOUT) throw CallLimit::failure("fi_close");

@@ -16,7 +16,7 @@
 
 namespace fab {
 
-// One NIC, one engine, one thread of control over everything under it.
+// One NIC, one engine, and one thread of control over all objects of the domain.
 class Domain : public Resource {
  public:
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x646f6d0000000001};
@@ -32,32 +32,32 @@ class Domain : public Resource {
   Engine& engine() const { return *engine_; }
   Driver& driver() const { return *driver_; }
   napi_env env() const { return env_; }
-  // Its place among the domains of its environment; never another's.
+  // The index among the domains of its environment. It is never reused.
   uint32_t number() const { return number_; }
   uint64_t mrMode() const { return static_cast<uint64_t>(info_->domain_attr->mr_mode); }
-  // A key for a region whose provider lets the caller choose: unguessable, as wide as keys are.
+  // An unguessable key, as wide as the provider's keys, for providers that let the caller choose.
   uint64_t chooseKey() const;
 
-  // What buffers that only this side uses are registered for.
+  // The access for which buffers are registered that only this side uses.
   uint64_t localAccess() const;
 
-  // Gives memory of the engine's table a descriptor for local use: 0 or a negative errno.
+  // Registers memory of the engine's table for local use. Returns 0 or a negative errno.
   int registerLocal(Memory& memory) const;
-  // Registers what operations without a buffer name where the provider wants registered memory: the
-  // efa provider (1.17) crashes on an empty read without a descriptor.
-  void registerNothing();
-  // Starts turning the engine, and sees to its end with the environment's or the process's. From
-  // here until end() the domain keeps itself alive, whatever the garbage collector does.
+  // Registers a placeholder for operations without a buffer, if the provider needs registered
+  // memory: the efa provider (1.17) crashes on an empty read without a descriptor.
+  void registerPlaceholder();
+  // Starts the driver, and arranges for shutdown at the end of the environment and of the process.
+  // From this call until end() the domain keeps itself alive, regardless of garbage collection.
   void start(Napi::Env env, std::shared_ptr<Driver> driver);
-  // Stops turning the engine. False: a call of the provider does not return.
+  // Stops the driver. Returns false if a provider call does not return.
   bool stop();
-  // Stops the driver and closes everything under the domain at once, whatever is in flight. What
-  // can't be freed is parked. -FI_ETIMEDOUT: a call of the provider does not return, and the domain
-  // is lost: it stays as it is.
+  // Stops the driver and closes everything under the domain at once, even with operations in
+  // flight. Objects that cannot be freed are parked. Returns -FI_ETIMEDOUT if a provider call does
+  // not return; the domain is then leaked and stays as it is.
   int shutdown();
-  // The same, and takes the driver off the event loop.
+  // Calls shutdown(), and removes the driver from the event loop.
   int end();
-  // The endpoints of which that is so, and what fi_close(3) said of the domain itself.
+  // The number of endpoints that could not be closed, and the result of fi_close(3) for the domain.
   size_t stuck() const { return stuck_; }
   int refusal() const { return refusal_; }
 
@@ -66,7 +66,7 @@ class Domain : public Resource {
 
  private:
   int leak();
-  // Waits for peers that may be reading the first messages of endpoints that nobody has closed.
+  // Waits for peers that may still be reading the first messages of endpoints that are still open.
   void linger() const;
   void retire();
 
@@ -74,7 +74,7 @@ class Domain : public Resource {
   std::shared_ptr<fi_info> info_;
   Fid<fid_domain> domain_;
   uint64_t nothing_ = 0;
-  Fid<fid_mr> nothingRegion_;
+  Fid<fid_mr> placeholderRegion_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<Driver> driver_;
   std::optional<std::chrono::steady_clock::time_point> stopped_;

@@ -1,4 +1,4 @@
-// What a domain has open and in flight, as plain values: for dumpState().
+// The open objects and in-flight operations of a domain, as plain values for dumpState().
 #include "domain_state.h"
 
 #include <rdma/fi_domain.h>
@@ -15,7 +15,7 @@ namespace fab {
 
 namespace {
 
-// A list of plain objects that is made one by one.
+// An array of plain objects that is filled one by one.
 class Rows {
  public:
   explicit Rows(Napi::Env env) : array_(Napi::Array::New(env)) {}
@@ -108,7 +108,7 @@ Napi::Object memoryRow(Napi::Env env, Engine& engine) {
   return row;
 }
 
-// The addresses of peers, each looked up once.
+// The addresses of peers. Each is looked up once.
 class PeerNames {
  public:
   explicit PeerNames(Engine& engine) : engine_(engine) {}
@@ -135,7 +135,7 @@ const char* nameOf(InFlight::State state) {
   }
 }
 
-// At most `limit` of them, and how many there are.
+// Sets at most `limit` operations, and their total number.
 void setOperations(Napi::Object result, Engine& engine, uint32_t limit) {
   const Napi::Env env = result.Env();
   Rows rows(env);
@@ -156,15 +156,15 @@ void setOperations(Napi::Object result, Engine& engine, uint32_t limit) {
   result.Set("operations", rows.array());
 }
 
-// domainState(domain, limit, patience): undefined where the engine does not let go of what it is at
-// within so many milliseconds: a call of the provider hangs.
+// domainState(domain, limit, timeout): undefined if the engine cannot be held within `timeout`
+// milliseconds, because a provider call hangs.
 Napi::Value domainState(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrapAny<Domain>(args[0]);
   const auto limit = args[1].As<Napi::Number>().Uint32Value();
-  const std::chrono::milliseconds patience(args[2].As<Napi::Number>().Uint32Value());
+  const std::chrono::milliseconds timeout(args[2].As<Napi::Number>().Uint32Value());
   Engine& engine = domain->engine();
-  const Hold hold(engine, patience);
+  const Hold hold(engine, timeout);
   if (!hold || domain->closed()) return env.Undefined();
   engine.runErrands();
   auto result = Napi::Object::New(env);
@@ -179,7 +179,7 @@ Napi::Value domainState(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// parkedDomains(): what is closed and could not be freed, of domains of the whole process.
+// parkedDomains(): closed objects that could not be freed, of all closed domains of the process.
 Napi::Value parkedDomains(const Napi::CallbackInfo& args) {
   Rows rows(args.Env());
   for (const Parking::Summary& parked : Parking::orphans()) {

@@ -1,4 +1,4 @@
-// The queries of the efa provider: what its own operations tell of regions, addresses and queues.
+// The efa provider's own queries of regions, addresses and queues.
 #include "efa.h"
 
 #include <string>
@@ -21,16 +21,17 @@ using efa::Queries;
 
 constexpr uint32_t kQueriesInDomainOps = FI_VERSION(2, 2);
 
-// A table of the provider's operations, or FI_ENOSYS with what it takes to have it.
+// Returns a table of the provider's operations. Throws FI_ENOSYS, with the requirements in `needs`,
+// if the provider has no such table.
 template <typename Table>
 const Table& tableOf(fid& fid, const fi_info& info, const char* name, const char* needs) {
   void* table = nullptr;
   int ret = -FI_ENOSYS;
-  // Layers above the provider have objects of their own, which it would take for its.
+  // A layer above the provider has objects of its own, which efa would mistake for its own.
   if (providerOf(info) == "efa") ret = fi_open_ops(&fid, name, 0, &table, nullptr);
-  // Of a name that it does not know it says FI_EINVAL.
+  // The provider returns FI_EINVAL for an unknown name.
   if (ret == -FI_EINVAL) ret = -FI_ENOSYS;
-  if (ret != 0) throw FabricFailure(-ret, "fi_open_ops", std::string("it takes ") + needs);
+  if (ret != 0) throw FabricFailure(-ret, "fi_open_ops", std::string("this needs ") + needs);
   return *static_cast<const Table*>(table);
 }
 
@@ -56,12 +57,12 @@ std::shared_ptr<T> ofDomain(const Domain& domain, const Napi::Value& handle, con
   auto object = unwrap<T>(handle);
   if (&object->engine() == &domain.engine()) return object;
   throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE",
-               std::string(name) + " is of another domain");
+               std::string(name) + " belongs to another domain");
 }
 
 void checkQuery(int ret, const char* call) { check(asFabricError(ret), call); }
 
-// efaQueryMr(domain, memory): the ids of interconnects that the device knows.
+// efaQueryMr(domain, memory): the interconnect ids that the device reports for the region.
 Napi::Value efaQueryMr(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   const Hold hold(domain->engine());

@@ -4,16 +4,16 @@
 
 #include <cstdint>
 
-// The efa provider's own operations: fi_efa(7) and prov/efa/src/fi_ext_efa.h of libfabric 1.22 to
-// 2.6, whose header is newer than the oldest that this package is built with. A table of theirs has
-// no size, so what is in it is told by the version that the library says of itself.
+// The efa provider's own operations, from fi_efa(7) and prov/efa/src/fi_ext_efa.h of libfabric 1.22
+// to 2.6. The oldest libfabric that this package builds with has no such header. The tables have no
+// size field, so the version of the loaded library determines their members.
 namespace fab::efa {
 
-// fi_open_ops(3) of a domain, from 1.22 on.
+// Names for fi_open_ops(3). This one is for a domain, since 1.22.
 constexpr const char* kDomainOps = "efa domain ops";
-// Of a domain of the fabric efa-direct, from 2.3 on. In 2.2 they stood behind query_mr.
+// For a domain of the fabric efa-direct, since 2.3. In 2.2 these operations followed query_mr.
 constexpr const char* kGdaOps = "efa gda ops";
-// Of a fabric, from 2.6 on.
+// For a fabric, since 2.6.
 constexpr const char* kFeatureOps = "efa feature ops";
 
 struct RegionAttributes {
@@ -53,7 +53,7 @@ struct DomainOps {
 
 struct GdaOps {
   Queries queries;
-  int (*cqOpenExt)();  // takes memory of a GPU
+  int (*cqOpenExt)();  // for GPU memory
   uint64_t (*getMrLkey)(fid_mr*);
 };
 

@@ -35,23 +35,23 @@ int Endpoint::closeSelf() {
 }
 
 int Endpoint::closeOrPark() {
-  engine_.parking.sweep();
-  const bool reachable = !name.empty() && !local_peers::leave(name);
+  engine_.parking.closeUnreachable();
+  const bool reachable = !name.empty() && !local_peers::removeEndpoint(name);
   bool stuck = waits() || engine_.frozen();
   if (!reachable && !stuck) {
-    // A call takes 15 to 40 ms on softefa.
-    constexpr auto kPatience = std::chrono::milliseconds(500);
-    const int ret = waitsInClose ? closeWithin(ep_, kPatience) : ep_.close();
+    // fi_close(3) takes 15 to 40 ms on softefa.
+    constexpr auto kCloseTimeout = std::chrono::milliseconds(500);
+    const int ret = waitsInClose ? closeWithin(ep_, kCloseTimeout) : ep_.close();
     if (ret == 0) return events_.close();
     if (ret != -FI_ETIMEDOUT) return ret;
     stuck = true;
     engine_.freeze(*this);
-    loseProcess();
+    skipDestructorsAtExit();
   }
-  // Its provider would remove it in fi_close(3).
+  // The provider would remove the file in fi_close(3).
   if (stuck && !region.empty()) shm_unlink(("/" + region).c_str());
   engine_.recall(*this);
-  // What is in flight is not done when these peers are gone.
+  // The operations in flight keep their memory, even after these peers have closed.
   engine_.parking.park(
       {{staging, copied, landing}, std::move(events_), std::move(ep_), name, stuck});
   return 0;
@@ -77,10 +77,10 @@ void Endpoint::belongsTo(const std::shared_ptr<Domain>& domain,
   if (receives != sends) dependsOn(receives);
 }
 
-void Endpoint::join(const std::string& address) {
-  if (!local_peers::join(address, av->domain())) {
+void Endpoint::addToLocalPeers(const std::string& address) {
+  if (!local_peers::addEndpoint(address, av->domain())) {
     throw FabricFailure(FI_EADDRINUSE, "fi_enable",
-                        "peers still have a closed endpoint of this address");
+                        "peers in this process still use a closed endpoint with this address");
   }
   name = address;
 }
@@ -128,7 +128,7 @@ std::vector<BoundCounter> countersFromJs(const Napi::Array& list, const Engine& 
     auto counter = unwrap<Counter>(pair.Get("counter"));
     if (&counter->engine() != &engine) {
       throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE",
-                   "options.counters must be counters of this domain");
+                   "options.counters must contain counters of this domain");
     }
     counters.push_back(
         {std::move(counter), flagsFromJs(pair.Get("flags"), kCaps, "counters.flags")});
@@ -161,14 +161,14 @@ void setOptions(fid_ep* ep, const std::vector<Option>& options) {
   }
 }
 
-// Whether a receive that is posted can be taken back. Nothing has this context.
+// Whether the endpoint supports fi_cancel(3). No operation has this context.
 bool cancels(fid_ep* ep) {
   static fi_context2 unknown{};
   return fi_cancel(&ep->fid, &unknown) != -FI_ENOSYS;
 }
 
-// Bytes of the longest message, which FI_OPT_MAX_MSG_SIZE may have made shorter. efa (2.0 to 2.5)
-// receives messages of an MTU into the caller's memory, which must be registered then.
+// The maximum message size in bytes, which FI_OPT_MAX_MSG_SIZE may have reduced. If it is at most
+// an MTU, efa (2.0 to 2.5) receives into the caller's memory, which must then be registered.
 size_t longestMessage(fid_ep* ep, const fi_info& info) {
   constexpr int kMaxMsgSize = 12;  // FI_OPT_MAX_MSG_SIZE: libfabric 1.22
   size_t longest = 0;
@@ -177,8 +177,8 @@ size_t longestMessage(fid_ep* ep, const fi_info& info) {
   return ret == 0 ? longest : info.ep_attr->max_msg_size;
 }
 
-// Memory of the package's own for the messages of an endpoint, where they need it: datagrams whose
-// provider wants prefix space or registered memory, and receives that cannot be cancelled.
+// Allocates the package's own memory for messages of an endpoint that need it: datagrams whose
+// provider needs prefix space or registered memory, and receives that cannot be cancelled.
 void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, bool forced) {
   const bool datagrams = info.ep_attr->type == FI_EP_DGRAM;
   const bool prefixed = datagrams && (info.mode & FI_MSG_PREFIX) != 0;
@@ -195,7 +195,7 @@ void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, b
     layout.access = registered ? FI_SEND : 0;
     endpoint.staging = std::make_shared<Staging>(domain.get(), layout, info.tx_attr->size);
   }
-  // Few providers have room for more sends, and what has no slot waits.
+  // Few providers have room for more sends. Operations without a slot wait.
   constexpr size_t kSlots = 1024;
   endpoint.registers = local;
   const bool copies = fits && copiedBytes(info) == 0 && local;
@@ -225,7 +225,7 @@ int enable(fid_ep* ep, bool twice) {
   return twice && ret == -FI_EBUSY ? fi_enable(ep) : ret;
 }
 
-// An endpoint that is bound and enabled, or none: what fails half-way is closed as any other.
+// Opens, binds and enables an endpoint. If a step fails, the endpoint is closed.
 Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrap<Domain>(args[0]);
@@ -237,7 +237,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   if (&av->domain() != domain.get() || &sendQueue->engine() != &domain->engine() ||
       &receiveQueue->engine() != &domain->engine()) {
     throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE",
-                 "the address vector and the completion queues must be of this domain");
+                 "the address vector and the completion queues must belong to this domain");
   }
 
   const std::vector<BoundCounter> counters =
@@ -246,16 +246,16 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const bool forced = options.Get("staging").ToBoolean();
 
   const Hold hold(domain->engine());
-  domain->engine().parking.sweep();
+  domain->engine().parking.closeUnreachable();
   const ProviderTraits& traits = traitsOf(*entry);
   Fid<fid_eq> events = traits.breaksEndpoint ? openEvents(domain->fabric()) : Fid<fid_eq>();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
-  if (!fid) throw FabricFailure(FI_ENOMEM, "fi_endpoint");  // shm (2.6) answers 0 all the same
+  if (!fid) throw FabricFailure(FI_ENOMEM, "fi_endpoint");  // shm (2.6) returns 0 in this case
   const auto bindVector = [&] { check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind"); };
   if (!traits.keepsVectors) bindVector();
   if (events) check(fi_ep_bind(fid.get(), &events->fid, 0), "fi_ep_bind");
-  if (!traits.lateOptions) setOptions(fid.get(), settings);
+  if (!traits.optionsAfterEnable) setOptions(fid.get(), settings);
   if (sendQueue == receiveQueue) {
     check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
   } else {
@@ -272,15 +272,15 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   for (const BoundCounter& bound : counters) endpoint->dependsOn(bound.counter);
   const OnException undo([&] { endpoint->close(); });
   if (usesSharedMemory(*entry) && entry->addr_format == FI_ADDR_STR) {
-    check(-shared_regions::tryToMake(), "fi_enable");
+    check(-shared_regions::tryToCreate(), "fi_enable");
   }
-  check(enable(endpoint->get(), traits.enablesTwice), "fi_enable");
-  if (traits.lateOptions) setOptions(endpoint->get(), settings);
+  check(enable(endpoint->get(), traits.retriesEnable), "fi_enable");
+  if (traits.optionsAfterEnable) setOptions(endpoint->get(), settings);
   const std::vector<uint8_t> address = addressOf(endpoint->get());
   endpoint->region = shared_regions::nameOf(*entry, address.data());
   if (usesSharedMemory(*entry)) {
-    endpoint->join(local_peers::nameOf(*entry, address.data()));
-    shared_regions::learnVersion(endpoint->region);
+    endpoint->addToLocalPeers(local_peers::nameOf(*entry, address.data()));
+    shared_regions::readOwnVersion(endpoint->region);
   }
   giveMemory(*endpoint, *domain, *entry, forced);
   domain->engine().addEndpoint(*endpoint);
@@ -299,7 +299,7 @@ Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
   return naming(*unwrap<Info>(args[1])->info, [&] { return openEndpoint(args); });
 }
 
-// endpointGetOption(ep, level, name, size): the option's bytes.
+// endpointGetOption(ep, level, name, size): the bytes of the option's value.
 Napi::Value endpointGetOption(const Napi::CallbackInfo& args) {
   const auto endpoint = unwrap<Endpoint>(args[0]);
   constexpr uint64_t kMaxOption = 4096;
@@ -322,8 +322,8 @@ Napi::Value endpointSetOption(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// endpointAtomicQuery(ep, operands, datatype, op): the largest number of elements of one operation
-// with this many operands (1 atomic, 2 fetch, 3 compare), 0 where the provider has none.
+// endpointAtomicQuery(ep, operands, datatype, op): the largest number of elements in one operation
+// with this many operands (1 atomic, 2 fetch, 3 compare); 0 if the provider does not support it.
 Napi::Value endpointAtomicQuery(const Napi::CallbackInfo& args) {
   const auto endpoint = unwrap<Endpoint>(args[0]);
   const uint32_t operands = args[1].As<Napi::Number>().Uint32Value();

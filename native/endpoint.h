@@ -42,61 +42,63 @@ class Endpoint : public Resource {
         events_(std::move(events)),
         ep_(std::move(ep)) {}
 
-  // What it is bound to: closing these closes it.
+  // Sets the objects that the endpoint is bound to. Closing one of them closes the endpoint.
   void belongsTo(const std::shared_ptr<Domain>& domain,
                  const std::shared_ptr<AddressVector>& vector,
                  const std::shared_ptr<CompletionQueue>& sends,
                  const std::shared_ptr<CompletionQueue>& receives);
-  // Makes its address known to local_peers, or throws FabricFailure.
-  void join(const std::string& address);
+  // Adds its address to local_peers, or throws FabricFailure.
+  void addToLocalPeers(const std::string& address);
 
   fid_ep* get() const { return ep_.get(); }
   fid_eq* events() const { return events_.get(); }
   Engine& engine() const { return engine_; }
   Lane& lane(bool receives) { return receives ? receiveLane : sendLane; }
-  // Whether a send of memory that nobody registered is copied rather than registered.
+  // Whether a send from unregistered memory is copied instead of registering the memory.
   bool copies(const Operation& operation) const;
-  // The memory that an operation is to be copied into, or null: it is posted from where it is.
+  // The memory that an operation is copied into; null if it is posted from its own buffer.
   Staging* stagingFor(const Operation& operation, const void* desc) const;
-  // What an operation was copied into is free.
-  void giveBack(uint32_t slot) { (staging ? staging : copied)->give(slot); }
+  // Frees the slot that an operation was copied into.
+  void freeSlot(uint32_t slot) { (staging ? staging : copied)->give(slot); }
 
   const uint64_t caps;
   const uint64_t sendFlags;
   const uint64_t receiveFlags;
-  // shm (1.17 to 1.22 at least): a peer of another process that reads the first message of an
-  // endpoint maps the endpoint's memory by name, and crashes where it is gone by then. Nothing
-  // tells that it has read: an endpoint that may be read stays this long.
+  // shm (1.17 to 1.22 at least): a peer in another process that reads the first message of an
+  // endpoint maps the endpoint's memory by name, and crashes if the endpoint has closed by then.
+  // Nothing reports that the peer has read the message, so the endpoint stays open this long.
   static constexpr std::chrono::milliseconds kLinger{100};
   bool announced() const;
 
-  // Whether fi_close(3) would wait for what is in flight, perhaps for ever.
+  // Whether fi_close(3) would wait for operations in flight, perhaps forever.
   bool waits() const { return waitsInClose && inFlight > 0; }
-  bool lingers() const override { return left && waits(); }
+  bool draining() const override { return left && waits(); }
 
-  const bool waitsInClose;  // fi_close(3) returns when nothing is in flight
+  const bool waitsInClose;  // fi_close(3) returns only when nothing is in flight
   bool (*const breaks)(int provErrno);
-  const uint64_t more;  // FI_MORE where batches may use it
+  const uint64_t more;  // FI_MORE if batches may use it, else 0
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations
   uint32_t handle = 0;
   uint32_t inFlight = 0;
-  std::string name;    // to local_peers; empty where it shares no memory
-  std::string region;  // its file in /dev/shm; empty where it has none
+  std::string name;    // in local_peers; empty if it shares no memory
+  std::string region;  // its file in /dev/shm; empty if it has none
   bool closing = false;
   bool left = false;    // closed for its users, with operations in flight: engine/left.cc
-  bool broken = false;  // by an error outside of any operation
-  // What operations are told that it leaves behind.
+  bool broken = false;  // by an error that belongs to no operation
+  // The error of operations that are still in flight when the endpoint closes.
   Failure end{FI_ECANCELED, {"", "the endpoint was closed"}};
   bool hasSent = false;
   Lane sendLane;
   Lane receiveLane;
-  std::shared_ptr<Staging> staging;  // of sends: DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
-  std::shared_ptr<Staging> copied;   // of sends that bring their bytes or have no descriptor
-  bool registers = false;            // the provider wants descriptors: FI_MR_LOCAL
-  size_t copiedSends = 0;            // bytes of a message that the provider copies where it has no
-  size_t copiedReceives = 0;         // descriptor, though it wants one
-  std::shared_ptr<Landing> landing;  // of receives: these, and where there is no fi_cancel(3)
+  std::shared_ptr<Staging> staging;  // for all sends: DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
+  std::shared_ptr<Staging> copied;   // for sends that carry their bytes or have no descriptor
+  bool registers = false;            // the provider needs descriptors: FI_MR_LOCAL
+  // Up to this many bytes, the provider copies a message without a descriptor despite FI_MR_LOCAL.
+  size_t copiedSends = 0;
+  size_t copiedReceives = 0;
+  // For receives: DGRAM as above, and providers without fi_cancel(3).
+  std::shared_ptr<Landing> landing;
   Held held;
   std::shared_ptr<AddressVector> av;
   std::shared_ptr<CompletionQueue> sendQueue;

@@ -24,7 +24,7 @@ void shutdownAll(int status, void*);
 
 std::atomic<bool> lost{false};
 
-// Never destroyed: it is used while static objects are.
+// Never destroyed, because it is used while static objects are destroyed.
 Registry& registry() {
   static Registry& instance = [&]() -> Registry& {
     on_exit(shutdownAll, nullptr);
@@ -50,7 +50,7 @@ void shutdownAtExit(const std::shared_ptr<Domain>& domain) {
   registry().domains.push_back(domain);
 }
 
-void loseProcess() { lost = true; }
+void skipDestructorsAtExit() { lost = true; }
 
 void stopDriversOf(napi_env env) {
   const auto domains = openDomains();

@@ -9,17 +9,17 @@ namespace fab {
 
 class Domain;
 
-// Domains to shut down when the process exits. process.exit() runs no cleanup hooks, and no engine
-// may be turning while libfabric's destructors run.
+// Shuts the domain down when the process exits. process.exit() runs no cleanup hooks, and no engine
+// may run while libfabric's destructors run.
 void shutdownAtExit(const std::shared_ptr<Domain>& domain);
 void forgetAtExit(const Domain* domain);
 // The domains of all environments of the process.
 std::vector<std::shared_ptr<Domain>> openDomains();
-// A domain could not be closed: the process ends without the destructors of libfabric, which may
-// wait for the same as its engine.
-void loseProcess();
-// Ends the turning of all domains of an environment that goes away, before the first is closed: efa
-// aborts the process where what it writes through shm to a region of a closed one fails.
+// Makes the process exit without the destructors of libfabric, because a domain could not be closed
+// and the destructors may wait for the same thing as its engine.
+void skipDestructorsAtExit();
+// Stops the drivers of all domains of an ending environment, before the first domain is closed. efa
+// aborts the process if its write through shm to a region of a closed domain fails.
 void stopDriversOf(napi_env env);
 
 }  // namespace fab

@@ -8,7 +8,7 @@ namespace fab {
 
 int Fabric::closeSelf() {
   if (fabric_.use_count() == 1) return fabric_->close();
-  fabric_.reset();  // closes with the last domain that is parked
+  fabric_.reset();  // the last parked domain keeps it open
   return 0;
 }
 

@@ -18,7 +18,7 @@ class Fabric : public Resource {
   explicit Fabric(Fid<fid_fabric> fabric)
       : fabric_(std::make_shared<Fid<fid_fabric>>(std::move(fabric))) {}
   fid_fabric* get() const { return fabric_->get(); }
-  // What a domain that is parked keeps.
+  // The reference that a parked domain holds.
   std::shared_ptr<void> share() const { return fabric_; }
 
  protected:

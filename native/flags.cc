@@ -130,7 +130,7 @@ constexpr NamedValue kMsgOrderNames[] = {
     {"FI_ORDER_ATOMIC_WAW", bit(39)},
 };
 
-// What was once called FI_ORDER_STRICT is the bits 0 to 8 together.
+// The former FI_ORDER_STRICT is the combination of bits 0 to 8.
 constexpr NamedValue kCompOrderNames[] = {
     {"FI_ORDER_RAR", bit(0)},   {"FI_ORDER_RAW", bit(1)}, {"FI_ORDER_RAS", bit(2)},
     {"FI_ORDER_WAR", bit(3)},   {"FI_ORDER_WAW", bit(4)}, {"FI_ORDER_WAS", bit(5)},
@@ -220,7 +220,7 @@ constexpr NamedValue kResourceMgmtNames[] = {
     {"FI_RM_ENABLED", 2},
 };
 
-// FI_TC_DSCP | code point reads 'FI_TC_0x1..'.
+// FI_TC_DSCP | code point is written as 'FI_TC_0x1..'.
 constexpr NamedValue kTrafficClassNames[] = {
     {"FI_TC_UNSPEC", 0},        {"FI_TC_DSCP", 0x100},        {"FI_TC_BEST_EFFORT", 0x200},
     {"FI_TC_LABEL", 0x200},     {"FI_TC_LOW_LATENCY", 0x201}, {"FI_TC_DEDICATED_ACCESS", 0x202},

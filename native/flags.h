@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <string>
 
-// The names of libfabric's bits and enumerations, and their way in and out of JavaScript. The same
-// bit means different things in different words (bit 59 is FI_CONTEXT among the modes and
-// FI_DIRECTED_RECV among the capabilities), so there is a table for each word.
+// The names of libfabric's bits and enumerations, and their conversion from and to JavaScript. The
+// same bit means different things in different words (bit 59 is FI_CONTEXT among the modes and
+// FI_DIRECTED_RECV among the capabilities), so each word has its own table.
 //
-// Values are written as numbers: the tables cover releases newer than the headers built against.
+// The tables contain numbers, because they cover releases newer than the headers of the build.
 namespace fab {
 
-// `since` and `until` (FI_VERSION) are set where a release gave a bit to another name.
+// `since` and `until` (FI_VERSION) are set if a release gave the bit another name.
 struct NamedValue {
   const char* name;
   uint64_t value;
@@ -27,14 +27,15 @@ struct NameList {
   const NamedValue* end() const { return first + count; }
 };
 
-// Bits. Of several names for one bit the first is reported and all are understood; a bit without a
-// name reads 'bit 42', in both directions.
+// A table of bits. If a bit has several names, output uses the first and input accepts all. A bit
+// without a name is 'bit 42' in both directions.
 struct FlagTable {
   const char* id;
   NameList names;
 };
 
-// An enumeration. A value without a name reads, say, 'FI_ADDR_0x2a', in both directions.
+// A table of enumerators. A value without a name is, for example, 'FI_ADDR_0x2a' in both
+// directions.
 struct EnumTable {
   const char* id;
   const char* prefix;
@@ -71,17 +72,17 @@ extern const EnumTable kParamTypes;
 
 // A frozen array of names.
 Napi::Array flagsToJs(Napi::Env env, const FlagTable& table, uint64_t bits);
-// Bits from an array of names; `what` ("hints.caps") names the value in the error.
+// The bits of an array of names. `what` ("hints.caps") names the value in errors.
 uint64_t flagsFromJs(const Napi::Value& value, const FlagTable& table, const std::string& what);
 
 Napi::String enumToJs(Napi::Env env, const EnumTable& table, uint32_t value);
 uint32_t enumFromJs(const Napi::Value& value, const EnumTable& table, const std::string& what);
 
-// The names nearest to a wrong one, for an error: "'FI_MSG', 'FI_RMA'".
+// The names most similar to a wrong one, for an error: "'FI_MSG', 'FI_RMA'".
 std::string nearestNames(const std::string& wrong, const NameList& names);
 
-// nameTables(): every table above, for the TypeScript side; namesFromBits(id, bits) and
-// bitsFromNames(id, names) convert by one of them; nearestNames(wrong, names) is that above.
+// Exports nameTables() with all tables above, namesFromBits(id, bits), bitsFromNames(id, names) and
+// nearestNames(wrong, names).
 void exportFlags(Napi::Object exports);
 
 }  // namespace fab

@@ -13,7 +13,7 @@
 namespace fab {
 namespace {
 
-// Longest name anyone can mean; longer strings are refused before they are compared or repeated.
+// The maximum length of a name. Longer strings are refused before they are compared or quoted.
 constexpr size_t kMaxName = 64;
 
 bool inUse(const NamedValue& entry) {
@@ -57,7 +57,7 @@ std::string nameFromJs(const Napi::Value& value, const std::string& what) {
   napi_get_value_string_utf8(value.Env(), value, nullptr, 0, &length);
   if (length > kMaxName) {
     throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE",
-                 what + " is a string of " + std::to_string(length) + " bytes, not a name");
+                 what + " has " + std::to_string(length) + " bytes, which is too long for a name");
   }
   return value.As<Napi::String>();
 }
@@ -65,7 +65,7 @@ std::string nameFromJs(const Napi::Value& value, const std::string& what) {
 [[noreturn]] void throwUnknownName(const std::string& what, const std::string& name,
                                    const NameList& names) {
   throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE",
-               what + ": " + quoted(name) + " is not known here; did you mean " +
+               what + ": " + quoted(name) + " is not known; did you mean " +
                    nearestNames(name, names) + "?");
 }
 
@@ -197,7 +197,7 @@ Napi::Value bitsFromNames(const Napi::CallbackInfo& info) {
   return Napi::BigInt::New(info.Env(), flagsFromJs(info[1], table, table.id));
 }
 
-// nearestNames(wrong, names): the three nearest, for an error: "'FI_MSG', 'FI_RMA', 'FI_READ'"
+// nearestNames(wrong, names): the three most similar names: "'FI_MSG', 'FI_RMA', 'FI_READ'"
 Napi::Value nearestOf(const Napi::CallbackInfo& info) {
   const std::string wrong = nameFromJs(info[0], "wrong");
   if (!info[1].IsArray()) throwInvalidType("names", "an array of names", info[1]);

@@ -16,7 +16,7 @@
 namespace fab {
 namespace {
 
-// version(): { number, header, api, string }, numbers as FI_VERSION has them.
+// version(): { number, header, api, string }; the numbers are in the format of FI_VERSION.
 Napi::Value version(const Napi::CallbackInfo& info) {
   const auto env = info.Env();
   auto result = Napi::Object::New(env);
@@ -29,7 +29,7 @@ Napi::Value version(const Napi::CallbackInfo& info) {
   return result;
 }
 
-// libraryPath(): the file that fi_getinfo was resolved to.
+// libraryPath(): the file that provides fi_getinfo.
 Napi::Value libraryPath(const Napi::CallbackInfo& info) {
   Dl_info found = {};
   if (dladdr(reinterpret_cast<void*>(&fi_getinfo), &found) == 0 || found.dli_fname == nullptr) {
@@ -49,8 +49,8 @@ bool sameName(const char* asked, const char* given) {
   return asked == nullptr || given == nullptr || strcasecmp(asked, given) == 0;
 }
 
-// The socket providers and shm answer whatever domain or fabric is asked for (seen in 1.17),
-// against fi_getinfo(3).
+// Whether an entry has the requested domain and fabric. The socket providers and shm ignore these
+// hints (seen in 1.17), contrary to fi_getinfo(3).
 bool hasAskedNames(const fi_info& entry, const fi_info* hints) {
   return hints == nullptr || entry.domain_attr == nullptr || entry.fabric_attr == nullptr ||
          (sameName(hints->domain_attr->name, entry.domain_attr->name) &&
@@ -68,7 +68,7 @@ void withoutPrefix(fi_info& info) {
 
 namespace {
 
-// The answer to a request; null where no provider matches.
+// Calls fi_getinfo(3). Returns null if no provider matches.
 std::shared_ptr<fi_info> ask(const InfoRequest& request) {
   fi_info* head = nullptr;
   const int ret = queryBesideEngines([&] {
@@ -81,14 +81,14 @@ std::shared_ptr<fi_info> ask(const InfoRequest& request) {
   return {head, InfoDeleter()};
 }
 
-// efa (2.1 to 2.6) takes the traffic class of an endpoint from its entry, where it does not repeat
-// what the hints say.
+// Copies the traffic class of the hints into the entry. efa (2.1 to 2.6) reads the traffic class of
+// an endpoint from its entry, but does not copy it there from the hints.
 void keepTrafficClass(fi_info& entry, const fi_info* hints) {
   if (hints == nullptr || entry.tx_attr == nullptr) return;
   if (entry.tx_attr->tclass == FI_TC_UNSPEC) entry.tx_attr->tclass = hints->tx_attr->tclass;
 }
 
-// [data, handle] of an entry, which shares the life of its list.
+// [data, handle] of an entry. The handle keeps the whole list alive.
 Napi::Array entryToJs(Napi::Env env, const std::shared_ptr<fi_info>& list, fi_info* entry) {
   auto pair = Napi::Array::New(env, 2);
   pair.Set(0u, infoToJs(env, *entry));
@@ -98,7 +98,7 @@ Napi::Array entryToJs(Napi::Env env, const std::shared_ptr<fi_info>& list, fi_in
   return pair;
 }
 
-// getinfo(hints): [data, handle][]; empty where no provider matches.
+// getinfo(hints): [data, handle][]; empty if no provider matches.
 Napi::Value getinfo(const Napi::CallbackInfo& info) {
   const InfoRequest request = requestFromJs(info[0]);
   const auto list = ask(request);
@@ -106,14 +106,14 @@ Napi::Value getinfo(const Napi::CallbackInfo& info) {
   for (fi_info* entry = list.get(); entry != nullptr; entry = entry->next) {
     if (!hasAskedNames(*entry, request.hints.get())) continue;
     keepTrafficClass(*entry, request.hints.get());
-    // Hints that name no type ask for prefix space for the sake of datagrams.
+    // Hints without an endpoint type ask for prefix space, because datagrams may need it.
     if (entry->ep_attr != nullptr && entry->ep_attr->type != FI_EP_DGRAM) withoutPrefix(*entry);
     entries.Set(entries.Length(), entryToJs(info.Env(), list, entry));
   }
   return entries;
 }
 
-// query(hints): as getinfo, but asked as fi_info(1) asks, and answered in the providers' own words.
+// query(hints): like getinfo, but with the hints of fi_info(1), and with the entries unchanged.
 Napi::Value query(const Napi::CallbackInfo& info) {
   const auto list = ask(queryFromJs(info[0]));
   auto entries = Napi::Array::New(info.Env());
@@ -123,7 +123,7 @@ Napi::Value query(const Napi::CallbackInfo& info) {
   return entries;
 }
 
-// infoToString(handle): libfabric's own text of an entry.
+// infoToString(handle): libfabric's own text for an entry.
 Napi::Value infoToString(const Napi::CallbackInfo& info) {
   const auto entry = unwrap<Info>(info[0]);
   // An entry takes 3 to 5 KB.

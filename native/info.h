@@ -12,9 +12,8 @@
 
 namespace fab {
 
-// One entry of fi_getinfo(3): what a fabric, a domain or an endpoint is opened with. It is
-// read-only and shares the life of the list it came in; fi_dupinfo(3) makes one that may be
-// changed.
+// One entry of fi_getinfo(3), to open a fabric, a domain or an endpoint. It is read-only and keeps
+// its whole list alive. fi_dupinfo(3) makes a copy that may be changed.
 struct Info {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x696e666f00000001};
   static constexpr const char* kName = "Info";
@@ -23,13 +22,13 @@ struct Info {
   bool closed() const { return false; }
 };
 
-// What this package does for its caller, and so offers to providers where the hints do not say:
-// contexts for every operation, space for prefixes, receives for remote CQ data, ...
+// The modes that this package handles for its caller. It offers them to providers unless the hints
+// say otherwise: contexts for every operation, space for prefixes, receives for remote CQ data, ...
 constexpr uint64_t kHandledModes = FI_CONTEXT | FI_CONTEXT2 | FI_MSG_PREFIX | FI_RX_CQ_DATA;
-// ... and local registration, real addresses, backed pages, the provider's keys.
+// ... local registration, virtual addresses, allocated pages, provider keys.
 constexpr int kHandledMrModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 
-// The provider of an entry; of a layered one, both: "tcp;ofi_rxm".
+// The provider name of an entry. A layered provider has both names: "tcp;ofi_rxm".
 inline std::string_view providerOf(const fi_info& info) {
   const char* name = info.fabric_attr->prov_name;
   return name == nullptr ? std::string_view() : name;
@@ -40,7 +39,7 @@ struct InfoDeleter {
 };
 using InfoPtr = std::unique_ptr<fi_info, InfoDeleter>;
 
-// The arguments of one fi_getinfo call. Without hints providers report what they like best.
+// The arguments of one fi_getinfo call. Without hints, providers report their defaults.
 struct InfoRequest {
   uint32_t version = apiVersion();
   std::optional<std::string> node;
@@ -49,19 +48,19 @@ struct InfoRequest {
   InfoPtr hints;
 };
 
-// From the `hints` of getInfo; throws Misuse with the path of what is wrong in it.
+// Converts the `hints` of getInfo. Throws Misuse with the path of the invalid member.
 InfoRequest requestFromJs(const Napi::Value& hints);
 
-// The same hints as fi_info(1) hands them on: all modes where they do not say, and no hints at all
-// where only a node, a service or flags are given.
+// Converts the hints as fi_info(1) does: all modes by default, and no hints at all if only a node,
+// a service or flags are given.
 InfoRequest queryFromJs(const Napi::Value& hints);
 
-// Takes FI_MSG_PREFIX out of hints, or out of an entry, which is then as if it had not been asked
-// for. Only datagrams of efa need it. Its reliable endpoints offer it to who asks (1.17 to 2.6),
-// and 2.6 receives without the prefix what it sends with one.
+// Removes FI_MSG_PREFIX from hints, or from an entry as if the hints had not asked for it. Only
+// datagrams of efa need the prefix. Reliable endpoints of efa offer it on request (1.17 to 2.6),
+// but 2.6 sends messages with the prefix and receives them without.
 void withoutPrefix(fi_info& info);
 
-// A deeply frozen object of everything in the entry but its handle.
+// A deeply frozen object with all members of the entry except its handle.
 Napi::Object infoToJs(Napi::Env env, const fi_info& info);
 
 // version, libraryPath, strerror, getinfo, query, infoToString, getparams.

@@ -7,7 +7,7 @@
 namespace fab {
 namespace {
 
-static_assert(sizeof(size_t) == sizeof(uint64_t), "libfabric is used on 64-bit machines only");
+static_assert(sizeof(size_t) == sizeof(uint64_t), "only 64-bit machines are supported");
 
 constexpr Field flags(const char* name, size_t offset, const FlagTable& table) {
   return {name, FieldKind::kFlags, offset, &table};

@@ -8,8 +8,8 @@
 
 #include "flags.h"
 
-// fi_info and its attribute structures, member by member: the one description that both ways,
-// to JavaScript and from it, are driven by.
+// The members of fi_info and its attribute structures. The conversions to and from JavaScript both
+// use these tables.
 namespace fab {
 
 enum class FieldKind {
@@ -18,7 +18,7 @@ enum class FieldKind {
   kEnum,      // enum or uint32_t: a name
   kSize,      // size_t: a number
   kContexts,  // size_t: a number or 'FI_SHARED_CONTEXT'
-  kBig,       // size_t or uint64_t that may pass 2^53: a bigint
+  kBig,       // size_t or uint64_t that may exceed 2^53: a bigint
   kU32,       // uint32_t: a number
   kVersion,   // uint32_t of FI_VERSION: 'major.minor'
   kString,    // char*: a string or null
@@ -57,12 +57,12 @@ struct AttrStructs {
   const AttrStruct* end() const { return first + count; }
 };
 
-extern const FieldList kInfoFields;  // fi_info's own
+extern const FieldList kInfoFields;  // the members of fi_info itself
 extern const AttrStructs kAttrStructs;
 extern const FieldList kDeviceFields;
 extern const FieldList kLinkFields;
 
-// Whether the libfabric in use has the member.
+// Whether the loaded libfabric has the member.
 bool isPresent(const Field& field);
 
 template <typename T>

@@ -31,7 +31,7 @@ uint32_t versionFromJs(const Napi::Value& value, const std::string& what) {
   uint32_t minor = 0;
   if (dot == std::string::npos || !parseVersionPart(text.substr(0, dot), &major) ||
       !parseVersionPart(text.substr(dot + 1), &minor)) {
-    throwInvalidValue(what, "must read 'major.minor', got " + describe(value));
+    throwInvalidValue(what, "must be 'major.minor', got " + describe(value));
   }
   return FI_VERSION(major, minor);
 }
@@ -66,7 +66,7 @@ void storeBytes(const Napi::Value& value, const Field& field, void* base, const 
   const auto bytes = value.As<Napi::Uint8Array>();
   const size_t length = bytes.ByteLength();
   if (length == 0) throwInvalidValue(what, "is empty");
-  if (length > kMaxBytes) throwInvalidValue(what, "has over 4096 bytes");
+  if (length > kMaxBytes) throwInvalidValue(what, "has more than 4096 bytes");
   storeField(base, field.offset, copyForInfo(bytes.Data(), length, length));
   storeField(base, field.lengthOffset, length);
 }
@@ -86,7 +86,7 @@ void storeFromJs(const Napi::Value& value, const Field& field, void* base,
       return storeField(base, field.offset, flagsFromJs(value, *field.flags, what));
     case FieldKind::kFlags32: {
       const uint64_t bits = flagsFromJs(value, *field.flags, what);
-      if (bits > INT32_MAX) throwInvalidValue(what, "has bits beyond 30");
+      if (bits > INT32_MAX) throwInvalidValue(what, "has bits above bit 30");
       return storeField(base, field.offset, static_cast<uint32_t>(bits));
     }
     case FieldKind::kEnum:
@@ -108,7 +108,7 @@ void storeFromJs(const Napi::Value& value, const Field& field, void* base,
   }
 }
 
-// Stores the value of one key if a field has its name.
+// Stores the value of a key if a field has this name.
 bool storeByName(const std::string& key, const Napi::Value& value, const FieldList& fields,
                  void* base, const std::string& path) {
   for (const auto& field : fields) {
@@ -117,8 +117,8 @@ bool storeByName(const std::string& key, const Napi::Value& value, const FieldLi
       throwInvalidValue(path, "needs libfabric " + versionText(field.since));
     }
     if (field.since > kHeaders) {
-      throwInvalidValue(path, "needs an addon that is built with the headers of libfabric " +
-                                  versionText(field.since));
+      throwInvalidValue(
+          path, "needs an addon built with the headers of libfabric " + versionText(field.since));
     }
     storeFromJs(value, field, base, path);
     return true;
@@ -138,7 +138,7 @@ void addNames(std::vector<NamedValue>* names, const FieldList& fields) {
   }
 }
 
-// Calls visit(key, value) for every member that is given; undefined is as good as absent.
+// Calls visit(key, value) for every member that is present and not undefined.
 template <typename Visit>
 void forEachMember(const Napi::Object& object, Visit visit) {
   const auto keys = object.GetPropertyNames();
@@ -182,8 +182,9 @@ uint64_t getInfoFlagsFromJs(const Napi::Value& value, const std::string& path) {
   const uint64_t flags = flagsFromJs(value, kGetInfoFlags, path);
   uint64_t known = 0;
   for (const auto& entry : kGetInfoFlags.names) known |= entry.value;
-  // The other bits steer libfabric's insides.
-  if ((flags & ~known) != 0) throwInvalidValue(path, "has a bit that fi_getinfo(3) does not name");
+  // The other bits are internal to libfabric.
+  if ((flags & ~known) != 0)
+    throwInvalidValue(path, "has a bit that fi_getinfo(3) does not define");
   return flags;
 }
 
@@ -217,8 +218,8 @@ InfoPtr defaultHints() {
   return hints;
 }
 
-// Every mode, but FI_MR_BASIC and FI_MR_SCALABLE: those are from before 1.5 and no bits to be
-// combined, and the headers of libfabric 2 warn of their names.
+// All modes except FI_MR_BASIC and FI_MR_SCALABLE. These two are from before 1.5 and cannot be
+// combined with others, and the headers of libfabric 2 warn about their names.
 InfoPtr widestHints() {
   InfoPtr hints = emptyHints();
   hints->mode = ~uint64_t{0};
@@ -236,7 +237,8 @@ void checkHintAddresses(const fi_info& hints) {
   check(hints.dest_addr, hints.dest_addrlen, "hints.destAddr");
 }
 
-// Reads the members of an object into a request; whether there was more than arguments.
+// Reads the members of an object into a request. Returns whether it has hints besides the arguments
+// of fi_getinfo(3).
 bool readRequest(const Napi::Value& value, InfoRequest* request) {
   bool hinted = false;
   forEachMember(plainObject(value, "hints"), [&](const std::string& key,

@@ -98,7 +98,7 @@ Napi::Value nicToJs(Napi::Env env, const fid_nic* nic) {
 }  // namespace
 
 Napi::Object infoToJs(Napi::Env env, const fi_info& info) {
-  // Stands in for an attribute structure that a provider left out.
+  // Replaces an attribute structure that a provider omitted.
   static const InfoPtr empty(fi_allocinfo());
   auto object = Napi::Object::New(env);
   setFields(object, kInfoFields, &info);

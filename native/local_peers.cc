@@ -15,19 +15,19 @@ namespace local_peers {
 namespace {
 
 struct Name {
-  const Domain* home = nullptr;         // whose endpoint it is; null: another process's
+  const Domain* home = nullptr;         // the endpoint's domain; null if in another process
   std::set<const Domain*> inserters;    // the open domains that have inserted it
-  bool closed = false;                  // and parked
-  std::set<const Domain*> reachableBy;  // once closed
+  bool closed = false;                  // the endpoint is closed and parked
+  std::set<const Domain*> reachableBy;  // if closed, the domains that may still reach it
 };
 
 struct Registry {
   std::mutex mutex;
   std::unordered_map<std::string, Name> names;
-  std::unordered_set<std::string> gone;  // stay in the provider's list, and so here
+  std::unordered_set<std::string> gone;  // closed names, which the provider never forgets
 };
 
-// Never destroyed: it is used while static objects are.
+// Never destroyed, because it is used while static objects are destroyed.
 Registry& registry() {
   static Registry& instance = *std::make_unique<Registry>().release();
   return instance;
@@ -39,11 +39,11 @@ std::string nameOf(const fi_info& info, const void* address) {
   const auto* bytes = static_cast<const char*>(address);
   constexpr size_t kEfaIdentity = 24;  // GID, QPN, QKEY
   if (info.addr_format != FI_ADDR_STR) return std::string(bytes, kEfaIdentity);
-  const char* scheme = std::strstr(bytes, "://");  // shm looks at what follows it
+  const char* scheme = std::strstr(bytes, "://");  // shm uses the part that follows it
   return scheme == nullptr ? bytes : scheme + 3;
 }
 
-bool join(const std::string& name, const Domain& domain) {
+bool addEndpoint(const std::string& name, const Domain& domain) {
   const std::lock_guard<std::mutex> lock(registry().mutex);
   Name& entry = registry().names[name];
   if (entry.closed) return false;
@@ -51,7 +51,7 @@ bool join(const std::string& name, const Domain& domain) {
   return true;
 }
 
-bool meet(const std::string& name, const Domain& domain) {
+bool addPeer(const std::string& name, const Domain& domain) {
   auto& [mutex, names, gone] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   if (gone.count(name) > 0 || names[name].closed) return false;
@@ -65,8 +65,9 @@ bool isOwn(const std::string& name) {
   return found != registry().names.end() && found->second.home != nullptr;
 }
 
-// An endpoint is known to those who inserted it, and makes itself known to those it may send to.
-bool leave(const std::string& name) {
+// Two kinds of domains may reach an endpoint: those that inserted its address, and those to which
+// it may have sent.
+bool removeEndpoint(const std::string& name) {
   auto& [mutex, names, gone] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   Name& entry = names[name];
@@ -83,7 +84,7 @@ bool leave(const std::string& name) {
   return true;
 }
 
-void leave(const Domain& domain) {
+void removeDomain(const Domain& domain) {
   auto& [mutex, names, gone] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   for (auto entry = names.begin(); entry != names.end();) {
@@ -91,10 +92,10 @@ void leave(const Domain& domain) {
     name.inserters.erase(&domain);
     name.reachableBy.erase(&domain);
     if (name.home == &domain) name.home = nullptr;
-    const bool left = name.closed && name.reachableBy.empty();
+    const bool unreachable = name.closed && name.reachableBy.empty();
     const bool forgotten = !name.closed && name.home == nullptr && name.inserters.empty();
-    if (left) gone.insert(entry->first);
-    entry = left || forgotten ? names.erase(entry) : std::next(entry);
+    if (unreachable) gone.insert(entry->first);
+    entry = unreachable || forgotten ? names.erase(entry) : std::next(entry);
   }
 }
 

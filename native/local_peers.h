@@ -8,32 +8,34 @@ namespace fab {
 
 class Domain;
 
-// Which domains of this process may reach which of its endpoints through shared memory.
-// Process-wide and for any thread: a worker's endpoints meet those of the main thread.
+// Records which domains of this process may reach which of its endpoints through shared memory. The
+// record is process-wide and thread-safe, because endpoints of workers may reach those of the main
+// thread.
 //
-// To a peer of its own process the shm provider (1.17 to 2.3 at least) gives an endpoint's own
-// mapping, found by name in a list that nothing is ever taken out of. fi_close(3) unmaps it, and
-// whoever has the peer or looks up its name crashes when it touches it: sends, answers, progress,
-// fi_av_insert(3). So an endpoint that may still be reached is parked (parking.h), and the address
-// of one that was closed is not inserted again.
+// Within a process, the shm provider (1.17 to 2.3 at least) does not map a peer's memory again: it
+// finds the endpoint's own mapping by name in a list from which it never removes entries.
+// fi_close(3) unmaps the memory. Any later access by an endpoint that has this peer, or that looks
+// up its name, crashes: sends, replies, progress and fi_av_insert(3). Therefore an endpoint that
+// may still be reached is parked (parking.h), and the address of a closed endpoint is not inserted
+// again.
 namespace local_peers {
 
-// The form in which an address is known here.
+// The key of an address in this record.
 std::string nameOf(const fi_info& info, const void* address);
 
-// An endpoint of the domain has this name. False: an endpoint that is parked has it still.
-bool join(const std::string& name, const Domain& domain);
-// The domain is about to insert the name. False: it is that of an endpoint that was closed.
-bool meet(const std::string& name, const Domain& domain);
-// Whether it is that of an open endpoint of this process.
+// Adds an endpoint of the domain. Returns false if a parked endpoint still has this name.
+bool addEndpoint(const std::string& name, const Domain& domain);
+// Records that the domain inserts the name. Returns false if the name's endpoint was closed.
+bool addPeer(const std::string& name, const Domain& domain);
+// Whether an open endpoint of this process has the name.
 bool isOwn(const std::string& name);
-// The endpoint closes: nobody meets it any more. True: nobody has, and it may go.
-bool leave(const std::string& name);
-// Nothing of the domain runs any more.
-void leave(const Domain& domain);
-// Whether some domain may still reach an endpoint that is parked.
+// Removes a closing endpoint. Returns true if no domain can reach it, so that it may be closed.
+bool removeEndpoint(const std::string& name);
+// Removes a domain that no longer runs.
+void removeDomain(const Domain& domain);
+// Whether a domain may still reach a parked endpoint.
 bool reachable(const std::string& name);
-// Whether the domain has peers of other processes.
+// Whether the domain has peers in other processes.
 bool hasForeignPeers(const Domain& domain);
 
 }  // namespace local_peers

@@ -21,13 +21,13 @@ int MemoryRegion::closeSelf() {
   if (const int ret = region_.close(); ret != 0) return ret;
   Memory* memory = engine_.memories.find(handle);
   if (memory == nullptr) return 0;
-  // Of a domain that closes with operations in flight: the entry keeps the memory for them.
+  // If the domain closes with operations in flight, the entry keeps the memory for them.
   memory->closing = true;
   if (memory->inFlight == 0) engine_.memories.erase(handle);
   return 0;
 }
 
-// A key that is taken is chosen again.
+// If a chosen key is in use, chooses another one.
 std::shared_ptr<MemoryRegion> MemoryRegion::open(const std::shared_ptr<Domain>& domain,
                                                  uint8_t* base, uint64_t length, uint64_t access,
                                                  const Backing& backing) {
@@ -50,7 +50,7 @@ std::shared_ptr<MemoryRegion> MemoryRegion::open(const std::shared_ptr<Domain>& 
 
 namespace {
 
-// Registers memory and enters it into the engine's table. The caller holds the engine.
+// Registers memory and adds it to the engine's table. The caller holds the engine.
 std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& domain, uint8_t* base,
                                              uint64_t length, uint64_t access,
                                              const Backing& backing) {
@@ -61,7 +61,7 @@ std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& doma
   memory.length = length;
   memory.desc = fi_mr_desc(region->get());
   memory.region = region;
-  // Slices of it in batches name it longer than it lives.
+  // Slices in batches may use the handle after the region has closed.
   const OnException undo([&] { region->close(); });
   region->handle =
       domain->engine().memories.insert(std::move(memory), Engine::Memories::Handles::kHeldLonger);
@@ -74,17 +74,17 @@ void forget(Engine& engine, uint32_t memory) {
   engine.askSlowly([&engine, memory] { engine.closeMemory(memory, kNoRequest); });
 }
 
-// Has all pages there before the engine is held for their registration.
+// Faults in all pages, so that the engine is held for a shorter time during the registration.
 void populate(uint8_t* base, uint64_t length) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE: Linux 5.14, glibc 2.35
   constexpr uintptr_t kPage = 4096;
   const uintptr_t first = reinterpret_cast<uintptr_t>(base) & ~(kPage - 1);
   const uintptr_t end = reinterpret_cast<uintptr_t>(base) + length;
-  // Where it fails, the registration tells why, or does without.
+  // If it fails, the registration reports the reason or works without it.
   madvise(reinterpret_cast<void*>(first), end - first, kPopulateWrite);
 }
 
-// Registration pins pages, which takes long for large regions: off the event loop.
+// Registration pins pages. That is slow for large regions, so it runs off the event loop.
 class Register final : public Napi::AsyncWorker {
  public:
   Register(Napi::Env env, std::shared_ptr<Domain> domain, uint64_t access)
@@ -131,7 +131,7 @@ class Register final : public Napi::AsyncWorker {
 
  private:
   void settle() {
-    if (!failure_ && region_->closed()) {  // with its domain, meanwhile
+    if (!failure_ && region_->closed()) {  // its domain has closed in the meantime
       failure_ = std::make_unique<FabricFailure>(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
     }
     if (failure_) return deferred_.Reject(toJsError(Env(), *failure_));
@@ -150,7 +150,7 @@ class Register final : public Napi::AsyncWorker {
     deferred_.Resolve(result);
   }
 
-  // Page-aligned memory of our own, backed by pages from the start (FI_MR_ALLOCATED).
+  // Allocates page-aligned memory that is backed by pages from the start (FI_MR_ALLOCATED).
   void allocate() {
     constexpr uint64_t kHugePage = 2 << 20;
     constexpr uint64_t kPage = 4096;
@@ -208,7 +208,7 @@ Napi::Value memoryAllocate(const Napi::CallbackInfo& args) {
   return start(std::move(worker));
 }
 
-// memoryAdopt(domain, bytes): a handle for an ArrayBuffer that was not registered.
+// memoryAdopt(domain, bytes): a handle for an unregistered ArrayBuffer.
 Napi::Value memoryAdopt(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   auto bytes = args[1].As<Napi::Uint8Array>();
@@ -222,7 +222,8 @@ Napi::Value memoryAdopt(const Napi::CallbackInfo& args) {
   return Napi::Number::New(args.Env(), handle);
 }
 
-// memoryForget(domain, memory): once no operation uses it any more. Nothing names its handle.
+// memoryForget(domain, memory): frees the handle once no operation uses the memory. JavaScript must
+// not use the handle again.
 Napi::Value memoryForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
@@ -230,7 +231,7 @@ Napi::Value memoryForget(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// memoryBuffer(domain, memory): another ArrayBuffer over the memory, where the first was detached.
+// memoryBuffer(domain, memory): a new ArrayBuffer over the memory, after the first was detached.
 Napi::Value memoryBuffer(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   const Memory* memory = domain->engine().memories.find(args[1].As<Napi::Number>().Uint32Value());
@@ -252,7 +253,7 @@ Napi::Value remoteAdd(const Napi::CallbackInfo& args) {
   return Napi::Number::New(args.Env(), handle);
 }
 
-// remoteForget(domain, remote): operations to it fail from now on.
+// remoteForget(domain, remote): frees the handle. Later operations to it fail.
 Napi::Value remoteForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   Engine& engine = domain->engine();

@@ -36,7 +36,7 @@ class MemoryRegion : public Resource {
 
   uint8_t* const base;
   const uint64_t length;
-  uint32_t handle = 0;  // in the engine's table of memory, 0: several have it
+  uint32_t handle = 0;  // in the engine's memory table; 0 if several handles share the region
 
  protected:
   int closeSelf() override;

@@ -14,7 +14,7 @@ struct Orphans {
   std::vector<Parking> parkings;
 };
 
-// Never destroyed: it is used while static objects are.
+// Never destroyed, because it is used while static objects are destroyed.
 Orphans& all() {
   static Orphans& instance = *std::make_unique<Orphans>().release();
   return instance;
@@ -32,9 +32,10 @@ size_t Parking::stuck() const {
   return static_cast<size_t>(std::count_if(endpoints_.begin(), endpoints_.end(), isStuck));
 }
 
-// rxm has half closed a domain that it refuses to close (FI_EBUSY, for the sake of a rendezvous
-// that was cut off), and a second try frees memory twice.
-void Parking::sweep() {
+// A refused domain is not closed again: if rxm refuses to close a domain (FI_EBUSY, because of an
+// interrupted rendezvous), it has already closed half of it, and a second attempt frees memory
+// twice.
+void Parking::closeUnreachable() {
   if (refused_ != 0) return;
   endpoints_.remove_if(
       [](const Parked& parked) { return !parked.forever && !local_peers::reachable(parked.name); });
@@ -43,22 +44,22 @@ void Parking::sweep() {
   below_.clear();
 }
 
-void Parking::outlive(Parking parking) {
+void Parking::orphan(Parking parking) {
   const std::lock_guard<std::mutex> lock(all().mutex);
   all().parkings.push_back(std::move(parking));
 }
 
-void Parking::sweepOrphans() {
+void Parking::closeUnreachableOrphans() {
   const std::lock_guard<std::mutex> lock(all().mutex);
   auto& parkings = all().parkings;
-  for (Parking& parking : parkings) parking.sweep();
+  for (Parking& parking : parkings) parking.closeUnreachable();
   parkings.erase(std::remove_if(parkings.begin(), parkings.end(),
                                 [](const Parking& parking) { return parking.empty(); }),
                  parkings.end());
 }
 
 std::vector<Parking::Summary> Parking::orphans() {
-  sweepOrphans();
+  closeUnreachableOrphans();
   const std::lock_guard<std::mutex> lock(all().mutex);
   std::vector<Summary> summaries;
   for (const Parking& parking : all().parkings) {

@@ -14,11 +14,13 @@
 
 namespace fab {
 
-// What is closed for its users and cannot be freed, of one domain: endpoints that peers of this
-// process may still reach (local_peers.h), which are closed when the last of those peers' domains
-// has closed (an endpoint of shm takes 3.8 MiB as long); endpoints that fi_close(3) would wait for,
-// perhaps for ever; a domain that the provider refused to close; and what libfabric does not close
-// before them.
+// The objects of one domain that are closed for the program but cannot be freed yet:
+//
+// - Endpoints that peers in this process may still reach (local_peers.h). They are closed when the
+//   last of these peers' domains has closed. Until then an shm endpoint takes 3.8 MiB.
+// - Endpoints whose fi_close(3) would wait for operations in flight, perhaps forever.
+// - A domain that the provider refused to close.
+// - The objects that these use, which libfabric does not close before them.
 class Parking {
  public:
   Parking() = default;
@@ -27,21 +29,22 @@ class Parking {
   ~Parking();
 
   bool empty() const { return endpoints_.empty() && below_.empty(); }
-  // Endpoints that stay until the process ends.
+  // The number of endpoints that stay until the process ends.
   size_t stuck() const;
 
   struct Parked {
-    std::vector<std::shared_ptr<void>> memory;  // of what is posted
+    std::vector<std::shared_ptr<void>> memory;  // of posted operations
     Fid<fid_eq> events;                         // closes after the endpoint
     Fid<fid_ep> endpoint;
     std::string name;
     bool forever;  // fi_close(3) would not return
   };
 
-  // Keeps an endpoint that has left its peers.
+  // Keeps an endpoint that was removed from local_peers.
   void park(Parked endpoint) { endpoints_.push_back(std::move(endpoint)); }
 
-  // Closes what endpoints use, or keeps it for those that are parked. Parents come after children.
+  // Closes an object that endpoints use, or keeps it for parked endpoints. Children must be passed
+  // before their parents.
   template <typename T>
   int close(Fid<T>& fid) {
     if (empty()) return fid.close();
@@ -49,21 +52,22 @@ class Parking {
     return 0;
   }
   void keep(std::shared_ptr<void> object) { below_.push_back(std::move(object)); }
-  // Keeps it all until the process ends: the domain was refused, with this fi_errno(3).
+  // Keeps everything until the process ends, because fi_close(3) refused the domain with this
+  // error.
   void refuse(int error) { refused_ = error; }
-  // Whose it is.
+  // Sets the names of the provider and the domain.
   void describe(std::string provider, std::string domain) {
     provider_ = std::move(provider);
     domain_ = std::move(domain);
   }
 
-  // Closes what can be closed by now. The caller holds the domain's engine.
-  void sweep();
+  // Closes the objects that nothing can reach any more. The caller holds the domain's engine.
+  void closeUnreachable();
 
-  // Keeps what is parked of a domain that has closed, until it can be closed.
-  static void outlive(Parking parking);
-  // Closes what can be closed by now of domains that have closed.
-  static void sweepOrphans();
+  // Takes over the parked objects of a closed domain, until they can be closed.
+  static void orphan(Parking parking);
+  // Closes the objects of closed domains that nothing can reach any more.
+  static void closeUnreachableOrphans();
 
   struct Summary {
     std::string provider;
@@ -71,7 +75,7 @@ class Parking {
     size_t endpoints;
     int refused;
   };
-  // What is parked of domains that have closed.
+  // Describes the parked objects of closed domains.
   static std::vector<Summary> orphans();
 
  private:

@@ -15,20 +15,20 @@ namespace {
 ProviderTraits shm() {
   ProviderTraits shm;
   shm.name = "shm";
-  // Its options (1.x) reach for what it makes only when the endpoint is enabled.
-  shm.lateOptions = FI_MAJOR(fi_version()) < 2;
-  // To what a killed process left behind under our pid it answers FI_EBUSY, and removes it.
-  shm.enablesTwice = true;
-  // It (1.17) gives the place of a removed peer to the next one, and takes that for the removed.
+  // In 1.x, its options access a structure that shm creates only when the endpoint is enabled.
+  shm.optionsAfterEnable = FI_MAJOR(fi_version()) < 2;
+  // If a killed process with our pid left a region behind, shm fails with FI_EBUSY and removes it.
+  shm.retriesEnable = true;
+  // It (1.17) reuses the slot of a removed peer for the next one, and mistakes that for the first.
   shm.keepsAddresses = true;
   shm.sharesMemory = true;
   return shm;
 }
 
-// Numbers of the efa provider, 1.17 to 2.7 (src/efa-statuses.ts): below 4096 the device's status,
-// from there on its own. What a peer caused, or was to get, is that peer's loss: a greeting that
-// does not reach it, a packet that makes no sense. What the endpoint itself lost leaves operations
-// that never complete.
+// Whether an error of the efa provider (1.17 to 2.7, src/efa-statuses.ts) breaks the endpoint.
+// Numbers below 4096 are the device's status, the others are the provider's own. Errors that a peer
+// caused, or that concern a packet to a peer, affect only that peer: an undelivered handshake, or
+// an invalid packet. After the other errors, operations of the endpoint may never complete.
 bool breaksEfaEndpoint(int provErrno) {
   constexpr int kOwn = 4096;
   switch (provErrno) {
@@ -43,10 +43,10 @@ bool breaksEfaEndpoint(int provErrno) {
     case 4110:  // the sender of a message cannot be inserted
     case 4111:  // a peer's RMA outside of the memory that it may use
     case 4115:  // a peer's RMA of another size than announced
-    case 4118:  // a peer's atomic on a datatype that there is not
+    case 4118:  // a peer's atomic on an unsupported datatype
     case 4124:  // a peer no longer answers
     case 4126:  // a peer never answered
-    case 4127:  // a peer closed what it took part in a transfer with
+    case 4127:  // a peer closed the endpoint during a transfer
       return false;
     default:
       return provErrno >= kOwn;
@@ -56,35 +56,35 @@ bool breaksEfaEndpoint(int provErrno) {
 ProviderTraits efa() {
   ProviderTraits efa;
   efa.name = "efa";
-  // It (1.17 to 2.3 at least) would number its messages from 0 again to a peer that is inserted a
-  // second time, and abort the process of that peer, which goes on counting. It finds an address
-  // that it still has.
+  // It (1.17 to 2.3 at least) restarts its message numbers at 0 for a peer that is inserted a
+  // second time. The peer continues its own count, and its process aborts. If the address was kept,
+  // efa finds it again.
   efa.keepsAddresses = true;
   efa.queriesFreeShared = true;  // 1.17
   efa.keepsVectors = true;       // 1.17 at least
-  // Where the device reads but does not write, the target of a write reads it, for which 2.1 has
-  // not registered the region.
+  // If the device has RDMA read but not RDMA write, the target of a write reads the data. 2.1 does
+  // not register the region for that.
   efa.writesAsReceives = true;
   // The NIC writes the completions of efa-direct and of datagrams.
   efa.overrunsQueues = true;
-  // It (1.22 to 2.6) keeps back what had to wait for a peer's handshake until another operation
-  // rings the doorbell; efa-direct drops a run that does not fit into its queue.
+  // It (1.22 to 2.6) holds back operations that waited for a peer's handshake, until another
+  // operation rings the doorbell. efa-direct drops a run that does not fit into its queue.
   efa.holdsMore = true;
   efa.waitsInClose = true;
-  // It (1.17 to 2.6 at least) calls abort(3) otherwise.
+  // Without an event queue it (1.17 to 2.6 at least) calls abort(3).
   efa.breaksEndpoint = breaksEfaEndpoint;
   efa.sharesMemory = true;
   efa.sharesMemorySwitch = "FI_EFA_ENABLE_SHM_TRANSFER";
-  // It (2.5, 2.6) never takes the device's event out again, so that its descriptor stays readable.
-  efa.sleepyDescriptor = true;
-  efa.wakingFabric = "efa-direct";
+  // It (2.5, 2.6) never consumes the device's event, so its file descriptor stays readable.
+  efa.unreliableDescriptor = true;
+  efa.reliableDescriptorFabric = "efa-direct";
   // It (1.17) offers 8 bytes and carries 4.
   efa.remoteData = 4;
-  // Without FI_MR_LOCAL it would do so by the manual page, but also keep a cache of registrations:
-  // that patches the process's munmap(3) and its like while other threads run, (1.17) grants remote
-  // rights to all that is registered, and leaves memory registered when its region is closed. With
-  // it, it copies what fits a packet into one of its own, and receives out of one (1.17, 2.1, 2.6);
-  // what is longer and has no descriptor goes by slower protocols.
+  // With FI_MR_LOCAL, efa copies a message that fits into a packet to and from packets of its own
+  // (1.17, 2.1, 2.6). Longer messages without a descriptor use slower protocols. Without
+  // FI_MR_LOCAL, efa registers memory itself (fi_efa(7)), but it also keeps a registration cache.
+  // The cache patches munmap(3) and similar functions while other threads run, grants remote access
+  // to all registered memory (1.17), and keeps memory registered after its region is closed.
   efa.copiesMessages = 8192;
   efa.directFabric = "efa-direct";
   efa.ownFlags = kEfaWrHighPps;
@@ -94,7 +94,7 @@ ProviderTraits efa() {
 ProviderTraits rxm() {
   ProviderTraits rxm;
   rxm.name = "ofi_rxm";
-  // It (1.17) crashes on the context that fi_inject_write(3) lacks when the peer is gone.
+  // It (1.17) crashes if the peer has ended, because fi_inject_write(3) has no context.
   rxm.injectsAsWrites = true;
   return rxm;
 }
@@ -102,9 +102,9 @@ ProviderTraits rxm() {
 ProviderTraits rxd() {
   ProviderTraits rxd;
   rxd.name = "ofi_rxd";
-  // Its descriptor does not tell of what peers want from an endpoint with nothing of its own in
-  // flight: an RMA target would sleep.
-  rxd.sleepyDescriptor = true;
+  // Its file descriptor does not signal requests of peers to an endpoint without operations in
+  // flight: an RMA target would not wake up.
+  rxd.unreliableDescriptor = true;
   return rxd;
 }
 
@@ -127,7 +127,8 @@ const ProviderTraits* find(std::string_view name) {
 
 }  // namespace
 
-// Layers are named from the innermost; some, such as hooks, pass everything on.
+// A layered provider is named from the innermost layer. Some layers, such as hooks, only forward
+// calls.
 const ProviderTraits& traitsOf(const fi_info& info) {
   std::string_view layers = providerOf(info);
   while (true) {

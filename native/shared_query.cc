@@ -16,7 +16,8 @@ namespace fab {
 
 namespace {
 
-// Several environments may query at once: each waits for engines while it holds others.
+// Only one environment may query at a time, because a query waits for engines while it holds
+// others.
 std::mutex& queries() {
   static std::mutex mutex;
   return mutex;

@@ -26,16 +26,17 @@ namespace {
 
 constexpr size_t kMaxAddress = 255;  // SMR_NAME_MAX of the provider, less the NUL
 constexpr size_t kMaxFile = 253;     // of shm_open(3)
-constexpr off_t kHeader = 88;        // less than any, and enough
+constexpr off_t kHeader = 88;        // shorter than any region, and sufficient for the checks
 constexpr size_t kSmallest = 4096;
 
-// What a region says of itself, by its first byte: prov/shm/src/smr_util.h, include/ofi_shm.h.
+// The layout of a region's header by its first byte, the version: prov/shm/src/smr_util.h,
+// include/ofi_shm.h.
 struct Layout {
   uint8_t version;
-  uint32_t since;  // the first libfabric that has it
-  size_t pid;      // int, set last
-  size_t size;     // size_t
-  size_t lock;     // pthread_spinlock_t, 0: none that is known
+  uint32_t since;  // the first libfabric with this layout
+  size_t pid;      // offset of an int, which is set last
+  size_t size;     // offset of a size_t
+  size_t lock;     // offset of a pthread_spinlock_t; 0 if unknown
 };
 constexpr std::array<Layout, 7> kLayouts = {{
     {4, FI_VERSION(1, 17), 4, 40, 24},
@@ -67,7 +68,7 @@ const Layout* layoutOf(uint8_t version) {
 
 class File {
  public:
-  // A FIFO is opened without waiting; the provider follows no links either.
+  // O_NONBLOCK: opening a FIFO must not block. O_NOFOLLOW: the provider follows no links either.
   explicit File(const std::string& name, int flags = O_NOFOLLOW | O_NONBLOCK)
       : fd_(open(("/dev/shm/" + name).c_str(), O_RDWR | O_CLOEXEC | flags, S_IRUSR | S_IWUSR)),
         error_(fd_ < 0 ? errno : 0) {}
@@ -92,7 +93,8 @@ T fieldAt(const uint8_t* header, size_t offset) {
   return value;
 }
 
-// Whether a process holds the lock of a region of this many bytes, or it cannot be mapped.
+// Maps a region of `size` bytes and tries its lock: returns an errno if a process holds the lock or
+// the region cannot be mapped.
 int tryLock(const File& file, size_t size, size_t offset) {
   void* const region =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.fd(), 0);
@@ -113,9 +115,9 @@ int tryLock(const File& file, size_t size, size_t offset) {
 std::string nameOf(const fi_info& info, const uint8_t* address) {
   if (info.addr_format == FI_ADDR_STR) {
     const auto* text = reinterpret_cast<const char*>(address);
-    const char* scheme = std::strstr(text, "://");  // shm looks at what follows it
+    const char* scheme = std::strstr(text, "://");  // shm uses the part that follows it
     const char* name = scheme == nullptr ? text : scheme + 3;
-    return name + std::strspn(name, "/");  // as shm_open(3)
+    return name + std::strspn(name, "/");  // as shm_open(3) does
   }
   if (info.addr_format != FI_ADDR_EFA) return {};
   char gid[INET6_ADDRSTRLEN];
@@ -135,15 +137,17 @@ void checkName(const uint8_t* address, const std::string& what) {
   const bool file = !name.empty() && name != "." && name != ".." &&
                     name.find('/') == std::string::npos && name.size() <= kMaxFile;
   if (file && std::strlen(text) <= kMaxAddress) return;
-  throwInvalidValue(what, "is " + quoted(text) + ", which names no file of shm's in /dev/shm");
+  throwInvalidValue(what,
+                    "is " + quoted(text) + ", which is not the name of an shm region in /dev/shm");
 }
 
-int tryToMake() {
+int tryToCreate() {
   const int error = File("", O_TMPFILE).error();
-  return error == EOPNOTSUPP || error == EISDIR ? 0 : error;  // a folder without unnamed files
+  return error == EOPNOTSUPP || error == EISDIR ? 0
+                                                : error;  // the file system has no unnamed files
 }
 
-void learnVersion(const std::string& name) {
+void readOwnVersion(const std::string& name) {
   const File file(name);
   uint8_t version = 0;
   if (file.error() == 0 && pread(file.fd(), &version, 1, 0) == 1 && version != 0) learned = version;
@@ -166,7 +170,7 @@ int inspect(const std::string& name) {
   if (fstat(file.fd(), &status) != 0) return errno;
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) return FI_EADDRNOTAVAIL;
 
-  // A region that is being made is short, or has no process yet.
+  // A region under construction is short, or has no pid yet.
   std::array<uint8_t, kHeader> header{};
   if (status.st_size < kHeader) return FI_ENOENT;
   if (pread(file.fd(), header.data(), header.size(), 0) != kHeader) return FI_ENOENT;
@@ -182,7 +186,7 @@ int inspect(const std::string& name) {
   return tryLock(file, size, layout->lock);
 }
 
-bool sharesPlace(const fi_info& info, const uint8_t* address) {
+bool mayShareSlot(const fi_info& info, const uint8_t* address) {
   constexpr size_t kGid = 16;
   const bool shared = FI_VERSION_LT(fi_version(), FI_VERSION(2, 0)) && learned != 0;
   return shared && info.addr_format == FI_ADDR_EFA && info.src_addr != nullptr &&

@@ -7,37 +7,37 @@
 
 namespace fab {
 
-// The files in /dev/shm that the shm provider maps for an address, by itself or for efa. It (1.17
-// to 2.6) takes their name from the address and believes what they say: it crashes on one that is
-// no region, is shorter than it says, cannot be mapped or comes from another version. So they are
-// looked at before an address is inserted, and again before the first operation to it: most are
-// mapped then.
+// The files in /dev/shm (regions) that the shm provider maps for an address, by itself or for efa.
+// The provider (1.17 to 2.6) takes the file name from the address and trusts the content. It
+// crashes on a file that is not a region, is shorter than it states, cannot be mapped or belongs to
+// another version. This package therefore checks the file before it inserts an address, and again
+// before the first operation to it, when the provider maps most files.
 namespace shared_regions {
 
 constexpr const char* kAbsent = "no endpoint of this host has this address";
-constexpr const char* kUnfit =
-    "its file in /dev/shm is no region of this user and this version of libfabric";
+constexpr const char* kInvalidRegion =
+    "its file in /dev/shm is not a region of this user and this version of libfabric";
 
-// The file behind an address; empty where an address has none.
+// The file name in an address; empty if the address has none.
 std::string nameOf(const fi_info& info, const uint8_t* address);
 
 // Throws Misuse unless a string address names a file in /dev/shm.
 void checkName(const uint8_t* address, const std::string& what);
 
-// Whether a file can be made there: 0, or a positive errno. shm (2.2 to 2.6) crashes in
-// fi_enable(3) where it cannot: no descriptor is left, /dev/shm is missing or read-only.
-int tryToMake();
+// Whether a file can be created in /dev/shm: 0, or a positive errno. If not (no file descriptor is
+// left, or /dev/shm is missing or read-only), shm (2.2 to 2.6) crashes in fi_enable(3).
+int tryToCreate();
 
-// An endpoint of this process has this region: those of peers are to be of its version.
-void learnVersion(const std::string& name);
+// Reads the version of a region of an endpoint of this process. Regions of peers must match it.
+void readOwnVersion(const std::string& name);
 
-// Whether the provider may map it: 0, or a positive errno. FI_ENOENT: it is not there yet.
-// FI_EBUSY: a process holds its lock. FI_EADDRNOTAVAIL: it is unfit.
+// Whether the provider may map a region: 0, or a positive errno. FI_ENOENT: it does not exist yet.
+// FI_EBUSY: a process holds its lock. FI_EADDRNOTAVAIL: it is not a valid region.
 int inspect(const std::string& name);
 
-// Whether the address is one that efa must not be given while its region is not there: shm (1.17 to
-// 1.22) gives the place of such a region to the next one, and efa would send to that.
-bool sharesPlace(const fi_info& info, const uint8_t* address);
+// Whether efa must not insert the address before its region exists: shm (1.17 to 1.22) reuses the
+// slot of a missing region for the next one, and efa would send to that one.
+bool mayShareSlot(const fi_info& info, const uint8_t* address);
 
 }  // namespace shared_regions
 

@@ -1,5 +1,5 @@
-// Buffers of the package's own that receives are posted to: one block, registered once where the
-// provider wants that, with an ArrayBuffer and a handle for each.
+// Receive buffers of the package itself: one block, registered once if the provider needs that,
+// with an ArrayBuffer and a handle for each buffer.
 #include "slots.h"
 
 #include "addon.h"
@@ -19,7 +19,7 @@ constexpr uint64_t kMaxSlots = 1 << 20;
 constexpr uint64_t kMaxSize = uint64_t{1} << 31;
 constexpr uint64_t kAlignment = 64;
 
-// What the slots hold: the last of them to go has the registration closed.
+// The block that all slots share. The registration closes when the last slot is freed.
 Backing backingOfSlots(const std::shared_ptr<Domain>& domain,
                        const std::shared_ptr<SharedBlock>& block, uint32_t count, void*& desc) {
   if (!domain->engine().describes() || block->size() / count <= copiedBytes(domain->info())) {
@@ -79,7 +79,7 @@ Napi::Value slotsCreate(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// slotsForget(domain, handles): once no operation uses them any more.
+// slotsForget(domain, handles): frees the handles once no operation uses their buffers.
 Napi::Value slotsForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   if (domain->closed()) return args.Env().Undefined();
@@ -88,8 +88,8 @@ Napi::Value slotsForget(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// memoryRead(domain, memory, offset, length): a copy of what a handle's memory holds. JavaScript
-// has not forgotten the handle, so the engine leaves its entry as it is.
+// memoryRead(domain, memory, offset, length): a copy of bytes of a handle's memory. JavaScript
+// still owns the handle, so the engine does not change its entry.
 Napi::Value memoryRead(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   const uint64_t offset = unsignedFromJs(args[2], "offset");

@@ -39,7 +39,7 @@ std::string describe(const Napi::Value& value) {
     case napi_number:
       return value.ToString();
     case napi_bigint:
-      // Not ToString: a bigint of a gigabit takes its time.
+      // Not ToString, which takes long for a bigint of a gigabit.
       return "a bigint";
     case napi_string: {
       const size_t length = utf8Length(value);

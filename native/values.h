@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <string>
 
-// Values that JavaScript hands in, checked: nothing reaches libfabric unvalidated. `what` is the
-// path a caller knows the value by: "hints.txAttr.size".
+// Checks of values from JavaScript: no unchecked value reaches libfabric. `what` is the path of the
+// value in the caller's arguments, such as "hints.txAttr.size".
 namespace fab {
 
-// Text in quotes for an error, cut short and without control characters.
+// Text in quotes for an error, truncated and without control characters.
 std::string quoted(const std::string& text);
 
-// A short text of a value for an error: "-1", "'abc'", "an array".
+// A short description of a value for an error: "-1", "'abc'", "an array".
 std::string describe(const Napi::Value& value);
 
 [[noreturn]] void throwInvalidType(const std::string& what, const std::string& expected,
@@ -28,7 +28,7 @@ uint64_t unsignedFromJs(const Napi::Value& value, const std::string& what,
 // A string without NUL and of at most `max` bytes in UTF-8.
 std::string stringFromJs(const Napi::Value& value, const std::string& what, size_t max);
 
-// A plain number where it is exact, else Infinity: libfabric says "no limit" with huge sizes.
+// A number if it is exact, else Infinity: libfabric uses huge sizes for "no limit".
 Napi::Number sizeToJs(Napi::Env env, uint64_t value);
 
 }  // namespace fab

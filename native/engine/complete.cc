@@ -122,7 +122,7 @@ void Engine::complete(Op& op, const Completion& completion) {
     completions_.push(result);
     return;
   }
-  if (op.staging != 0) op.endpoint->giveBack(op.staging);
+  if (op.staging != 0) op.endpoint->freeSlot(op.staging);
   finish(op, result);
 }
 

@@ -89,7 +89,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
                          o.flags | moreFlag | defaults);
   if (ret != 0) {
     if (isFull(ret, o.code, endpoint.inFlight > (run != nullptr ? 1u : 0u))) ret = -FI_EAGAIN;
-    if (staged != 0) endpoint.giveBack(staged);
+    if (staged != 0) endpoint.freeSlot(staged);
     if (claims) {
       op->claimed = true;
     } else {

@@ -58,7 +58,7 @@ int Engine::approve(Peer& peer, uint32_t handle) {
       address.empty() ? 0 : shared_regions::inspect(shared_regions::nameOf(info, address.data()));
   // efa knows better whether it is to be there.
   if (ret == FI_EBUSY || (ret == FI_ENOENT && info.addr_format == FI_ADDR_STR)) return -FI_EAGAIN;
-  if (ret == FI_EADDRNOTAVAIL) refusal_ = shared_regions::kUnfit;
+  if (ret == FI_EADDRNOTAVAIL) refusal_ = shared_regions::kInvalidRegion;
   if (ret != 0 && ret != FI_ENOENT) return -ret;
   peer.unmapped = false;
   return 0;

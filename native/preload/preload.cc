@@ -1,6 +1,6 @@
-// What has to be in the process before libfabric is loaded: its environment, and the software EFA
-// device where it is asked for. It is done natively, and before the addon that links libfabric: the
-// process.env of a worker is a copy that getenv never sees.
+// Prepares the process before libfabric is loaded: sets its environment variables, and loads the
+// software EFA device on request. This must be native code that runs before the addon that links
+// libfabric, because process.env of a worker is a copy that getenv does not see.
 #include <dlfcn.h>
 #include <node_api.h>
 #include <strings.h>
@@ -15,7 +15,7 @@ namespace {
 
 bool isSet(const char* name) { return std::getenv(name) != nullptr; }
 
-// True, as libfabric reads a boolean.
+// Whether a variable is true, as libfabric parses a boolean.
 bool isTrue(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) return false;
@@ -25,16 +25,17 @@ bool isTrue(const char* name) {
   return false;
 }
 
-// Nothing the user has set is overridden.
+// Does not override variables that the user has set.
 void prepareEnvironment() {
-  // The psm providers install signal handlers at load, which change how the process dies.
+  // The psm providers install signal handlers when they are loaded. The handlers would change how
+  // the process ends.
   for (const char* name : {"IPATH_NO_BACKTRACE", "HFI_NO_BACKTRACE"}) setenv(name, "1", 0);
 
   // Without fork support the efa provider aborts the process at its first fork(), and libuv forks
-  // for child_process. Where the kernel and rdma-core copy registered pages on fork (5.13, 35.0),
-  // the provider finds that out first and never reads the variable, so it costs nothing there.
-  // Elsewhere it costs the provider its huge pages, so who asked for those keeps them: efa refuses
-  // the two together.
+  // for child_process. If the kernel (5.13) and rdma-core (35.0) copy registered pages on fork, the
+  // provider detects this first and never reads the variable. Otherwise the variable disables the
+  // provider's huge pages. If the user asked for huge pages, leave the variable unset: efa refuses
+  // both together.
   if (!isTrue("FI_EFA_USE_HUGE_PAGE") && !isSet("RDMAV_HUGEPAGES_SAFE")) {
     setenv("FI_EFA_FORK_SAFE", "1", 0);
   }
@@ -54,11 +55,12 @@ bool isLoaded(const char* library) {
   return handle != nullptr;
 }
 
-// Whether libsoftefa.so was loaded for its namespaces only, where nothing else sees its symbols.
+// Whether libsoftefa.so was loaded only for its namespace functions, with local symbols.
 std::atomic<bool> loadedLocally{false};
 
 // loadGlobal(path, name, value, name, value, ...): sets the variables, then loads a library whose
-// symbols take precedence over those of libraries to come. Returns undefined, or why it did not.
+// symbols take precedence over those of libraries loaded later. Returns undefined, or the reason
+// for a failure.
 napi_value loadGlobal(napi_env env, napi_callback_info info) {
   constexpr size_t kMost = 64;
   napi_value args[kMost];
@@ -67,9 +69,9 @@ napi_value loadGlobal(napi_env env, napi_callback_info info) {
   std::string failure;
   const std::string path = stringOf(env, args[0]);
   if (isLoaded(path.c_str()) && !loadedLocally.exchange(false)) {
-    failure = path + " is loaded already";
+    failure = path + " is already loaded";
   } else if (isLoaded("libfabric.so.1")) {
-    failure = "libfabric is loaded already, and " + path + " must come before it";
+    failure = "libfabric is already loaded, and " + path + " must be loaded before it";
   } else {
     for (size_t i = 1; i + 1 < count; i += 2) {
       setenv(stringOf(env, args[i]).c_str(), stringOf(env, args[i + 1]).c_str(), 1);
@@ -98,8 +100,8 @@ Function* softefaFunction(napi_env env, napi_value library, const char* name) {
 
 constexpr size_t kFailureSize = 512;
 
-// enterNamespace(library, directory, name): joins a namespace of software devices without being a
-// device. Returns [its folder, what leaveNamespace() takes].
+// enterNamespace(library, directory, name): joins a namespace of software devices without opening a
+// device. Returns [its folder, the handle for leaveNamespace()].
 napi_value enterNamespace(napi_env env, napi_callback_info info) {
   napi_value args[3];
   size_t count = 3;
@@ -124,7 +126,7 @@ napi_value enterNamespace(napi_env env, napi_callback_info info) {
   return both;
 }
 
-// leaveNamespace(library, handle), once.
+// leaveNamespace(library, handle). Must be called only once per handle.
 napi_value leaveNamespace(napi_env env, napi_callback_info info) {
   napi_value args[2];
   size_t count = 2;
@@ -135,7 +137,8 @@ napi_value leaveNamespace(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// removeNamespace(library, directory, name): the number of processes that prevent it.
+// removeNamespace(library, directory, name): returns the number of processes that prevent the
+// removal.
 napi_value removeNamespace(napi_env env, napi_callback_info info) {
   napi_value args[3];
   size_t count = 3;

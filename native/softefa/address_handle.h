@@ -17,22 +17,22 @@ constexpr uint32_t kNowhere = ~0u;
 struct AddressHandle {
   ibv_ah verbs;  // first
   uint16_t number;
-  uint32_t destination;  // NicAddress::key(), kNowhere: of a GID that no softefa has
+  uint32_t destination;  // NicAddress::key(), kNowhere if no softefa device has the GID
   std::string gid;
 };
 
-// The address handles of a device. Those of one GID share a number, by which completions name the
-// sender.
+// The address handles of a device. Handles of the same GID share a number. Completions use this
+// number to name the sender.
 class AddressHandles {
  public:
-  // Nothing, and errno, if there are too many.
+  // Returns nullptr and sets errno if there are too many.
   AddressHandle* create(ibv_pd* pd, const ibv_ah_attr& attributes);
   void destroy(AddressHandle* handle);
-  // The number of a sender's NIC, kUnknownAhn if there is no handle for it.
+  // The number of a sender's NIC; kUnknownAhn if the NIC has no handle.
   uint16_t numberOf(uint32_t nic);
-  // The NIC that a number stands for, if any does.
+  // The NIC of a number, if there is one.
   std::optional<uint32_t> destinationOf(uint16_t number);
-  // Rises with every change to what numberOf answers.
+  // Increases whenever a result of numberOf() changes.
   uint32_t epoch() const { return epoch_.load(std::memory_order_acquire); }
 
  private:

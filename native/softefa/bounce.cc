@@ -16,9 +16,9 @@ namespace {
 
 enum class Way { kIntoSlot, kOutOfSlot };
 
-// Between a slot and memory of this process, by way of the segment's file: memory that is not
-// mapped is an error of pread(2) or pwrite(2) and not a signal. Called as a device works, unseen by
-// thread sanitizers, which do not know what the other process has ordered.
+// Copies between a slot and memory of this process through the segment's file. With pread(2) and
+// pwrite(2), unmapped memory causes an error instead of a signal. It is excluded from thread
+// sanitizers, which do not see the synchronisation with the other process.
 bool move(const Segment& segment, BounceSlot& slot, Way way, void* memory, uint32_t length) {
   if (length > sizeof(slot.data)) return false;
   const off_t offset =
@@ -27,7 +27,7 @@ bool move(const Segment& segment, BounceSlot& slot, Way way, void* memory, uint3
   return ::syscall(call, segment.file().get(), memory, length, offset) == static_cast<long>(length);
 }
 
-// A slot of a peer's, held for one request.
+// A slot of a peer, held for one request.
 class Bounce {
  public:
   explicit Bounce(const PeerSegment& peer)
@@ -38,7 +38,7 @@ class Bounce {
   }
 
   CopyResult run(Direction direction, void* local, uint64_t remote, uint32_t length) {
-    // A holder that died may have left a request behind.
+    // The previous holder may have died and left a request behind.
     if (slot_ == nullptr || !awaitIdle()) return unanswered();
     slot_->address = remote;
     slot_->length = length;
@@ -55,14 +55,14 @@ class Bounce {
   }
 
  private:
-  // Nothing if the peer is gone or silent.
+  // Returns nullptr if the peer has ended or is silent.
   BounceSlot* take() const {
     const auto isDead = [this](uint32_t holder) { return peer_.visitorDead(holder); };
     for (unsigned attempt = 1; !givenUp(); ++attempt) {
       for (BounceSlot& slot : peer_.header().bounce) {
         if (slot.lock.tryLock(peer_.visitorId(), isDead, attempt)) return &slot;
       }
-      help();
+      serveOthers();
       ::sched_yield();
     }
     return nullptr;
@@ -79,9 +79,9 @@ class Bounce {
     uint32_t state;
     while ((state = slot_->state.load(std::memory_order_acquire)) != kBounceIdle) {
       if (!peer_.alive()) return false;
-      // Taken back, it cannot be served when its memory is no longer registered.
+      // Withdraw the request, so that it is not served after its memory is deregistered.
       if (givenUp() && slot_->state.compare_exchange_strong(state, kBounceIdle)) return false;
-      help();
+      serveOthers();
       futexWait(slot_->state, state, kMillisecond);
     }
     return true;
@@ -89,8 +89,8 @@ class Bounce {
 
   CopyResult unanswered() const { return peer_.alive() ? CopyResult::kSilent : CopyResult::kGone; }
   bool givenUp() const { return !peer_.alive() || now() > deadline_; }
-  // The peer may be waiting for this process.
-  static void help() { serveBounces(Runtime::get().segment()); }
+  // Serves requests of peers meanwhile, because the peer may be waiting for this process.
+  static void serveOthers() { serveBounces(Runtime::get().segment()); }
 
   const PeerSegment& peer_;
   const uint64_t deadline_;

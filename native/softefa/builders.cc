@@ -5,7 +5,7 @@
 #include "queue_pair.h"
 #include "runtime.h"
 
-// The wr_* calls: a session between wr_start and wr_complete, which posts all of it or nothing.
+// The wr_* calls: a session from wr_start to wr_complete, which posts all its requests or none.
 
 namespace softefa {
 
@@ -90,7 +90,7 @@ void setSgeList(ibv_qp_ex* qp, size_t count, const ibv_sge* list) {
   QueuePair& queuePair = QueuePair::of(qp);
   WorkRequest* request = queuePair.building();
   if (request == nullptr) return;
-  // An RDMA work request has room for one segment.
+  // An RDMA work request has only one segment.
   const uint32_t most = request->operation == Operation::kSend
                             ? queuePair.attributes().cap.max_send_sge
                             : kMaxRdmaSge;
@@ -140,7 +140,7 @@ void setUdAddr(ibv_qp_ex* qp, ibv_ah* handle, uint32_t qpn, uint32_t qkey) {
   request->qkey = qkey;
 }
 
-// The hardware sends a burst of small packets faster with it; here it changes nothing.
+// With this hint the hardware sends a burst of small packets faster. softefa ignores it.
 void setProcessingHints(EfaQp*, uint32_t) {}
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string socketPath(const std::string& folder, uint32_t number) {
   return folder + "/events-" + std::to_string(number);
 }
 
-// One socket a process sends all events from.
+// The socket from which the process sends all events.
 int sender() {
   static const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   return socket;
@@ -78,7 +78,7 @@ int CompletionChannel::next(ibv_cq** queue) {
       *queue = reinterpret_cast<ibv_cq*>(candidate->verbs());
       return 0;
     }
-    // It was meant for a queue that is gone.
+    // The event was for a queue that has been destroyed.
   }
 }
 
@@ -89,7 +89,7 @@ void CompletionChannel::announce(uint64_t cookie) const {
 void CompletionChannel::announce(const std::string& folder, uint32_t number, uint64_t cookie) {
   sockaddr_un address;
   if (!toAddress(socketPath(folder, number), address)) return;
-  // A full socket holds events enough already.
+  // If the socket is full, its events already wake the reader.
   ::sendto(sender(), &cookie, sizeof(cookie), MSG_DONTWAIT | MSG_NOSIGNAL,
            reinterpret_cast<sockaddr*>(&address), sizeof(address));
 }

@@ -14,8 +14,8 @@ namespace softefa {
 
 class CompletionQueue;
 
-// A completion channel: a datagram socket in the member's folder. Whoever adds a completion to a
-// queue that is armed sends it the queue's cookie, as the kernel would write an
+// A completion channel: a datagram socket in the member's folder. When a process adds a completion
+// to an armed queue, it sends the queue's cookie to the socket, as the kernel would write an
 // ib_uverbs_comp_event_desc.
 class CompletionChannel {
  public:
@@ -32,7 +32,8 @@ class CompletionChannel {
   void attach(CompletionQueue& queue);
   void detach(CompletionQueue& queue);
   bool used();
-  // Waits for an event, as ibv_get_cq_event(3). Returns -1 and errno as read(2) would.
+  // Waits for an event, like ibv_get_cq_event(3). On failure returns -1 and sets errno like
+  // read(2).
   int next(ibv_cq** queue);
   void announce(uint64_t cookie) const;
 

@@ -12,7 +12,7 @@ namespace softefa {
 
 class QueuePair;
 
-// A work request's end.
+// The completion of a work request.
 struct Completion {
   uint64_t id = 0;
   QueuePair* queuePair = nullptr;
@@ -23,7 +23,7 @@ struct Completion {
   uint32_t immediate = 0;
   bool hasImmediate = false;
   bool unsolicited = false;
-  uint32_t receive = kNone;  // slot to free once it is polled
+  uint32_t receive = kNone;  // slot to free after it is polled
   uint32_t qpn = 0;
   uint32_t sourceQpn = 0;
   uint32_t source = 0;  // NicAddress::key()

@@ -15,22 +15,22 @@ namespace softefa {
 
 class Context;
 
-// Kinds of operation that completion counters tell apart: the bits of ibv_qp_attach_comp_cntr_op.
+// The kinds of operation of completion counters: the bits of ibv_qp_attach_comp_cntr_op.
 enum class Counted : uint32_t { kSend, kReceive, kRead, kRemoteRead, kWrite, kRemoteWrite };
 constexpr uint32_t kCountedKinds = 6;
 constexpr uint32_t kAllCounted = (1u << kCountedKinds) - 1;
 
-// ibv_comp_cntr of rdma-core 65, which our headers may lack.
+// ibv_comp_cntr of rdma-core 65. The headers of the build may lack it.
 struct VerbsCounter {
   ibv_context* context;
   uint32_t handle;
 };
 
-// Where one of its two values is: in memory of the caller's, or of a file's, or its own.
+// One of the two values of a counter, in memory of the caller, in a file, or in its own memory.
 class CounterValue {
  public:
   CounterValue() = default;
-  // Memory of the caller's, 8 bytes.
+  // 8 bytes of the caller's memory.
   explicit CounterValue(uint64_t* memory);
   // 8 bytes of a file. Throws std::system_error.
   CounterValue(int fd, uint64_t offset);
@@ -47,7 +47,7 @@ class CounterValue {
   uint64_t own_ = 0;
 };
 
-// Counts what completes at the queue pairs that it is attached to.
+// Counts the completions of the queue pairs that it is attached to.
 class CompletionCounter {
  public:
   CompletionCounter(Context& context, bool countsBytes, CounterValue completed,
@@ -76,19 +76,19 @@ class CompletionCounter {
   std::atomic<uint32_t> attached_{0};
 };
 
-// The counters of a queue pair.
+// The counters that are attached to a queue pair.
 class AttachedCounters {
  public:
   AttachedCounters() = default;
   ~AttachedCounters();
   AttachedCounters(const AttachedCounters&) = delete;
 
-  // EBUSY: one of these kinds has a counter.
+  // Returns EBUSY if one of these kinds already has a counter.
   int attach(CompletionCounter& counter, uint32_t kinds);
   bool any() const { return any_.load(std::memory_order_acquire); }
-  // An operation of this side has completed.
+  // Counts a completed operation of this side.
   void count(Counted kind, const OperationCount& done);
-  // Counts what peers have done since the last time; true if there was any.
+  // Counts the operations of peers since the last call. Returns true if there were any.
   bool collect(const PeerCounts& counts);
 
  private:
@@ -98,7 +98,7 @@ class AttachedCounters {
   std::mutex mutex_;
   std::array<CompletionCounter*, kCountedKinds> counters_{};
   std::atomic<bool> any_{false};
-  OperationCount receives_, reads_, writes_;  // collected
+  OperationCount receives_, reads_, writes_;  // already collected
 };
 
 }  // namespace softefa

@@ -15,7 +15,7 @@
 namespace softefa {
 namespace {
 
-// Two pollers that share a core would otherwise take turns of a scheduler slice, 4 ms a transfer.
+// Without a yield, two pollers on one core would alternate by scheduler slices: 4 ms per transfer.
 constexpr uint32_t kYieldAfter = 20;
 
 }  // namespace
@@ -89,15 +89,15 @@ void CompletionQueue::announceIfArmed() {
   if (channel_ != nullptr && armed_.exchange(false)) channel_->announce(cookie());
 }
 
-// A device has nowhere to put what does not fit: it is lost, and the queue pairs with it. Their
-// sends end flushed, as those of any that are in error.
+// A completion that does not fit into the queue is dropped, and the queue pairs go into the error
+// state, as on hardware. Their sends are flushed.
 void CompletionQueue::overrun(const char* why) {
   if (overrun_.exchange(true)) return;
   report("completion queue overrun, %u entries (%s)", capacity_, why);
 }
 
 void CompletionQueue::checkOverrun() {
-  if (Runtime::get().faults().strikes(Fault::kCqOverrun, context_.address().key(),
+  if (Runtime::get().faults().applies(Fault::kCqOverrun, context_.address().key(),
                                       FaultRule::kAny)) {
     overrun("as steered");
   }
@@ -108,7 +108,7 @@ void CompletionQueue::checkOverrun() {
     }
   }
   if (!overrun_) return;
-  for (QueuePair* queuePair : queuePairs_) queuePair->breakDown();
+  for (QueuePair* queuePair : queuePairs_) queuePair->enterErrorState();
 }
 
 int CompletionQueue::start() {
@@ -139,7 +139,7 @@ void CompletionQueue::end() {
   polling_.unlock();
 }
 
-// The slot in its work queue is the caller's again once a completion has been read.
+// After a completion has been read, its slot in the work queue is free.
 void CompletionQueue::release() {
   if (current_.queuePair != nullptr) current_.queuePair->retire(current_);
   current_.queuePair = nullptr;
@@ -148,8 +148,8 @@ void CompletionQueue::release() {
 bool CompletionQueue::take() {
   if (ringed_.load(std::memory_order_relaxed)) return takeWritten();
   listedFirst_ = !listedFirst_;
-  const bool taken = listedFirst_ ? takeListed() || takeArrived() : takeArrived() || takeListed();
-  if (!taken) return false;
+  const bool exists = listedFirst_ ? takeListed() || takeArrived() : takeArrived() || takeListed();
+  if (!exists) return false;
   handle_.verbs.wr_id = current_.id;
   handle_.verbs.status = toWcStatus(current_.status);
   return true;
@@ -177,9 +177,9 @@ bool CompletionQueue::takeArrived() {
 int CompletionQueue::poll(int count, ibv_wc* wc) {
   if (count <= 0) return 0;
   if (start() != 0) return 0;
-  int taken = 0;
+  int exists = 0;
   do {
-    ibv_wc& entry = wc[taken++];
+    ibv_wc& entry = wc[exists++];
     entry = {};
     entry.wr_id = current_.id;
     entry.status = toWcStatus(current_.status);
@@ -191,9 +191,9 @@ int CompletionQueue::poll(int count, ibv_wc* wc) {
     entry.qp_num = current_.qpn;
     entry.src_qp = current_.sourceQpn;
     entry.slid = current_.ahn;
-  } while (taken < count && next() == 0);
+  } while (exists < count && next() == 0);
   end();
-  return taken;
+  return exists;
 }
 
 int CompletionQueue::arm() {

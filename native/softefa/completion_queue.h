@@ -23,18 +23,18 @@ namespace ops {
 struct CqMemory;
 }
 
-// What the newer headers add to efadv_cq is there whatever we are built with.
+// efadv_cq with the members of newer headers, whatever headers the build uses.
 struct EfaCq {
   uint64_t comp_mask;
   int (*wc_read_sgid)(efadv_cq* cq, ibv_gid* gid);
   bool (*wc_is_unsolicited)(efadv_cq* cq);
 };
 
-// Completions of sends wait in a list of this process; those of receives where peers put them, in
-// the regions of the queue pairs that are attached.
+// A completion queue. Completions of sends are in a list of this process. Completions of receives
+// are where peers put them, in the regions of the attached queue pairs.
 //
-//   completion_queue.cc    polling by way of the library
-//   direct_completions.cc  where the user reads them by itself
+//   completion_queue.cc    polling through the library
+//   direct_completions.cc  queues that the user reads itself
 class CompletionQueue {
  public:
   CompletionQueue(Context& context, uint32_t capacity, ibv_comp_channel* channel, void* userContext,
@@ -49,33 +49,32 @@ class CompletionQueue {
 
   void attach(QueuePair& queuePair);
   void detach(QueuePair& queuePair);
-  // It goes, with what it has in a ring.
+  // Removes a queue pair that is destroyed, with its completions in a ring.
   void forget(QueuePair& queuePair);
   bool used() const { return !queuePairs_.empty(); }
 
-  // From any thread. True if nobody is going to poll it by way of the library: what it held is the
-  // caller's to free.
+  // Any thread may call it. Returns true if the completion will not be polled through the library;
+  // the caller must then free the resources of the request.
   bool push(const Completion& completion);
-  // Between start and end the queue is the caller's. ENOENT: nothing there.
+  // The caller owns the queue between start and end. Returns ENOENT if the queue is empty.
   int start();
   int next();
   void end();
   int poll(int count, ibv_wc* wc);
-  // Announces the next completion on the channel.
+  // Requests an event on the channel for the next completion.
   int arm();
   const Completion& current() const { return current_; }
 
-  // From now on completions are written to a ring, from which the user reads by itself. Throws
-  // std::system_error.
+  // Creates a ring for the completions, which the user reads itself. Throws std::system_error.
   CompletionRing& makeRing(SharedPart memory = {});
-  // The entries are in a file of the user's from the beginning.
+  // Places the entries in a file of the user, when the queue is created.
   void useMemory(const ops::CqMemory& memory);
   bool inMemory() const { return inMemory_; }
-  // The engine's: moves what has arrived into the ring; true if there was any.
+  // Called by the engine: moves arrived completions into the ring. Returns true if there were any.
   bool serve();
 
   CompletionChannel* channel() const { return channel_; }
-  ProtectionDomain* parentDomain = nullptr;  // that it was made under
+  ProtectionDomain* parentDomain = nullptr;  // under which it was created
   uint64_t cookie() const { return reinterpret_cast<uint64_t>(&handle_.verbs); }
 
  private:

@@ -67,7 +67,7 @@ bool CompletionRing::write(const Completion& completion) {
   CompletionDescriptor entry = describe(completion, withSgid_);
   entry.flags |= CompletionDescriptor::kPhase.in((written_ / entries_ + 1) & 1);
   ++written_;
-  // What is around the flags, and then the flags, by which the user knows that the rest is there.
+  // Writes the flags last, because they tell the user that the rest of the entry is complete.
   uint8_t* to = buffer() + index * sizeof(entry);
   const auto* from = reinterpret_cast<const uint8_t*>(&entry);
   constexpr size_t kFlags = offsetof(CompletionDescriptor, flags);
@@ -102,8 +102,8 @@ void CompletionRing::look() {
   told_ = true;
   read_ += step;
   arms_ = arms_ || CompletionDoorbell::kArm.of(bell) != 0;
-  // A request to be told may have been there between two looks, and been overwritten by another
-  // that tells of what was read: an event too many is allowed, one too few is not.
+  // Between two polls, the user may have requested an event and then overwritten the request with a
+  // read position. A spurious event is allowed; a missing one is not.
   asked_ = asked_ || arms_;
 }
 

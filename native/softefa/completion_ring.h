@@ -12,12 +12,12 @@ namespace softefa {
 
 class QueuePair;
 
-// A completion queue as its user reads it by itself: entries in memory, whose phase bit tells a new
-// one, and a doorbell by which the user tells how far it has read.
+// A completion queue that its user reads itself. It has entries in memory, whose phase bit marks
+// new entries, and a doorbell to which the user writes how far it has read.
 class CompletionRing {
  public:
-  // `entries` is a power of two. They are in `memory` of the user's, if that is given, which holds
-  // sizeOf(entries).
+  // `entries` is a power of two. If the user passes `memory`, which must have sizeOf(entries)
+  // bytes, the entries are there.
   CompletionRing(uint32_t entries, bool withSgid, SharedPart memory);
   static size_t sizeOf(uint32_t entries);
 
@@ -26,15 +26,16 @@ class CompletionRing {
   uint32_t entrySize() const;
   std::atomic<uint32_t>& doorbell() const;
 
-  // False where there is no room: the entry is lost.
+  // Returns false if there is no room; the entry is dropped.
   bool write(const Completion& completion);
-  // What the user has not read, as far as it tells.
+  // The number of entries that the user has not read, according to the doorbell.
   uint64_t unread() const { return told_ && read_ < written_ ? written_ - read_ : 0; }
-  // Reads for a user that polls by way of the library.
+  // Reads an entry for a user that polls through the library.
   bool take(Completion& completion);
-  // Whether the doorbell has asked for the next event since the last call.
+  // Whether the doorbell has requested the next event since the last call.
   bool asked();
-  // What is there of a queue pair that goes its user will pass over without telling.
+  // Handles a queue pair that is destroyed: its user skips the queue pair's entries without a
+  // doorbell.
   void forget(const QueuePair& queuePair);
 
  private:
@@ -44,12 +45,12 @@ class CompletionRing {
   const bool withSgid_;
   const SharedPart memory_;
   Pages pages_;
-  std::vector<Completion> kept_;  // what was written, entry by entry
+  std::vector<Completion> kept_;  // the written completions, by entry
   uint64_t written_ = 0;
-  uint64_t read_ = 0;  // with what is passed over
+  uint64_t read_ = 0;  // including skipped entries
   uint32_t lastBell_ = 0;
-  bool told_ = false;  // whether the user ever told how far it has read
-  bool arms_ = false;  // whether it ever asked for an event
+  bool told_ = false;  // whether the user has ever written how far it has read
+  bool arms_ = false;  // whether the user has ever requested an event
   bool asked_ = false;
 };
 

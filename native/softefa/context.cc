@@ -36,7 +36,7 @@ Context::Context(Device& device)
   context.ops.post_recv = ops::postReceive;
   ops::refuse(context.ops);
   context.cmd_fd = -1;
-  context.async_fd = ::eventfd(0, EFD_CLOEXEC);  // no event ever comes
+  context.async_fd = ::eventfd(0, EFD_CLOEXEC);  // it never has an event
   context.num_comp_vectors = kCompletionVectors;
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
   ::pthread_mutex_init(&context.mutex, nullptr);
@@ -106,13 +106,13 @@ int Context::queryPort(uint8_t port, ibv_port_attr& attributes) const {
   attributes.max_msg_sz = kMaxMessage;
   attributes.max_vl_num = 1;
   attributes.lmc = 1;
-  attributes.active_speed = 32;  // 25 Gbit/s a lane
+  attributes.active_speed = 32;  // 25 Gbit/s per lane
   attributes.active_width = 2;   // 4 lanes
   Runtime::get().sysfs().refresh();
   return 0;
 }
 
-// Indices go round, so that a number comes back as late as may be.
+// Indices wrap around, so that a number is reused as late as possible.
 int Context::takeQpIndex() {
   std::lock_guard<std::mutex> lock(mutex_);
   for (uint32_t step = 1; step <= kMaxQp; ++step) {

@@ -25,7 +25,7 @@ struct Device {
 struct ProtectionDomain {
   ibv_pd verbs;  // first
   std::atomic<int> users{0};
-  ProtectionDomain* original = nullptr;  // of a ParentDomain: what it stands for
+  ProtectionDomain* original = nullptr;  // of a ParentDomain: the domain that it wraps
 };
 
 struct MemoryRegion {
@@ -47,17 +47,17 @@ class Context {
   NicAddress address() const;
   NicCounters& counters() const { return counters_; }
   AddressHandles& addressHandles() { return addressHandles_; }
-  // What the device can do, as options and knobs have it.
+  // The device's capabilities, from the options and the knobs.
   static uint32_t capabilities();
   bool portUp() const;
 
   int queryDevice(ibv_device_attr_ex& attributes) const;
   int queryPort(uint8_t port, ibv_port_attr& attributes) const;
 
-  // Runs a call of the control path, of which the device counts success and failure.
+  // Counts the success or failure of a control-path call, and returns its error.
   int command(int error, Count* failures = nullptr) const;
 
-  // Objects that live under the device, of which there is a limit each.
+  // The objects of the device and their limits.
   struct Quota {
     std::atomic<uint32_t> used{0};
     bool take(uint32_t limit) {
@@ -69,7 +69,7 @@ class Context {
   };
   Quota pds, cqs, completionCounters;
 
-  // The low bits of a queue pair's number, which do not repeat within an open device.
+  // The low bits of a queue pair number. They do not repeat within an open device.
   int takeQpIndex();
   void giveQpIndex(uint32_t qpn);
 

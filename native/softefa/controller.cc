@@ -30,7 +30,7 @@ struct Controllers {
 void leaveAll();
 
 Controllers& controllers() {
-  // Never destroyed: it is used while the process ends.
+  // Never destroyed, because it is used while the process exits.
   static Controllers& all = *[] {
     auto made = std::make_unique<Controllers>();
     std::atexit(leaveAll);

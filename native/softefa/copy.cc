@@ -21,15 +21,15 @@ ssize_t transfer(pid_t pid, Direction direction, const Pieces& local, const Piec
 }
 
 bool mustHelp(const PeerSegment& peer) {
-  if (Options::get().bounce || peer.helps()) return true;
+  if (Options::get().bounce || peer.needsHelp()) return true;
   if (peer.sharesPids()) return false;
   static std::atomic<bool> reported{false};
   if (!reported.exchange(true)) {
     report(
-        "a peer is in another PID namespace, where process_vm_readv does not reach; its device "
-        "copies through shared memory instead, slowly");
+        "a peer is in another PID namespace, which process_vm_readv cannot reach; its device "
+        "copies through shared memory instead, which is slower");
   }
-  peer.helps() = true;
+  peer.needsHelp() = true;
   return true;
 }
 
@@ -37,11 +37,12 @@ void forbid(const PeerSegment& peer, int error) {
   static std::atomic<bool> reported{false};
   if (!reported.exchange(true)) {
     report(
-        "process_vm_readv to process %d: %s; copying through shared memory instead, slowly "
+        "process_vm_readv of process %d: %s; copying through shared memory instead, which is "
+        "slower "
         "(see ptrace_scope of Yama, or the seccomp profile of the container)",
         peer.header().pid, std::strerror(error));
   }
-  peer.helps() = true;
+  peer.needsHelp() = true;
 }
 
 CopyResult copyAtOnce(const PeerSegment& peer, Direction direction, const Pieces& local,

@@ -12,7 +12,7 @@ namespace softefa {
 enum class Direction { kToPeer, kFromPeer };
 enum class CopyResult { kDone, kFault, kGone, kSilent };
 
-// Pieces of memory, in order.
+// An ordered list of pieces of memory.
 struct Pieces {
   iovec part[kMaxSge + 1];
   unsigned count = 0;
@@ -25,12 +25,12 @@ struct Pieces {
     for (unsigned i = 0; i < count; ++i) sum += part[i].iov_len;
     return sum;
   }
-  // [offset, offset + length) of them.
+  // The bytes [offset, offset + length) of the pieces.
   Pieces slice(uint64_t offset, uint64_t length) const;
 };
 
-// Moves bytes between this process and a peer, at once or, given a source of chance, in chunks in
-// any order. Memory that is not mapped is a fault and not a signal.
+// Moves bytes between this process and a peer: in one step or, with a random source, in chunks in
+// random order. Unmapped memory returns a fault and does not raise a signal.
 CopyResult copy(const PeerSegment& peer, Direction direction, const Pieces& local,
                 const Pieces& remote, Random* scatter);
 

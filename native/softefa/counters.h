@@ -7,18 +7,18 @@ namespace softefa {
 
 using Count = std::atomic<uint64_t>;
 
-// The counters of a NIC, by the names of the EFA driver's hw_counters.
+// The counters of a NIC, with the names of the EFA driver's hw_counters.
 struct alignas(64) NicCounters {
-  // What this NIC sends.
+  // Packets and requests that this NIC sends.
   Count tx_bytes, tx_pkts, send_bytes, send_wrs;
   Count rdma_read_wrs, rdma_read_bytes, rdma_write_wrs, rdma_write_bytes;
-  // What it receives as messages, and what goes wrong.
+  // Messages that it receives, and errors.
   Count rx_bytes, rx_pkts, recv_bytes, recv_wrs;
   Count rdma_read_wr_err, rdma_write_wr_err, retrans_bytes, retrans_pkts;
-  // Remote access by peers.
+  // RDMA operations of peers.
   Count rdma_read_resp_bytes, rdma_write_recv_bytes, rx_drops;
   Count retrans_timeout_events, unresponsive_remote_events, impaired_remote_conn_events;
-  // Calls of the control path.
+  // Control-path calls.
   Count submitted_cmds, completed_cmds, cmds_err, no_completion_cmds;
   Count keep_alive_rcvd, alloc_pd_err, create_qp_err, create_cq_err;
   Count reg_mr_err, alloc_ucontext_err, create_ah_err, mmap_err;

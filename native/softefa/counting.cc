@@ -1,4 +1,4 @@
-// Completion counters at a queue pair.
+// The completion counters of a queue pair.
 
 #include <cerrno>
 
@@ -22,7 +22,7 @@ int QueuePair::attach(CompletionCounter& counter, uint32_t kinds) {
   const bool first = !counted_.any();
   const int error = counted_.attach(counter, kinds);
   if (error != 0 || !first) return error;
-  // What peers do is counted by the engine, whose turns they wake.
+  // The engine counts the operations of peers. From now on, peers wake it.
   view_.region->served = 1;
   view_.region->counts.wanted.store(1, std::memory_order_release);
   engine.watch();

@@ -9,8 +9,8 @@
 
 namespace softefa {
 
-// What a device makes of a descriptor of `size` bytes in a send queue. kLocalQpInternalError: it is
-// none. Otherwise the request has its id, whatever is wrong with the rest.
+// Decodes a descriptor of `size` bytes in a send queue. Returns kLocalQpInternalError if the bytes
+// are not a descriptor. With any other status, the request has at least its id.
 Status decode(const SendDescriptor& descriptor, uint32_t size, uint32_t phase,
               AddressHandles& handles, WorkRequest& request);
 

@@ -10,7 +10,7 @@
 namespace softefa {
 namespace {
 
-// A message on its way into a receive region.
+// Delivers a message into a receive region.
 class Sender {
  public:
   Sender(QueuePair& from, RemoteQueuePair& to, const WorkRequest& request)
@@ -46,7 +46,7 @@ class Sender {
   }
   void unlock() { region_.lock.unlock(); }
 
-  // Copies the next receive out of the ring; it is taken when `claimed` moves.
+  // Copies the next receive out of the ring. The receive is consumed when `claimed` advances.
   bool claim() {
     const uint64_t number = region_.claimed.load(std::memory_order_relaxed);
     if (number == region_.posted.load(std::memory_order_acquire)) return false;
@@ -56,7 +56,7 @@ class Sender {
 
   bool full() {
     uint64_t number = region_.arrived.load(std::memory_order_relaxed);
-    // A holder that died may have published the entry without counting it.
+    // A lock holder that died may have published the entry without advancing the count.
     while (to_.view.arrival(number).sequence.load(std::memory_order_relaxed) == number + 1) {
       region_.arrived.store(++number, std::memory_order_relaxed);
     }
@@ -86,7 +86,7 @@ class Sender {
     region_.arrived.store(number + 1, std::memory_order_relaxed);
   }
 
-  // With the lock held, which it gives up.
+  // The caller must hold the lock. This function releases it.
   Delivery fill(const Pieces& payload) {
     Pieces target;
     Status status = Status::kOk;
@@ -124,10 +124,10 @@ class Sender {
     return true;
   }
 
-  // Small payloads go through shared memory, which costs no system call.
+  // Small payloads go through shared memory, without a system call.
   bool fillCell(const Pieces& payload) {
     if (Options::get().async || request_.length + header_ > kCellSize) return false;
-    // Who counts may never poll what would empty the cell.
+    // A user with completion counters may never poll, so the cell would never be freed.
     if (region_.counts.wanted.load(std::memory_order_relaxed) != 0) return false;
     const uint64_t number = region_.nextCell.load(std::memory_order_relaxed);
     const auto index = static_cast<uint32_t>(number % to_.view.cellCount);
@@ -171,7 +171,7 @@ class Sender {
     return result == CopyResult::kDone ? Delivery::kDone : Delivery::kFault;
   }
 
-  // A global routing header, as IPv6 has it.
+  // Writes a global routing header, in the format of IPv6.
   void makeHeader(uint8_t* to) const {
     ibv_grh header{};
     header.version_tclass_flow = htobe32(6u << 28);
@@ -187,7 +187,8 @@ class Sender {
   void announce() {
     if (region_.served.load(std::memory_order_relaxed) != 0) Engine::wake(to_.peer->header());
     if (region_.channel.load(std::memory_order_relaxed) == 0) return;
-    // Whoever arms after this sees the arrival; whoever did before is told.
+    // A thread that arms the queue after this point sees the arrival. If the queue was armed
+    // before, send an event.
     if (region_.armed.exchange(0, std::memory_order_acq_rel) == 0) return;
     CompletionChannel::announce(to_.peer->folder(), region_.channel, region_.cookie);
   }

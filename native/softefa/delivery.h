@@ -9,8 +9,8 @@ namespace softefa {
 
 enum class Delivery { kDone, kNotReady, kTooShort, kBadReceive, kFault, kGone, kSilent };
 
-// Puts a message, or the news of a write with immediate data, into a peer's receive queue. The
-// caller is inside of both segments.
+// Puts a message, or the notification of a write with immediate data, into a peer's receive queue.
+// The caller must hold a Visit of both segments.
 Delivery deliver(QueuePair& from, RemoteQueuePair& to, const WorkRequest& request,
                  const Pieces& payload);
 

@@ -5,19 +5,19 @@
 
 namespace softefa {
 
-// What the queues of an EFA hold, as its users and the device write it: the device's public
-// interface (efa_io_defs.h of the kernel's driver and of rdma-core), little endian.
+// The entries of EFA queues, as users and the device write them: the device's public interface
+// (efa_io_defs.h of the kernel driver and of rdma-core), in little endian.
 
 enum class QueueKind : uint8_t { kSend = 1, kReceive = 2 };
 
-// Codes of Operation, in the order of work_request.h.
+// The number of codes of Operation, in the order of work_request.h.
 constexpr uint8_t kWireOperations = 3;
 
-// A bit field of a descriptor's byte or word.
+// A bit field in a byte or word of a descriptor.
 template <class Word>
 struct Field {
   unsigned shift;
-  Word mask;  // at the bottom
+  Word mask;  // before the shift
 
   constexpr Word of(Word word) const { return static_cast<Word>(word >> shift) & mask; }
   constexpr Word in(uint32_t value) const {
@@ -25,13 +25,13 @@ struct Field {
   }
 };
 
-// How the descriptor of a send begins.
+// The first part of a send descriptor.
 struct SendHead {
   uint16_t requestId;
   uint8_t kind;
   uint8_t flow;
   uint16_t remoteQpn;
-  uint16_t length;  // bytes that are inline, otherwise segments
+  uint16_t length;  // number of inline bytes or, without inline data, of segments
   uint32_t immediate;
   uint16_t addressHandle;
   uint8_t hints;
@@ -52,7 +52,7 @@ struct SendHead {
 static_assert(sizeof(SendHead) == 32 && offsetof(SendHead, immediate) == 8 &&
               offsetof(SendHead, addressHandle) == 12 && offsetof(SendHead, qkey) == 16);
 
-// A segment of this process's memory, or a piece of a peer's.
+// A segment of local memory, or of a peer's memory.
 struct SendSegment {
   uint32_t length;
   uint32_t key;
@@ -64,7 +64,7 @@ struct SendSegment {
 };
 static_assert(sizeof(SendSegment) == 16);
 
-// A send, of 64 bytes or, where more is to be sent inline, of 128.
+// A send descriptor: 64 bytes or, for more inline data, 128 bytes.
 union SendBody {
   SendSegment segments[2];
   uint8_t inlined[96];
@@ -98,7 +98,7 @@ struct ReceiveDescriptor {
 };
 static_assert(sizeof(ReceiveDescriptor) == 16);
 
-// A completion. That of a send ends, in effect, after qpn.
+// A completion. For a send, only the members up to qpn are used.
 struct CompletionDescriptor {
   uint16_t requestId;
   uint8_t status;
@@ -124,7 +124,8 @@ static_assert(sizeof(CompletionDescriptor) == 32 && offsetof(CompletionDescripto
               offsetof(CompletionDescriptor, immediate) == 12 &&
               offsetof(CompletionDescriptor, more) == 16);
 
-// The word by which a completion queue's user tells how far it has read, and asks for an event.
+// The word to which the user of a completion queue writes how far it has read, and with which it
+// requests an event.
 struct CompletionDoorbell {
   static constexpr Field<uint32_t> kConsumed{0, 0xffff};
   static constexpr Field<uint32_t> kArm{31, 1};

@@ -4,12 +4,12 @@
 
 namespace softefa {
 
-// What the device says of itself. The limits are of the order of an EFA's.
+// The attributes of the device. The limits are of the same order as an EFA's.
 constexpr uint64_t kPortSpeed = 1000;  // in 100 Mbit/s: 4 lanes of 25 Gbit/s
 constexpr uint32_t kVendorId = 0x1d0f;
 constexpr char kFirmware[] = "softefa 1.0 (emulated)";
 
-constexpr uint32_t kMaxMessage = 8928;  // the MTU, of SRD messages and UD datagrams
+constexpr uint32_t kMaxMessage = 8928;  // the MTU for SRD messages and UD datagrams
 constexpr uint32_t kMaxRdma = 1u << 30;
 constexpr uint32_t kMaxSqWr = 4096;
 constexpr uint32_t kMaxRqWr = 32768;
@@ -23,7 +23,8 @@ constexpr uint32_t kMaxCqe = 65536;
 constexpr uint32_t kMaxPd = 256;
 constexpr uint32_t kMaxAh = 32768;
 constexpr uint32_t kMaxCompletionCounters = 256;
-constexpr int kCompletionVectors = 8;  // one or none would mean that there are no interrupts
+constexpr int kCompletionVectors =
+    8;  // a value of 0 or 1 would mean that the device has no interrupts
 constexpr uint32_t kGrhSize = 40;
 constexpr uint16_t kUnknownAhn = 0xffff;
 

@@ -1,4 +1,4 @@
-// Completion queues whose users read them by themselves.
+// Completion queues that their users read themselves.
 
 #include <cerrno>
 #include <system_error>
@@ -14,7 +14,7 @@
 namespace softefa {
 namespace {
 
-// So many arrivals of a queue pair in one turn of the engine.
+// Arrivals per queue pair in one turn of the engine.
 constexpr int kBatch = 64;
 
 }  // namespace
@@ -81,7 +81,7 @@ int CompletionQueue::armRing() {
 }
 
 bool CompletionQueue::serve() {
-  // Whoever holds it may be waiting for the engine.
+  // Do not block: the holder may be waiting for the engine.
   const std::unique_lock<std::mutex> lock(polling_, std::try_to_lock);
   if (!lock) return false;
   bool unread = false;

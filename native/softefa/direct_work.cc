@@ -10,10 +10,10 @@
 namespace softefa {
 namespace {
 
-// So many of a queue in one turn of the engine.
+// Requests per queue in one turn of the engine.
 constexpr uint32_t kBatch = 64;
 
-// Where a test sees that it was this path that was used.
+// Counts requests, so that a test can see that this path was used.
 void countFetched(uint32_t requests) {
   if (requests != 0) {
     Runtime::get().space().knobs().fetched.fetch_add(requests, std::memory_order_relaxed);
@@ -90,7 +90,7 @@ bool QueuePair::fetchReceives(bool& nonsense) {
     do {
       ring.peek(count, &descriptor);
       const bool first = ReceiveDescriptor::kFirst.of(descriptor.control) != 0;
-      // Users say "first" of later segments as well.
+      // Users also set the "first" flag on later segments.
       if (count == 0 && !first) nonsense = true;
       sges[count] = {descriptor.address(), descriptor.length,
                      ReceiveDescriptor::kLkey.of(descriptor.control)};
@@ -109,9 +109,9 @@ bool QueuePair::fetchReceives(bool& nonsense) {
   return fetched != 0;
 }
 
-// The device cannot make sense of what the user wrote: nothing of that queue pair goes on.
+// The user wrote an invalid entry. The queue pair stops.
 void QueuePair::fail() {
-  report("queue pair %u: its user wrote what is no work request", number());
+  report("queue pair %u: its user wrote an invalid work request", number());
   rings_->broken = true;
   entry_->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);
   verbs_.qp_base.state = IBV_QPS_ERR;

@@ -1,5 +1,5 @@
-// The symbols of libefa. Their structures grow with every release: `inlen` says how much of one the
-// caller knows, and what is newer than our headers has its layout here.
+// The symbols of libefa. Their structures grow with each release: `inlen` is the size of the
+// structure that the caller knows. This file defines structures that the headers of the build lack.
 
 #include <infiniband/efadv.h>
 
@@ -103,7 +103,7 @@ SOFTEFA_EXPORT ibv_qp* efadv_create_qp_ex(ibv_context* context, ibv_qp_init_attr
 SOFTEFA_EXPORT ibv_qp* efadv_create_driver_qp(ibv_pd* pd, ibv_qp_init_attr* attributes,
                                               uint32_t type) {
   ibv_qp_init_attr_ex all{};
-  std::memcpy(&all, attributes, sizeof(*attributes));  // which is how it begins
+  std::memcpy(&all, attributes, sizeof(*attributes));  // the first part of `all`
   all.comp_mask = IBV_QP_INIT_ATTR_PD;
   all.pd = pd;
   ops::EfaQpAttributes wanted{};
@@ -113,7 +113,7 @@ SOFTEFA_EXPORT ibv_qp* efadv_create_driver_qp(ibv_pd* pd, ibv_qp_init_attr* attr
   return qp;
 }
 
-// What follows may be in our headers or not: the assembler gives it its name.
+// The headers of the build may or may not declare these functions, so asm() sets their names.
 
 SOFTEFA_EXPORT int softefaQueryMr(ibv_mr*, void* attributes, uint32_t inlen) asm("efadv_query_mr");
 SOFTEFA_EXPORT int softefaQueryMr(ibv_mr*, void* attributes, uint32_t inlen) {

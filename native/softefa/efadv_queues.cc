@@ -1,5 +1,5 @@
-// Where the queues of libefa's newest users are, which fill and read them by themselves. The
-// assembler gives the functions their names: our headers may have them or not.
+// The functions of libefa that return the memory of queues to users that fill and read them
+// themselves. The headers of the build may lack these functions, so asm() sets their names.
 
 #include <algorithm>
 #include <cerrno>
@@ -37,7 +37,7 @@ struct EfaWqMemory {
 };
 static_assert(sizeof(EfaCqMemory) == 32 && sizeof(EfaWqMemory) == 40);
 
-// Descriptors of a doorbell.
+// Descriptors per doorbell.
 constexpr uint32_t kMaxBatch = 16;
 
 EfaWqMemory describe(const WorkRing& ring, uint32_t maxBatch) {
@@ -52,11 +52,11 @@ EfaWqMemory describe(const WorkRing& ring, uint32_t maxBatch) {
 
 }  // namespace
 
-// Without these a user leaves its queues to the library.
+// Without these functions a user leaves its queues to the library.
 
 SOFTEFA_EXPORT int softefaQueryCq(ibv_cq*, void*, uint32_t) asm("efadv_query_cq");
 SOFTEFA_EXPORT int softefaQueryCq(ibv_cq* cq, void* attributes, uint32_t inlen) {
-  // One in the user's memory is read there in any case.
+  // The user always reads a queue in its own memory itself.
   if (!Options::get().direct && !CompletionQueue::of(cq).inMemory()) return EOPNOTSUPP;
   if (inlen < offsetof(EfaCqMemory, doorbell)) return EINVAL;
   try {

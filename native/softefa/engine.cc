@@ -19,16 +19,17 @@
 namespace softefa {
 namespace {
 
-// A sleeping thread costs a wake-up of tens of microseconds: it looks around that often before.
+// Waking a sleeping thread takes tens of microseconds, so it polls this often before it sleeps.
 constexpr int kIdleTurns = 50;
-// How often the counter files are written: with something to do, and without.
+// The interval at which counter files are written while there is work, and while there is none.
 constexpr uint64_t kRefreshNs = 100 * kMillisecond;
 constexpr uint64_t kIdleRefreshNs = 1000 * kMillisecond;
-// Of looks at doorbells. Shorter ones take the core from the processes that are to answer.
+// The shortest sleep between two polls of doorbells. A shorter one would take the core from the
+// processes that must respond.
 constexpr uint64_t kShortestNap = 50 * kMicrosecond;
 constexpr uint64_t kLongestNap = kMillisecond;
 constexpr uint64_t kNapShare = 8;
-// Looks before a nap.
+// Polls without result before a sleep.
 constexpr int kIdleLooks = 20;
 
 }  // namespace
@@ -54,7 +55,7 @@ void Engine::start() {
 }
 
 void* Engine::run(void* engine) {
-  // Sleeps are otherwise up to 50 us longer than asked for.
+  // With the default slack, sleeps take up to 50 us longer than requested.
   ::prctl(PR_SET_TIMERSLACK, kMicrosecond, 0, 0, 0);
   static_cast<Engine*>(engine)->loop();
   return nullptr;
@@ -101,7 +102,7 @@ void Engine::collect() {
   for (QueuePair* queuePair : queuePairs_) queuePair->collect();
 }
 
-// Turns every queue pair once; `due` becomes the time at which the next one has something to do.
+// Runs one turn of every queue pair. Sets `due` to the time of the next pending work.
 bool Engine::pass(uint64_t& due) {
   while (waiting_.load() != 0) ::sched_yield();
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -116,8 +117,8 @@ bool Engine::pass(uint64_t& due) {
   return worked;
 }
 
-// How long to sleep between two looks at doorbells: the longer, the longer nothing has come.
-uint64_t Engine::nap(uint64_t idle) const {
+// The time to sleep between two polls of doorbells. It grows with the idle time.
+uint64_t Engine::sleepBetweenPolls(uint64_t idle) const {
   return std::clamp(idle / kNapShare, kShortestNap, kLongestNap);
 }
 
@@ -142,7 +143,8 @@ void Engine::loop() {
     }
     const bool watching = watched_.load(std::memory_order_relaxed) != 0;
     if (++idle < (watching ? kIdleLooks : kIdleTurns)) {
-      // Users that read their queues by themselves do not yield: it would wait for their slice.
+      // Users that read their queues themselves do not yield, so this thread would wait for the end
+      // of their time slice.
       if (watching) {
         relax();
       } else {
@@ -152,13 +154,13 @@ void Engine::loop() {
     }
     uint64_t sleep = kIdleRefreshNs;
     if (due != UINT64_MAX) sleep = due > time ? std::min(due - time, kRefreshNs) : 1;
-    if (watching) sleep = std::min(sleep, nap(time - quiet));
+    if (watching) sleep = std::min(sleep, sleepBetweenPolls(time - quiet));
     header.sleeping.store(1, std::memory_order_seq_cst);
     if (header.doorbell.load(std::memory_order_seq_cst) == bell) {
       futexWait(header.doorbell, bell, sleep);
     }
     header.sleeping.store(0, std::memory_order_relaxed);
-    // A nap that nobody ended is followed by one look.
+    // If nothing ended the sleep early, poll only once before the next sleep.
     idle = watching && header.doorbell.load(std::memory_order_relaxed) == bell ? kIdleLooks - 1 : 0;
   }
 }

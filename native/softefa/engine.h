@@ -14,33 +14,36 @@ class OwnSegment;
 class QueuePair;
 class Sysfs;
 
-// The one thread of a process that is softefa's own. It holds the lifelines, copies for peers that
-// cannot, and drives the send queues: all of them in the asynchronous mode, those that wait for
-// something where completions are waited for through a channel. Where users work on queues by
-// themselves it looks at their doorbells, of which nobody tells it.
+// softefa's own thread in a process. It
+//
+// - holds the lifelines;
+// - copies for peers that cannot copy themselves;
+// - drives the send queues: all of them in asynchronous mode, and otherwise those with waiting
+//   requests, if the user waits for completions through a channel;
+// - polls the doorbells of queues that users fill or read themselves.
 class Engine {
  public:
   Engine(OwnSegment& segment, Sysfs& sysfs) : segment_(segment), sysfs_(sysfs) {}
-  // Returns once lifelines can be tied. Throws std::system_error.
+  // Returns when the process can acquire lifelines. Throws std::system_error.
   void start();
 
   void add(QueuePair& queuePair);
   void remove(QueuePair& queuePair);
-  // There is something to do, for this engine or a peer's.
+  // Wakes the engine, because this process or a peer has work for it.
   void wake();
   static void wake(SegmentHeader& header);
-  // Queues whose doorbells it looks at from now on: to be called within a Pause.
+  // Adds a queue whose doorbell the engine polls. The caller must hold a Pause.
   void watch();
   void watch(CompletionQueue& queue);
   void unwatch();
-  // Has every queue pair count what peers have done there.
+  // Makes every queue pair count the operations of peers.
   void collect();
   void remove(CompletionQueue& queue);
-  // From now on it drives queue pairs in the synchronous mode, too.
+  // Makes the engine also drive queue pairs in synchronous mode.
   void driveAll() { driving_ = true; }
   bool driving() const { return driving_.load(std::memory_order_relaxed); }
 
-  // Keeps the engine out of the queue pairs for as long as it lives.
+  // Keeps the engine out of the queue pairs during its lifetime.
   class Pause {
    public:
     explicit Pause(Engine& engine);
@@ -53,7 +56,7 @@ class Engine {
   static void* run(void* engine);
   void loop();
   bool pass(uint64_t& due);
-  uint64_t nap(uint64_t idle) const;
+  uint64_t sleepBetweenPolls(uint64_t idle) const;
 
   OwnSegment& segment_;
   Sysfs& sysfs_;

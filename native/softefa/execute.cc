@@ -13,8 +13,8 @@
 namespace softefa {
 namespace {
 
-// A try lasts so long, in which the device looks for a receive often: a receiver that others keep
-// from its core for a moment is not one that does not receive.
+// The duration of one RNR try. During a try the device checks for a receive repeatedly, so that a
+// receiver that is briefly descheduled does not count as not ready.
 constexpr uint64_t kRnrTry = 20 * kMillisecond;
 constexpr uint64_t kRnrFirst = 10 * kMicrosecond;
 constexpr unsigned kRnrDoublings = 4;
@@ -42,7 +42,7 @@ class Execution {
   }
 
  private:
-  // A datagram's sender does not learn what becomes of it.
+  // The sender of a datagram does not learn of failures.
   Outcome fail(Status status) {
     const bool local = status == Status::kLocalInvalidLkey || status == Status::kLocalBadLength ||
                        status == Status::kLocalUnsupportedOp;
@@ -87,13 +87,13 @@ class Execution {
     return Status::kOk;
   }
 
-  // What was asked to go wrong. Neither done nor due: nothing.
+  // Applies injected faults. If none applies, the outcome is neither done nor due.
   Outcome faults() {
     Faults& faults = Runtime::get().faults();
     if (!faults.engaged()) return Outcome::again(0);
     const uint32_t nic = request_.destination, qpn = request_.qpn;
     uint32_t value = 0;
-    if (faults.strikes(Fault::kStatus, nic, qpn, &value)) {
+    if (faults.applies(Fault::kStatus, nic, qpn, &value)) {
       return fail(static_cast<Status>(value));
     }
     if (faults.holds(Fault::kKill, nic, qpn)) return fail(Status::kLocalUnresponsiveRemote);
@@ -102,7 +102,7 @@ class Execution {
       return silent();
     }
     if (request_.operation == Operation::kSend && !qp_.isUd() &&
-        faults.strikes(Fault::kRnr, nic, qpn)) {
+        faults.applies(Fault::kRnr, nic, qpn)) {
       return notReady();
     }
     return drop(faults.dropPerMille());
@@ -143,8 +143,8 @@ class Execution {
     return Outcome::again(now() + (kRnrFirst << doublings));
   }
 
-  // A receive may have been there when the message came that the receiver's engine has not seen:
-  // it has once it has begun two turns.
+  // Whether the receiver may have posted a receive that its engine has not seen yet. The engine has
+  // seen it when it has begun two further turns.
   bool unseen(const RemoteQueuePair& remote) {
     if (remote.view.region->served.load(std::memory_order_relaxed) == 0) return false;
     const uint64_t time = now();
@@ -155,11 +155,12 @@ class Execution {
       request_.receiverLooks = looks;
       Engine::wake(header);
     }
-    const uint64_t patience = Options::get().timeoutMs * kMillisecond;
-    return looks - request_.receiverLooks < 2 && time - request_.unseenSince < patience;
+    const uint64_t timeout = Options::get().timeoutMs * kMillisecond;
+    return looks - request_.receiverLooks < 2 && time - request_.unseenSince < timeout;
   }
 
-  // The kernel destroys the queue pairs of a process that ends, however it ends; its NIC lives on.
+  // The kernel destroys the queue pairs of a process when it ends, however it ends. Its NIC
+  // remains.
   bool accepts(const RemoteQueuePair& remote) const {
     if (!remote.current() || !remote.peer->alive()) return false;
     const QueuePairEntry& entry = *remote.entry;
@@ -168,7 +169,7 @@ class Execution {
            entry.type == qp_.attributes().type && entry.qkey == request_.qkey;
   }
 
-  // Memory goes with its process.
+  // The memory of a process disappears when the process ends.
   static Status unlessGone(const RemoteQueuePair& remote, Status status) {
     return remote.peer->alive() ? status : Status::kRemoteBadDestQpn;
   }
@@ -257,7 +258,7 @@ class Execution {
     }
   }
 
-  // For the completion counters of the target.
+  // Updates the counts from which the target's completion counters are computed.
   void countForPeer(RemoteQueuePair& remote, bool read) const {
     PeerCounts& counts = remote.view.region->counts;
     if (counts.wanted.load(std::memory_order_relaxed) == 0) return;

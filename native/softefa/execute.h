@@ -9,7 +9,7 @@ namespace softefa {
 
 class QueuePair;
 
-// How a work request stands: complete, or to be tried again at a time.
+// The state of a work request: complete, or to be retried at a given time.
 struct Outcome {
   bool done;
   Status status;
@@ -19,7 +19,7 @@ struct Outcome {
   static Outcome again(uint64_t due) { return {false, Status::kOk, due}; }
 };
 
-// What the NICs at both ends do with a work request: the initiator plays both.
+// Executes a work request. The initiator plays the NICs of both sides.
 Outcome execute(QueuePair& queuePair, WorkRequest& request);
 
 }  // namespace softefa

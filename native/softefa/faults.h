@@ -4,7 +4,7 @@
 
 namespace softefa {
 
-// Asks the knobs of the namespace what is to go wrong.
+// Reads the faults to inject from the knobs of the namespace.
 class Faults {
  public:
   explicit Faults(Knobs& knobs) : knobs_(knobs) {}
@@ -14,7 +14,7 @@ class Faults {
     const uint32_t mask = knobs_.capabilities.load(std::memory_order_relaxed);
     return engaged() && mask != 0 ? mask : ~0u;
   }
-  // How much later an operation from one NIC to another starts.
+  // The delay before an operation from one NIC to another starts.
   uint64_t delayNs(uint32_t from, uint32_t to) {
     uint32_t us = 0;
     if (!holds(Fault::kDelay, from, FaultRule::kAny, &us)) {
@@ -25,11 +25,11 @@ class Faults {
   uint64_t reorderNs() const { return engaged() ? uint64_t{knobs_.reorderUs} * 1000 : 0; }
   uint32_t dropPerMille() const { return engaged() ? knobs_.dropPerMille.load() : 0; }
 
-  // Whether a rule strikes; takes one of its count. `value` is the rule's.
-  bool strikes(Fault fault, uint32_t nic, uint32_t qpn, uint32_t* value = nullptr) {
+  // Whether a rule applies. Decrements the rule's count and returns its `value`.
+  bool applies(Fault fault, uint32_t nic, uint32_t qpn, uint32_t* value = nullptr) {
     return engaged() && match(fault, nic, qpn, value, true);
   }
-  // The same without taking: for conditions that last.
+  // The same without decrementing the count, for lasting conditions.
   bool holds(Fault fault, uint32_t nic, uint32_t qpn, uint32_t* value = nullptr) {
     return engaged() && match(fault, nic, qpn, value, false);
   }

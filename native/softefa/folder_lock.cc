@@ -32,7 +32,7 @@ FolderLock::FolderLock(const std::string& path, Wait wait) {
 }
 
 FolderLock::~FolderLock() {
-  // A child that was forked meanwhile has the descriptor, too.
+  // A child that was forked in the meantime also has the descriptor.
   if (folder_) ::flock(folder_.get(), LOCK_UN);
 }
 

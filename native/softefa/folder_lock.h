@@ -11,8 +11,9 @@ class FolderLock {
  public:
   enum class Wait { kYes, kNo };
 
-  // Holds nothing if there is no such folder, if it was removed meanwhile, or if another has it and
-  // is not waited for. Throws std::system_error if the folder may not be used.
+  // Holds nothing if the folder does not exist or was removed in the meantime, or if another
+  // process holds the lock and `wait` says not to wait. Throws std::system_error if the folder is
+  // not usable.
   FolderLock(const std::string& path, Wait wait);
   FolderLock(const FolderLock&) = delete;
   ~FolderLock();

@@ -20,7 +20,7 @@ struct Forks {
 };
 
 Forks& forks() {
-  // Never destroyed: processes fork while they end.
+  // Never destroyed, because a process may fork while it exits.
   static Forks& all = *std::make_unique<Forks>().release();
   return all;
 }

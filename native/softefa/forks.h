@@ -2,13 +2,13 @@
 
 namespace softefa {
 
-// How many forks led from the process that first asked to this one. What was made at another depth
-// is an ancestor's; a pid does not tell that, since a child has its parent's in a new PID
-// namespace.
+// The number of forks between the first process that called this function and this process. An
+// object created at another depth belongs to an ancestor. A pid cannot show that, because a child
+// in a new PID namespace may have its parent's pid.
 unsigned forkDepth();
 
-// A descriptor that forked children close at once. A lock of flock(2) lives as long as any
-// descriptor of it, and must end with the process that took it.
+// Makes forked children close the file descriptor immediately. A lock of flock(2) lives as long as
+// any of its descriptors, but must end with the process that took it.
 void closeInForkedChildren(int fd);
 void forget(int fd);
 

@@ -12,7 +12,7 @@ namespace softefa {
 
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-// Sleeps while word is value, for at most that many nanoseconds (0: without a limit).
+// Sleeps while `word` equals `value`, for at most `nanoseconds` (0: no limit).
 inline void futexWait(std::atomic<uint32_t>& word, uint32_t value, uint64_t nanoseconds) {
   timespec time{static_cast<time_t>(nanoseconds / 1000000000u),
                 static_cast<long>(nanoseconds % 1000000000u)};

@@ -10,24 +10,27 @@
 namespace softefa {
 namespace {
 
-// The kernel driver (amzn-drivers, kernel/linux/efa) reports kCqWithSgid on every device since its
-// release 2.1, and asks each for the rest, of which it says nothing by id.
+// The kernel driver (amzn-drivers, kernel/linux/efa) reports kCqWithSgid for every device since its
+// release 2.1. It queries the other capabilities from the device, so it does not list them by id.
 constexpr uint32_t kEvery = kRnrRetry | kCqWithSgid;
 constexpr uint32_t kRdma = kRdmaRead | kRdmaWrite;
 
 constexpr Generation kGenerations[] = {
-    // Nitro 3: C5n, G4dn. AWS's user guide (efa.html) has RDMA from Nitro 4 on. P4d has reads,
+    // Nitro 3: C5n, G4dn. By AWS's user guide (efa.html), RDMA exists since Nitro 4. P4d has reads,
     // which libfabric knows: efa_rdm_interop_rdma_read() pairs an 0xefa0 with no other id. Guess:
-    // every device of it retries after RNR, which came with release 1.10 of the driver.
+    // every 0xefa0 retries after RNR, which came with release 1.10 of the driver.
     {0xefa0, kEvery, kEvery | kRdmaRead},
-    // Nitro 4, going by published outputs of fi_info and fabtests: it writes at 100 Gbit/s, as P5
-    // does. By the guide all of Nitro 4 read, most write. Guess: most take no unsolicited writes.
+    // Nitro 4, according to published outputs of fi_info and fabtests: it writes at 100 Gbit/s,
+    // like
+    // P5. By the guide all Nitro 4 devices read and most write. Guess: most have no unsolicited
+    // write
+    // receive.
     {0xefa1, kEvery | kRdma, kEvery | kRdma | kUnsolicitedWriteRecv},
-    // Nitro 5: P5en, which takes unsolicited writes by a maintainer's word (libfabric, issue
-    // 11054). Guess: P5en is 0xefa2, as id and Nitro's version go up together.
+    // Nitro 5: P5en. It has unsolicited write receive, according to a maintainer (libfabric, issue
+    // 11054). Guess: P5en is 0xefa2, because the id increases with the version of Nitro.
     {0xefa2, kAllCapabilities, kAllCapabilities},
-    // The driver knows 0xefa3 since July 2024, rdma-core 65 knows 0xefa4. Guess: they have no less,
-    // and what nobody says where it is may be with them.
+    // The driver knows 0xefa3 since July 2024, and rdma-core 65 knows 0xefa4. Guess: they have at
+    // least these capabilities, and perhaps those that no source assigns to a device.
     {0xefa3, kAllCapabilities, kAllCapabilities | kOnDemand},
     {0xefa4, kAllCapabilities, kAllCapabilities | kOnDemand},
 };

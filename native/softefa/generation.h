@@ -4,18 +4,18 @@
 
 namespace softefa {
 
-// What EFAs of one PCI device id can do.
+// The capabilities of EFAs with one PCI device id.
 struct Generation {
   uint32_t partId;
-  uint32_t usual;     // capabilities that all its instances have
-  uint32_t possible;  // those that some of them have
+  uint32_t usual;     // capabilities that all devices with this id have
+  uint32_t possible;  // capabilities that some devices with this id have
 
-  // An id that is newer than all we know is like the newest.
+  // An id newer than all known ones gets the newest generation.
   static const Generation& of(uint32_t partId);
 };
 
-// The capabilities that a text names, with commas: their names in efadv.h, "none", "all", or a mask
-// in numbers. False if it says anything else.
+// Parses capabilities: their names in efadv.h separated by commas, "none", "all", or a numeric
+// mask. Returns false for any other text.
 bool parseCapabilities(const char* text, uint32_t& capabilities);
 
 }  // namespace softefa

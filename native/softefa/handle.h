@@ -4,7 +4,7 @@
 
 namespace softefa {
 
-// A structure of verbs.h as a caller holds it, and the object that it stands for.
+// A structure of verbs.h that a caller holds, and the object that it represents.
 template <class Verbs, class Owner>
 struct Handle {
   explicit Handle(Owner& object) : owner(&object) {}
@@ -16,7 +16,7 @@ struct Handle {
   Owner* owner;
 };
 
-// Callers own what the verbs API made for them, until they hand it back.
+// The caller owns an object that the verbs API created, until it destroys the object.
 template <class T>
 void destroy(T& object) {
   const std::unique_ptr<T> owner(&object);

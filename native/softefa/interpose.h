@@ -2,8 +2,8 @@
 
 #include <infiniband/verbs.h>
 
-// interpose_*.cc define the symbols of libibverbs that softefa takes the place of, efadv.cc those
-// of libefa. They bear no versions, which lets them satisfy a reference to any.
+// interpose_*.cc define the symbols of libibverbs that softefa replaces; efadv.cc defines those of
+// libefa. The symbols have no versions, so they satisfy references to any version.
 
 #undef ibv_query_port
 #undef ibv_reg_mr

@@ -1,5 +1,6 @@
 // Registration by attributes (rdma-core 59) and memory that libibverbs allocates (rdma-core 65).
-// For EFA, which brings neither, libibverbs makes them of the calls that it brings.
+// The EFA provider implements neither, so libibverbs implements them with the provider's other
+// calls.
 
 #include <unistd.h>
 
@@ -15,7 +16,7 @@ using namespace softefa;
 
 namespace {
 
-// ibv_buf, which callers do not look into.
+// ibv_buf, which is opaque to callers.
 struct AllocatedBuffer {
   ibv_pd* pd;
   std::unique_ptr<void, decltype(&std::free)> memory;

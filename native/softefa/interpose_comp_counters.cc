@@ -1,5 +1,5 @@
-// The completion counters of rdma-core 65. Our headers may lack them, so their structures are laid
-// out here, and the assembler gives the functions their names.
+// The completion counters of rdma-core 65. The headers of the build may lack them, so this file
+// defines their structures, and asm() sets the names of the functions.
 
 #include <algorithm>
 #include <cerrno>
@@ -104,7 +104,7 @@ void* create(ibv_context* verbs, const void* attributes, const EfaAttributes& ef
   return nullptr;
 }
 
-// What peers have done is in the values from here on.
+// Returns the counter after adding the operations of peers so far.
 CompletionCounter& upToDate(void* counter) {
   Runtime::get().engine().collect();
   return CompletionCounter::of(counter);

@@ -1,4 +1,4 @@
-// The list of devices, and what a device says of itself.
+// The list of devices, and the attributes of a device.
 
 #include <cstdlib>
 #include <cstring>
@@ -33,7 +33,7 @@ Device makeDevice(uint32_t nic) {
 }
 
 std::vector<Device>& devices() {
-  // Never destroyed: callers keep pointers to them, which their exit handlers may use.
+  // Never destroyed, because callers keep pointers to them, which exit handlers may use.
   static std::vector<Device>& all = *[] {
     auto list = std::make_unique<std::vector<Device>>();
     for (uint32_t nic = 0; nic < Options::get().nics; ++nic) list->push_back(makeDevice(nic));
@@ -91,7 +91,7 @@ ibv_context* open(ibv_device* device) {
 
 SOFTEFA_EXPORT ibv_context* ibv_open_device(ibv_device* device) { return open(device); }
 
-// What providers with private data open their devices by.
+// The call with which providers with private data open their devices.
 SOFTEFA_EXPORT ibv_context* verbs_open_device(ibv_device* device, void*) { return open(device); }
 
 SOFTEFA_EXPORT int ibv_close_device(ibv_context* context) {
@@ -110,7 +110,7 @@ SOFTEFA_EXPORT int ibv_query_device(ibv_context* context, ibv_device_attr* attri
 
 SOFTEFA_EXPORT int ibv_query_port(ibv_context* context, uint8_t port,
                                   _compat_ibv_port_attr* attributes) {
-  // What callers of old expect ends before port_cap_flags2.
+  // The structure of old callers ends before port_cap_flags2.
   return ops::queryPort(context, port, reinterpret_cast<ibv_port_attr*>(attributes),
                         offsetof(ibv_port_attr, port_cap_flags2));
 }
@@ -128,7 +128,8 @@ SOFTEFA_EXPORT int ibv_get_device_index(ibv_device* device) {
   return static_cast<int>(reinterpret_cast<Device*>(device)->nic);
 }
 
-// None comes: the call waits, or fails where the caller has made the descriptor non-blocking.
+// There are no events, so the call waits forever, or fails if the caller has made the file
+// descriptor non-blocking.
 SOFTEFA_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event*) {
   uint64_t none = 0;
   while (::read(context->async_fd, &none, sizeof(none)) >= 0) continue;

@@ -1,5 +1,5 @@
-// The tables of GIDs and partition keys, and the addresses that come of them. A port has one of
-// each.
+// The tables of GIDs and partition keys, with one entry each per port, and addresses derived from
+// them.
 
 #include <endian.h>
 
@@ -16,7 +16,7 @@ using namespace softefa;
 namespace {
 
 constexpr __be16 kDefaultPkey = 0xffff;
-// Its value in libibverbs, which does not declare it in a header.
+// The value in libibverbs, which declares it in no header.
 constexpr int kTypeIb = 0;
 constexpr uint8_t kNextHeaderIb = 0x1b;
 
@@ -29,7 +29,7 @@ int refuse(int error) {
 
 ibv_gid gidOf(ibv_context* context) { return Context::of(context).address().toGid(); }
 
-// An entry may be of a newer header, and longer than ours.
+// The caller's entry may be from a newer header and longer than the one of this build.
 void give(ibv_context* context, void* to, size_t size) {
   const ibv_gid_entry entry{gidOf(context), 0, 1, IBV_GID_TYPE_IB, 0};
   std::memset(to, 0, size);
@@ -42,7 +42,7 @@ int pkeyAt(uint8_t port, int index, __be16* pkey) {
   return 0;
 }
 
-// A completion of the device never says that there is a header, but a caller may.
+// Completions of the device never report a header, but a caller may pass one.
 int addressFromHeader(ibv_context* context, const ibv_grh& header, ibv_ah_attr& attributes) {
   const ibv_gid own = gidOf(context);
   const uint32_t flow = be32toh(header.version_tclass_flow);
@@ -120,7 +120,7 @@ SOFTEFA_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* completion, ibv
   return ops::createAddressHandle(pd, attributes);
 }
 
-// No network interface has the GID of an EFA.
+// The GID of an EFA belongs to no network interface.
 SOFTEFA_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr* attributes, uint8_t*,
                                                uint16_t*) {
   if (!present(attributes->port_num, attributes->grh.sgid_index)) return refuse(EINVAL), -1;

@@ -1,4 +1,4 @@
-// Protection domains, memory regions, address handles, and whether a fork harms them.
+// Protection domains, memory regions, address handles, and fork support.
 
 #include <cerrno>
 #include <memory>
@@ -13,7 +13,7 @@
 namespace softefa {
 namespace {
 
-std::atomic<bool> registered{false};  // any memory
+std::atomic<bool> registered{false};  // whether any memory was ever registered
 
 std::atomic<int>& forkStatus() {
   static std::atomic<int> status{Options::get().forkStatus};
@@ -37,7 +37,7 @@ ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t i
   Context& context = Context::of(pd->context);
   uint32_t value = 0;
   int error = checkAccess(access);
-  if (error == 0 && Runtime::get().faults().strikes(Fault::kRegistration, context.address().key(),
+  if (error == 0 && Runtime::get().faults().applies(Fault::kRegistration, context.address().key(),
                                                     FaultRule::kAny, &value)) {
     error = static_cast<int>(value);
   }
@@ -79,7 +79,7 @@ ibv_ah* ops::createAddressHandle(ibv_pd* pd, const ibv_ah_attr& attributes) {
 
 using namespace softefa;
 
-// Where the kernel does not copy pinned pages for a child, protection must be asked for before
+// If the kernel does not copy pinned pages for a child, fork support must be requested before
 // memory is registered.
 SOFTEFA_EXPORT int ibv_fork_init() {
   int status = IBV_FORK_DISABLED;

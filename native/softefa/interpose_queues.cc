@@ -66,7 +66,7 @@ SOFTEFA_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
 
 SOFTEFA_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
   ibv_qp_init_attr_ex all{};
-  std::memcpy(&all, attributes, sizeof(*attributes));  // which is how it begins
+  std::memcpy(&all, attributes, sizeof(*attributes));  // the first part of `all`
   all.comp_mask = IBV_QP_INIT_ATTR_PD;
   all.pd = pd;
   ibv_qp* qp = attributes->qp_type == IBV_QPT_UD ? ops::createQp(pd->context, all, {}) : nullptr;

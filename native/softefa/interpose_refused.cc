@@ -1,4 +1,5 @@
-// What libibverbs has and EFA has not: refused as there, where a provider does not implement it.
+// Functions of libibverbs that EFA does not support. They fail as in libibverbs when a provider
+// does not implement them.
 
 #include <sys/stat.h>
 
@@ -31,7 +32,7 @@ SOFTEFA_EXPORT int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
   return EOPNOTSUPP;
 }
 
-// Objects of another process's context. No file descriptor is a device of softefa's.
+// Objects of another process's context. softefa's devices have no file descriptor to import.
 SOFTEFA_EXPORT ibv_context* ibv_import_device(int fd) {
   struct stat status;
   const bool device = ::fstat(fd, &status) == 0 && S_ISCHR(status.st_mode);
@@ -55,7 +56,7 @@ SOFTEFA_EXPORT int ibv_rereg_mr(ibv_mr*, int flags, ibv_pd*, void* address, size
   return valid ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT;
 }
 
-// What follows may be in our headers or not: the assembler gives it its name.
+// The headers of the build may or may not declare these functions, so asm() sets their names.
 
 SOFTEFA_EXPORT void* softefaAllocDmah(ibv_context*, void*) asm("ibv_alloc_dmah");
 SOFTEFA_EXPORT void* softefaAllocDmah(ibv_context*, void*) { return none(); }

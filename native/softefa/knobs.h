@@ -6,29 +6,30 @@
 
 namespace softefa {
 
-// The page by which a test steers the devices of a namespace while they run: the file "knobs" in
-// the namespace's folder, 4096 bytes, 32- and 64-bit fields in the machine's byte order at the
-// offsets below. Anyone who may open the file may write it; fields take effect at the next
-// operation. A controller that is no device keeps the namespace as a member of it: controller.cc.
+// The page with which a test controls the devices of a namespace while they run: the file "knobs"
+// in the namespace's folder. It has 4096 bytes, with 32- and 64-bit fields in the machine's byte
+// order at the offsets below. Any process that may open the file may write it. Fields take effect
+// at the next operation. A controller without a device keeps the namespace alive as a member:
+// controller.cc.
 //
-// `engaged` is what the devices look at: while it is 0 they ignore the rest.
+// While `engaged` is 0, the devices ignore the other fields.
 enum class Fault : uint32_t {
   kNone = 0,
   kStatus = 1,        // operations to the peer complete with status `value`
   kRnr = 2,           // sends to the peer find no receive posted
   kFreeze = 3,        // the peer is silent: operations to it wait, then time out
-  kKill = 4,          // the peer is gone with its NIC: operations to it fail at once
+  kKill = 4,          // the peer and its NIC are gone: operations to it fail at once
   kPortDown = 5,      // the NIC's port is down; qpn and count are ignored
   kCqOverrun = 6,     // polling a completion queue of the NIC finds it overrun
   kRegistration = 7,  // registrations on the NIC fail with errno `value`
-  kDelay = 8,         // operations of the NIC and to it start `value` microseconds later
+  kDelay = 8,         // operations from and to the NIC start `value` microseconds later
 };
 
 struct FaultRule {
   std::atomic<uint32_t> fault;  //  0  set last
   std::atomic<uint32_t> nic;    //  4  node << 16 | nic, kAny: any
   std::atomic<uint32_t> qpn;    //  8  kAny: any
-  std::atomic<uint32_t> count;  // 12  that remain, kAny: no end
+  std::atomic<uint32_t> count;  // 12  remaining uses, kAny: unlimited
   std::atomic<uint32_t> value;  // 16
   std::atomic<uint32_t> hits;   // 20  how often it took effect
   uint32_t reserved[2];         // 24
@@ -45,15 +46,15 @@ struct Knobs {
 
   std::atomic<uint32_t> magic;         //   0
   std::atomic<uint32_t> version;       //   4
-  std::atomic<uint64_t> membership;    //   8  the devices': rises with every queue pair
+  std::atomic<uint64_t> membership;    //   8  devices increment it for every queue pair
   std::atomic<uint32_t> engaged;       //  16
-  std::atomic<uint32_t> capabilities;  //  20  mask of what remains; 0: all
-  std::atomic<uint64_t> seed;          //  24  of the next process to join; 0: its own
-  std::atomic<uint32_t> reorderUs;     //  32  operations start up to that much later
-  std::atomic<uint32_t> delayUs;       //  36  operations start that much later
-  std::atomic<uint32_t> dropPerMille;  //  40  UD loses them, SRD retransmits
+  std::atomic<uint32_t> capabilities;  //  20  mask of enabled capabilities; 0: all
+  std::atomic<uint64_t> seed;          //  24  for the next process that joins; 0: its own
+  std::atomic<uint32_t> reorderUs;     //  32  operations start up to this much later, at random
+  std::atomic<uint32_t> delayUs;       //  36  operations start this much later
+  std::atomic<uint32_t> dropPerMille;  //  40  lost packets: UD drops them, SRD retransmits
   uint32_t reserved;
-  std::atomic<uint64_t> fetched;  //  48  the devices': work requests from queues that users write
+  std::atomic<uint64_t> fetched;  //  48  devices count work requests from queues that users fill
   uint32_t reserved2[18];
   FaultRule rules[kRules];  // 128
 };

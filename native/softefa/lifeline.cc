@@ -9,7 +9,7 @@
 namespace softefa {
 
 Lifelines& Lifelines::get() {
-  // Never destroyed: the kernel reads it when the process ends.
+  // Never destroyed, because the kernel reads it when the process ends.
   static Lifelines& all = *std::make_unique<Lifelines>().release();
   return all;
 }
@@ -23,14 +23,15 @@ void Lifelines::adopt() {
   thread_.store(static_cast<uint32_t>(::syscall(SYS_gettid)), std::memory_order_release);
 }
 
-bool Lifelines::tie(Lifeline& lifeline) {
+bool Lifelines::acquire(Lifeline& lifeline) {
   const std::lock_guard<std::mutex> lock(mutex_);
   uint32_t holder = lifeline.word_.load();
   if (Lifeline::isAlive(holder)) return false;
-  // A process that is killed right after this leaves the word as it is: a visitor's place is lost.
-  // With list_op_pending the kernel would mark it, and that of a process with the same id, too.
+  // If the process is killed right after this, the word stays set and the visitor's slot is lost.
+  // With list_op_pending the kernel would mark the word, but also the word of a process with the
+  // same id.
   if (!lifeline.word_.compare_exchange_strong(holder, thread_.load())) return false;
-  // The first one stays the first, where the kernel reaches it whatever becomes of the others.
+  // The first entry stays first, so that the kernel reaches it even if later entries are damaged.
   robust_list& before = head_.list.next == &head_.list ? head_.list : *head_.list.next;
   lifeline.entry_.next = before.next;
   std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -8,9 +8,10 @@
 
 namespace softefa {
 
-// A word in shared memory by which everybody sees, with one load, that the process that holds it is
-// gone: the kernel marks the robust futexes of a thread that ends, however it ends. It compares the
-// word with the thread's id of its own PID namespace, so what others see of that does not matter.
+// A word in shared memory that shows, with one load, whether the process that holds it has ended.
+// It is a robust futex: the kernel marks the word when the holding thread ends, however it ends.
+// The kernel compares the word with the thread id in the holder's own PID namespace, so the id may
+// mean something else to other processes.
 class Lifeline {
  public:
   bool alive() const { return isAlive(word_.load(std::memory_order_relaxed)); }
@@ -19,7 +20,7 @@ class Lifeline {
   friend class Lifelines;
   static bool isAlive(uint32_t word) { return word != 0 && (word & FUTEX_OWNER_DIED) == 0; }
 
-  robust_list entry_;  // of the holder
+  robust_list entry_;  // in the holder's list
   std::atomic<uint32_t> word_;
 };
 
@@ -31,8 +32,8 @@ class Lifelines {
   // Called once, by a thread that lives as long as the process and uses no robust mutexes.
   void adopt();
   bool adopted() const { return thread_.load(std::memory_order_acquire) != 0; }
-  // Takes one that no living process holds. Not before adopt().
-  bool tie(Lifeline& lifeline);
+  // Acquires a lifeline unless a living process holds it. Must be called after adopt().
+  bool acquire(Lifeline& lifeline);
   void untie(Lifeline& lifeline);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace softefa {
 
-// A file descriptor that closes itself.
+// Owns a file descriptor.
 class Fd {
  public:
   Fd() = default;
@@ -31,7 +31,7 @@ class Fd {
   int fd_ = -1;
 };
 
-// A shared mapping of a part of a file.
+// Owns a shared mapping of a part of a file.
 class Mapping {
  public:
   Mapping() = default;

@@ -67,7 +67,7 @@ std::vector<std::string> Member::namesIn(const std::string& space) {
   return names;
 }
 
-Fd Member::seize(const std::string& path) {
+Fd Member::lockDead(const std::string& path) {
   Fd folder = openFolder(path);
   if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return {};
   return folder;

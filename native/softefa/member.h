@@ -8,10 +8,10 @@
 
 namespace softefa {
 
-// A member of a namespace: a folder "<pid>.<16 random digits>" of a process, and a lock on it that
-// the kernel drops however the process ends. So every process sees whether a member is alive, in
-// whatever PID namespace, where pids mean nothing and one pid and start time may be two processes.
-// Made, looked at and removed under the lock of the namespace.
+// A member of a namespace: the folder "<pid>.<16 random digits>" of a process, with a lock that the
+// kernel releases however the process ends. The lock shows whether a member is alive, across PID
+// namespaces. A pid does not, because two processes in different PID namespaces may have the same
+// pid and start time. Members are created, checked and removed under the lock of the namespace.
 class Member {
  public:
   Member() = default;
@@ -21,16 +21,17 @@ class Member {
   Member& operator=(Member&&) = default;
   ~Member();
 
-  // Removes the folder, and lets go of the lock.
+  // Removes the folder and releases the lock.
   void leave();
   const std::string& name() const { return name_; }
   const std::string& path() const { return path_; }
-  // Its own: no other member of any namespace has it.
+  // A number that no other member of any namespace has.
   uint64_t token() const { return token_; }
 
   static std::vector<std::string> namesIn(const std::string& space);
-  // The folder of a dead member, locked, for as long as it is cleared away; nothing if it lives.
-  static Fd seize(const std::string& path);
+  // Locks the folder of a dead member, so that the caller can remove it. Returns an empty Fd if the
+  // member is alive.
+  static Fd lockDead(const std::string& path);
 
  private:
   uint64_t token_ = 0;

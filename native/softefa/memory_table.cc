@@ -50,12 +50,12 @@ bool resolve(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova, 
   return true;
 }
 
-// Once: the efa provider tries again for ever.
+// Reports only once, because the efa provider retries forever.
 void reportLimit(uint64_t bytes, uint64_t pinned, uint64_t limit) {
   static std::atomic<bool> reported{false};
   if (reported.exchange(true)) return;
   report(
-      "registering %llu bytes over %llu exceeds the limit on locked memory, %llu "
+      "registering %llu bytes in addition to %llu exceeds the limit on locked memory, %llu "
       "(ulimit -l, or SOFTEFA_MEMLOCK)",
       static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(pinned),
       static_cast<unsigned long long>(limit));
@@ -65,7 +65,8 @@ void reportLimit(uint64_t bytes, uint64_t pinned, uint64_t limit) {
 
 MemoryTable::MemoryTable(OwnSegment& segment, uint64_t seed)
     : segment_(segment), generations_(kMaxMr) {
-  // Keys of one process mean nothing to another: slots and generations begin anywhere.
+  // Slots and generations start at random values, so that a key of one process is not valid in
+  // another.
   Random random(seed);
   salt_ = static_cast<uint32_t>(random.below(255)) + 1;
   for (uint8_t& generation : generations_) generation = static_cast<uint8_t>(random.next());

@@ -10,7 +10,7 @@
 
 namespace softefa {
 
-// The registrations of this process, in its segment where peers look them up.
+// The registrations of this process. They are in its segment, where peers look them up.
 class MemoryTable {
  public:
   explicit MemoryTable(OwnSegment& segment, uint64_t seed);
@@ -22,7 +22,7 @@ class MemoryTable {
   // Returns 0 or an errno.
   int add(uint32_t pd, uint64_t address, uint64_t length, uint64_t iova, uint32_t access,
           Keys& keys);
-  // Returns when nobody uses it any more.
+  // Returns when no peer uses the registration.
   void remove(uint32_t lkey);
 
  private:
@@ -32,12 +32,13 @@ class MemoryTable {
   std::mutex mutex_;
   std::vector<uint32_t> free_;
   std::vector<uint8_t> generations_;
-  uint32_t used_ = 0;  // slots that were ever used
+  uint32_t used_ = 0;  // number of slots ever used
   uint64_t pinned_ = 0;
   uint32_t salt_;
 };
 
-// What a key gives access to: true, and where it is in its process's memory.
+// Checks a key for an access. Returns true and sets the address in the process's memory if the key
+// permits it.
 bool resolveMemory(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova,
                    uint64_t length, uint32_t access, uint64_t& address);
 bool resolveRemoteMemory(const Segment& segment, uint32_t rkey, uint32_t pd, uint64_t iova,

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How long a namespace is kept that nobody uses.
+// How long an unused namespace is kept.
 constexpr time_t kKeepSeconds = time_t{24} * 60 * 60;
 
 [[noreturn]] void fail(int error, const std::string& what) {
@@ -22,13 +22,13 @@ constexpr time_t kKeepSeconds = time_t{24} * 60 * 60;
 
 std::string prefix() { return "softefa-" + std::to_string(::geteuid()) + "."; }
 
-// Removes dead members, whose counts go to their nodes; gives the number of the living.
-unsigned reapMembers(const std::string& path) {
+// Removes dead members and adds their counts to their nodes. Returns the number of living members.
+unsigned reapDeadMembers(const std::string& path) {
   unsigned living = 0;
   std::error_code ignored;
   for (const std::string& name : Member::namesIn(path)) {
     const std::string member = (fs::path(path) / name).string();
-    if (const Fd seized = Member::seize(member)) {
+    if (const Fd locked = Member::lockDead(member)) {
       NodeCounters::inherit(path, member);
       fs::remove_all(member, ignored);
     } else {
@@ -43,8 +43,8 @@ bool isIdle(const std::string& path) {
   return ::lstat(path.c_str(), &status) == 0 && ::time(nullptr) - status.st_mtime > kKeepSeconds;
 }
 
-// What becomes of a namespace without living members.
-void clearAway(const std::string& path) {
+// Removes a namespace without living members, or the parts of it that are not kept.
+void removeDead(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path + "/keep", ignored) || isIdle(path)) {
     fs::remove_all(path, ignored);
@@ -53,17 +53,17 @@ void clearAway(const std::string& path) {
   }
 }
 
-// Clears the other namespaces of this user away whose members have all died.
-void reapOthers(const std::string& directory, const std::string& own) {
+// Cleans up the other namespaces of this user that have no living members.
+void reapOtherNamespaces(const std::string& directory, const std::string& own) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored)) {
     const std::string path = entry.path().string();
     if (path == own || entry.path().filename().string().rfind(prefix(), 0) != 0) continue;
     try {
       const FolderLock lock(path, FolderLock::Wait::kNo);
-      if (lock && reapMembers(path) == 0) clearAway(path);
+      if (lock && reapDeadMembers(path) == 0) removeDead(path);
     } catch (const std::system_error&) {
-      // Not ours after all.
+      // It is not a namespace of this user.
     }
   }
 }
@@ -80,7 +80,7 @@ Mapping openKnobs(const std::string& path) {
     knobs.magic = Knobs::kMagic;
   }
   if (knobs.magic != Knobs::kMagic || knobs.version != Knobs::kVersion) {
-    fail(EPROTO, path + " is of another version");
+    fail(EPROTO, path + " belongs to another version of softefa");
   }
   return mapping;
 }
@@ -99,7 +99,7 @@ Namespace::Lock::Lock(const Namespace& space) : FolderLock(space.path_, Wait::kY
 std::string Namespace::Place::path() const { return directory + "/" + prefix() + name; }
 
 Namespace::Namespace(const Place& place, bool keep) : path_(place.path()) {
-  reapOthers(place.directory, path_);
+  reapOtherNamespaces(place.directory, path_);
   join(keep);
 }
 
@@ -110,11 +110,11 @@ void Namespace::join(bool keep) {
     if (!lock) {
       struct stat named;
       if (::lstat(path_.c_str(), &named) == 0 && !S_ISDIR(named.st_mode)) fail(ENOTDIR, path_);
-      continue;  // its last member removed it in between
+      continue;  // its last member removed it in the meantime
     }
     std::error_code ignored;
-    // Nobody is left who could end the faults that are under way there.
-    if (reapMembers(path_) == 0) fs::remove(path_ + "/knobs", ignored);
+    // No process is left that could end the injected faults.
+    if (reapDeadMembers(path_) == 0) fs::remove(path_ + "/knobs", ignored);
     self_ = Member(path_);
     knobs_ = openKnobs(path_ + "/knobs");
     if (keep) touch(path_ + "/keep");
@@ -125,14 +125,14 @@ void Namespace::join(bool keep) {
 void Namespace::leave() {
   const FolderLock lock(path_, FolderLock::Wait::kYes);
   self_.leave();
-  if (lock && reapMembers(path_) == 0) clearAway(path_);
+  if (lock && reapDeadMembers(path_) == 0) removeDead(path_);
 }
 
 unsigned Namespace::remove(const Place& place) {
   const std::string path = place.path();
   const FolderLock lock(path, FolderLock::Wait::kYes);
   if (!lock) return 0;
-  const unsigned living = reapMembers(path);
+  const unsigned living = reapDeadMembers(path);
   if (living == 0) fs::remove_all(path);
   return living;
 }

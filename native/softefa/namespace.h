@@ -11,14 +11,18 @@
 
 namespace softefa {
 
-// The folder of a namespace, <directory>/softefa-<uid>.<name>, mode 0700: the page of knobs, a
-// folder for each member, which holds its segment, sockets and sysfs tree, and a folder "node-<n>"
-// for each node, whose devices' counters outlive the members. Who joins removes what dead members
-// left, in other namespaces of the user, too. The last one to leave removes everything but the
-// nodes, and the nodes as well unless a member asked to keep them ("keep").
+// The folder of a namespace, <directory>/softefa-<uid>.<name>, with mode 0700. It contains
+//
+// - the page of knobs;
+// - a folder for each member, with its segment, sockets and sysfs tree;
+// - a folder "node-<n>" for each node, with the counters of its devices, which outlive the members.
+//
+// A process that joins removes the files of dead members, also in other namespaces of the user. The
+// last member that leaves removes everything except the nodes. It also removes the nodes, unless a
+// member asked to keep them ("keep").
 class Namespace {
  public:
-  // Exclusive use of the folder.
+  // Locks the folder exclusively.
   class Lock : public FolderLock {
    public:
     explicit Lock(const Namespace& space);
@@ -31,12 +35,13 @@ class Namespace {
     std::string path() const;
   };
 
-  // Joins as this process.
+  // Adds this process as a member.
   Namespace(const Place& place, bool keep);
-  // Removes this member, and what is not kept if it was the last. Called once.
+  // Removes this member. The last member also removes everything that is not kept. Must be called
+  // only once.
   void leave();
-  // Removes a namespace with all that is kept there; the number of living members if there are any,
-  // which prevent it. Throws std::system_error.
+  // Removes a namespace with everything that is kept there. If it has living members, removes
+  // nothing and returns their number. Throws std::system_error.
   static unsigned remove(const Place& place);
 
   const Member& self() const { return self_; }

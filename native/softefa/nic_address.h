@@ -8,11 +8,12 @@
 
 namespace softefa {
 
-// As the devices of a node are called.
+// The name of a device of a node.
 inline std::string deviceName(uint32_t nic) { return "softefa_" + std::to_string(nic); }
 
-// A NIC of a namespace: which node of the machine, which NIC of the node. Its GID spells the name
-// of the device, fe80::736f:6674:<node>:<nic + 1> ("soft"), so that it is not taken for an EFA's.
+// The address of a NIC in a namespace: the node and the NIC of the node. Its GID is
+// fe80::736f:6674:<node>:<nic + 1>, which contains "soft", so that it cannot be mistaken for an
+// EFA's.
 struct NicAddress {
   uint16_t node = 0;
   uint16_t nic = 0;
@@ -33,7 +34,7 @@ struct NicAddress {
     return gid;
   }
 
-  // False if no softefa device can have this GID.
+  // Returns false if no softefa device can have this GID.
   static bool fromGid(const ibv_gid& gid, NicAddress& address) {
     const unsigned ordinal = gid.raw[14] << 8 | gid.raw[15];
     if (std::memcmp(gid.raw, kPrefix, sizeof(kPrefix)) != 0 || ordinal == 0) return false;

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What other processes of the node have to write takes microseconds. One that is stopped in the
-// middle of it is not waited for.
+// Attempts to take the lock. Another process holds it for microseconds. A process that is stopped
+// while it holds the lock is not waited for.
 constexpr int kWriteAttempts = 1000;
 
 constexpr size_t kCounts = sizeof(NicCounters) / sizeof(Count);
@@ -25,7 +25,7 @@ struct NodeTotals {
   static constexpr uint32_t kMagic = 0x6e666573;
 
   std::atomic<uint32_t> magic;
-  uint32_t size;  // of the counters of a device: another version's differ
+  uint32_t size;  // of the counters of a device; differs in other versions
   alignas(64) Count nics[kMaxNics][kCounts];
 };
 
@@ -39,7 +39,8 @@ Fd openTotals(const std::string& path) {
   return file;
 }
 
-// As a whole, so that nobody sees half of them: the pages that no device needs stay holes.
+// Reserves all counters at once, so that no process sees an incomplete file. Pages that no device
+// needs stay holes.
 void reserve(const Fd& file, const std::string& path, uint32_t nics) {
   const auto used = static_cast<off_t>(offsetof(NodeTotals, nics) + nics * sizeof(NicCounters));
   const int error = ::posix_fallocate(file.get(), 0, used);
@@ -108,7 +109,7 @@ void NodeCounters::add(SegmentHeader& process) {
   write();
 }
 
-// One process at a time, so that a file never says less than it did.
+// Only one process writes at a time, so that the value in a file never decreases.
 void NodeCounters::write() {
   for (int attempt = 1; ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
     if (attempt == kWriteAttempts) return;
@@ -117,7 +118,7 @@ void NodeCounters::write() {
   for (CounterFile& file : files_) {
     const uint64_t value = file.counter->load();
     if (value == file.written) continue;
-    // Counters only rise: a text is never shorter than the one that it replaces.
+    // Counters only increase, so a text is never shorter than the one that it replaces.
     const std::string text = std::to_string(value) + "\n";
     if (::pwrite(file.file.get(), text.data(), text.size(), 0) > 0) file.written = value;
   }
@@ -135,7 +136,7 @@ void NodeCounters::inherit(const std::string& space, const std::string& member) 
     if (process.nics > kMaxNics) return;
     NodeCounters(makeFolder(space, process.node), process.nics).add(process);
   } catch (const std::exception&) {
-    // There is no room, or what it left is not whole: its last counts are lost.
+    // There is no room, or the files of the process are incomplete. Its last counts are lost.
   }
 }
 

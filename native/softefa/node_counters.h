@@ -12,27 +12,28 @@
 
 namespace softefa {
 
-// The counters of a node's devices, for all processes of the node, and from the first one until the
-// namespace is removed. They lie in the node's folder, in a file that its processes map. A process
-// counts in its own segment, since a line that all of them write would cost every operation a miss,
-// and adds what it has counted from time to time; what a killed one has not added is added by the
-// one that clears it away.
+// The counters of a node's devices. They cover all processes of the node, from the first process
+// until the namespace is removed. They are in a file in the node's folder, which the processes map.
 //
-// As text they lie where the EFA driver has them: softefa_N/hw_counters and
+// A process counts in its own segment, because a cache line that all processes write would cost
+// every operation a cache miss. It adds its counts to the file from time to time. The process that
+// cleans up after a killed process adds the remaining counts.
+//
+// As text, the counters are where the EFA driver has them: softefa_N/hw_counters and
 // softefa_N/ports/1/hw_counters under class/infiniband.
 class NodeCounters {
  public:
-  // The node's folder in that of its namespace.
+  // The path of the node's folder in the folder of its namespace.
   static std::string folderOf(const std::string& space, uint32_t node);
-  // The same, made if it is not there. Throws std::system_error.
+  // The same, and creates the folder if it does not exist. Throws std::system_error.
   static std::string makeFolder(const std::string& space, uint32_t node);
 
   // Throws std::system_error.
   NodeCounters(const std::string& folder, uint32_t nics);
 
-  // Adds what a process has counted since that was last done, and writes the files.
+  // Adds the counts of a process since the last call, and writes the text files.
   void add(SegmentHeader& process);
-  // Does so for a process that has ended, whose folder is there.
+  // The same for a process that has ended but whose folder still exists.
   static void inherit(const std::string& space, const std::string& member) noexcept;
 
  private:

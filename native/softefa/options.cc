@@ -25,7 +25,7 @@ uint64_t number(const char* name, uint64_t fallback, uint64_t least, uint64_t mo
   char* end = nullptr;
   const uint64_t parsed = std::strtoull(value, &end, 0);
   if (*end != '\0' || parsed < least || parsed > most) {
-    report("%s=%s is not a number in %llu..%llu, taking %llu", name, value,
+    report("%s=%s is not a number in %llu..%llu, using %llu", name, value,
            static_cast<unsigned long long>(least), static_cast<unsigned long long>(most),
            static_cast<unsigned long long>(fallback));
     return fallback;
@@ -33,7 +33,7 @@ uint64_t number(const char* name, uint64_t fallback, uint64_t least, uint64_t mo
   return parsed;
 }
 
-// A namespace is a part of a file name.
+// Converts the name of a namespace to a part of a file name.
 std::string fileName(const char* value) {
   std::string name(value, std::min<size_t>(std::strlen(value), 40));
   for (char& c : name) {
@@ -42,8 +42,8 @@ std::string fileName(const char* value) {
   return name;
 }
 
-// What the part has of the capabilities that are asked for; what its devices usually have, if none
-// are. What cannot be read enables nothing.
+// The requested capabilities that devices of the generation can have; by default, those that its
+// devices usually have. Text that cannot be parsed enables none.
 uint32_t capabilitiesOf(const Generation& part) {
   const char* value = text("SOFTEFA_CAPS");
   if (value == nullptr) return part.usual;
@@ -52,7 +52,7 @@ uint32_t capabilitiesOf(const Generation& part) {
     report(
         "SOFTEFA_CAPS=%s is neither a number nor a list of RDMA_READ, RNR_RETRY, CQ_WITH_SGID, "
         "RDMA_WRITE, UNSOLICITED_WRITE_RECV, CQ_WITH_EXT_MEM_DMABUF, COMP_CNTR, all or none, "
-        "taking none",
+        "using none",
         value);
     wanted = 0;
   }
@@ -91,7 +91,7 @@ Options fromEnvironment() {
 }  // namespace
 
 const Options& Options::get() {
-  // Never destroyed: the engine's thread reads it for as long as the process lives.
+  // Never destroyed, because the engine's thread reads it until the process ends.
   static const Options& options = *std::make_unique<Options>(fromEnvironment()).release();
   return options;
 }

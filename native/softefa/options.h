@@ -5,23 +5,23 @@
 
 namespace softefa {
 
-// What the SOFTEFA_* environment variables say, read once a process.
+// The SOFTEFA_* environment variables, read once per process, with their defaults:
 //
-//   NAMESPACE    who meets whom: processes of one user and one namespace      "default"
-//   DIRECTORY    where shared files live                                      /dev/shm, else /tmp
-//   KEEP         0: counters end with the last process of the namespace         1
-//   NODE         which host of the namespace this process plays, 0..65535     0
-//   NICS         devices of a node                                            1
+//   NAMESPACE    processes of one user reach each other in one namespace      "default"
+//   DIRECTORY    the directory of shared files                                /dev/shm, else /tmp
+//   KEEP         0: remove counters with the namespace's last process         1
+//   NODE         the host of the namespace that this process plays, 0..65535  0
+//   NICS         number of devices of a node                                  1
 //   ASYNC        1: an engine thread executes work requests after the post    0
-//   DIRECT       1: queues that the efa provider writes and reads by itself    0
-//   SEED         of every random choice                                       1
-//   CAPS         which of the part's capabilities: names, all, none, a mask   the usual ones
+//   DIRECT       1: queues that the efa provider fills and reads itself       0
+//   SEED         seed of all random choices                                   1
+//   CAPS         capabilities: names, all, none, or a mask                    the usual ones
 //   PART_ID      vendor_part_id, 0xefa0..0xefaf: generation.cc                0xefa2
 //   FORK_STATUS  0: off until ibv_fork_init, 1: on, 2: not needed             2
-//   MAX_MR       registrations a process                                      65536
+//   MAX_MR       registrations per process                                    65536
 //   MEMLOCK      bytes or "unlimited", in place of RLIMIT_MEMLOCK             the limit
-//   TIMEOUT_MS   until a silent peer is given up                              5000
-//   COPY         "bounce": do without process_vm_readv(2)                     ""
+//   TIMEOUT_MS   timeout for a silent peer                                    5000
+//   COPY         "bounce": do not use process_vm_readv(2)                     ""
 struct Options {
   std::string nameSpace = "default";
   std::string directory;
@@ -43,7 +43,7 @@ struct Options {
   static const Options& get();
 };
 
-// One line to stderr, "softefa: ...".
+// Prints one line to stderr, "softefa: ...".
 void report(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace softefa

@@ -15,8 +15,8 @@ inline void relax() {
 #endif
 }
 
-// A lock in shared memory that names its holder, so that a dead one's can be taken over. What it
-// guards must be valid at every step, since a holder may die at any.
+// A lock in shared memory that names its holder, so that the lock of a dead holder can be exists
+// over. The guarded data must be valid after every step, because a holder may die at any step.
 class OwnerLock {
  public:
   template <class IsDead>
@@ -29,7 +29,8 @@ class OwnerLock {
       }
     }
   }
-  // For a caller that has more to do between attempts: every 1024th looks whether the holder lives.
+  // One attempt, for a caller that does other work between attempts. Every 1024th attempt checks
+  // whether the holder is alive.
   template <class IsDead>
   bool tryLock(uint32_t self, IsDead isDead, unsigned attempt) {
     uint32_t holder = 0;

@@ -8,7 +8,7 @@
 
 namespace softefa {
 
-// Pages of this process, of zeros at first.
+// Pages of memory of this process, initially zero.
 class Pages {
  public:
   explicit Pages(size_t size) : size_((size + kPage - 1) & ~(kPage - 1)) {

@@ -24,7 +24,7 @@ void Peers::refresh() {
     try {
       segments_[member] = std::make_shared<PeerSegment>(space_.memberPath(member));
     } catch (const std::system_error&) {
-      // A controller, or one that is about to begin, or has ended.
+      // The member is a controller, is starting, or has ended.
     }
   }
 }
@@ -46,9 +46,9 @@ QueuePairEntry* Peers::lookUp(uint32_t nic, uint32_t qpn, std::shared_ptr<PeerSe
   return nullptr;
 }
 
-// A host outlives its processes, and its NIC goes on answering for them: that there is no such
-// queue pair (9, "QP does not exist", in libfabric's efa_errno.h). Only what has never been there
-// is unreachable (15, "never received a response").
+// Whether the NIC ever existed. A host outlives its processes, so its NIC continues to respond
+// after they end: with status 9 ("QP does not exist" in libfabric's efa_errno.h). Only a NIC that
+// never existed is unreachable: status 15 ("never received a response").
 bool Peers::existed(uint32_t nic) const {
   const NicAddress address = NicAddress::fromKey(nic);
   const std::string node = NodeCounters::folderOf(space_.path(), address.node);
@@ -91,12 +91,12 @@ std::shared_ptr<RemoteQueuePair> Peers::find(uint32_t nic, uint32_t qpn, Status&
   }
 }
 
-void Peers::saw(uint32_t nic) {
+void Peers::recordSeen(uint32_t nic) {
   std::lock_guard<std::mutex> lock(mutex_);
   seen_.insert(nic);
 }
 
-bool Peers::taken(uint32_t nic, uint32_t qpn) {
+bool Peers::exists(uint32_t nic, uint32_t qpn) {
   std::lock_guard<std::mutex> lock(mutex_);
   refresh();
   std::shared_ptr<PeerSegment> holder;

@@ -13,7 +13,7 @@
 
 namespace softefa {
 
-// A queue pair of any process, as those who send to it see it.
+// A queue pair of any process, as its senders see it.
 struct RemoteQueuePair {
   std::shared_ptr<PeerSegment> peer;
   QueuePairEntry* entry;
@@ -29,13 +29,14 @@ class Peers {
  public:
   Peers(const Namespace& space, const OwnSegment& own) : space_(space), own_(own) {}
 
-  // Nothing, and why, if there is no such queue pair.
+  // Returns nullptr and sets `why` if there is no such queue pair.
   std::shared_ptr<RemoteQueuePair> find(uint32_t nic, uint32_t qpn, Status& why);
-  // A packet of that NIC has arrived: it is there, whatever becomes of its processes.
-  void saw(uint32_t nic);
-  // Whether any process has that queue pair; under the namespace's lock nobody takes it meanwhile.
-  bool taken(uint32_t nic, uint32_t qpn);
-  // Rises whenever a queue pair appears or goes.
+  // Records that a packet from the NIC has arrived. The NIC then exists even if its processes end.
+  void recordSeen(uint32_t nic);
+  // Whether any process has the queue pair. The caller must hold the namespace's lock, so that no
+  // process takes the number meanwhile.
+  bool exists(uint32_t nic, uint32_t qpn);
+  // Increases whenever a queue pair is created or destroyed.
   uint64_t membership() const { return space_.knobs().membership.load(std::memory_order_acquire); }
   void changed() { space_.knobs().membership.fetch_add(1); }
 
@@ -43,7 +44,7 @@ class Peers {
   void refresh();
   QueuePairEntry* lookUp(uint32_t nic, uint32_t qpn, std::shared_ptr<PeerSegment>& holder,
                          bool& reachable);
-  // Whether a device was ever there.
+  // Whether the device ever existed.
   bool existed(uint32_t nic) const;
 
   const Namespace& space_;

@@ -12,7 +12,7 @@
 namespace softefa {
 namespace {
 
-// Of linux/fs.h from Linux 6.11.
+// From linux/fs.h of Linux 6.11.
 struct MapQuery {
   uint64_t size;
   uint64_t flags;
@@ -26,17 +26,17 @@ static_assert(sizeof(MapQuery) == 104);
 constexpr unsigned long kMapQuery = _IOWR('f', 17, MapQuery);
 constexpr uint64_t kReadable = 1, kWritable = 2;
 
-// Of linux/mman.h from Linux 5.14.
+// From linux/mman.h of Linux 5.14.
 constexpr int kPopulateRead = 22, kPopulateWrite = 23;
 
 constexpr uint64_t kPage = 4096;
 
 void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// Asks for the mappings, which costs 1 us for each whatever its size is. Nothing: the kernel does
-// not tell.
+// Queries the mappings from the kernel, which takes 1 us per mapping of any size. Returns nullopt
+// if the kernel does not support the query.
 std::optional<bool> mappingsAllow(uint64_t from, uint64_t to, bool written) {
-  // Never closed: memory is registered for as long as the process lives.
+  // Never closed, because memory may be registered until the process ends.
   static const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   const uint64_t needed = written ? kWritable : kReadable;
   while (from < to) {
@@ -82,7 +82,8 @@ bool canBePinned(uint64_t from, uint64_t to, bool written) {
     if (const auto allowed = mappingsAllow(from, to, written)) return *allowed;
     silent = true;
   }
-  // What pinning does: 0.2 to 0.4 us for a page that is there, 1.5 to 2.6 us for one that is not.
+  // Faults in the pages, as pinning does: 0.2 to 0.4 us for a present page, 1.5 to 2.6 us for an
+  // absent one.
   if (populates()) {
     return ::madvise(pointer(from), to - from, written ? kPopulateWrite : kPopulateRead) == 0;
   }

@@ -4,7 +4,7 @@
 
 namespace softefa {
 
-// The least one that is not below value.
+// The smallest power of two that is not less than `value`.
 inline uint32_t powerOfTwo(uint32_t value) {
   uint32_t result = 1;
   while (result < value) result *= 2;

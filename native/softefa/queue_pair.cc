@@ -68,7 +68,7 @@ QueuePair::QueuePair(Context& context, const QueuePairAttributes& attributes)
   Runtime::get().engine().add(*this);
 }
 
-// Takes a number and a place in the segment, and shows itself to peers.
+// Allocates a number and an entry in the segment, and publishes the queue pair to peers.
 void QueuePair::open() {
   Runtime& runtime = Runtime::get();
   OwnSegment& segment = runtime.segment();
@@ -91,7 +91,7 @@ void QueuePair::open() {
     do {
       number = static_cast<uint32_t>(random.below(65536 / kMaxQp)) * kMaxQp +
                static_cast<uint32_t>(index);
-    } while (number < 2 || runtime.peers().taken(context_.address().key(), number));
+    } while (number < 2 || runtime.peers().exists(context_.address().key(), number));
     verbs_.qp_base.qp_num = number;
     verbs_.qp_base.handle = number;
     entry_->state = IBV_QPS_RESET;
@@ -174,14 +174,14 @@ void QueuePair::moveTo(ibv_qp_state to) {
   }
 }
 
-void QueuePair::breakDown() {
+void QueuePair::enterErrorState() {
   entry_->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);
   verbs_.qp_base.state = IBV_QPS_ERR;
   arrivalLimit_ = std::min(
       arrivalLimit_, consumed_ + static_cast<uint64_t>(attributes_.receiveQueue->verbs()->cqe));
 }
 
-// Ends every work request that has not ended. What has arrived remains to be polled.
+// Flushes all outstanding work requests. Completions that have arrived remain to be polled.
 void QueuePair::flush() {
   {
     std::lock_guard<std::mutex> lock(sending_);
@@ -216,7 +216,7 @@ void QueuePair::flushReceive(uint32_t slot) {
   if (attributes_.receiveQueue->push(completion)) freeReceives_.push_back(slot);
 }
 
-// As it was when it was new.
+// Returns the queue pair to its initial state.
 void QueuePair::reset() {
   attributes_.sendQueue->detach(*this);
   attributes_.sendQueue->attach(*this);

@@ -23,7 +23,7 @@ namespace softefa {
 
 class Context;
 
-// efadv_qp of the newest header, whichever we are built with.
+// efadv_qp of the newest header, whatever headers the build uses.
 struct EfaQp {
   uint64_t comp_mask;
   void (*wr_set_processing_hints)(EfaQp* qp, uint32_t hints);
@@ -37,21 +37,21 @@ struct QueuePairAttributes {
   CompletionQueue* receiveQueue;
   void* userContext;
   bool signalAll;
-  bool builders;  // made with send_ops_flags
+  bool builders;  // created with send_ops_flags
   uint64_t sendOps;
   bool unsolicited;  // immediate data arrives without a receive
-  bool hints;        // made with EFADV_WR_EX_WITH_PROCESSING_HINTS
+  bool hints;        // created with EFADV_WR_EX_WITH_PROCESSING_HINTS
 };
 
 // A queue pair, SRD or UD.
 //
-//   queue_pair.cc    its life: creation, states, destruction
-//   send_queue.cc    posting, the requests that wait, turn()
-//   receive_queue.cc posting, what arrived
+//   queue_pair.cc    creation, states, destruction
+//   send_queue.cc    posting sends, waiting requests, turn()
+//   receive_queue.cc posting receives, arrivals
 //   builders.cc      the wr_* calls
-//   direct_work.cc   work queues that the user fills by itself
+//   direct_work.cc   work queues that the user fills itself
 //   counting.cc      completion counters
-//   execute.cc       what becomes of a work request
+//   execute.cc       execution of a work request
 class QueuePair {
  public:
   // Throws std::system_error.
@@ -80,16 +80,17 @@ class QueuePair {
 
   int modify(const ibv_qp_attr& attributes, int mask);
   void query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const;
-  // To the error state: its completion queue takes no more arrivals.
-  void breakDown();
+  // Moves the queue pair to the error state, because its completion queue accepts no more arrivals.
+  void enterErrorState();
 
   // send_queue.cc
   int postSend(ibv_send_wr* wr, ibv_send_wr** bad);
-  // Drives the requests that wait; true if any did something, `due` becomes the next one's time.
+  // Retries waiting requests. Returns true if any made progress. Sets `due` to the time of the next
+  // retry.
   bool turn(uint64_t& due);
   void turnWhilePolled();
   bool hasPending() const { return pendingCount_.load(std::memory_order_relaxed) != 0; }
-  // A completion was polled.
+  // Frees the resources of a polled completion.
   void retire(const Completion& completion);
 
   // receive_queue.cc
@@ -97,20 +98,20 @@ class QueuePair {
   bool takeArrival(Completion& completion);
   bool arrivalsExceed(uint64_t count);
   void armReceives();
-  // Whoever adds an arrival wakes this process's engine from now on.
+  // Makes processes that add an arrival wake this process's engine.
   void wakeForArrivals();
 
-  // direct_work.cc: work queues that the user fills by itself. Throws std::system_error.
+  // direct_work.cc: creates work queues that the user fills itself. Throws std::system_error.
   WorkRings& makeRings();
-  // The engine's: takes what is ready in them; true if there was any.
+  // Called by the engine: takes ready requests from the rings. Returns true if there were any.
   bool fetch();
 
-  // counting.cc: EBUSY, EINVAL.
+  // counting.cc. Returns EBUSY or EINVAL on failure.
   int attach(CompletionCounter& counter, uint32_t kinds);
-  // Counts what peers have done here; true if there was any.
+  // Counts operations of peers. Returns true if there were any.
   bool collect();
 
-  // execute.cc: the peer's queue pair, remembered.
+  // execute.cc: the peer's queue pair, which is cached.
   std::shared_ptr<RemoteQueuePair> remote(const WorkRequest& request, Status& why);
   Random* scatter();
   Random& chance() { return chance_; }
@@ -148,7 +149,7 @@ class QueuePair {
   void complete(const WorkRequest& request, Status status);
   void countOwn(const WorkRequest& request, Status status);
   void countFlushedReceive();
-  void forgetOthers();
+  void unmapEndedPeers();
 
   uint32_t enqueue(uint64_t id, const ibv_sge* sges, uint32_t count);
   bool fetchSends(bool& nonsense);
@@ -174,14 +175,14 @@ class QueuePair {
   int sessionError_ = 0;
   std::deque<WorkRequest> pending_;
   std::vector<WorkRequest> ready_;
-  std::unordered_set<uint64_t> notReady_;  // destinations that had no receive for one that waits
+  std::unordered_set<uint64_t> notReady_;  // destinations that had no receive for a waiting request
   std::atomic<uint32_t> pendingCount_{0};
   std::atomic<uint32_t> sendsOutstanding_{0};
   std::unordered_map<uint64_t, std::shared_ptr<RemoteQueuePair>> remotes_;
   std::shared_ptr<RemoteQueuePair> lastRemote_;
   uint64_t lastRemoteKey_ = 0;
-  Random random_;  // of posting
-  Random chance_;  // of execution
+  Random random_;  // for posting
+  Random chance_;  // for execution
 
   std::mutex receiving_;
   std::vector<Receive> receives_;

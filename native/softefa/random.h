@@ -4,7 +4,7 @@
 
 namespace softefa {
 
-// splitmix64: small, seeded, the same everywhere.
+// splitmix64: small, seeded, with the same results on every machine.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -16,7 +16,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  // In [0, bound); 0 for a bound of 0.
+  // A number in [0, bound); 0 if bound is 0.
   uint64_t below(uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
 
  private:

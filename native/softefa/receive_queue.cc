@@ -10,7 +10,7 @@
 namespace softefa {
 namespace {
 
-// Fills pieces of memory, in order.
+// Copies bytes into pieces of memory, in order.
 void fill(const Pieces& target, const uint8_t* from) {
   for (unsigned i = 0; i < target.count; ++i) {
     std::memcpy(target.part[i].iov_base, from, target.part[i].iov_len);
@@ -40,7 +40,7 @@ int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   return error;
 }
 
-// With receiving_ held and a place free.
+// The caller must hold receiving_, and the queue must have room.
 uint32_t QueuePair::enqueue(uint64_t id, const ibv_sge* sges, uint32_t count) {
   ReceiveRegion& region = *view_.region;
   const uint64_t posted = region.posted.load(std::memory_order_relaxed);
@@ -71,7 +71,7 @@ void QueuePair::retire(const Completion& completion) {
 }
 
 bool QueuePair::arrivalsExceed(uint64_t count) {
-  // The entry beyond the last one that fits tells, without a look at what senders write.
+  // Checks the first entry that no longer fits, without reading memory that senders write.
   if (count > 2 * view_.mask + 1) return false;
   const uint64_t n = consumed_ + count;
   return view_.arrival(n).sequence.load(std::memory_order_acquire) == n + 1;
@@ -122,7 +122,7 @@ bool QueuePair::takeArrival(Completion& completion) {
   return true;
 }
 
-// Moves a payload that came through shared memory to where it was meant to go.
+// Copies a payload that arrived through shared memory to the buffer of its receive.
 bool QueuePair::place(const Arrival& arrival, const Receive& receive) {
   Runtime& runtime = Runtime::get();
   Cell& cell = view_.cells[arrival.cell];
@@ -147,7 +147,7 @@ uint16_t QueuePair::ahnOf(uint32_t nic) {
   const uint32_t epoch = handles.epoch();
   if (ahnEpoch_ != epoch || ahnNic_ != nic) {
     ahn_ = handles.numberOf(nic);
-    Runtime::get().peers().saw(nic);
+    Runtime::get().peers().recordSeen(nic);
     ahnNic_ = nic;
     ahnEpoch_ = epoch;
   }

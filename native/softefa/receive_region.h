@@ -5,7 +5,7 @@
 
 namespace softefa {
 
-// A ReceiveRegion and what follows it, with their addresses worked out.
+// The addresses of a ReceiveRegion and of the arrays that follow it.
 struct RegionView {
   RegionView() = default;
   RegionView(const Fd& file, const QueuePairEntry& entry)

@@ -28,14 +28,14 @@ Runtime::Runtime()
       faults_(space_.knobs()),
       sysfs_(space_, segment_.header()),
       engine_(segment_, sysfs_) {
-  // Yama lets only ancestors read a process's memory unless it agrees.
+  // Yama lets only ancestors read the memory of a process unless the process permits others.
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   engine_.start();
   segment_.open();
 }
 
 Runtime& Runtime::get() {
-  // Never destroyed: the engine's thread works on it for as long as the process lives.
+  // Never destroyed, because the engine's thread uses it until the process ends.
   static Runtime& runtime = *[] {
     auto made = std::make_unique<Runtime>();
     std::atexit(leave);

@@ -15,13 +15,13 @@
 
 namespace softefa {
 
-// What the devices of this process have in common. Made when the first one is asked for, and left
-// to the end of the process, which removes its files.
+// The state that all devices of this process share. It is created when the first device is
+// requested and exists until the process exits, which removes its files.
 class Runtime {
  public:
-  // Throws std::system_error where there is no shared memory to be had.
+  // Throws std::system_error if shared memory is not available.
   static Runtime& get();
-  // For get() alone.
+  // Only for get().
   Runtime();
 
   Namespace& space() { return space_; }

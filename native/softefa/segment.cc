@@ -10,11 +10,11 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Of a visitor: copies take milliseconds at most.
+// The time limit for a visitor. Its copies take milliseconds at most.
 constexpr auto kLongestVisit = std::chrono::milliseconds(250);
 
-// Which PID namespace this process is in: the number of its file of /proc. Without /proc that
-// is unknown, and no pid is trusted.
+// The PID namespace of this process, as the inode number of its file in /proc. Without /proc it is
+// unknown, and no pid is trusted.
 uint64_t pidNamespace() {
   static const uint64_t own = [] {
     struct stat status;
@@ -31,7 +31,7 @@ uint64_t pidNamespace() {
 
 bool Segment::visitorDead(uint32_t id) const {
   const Visitor& visitor = header().visitors[placeOf(id)];
-  // A place is given to the next only when its visitor is gone.
+  // A slot is reused only after its visitor has ended.
   return !visitor.lifeline.alive() || visitor.tenancy.load() != id / kMaxVisitors;
 }
 
@@ -39,7 +39,7 @@ void Segment::visit() {
   constexpr uint32_t kTenancies = UINT32_MAX / kMaxVisitors;
   for (uint32_t place = 0; place < kMaxVisitors; ++place) {
     Visitor& visitor = header().visitors[place];
-    if (!Lifelines::get().tie(visitor.lifeline)) continue;
+    if (!Lifelines::get().acquire(visitor.lifeline)) continue;
     const uint32_t tenancy = visitor.tenancy.load() % (kTenancies - 1) + 1;  // never 0
     visitor.tenancy = tenancy;
     visitor.inside = 0;
@@ -86,12 +86,12 @@ OwnSegment::OwnSegment(const std::string& folder, uint32_t node, uint32_t nics) 
 }
 
 void OwnSegment::open() {
-  Lifelines::get().tie(header().lifeline);
+  Lifelines::get().acquire(header().lifeline);
   visit();
   header().ready.store(1, std::memory_order_release);
 }
 
-// A page that cannot be had is an error here, not a SIGBUS later.
+// Allocates the pages, so that a lack of memory is an error here instead of a SIGBUS later.
 void OwnSegment::reserve(uint64_t offset, uint64_t size) {
   const int error =
       ::posix_fallocate(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(size));
@@ -151,14 +151,14 @@ void OwnSegment::reserveMemoryTable(uint32_t slots) {
 
 void OwnSegment::awaitVisitors() {
   for (uint32_t place = 0; place < kMaxVisitors; ++place) {
-    const auto patience = stopped_[place] ? Clock::duration::zero() : kLongestVisit;
-    stopped_[place] = !awaitVisitor(place, patience);
+    const auto timeout = stopped_[place] ? Clock::duration::zero() : kLongestVisit;
+    stopped_[place] = !awaitVisitor(place, timeout);
   }
 }
 
-bool OwnSegment::awaitVisitor(uint32_t place, Clock::duration patience) {
+bool OwnSegment::awaitVisitor(uint32_t place, Clock::duration timeout) {
   const Visitor& visitor = header().visitors[place];
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + timeout;
   while (visitor.inside.load(std::memory_order_seq_cst) != 0 && visitor.lifeline.alive()) {
     if (Clock::now() > deadline) return false;
     ::sched_yield();

@@ -14,7 +14,7 @@
 
 namespace softefa {
 
-// A mapped segment, and this process's place among its visitors.
+// A mapped segment, and this process's slot among its visitors.
 class Segment {
  public:
   Segment(const Segment&) = delete;
@@ -24,7 +24,7 @@ class Segment {
   MrEntry* memory() const { return head_.at<MrEntry>(kMrTableOffset); }
   NicCounters& counters(uint32_t nic) const { return header().counters[nic]; }
   const Fd& file() const { return file_; }
-  // Of this visit, and of no other one that took or takes the same place.
+  // Identifies this visitor among all that ever use the same slot.
   uint32_t visitorId() const { return visitorId_; }
   Visitor& visitor() const { return header().visitors[placeOf(visitorId_)]; }
   // Whether a visitor's process has ended.
@@ -32,16 +32,16 @@ class Segment {
 
  protected:
   Segment() = default;
-  // Throws std::system_error if all places are taken.
+  // Takes a visitor slot. Throws std::system_error if all slots are in use.
   void visit();
   static uint32_t placeOf(uint32_t id) { return id % kMaxVisitors; }
 
   Fd file_;
   Mapping head_;
-  uint32_t visitorId_ = 0;  // its place, and the tenancy times kMaxVisitors; 0: none
+  uint32_t visitorId_ = 0;  // slot + tenancy * kMaxVisitors; 0: none
 };
 
-// Says that this process works on a segment, for as long as it lives.
+// Marks this process as working on a segment during the lifetime of the object.
 class Visit {
  public:
   explicit Visit(const Segment& segment) : visitor_(segment.visitor()) {
@@ -54,51 +54,51 @@ class Visit {
   Visitor& visitor_;
 };
 
-// Another process's (or this one's, seen as a peer).
+// The segment of another process, or of this process as its own peer.
 class PeerSegment : public Segment {
  public:
-  // Throws std::system_error if there is none that is ready.
+  // Throws std::system_error if the folder has no ready segment.
   explicit PeerSegment(const std::string& folder);
   ~PeerSegment() override;
   bool alive() const { return header().lifeline.alive(); }
   const std::string& folder() const { return folder_; }
-  // Whether its pid means that process to this one, too.
+  // Whether the pid of its process is valid in this process's PID namespace.
   bool sharesPids() const;
-  // Whether its process has to copy, as this one may not read its memory.
-  std::atomic<bool>& helps() const { return helps_; }
+  // Whether its process must copy, because this process may not read its memory.
+  std::atomic<bool>& needsHelp() const { return needsHelp_; }
 
  private:
   std::string folder_;
-  mutable std::atomic<bool> helps_{false};
+  mutable std::atomic<bool> needsHelp_{false};
 };
 
-// This process's own.
+// The segment of this process.
 class OwnSegment : public Segment {
  public:
   OwnSegment(const std::string& folder, uint32_t node, uint32_t nics);
-  // Lets peers in. Once Lifelines has its thread.
+  // Opens the segment to peers. Must be called after Lifelines::adopt().
   void open();
 
-  // Reserves memory for a region of that many bytes, page-aligned. Throws std::system_error.
+  // Reserves page-aligned memory for a region of `size` bytes. Throws std::system_error.
   uint64_t allocate(uint64_t size);
   void release(uint64_t offset, uint64_t size);
   void reserveMemoryTable(uint32_t slots);
-  // Returns once every operation that may have begun before the call has ended. What makes new
-  // ones fail must have been stored before, sequentially consistent. A process that is stopped in
-  // the middle of one is not waited for.
+  // Returns when every operation that may have begun before the call has ended. Before the call,
+  // the caller must have stored, with sequential consistency, the state that makes new operations
+  // fail. It does not wait for a process that is stopped during an operation.
   void awaitVisitors();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool awaitVisitor(uint32_t place, Clock::duration patience);
+  bool awaitVisitor(uint32_t place, Clock::duration timeout);
   void reserve(uint64_t offset, uint64_t size);
 
   std::mutex mutex_;
-  std::map<uint64_t, uint64_t> holes_;  // offset -> size, of released regions
+  std::map<uint64_t, uint64_t> holes_;  // released regions: offset -> size
   uint64_t end_ = kRegionsOffset;
   uint32_t memorySlots_ = 0;
-  std::array<std::atomic<bool>, kMaxVisitors> stopped_{};  // when last waited for
+  std::array<std::atomic<bool>, kMaxVisitors> stopped_{};  // at the last wait
 };
 
 }  // namespace softefa

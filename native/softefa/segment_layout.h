@@ -11,10 +11,10 @@ namespace softefa {
 
 // The shared file of a process, as its peers map it:
 //
-//   SegmentHeader | MrEntry[kMaxMr] | receive regions, one a queue pair, as large as asked for
+//   SegmentHeader | MrEntry[kMaxMr] | receive regions, one per queue pair, of the requested size
 //
-// A peer that works on it says so in its Visitor entry; the owner takes things away by marking them
-// invalid and then waiting until every visitor has been seen outside.
+// A peer that works on the segment marks its Visitor entry. To remove an object, the owner marks
+// the object invalid and then waits until it has seen every visitor outside of the segment.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
 constexpr uint32_t kSegmentVersion = 3;
@@ -27,7 +27,8 @@ constexpr uint32_t kCellSize = 1024;
 constexpr uint32_t kMaxCells = 256;
 constexpr uint32_t kNone = ~0u;
 
-// lkey and rkey are generation << 16 | slot, the rkey with a salt of the process on top.
+// lkey and rkey are generation << 16 | slot. The rkey is additionally combined with a salt of the
+// process.
 struct MrEntry {
   std::atomic<uint32_t> lkey;  // 0: free
   uint32_t pd;
@@ -39,7 +40,7 @@ struct MrEntry {
 };
 
 struct alignas(64) QueuePairEntry {
-  std::atomic<uint64_t> serial;  // of the queue pair, 0: free
+  std::atomic<uint64_t> serial;  // of the queue pair; 0: free
   std::atomic<uint32_t> state;   // ibv_qp_state
   std::atomic<uint32_t> qkey;
   uint32_t qpn;
@@ -55,12 +56,12 @@ struct alignas(64) QueuePairEntry {
 
 struct alignas(64) Visitor {
   Lifeline lifeline;              // of the visiting process
-  std::atomic<uint32_t> inside;   // operations under way
-  std::atomic<uint32_t> tenancy;  // rises with every process that takes the place
+  std::atomic<uint32_t> inside;   // operations in progress
+  std::atomic<uint32_t> tenancy;  // increases with every process that takes the slot
 };
 
-// A request to the owner to copy by itself, where process_vm_readv(2) is forbidden. Its holder
-// fills it in while it is idle, and only the owner ends what was asked for.
+// A request to the owner to copy, if process_vm_readv(2) is forbidden. The holder fills in an idle
+// slot. Only the owner completes the request.
 struct alignas(64) BounceSlot {
   OwnerLock lock;
   std::atomic<uint32_t> state;  // BounceState
@@ -78,16 +79,16 @@ struct alignas(64) SegmentHeader {
   uint32_t version;
   int32_t pid;
   uint32_t node;
-  uint64_t pidNamespace;  // in which pid is its pid, 0: unknown
+  uint64_t pidNamespace;  // the PID namespace of pid; 0: unknown
   uint32_t nics;
   Lifeline lifeline;
   std::atomic<uint32_t> ready;
   alignas(64) std::atomic<uint32_t> doorbell;  // futex of the engine thread
   std::atomic<uint32_t> sleeping;
-  std::atomic<uint32_t> bounces;  // asked for
-  std::atomic<uint32_t> looks;    // of the engine at the doorbells of its users
+  std::atomic<uint32_t> bounces;  // requested copies
+  std::atomic<uint32_t> looks;    // polls of user doorbells by the engine
   NicCounters counters[kMaxNics];
-  NicCounters added[kMaxNics];  // what the node's counters have of them
+  NicCounters added[kMaxNics];  // the part that was added to the node's counters
   QueuePairEntry queuePairs[kMaxQueuePairs];
   Visitor visitors[kMaxVisitors];
   BounceSlot bounce[kBounceSlots];
@@ -109,13 +110,13 @@ static_assert(sizeof(RqEntry) == 64);
 enum class ArrivalKind : uint8_t { kReceive, kWriteWithImmediate };
 
 struct alignas(64) Arrival {
-  std::atomic<uint64_t> sequence;  // its number + 1 once it is complete
-  uint32_t id;                     // of the receive, kNone: unsolicited
+  std::atomic<uint64_t> sequence;  // its number + 1 when it is complete
+  uint32_t id;                     // of the receive; kNone: unsolicited
   uint32_t length;
   uint32_t source;  // NicAddress::key()
   uint32_t sourceQpn;
   uint32_t immediate;  // as in the work request, big endian
-  uint32_t cell;       // that holds the payload, kNone: it is in place
+  uint32_t cell;       // the cell of the payload; kNone: it is in the receive's buffer
   ArrivalKind kind;
   uint8_t hasImmediate;
   uint8_t status;
@@ -126,7 +127,7 @@ struct alignas(64) Cell {
   uint8_t data[kCellSize];
 };
 
-// What has completed.
+// The number and bytes of completed operations.
 struct OperationCount {
   uint64_t requests = 0;
   uint64_t bytes = 0;
@@ -147,13 +148,13 @@ struct SharedCount {
   }
 };
 
-// What peers do at a queue pair, where completion counters want to know.
+// The operations of peers at a queue pair, for completion counters.
 struct alignas(64) PeerCounts {
   std::atomic<uint32_t> wanted;
   SharedCount receives, reads, writes;
 };
 
-// Work requests and arrivals of one queue pair. Peers claim the first and add the second.
+// The receives and arrivals of one queue pair. Peers claim receives and add arrivals.
 struct ReceiveRegion {
   // Peers write this line.
   alignas(64) OwnerLock lock;
@@ -163,13 +164,13 @@ struct ReceiveRegion {
   // The owner writes these.
   alignas(64) std::atomic<uint64_t> posted;
   alignas(64) std::atomic<uint64_t> consumed;  // arrivals
-  alignas(64) std::atomic<uint32_t> armed;     // whether the next arrival is to be announced
-  std::atomic<uint32_t> channel;               // the socket's number, 0: none
+  alignas(64) std::atomic<uint32_t> armed;     // whether the next arrival must send an event
+  std::atomic<uint32_t> channel;               // the socket's number; 0: none
   std::atomic<uint64_t> cookie;
-  std::atomic<uint32_t> served;  // whether the owner's engine is to be told of arrivals
+  std::atomic<uint32_t> served;  // whether arrivals must wake the owner's engine
   PeerCounts counts;
 
-  // After it: RqEntry[depth], Arrival[2 * depth], Cell[cells].
+  // It is followed by RqEntry[depth], Arrival[2 * depth] and Cell[cells].
   static constexpr uint64_t size(uint64_t depth, uint64_t cells) {
     return sizeof(ReceiveRegion) + depth * (sizeof(RqEntry) + 2 * sizeof(Arrival)) +
            cells * sizeof(Cell);

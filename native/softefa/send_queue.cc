@@ -12,10 +12,10 @@
 namespace softefa {
 namespace {
 
-// So many of a queue pair's requests in one turn of the engine.
+// Requests per queue pair in one turn of the engine.
 constexpr size_t kBatch = 16;
-// A request may be overtaken by one of so many behind it: the efa provider's receive window holds
-// 16,384 messages, and it aborts the process when one is missing for longer.
+// A request may be overtaken only by this many later requests: the efa provider's receive window
+// holds 16,384 messages, and it aborts the process if a message is missing for longer.
 constexpr size_t kOvertakes = 64;
 
 uint64_t keyOf(const WorkRequest& request) {
@@ -83,7 +83,7 @@ int QueuePair::postSend(ibv_send_wr* wr, ibv_send_wr** bad) {
   return error;
 }
 
-// With sending_ held.
+// The caller must hold sending_.
 void QueuePair::submit(WorkRequest& request) {
   sendsOutstanding_.fetch_add(1, std::memory_order_relaxed);
   Faults& faults = Runtime::get().faults();
@@ -92,7 +92,7 @@ void QueuePair::submit(WorkRequest& request) {
                            random_.below(faults.reorderNs() + 1);
     if (delay != 0) request.due = now() + delay;
   }
-  // None overtakes those that wait.
+  // In synchronous mode, no request may overtake waiting requests.
   const bool atOnce = !Options::get().async && request.due == 0 && pending_.empty();
   if (atOnce && attempt(request)) return;
   if (request.rnrLooks != 0) notReady_.insert(keyOf(request));
@@ -100,14 +100,14 @@ void QueuePair::submit(WorkRequest& request) {
   pendingCount_.store(static_cast<uint32_t>(pending_.size()), std::memory_order_relaxed);
 }
 
-// Where a message found no receive, those after it wait until it has found one: otherwise they
-// would take every receive that is posted, and it would be overtaken without end.
+// If a message found no receive, the messages after it wait until it finds one. Otherwise they
+// would take every posted receive and overtake it forever.
 bool QueuePair::waitsBehind(const WorkRequest& request) const {
   const bool takesReceive = request.operation == Operation::kSend || request.hasImmediate;
   return takesReceive && request.rnrLooks == 0 && notReady_.count(keyOf(request)) != 0;
 }
 
-// True once it is complete.
+// Returns true if the request is complete.
 bool QueuePair::attempt(WorkRequest& request) {
   const ibv_qp_state at = state();
   if (at != IBV_QPS_RTS && at != IBV_QPS_SQD) {
@@ -145,7 +145,7 @@ bool QueuePair::turn(uint64_t& due) {
   const bool async = Options::get().async;
   ready_.clear();
   for (size_t i = 0; i < pending_.size() && ready_.size() < kBatch;) {
-    // SRD keeps no order, and a caller must not rely on one; but none is left behind for long.
+    // SRD keeps no order, and callers must not rely on one. But no request may be delayed for long.
     if (async && !isUd()) {
       std::swap(pending_[i],
                 pending_[i + random_.below(std::min(kOvertakes, pending_.size() - i))]);
@@ -159,7 +159,8 @@ bool QueuePair::turn(uint64_t& due) {
     pending_.erase(pending_.begin() + static_cast<ptrdiff_t>(i));
   }
   if (ready_.empty()) return false;
-  // Posting goes on meanwhile. Without the engine the lock keeps others off the peers' table.
+  // Releases the lock, so that posting continues. In synchronous mode the lock also protects the
+  // table of peers.
   if (async) lock.unlock();
   size_t kept = 0;
   for (WorkRequest& request : ready_) {
@@ -200,15 +201,15 @@ std::shared_ptr<RemoteQueuePair> QueuePair::remote(const WorkRequest& request, S
   }
   auto remote = peers.find(request.destination, request.qpn, why);
   if (remote) {
-    if (!answered) forgetOthers();
+    if (!answered) unmapEndedPeers();
     remotes_[key] = lastRemote_ = remote;
     lastRemoteKey_ = key;
   }
   return remote;
 }
 
-// Lets go of the memory of those that are gone when a new one comes.
-void QueuePair::forgetOthers() {
+// Unmaps the memory of ended peers. Called when a new peer is mapped.
+void QueuePair::unmapEndedPeers() {
   lastRemote_.reset();
   for (auto remote = remotes_.begin(); remote != remotes_.end();) {
     const bool keep = remote->second->current() && remote->second->peer->alive();

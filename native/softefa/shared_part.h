@@ -8,7 +8,7 @@
 
 namespace softefa {
 
-// A part of a file that belongs to a caller, at any offset: a dmabuf, or what stands for one.
+// A part of a caller's file at any offset: a dmabuf, or a stand-in for one.
 class SharedPart {
  public:
   SharedPart() = default;

@@ -6,7 +6,8 @@
 
 namespace softefa {
 
-// What an EFA device reports in a completion (the vendor error); the numbers are the hardware's.
+// The status that an EFA device reports in a completion (the vendor error), with the hardware's
+// numbers.
 enum class Status : uint8_t {
   kOk = 0,
   kFlushed = 1,

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Others may be reading it.
+// Replaces a file atomically, because other processes may be reading it.
 void put(const std::string& path, const std::string& text) {
   std::string before;
   if (std::getline(std::ifstream(path), before) && before == text) return;
@@ -89,7 +89,7 @@ void makeTree(const std::string& root) {
   for (uint32_t nic = 0; nic < Options::get().nics; ++nic) makeDevice(root, nic);
 }
 
-// Makes the tree of the node, or what this process has more of; gives its place.
+// Creates the tree of the node, or adds the devices that only this process has. Returns its path.
 std::string makeNode(const Namespace& space) {
   const Namespace::Lock lock(space);
   std::string folder = NodeCounters::makeFolder(space.path(), Options::get().node);
@@ -110,7 +110,7 @@ Sysfs::Sysfs(const Namespace& space, SegmentHeader& process)
   makeTree(root_);
   for (uint32_t nic = 0; nic < Options::get().nics; ++nic) {
     const std::string device = devicePath(nic);
-    // From a device's folder to the namespace's, and from there to the node's.
+    // A relative link: from the device's folder up to the namespace's, then down to the node's.
     const std::string target =
         devicePathIn(NodeCounters::folderOf("../../../../..", Options::get().node), nic);
     link(target + "/hw_counters", device + "/hw_counters");

@@ -9,11 +9,15 @@ namespace softefa {
 
 class Namespace;
 
-// The part of /sys in which a device is looked up, twice: for this process, with SYSFS_PATH leading
-// there, and in the folder of its node, for programs that look at a host from outside. The first
-// has the devices that this process has; its hw_counters lead to the second, which has those of all
-// processes of the node. The counters are written when ibv_query_port(3) is called, when a device
-// is closed, and every second at the latest.
+// The part of /sys that describes devices. There are two trees:
+//
+// - the tree of this process, to which SYSFS_PATH points, with the devices of this process. Its
+//   hw_counters are links to the second tree;
+// - the tree in the folder of the node, for programs that inspect a host from outside, with the
+//   counters of all processes of the node.
+//
+// The counters are written when ibv_query_port(3) is called, when a device is closed, and at least
+// every second.
 class Sysfs {
  public:
   // Throws std::system_error.

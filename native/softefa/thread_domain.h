@@ -8,15 +8,15 @@
 
 namespace softefa {
 
-// Objects under one of these are used by one thread at a time, says the caller. Nothing is done
-// faster for it.
+// The caller promises that only one thread at a time uses the objects of a thread domain. softefa
+// does not use this promise.
 struct ThreadDomain {
   ibv_td verbs;  // first
   std::atomic<int> users{0};
 };
 
-// A protection domain that brings a thread domain with it: keys and queue pairs are those of the
-// domain that it stands for.
+// A protection domain with a thread domain. Its keys and queue pairs belong to the protection
+// domain that it wraps.
 struct ParentDomain {
   ProtectionDomain domain;  // first
   ThreadDomain* thread;

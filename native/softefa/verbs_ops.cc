@@ -147,7 +147,7 @@ void fillPolling(ibv_cq_ex& cq) {
 
 int readSgid(efadv_cq* cq, ibv_gid* gid) {
   const Completion& completion = CompletionQueue::of(cq).current();
-  // As the device: where there is an address handle, its number has been given instead.
+  // As on the device: if there is an address handle, the completion reports its number instead.
   if (completion.ahn != kUnknownAhn) return -ENOENT;
   *gid = NicAddress::fromKey(completion.source).toGid();
   return 0;

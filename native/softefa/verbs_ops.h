@@ -3,8 +3,8 @@
 #include <infiniband/efadv.h>
 #include <infiniband/verbs.h>
 
-// The calls that verbs.h makes through pointers in the objects. They, and what interpose.cc
-// exports, are all that a caller sees; exceptions end here as errno.
+// The calls that verbs.h makes through function pointers in the objects. A caller sees only these
+// and the exports of interpose_*.cc. Exceptions are converted to errno here.
 namespace softefa::ops {
 
 int queryPort(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size);
@@ -12,7 +12,7 @@ int queryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
                   ibv_device_attr_ex* attributes, size_t size);
 
 ibv_cq_ex* createCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes);
-// Where the entries of a completion queue are to be, if it is a file of the caller's.
+// The memory for the entries of a completion queue, in a file of the caller.
 struct CqMemory {
   int fd;
   uint64_t offset;
@@ -26,15 +26,16 @@ void fillPolling(ibv_cq_ex& cq);
 int readSgid(efadv_cq* cq, ibv_gid* gid);
 bool isUnsolicited(efadv_cq* cq);
 
-// Return nothing, and errno, if they fail.
+// These functions return nullptr and set errno on failure.
 ibv_mr* registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova, unsigned access);
 ibv_mr* registerDmabuf(ibv_pd* pd);
 ibv_ah* createAddressHandle(ibv_pd* pd, const ibv_ah_attr& attributes);
 
-// Fills what verbs.h calls without a look at whether it is there, and EFA has not.
+// Sets the function pointers that verbs.h calls without a null check and that EFA does not support.
 void refuse(ibv_context_ops& ops);
 
-// What efadv_create_qp_ex adds; the newest header's fields, whichever we are built with.
+// The attributes that efadv_create_qp_ex adds, with the members of the newest header, whatever
+// headers the build uses.
 struct EfaQpAttributes {
   uint64_t comp_mask;
   uint32_t driver_qp_type;
@@ -44,7 +45,7 @@ struct EfaQpAttributes {
   uint64_t wr_flags;
 };
 constexpr uint16_t kUnsolicitedFlag = 1;
-constexpr uint64_t kProcessingHints = 1;  // the only one of wr_flags
+constexpr uint64_t kProcessingHints = 1;  // the only flag of wr_flags
 
 ibv_qp* createQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_qp* createQp(ibv_context* context, ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa);

@@ -7,7 +7,8 @@
 
 namespace softefa {
 
-// Structures that grow with every release of libefa: `size` is how much of one the caller knows.
+// Helpers for structures that grow with every release of libefa. `size` is the size of the
+// structure that the caller knows.
 
 template <class T>
 void give(void* to, uint32_t size, const T& all) {
@@ -15,7 +16,7 @@ void give(void* to, uint32_t size, const T& all) {
   std::memcpy(to, &all, std::min<size_t>(size, sizeof(all)));
 }
 
-// What of a caller's structure we know; false if it says more than that.
+// Reads the known part of a caller's structure. Returns false if the unknown part is not zero.
 template <class T>
 bool take(const void* from, uint32_t size, T& all) {
   std::memset(static_cast<void*>(&all), 0, sizeof(all));

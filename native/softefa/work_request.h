@@ -20,7 +20,7 @@ struct WorkRequest {
   Operation operation = Operation::kSend;
   bool hasImmediate = false;
   bool inlined = false;
-  bool signaled = true;  // otherwise only its failure is told
+  bool signaled = true;  // if false, only a failure is reported
   uint8_t sges = 0;
   uint32_t immediate = 0;
   uint32_t rkey = 0;
@@ -32,15 +32,15 @@ struct WorkRequest {
   Sge sge[kMaxSqSge];
   uint8_t data[kMaxInline];
 
-  // While it waits.
+  // Used while the request waits.
   uint64_t due = 0;
-  uint64_t deadline = 0;  // of a silent peer, 0: it has not been silent
-  uint64_t rnrSince = 0;  // the first look for a receive found none
+  uint64_t deadline = 0;  // for a silent peer; 0 if the peer is not silent
+  uint64_t rnrSince = 0;  // when the request first found no receive
   uint32_t rnrLooks = 0;
-  uint64_t unseenSince = 0;  // the receiver's engine had not looked
+  uint64_t unseenSince = 0;  // since when the receiver's engine has not polled
   uint32_t receiverLooks = 0;
   bool retransmitted = false;
-  bool placed = false;  // an RDMA's data has been moved: its immediate may wait for a receive
+  bool placed = false;  // the data of an RDMA has been moved; its immediate may wait for a receive
 };
 
 }  // namespace softefa

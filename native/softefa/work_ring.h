@@ -8,8 +8,8 @@
 
 namespace softefa {
 
-// A work queue as its user fills it by itself: descriptors in memory, and a doorbell that counts
-// those that are ready, in 16 bits.
+// A work queue that its user fills itself: descriptors in memory, and a 16-bit doorbell that counts
+// the ready descriptors.
 class WorkRing {
  public:
   // `entries` is a power of two.
@@ -21,23 +21,23 @@ class WorkRing {
   uint8_t* buffer() const { return pages_.at<uint8_t>(0); }
   uint32_t entries() const { return entries_; }
   uint32_t entrySize() const { return entrySize_; }
-  // In a page of its own, as a device's.
+  // In a page of its own, as on a device.
   std::atomic<uint32_t>& doorbell() const {
     const size_t size = size_t{entries_} * entrySize_;
     return *pages_.at<std::atomic<uint32_t>>((size + Pages::kPage - 1) & ~(Pages::kPage - 1));
   }
 
-  // How many descriptors are ready that have not been fetched; more than there can be where the
-  // doorbell says nonsense.
+  // The number of descriptors that are ready but not fetched. It may exceed the size of the ring if
+  // the doorbell is invalid.
   uint32_t ready() const {
     return static_cast<uint16_t>(doorbell().load(std::memory_order_acquire) - fetched_);
   }
-  // Copies one of those that are ready.
+  // Copies a ready descriptor.
   void peek(uint32_t index, void* to) const {
     std::memcpy(to, buffer() + size_t{(fetched_ + index) & (entries_ - 1)} * entrySize_,
                 entrySize_);
   }
-  // The bit that marks descriptors of this round through the ring.
+  // The phase bit of descriptors in the current pass through the ring.
   uint32_t phase() const { return fetched_ / entries_ & 1; }
   void advance(uint32_t count) { fetched_ += count; }
   void reset() {
@@ -52,7 +52,7 @@ class WorkRing {
   uint32_t fetched_ = 0;
 };
 
-// Of a queue pair.
+// The rings of a queue pair.
 struct WorkRings {
   WorkRings(uint32_t sends, uint32_t sendSize, uint32_t receives, uint32_t receiveSize)
       : send(sends, sendSize), receive(receives, receiveSize) {}
@@ -65,7 +65,7 @@ struct WorkRings {
 
   WorkRing send;
   WorkRing receive;
-  bool broken = false;  // the user wrote what makes no sense
+  bool broken = false;  // the user wrote an invalid entry
 };
 
 }  // namespace softefa

@@ -11,16 +11,16 @@ namespace fab {
 
 namespace {
 
-// What V8 calls v8::BackingStore, v8::Isolate.
+// Stand-ins for v8::BackingStore and v8::Isolate.
 struct Store;
 struct Isolate;
 
-// The functions of V8 that are needed, looked up by name. They belong to its C++ interface, which
-// no header of Node-API declares; including v8.h instead would tie the addon to one release of
-// Node.js. A napi_value is what V8's methods take as `this`, and what they return as a v8::Local.
+// The functions of V8 that this file needs, looked up by name. They belong to V8's C++ interface,
+// which Node-API does not declare. Including v8.h would tie the addon to one release of Node.js. A
+// napi_value is the same as the `this` of V8's methods and as the v8::Local that they return.
 struct V8 {
   using SharedStore = std::shared_ptr<Store>;
-  // What it points at is taken over at once.
+  // The caller takes over the pointer's target immediately.
   struct Leave {
     void operator()(Store*) const {}
   };
@@ -46,14 +46,15 @@ bool find(Function*& function, const std::string& name) {
   return function != nullptr;
 }
 
-// The name of New() says which shared_ptr it takes: libstdc++'s (St10shared_ptr) and no other.
+// The mangled name of New() contains its shared_ptr type. Only libstdc++'s (St10shared_ptr) is
+// supported.
 bool find(V8::Kind& kind, const std::string& prefix) {
   return find(kind.getBackingStore, prefix + "15GetBackingStoreEv") &&
          find(kind.newBackingStore, prefix + "15NewBackingStoreEPvmPFvS1_mS1_ES1_") &&
          find(kind.make, prefix + "3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE");
 }
 
-// Others have V8's names, too, over engines of their own.
+// Other runtimes also report V8 names although they have an engine of their own.
 bool isNode(Napi::Env env) {
   const auto versions =
       env.Global().Get("process").As<Napi::Object>().Get("versions").As<Napi::Object>();
@@ -71,7 +72,7 @@ std::unique_ptr<V8> findV8(Napi::Env env) {
 }
 
 const V8* v8(Napi::Env env) {
-  static const V8* const functions = findV8(env).release();  // used while static objects end
+  static const V8* const functions = findV8(env).release();  // used during static destruction
   return functions;
 }
 
@@ -91,7 +92,7 @@ Napi::Value throughNodeApi(Napi::Env env, const Backing& backing, void* data, si
 
 void requireBackingStores(Napi::Env env, const char* what) {
   if (v8(env) != nullptr) return;
-  throwUnavailable(std::string(what) + " needs Node.js: this runtime has no such memory");
+  throwUnavailable(std::string(what) + " needs Node.js; this runtime cannot provide such memory");
 }
 
 Backing backingOf(Napi::Env env, const Napi::Value& buffer, const char* name) {
@@ -102,7 +103,7 @@ Backing backingOf(Napi::Env env, const Napi::Value& buffer, const char* name) {
   }
   if (!buffer.IsArrayBuffer()) return nullptr;
   throwUnavailable(std::string(name) +
-                   " is an ArrayBuffer, whose memory this JavaScript runtime may free while the "
+                   " is an ArrayBuffer, and this JavaScript runtime may free its memory while the "
                    "network uses it; use domain.allocate() or a SharedArrayBuffer");
 }
 

@@ -7,26 +7,27 @@
 
 namespace fab {
 
-// Keeps the memory of an ArrayBuffer where it is, whoever else has let go of it.
+// A reference that keeps the memory of an ArrayBuffer in place.
 using Backing = std::shared_ptr<void>;
 
-// Streams, structuredClone() and transfer() detach ArrayBuffers: the memory goes to another owner,
-// who may free it at once. So a reference to the ArrayBuffer keeps no memory alive, and Node-API
-// has nothing that does. V8 has: its backing stores are counted.
+// Streams, structuredClone() and transfer() detach ArrayBuffers: the memory gets another owner,
+// which may free it at once. A reference to the ArrayBuffer therefore does not keep the memory
+// alive, and Node-API has no reference that does. V8 has one: its backing stores are
+// reference-counted.
 //
-// These are used where the runtime is Node.js itself, in a build that uses the same C++ library as
-// this addon. Elsewhere only memory is accepted that nobody can detach.
+// The addon uses backing stores only if the runtime is Node.js itself, built with the same C++
+// library as this addon. In other runtimes it accepts only memory that cannot be detached.
 
 // Throws Misuse where backing stores can't be used.
 void requireBackingStores(Napi::Env env, const char* what);
 
-// The memory of an ArrayBuffer or a SharedArrayBuffer. Null for a SharedArrayBuffer where the
-// runtime can't hold it: its memory stays as long as JavaScript refers to it. Throws Misuse for an
-// ArrayBuffer there.
+// The memory of an ArrayBuffer or a SharedArrayBuffer. If the runtime can't hold backing stores,
+// throws Misuse for an ArrayBuffer, and returns null for a SharedArrayBuffer, whose memory stays as
+// long as JavaScript refers to it.
 Backing backingOf(Napi::Env env, const Napi::Value& buffer, const char* name);
 
-// An ArrayBuffer, or a SharedArrayBuffer, over memory that `backing` keeps. It can be detached and
-// transferred, to other threads too. A SharedArrayBuffer needs requireBackingStores().
+// A new ArrayBuffer or SharedArrayBuffer over the memory of `backing`. It can be detached and
+// transferred, also to other threads. A SharedArrayBuffer needs requireBackingStores().
 Napi::Value toBuffer(Napi::Env env, const Backing& backing, void* data, size_t length,
                      bool shared = false);
 

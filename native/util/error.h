@@ -14,10 +14,10 @@ struct FabricFailure : std::runtime_error {
       : std::runtime_error(text), error(err), syscall(call) {}
   int error;                  // positive fi_errno(3) value
   const char* syscall;        // the call that reported it: "fi_domain"
-  const char* provider = "";  // of the call, where it is known
+  const char* provider = "";  // the provider of the call, if known
 };
 
-// A call that was made wrongly. It becomes a TypeError, RangeError or Error with this code.
+// A wrong call by the program. It becomes a TypeError, RangeError or Error with this code.
 struct Misuse : std::runtime_error {
   enum class Kind { kType, kRange, kState };
   Misuse(Kind k, const char* c, const std::string& text)
@@ -26,7 +26,7 @@ struct Misuse : std::runtime_error {
   const char* code;
 };
 
-// Throws FabricFailure for the negative returns of a libfabric call, passes others on.
+// Throws FabricFailure if a libfabric call returned a negative value. Returns other values.
 inline ssize_t check(ssize_t ret, const char* syscall) {
   if (ret < 0) throw FabricFailure(static_cast<int>(-ret), syscall);
   return ret;

@@ -8,10 +8,10 @@
 
 #include "error.h"
 
-// Handles: how a native object is held by JavaScript. An external carries a shared_ptr and the type
-// tag of its class, so that a foreign value is an error and never a crash.
+// A handle is JavaScript's reference to a native object: an external with a shared_ptr and the type
+// tag of its class. A value that is not a handle of the class causes an error, never a crash.
 //
-// A class that can be a handle has: static constexpr napi_type_tag kTag; static constexpr const
+// A class with handles must have: static constexpr napi_type_tag kTag; static constexpr const
 // char* kName; and, if it can be closed, bool closed() const.
 namespace fab {
 
@@ -40,7 +40,7 @@ const std::shared_ptr<T>& unwrapAny(const Napi::Value& value) {
   return *external.Data();
 }
 
-// The live object behind a handle, or ERR_CLOSED.
+// The open object behind a handle. Throws ERR_CLOSED if it is closed.
 template <typename T>
 const std::shared_ptr<T>& unwrap(const Napi::Value& value) {
   const auto& object = unwrapAny<T>(value);

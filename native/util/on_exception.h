@@ -5,8 +5,8 @@
 
 namespace fab {
 
-// Undoes a step when an exception leaves the scope. Any call of Node-API may throw: while a worker
-// is being terminated nearly all of them do.
+// Undoes a step when an exception leaves the scope. Any call of Node-API may throw; while a worker
+// is being terminated, nearly all of them do.
 template <typename Undo>
 class OnException {
  public:
@@ -18,7 +18,7 @@ class OnException {
     try {
       undo_();
     } catch (...) {
-      // The first failure is the one to tell.
+      // The first failure is the one to report.
     }
   }
 

@@ -4,7 +4,7 @@
 
 namespace fab {
 
-// Leaves the core's execution units to its other hardware thread for a moment.
+// Yields the core's execution units to its other hardware thread for a moment.
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

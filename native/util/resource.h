@@ -7,38 +7,42 @@
 
 namespace fab {
 
-// The ownership graph, written once. A child registers with its parents, and until it is closed
-// both hold each other: what nobody closes stays, because its memory may be in use. Closing a
-// parent closes its children first; closing twice is fine; what fi_close(3) refuses is reported and
-// can be tried again. What is lost counts as closed, with all below it, and is left as it is: a
-// call of its provider does not return. Where a child lingers, its parent closes when that child
-// has.
+// The base class of the ownership graph.
+//
+// - A child registers with its parents. Parent and child hold each other until the child is closed:
+//   an object that is never closed stays, because its memory may be in use.
+// - Closing a parent closes its children first. An object may be closed twice. If fi_close(3)
+// refuses
+//   an object, close() returns the error and may be called again.
+// - If a provider call does not return, the domain is leaked. It and all its descendants count as
+//   closed and stay as they are.
+// - If a child is draining, its parent closes after the child.
 class Resource : public std::enable_shared_from_this<Resource> {
  public:
   virtual ~Resource() = default;
 
   void dependsOn(const std::shared_ptr<Resource>& parent) {
-    if (!lost_) lost_ = parent->lost_;
+    if (!leaked_) leaked_ = parent->leaked_;
     parent->children_.push_back(shared_from_this());
     parents_.push_back(parent);
   }
 
-  bool closed() const { return closed_ || (lost_ && *lost_); }
-  // Whether it goes on to use its parents although its user has closed it.
-  virtual bool lingers() const { return false; }
+  bool closed() const { return closed_ || (leaked_ && *leaked_); }
+  // Whether the object still uses its parents although the program has closed it.
+  virtual bool draining() const { return false; }
 
   // Returns the first error (a negative fi_errno), 0 on success.
   int close() {
     if (closed()) return 0;
-    const auto lingers = [](const auto& child) { return child->lingers(); };
-    closesLater_ = std::any_of(children_.begin(), children_.end(), lingers);
-    return closesLater_ ? closeChildren(lingers) : closeNow();
+    const auto draining = [](const auto& child) { return child->draining(); };
+    closesLater_ = std::any_of(children_.begin(), children_.end(), draining);
+    return closesLater_ ? closeChildren(draining) : closeNow();
   }
 
-  // The same, whatever lingers.
+  // The same, but also closes children that are draining.
   int closeNow() {
     if (closed()) return 0;
-    const auto self = shared_from_this();  // the parents let go of it
+    const auto self = shared_from_this();  // the parents release it
     int ret = closeChildren([](const auto&) { return false; });
     if (ret == 0) ret = closeSelf();
     if (ret != 0) return ret;
@@ -60,15 +64,16 @@ class Resource : public std::enable_shared_from_this<Resource> {
 
  protected:
   virtual int closeSelf() = 0;
-  // Of the top of what can be lost together, before it has children.
-  void canBeLost() { lost_ = std::make_shared<std::atomic<bool>>(false); }
-  void lose() { lost_->store(true); }
+  // For the root of objects that can only be leaked together. Must be called before it has
+  // children.
+  void shareLeaked() { leaked_ = std::make_shared<std::atomic<bool>>(false); }
+  void setLeaked() { leaked_->store(true); }
 
  private:
   template <typename Except>
   int closeChildren(const Except& except) {
     int first = 0;
-    const auto children = children_;  // which leave the list as they close
+    const auto children = children_;  // a copy: children leave the list when they close
     for (auto child = children.rbegin(); child != children.rend(); ++child) {
       const int ret = except(*child) ? 0 : (*child)->closeNow();
       if (first == 0) first = ret;
@@ -87,7 +92,7 @@ class Resource : public std::enable_shared_from_this<Resource> {
   std::vector<std::shared_ptr<Resource>> children_;
   std::atomic<bool> closed_{false};  // read by any thread
   bool closesLater_ = false;
-  std::shared_ptr<std::atomic<bool>> lost_;
+  std::shared_ptr<std::atomic<bool>> leaked_;
 };
 
 }  // namespace fab

@@ -12,21 +12,27 @@
 
 namespace fab {
 
-// A table as SlotTable is, that the event loop fills while the engine works: entering a value waits
-// for nobody but, for nanoseconds, for the mutex of the free slots, which is never held across a
-// call of a provider.
+// A table like SlotTable that the event loop may fill while the engine runs. insert() waits only
+// for the mutex of the free slots, for nanoseconds, because no thread holds it across a provider
+// call.
 //
-// Why that is no race. A value has one writer until its handle is published: who took its slot from
-// the free ones, under the mutex. It is written, then the handle is stored into the slot (release).
-// Whoever looks a handle up loads the slot's (acquire) and reads the value only where both are
-// equal, so it sees all of it. From then on the value belongs to who owns the engine: one thread at
-// a time, by the engine's mutex, changes or erases it. erase() clears the handle and gives the slot
-// back under the mutex, which the next writer takes it from. Chunks are published in the same way,
-// and never move or go before the table does.
+// This is free of races:
 //
-// Handles carry a generation, as those of SlotTable do. Values of `kLasting` handles are erased
-// only when nothing can name them any more, so their generations may come again; a slot whose
-// handles may be held longer is worn after the last. Both kinds keep to slots of their own.
+// - Until its handle is published, a value has a single writer: the thread that took the slot from
+//   the free slots under the mutex. It writes the value, then stores the handle into the slot
+//   (release).
+// - A reader loads the handle of the slot (acquire) and reads the value only if the handles are
+//   equal. It therefore sees the whole value.
+// - After publication, only the owner of the engine changes or erases the value: one thread at a
+//   time, by the engine's mutex.
+// - erase() clears the handle and returns the slot under the mutex, under which the next writer
+// takes
+//   it.
+// - Chunks are published in the same way. They never move, and live as long as the table.
+//
+// Handles carry a generation, as those of SlotTable do. Values with `kLasting` handles are erased
+// only when nothing can name them, so their generations may repeat. A slot whose handles may be
+// held longer is worn after its last generation. Both kinds have slots of their own.
 template <typename T>
 class SharedTable {
  public:
@@ -37,7 +43,7 @@ class SharedTable {
   static constexpr uint32_t kMaxGeneration = (1u << (32 - kIndexBits)) - 1;
 
   SharedTable() = default;
-  // Of a table that nobody uses any more.
+  // The other table must not be in use.
   SharedTable(SharedTable&& other) noexcept
       : size_(other.size_), free_{std::move(other.free_[0]), std::move(other.free_[1])} {
     for (size_t i = 0; i < chunks_.size(); ++i) {
@@ -51,7 +57,7 @@ class SharedTable {
     for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
   }
 
-  // Any thread. Returns 0 when all 2^20 slots are taken.
+  // Any thread may call it. Returns 0 if all 2^20 slots are in use.
   uint32_t insert(T value, Handles handles) {
     const uint32_t index = takeIndex(handles);
     if (index == 0) return 0;
@@ -68,7 +74,7 @@ class SharedTable {
     return size_ > kIndexMask && free_[static_cast<size_t>(handles)].empty();
   }
 
-  // The live value behind a handle, or nullptr. For owners of the engine.
+  // The value of a handle, or nullptr. The caller must own the engine.
   T* find(uint32_t handle) {
     const uint32_t index = handle & kIndexMask;
     Slot* const chunk = chunks_[index / kChunk].load(std::memory_order_acquire);
@@ -77,7 +83,7 @@ class SharedTable {
     return slot.handle.load(std::memory_order_acquire) == handle ? &slot.value : nullptr;
   }
 
-  // For owners of the engine.
+  // The caller must own the engine.
   void erase(uint32_t handle) {
     if (find(handle) == nullptr) return;
     const uint32_t index = handle & kIndexMask;
@@ -91,7 +97,7 @@ class SharedTable {
     free_[static_cast<size_t>(slot.handles)].push_back(index);
   }
 
-  // For owners of the engine, as with SlotTable.
+  // As in SlotTable. The caller must own the engine.
   size_t worn() const { return worn_.size(); }
   template <typename Named>
   void renew(Named&& named) {
@@ -102,7 +108,7 @@ class SharedTable {
     worn_.erase(rest, worn_.end());
   }
 
-  // For owners of the engine; what is entered meanwhile may be left out.
+  // The caller must own the engine. May skip values that are inserted during the visit.
   template <typename Visit>
   void forEach(Visit&& visit) {
     for (auto& each : chunks_) {
@@ -148,7 +154,7 @@ class SharedTable {
 
   std::array<std::atomic<Slot*>, (kIndexMask + 1) / kChunk> chunks_{};
   std::mutex mutex_;
-  uint32_t size_ = 1;  // slots that were ever used; handle 0 means "none"
+  uint32_t size_ = 1;  // number of slots ever used; handle 0 means "none"
   std::vector<uint32_t> free_[2];
   std::vector<uint32_t> worn_;
 };

@@ -9,8 +9,8 @@
 namespace fab {
 
 // A table whose 32-bit handles carry a generation, so that a stale handle finds nothing instead of
-// its slot's next tenant. A slot whose generations are used up is worn: it rests until renew() is
-// told that nothing names it. Handle 0 means "none".
+// the slot's next value. A slot that has used all its generations is worn: it is not reused until
+// renew() learns that nothing names the slot. Handle 0 means "none".
 template <typename T>
 class SlotTable {
  public:
@@ -20,7 +20,7 @@ class SlotTable {
 
   SlotTable() : slots_(1) {}
 
-  // Returns 0 when all 2^20 slots are taken.
+  // Returns 0 if all 2^20 slots are in use.
   uint32_t insert(T value) {
     uint32_t index;
     if (!free_.empty()) {
@@ -37,7 +37,7 @@ class SlotTable {
     return slot.handle;
   }
 
-  // The live value behind a handle, or nullptr.
+  // The value of a handle, or nullptr.
   T* find(uint32_t handle) {
     const uint32_t index = handle & kIndexMask;
     if (index >= slots_.size() || slots_[index].handle != handle || handle == 0) return nullptr;
@@ -52,13 +52,13 @@ class SlotTable {
     (used ? worn_ : free_).push_back(index);
   }
 
-  // Erases a value whose handle may be held for ever: the slot is not used again.
+  // Erases a value whose handle may be held forever. The slot is not reused.
   void retire(uint32_t handle) {
     if (find(handle) != nullptr) clear(handle & kIndexMask);
   }
 
   size_t worn() const { return worn_.size(); }
-  // Uses worn slots again, but for those that named(index) says may still be named.
+  // Makes worn slots usable again, except those for which named(index) returns true.
   template <typename Named>
   void renew(Named&& named) {
     const auto rest = std::partition(worn_.begin(), worn_.end(), named);

@@ -1,5 +1,5 @@
-// The addon of libfabric/verbs: what rdma-core says of the devices of this machine. Errors carry
-// `errno` and `syscall`, or `library` where one is missing.
+// The addon of libfabric/verbs: information of rdma-core about the devices of this machine. Errors
+// have `errno` and `syscall`, or `library` if a library is missing.
 #include <napi.h>
 
 #include "attributes.h"

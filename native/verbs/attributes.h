@@ -5,7 +5,7 @@
 #include "device.h"
 #include "efa.h"
 
-// What rdma-core says, as objects of JavaScript: src/verbs/native.ts names the fields.
+// Information of rdma-core as JavaScript objects. src/verbs/native.ts declares the fields.
 namespace verbs {
 
 Napi::Object toJs(Napi::Env env, const ibv_device_attr& attributes);

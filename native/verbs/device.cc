@@ -7,14 +7,14 @@
 #include <cstddef>
 #include <cstring>
 
-// These are looked up, and are no macros here.
+// These functions are looked up by name, so the macros must not replace them.
 #undef ibv_query_port
 
 namespace verbs {
 
 namespace {
 
-// ibv_port_attr with the field that newer headers have at its end.
+// ibv_port_attr with the last field of newer headers.
 struct LongPortAttributes {
   ibv_port_attr base;
   uint32_t room;

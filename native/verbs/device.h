@@ -11,7 +11,7 @@
 
 namespace verbs {
 
-// ibv_get_device_list(3). Throws LibraryMissing, and std::system_error that names the call.
+// ibv_get_device_list(3). Throws LibraryMissing, or std::system_error with the name of the call.
 class DeviceList {
  public:
   DeviceList();
@@ -32,7 +32,7 @@ class DeviceList {
 
 struct PortAttributes {
   ibv_port_attr base;
-  uint32_t activeSpeedEx;  // 0 where rdma-core does not have it
+  uint32_t activeSpeedEx;  // 0 if rdma-core does not report it
 };
 
 struct Gid {
@@ -50,7 +50,7 @@ class Context {
   ibv_context* get() const { return context_; }
   ibv_device_attr_ex queryDevice() const;
   PortAttributes queryPort(uint8_t port) const;
-  // Those of a port's table that are set.
+  // The entries of a port's table that are set.
   std::vector<Gid> queryGids(uint8_t port, int length) const;
 
  private:

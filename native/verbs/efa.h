@@ -6,7 +6,7 @@
 
 namespace verbs {
 
-// efadv_query_device(3), as of rdma-core 64: its size has been this since 37.
+// The result of efadv_query_device(3) in rdma-core 64. It has this size since 37.
 struct EfaAttributes {
   uint64_t compMask;
   uint32_t maxSqWr;
@@ -19,7 +19,7 @@ struct EfaAttributes {
   uint32_t maxRdmaSize;
 };
 
-// Throws LibraryMissing, and std::system_error: EOPNOTSUPP where the device is no EFA.
+// Throws LibraryMissing, or std::system_error (EOPNOTSUPP if the device is not an EFA).
 EfaAttributes queryEfa(const Context& context);
 
 }  // namespace verbs

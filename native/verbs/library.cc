@@ -6,7 +6,7 @@ namespace verbs {
 
 Library::Library(const char* name, const char* symbol) : name_(name), handle_(RTLD_DEFAULT) {
   if (::dlsym(RTLD_DEFAULT, symbol) != nullptr) return;
-  // Never closed: the drivers that libibverbs loads stay in the process.
+  // Never closed, because the drivers that libibverbs loads stay in the process.
   handle_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) throw LibraryMissing(name, ::dlerror());
 }

@@ -5,7 +5,7 @@
 
 namespace verbs {
 
-// A library of rdma-core that is not on this machine, or does not load.
+// A library of rdma-core is not installed or does not load.
 class LibraryMissing : public std::runtime_error {
  public:
   LibraryMissing(const char* library, const std::string& why)
@@ -13,15 +13,15 @@ class LibraryMissing : public std::runtime_error {
   const char* const library;
 };
 
-// Where the functions of one library are. They are looked for when they are needed, since this
-// addon loads on machines without rdma-core; and first among what the whole process sees, which is
-// where softefa takes their place.
+// The functions of one library. They are looked up on first use, because this addon must also load
+// on machines without rdma-core. The global symbols of the process take precedence, so that softefa
+// can replace the library.
 class Library {
  public:
-  // `symbol` is one that every version has. Throws LibraryMissing.
+  // `symbol` is a function that every version has. Throws LibraryMissing.
   Library(const char* name, const char* symbol);
 
-  // Throws LibraryMissing where this version has no such function.
+  // Throws LibraryMissing if this version does not have the function.
   template <class Function>
   Function* function(const char* symbol) const {
     return reinterpret_cast<Function*>(find(symbol));

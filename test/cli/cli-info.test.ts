@@ -101,10 +101,10 @@ test('an environment that leaves a provider out is named', () => {
 });
 
 test.each([
-  [['-c', 'FI_MSG|FI_TAGED'], "'FI_TAGED' is not known here; did you mean 'FI_TAGGED'"],
-  [['-m', 'fi_contxt'], "'FI_CONTXT' is not known here; did you mean 'FI_CONTEXT'"],
-  [['-t', 'rdm'], "'RDM' is not known here; did you mean 'FI_EP_RDM'"],
-  [['-a', 'FI_SOCKADDR_IM'], "'FI_SOCKADDR_IM' is not known here; did you mean 'FI_SOCKADDR_I"],
+  [['-c', 'FI_MSG|FI_TAGED'], "'FI_TAGED' is not known; did you mean 'FI_TAGGED'"],
+  [['-m', 'fi_contxt'], "'FI_CONTXT' is not known; did you mean 'FI_CONTEXT'"],
+  [['-t', 'rdm'], "'RDM' is not known; did you mean 'FI_EP_RDM'"],
+  [['-a', 'FI_SOCKADDR_IM'], "'FI_SOCKADDR_IM' is not known; did you mean 'FI_SOCKADDR_I"],
 ])('%j is refused as fi_info does, with the nearest names', async (args, reason) => {
   const { status, stdout, stderr } = await call('info', ...args);
   expect({ status, stdout }).toEqual({ status: 22, stdout: '' });

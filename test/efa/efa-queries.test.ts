@@ -30,7 +30,7 @@ describe.each(drivers)('%s driver', (driver) => {
     // The software device knows none; a libfabric that was built with an old rdma-core cannot ask.
     if (has(1, 22)) expect([{}, 'FI_ENOSYS']).toContainEqual(outcome(query));
     else expect(query).toThrow(absent as Error);
-    const message = 'it takes libfabric 1.22';
+    const message = 'this needs libfabric 1.22';
     if (!has(1, 22)) expect(query).toThrow(message);
     const ended = region.close();
     expect(query).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
@@ -78,7 +78,7 @@ test('the fabric efa has no queries of addresses and queues, and says what it ta
   ];
   for (const call of calls) {
     expect(call).toThrow(fabricError(code) as Error);
-    expect(call).toThrow('it takes libfabric 2.3 and the fabric efa-direct');
+    expect(call).toThrow('this needs libfabric 2.3 and the fabric efa-direct');
   }
 });
 
