@@ -11,7 +11,7 @@ namespace fab {
 namespace {
 
 void destroy(Engine& engine, uint32_t batch) {
-  engine.ask([&engine, batch] { engine.destroyBatch(batch); });
+  engine.defer([&engine, batch] { engine.destroyBatch(batch); });
 }
 
 // batchCreate(domain, entries): { batch, buffer }. The buffer has room for `entries` entries of 64

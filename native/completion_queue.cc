@@ -105,7 +105,7 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   }
   if (queue->immediates.lost() > 0 && !queue->immediates.has(value, count)) {
     // The arrivals may be among the dropped ones; then the wait would never end.
-    const std::string text = Engine::whatWasLost(*queue);
+    const std::string text = Engine::describeLost(*queue);
     engineOf(*queue).settle(request, FI_EOVERRUN, "fi_cq_read", text.c_str());
   } else if (queue->immediates.expect(value, count, request)) {
     engineOf(*queue).settle(request, 0);
@@ -129,7 +129,7 @@ Napi::Value cqStream(const Napi::CallbackInfo& args) {
   if (all && immediates.lost() == 0) return args.Env().Undefined();
   immediates.stream(false);
   if (all) {
-    engine.endStream(*queue, Engine::whatWasLost(*queue).c_str());
+    engine.endStream(*queue, Engine::describeLost(*queue).c_str());
     immediates.forgetLost();
   } else {
     engine.endStream(*queue,

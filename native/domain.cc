@@ -58,10 +58,10 @@ int Domain::registerLocal(Memory& memory) const {
 void Domain::registerPlaceholder() {
   if ((mrMode() & FI_MR_LOCAL) == 0) return;
   engine_->useForDescriptors([this](Memory& memory) { return registerLocal(memory); });
-  check(fi_mr_reg(domain_.get(), &nothing_, sizeof(nothing_), localAccess(), 0, chooseKey(), 0,
-                  placeholderRegion_.out(), nullptr),
+  check(fi_mr_reg(domain_.get(), &placeholder_, sizeof(placeholder_), localAccess(), 0, chooseKey(),
+                  0, placeholderRegion_.out(), nullptr),
         "fi_mr_reg");
-  engine_->useForNothing(&nothing_, fi_mr_desc(placeholderRegion_.get()));
+  engine_->usePlaceholder(&placeholder_, fi_mr_desc(placeholderRegion_.get()));
 }
 
 void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
@@ -91,7 +91,7 @@ bool Domain::stop() {
 void Domain::linger() const {
   const auto endpoints = childrenOf<Endpoint>();
   const auto announced = [](const auto& endpoint) {
-    return !endpoint->left && endpoint->announced();
+    return !endpoint->draining && endpoint->announced();
   };
   if (std::none_of(endpoints.begin(), endpoints.end(), announced)) return;
   std::this_thread::sleep_until(*stopped_ + Endpoint::kLinger);
@@ -296,7 +296,7 @@ Napi::Value domainOverdue(const Napi::CallbackInfo& args) {
 // the driver has stopped, negative if it is overdue.
 Napi::Value domainStop(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
-  const auto left = domain->closed() ? CallLimit::Milliseconds(0) : domain->driver().askToStop();
+  const auto left = domain->closed() ? CallLimit::Milliseconds(0) : domain->driver().requestStop();
   return Napi::Number::New(args.Env(), static_cast<double>(left.count()));
 }
 

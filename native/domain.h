@@ -73,7 +73,7 @@ class Domain : public Resource {
   std::shared_ptr<Fabric> fabric_;
   std::shared_ptr<fi_info> info_;
   Fid<fid_domain> domain_;
-  uint64_t nothing_ = 0;
+  uint64_t placeholder_ = 0;
   Fid<fid_mr> placeholderRegion_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<Driver> driver_;

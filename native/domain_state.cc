@@ -39,7 +39,7 @@ Napi::Array endpointRows(Napi::Env env, Engine& engine) {
     row.Set("waitingSends", static_cast<double>(endpoint->sendLane.size()));
     row.Set("waitingReceives", static_cast<double>(endpoint->receiveLane.size()));
     row.Set("closing", endpoint->closing);
-    row.Set("left", endpoint->left);
+    row.Set("left", endpoint->draining);
     row.Set("broken", endpoint->broken);
     row.Set("sendQueue", endpoint->sendQueue->handle);
     row.Set("receiveQueue", endpoint->receiveQueue->handle);
@@ -166,7 +166,7 @@ Napi::Value domainState(const Napi::CallbackInfo& args) {
   Engine& engine = domain->engine();
   const Hold hold(engine, timeout);
   if (!hold || domain->closed()) return env.Undefined();
-  engine.runErrands();
+  engine.runTasks();
   auto result = Napi::Object::New(env);
   result.Set("frozen", engine.frozen());
   result.Set("endpoints", endpointRows(env, engine));

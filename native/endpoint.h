@@ -72,7 +72,7 @@ class Endpoint : public Resource {
 
   // Whether fi_close(3) would wait for operations in flight, perhaps forever.
   bool waits() const { return waitsInClose && inFlight > 0; }
-  bool draining() const override { return left && waits(); }
+  bool isDraining() const override { return draining && waits(); }
 
   const bool waitsInClose;  // fi_close(3) returns only when nothing is in flight
   bool (*const breaks)(int provErrno);
@@ -84,8 +84,8 @@ class Endpoint : public Resource {
   std::string name;    // in local_peers; empty if it shares no memory
   std::string region;  // its file in /dev/shm; empty if it has none
   bool closing = false;
-  bool left = false;    // closed for its users, with operations in flight: engine/left.cc
-  bool broken = false;  // by an error that belongs to no operation
+  bool draining = false;  // closed for the program, with operations in flight: engine/draining.cc
+  bool broken = false;    // by an error that belongs to no operation
   // The error of operations that are still in flight when the endpoint closes.
   Failure end{FI_ECANCELED, {"", "the endpoint was closed"}};
   bool hasSent = false;

@@ -35,7 +35,7 @@ Registry& registry() {
 
 void shutdownAll(int status, void*) {
   const auto domains = openDomains();
-  for (const auto& domain : domains) domain->driver().askToStop();
+  for (const auto& domain : domains) domain->driver().requestStop();
   for (const auto& domain : domains) domain->stop();
   for (const auto& domain : domains) domain->shutdown();
   if (!lost) return;
@@ -55,7 +55,7 @@ void skipDestructorsAtExit() { lost = true; }
 void stopDriversOf(napi_env env) {
   const auto domains = openDomains();
   for (const auto& domain : domains) {
-    if (domain->env() == env) domain->driver().askToStop();
+    if (domain->env() == env) domain->driver().requestStop();
   }
   for (const auto& domain : domains) {
     if (domain->env() == env) domain->stop();

@@ -71,7 +71,7 @@ std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& doma
 
 // Closes memory once no operation uses it.
 void forget(Engine& engine, uint32_t memory) {
-  engine.askSlowly([&engine, memory] { engine.closeMemory(memory, kNoRequest); });
+  engine.deferSlow([&engine, memory] { engine.closeMemory(memory, kNoRequest); });
 }
 
 // Faults in all pages, so that the engine is held for a shorter time during the registration.
@@ -257,7 +257,7 @@ Napi::Value remoteAdd(const Napi::CallbackInfo& args) {
 Napi::Value remoteForget(const Napi::CallbackInfo& args) {
   const auto domain = unwrapAny<Domain>(args[0]);
   Engine& engine = domain->engine();
-  engine.ask([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
+  engine.defer([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
     engine.invalidate();
     engine.remotes.erase(handle);
     engine.renewHandles();

@@ -31,12 +31,12 @@ Backing backingOfSlots(const std::shared_ptr<Domain>& domain,
   desc = fi_mr_desc(region->get());
   const std::weak_ptr<Domain> weak = domain;
   return Backing(region.get(), [weak, region](void*) {
-    if (const auto open = weak.lock()) open->engine().ask([region] { region->close(); });
+    if (const auto open = weak.lock()) open->engine().defer([region] { region->close(); });
   });
 }
 
 void forget(Engine& engine, std::vector<uint32_t> handles) {
-  engine.askSlowly([&engine, handles = std::move(handles)] {
+  engine.deferSlow([&engine, handles = std::move(handles)] {
     for (const uint32_t handle : handles) engine.closeMemory(handle, kNoRequest);
   });
 }

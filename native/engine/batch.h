@@ -16,9 +16,9 @@
 
 namespace fab {
 
-// An operation of a batch, resolved once: what remains to be done for a submission is the call.
+// An operation of a batch, resolved once, so that a submission only needs to make the call.
 // Operations that need more than the call (segments, staging, a context of their own) are `general`
-// and go the way of single operations.
+// and are posted like single operations.
 struct PostItem {
   Operation* operation;
   uint64_t flags;
@@ -27,35 +27,35 @@ struct PostItem {
     fi_msg message;
     fi_msg_tagged tagged;
     fi_msg_rma rma;
-    fi_addr_t address;  // of what is injected
+    fi_addr_t address;  // of an inject
   };
   iovec iov;
   void* desc;
   fi_rma_iov target;
-  int error;            // why it can't be posted, 0: it can
-  const char* refusal;  // in words
+  int error;            // why it cannot be posted; 0 if it can
+  const char* refusal;  // the reason as text
 };
 
-// A list of operations of one endpoint that JavaScript wrote into shared memory. It is posted as
-// often as it is submitted; JavaScript leaves it alone while it is in flight.
+// A list of operations of one endpoint that JavaScript wrote into shared memory. It may be
+// submitted many times. JavaScript does not change it while it is in flight.
 struct Batch {
   std::shared_ptr<SharedBlock> block;
   uint32_t handle = 0;
   uint32_t runs = 0;       // submissions that have not completed
-  bool destroyed = false;  // ends with the last of them
-  // The times of rounds, in microseconds, where they are asked for.
+  bool destroyed = false;  // freed when the last run completes
+  // The durations of rounds in microseconds, if requested.
   std::shared_ptr<SharedBlock> samples;
 
-  // What follows is good for one version of the list and one state of the engine's tables: sends
-  // and RMA in [0], receives in [1].
+  // The following is valid for one version of the list and one epoch of the engine. Sends and RMA
+  // are in [0], receives in [1].
   uint64_t version = 0;
   uint64_t epoch = 0;
   uint32_t entries = 0;  // of 64 bytes
   uint32_t counts[2] = {0, 0};
-  std::vector<uint32_t> memories;  // what the operations use that do not keep it by themselves
+  std::vector<uint32_t> memories;  // used by operations that do not keep references of their own
   std::vector<uint32_t> peers;
   double sendBytes = 0;
-  // The operations, resolved when they are submitted a second time or have to wait.
+  // The operations, resolved at the second submission or when they must wait.
   bool compiled = false;
   std::vector<PostItem> items[2];
 
@@ -81,7 +81,7 @@ struct BatchRun {
   Batch* batch = nullptr;
   uint32_t request = kNoRequest;
   uint32_t endpoint = 0;
-  uint32_t remaining = 0;  // what has not completed: operations, sides that wait, the posting
+  uint32_t remaining = 0;  // outstanding parts: operations, waiting sides, the posting itself
   uint32_t status = 0;     // of the first failure
   uint32_t error = 0;
   size_t cursor[2] = {0, 0};  // next item to post
@@ -89,8 +89,8 @@ struct BatchRun {
   Rounds rounds;
   bool live = false;
 
-  // The context of a simple operation: no address but two numbers, told from an Op by the lowest
-  // bit. Only for providers that leave contexts alone (no FI_CONTEXT).
+  // The context of a simple operation. It is not an address but two numbers; the lowest bit
+  // distinguishes it from an Op. Only for providers that do not write to contexts (no FI_CONTEXT).
   void* contextOf(uint32_t index) const {
     return reinterpret_cast<void*>(uint64_t{number} << 33 | uint64_t{index} << 1 | 1);
   }

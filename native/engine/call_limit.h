@@ -10,18 +10,18 @@
 
 namespace fab {
 
-// How long a call of a provider may take before whoever waits for the engine gives up. A call may
-// never return: a peer that was killed holds a lock in the memory that it shared, say.
+// The time limit of a provider call, after which threads that wait for the engine give up. A call
+// may never return, for example because a killed peer holds a lock in shared memory.
 //
-// Providers return within milliseconds, but for registrations: pinning takes 0.1 to 1 s for a GiB.
-// So every 128 MiB that are being registered add a second to the ten that any call has, or what
-// LIBFABRIC_CALL_TIMEOUT says in milliseconds. After the first who waited in vain, others wait only
-// briefly, until the engine answers again.
+// Providers return within milliseconds, except from registrations: pinning takes 0.1 to 1 s per
+// GiB. The limit is ten seconds, or LIBFABRIC_CALL_TIMEOUT milliseconds, plus one second per 128
+// MiB that are being registered. After the first wait has timed out, further waits are short until
+// the engine can be held again.
 class CallLimit {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  // One registration, while it lasts.
+  // Accounts for one registration during the lifetime of the object.
   class Registration {
    public:
     Registration(CallLimit& limit, uint64_t bytes) : limit_(limit), bytes_(bytes) {
@@ -44,14 +44,15 @@ class CallLimit {
     return Milliseconds((overdue_.load(std::memory_order_relaxed) ? kBriefly : base()) + more);
   }
 
-  // Whether so much time is too much.
+  // Whether a call that took this long exceeds the limit.
   bool isOverdue(Milliseconds taken) {
     const bool overdue = taken > time();
     if (overdue) overdue_.store(true, std::memory_order_relaxed);
     return overdue;
   }
 
-  // Has waitFor(time) wait, anew after each registration that has begun meanwhile. False: in vain.
+  // Calls waitFor(time), and again if a registration has begun in the meantime. Returns false if it
+  // timed out.
   template <typename Wait>
   bool wait(Wait&& waitFor) {
     for (;;) {
@@ -66,8 +67,8 @@ class CallLimit {
 
   static FabricFailure failure(const char* syscall) {
     return {FI_ETIMEDOUT, syscall,
-            "the provider does not return from a call: close the domain, which leaks it, and open "
-            "another one, or end the process"};
+            "a provider call does not return; close the domain, which leaks it, and open another "
+            "domain, or end the process"};
   }
 
  private:
@@ -80,7 +81,7 @@ class CallLimit {
     return milliseconds;
   }
 
-  std::atomic<uint64_t> registering_{0};  // bytes
+  std::atomic<uint64_t> registering_{0};  // bytes in progress
   std::atomic<uint32_t> registrations_{0};
   std::atomic<bool> overdue_{false};
 };

@@ -1,4 +1,4 @@
-// Requests that are taken back: a caller has aborted them, or has waited long enough.
+// Cancels requests that the caller has aborted or that have timed out.
 #include <algorithm>
 
 #include "../counter.h"
@@ -16,7 +16,7 @@ const Failure kCancelled{FI_ECANCELED, {"", "cancelled before it was posted"}};
 void Engine::cancel(uint32_t request) {
   for (Closing& closing : closings_) {
     if (closing.request != request) continue;
-    closing.deadline = std::chrono::steady_clock::now();  // what it has in flight fails now
+    closing.deadline = std::chrono::steady_clock::now();  // its operations in flight fail now
     return;
   }
   const auto isIt = [&](const auto& run) { return run->live && run->request == request; };
@@ -30,7 +30,7 @@ void Engine::cancel(uint32_t request) {
   completions_.push(refused);
 }
 
-// What waits for room, for arrivals or for a counter has not begun.
+// Cancels a request that has not begun: it waits for room, for arrivals or for a counter.
 bool Engine::cancelWaiting(uint32_t request) {
   for (Endpoint* endpoint : blocked_) {
     for (const bool receives : {true, false}) {
@@ -60,8 +60,9 @@ bool Engine::cancelWaiting(uint32_t request) {
   return false;
 }
 
-// A posted receive can be taken back: then it completes with FI_ECANCELED. What has arrived for it
-// before is its own; a message that is arriving goes to the next receive. True when it has ended.
+// Cancels a posted receive, which then completes with FI_ECANCELED. A message that has arrived
+// before completes the receive; a message that is arriving goes to the next receive. Returns true
+// if the receive has ended.
 bool Engine::cancelPosted(uint32_t request) {
   Op* found = nullptr;
   ops_.forEachLive([&](Op& op) {
@@ -74,7 +75,7 @@ bool Engine::cancelPosted(uint32_t request) {
   return !found->live || found->request != request || recall(*found);
 }
 
-// True when a batch has ended, now that what can be recalled of it is.
+// Cancels the parts of a batch that can be cancelled. Returns true if the batch has ended.
 bool Engine::cancelRun(BatchRun& run) {
   if (run.rounds.more() && run.status == 0) {
     run.status = kCancelled.status;
@@ -108,7 +109,7 @@ bool Engine::cancelRun(BatchRun& run) {
   return !run.live || run.request != request;
 }
 
-// Ends the part of a batch that waits for room.
+// Cancels the part of a batch that waits for room.
 void Engine::cancelRestOf(BatchRun& run, bool receives, const Failure& why) {
   const int side = receives ? 1 : 0;
   Batch* const batch = run.batch;

@@ -1,4 +1,4 @@
-// The ends of things: what is in flight keeps what it uses until it is done.
+// Closes endpoints, memory and peers. Operations in flight keep the objects that they use.
 #include <rdma/fi_domain.h>
 
 #include <algorithm>
@@ -45,24 +45,23 @@ void Engine::recall(Endpoint& endpoint) {
 }
 
 void Engine::closeEndpoint(const Operation& operation) {
-  const auto patience = std::chrono::milliseconds(static_cast<int64_t>(operation.length));
+  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(operation.length));
   broken_.erase(operation.endpoint);
   Endpoint** found = endpoints.find(operation.endpoint);
   if (found == nullptr) return settle(operation.request, 0);
-  if (!(*found)->closing) return startClosing(**found, operation.request, patience);
+  if (!(*found)->closing) return startClosing(**found, operation.request, timeout);
   for (Closing& closing : closings_) {
     if (closing.endpoint.get() != *found || closing.request != kNoRequest) continue;
-    closing.request = operation.request;  // it broke, and is being closed for that
-    closing.deadline = std::min(closing.deadline, std::chrono::steady_clock::now() + patience);
+    closing.request = operation.request;  // it is broken, and already being closed
+    closing.deadline = std::min(closing.deadline, std::chrono::steady_clock::now() + timeout);
     return;
   }
   settle(operation.request, 0);
 }
 
-// Waiting operations and posted receives are cancelled; what was posted may complete until the
+// Cancels waiting operations and posted receives. Other posted operations may complete until the
 // deadline.
-void Engine::startClosing(Endpoint& endpoint, uint32_t request,
-                          std::chrono::milliseconds patience) {
+void Engine::startClosing(Endpoint& endpoint, uint32_t request, std::chrono::milliseconds timeout) {
   endpoint.closing = true;
   cancelLane(endpoint, true);
   cancelLane(endpoint, false);
@@ -71,7 +70,7 @@ void Engine::startClosing(Endpoint& endpoint, uint32_t request,
   const auto now = std::chrono::steady_clock::now();
   const auto linger = endpoint.announced() ? Endpoint::kLinger : std::chrono::milliseconds(0);
   auto held = std::static_pointer_cast<Endpoint>(endpoint.shared_from_this());
-  closings_.push_back({std::move(held), request, now + patience, now + linger});
+  closings_.push_back({std::move(held), request, now + timeout, now + linger});
 }
 
 unsigned Engine::advanceClosings() {
@@ -87,11 +86,11 @@ unsigned Engine::advanceClosings() {
     closings_.erase(closings_.begin() + static_cast<ptrdiff_t>(i));
     ++work;
     if (closing.endpoint->waits()) {
-      Completion left{};
-      left.request = closing.request;
-      left.length = closing.endpoint->inFlight;
-      if (!closing.endpoint->left) leave(closing.endpoint);
-      if (left.request != kNoRequest) completions_.push(left);
+      Completion closed{};
+      closed.request = closing.request;
+      closed.length = closing.endpoint->inFlight;
+      if (!closing.endpoint->draining) closeWhenDrained(closing.endpoint);
+      if (closed.request != kNoRequest) completions_.push(closed);
       continue;
     }
     const int ret = closing.endpoint->close();
@@ -120,8 +119,8 @@ void Engine::abandon(Endpoint& endpoint) {
       op.live = false;
       return;
     }
-    // The endpoint is gone and with it every use of the memory, but a late completion may still
-    // name this op: it is not given back.
+    // The endpoint is closed, so nothing uses the memory any more. But a late completion may still
+    // name this op, so the op is not reused.
     Completion result{};
     result.request = op.request;
     result.status = endpoint.end.status;
@@ -151,11 +150,11 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   invalidate();
   memory->closeRequest = request;
   if (memory->inFlight > 0) {
-    if (!onlyLeftUseMemory(handle)) return;
+    if (!onlyDrainingUseMemory(handle)) return;
     memory->closeRequest = kNoRequest;
     return settle(request, 0);
   }
-  if (frozen_) return settle(request, 0);  // the close that goes on may use it
+  if (frozen_) return settle(request, 0);  // the close that does not return may use it
   const std::shared_ptr<MemoryRegion> region = memory->region;
   const int ret = region ? region->close() : 0;
   memories.erase(handle);
@@ -163,7 +162,7 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   settle(request, static_cast<uint32_t>(-ret), "fi_close");
 }
 
-// Whether operations to a peer wait for room: they were accepted before its removal.
+// Whether operations to a peer wait for room. They were accepted before its removal.
 bool Engine::waitsFor(uint32_t peer) {
   for (Endpoint* endpoint : blocked_) {
     for (const bool receives : {true, false}) {
@@ -182,7 +181,7 @@ void Engine::removePeer(uint32_t handle, uint32_t request) {
   peer->removeRequest = request;
   if (waitsFor(handle)) return;
   if (peer->inFlight > 0) {
-    if (!onlyLeftUsePeer(handle)) return;
+    if (!onlyDrainingUsePeer(handle)) return;
     peer->removeRequest = kNoRequest;
     return settle(request, 0);
   }

@@ -1,4 +1,5 @@
-// Batches: resolved when they change or the world around them does, posted with nothing but calls.
+// Compiles batches: resolves their operations when they or the objects that they use change, so
+// that posting only makes the libfabric calls.
 #include <algorithm>
 
 #include "../endpoint.h"
@@ -9,8 +10,8 @@ namespace fab {
 
 namespace {
 
-// A run of FI_MORE is cut here, so that a queue that fills up in its middle never holds back
-// operations whose doorbell has not rung.
+// The maximum length of a run of FI_MORE, so that a queue that fills up during a run does not hold
+// back operations whose doorbell has not been rung.
 constexpr size_t kMoreRun = 16;
 
 bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
@@ -21,12 +22,13 @@ bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
          (o.flags & kSpecial) != 0;
 }
 
-// Neighbours usually share theirs; one that comes again later is counted again.
+// Notes a used handle. Consecutive operations usually use the same one; a handle that recurs later
+// is noted again.
 void note(std::vector<uint32_t>& handles, uint32_t handle) {
   if (handle != 0 && (handles.empty() || handles.back() != handle)) handles.push_back(handle);
 }
 
-// Points the call's structure at the item's own fields: items do not move once they are made.
+// Points the call's structure to the item's own fields. Items do not move after they are created.
 void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
   item.iov = resolved.iov[0];
   item.desc = resolved.desc[0];
@@ -52,7 +54,7 @@ void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
   }
 }
 
-// FI_MORE on all but the last that will be posted.
+// Sets FI_MORE on all items except the last that will be posted.
 void setMore(std::vector<PostItem>& items, uint64_t more) {
   bool another = false;
   for (size_t i = items.size(); i-- > 0;) {
@@ -91,7 +93,7 @@ ssize_t call(fid_ep* ep, PostItem& item, void* context) {
 
 }  // namespace
 
-// What a version of a batch uses and how many operations it has.
+// Determines the objects that a version of a batch uses, and the number of its operations.
 void Engine::survey(Batch& batch, Endpoint& endpoint) {
   for (auto& side : batch.items) side.clear();
   batch.compiled = false;
@@ -102,7 +104,7 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
   batch.forEach([&](const Operation& o) {
     const bool receives = isReceive(o.code);
     ++batch.counts[receives ? 1 : 0];
-    if (needsMoreThanTheCall(o, endpoint)) return;  // keeps what it uses by itself
+    if (needsMoreThanTheCall(o, endpoint)) return;  // it keeps references of its own
     note(batch.memories, o.memory);
     note(batch.peers, o.peer);
     if (!receives) batch.sendBytes += o.length;
@@ -159,8 +161,8 @@ void Engine::submitBatch(const Operation& operation) {
   postRound(run, endpoint, compiled);
 }
 
-// Surveys the operations if they have changed. Returns whether they are compiled: a batch that is
-// submitted once is posted as it stands, since resolving pays from the second time on.
+// Surveys the operations if they have changed. Returns whether they are compiled: compiling pays
+// only from the second submission on, so the first one posts the operations without it.
 bool Engine::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_t version) {
   if (batch.version != version || batch.epoch != epoch_) {
     batch.entries = entries;
@@ -177,7 +179,7 @@ void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
   Batch& batch = *run.batch;
   run.cursor[0] = run.cursor[1] = 0;
   run.remaining = 1;  // the posting itself
-  // Receives first: what answers the sends finds them.
+  // Receives first, so that replies to the sends find them.
   for (const bool receives : {true, false}) {
     const uint32_t count = batch.counts[receives ? 1 : 0];
     if (count == 0) continue;
@@ -199,13 +201,15 @@ void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
   finishRun(run, Completion{});
 }
 
-// A run's simple operation was accepted; what has no completion is over with it.
+// Called when the provider has accepted a simple operation of a run. Injects have no completion, so
+// they end here.
 void Engine::posted(BatchRun& run, const Operation& operation) {
   ++control_->stats.operations;
-  if (isInject(operation.code)) --run.remaining;  // not the last: the posting itself is missing
+  if (isInject(operation.code))
+    --run.remaining;  // never reaches 0: the posting itself is still counted
 }
 
-// Posts one side of a batch from its operations; false when some are left.
+// Posts one side of a batch that is not compiled. Returns false if operations remain.
 bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
   const uint32_t count = run.batch->counts[receives ? 1 : 0];
   size_t& cursor = run.cursor[receives ? 1 : 0];
@@ -241,7 +245,7 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
   return cursor == count;
 }
 
-// Posts more of one side of a batch; false when some are left.
+// Posts one side of a compiled batch. Returns false if operations remain.
 bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
   std::vector<PostItem>& items = run.batch->items[receives ? 1 : 0];
   size_t& cursor = run.cursor[receives ? 1 : 0];

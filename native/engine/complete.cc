@@ -1,4 +1,4 @@
-// From the completion queues to the completion ring.
+// Reads the completion queues and writes to the completion ring.
 #include <rdma/fi_eq.h>
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace fab {
 
 namespace {
 
-// The formats begin alike, so one pointer type serves; what the format lacks stays 0.
+// All formats begin with the same members, so one pointer type serves. Members that a format lacks
+// stay 0.
 Completion toCompletion(const fi_cq_tagged_entry& entry, fi_cq_format format) {
   Completion result{};
   if (format >= FI_CQ_FORMAT_MSG) {
@@ -23,8 +24,8 @@ Completion toCompletion(const fi_cq_tagged_entry& entry, fi_cq_format format) {
   return result;
 }
 
-// A remote write with data. shm (1.18 to 2.4) tells it by nothing but the data, and by the absence
-// of what every other operation has; its context is then the sender's.
+// Whether a completion is a remote write with data. shm (1.18 to 2.4) sets only the flag for the
+// data and none of the flags that all other operations have; the context is then the sender's.
 bool isArrival(uint64_t flags) {
   constexpr uint64_t kOperations = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV;
   if ((flags & FI_REMOTE_CQ_DATA) == 0) return false;
@@ -81,7 +82,7 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
   complete(*op, result);
 }
 
-// One of a run's simple operations, which are counted.
+// Completes a simple operation of a run, which is only counted.
 void Engine::completeShared(const fi_cq_tagged_entry& entry) {
   BatchRun* const run = runOf(entry.op_context);
   if (run == nullptr) return;  // its endpoint was closed before
@@ -101,14 +102,14 @@ void Engine::unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error
 }
 
 void Engine::complete(Op& op, const Completion& completion) {
-  if (!op.live) return;  // its endpoint was closed before: it is settled, and never used again
+  if (!op.live) return;  // its endpoint was closed before, so the op is settled and not reused
   if (op.code == OpCode::kLand) return landed(op, completion);
   Completion result = completion;
   const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;
-  if (partial && op.endpoint->left) return;
+  if (partial && op.endpoint->draining) return;
   if (isReceive(op.code) && result.status == 0) {
     result.arrival = ++arrivals_;
-    if (op.recalled && !op.endpoint->left) {
+    if (op.recalled && !op.endpoint->draining) {
       keep(op, result);
       if (partial) return;
       result.status = FI_ECANCELED;
@@ -147,7 +148,7 @@ void Engine::finish(Op& op, Completion result) {
   }
 }
 
-// Lets go of everything an operation kept alive.
+// Releases the objects that an operation kept alive.
 void Engine::release(Op& op) {
   op.live = false;
   --op.endpoint->inFlight;
@@ -189,19 +190,19 @@ void Engine::countArrival(CompletionQueue& queue, uint64_t data, double length) 
     case Immediates::Fate::kStream:
       return pushImmediate(queue, data, length);
     case Immediates::Fate::kFirstLost:
-      unsolicited(queue, FI_EOVERRUN, detail("fi_cq_read", whatWasLost(queue).c_str()));
+      unsolicited(queue, FI_EOVERRUN, detail("fi_cq_read", describeLost(queue).c_str()));
       [[fallthrough]];
     case Immediates::Fate::kLost:
       ++control_->stats.lostImmediates;
   }
 }
 
-std::string Engine::whatWasLost(const CompletionQueue& queue) {
+std::string Engine::describeLost(const CompletionQueue& queue) {
   const uint64_t lost = queue.immediates.lost();
   return std::to_string(lost) +
          (lost == 1 ? " arrival of a remote write" : " arrivals of remote writes") +
-         " with data lost, when as many values as are kept had come that nobody asked for; "
-         "forgetImmediates() begins anew";
+         " with data dropped, because more values arrived than the queue keeps without a waiting "
+         "call; forgetImmediates() resets this state";
 }
 
 void Engine::endStream(CompletionQueue& queue, const char* text) {

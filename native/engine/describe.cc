@@ -1,14 +1,14 @@
-// Descriptors of memory that was not registered, where a provider wants them (FI_MR_LOCAL). A
-// buffer is registered when an operation first needs that, by whoever turns the engine, and stays
-// so: the event loop waits for no registration.
+// Descriptors of memory that the caller has not registered, for providers that need them
+// (FI_MR_LOCAL). The thread that runs the engine registers a buffer when an operation first needs
+// it, so that the event loop does not wait for the registration. The buffer stays registered.
 #include "../endpoint.h"
 #include "../memory_region.h"
 #include "engine.h"
 
 namespace fab {
 
-// Whether an operation goes without a descriptor, because its bytes are copied: by the provider, or
-// into the package's own memory when it is posted.
+// Whether an operation needs no descriptor because its bytes are copied: by the provider, or into
+// the package's own memory when it is posted.
 bool Engine::isCopied(const Operation& o, const Endpoint& endpoint) {
   if (isReceive(o.code)) {
     if (endpoint.landing) return true;
@@ -19,7 +19,7 @@ bool Engine::isCopied(const Operation& o, const Endpoint& endpoint) {
   return message && o.segments == 0 && o.length <= static_cast<double>(endpoint.copiedSends);
 }
 
-// Sees to it that memory has a descriptor. Returns 0, or a negative errno with the reason in
+// Makes sure that memory has a descriptor. Returns 0, or a negative errno with the reason in
 // refusal_.
 int Engine::describe(uint32_t handle, void*& desc) {
   Memory* memory = memories.find(handle);
@@ -37,8 +37,9 @@ int Engine::describe(uint32_t handle, void*& desc) {
   return 0;
 }
 
-// Deregisters what is registered for the descriptor alone and in no use; returns how many. What
-// this turn has resolved may be about to be posted.
+// Deregisters unused memory that is registered only for its descriptor, except memory that this
+// turn has resolved, because it may be about to be posted. Returns the number of closed
+// registrations.
 size_t Engine::forgetDescriptors() {
   size_t count = 0;
   memories.forEach([&](uint32_t, Memory& memory) {

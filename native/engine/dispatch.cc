@@ -1,4 +1,4 @@
-// One operation, one libfabric call.
+// Translates an operation to its libfabric call.
 #include "dispatch.h"
 
 #include <rdma/fi_atomic.h>

@@ -4,7 +4,7 @@
 
 namespace fab {
 
-std::chrono::microseconds patience(const Engine& engine, const DriverOptions& options) {
+std::chrono::microseconds spinTime(const Engine& engine, const DriverOptions& options) {
   constexpr int kWhileTransmitting = 20;
   return engine.transmitting() ? kWhileTransmitting * options.spin : options.spin;
 }
@@ -26,7 +26,7 @@ void Drain::operator()() const {
   napi_value receiver = nullptr;
   napi_get_reference_value(env_, function_, &function);
   napi_get_reference_value(env_, receiver_, &receiver);
-  // Fails while the environment is going away; there is nobody left to tell.
+  // Fails while the environment is being torn down. There is no caller to report that to.
   const napi_status status =
       napi_make_callback(env_, context_, receiver, function, 0, nullptr, nullptr);
   if (status == napi_pending_exception) {
@@ -49,7 +49,7 @@ std::shared_ptr<Driver> makeManualDriver() { return std::make_shared<Driver>(); 
 
 void closeHandles(std::vector<uv_handle_t*> handles, std::function<void()> done) {
   struct Closing {
-    size_t left;
+    size_t remaining;
     std::function<void()> done;
   };
   auto* closing = std::make_unique<Closing>(Closing{handles.size(), std::move(done)}).release();
@@ -57,7 +57,7 @@ void closeHandles(std::vector<uv_handle_t*> handles, std::function<void()> done)
     handle->data = closing;
     uv_close(handle, [](uv_handle_t* closed) {
       auto* state = static_cast<Closing*>(closed->data);
-      if (--state->left > 0) return;
+      if (--state->remaining > 0) return;
       const std::unique_ptr<Closing> owned(state);
       owned->done();
     });

@@ -15,15 +15,15 @@ namespace fab {
 
 struct DriverOptions {
   std::vector<int> affinity;                  // cores of the thread driver, empty: any
-  std::chrono::microseconds spin{1000};       // keeps polling for this long after the last work
+  std::chrono::microseconds spin{1000};       // polls continuously this long after the last work
   std::chrono::microseconds idle{1000};       // then polls at this interval
-  std::function<bool()> canSleep;             // may an idle driver wait on the descriptors?
-  std::function<std::vector<int>()> waitFds;  // of the completion queues that have one
+  std::function<bool()> canSleep;             // whether an idle driver may wait on the descriptors
+  std::function<std::vector<int>()> waitFds;  // the file descriptors of completion queues
 };
 
-// How long a driver goes on polling when nothing happens: longer while a peer or the NIC works for
-// us, whose completions come late and all at once (64 MiB take 5 ms).
-std::chrono::microseconds patience(const Engine& engine, const DriverOptions& options);
+// How long a driver continues to poll without results. It is longer while a peer or the NIC
+// performs operations, whose completions come late and all at once (64 MiB take 5 ms).
+std::chrono::microseconds spinTime(const Engine& engine, const DriverOptions& options);
 
 // Calls back into JavaScript to read the completion ring.
 class Drain {
@@ -39,21 +39,23 @@ class Drain {
   napi_async_context context_ = nullptr;
 };
 
-// Decides when an engine turns; the engine is the same under each of them.
+// Decides when an engine runs. The engine is the same with each driver.
 class Driver {
  public:
   virtual ~Driver() = default;
-  // There are submissions and the engine said that it sleeps.
+  // Called when there are submissions and the engine has announced that it sleeps.
   virtual void wake() {}
-  // The first request is pending, or none is any more: the event loop lives as long as one is.
+  // Called when the first request becomes pending, or the last one settles. The event loop stays
+  // alive while a request is pending.
   virtual void ref() {}
-  // Has the driver end turning. Returns how much longer to wait for that: 0 when it has ended, less
-  // when it is overdue.
-  virtual std::chrono::milliseconds askToStop() { return {}; }
-  // Ends turning, and waits for that: from then on the caller owns the engine. False: the driver is
-  // in a call of the provider that does not return. It, the engine and all that is below must stay.
+  // Asks the driver to stop. Returns how much longer to wait for that: 0 if it has stopped,
+  // negative if it is overdue.
+  virtual std::chrono::milliseconds requestStop() { return {}; }
+  // Stops the driver and waits for that. Then the caller owns the engine. Returns false if the
+  // driver is in a provider call that does not return. The driver, the engine and the objects of
+  // the domain must then stay alive.
   virtual bool stop() { return true; }
-  // Closes what the driver has on the event loop, then calls done.
+  // Closes the driver's handles on the event loop, then calls done.
   virtual void close(std::function<void()> done) { done(); }
 };
 
@@ -61,10 +63,10 @@ std::shared_ptr<Driver> makeThreadDriver(Engine& engine, DriverOptions options, 
                                          Drain drain);
 std::shared_ptr<Driver> makeLoopDriver(Engine& engine, DriverOptions options, uv_loop_t* loop,
                                        Drain drain);
-// The caller turns the engine by itself: domain.progress(), domain.wait().
+// The program itself runs the engine: domain.progress(), domain.wait().
 std::shared_ptr<Driver> makeManualDriver();
 
-// uv handles of a driver, closed together; `done` runs when the loop has let go of all of them.
+// Closes the uv handles of a driver. Calls `done` when the loop has released all of them.
 void closeHandles(std::vector<uv_handle_t*> handles, std::function<void()> done);
 
 }  // namespace fab

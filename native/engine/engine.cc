@@ -31,15 +31,15 @@ Engine::Engine(uint32_t submissionEntries, uint32_t completionEntries)
 unsigned Engine::turn() {
   ++control_->stats.turns;
   completions_.flushOverflow();
-  if (errands_.any()) errands_.run(UINT32_MAX);
-  if (slowErrands_.any()) slowErrands_.run(kSlowErrandsPerTurn);
+  if (tasks_.any()) tasks_.run(UINT32_MAX);
+  if (slowTasks_.any()) slowTasks_.run(kSlowTasksPerTurn);
   unsigned work = submissions_.drain(kPostsPerTurn, [this](const Operation& o) { consume(o); });
   if (!blocked_.empty()) work += retryBlocked();
   for (CompletionQueue* queue : queues_) work += readQueue(*queue);
   if (control_->stats.turns >= eventsDue_) readEvents();
   if (!counterWaits_.empty()) work += pollCounters();
   if (!closings_.empty()) work += advanceClosings();
-  if (!left_.empty()) work += closeLeft();
+  if (!draining_.empty()) work += closeDrained();
   if (!again_.empty()) work += beginRounds();
   return work;
 }
@@ -48,7 +48,7 @@ void Engine::addEndpoint(Endpoint& endpoint) {
   endpoint.handle = endpoints.insert(&endpoint);
   if (endpoint.events() == nullptr) return;
   watched_.push_back(&endpoint);
-  eventsDue_ = 0;  // what fails at all fails at the first turn
+  eventsDue_ = 0;  // errors of a new endpoint usually appear at the first turn
 }
 
 void Engine::removeEndpoint(Endpoint& endpoint) {
@@ -56,7 +56,7 @@ void Engine::removeEndpoint(Endpoint& endpoint) {
   renewHandles();
   watched_.erase(std::remove(watched_.begin(), watched_.end(), &endpoint), watched_.end());
   const auto isIt = [&](const auto& left) { return left.get() == &endpoint; };
-  left_.erase(std::remove_if(left_.begin(), left_.end(), isIt), left_.end());
+  draining_.erase(std::remove_if(draining_.begin(), draining_.end(), isIt), draining_.end());
 }
 
 void Engine::addQueue(CompletionQueue& queue) {

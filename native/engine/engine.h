@@ -19,7 +19,6 @@
 #include "../util/slot_table.h"
 #include "batch.h"
 #include "call_limit.h"
-#include "errands.h"
 #include "errors.h"
 #include "failures.h"
 #include "held.h"
@@ -29,6 +28,7 @@
 #include "resolve.h"
 #include "rings.h"
 #include "tables.h"
+#include "task_queue.h"
 
 namespace fab {
 
@@ -38,52 +38,51 @@ class Endpoint;
 class Staging;
 struct CqErrEntry;
 
-// One domain's thread of control. turn() takes operations from the submission ring, posts them,
-// reads the completion queues and writes completions to the completion ring. It holds no lock on
-// the data path: whoever turns it owns everything below the domain, and everyone else takes a Hold.
+// The engine of one domain. turn() takes operations from the submission ring, posts them, reads the
+// completion queues and writes completions to the completion ring. It takes no lock on the data
+// path: the thread that runs turn() owns all objects of the domain. Other threads take a Hold.
 //
 //   consume    submission ring -> post() or an endpoint's lane     post.cc
-//   compile    batches, resolved once and posted often            compile.cc
+//   compile    batches, resolved once and posted often             compile.cc
 //   runs       submissions of batches                              runs.cc
-//   resolve    handles -> addresses, checked                       resolve.cc
-//   describe   descriptors of memory that was not registered       describe.cc
+//   resolve    handles -> addresses, with checks                   resolve.cc
+//   describe   descriptors of unregistered memory                  describe.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
 //   complete   completion queues -> completion ring                complete.cc
 //   failures   operations that completed in error                  failures.cc
 //   events     errors of endpoints that belong to no operation     events.cc
-//   close      lanes, endpoints that drain                         close.cc
-//   left       what closed endpoints leave in flight               left.cc
-//   cancel     requests that are taken back                        cancel.cc
-//   receives   what arrives for receives that were given up        receives.cc
-//   in flight  what there is, for whoever looks on                 in_flight.cc
-//   renew      handles of what has ended, used again               renew.cc
+//   close      closing of endpoints, memory and peers              close.cc
+//   draining   closed endpoints with operations in flight          draining.cc
+//   cancel     cancellation of requests                            cancel.cc
+//   receives   messages that arrive for aborted receives           receives.cc
+//   in flight  a list of the operations in flight                  in_flight.cc
+//   renew      reuse of the handles of closed objects              renew.cc
 class Engine {
  public:
   Engine(uint32_t submissionEntries, uint32_t completionEntries);
 
-  // One turn; returns how much was done, 0 when idle. Needs ownership.
+  // Runs one turn. Returns the amount of work done, 0 if idle. The caller must own the engine.
   unsigned turn();
 
-  // Anything posted or waiting to be posted?
+  // Whether any operation is posted or waits to be posted.
   bool busy() const { return inFlight_ > 0 || !blocked_.empty() || !closings_.empty(); }
-  // Sends, RMA or atomics that a provider has not completed?
+  // Whether sends, RMA or atomics are in flight.
   bool transmitting() const { return transmitting_ > 0; }
   bool hasCompletions() const { return completions_.waiting(); }
   bool hasSubmissions() const { return !submissions_.empty(); }
-  // Has the next turn do something that the caller does not wait for: before all that is submitted
-  // from now on.
-  void ask(std::function<void()> errand) { errands_.add(std::move(errand)); }
-  // The same for what takes long and is in no hurry: some of it in each turn.
-  void askSlowly(std::function<void()> errand) { slowErrands_.add(std::move(errand)); }
-  // Enters a value into one of the tables that need no Hold. What was asked to be erased makes room
-  // in a table that is full.
+  // Runs a task in the next turn, before all operations that are submitted later. Does not wait.
+  void defer(std::function<void()> task) { tasks_.add(std::move(task)); }
+  // The same for slow tasks without urgency. Each turn runs some of them.
+  void deferSlow(std::function<void()> task) { slowTasks_.add(std::move(task)); }
+  // Inserts a value into one of the tables that need no Hold. If the table is full, first runs the
+  // deferred tasks, which may erase values.
   template <typename Table, typename Value>
   uint32_t enter(Table& table, Value value, typename Table::Handles handles);
-  bool hasErrands() const { return errands_.anyYet() || slowErrands_.anyYet(); }
-  // Does all that was asked for so far. Needs ownership.
-  void runErrands() {
-    errands_.run(UINT32_MAX);
-    slowErrands_.run(UINT32_MAX);
+  bool hasTasks() const { return tasks_.anyBeforeSleep() || slowTasks_.anyBeforeSleep(); }
+  // Runs all deferred tasks. The caller must own the engine.
+  void runTasks() {
+    tasks_.run(UINT32_MAX);
+    slowTasks_.run(UINT32_MAX);
   }
   uint64_t completionsPushed() const { return completions_.pushed(); }
   Control& control() { return *control_; }
@@ -92,7 +91,7 @@ class Engine {
   const std::shared_ptr<SharedBlock>& submissionBlock() const { return submissionBlock_; }
   const std::shared_ptr<SharedBlock>& completionBlock() const { return completionBlock_; }
 
-  // What follows is for owners and holders.
+  // The caller must own or hold the engine for all of the following.
 
   using Memories = SharedTable<Memory>;
   using Remotes = SharedTable<Remote>;
@@ -107,16 +106,16 @@ class Engine {
   ErrorTable errors;
   Parking parking;
 
-  // How memory gets a descriptor for local use, where the provider wants one: sets desc and local
-  // of an entry, returns 0 or a negative errno.
+  // Sets the function that registers memory for local use, if the provider needs descriptors. It
+  // sets desc and local of an entry, and returns 0 or a negative errno.
   void useForDescriptors(std::function<int(Memory&)> registerLocal) {
     registerLocal_ = std::move(registerLocal);
   }
   bool describes() const { return static_cast<bool>(registerLocal_); }
-  // The memory that operations of no bytes name; none by default.
-  void useForNothing(void* base, void* desc) {
-    nothing_ = {base, 0};
-    nothingDesc_ = desc;
+  // Sets the memory that operations without bytes use; none by default.
+  void usePlaceholder(void* base, void* desc) {
+    placeholder_ = {base, 0};
+    placeholderDesc_ = desc;
   }
   void addEndpoint(Endpoint& endpoint);
   void removeEndpoint(Endpoint& endpoint);
@@ -124,55 +123,57 @@ class Engine {
   void removeQueue(CompletionQueue& queue);
   const std::vector<CompletionQueue*>& queues() const { return queues_; }
 
-  // Cancels the receives of an endpoint; what completes meanwhile is read.
+  // Cancels the receives of an endpoint, and reads completions meanwhile.
   void recall(Endpoint& endpoint);
-  // Settles what an endpoint that was closed left behind.
+  // Settles the operations that a closed endpoint still has in flight.
   void abandon(Endpoint& endpoint);
-  // Ends what can be ended soon of what endpoints have in flight, where fi_close(3) waits for it.
+  // Cancels what can be cancelled, and waits briefly for operations in flight, for endpoints whose
+  // fi_close(3) waits for them.
   void drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints);
-  // Closes an endpoint for its users: the engine closes it when what it has in flight has ended.
-  void leave(const std::shared_ptr<Endpoint>& endpoint);
-  // Both, for endpoints that are to be closed with what they use.
+  // Closes an endpoint for the program and settles its promises. The engine closes the endpoint
+  // when its operations in flight have ended.
+  void closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint);
+  // Does both, for endpoints that close together with an object that they use.
   void retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints);
-  // fi_close(3) of an endpoint does not return, and holds locks of the provider: nothing of the
-  // domain is used any more. What the other endpoints have in flight fails.
+  // Called when fi_close(3) of an endpoint does not return and holds locks of the provider: stops
+  // all use of the domain, and fails the operations in flight of its other endpoints.
   void freeze(const Endpoint& closing);
   bool frozen() const { return frozen_; }
   static FabricFailure whyFrozen();
-  // Lets go of memory, and closes its region, once no operation uses it.
+  // Releases memory and closes its region once no operation uses it.
   void closeMemory(uint32_t handle, uint32_t request);
-  // Frees a batch, once it is no longer in flight.
+  // Frees a batch once it is no longer in flight.
   void destroyBatch(uint32_t handle);
-  // Submits the batch of run(). What was submitted before it must have left the ring.
+  // Submits the batch of run(). The submission ring must be empty.
   void startRun();
-  // The batch that run() waits for: what has not completed of it, 0 when it has ended.
+  // The number of outstanding operations of the batch that run() waits for, 0 when it has ended.
   uint32_t missingOfRun() const {
     return awaitedRun_ == nullptr ? 0 : std::max(awaitedRun_->remaining, 1u);
   }
-  // Its rounds that have completed.
+  // The number of its completed rounds.
   uint64_t roundsOfRun() const { return awaitedRun_ == nullptr ? 0 : awaitedRun_->rounds.done(); }
-  // Gives it a request of its own: run() no longer waits.
+  // Gives it a request of its own, because run() no longer waits.
   void adoptRun(uint32_t request);
-  // Has every batch resolve its operations anew: something ended that it may refer to.
+  // Makes every batch resolve its operations again, because an object that it may use has closed.
   void invalidate() { ++epoch_; }
-  // Uses handles again that have all been used, now that something has ended.
+  // Called when an object has closed: makes worn slots usable again if there are enough of them.
   void renewHandles() {
     if (wornSlots() >= renewAt_) renewUnnamed();
   }
-  // Completes request once the counter has reached threshold.
+  // Completes the request when the counter has reached the threshold.
   void awaitCounter(std::shared_ptr<Counter> counter, uint64_t threshold, uint32_t request);
   void cancelCounterWaits(Counter& counter);
   // Completes a request with a status, outside of any operation.
   void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
   void pushImmediate(CompletionQueue& queue, uint64_t data, double length);
-  // Counts an arrival, or tells whoever waits for it.
+  // Counts an arrival, or reports it to the stream or the waiting request.
   void countArrival(CompletionQueue& queue, uint64_t data, double length);
-  static std::string whatWasLost(const CompletionQueue& queue);
+  static std::string describeLost(const CompletionQueue& queue);
   // Ends the stream of a queue's arrivals with FI_EOVERRUN.
   void endStream(CompletionQueue& queue, const char* text);
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
 
-  // Ownership: the driver that turns the engine holds the mutex, and lets go when asked.
+  // The driver that runs the engine holds this mutex, and releases it when a Hold asks for it.
   std::timed_mutex& ownership() { return ownership_; }
   CallLimit& callLimit() { return callLimit_; }
   bool holdWanted() const { return holders_.load(std::memory_order_relaxed) > 0; }
@@ -180,18 +181,19 @@ class Engine {
  private:
   friend class Hold;
 
-  // Operations posted between two looks at the completion queues, which hold 1024 entries by
-  // default: what does not fit costs the providers' utility code an allocation and a read each.
+  // Operations posted between two reads of the completion queues, which have 1024 entries by
+  // default. If completions do not fit, the providers' utility code needs an allocation and a read
+  // for each.
   static constexpr uint32_t kPostsPerTurn = 512;
 
-  // A deregistration takes some 20 us.
-  static constexpr unsigned kSlowErrandsPerTurn = 64;
+  // A deregistration takes about 20 us.
+  static constexpr unsigned kSlowTasksPerTurn = 64;
 
-  // Slots that are worn before it is worth while to look for what names them: each has had 4096
-  // tenants.
+  // The number of worn slots from which a search for their handles pays. Each slot has had 4096
+  // values.
   static constexpr size_t kWornSlots = 16;
 
-  // An event queue costs a lock to look at, about 20 ns: a turn pays a sixteenth of it.
+  // Reading an event queue takes a lock, about 20 ns, so only every 16th turn does it.
   static constexpr uint64_t kTurnsPerEvents = 16;
 
   struct Closing {
@@ -244,7 +246,7 @@ class Engine {
   void beginRound(BatchRun& run);
   void endRun(BatchRun& run);
   void endAwaitedRun(uint32_t status, uint32_t error);
-  // The details of a failure that nobody asks for.
+  // Discards the details of a failure that is not reported.
   void forget(uint32_t error) {
     if (error != 0) errors.take(error);
   }
@@ -318,17 +320,17 @@ class Engine {
   void cancelLane(Endpoint& endpoint, bool receives);
   void cancelReceives(Endpoint& endpoint);
   void closeEndpoint(const Operation& operation);
-  void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::milliseconds patience);
+  void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::milliseconds timeout);
   void removePeer(uint32_t handle, uint32_t request);
   bool waitsFor(uint32_t peer);
   unsigned advanceClosings();
 
-  // left.cc
-  unsigned closeLeft();
+  // draining.cc
+  unsigned closeDrained();
   template <typename UsesOp, typename UsesBatch>
-  bool onlyLeft(const UsesOp& usesOp, const UsesBatch& usesBatch);
-  bool onlyLeftUseMemory(uint32_t handle);
-  bool onlyLeftUsePeer(uint32_t handle);
+  bool onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch);
+  bool onlyDrainingUseMemory(uint32_t handle);
+  bool onlyDrainingUsePeer(uint32_t handle);
   unsigned pollCounters();
 
   // renew.cc
@@ -344,11 +346,11 @@ class Engine {
   SubmissionRing submissions_;
   CompletionRing completions_;
 
-  iovec nothing_{nullptr, 0};
-  void* nothingDesc_ = nullptr;
+  iovec placeholder_{nullptr, 0};
+  void* placeholderDesc_ = nullptr;
   std::function<int(Memory&)> registerLocal_;
-  Errands errands_;
-  Errands slowErrands_;
+  TaskQueue tasks_;
+  TaskQueue slowTasks_;
   OpPool ops_;
   std::vector<std::unique_ptr<BatchRun>> runs_;
   std::vector<BatchRun*> idleRuns_;
@@ -356,19 +358,19 @@ class Engine {
   BatchRun* awaitedRun_ = nullptr;
   std::vector<CompletionQueue*> queues_;
   std::vector<Endpoint*> watched_;                // endpoints with an event queue
-  uint64_t eventsDue_ = UINT64_MAX;               // the turn that looks at these queues
-  std::unordered_map<uint32_t, Failure> broken_;  // why, by endpoint; until JavaScript closes it
+  uint64_t eventsDue_ = UINT64_MAX;               // the next turn that reads these queues
+  std::unordered_map<uint32_t, Failure> broken_;  // causes by endpoint, until JavaScript closes it
   std::vector<Endpoint*> blocked_;                // endpoints whose lanes hold operations
   std::vector<Closing> closings_;
-  std::vector<std::shared_ptr<Endpoint>> left_;
+  std::vector<std::shared_ptr<Endpoint>> draining_;
   bool frozen_ = false;
   std::vector<CounterWait> counterWaits_;
   uint64_t inFlight_ = 0;      // operations and runs of batches
-  uint64_t transmitting_ = 0;  // of these, what is not only receives
-  uint64_t epoch_ = 1;         // rises when something ends that a batch may have resolved
+  uint64_t transmitting_ = 0;  // of these, all except receives and runs of only receives
+  uint64_t epoch_ = 1;         // increases when an object closes that a batch may have resolved
   size_t renewAt_ = kWornSlots;
-  uint32_t arrivals_ = 0;     // messages that have arrived
-  const char* refusal_ = "";  // why post() refused an operation by itself
+  uint32_t arrivals_ = 0;     // number of messages that have arrived
+  const char* refusal_ = "";  // why post() itself refused an operation
 
   std::timed_mutex ownership_;
   CallLimit callLimit_;
@@ -376,7 +378,7 @@ class Engine {
   std::function<void()> interrupt_;
 
  public:
-  // How a holder gets a sleeping driver to let go.
+  // Sets the function with which a Hold makes a sleeping driver release the engine.
   void onInterrupt(std::function<void()> interrupt) { interrupt_ = std::move(interrupt); }
 };
 

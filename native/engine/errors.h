@@ -12,7 +12,7 @@ namespace fab {
 
 constexpr uint32_t kNoIndex = UINT32_MAX;
 
-// What fi_cq_readerr(3) tells besides the numbers of the error.
+// The fields of fi_cq_readerr(3) besides the error numbers.
 struct FailedCompletion {
   uint64_t flags = 0;
   double length = 0;
@@ -22,14 +22,14 @@ struct FailedCompletion {
   std::vector<uint8_t> providerData;
 };
 
-// What a failed completion carries beyond its fi_errno(3) value.
+// The details of a failed completion beyond its fi_errno(3) value.
 struct ErrorDetail {
   const char* syscall = "";
   std::string text;
   int provErrno = 0;
-  bool broken = false;        // the endpoint works no more
-  uint32_t index = kNoIndex;  // of the operation within its batch
-  uint32_t peer = 0;          // that the operation names, 0: none
+  bool broken = false;        // the endpoint is broken
+  uint32_t index = kNoIndex;  // of the operation in its batch
+  uint32_t peer = 0;          // the peer that the operation names, 0: none
   std::optional<FailedCompletion> completion = std::nullopt;
 };
 
@@ -38,7 +38,8 @@ struct Failure {
   ErrorDetail detail;
 };
 
-// Details wait here, out of the completion ring, until JavaScript asks for them by key.
+// Stores the details of failures until JavaScript asks for them by key. The completion ring has
+// only the key.
 class ErrorTable {
  public:
   uint32_t put(ErrorDetail detail) {

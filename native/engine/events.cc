@@ -1,5 +1,6 @@
-// What goes wrong with an endpoint outside of any operation: from its event queue to the errors of
-// its completion queue, and to its operations where it cannot go on.
+// Errors of an endpoint that belong to no operation. They are read from its event queue and
+// reported as errors of its completion queue. If the endpoint is broken, its operations fail with
+// the error.
 #include <rdma/fi_eq.h>
 
 #include <cstdlib>
@@ -11,8 +12,8 @@ namespace fab {
 
 namespace {
 
-// As long as close() waits by default.
-constexpr auto kPatience = std::chrono::milliseconds(1000);
+// The default timeout of close().
+constexpr auto kCloseTimeout = std::chrono::milliseconds(1000);
 
 }  // namespace
 
@@ -24,7 +25,7 @@ void Engine::readEvents() {
 void Engine::readEvents(Endpoint& endpoint) {
   fi_eq_err_entry entry{};
   while (fi_eq_readerr(endpoint.events(), &entry, 0) > 0) {
-    if (endpoint.broken) continue;  // it says so every time that it is looked after
+    if (endpoint.broken) continue;  // it reports the error at every read
     CompletionQueue& queue = *endpoint.receiveQueue;
     char buffer[256] = "";
     const char* text =
@@ -39,14 +40,14 @@ void Engine::readEvents(Endpoint& endpoint) {
   }
 }
 
-// Closes it for its operations, and for the sake of what it shares with others; to JavaScript it
-// stays open, and refuses what is posted to it.
+// Closes a broken endpoint, to end its operations and to release shared objects. For JavaScript it
+// stays open and refuses new operations.
 void Engine::breakEndpoint(Endpoint& endpoint, Failure failure) {
   endpoint.broken = true;
   endpoint.end = failure;
   if (endpoint.closing) return;
   broken_.insert_or_assign(endpoint.handle, std::move(failure));
-  startClosing(endpoint, kNoRequest, kPatience);
+  startClosing(endpoint, kNoRequest, kCloseTimeout);
 }
 
 Failure Engine::whyClosed(uint32_t endpoint) const {
@@ -55,7 +56,7 @@ Failure Engine::whyClosed(uint32_t endpoint) const {
   return {FI_ECANCELED, {"", "the endpoint is closed"}};
 }
 
-// Why the operations of an endpoint that is broken were cancelled; null where it is not.
+// Why the operations of a broken endpoint were cancelled; null if the endpoint is not broken.
 const Failure* Engine::causeOf(uint32_t endpoint) {
   Endpoint** found = endpoints.find(endpoint);
   return found != nullptr && (*found)->broken ? &(*found)->end : nullptr;

@@ -1,4 +1,4 @@
-// Operations that completed in error: what fi_cq_readerr(3) tells of them.
+// Operations that completed in error, and their details from fi_cq_readerr(3).
 #include "failures.h"
 
 #include <rdma/fi_eq.h>
@@ -14,7 +14,7 @@ namespace fab {
 
 namespace {
 
-// Of what a provider adds for people to read.
+// The maximum number of bytes of err_data that are reported.
 constexpr size_t kMostProviderData = 4096;
 
 FailedCompletion toFailedCompletion(const CqErrEntry& entry, double room) {
@@ -24,7 +24,8 @@ FailedCompletion toFailedCompletion(const CqErrEntry& entry, double room) {
   failed.overflow = static_cast<double>(entry.olen);
   failed.data = entry.data;
   failed.tag = entry.tag;
-  // What the buffer has taken of a message that was too long for it: efa says the whole message.
+  // `length` is the part of a truncated message that fits into the buffer. efa reports the length
+  // of the whole message.
   if (entry.olen > 0 && room > 0) failed.length = room;
   if (entry.err_data != nullptr) {
     const auto* bytes = static_cast<const uint8_t*>(entry.err_data);
@@ -44,7 +45,7 @@ void Engine::readError(CompletionQueue& queue) {
   const bool isShared = BatchRun::isContext(context);
   BatchRun* const run = isShared ? runOf(context) : nullptr;
   Op* const op = isShared ? nullptr : static_cast<Op*>(context);
-  // Of an endpoint that was closed before: it is settled.
+  // The endpoint was closed before, and the operation is settled.
   if (isShared ? run == nullptr : op != nullptr && !op->live) return;
 
   FailedOperation failed;
@@ -73,7 +74,7 @@ void Engine::readError(CompletionQueue& queue) {
 ErrorDetail Engine::describe(CompletionQueue& queue, const CqErrEntry& entry,
                              const FailedOperation& failed) {
   char buffer[256] = "";
-  // rxm asks an endpoint of the queue, and crashes where there is none left.
+  // rxm asks an endpoint of the queue for the text, and crashes if the queue has none.
   const char* text = queue.endpoints == 0 ? nullptr
                                           : fi_cq_strerror(queue.get(), entry.prov_errno,
                                                            entry.err_data, buffer, sizeof(buffer));
@@ -98,7 +99,7 @@ uint32_t Engine::detail(const Failure& failure, const FailedOperation& operation
   return errors.put(std::move(detail));
 }
 
-// Says of whom an error is that was found before that was known.
+// Adds the properties of the operation to an error that was recorded before they were known.
 uint32_t Engine::attribute(uint32_t error, const FailedOperation& operation) {
   ErrorDetail detail = errors.take(error);
   detail.index = operation.index;

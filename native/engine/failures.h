@@ -7,11 +7,11 @@
 
 namespace fab {
 
-// What is known of an operation that failed.
+// The properties of a failed operation.
 struct FailedOperation {
-  uint32_t index = kNoIndex;  // within its batch
+  uint32_t index = kNoIndex;  // in its batch
   uint32_t peer = 0;
-  double room = 0;  // bytes that a receive has room for
+  double room = 0;  // bytes of a receive's buffer
 
   static FailedOperation of(const Operation& o, bool inBatch) {
     return {inBatch ? o.request : kNoIndex, o.peer, isReceive(o.code) ? o.length : 0};

@@ -9,13 +9,12 @@
 
 namespace fab {
 
-// Messages of an endpoint that have arrived for receives which were given up. The next receives of
-// the endpoint take them, in the order of their arrival. There are at most as many as receives were
-// given up since.
+// Messages that have arrived for aborted receives of an endpoint. The endpoint's next receives take
+// them in the order of arrival. There are at most as many as there were aborted receives.
 class Held {
  public:
   struct Message {
-    Completion about{};  // as its receive would have completed
+    Completion about{};  // the completion that its receive would have had
     std::vector<uint8_t> bytes;
     bool tagged = false;
   };
@@ -31,14 +30,14 @@ class Held {
     messages_.insert(at, std::move(message));
   }
 
-  // The first untagged message of a peer; of 0, any.
+  // The first untagged message of a peer; with peer 0, of any peer.
   const Message* first(uint32_t peer) const {
     for (const Message& each : messages_) {
       if (!each.tagged && (peer == 0 || each.about.source == peer)) return &each;
     }
     return nullptr;
   }
-  // Takes the first that a receive is for; a peer of 0 is any.
+  // Takes the first message that matches a receive. A peer of 0 matches any peer.
   bool take(Message& message, bool tagged, uint32_t peer, uint64_t tag, uint64_t ignore) {
     const auto found = std::find_if(messages_.begin(), messages_.end(), [&](const Message& each) {
       return each.tagged == tagged && (peer == 0 || each.about.source == peer) &&

@@ -9,32 +9,32 @@
 
 namespace fab {
 
-// Exclusive control of an engine from outside its driver, for as long as the object lives.
+// Exclusive ownership of an engine, taken from outside of its driver, during the lifetime of the
+// object.
 class Hold {
  public:
   struct ToClose {};
 
-  // Throws FabricFailure where a call of the provider does not return, now or since the engine
-  // froze.
+  // Throws FabricFailure if a provider call does not return, or if the engine is frozen.
   explicit Hold(Engine& engine) : Hold(engine, ToClose{}) {
     if (engine.frozen()) throw Engine::whyFrozen();
   }
-  // For what can be done of an engine that is frozen.
+  // The same, but also holds a frozen engine, to close its objects.
   Hold(Engine& engine, ToClose) : Hold(engine, std::nothrow) {
     if (!lock_) throw CallLimit::failure("");
   }
-  // False where a call of the provider does not return.
+  // The object is false if a provider call does not return.
   Hold(Engine& engine, std::nothrow_t)
       : engine_(engine), lock_(engine.ownership_, std::defer_lock) {
     announce();
     engine_.callLimit().wait([this](auto time) { return lock_.try_lock_for(time); });
     engine_.holders_.fetch_sub(1);
   }
-  // Tries for so long.
-  Hold(Engine& engine, std::chrono::milliseconds patience)
+  // The object is false if the engine cannot be held within the timeout.
+  Hold(Engine& engine, std::chrono::milliseconds timeout)
       : engine_(engine), lock_(engine.ownership_, std::defer_lock) {
     announce();
-    static_cast<void>(lock_.try_lock_for(patience));  // operator bool says
+    static_cast<void>(lock_.try_lock_for(timeout));  // operator bool reports the result
     engine_.holders_.fetch_sub(1);
   }
   explicit operator bool() const { return lock_.owns_lock(); }
@@ -55,7 +55,7 @@ template <typename Table, typename Value>
 uint32_t Engine::enter(Table& table, Value value, typename Table::Handles handles) {
   if (table.full(handles)) {
     const Hold hold(*this);
-    runErrands();
+    runTasks();
   }
   return table.insert(std::move(value), handles);
 }

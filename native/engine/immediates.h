@@ -9,12 +9,12 @@
 
 namespace fab {
 
-// Arrivals of remote writes with data (FI_REMOTE_CQ_DATA), counted by value where they arrive, so
-// that a transfer of many writes wakes JavaScript once.
+// Counts arrivals of remote writes with data (FI_REMOTE_CQ_DATA) by value, natively, so that a
+// transfer of many writes wakes JavaScript once.
 class Immediates {
  public:
-  // Of more distinct values than this, unasked for, arrivals are lost, which is told: a peer
-  // chooses the values.
+  // The maximum number of distinct values for which no request waits. A peer chooses the values, so
+  // there must be a limit. Further arrivals are dropped, and the loss is reported.
   static constexpr size_t kMaxValues = 65536;
 
   enum class Fate { kCounted, kSatisfied, kStream, kFirstLost, kLost };
@@ -45,7 +45,7 @@ class Immediates {
 
   bool expecting(uint64_t value) const { return expected_.count(value) != 0; }
 
-  // Asks for `count` arrivals of a value. True when they are there already.
+  // Waits for `count` arrivals of a value. Returns true if they have already arrived.
   bool expect(uint64_t value, uint64_t count, uint32_t request) {
     auto counted = counts_.find(value);
     const uint64_t here = counted == counts_.end() ? 0 : counted->second;
@@ -62,7 +62,7 @@ class Immediates {
     return false;
   }
 
-  // Takes back an expectation; what had arrived for it is counted again.
+  // Cancels a wait. The arrivals that it had consumed are counted again.
   bool cancel(uint32_t request) {
     for (auto it = expected_.begin(); it != expected_.end(); ++it) {
       if (it->second.request != request) continue;
@@ -79,7 +79,7 @@ class Immediates {
     for (const auto& [value, waiting] : expected_) visit(waiting.request, waiting.missing);
   }
 
-  // Ends every expectation: the requests that waited.
+  // Cancels all waits. Returns their requests.
   std::vector<uint32_t> cancelAll() {
     std::vector<uint32_t> requests;
     for (const auto& [value, waiting] : expected_) requests.push_back(waiting.request);
@@ -89,7 +89,7 @@ class Immediates {
 
   void stream(bool on) { streaming_ = on; }
 
-  // Passes what was counted to take(value), at most so many arrivals; false where some are left.
+  // Passes at most `limit` counted arrivals to take(value). Returns false if arrivals remain.
   template <typename Take>
   bool takeCounted(uint64_t most, Take&& take) {
     for (auto it = counts_.begin(); it != counts_.end() && most > 0;) {
@@ -99,9 +99,9 @@ class Immediates {
     return counts_.empty();
   }
 
-  // Arrivals since forget() of which nothing is known any more.
+  // The number of dropped arrivals since forget().
   uint64_t lost() const { return lost_; }
-  // Begins anew; says how many arrivals nobody had asked for.
+  // Resets all counts. Returns the number of counted arrivals.
   uint64_t forget() {
     uint64_t counted = 0;
     for (const auto& [value, count] : counts_) counted += count;
@@ -110,7 +110,7 @@ class Immediates {
     return counted;
   }
   void forgetLost() { lost_ = 0; }
-  // Whether an expectation of this would be met at once.
+  // Whether `count` arrivals of the value have already been counted.
   bool has(uint64_t value, uint64_t count) const {
     const auto counted = counts_.find(value);
     return counted != counts_.end() && counted->second >= count;

@@ -1,4 +1,5 @@
-// What an engine has in flight, found by walking its tables: nothing is noted for it beforehand.
+// Lists the operations in flight by walking the engine's tables, so that the data path keeps no
+// extra records.
 #include "in_flight.h"
 
 #include <rdma/fi_domain.h>
@@ -17,7 +18,7 @@ using Visit = std::function<void(const InFlight&)>;
 
 void visitLane(const Lane& lane, uint32_t endpoint, const Visit& visit) {
   lane.forEach([&](const Operation& o) {
-    if (o.code == OpCode::kSubmit) return;  // told of with its batch
+    if (o.code == OpCode::kSubmit) return;  // reported with its batch
     visit({callOf(o.code), State::kWaiting, o.request, endpoint, o.peer, o.length});
   });
 }

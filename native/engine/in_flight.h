@@ -7,9 +7,9 @@
 
 namespace fab {
 
-// A request that has not completed, for whoever looks on.
+// A description of a request that has not completed, for dumpState().
 struct InFlight {
-  // Waits for room in the provider, is posted, or ends when what it waits for does.
+  // Waits for room in the provider, is posted, or is a close that waits for operations.
   enum class State { kWaiting, kPosted, kEnding };
 
   const char* call;  // of libfabric, or "batch"
@@ -18,7 +18,7 @@ struct InFlight {
   uint32_t endpoint = 0;
   uint32_t peer = 0;
   double length = 0;       // bytes
-  uint64_t remaining = 0;  // of a batch: operations; of a wait: what has not come
+  uint64_t remaining = 0;  // outstanding operations of a batch, or outstanding arrivals of a wait
 };
 
 }  // namespace fab

@@ -9,18 +9,18 @@ namespace fab {
 
 struct Op;
 
-// The receives of an endpoint that land in the package's own memory: the provider cannot cancel
-// them (fi_cancel(3)), or wants memory that a caller's is not. A message goes to the caller's
-// receive that has waited longest, so a receive that is given up ends at once, and leaves the
-// memory that was posted for it to the next.
+// Receives of an endpoint into the package's own memory. They are used if the provider cannot
+// cancel receives (fi_cancel(3)), or if it needs memory that the caller's buffer is not. A message
+// is copied to the caller's oldest waiting receive. An aborted receive therefore ends at once, and
+// the next receive uses the slot that was posted for it.
 //
-// As many slots are posted as there are receives that wait, at least.
+// At least as many slots are posted as there are waiting receives.
 struct Landing {
   Landing(fid_domain* domain, const Staging::Layout& layout, size_t limit)
       : memory(domain, layout, limit) {}
 
   Staging memory;
-  size_t posted = 0;  // slots that the provider has
+  size_t posted = 0;  // slots that are posted to the provider
   std::deque<Op*> waiting;
 };
 

@@ -7,8 +7,9 @@
 
 namespace fab {
 
-// Operations of one direction of an endpoint that wait for room in the provider, in order. Sends
-// and receives wait apart: a receive must never queue behind a send that waits for the peer.
+// The queue of operations of one direction of an endpoint that wait for room in the provider. Sends
+// and receives have separate queues, because a receive must never wait behind a send that waits for
+// the peer.
 class Lane {
  public:
   bool empty() const { return head_ == entries_.size(); }
@@ -32,7 +33,7 @@ class Lane {
   void forEach(Visit&& visit) const {
     for (size_t i = head_; i < entries_.size(); i += 1u + entries_[i].blocks) visit(entries_[i]);
   }
-  // The 64-byte entries of all, with their blocks.
+  // The 64-byte entries of all operations, including their blocks.
   const Operation* begin() const { return entries_.data() + head_; }
   const Operation* end() const { return entries_.data() + entries_.size(); }
   template <typename Match>
@@ -48,7 +49,7 @@ class Lane {
     return count;
   }
 
-  // Takes out the operations that match; take(operation) is called for each.
+  // Removes the operations that match, and calls take(operation) for each.
   template <typename Match, typename Take>
   void removeIf(Match&& match, Take&& take) {
     std::vector<Operation> kept;

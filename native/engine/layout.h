@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The memory that JavaScript and the engine share. src/engine/layout.ts mirrors it, and a test
-// compares the two.
+// The layout of the memory that JavaScript and the engine share. src/engine/layout.ts has the same
+// layout, and a test compares the two.
 namespace fab {
 
 enum class OpCode : uint8_t {
@@ -15,22 +15,23 @@ enum class OpCode : uint8_t {
   kWrite = 3,   // fi_writemsg
   kRead = 4,    // fi_readmsg
   kAtomic = 5,  // fi_atomicmsg, fi_fetch_atomicmsg, fi_compare_atomicmsg: by number of segments
-  kInject = 6,  // fi_inject; the payload follows in the entry's blocks
+  kInject = 6,  // fi_inject; the payload follows in the operation's blocks
   kTinject = 7,
   kInjectWrite = 8,
   kRecv = 16,  // fi_recvmsg
   kTrecv = 17,
-  kSubmit = 32,  // a batch: memory is its handle, offset its version, length its entries, flags how
-                 // many rounds are timed at most
+  kSubmit = 32,  // a batch: memory is its handle, offset its version, length its entries, flags the
+                 // maximum number of timed rounds
   kCancel = 33,  // cancels request `memory`
-  // Ends, in order with what was submitted before them; they complete when nothing in flight needs
-  // the thing any more.
+  // Closes and removals, in order with earlier submissions. They complete when no operation in
+  // flight needs the object.
   kRemovePeer = 34,
   kCloseMemory = 35,
-  kCloseEndpoint = 36,  // waits for what is posted for at most `length` milliseconds
-  kGiveBack = 37,       // a message for the next receive: `remote` is when it arrived, peer whose
-  // The engine's own.
-  kLand = 64,  // a receive into the package's memory, for whoever receives next
+  kCloseEndpoint = 36,  // waits for posted operations, for at most `length` milliseconds
+  kGiveBack = 37,       // returns a message for the next receive: `remote` is its arrival number,
+                        // `peer` its source
+  // Used only inside the engine.
+  kLand = 64,  // a receive into the package's memory, for the next receive of the endpoint
 };
 
 inline bool isReceive(OpCode code) { return code == OpCode::kRecv || code == OpCode::kTrecv; }
@@ -38,8 +39,8 @@ inline bool isInject(OpCode code) {
   return code == OpCode::kInject || code == OpCode::kTinject || code == OpCode::kInjectWrite;
 }
 
-// One operation. `blocks` further entries of 64 bytes belong to it: more segments, then more pieces
-// of remote regions, or a payload.
+// One operation. It is followed by `blocks` entries of 64 bytes, which contain further segments and
+// then further pieces of remote regions, or a payload.
 struct alignas(64) Operation {
   OpCode code;
   uint8_t blocks;
@@ -51,20 +52,20 @@ struct alignas(64) Operation {
   uint32_t memory;
   union {
     uint32_t remote;
-    uint32_t tagStep;  // tagged, in a batch: what the tag grows by with every submission
-    uint32_t every;    // kSubmit: one round of so many is timed, 0: none
+    uint32_t tagStep;  // tagged, in a batch: the increment of the tag with every submission
+    uint32_t every;    // kSubmit: every n-th round is timed, 0: none
   };
   double offset;
   double length;
   union {
     uint64_t tag;
     double remoteOffset;
-    double times;  // kSubmit: rounds, 0: one
+    double times;  // kSubmit: number of rounds, 0: one
   };
   union {
     uint64_t data;
     uint64_t ignore;
-    double span;  // kSubmit: microseconds after which no round begins, 0: no such end
+    double span;  // kSubmit: microseconds after which no further round begins, 0: no limit
     struct {
       uint32_t datatype;
       uint32_t op;
@@ -80,16 +81,16 @@ inline void stepTag(Operation& o) {
   }
 }
 
-// Bytes of a send that travel with it at most: three blocks.
+// The maximum number of payload bytes that a send carries in its blocks: three blocks.
 constexpr size_t kCarried = 192;
 
-// Whether an operation's payload travels with it, in its blocks: what is injected, and a send of a
-// buffer that is too small to be entered into the engine's table of memory.
+// Whether an operation carries its payload in its blocks: an inject, or the send of a buffer that
+// is too small for an entry in the engine's memory table.
 inline bool isCarried(const Operation& o) {
   return isInject(o.code) || (o.memory == 0 && o.length > 0 && o.blocks > 0);
 }
 
-// A further segment of an operation, or a further piece of a remote region; two to a block.
+// A further segment of an operation, or a further piece of a remote region. A block holds two.
 struct Segment {
   uint32_t memory;  // or the handle of the remote region
   uint32_t reserved;
@@ -100,12 +101,12 @@ constexpr size_t kSegmentsPerBlock = 2;
 
 enum class Event : uint32_t {
   kOperation = 0,      // request has completed
-  kCancelRefused = 1,  // request is posted and cannot be recalled
+  kCancelRefused = 1,  // request is posted and cannot be cancelled
   kImmediate = 2,      // remote write data arrived on queue; request is unused
   kPartial = 3,        // a multi-recv buffer took a message and stays posted
   kUnsolicited = 4,    // an error that belongs to no operation
   kOverrun = 5,        // the stream of the queue's arrivals ends with an error
-  kLeft = 6,           // request has failed, its operation goes on; kOperation follows
+  kLeft = 6,           // request has failed but its operation continues; kOperation follows
 };
 
 struct alignas(64) Completion {
@@ -114,48 +115,49 @@ struct alignas(64) Completion {
   Event event;
   uint32_t source;  // peer handle, 0: unknown
   double length;
-  double offset;  // multi-recv: where in the buffer the message starts
+  double offset;  // multi-recv: the position of the message in the buffer
   uint64_t tag;
   uint64_t data;
   uint64_t flags;
-  uint32_t error;  // key of the details of a failure, 0: none
+  uint32_t error;  // key of the failure's details, 0: none
   union {
     uint32_t queue;    // handle of the completion queue
-    uint32_t arrival;  // of a message: its number among all
+    uint32_t arrival;  // the number of a message, in order of arrival
   };
 };
 static_assert(sizeof(Completion) == 64);
 
-// Counters that only the engine writes and anyone reads at any time.
+// Counters that only the engine writes. Any thread may read them at any time.
 struct Stats {
   uint64_t turns;
   uint64_t operations;      // accepted by the provider
   uint64_t completions;     // read from completion queues
   uint64_t errors;          // completions in error, and errors of endpoints
-  uint64_t backPressure;    // times the provider answered FI_EAGAIN
+  uint64_t backPressure;    // times the provider returned FI_EAGAIN
   uint64_t wakeups;         // times the event loop was woken
   uint64_t sleeps;          // times the engine blocked or backed off
   uint64_t bytes;           // of completed operations
-  uint64_t immediates;      // remote writes with data that arrived
-  uint64_t lostImmediates;  // of these, ones of which nothing is known any more
+  uint64_t immediates;      // arrived remote writes with data
+  uint64_t lostImmediates;  // of these, arrivals that were dropped
 };
 
 constexpr uint32_t kRunning = UINT32_MAX;
-// The request of a batch that run() waits for: it ends in runStatus, not in the completion ring.
+// The request of a batch that run() waits for. Its result goes to runStatus instead of the
+// completion ring.
 constexpr uint32_t kRunRequest = UINT32_MAX - 1;
 
-// Words of both sides, each on a cache line of its own.
+// Words that JavaScript and the engine write, each on its own cache line.
 struct Control {
   alignas(64) std::atomic<uint32_t> submissionTail;  // written by JavaScript
   alignas(64) std::atomic<uint32_t> submissionHead;  // written by the engine
   alignas(64) std::atomic<uint32_t> completionTail;  // written by the engine
   alignas(64) std::atomic<uint32_t> completionHead;  // written by JavaScript
-  alignas(64) std::atomic<uint32_t> sleeping;        // the engine wants a wake() for new work
-  alignas(64) std::atomic<uint32_t> notified;        // a drain of completions is under way
-  alignas(64) std::atomic<uint32_t> pending;         // requests in flight, as JavaScript counts
-  alignas(64) double waitCount;                      // arguments of wait()
-  double waitMicroseconds;                           // and of run()
-  double runVersion;                                 // the batch that run() submits and waits for
+  alignas(64) std::atomic<uint32_t> sleeping;        // the engine needs a wake() for new work
+  alignas(64) std::atomic<uint32_t> notified;  // the event loop has been woken for completions
+  alignas(64) std::atomic<uint32_t> pending;   // requests in flight, as JavaScript counts
+  alignas(64) double waitCount;                // arguments of wait()
+  double waitMicroseconds;                     // and of run()
+  double runVersion;                           // the batch that run() submits and waits for
   uint32_t runBatch;
   uint32_t runEndpoint;
   uint32_t runEntries;
@@ -164,8 +166,8 @@ struct Control {
   uint32_t runEvery;  // as in its kSubmit
   double runTimes;
   double runSpan;
-  double runSamples;  // rounds that are timed at most
-  double runRounds;   // that have completed
+  double runSamples;  // maximum number of timed rounds
+  double runRounds;   // completed rounds
   alignas(64) Stats stats;
 };
 static_assert(sizeof(std::atomic<uint32_t>) == 4);

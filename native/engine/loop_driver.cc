@@ -1,5 +1,6 @@
-// Turned from the libuv loop: lowest latency where cores are few. Around each poll of the event
-// loop the engine turns; while there is work it is turned again at once, within bounds.
+// Runs the engine in the libuv loop, for the lowest latency if there are few cores. The engine runs
+// a turn before and after each poll of the event loop, and further turns while there is work,
+// within limits.
 #include <sched.h>
 
 #include <algorithm>
@@ -12,10 +13,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Spinning inside one iteration of the event loop: long enough for a peer to answer a ping (1 to 3
-// us on one machine), so that a ping-pong costs no epoll_wait; short enough to go unnoticed.
+// The time to spin inside one iteration of the event loop. It is long enough for a peer to reply to
+// a ping (1 to 3 us on one machine), so that a ping-pong costs no epoll_wait, and short enough not
+// to delay other events noticeably.
 constexpr auto kSpin = std::chrono::microseconds(20);
-// Timers and sockets of the program wait at most this long for the engine.
+// The longest time that timers and sockets of the program wait for the engine.
 constexpr auto kFairness = std::chrono::microseconds(500);
 constexpr unsigned kTurnsPerYield = 64;
 
@@ -75,7 +77,7 @@ class LoopDriver final : public Driver {
 
   void step(Clock::duration spin) {
     std::unique_lock<std::timed_mutex> lock(engine_.ownership(), std::try_to_lock);
-    if (!lock) return;  // somebody registers memory meanwhile; the next iteration will do
+    if (!lock) return;  // a registration holds the engine; retry in the next iteration
     const auto start = Clock::now();
     auto now = start;
     auto lastWork = start;
@@ -98,7 +100,7 @@ class LoopDriver final : public Driver {
     if (lastWork != start && engine_.control().sleeping.load() != 0) awake();
     ref();
     const bool pending = engine_.control().pending.load() > 0;
-    if ((!pending && !engine_.busy()) || now - lastWork_ > patience(engine_, options_)) sleep();
+    if ((!pending && !engine_.busy()) || now - lastWork_ > spinTime(engine_, options_)) sleep();
   }
 
   // Makes the event loop poll without waiting.
@@ -110,11 +112,11 @@ class LoopDriver final : public Driver {
     uv_idle_start(&idle_, [](uv_idle_t*) {});
   }
 
-  // Lets the event loop wait, and polls by the clock.
+  // Lets the event loop wait, and polls with a timer.
   void sleep() {
     if (engine_.control().sleeping.load() != 0) return;
     engine_.control().sleeping.store(1);
-    if (engine_.hasSubmissions() || engine_.hasErrands()) {
+    if (engine_.hasSubmissions() || engine_.hasTasks()) {
       engine_.control().sleeping.store(0);
       return;
     }

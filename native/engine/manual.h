@@ -4,19 +4,21 @@
 
 namespace fab {
 
-// Turns of the engine by the caller: domain.progress(), domain.wait(), batch.run().
+// Runs the engine in the caller's thread: domain.progress(), domain.wait(), batch.run().
 
 void turnOnce(Engine& engine);
-// The same, after whoever holds the engine meanwhile.
+// The same, but waits if the engine is held.
 void turnLast(Engine& engine);
 
-// Turns until control.waitCount completions are there or control.waitMicroseconds have gone.
+// Runs turns until control.waitCount completions have arrived or control.waitMicroseconds have
+// passed.
 void waitForCompletions(Engine& engine);
 
-// Submits control.runBatch and turns until it has ended or control.waitMicroseconds have gone.
+// Submits control.runBatch and runs turns until it has ended or control.waitMicroseconds have
+// passed.
 void runBatch(Engine& engine);
 
-// The batch of a run that was over before it ended goes on as request control.waitCount.
+// After run() has timed out, its batch continues as request control.waitCount.
 void adoptRun(Engine& engine);
 
 }  // namespace fab

@@ -14,29 +14,30 @@ class Endpoint;
 struct BatchRun;
 
 // One operation that the provider has accepted. Its address is the libfabric context, so it never
-// moves; what it refers to stays alive until the provider has completed it.
+// moves. The objects that it refers to stay alive until the provider has completed it.
 struct Op {
-  fi_context2 context;  // first: the completion's op_context is the Op
+  fi_context2 context;  // must be first: op_context of the completion is the address of the Op
   Endpoint* endpoint;
   BatchRun* run;     // the batch it belongs to, or null
-  uint32_t request;  // request of JavaScript, or the index within the batch
+  uint32_t request;  // JavaScript's request, or the index in the batch
   uint32_t peer;
   uint32_t memory;
   uint32_t staging;  // 1 + slot of the endpoint's staging memory, 0: none
   OpCode code;
   bool live;       // posted and not completed
   bool multiRecv;  // FI_MULTI_RECV: stays posted until the buffer is used up
-  bool recalled;   // given up: what arrives is for the next receive
+  bool recalled;   // aborted: an arriving message goes to the next receive
   bool claiming;   // FI_PEEK | FI_CLAIM
   bool claimed;    // holds the message that a claiming peek found
   double offset;
   double length;                               // of the first segment
-  double totalLength;                          // of all
+  double totalLength;                          // of all segments
   std::unique_ptr<std::vector<Segment>> more;  // further segments
   Op* next;
 };
 
-// Ops at stable addresses, last freed first reused: a short window stays in the cache.
+// Ops at stable addresses. The last freed Op is reused first, so that a short window stays in the
+// cache.
 class OpPool {
  public:
   Op* take() {
@@ -51,7 +52,7 @@ class OpPool {
     free_ = op;
   }
 
-  // An op that holds a claimed message is out of circulation until its message is taken: by token.
+  // An op that holds a claimed message is not reused until its message is received, by this token.
   uint32_t tokenOf(const Op& op) const {
     for (size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
       const Op* first = chunks_[chunk].get();

@@ -1,4 +1,4 @@
-// From the submission ring to the provider.
+// Posts operations from the submission ring to the provider.
 #include <algorithm>
 #include <cstring>
 
@@ -51,7 +51,7 @@ void Engine::noteBlocked(Endpoint& endpoint) {
   }
 }
 
-// Posts one operation; -FI_EAGAIN when the provider has no room.
+// Posts one operation. Returns -FI_EAGAIN if the provider has no room.
 ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag) {
   refusal_ = "";
   Resolved resolved;
@@ -81,7 +81,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   const bool claims = (o.flags & FI_CLAIM) != 0 && (o.flags & FI_PEEK) == 0;
   Op* op = claims ? ops_.takeClaimed(o.remote) : ops_.take();
   if (op == nullptr) {
-    refusal_ = "nothing was claimed";
+    refusal_ = "no message was claimed";
     return -FI_EINVAL;
   }
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
@@ -97,7 +97,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     }
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     if (ret != -FI_EAGAIN || !poured) return ret;
-    endBuffer(o, {});  // what it holds must not be received over
+    endBuffer(o, {});  // its content must not be overwritten
     return 0;
   }
   op->run = run;
@@ -107,7 +107,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   return 0;
 }
 
-// From here until its completion the operation keeps what it uses.
+// Makes the operation keep the objects that it uses, until its completion.
 void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   op.live = true;
   endpoint.hasSent |= !isReceive(o.code);
@@ -157,10 +157,10 @@ ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolve
   return 0;
 }
 
-// Gathers what is sent in one piece of staging memory.
+// Copies the payload of a send into one slot of staging memory.
 int Engine::stage(const Operation& o, Staging& staging, Resolved& resolved, uint32_t& slot) {
   if (const int ret = staging.take(slot); ret != 0) {
-    refusal_ = "no memory for it could be registered";
+    refusal_ = "memory for the message could not be registered";
     return ret;
   }
   size_t total = 0;
@@ -190,7 +190,7 @@ unsigned Engine::retryBlocked() {
   return static_cast<unsigned>(control_->stats.operations - before);
 }
 
-// True when the lane is empty.
+// Posts operations that wait in a lane. Returns true if the lane is empty.
 bool Engine::retryLane(Endpoint& endpoint, bool receives) {
   if (receives && endpoint.landing && !replenish(endpoint)) return false;
   Lane& lane = endpoint.lane(receives);

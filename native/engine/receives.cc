@@ -1,5 +1,5 @@
-// Receives that are given up, and the messages that arrive for them all the same: the next receives
-// of the endpoint take these.
+// Aborted receives, and the messages that still arrive for them. The endpoint's next receives get
+// these messages.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -43,7 +43,7 @@ constexpr uint64_t kSearches = FI_PEEK | FI_CLAIM | FI_DISCARD;
 
 }  // namespace
 
-// Where an operation in flight has its memory, which it keeps even where that is closing.
+// The memory of an operation in flight, which the operation keeps even if the memory is closing.
 size_t Engine::piecesOf(const Op& op, iovec* pieces) {
   size_t count = 0;
   const auto add = [&](uint32_t handle, double offset, double length) {
@@ -57,7 +57,7 @@ size_t Engine::piecesOf(const Op& op, iovec* pieces) {
   return count;
 }
 
-// Copies a message to where a receive wants it, and says what came of that.
+// Copies a message to the buffer of a receive, and sets the result.
 void Engine::deliver(Completion& result, const FailedOperation& receive, const uint8_t* from,
                      const iovec* pieces, size_t count) {
   const auto length = static_cast<size_t>(result.length);
@@ -80,7 +80,7 @@ void Engine::deliver(Completion& result, const FailedOperation& receive, const u
   ++control_->stats.errors;
 }
 
-// Gives a receive that is about to be posted what has arrived before; false where there is none.
+// Gives a held message to a receive that is about to be posted. Returns false if none matches.
 bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& resolved,
                       BatchRun* run) {
   if ((o.flags & (kSearches | FI_MULTI_RECV)) != 0) return false;
@@ -102,8 +102,8 @@ bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& re
   return true;
 }
 
-// Begins a multi-receive buffer with what has arrived before, and says how much of it that took.
-// True when the buffer is used up.
+// Copies held messages to the start of a multi-receive buffer, and sets `rest` to the remaining
+// part. Returns true if the buffer is used up.
 bool Engine::pour(const Operation& o, Endpoint& endpoint, iovec& rest) {
   size_t least = 1;
   size_t size = sizeof(least);
@@ -135,7 +135,7 @@ bool Engine::pour(const Operation& o, Endpoint& endpoint, iovec& rest) {
   return true;
 }
 
-// Ends a multi-receive buffer of which the provider has nothing.
+// Completes a multi-receive buffer that is not posted to the provider.
 void Engine::endBuffer(const Operation& o, Completion result) {
   result.event = Event::kOperation;
   result.request = o.request;
@@ -145,7 +145,7 @@ void Engine::endBuffer(const Operation& o, Completion result) {
   completions_.push(result);
 }
 
-// Keeps a message for the next receive, or gives it to the one that has waited longest.
+// Gives a message to the oldest waiting receive, or keeps it for the next receive.
 void Engine::hold(Endpoint& endpoint, Held::Message message) {
   Landing* const landing = endpoint.landing.get();
   if (landing == nullptr || landing->waiting.empty()) {
@@ -164,7 +164,7 @@ void Engine::fill(Op& op, Completion result, const uint8_t* from) {
   finish(op, result);
 }
 
-// A message has arrived for a receive that could not be recalled.
+// Called when a message has arrived for an aborted receive that could not be cancelled.
 void Engine::keep(const Op& op, const Completion& result) {
   Held::Message message{result, {}, op.code == OpCode::kTrecv};
   message.about.event = Event::kOperation;
@@ -180,7 +180,7 @@ void Engine::keep(const Op& op, const Completion& result) {
   hold(*op.endpoint, std::move(message));
 }
 
-// JavaScript has a message that nobody took, of a receive that ended with it.
+// JavaScript returns a message that a completed receive got but the program did not take.
 void Engine::giveBack(const Operation& o) {
   Endpoint** found = endpoints.find(o.endpoint);
   iovec piece;
@@ -199,7 +199,7 @@ void Engine::giveBack(const Operation& o) {
   settle(o.request, 0);
 }
 
-// A receive into the package's own memory.
+// Starts a receive into the package's own memory.
 ssize_t Engine::land(const Operation& o, Endpoint& endpoint, BatchRun* run) {
   Landing& landing = *endpoint.landing;
   if (landing.posted == landing.waiting.size()) {
@@ -219,7 +219,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
   uint32_t slot;
   ssize_t ret = landing.memory.take(slot);
   if (ret != 0) {
-    refusal_ = "no memory for it could be registered";
+    refusal_ = "memory for the message could not be registered";
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     return ret;
   }
@@ -251,7 +251,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
   return -FI_EAGAIN;
 }
 
-// Posts what is missing for the receives that wait; false where the provider has no room.
+// Posts the slots that waiting receives need. Returns false if the provider has no room.
 bool Engine::replenish(Endpoint& endpoint) {
   Landing& landing = *endpoint.landing;
   while (landing.posted < landing.waiting.size()) {
@@ -271,7 +271,7 @@ bool Engine::replenish(Endpoint& endpoint) {
   return true;
 }
 
-// The provider has done with a slot.
+// Called when the provider has completed the receive of a slot.
 void Engine::landed(Op& slot, Completion result) {
   Endpoint& endpoint = *slot.endpoint;
   Landing& landing = *endpoint.landing;
@@ -302,8 +302,8 @@ void Engine::landed(Op& slot, Completion result) {
   landing.memory.give(place);
 }
 
-// The arrival of a write with data has used up a receive: efa-direct, on devices that cannot do
-// without.
+// Called when the arrival of a write with data has consumed a receive: efa-direct, on devices
+// without unsolicited write receive.
 void Engine::usedUp(void* context) {
   if (BatchRun::isContext(context)) return;
   auto* op = static_cast<Op*>(context);
@@ -316,7 +316,7 @@ void Engine::usedUp(void* context) {
   if (!replenish(endpoint)) noteBlocked(endpoint);
 }
 
-// Takes back a receive that is posted. True when it has ended.
+// Cancels a posted receive. Returns true if it has ended.
 bool Engine::recall(Op& op) {
   Endpoint& endpoint = *op.endpoint;
   if (!endpoint.landing) {
@@ -325,7 +325,7 @@ bool Engine::recall(Op& op) {
     const int ret = frozen_ ? -FI_EBUSY : fi_cancel(&endpoint.get()->fid, &op);
     if (ret == 0 && !endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
     if (!op.live || op.run != run || op.request != request) return true;
-    // rxm and efa (1.17) answer 0 and leave it alone where its message is arriving.
+    // If its message is arriving, rxm and efa (1.17) return 0 and do not cancel it.
     op.recalled = true;
     return false;
   }

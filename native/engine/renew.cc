@@ -1,7 +1,8 @@
-// Handles of what has ended. A slot's 4096 handles are used again once nothing names any of them.
+// Reuse of the handles of closed objects. The 4096 handles of a worn slot are used again when
+// nothing names any of them.
 //
-// JavaScript writes handles of what is open. What it wrote before something closed stays in
-// batches, in the submission ring and in lanes; nothing else names what has ended.
+// JavaScript writes only handles of open objects. Handles that it wrote before an object closed
+// remain in batches, in the submission ring and in lanes. Nothing else names closed objects.
 #include <vector>
 
 #include "../endpoint.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr uint32_t kIndexMask = SlotTable<Peer>::kIndexMask;
 
-// The slots that entries of 64 bytes may name, in whichever table.
+// The slots, of any table, that entries of 64 bytes may name.
 class Named {
  public:
   Named() : slots_(kIndexMask + 1) {}
@@ -22,7 +23,7 @@ class Named {
   size_t entries() const { return entries_; }
 
   void add(uint32_t handle) { slots_[handle & kIndexMask] = true; }
-  // JavaScript may write one of them just now: a handle of something open.
+  // JavaScript may be writing an entry at this moment: with the handle of an open object.
   void add(const volatile uint32_t* begin, const volatile uint32_t* end) {
     for (const volatile uint32_t* entry = begin; entry < end; entry += kWords) {
       for (const size_t word : kHandles) add(entry[word]);
@@ -62,13 +63,13 @@ void Engine::renewUnnamed() {
       named.add(lane->begin(), lane->end());
     }
   }
-  for (const auto& [endpoint, failure] : broken_) named.add(endpoint);  // open to JavaScript
+  for (const auto& [endpoint, failure] : broken_) named.add(endpoint);  // open for JavaScript
   memories.renew(named);
   remotes.renew(named);
   peers.renew(named);
   endpoints.renew(named);
   queueHandles.renew(named);
-  // What the search costs is to stay small beside what wears the slots.
+  // Keeps the cost of the search small compared to the cost of wearing out the slots.
   constexpr size_t kEntriesPerSlot = 1024;
   renewAt_ = wornSlots() + kWornSlots + named.entries() / kEntriesPerSlot;
 }

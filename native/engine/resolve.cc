@@ -1,4 +1,5 @@
-// Handles to addresses: where every operation is checked against what is still alive.
+// Resolves handles to addresses, and checks every operation against the objects that are still
+// open.
 #include "resolve.h"
 
 #include "../address_vector.h"
@@ -9,11 +10,11 @@
 
 namespace fab {
 
-// The piece of memory that a handle names, within its bounds.
+// Finds the memory of a handle. Returns false if the range is outside of its bounds.
 bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc) {
   if (handle == 0) {
-    iov = nothing_;
-    desc = nothingDesc_;
+    iov = placeholder_;
+    desc = placeholderDesc_;
     return length == 0;
   }
   const Memory* memory = memories.find(handle);
@@ -26,7 +27,7 @@ bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, v
   return true;
 }
 
-// The piece of a remote region that a handle names, within its bounds.
+// Finds the remote region of a handle. Returns false if the range is outside of its bounds.
 bool Engine::locateRemote(uint32_t handle, double start, uint64_t size, fi_rma_iov& target) {
   const Remote* remote = remotes.find(handle);
   if (remote == nullptr || !(start >= 0)) return false;
@@ -36,7 +37,8 @@ bool Engine::locateRemote(uint32_t handle, double start, uint64_t size, fi_rma_i
   return true;
 }
 
-// Where `size` bytes go to or come from. What the further pieces leave is the first one's.
+// Finds the remote pieces for `size` bytes. The first piece takes the bytes that the further pieces
+// leave.
 bool Engine::locateRemotes(const Operation& o, uint64_t size, Resolved& resolved) {
   resolved.targetCount = 1u + o.remotes;
   if (resolved.targetCount > Resolved::kMaxSegments) return false;
@@ -50,13 +52,13 @@ bool Engine::locateRemotes(const Operation& o, uint64_t size, Resolved& resolved
   return locateRemote(o.remote, o.remoteOffset, size, resolved.targets[0]);
 }
 
-// Whether the provider may map what it reaches this peer through; -FI_EAGAIN: not yet.
+// Checks whether the provider may map the file of this peer. Returns -FI_EAGAIN if it may not yet.
 int Engine::approve(Peer& peer, uint32_t handle) {
   const fi_info& info = peer.av->domain().info();
   const std::vector<uint8_t> address = peer.av->bytesOf(handle);
   const int ret =
       address.empty() ? 0 : shared_regions::inspect(shared_regions::nameOf(info, address.data()));
-  // efa knows better whether it is to be there.
+  // For a missing file, efa itself knows whether the peer needs one.
   if (ret == FI_EBUSY || (ret == FI_ENOENT && info.addr_format == FI_ADDR_STR)) return -FI_EAGAIN;
   if (ret == FI_EADDRNOTAVAIL) refusal_ = shared_regions::kInvalidRegion;
   if (ret != 0 && ret != FI_ENOENT) return -ret;
@@ -64,8 +66,8 @@ int Engine::approve(Peer& peer, uint32_t handle) {
   return 0;
 }
 
-// Returns 0, or a negative errno with the reason in refusal_. `copied`: the caller copies what has
-// no descriptor.
+// Returns 0, or a negative errno with the reason in refusal_. With `copied`, the caller copies
+// memory that has no descriptor.
 int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& resolved, bool copied) {
   resolved.address = FI_ADDR_UNSPEC;
   if (o.peer != 0) {

@@ -8,7 +8,7 @@
 
 namespace fab {
 
-// An operation's handles turned into what libfabric takes.
+// The libfabric arguments that an operation's handles resolve to.
 struct Resolved {
   static constexpr size_t kMaxSegments = 32;
 
@@ -25,8 +25,8 @@ inline bool isRma(OpCode code) {
          code == OpCode::kInjectWrite;
 }
 
-// The i-th segment of an operation beyond its first: blocks hold two each. Behind the last of them
-// come the further pieces of remote regions.
+// The i-th segment of an operation after its first; a block holds two. The further pieces of remote
+// regions follow the last segment.
 inline const Segment& segmentAt(const Operation& operation, size_t i) {
   const auto* block = &operation + 1 + i / kSegmentsPerBlock;
   return reinterpret_cast<const Segment*>(block)[i % kSegmentsPerBlock];

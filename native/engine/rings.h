@@ -7,7 +7,8 @@
 
 namespace fab {
 
-// JavaScript writes, the engine reads. Indices run freely; the capacity is a power of two.
+// A ring that JavaScript writes and the engine reads. Indices are free-running; the capacity is a
+// power of two.
 class SubmissionRing {
  public:
   SubmissionRing(Control& control, Operation* entries, uint32_t capacity)
@@ -15,8 +16,8 @@ class SubmissionRing {
 
   bool empty() const { return control_.submissionTail.load(std::memory_order_seq_cst) == head_; }
 
-  // Passes waiting operations to consume(operation), each with its blocks behind it in memory,
-  // until `limit` entries or none are left.
+  // Passes operations to consume(operation) until `limit` entries are consumed or the ring is
+  // empty. The blocks of an operation follow it in memory.
   template <typename Consume>
   uint32_t drain(uint32_t limit, Consume&& consume) {
     const uint32_t tail = control_.submissionTail.load(std::memory_order_acquire);
@@ -39,8 +40,8 @@ class SubmissionRing {
   uint32_t head_ = 0;
 };
 
-// The engine writes, JavaScript reads. What does not fit waits in order, so a completion is never
-// lost: there are at most as many as operations in flight.
+// A ring that the engine writes and JavaScript reads. Completions that do not fit wait in order, so
+// none is dropped. There are at most as many as operations in flight.
 class CompletionRing {
  public:
   CompletionRing(Control& control, Completion* entries, uint32_t capacity)
@@ -62,7 +63,7 @@ class CompletionRing {
     }
   }
 
-  // Completions that JavaScript has not read yet?
+  // Whether there are completions that JavaScript has not read.
   bool waiting() const {
     return control_.completionHead.load(std::memory_order_acquire) != tail_ || !overflow_.empty();
   }

@@ -8,15 +8,15 @@
 
 namespace fab {
 
-// The rounds of a submission: all operations of its batch, posted again once all of them have
-// completed. What they cost is a comparison a round; the clock is read for a round that is timed,
-// and now and then for the end.
+// The rounds of a submission. A round posts all operations of the batch; the next round begins when
+// all of them have completed. A round costs one comparison. The clock is read only for timed rounds
+// and, from time to time, for the time limit.
 class Rounds {
  public:
   using Clock = std::chrono::steady_clock;
   using Microseconds = std::chrono::duration<double, std::micro>;
 
-  // samples: room for the times of `room` rounds, in microseconds.
+  // `samples` has room for the durations of `room` rounds, in microseconds.
   void begin(const Operation& submit, double* samples, uint64_t room) {
     wanted_ = std::max(1.0, submit.times);
     done_ = taken_ = 0;
@@ -29,7 +29,7 @@ class Rounds {
     if (span_.count() > 0 || room_ > 0) start_ = roundStart_ = Clock::now();
   }
 
-  // A round has completed: whether another follows.
+  // Called when a round has completed. Returns whether another one follows.
   bool next() {
     if (done_ == nextSample_) take();
     ++done_;
@@ -39,17 +39,17 @@ class Rounds {
     return true;
   }
 
-  // Whether there is another after the one under way.
+  // Whether another round follows the current one.
   bool more() const { return static_cast<double>(done_) + 1 < wanted_; }
-  // No other follows.
+  // Makes the current round the last one.
   void stop() { wanted_ = 0; }
   bool stopped() const { return wanted_ == 0; }
   uint64_t done() const { return done_; }
 
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
-  // A look at the clock takes 25 ns: one for so many rounds, and at least that often in the time
-  // that is left.
+  // Reading the clock takes 25 ns. It is read after at most kRoundsPerLook rounds, and at least
+  // kLooks times within the remaining time.
   static constexpr uint64_t kRoundsPerLook = 256;
   static constexpr double kLooks = 64;
 

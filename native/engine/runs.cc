@@ -1,4 +1,5 @@
-// The submissions of batches, from their beginning to their completion. One of them may be awaited.
+// The submissions of batches (runs), from start to completion. batch.run() may wait for one of
+// them.
 #include "../endpoint.h"
 #include "engine.h"
 
@@ -18,7 +19,7 @@ BatchRun& Engine::takeRun() {
   return run;
 }
 
-// The run that a context of shared operations names; null where it has ended with its endpoint.
+// The run of a context of simple operations; null if the run has ended with its endpoint.
 BatchRun* Engine::runOf(void* context) {
   const uint32_t number = BatchRun::numberIn(context);
   if (number >= runs_.size()) return nullptr;
@@ -26,7 +27,7 @@ BatchRun* Engine::runOf(void* context) {
   return run->live ? run : nullptr;
 }
 
-// A run as a whole keeps its batch, and what its operations use.
+// Makes a run keep its batch, and the objects that its operations use.
 void Engine::hold(BatchRun& run, Endpoint& endpoint) {
   ++run.batch->runs;
   for (const uint32_t handle : run.batch->memories) {
@@ -58,7 +59,8 @@ void Engine::endRound(BatchRun& run) {
   idleRuns_.push_back(&run);
 }
 
-// Not where a round has ended: one of injected messages ends where it begins.
+// Begins the next rounds. This does not happen where a round ends, because a round of injects ends
+// while it is being posted.
 unsigned Engine::beginRounds() {
   const size_t count = again_.size();
   for (size_t i = 0; i < count; ++i) {
@@ -135,7 +137,7 @@ void Engine::startRun() {
 void Engine::adoptRun(uint32_t request) {
   if (awaitedRun_ == nullptr) return;
   awaitedRun_->request = request;
-  awaitedRun_->rounds.stop();  // but for the one that is under way
+  awaitedRun_->rounds.stop();  // except for the current one
   control_->runRounds = static_cast<double>(awaitedRun_->rounds.done());
   awaitedRun_ = nullptr;
 }

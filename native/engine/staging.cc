@@ -11,13 +11,13 @@ Staging::Staging(fid_domain* domain, const Layout& layout, size_t limit)
       stride_((layout.prefix + layout.payload + 63) / 64 * 64),
       limit_(std::max<size_t>(limit, 1)) {}
 
-// Doubles, so that a registration is seldom waited for.
+// Doubles the number of slots, so that growth, which may register memory, is rare.
 int Staging::grow() {
   constexpr size_t kFirst = 64;
   const size_t before = slots_.size();
   const size_t more = std::min(std::max(before, kFirst), limit_ - before);
   if (more == 0) return -FI_EAGAIN;
-  // What is there comes back; only the first slots cannot do without memory.
+  // Existing slots will become free again, so a failure is fatal only for the first slots.
   const auto fail = [&](int ret) { return before > 0 ? -FI_EAGAIN : ret; };
   Chunk chunk;
   chunk.block = SharedBlock::allocate(stride_ * more);

@@ -11,21 +11,22 @@
 
 namespace fab {
 
-// Pieces of the package's own memory that messages of at most an MTU, about 8 KiB, are copied
-// through, so that the copy is cheap. They have room for the provider's header in front of the
-// payload (FI_MSG_PREFIX), and are registered where it wants that (FI_MR_LOCAL). There are as many
-// as were ever in use at once.
+// The package's own buffers (slots) through which messages of at most an MTU, about 8 KiB, are
+// copied, so that the copy is cheap. A slot has room for the provider's header before the payload
+// (FI_MSG_PREFIX), and is registered if the provider needs that (FI_MR_LOCAL). The number of slots
+// grows to the largest number that was in use at the same time.
 class Staging {
  public:
   struct Layout {
     size_t prefix;    // bytes
     size_t payload;   // bytes
-    uint64_t access;  // what the memory is registered for, 0: it is not
+    uint64_t access;  // of the registration; 0: not registered
   };
 
   Staging(fid_domain* domain, const Layout& layout, size_t limit);
 
-  // Takes a slot: 0 and the slot, -FI_EAGAIN while all are in use, or what keeps it from growing.
+  // Takes a slot. Returns 0, -FI_EAGAIN while all slots are in use, or the error of a failed
+  // growth.
   int take(uint32_t& slot) {
     if (free_.empty()) {
       if (const int ret = grow(); ret != 0) return ret;
@@ -49,7 +50,7 @@ class Staging {
   };
   struct Chunk {
     std::shared_ptr<SharedBlock> block;
-    Fid<fid_mr> region;  // closed before its memory goes
+    Fid<fid_mr> region;  // closed before its memory is freed
   };
 
   int grow();
@@ -60,7 +61,7 @@ class Staging {
   size_t limit_;
   std::vector<Chunk> chunks_;
   std::vector<Slot> slots_;     // slot n is at n - 1
-  std::vector<uint32_t> free_;  // last freed first reused
+  std::vector<uint32_t> free_;  // the last freed slot is reused first
 };
 
 }  // namespace fab

@@ -16,8 +16,8 @@ class MemoryRegion;
 
 constexpr uint32_t kNoRequest = UINT32_MAX;
 
-// Memory that operations may use: an ArrayBuffer of JavaScript, registered or not. While an
-// operation uses it, the entry stays, and the entry keeps the memory.
+// Memory that operations may use: an ArrayBuffer, registered or not. The entry keeps the memory,
+// and stays as long as an operation uses it.
 struct Memory {
   Backing backing;
   uint8_t* base = nullptr;
@@ -26,9 +26,9 @@ struct Memory {
   uint32_t inFlight = 0;
   bool closing = false;
   uint32_t closeRequest = kNoRequest;
-  std::shared_ptr<MemoryRegion> region;  // null: not registered by the caller
-  Fid<fid_mr> local;                     // registered for desc alone, describe.cc
-  uint64_t describedAt = 0;              // the turn that last asked for desc
+  std::shared_ptr<MemoryRegion> region;  // null if the caller has not registered it
+  Fid<fid_mr> local;                     // a registration only for desc: describe.cc
+  uint64_t describedAt = 0;              // the turn that last used desc
 };
 
 // An address in an address vector.
@@ -36,12 +36,12 @@ struct Peer {
   fi_addr_t address = FI_ADDR_NOTAVAIL;
   AddressVector* av = nullptr;
   uint32_t inFlight = 0;
-  bool unmapped = false;  // as far as known, and the shm provider would: shared_regions.h
+  bool unmapped = false;  // shm will map the peer's file at its first operation: shared_regions.h
   bool removing = false;
   uint32_t removeRequest = kNoRequest;
 };
 
-// A peer's memory region, as its descriptor told it.
+// A peer's memory region, from its descriptor.
 struct Remote {
   uint64_t address = 0;
   uint64_t length = 0;

@@ -1,4 +1,4 @@
-// The default driver: a native thread owned by the domain. The event loop never runs a provider's
+// The default driver: a native thread of the domain, so that the event loop never runs provider
 // code. The thread spins while there is work, then backs off, then blocks.
 #include <poll.h>
 #include <pthread.h>
@@ -20,11 +20,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A spinner that never yields costs everyone 4 ms scheduler slices where pollers outnumber cores.
+// If there are more polling threads than cores, a thread that never yields makes the others wait
+// for scheduler slices of 4 ms.
 constexpr unsigned kTurnsPerYield = 64;
-// After this many naps without work, naps are twice as long: 1 instead of 2 % of a core.
+// After this many sleeps without work, sleeps are twice as long: 1 instead of 2 % of a core.
 constexpr unsigned kNaps = 256;
-// An idle engine whose queues wake it through descriptors still turns this often, in case one is
+// An idle engine that waits on file descriptors still runs a turn this often, in case a wake-up is
 // missed.
 constexpr auto kSafetyTurn = std::chrono::milliseconds(500);
 
@@ -41,7 +42,7 @@ class ThreadDriver final : public Driver {
     engine_.onInterrupt([this] { poke(); });
   }
   ~ThreadDriver() override {
-    stop();  // one that does not stop is never destroyed
+    stop();  // a driver that does not stop is never destroyed
     closeWake();
   }
 
@@ -51,7 +52,7 @@ class ThreadDriver final : public Driver {
     engine_.control().pending.load() > 0 ? uv_ref(handle) : uv_unref(handle);
   }
 
-  std::chrono::milliseconds askToStop() override {
+  std::chrono::milliseconds requestStop() override {
     if (!stopping_.exchange(true)) stopAsked_ = Clock::now();
     poke();
     constexpr auto kBriefly = std::chrono::milliseconds(5);  // most end at once
@@ -61,7 +62,7 @@ class ThreadDriver final : public Driver {
   }
 
   bool stop() override {
-    askToStop();
+    requestStop();
     if (!thread_.joinable()) return !lost_;
     lost_ = !engine_.callLimit().wait([&](auto time) { return waitForEnd(timeToStop(time)); });
     lost_ ? thread_.detach() : thread_.join();
@@ -71,7 +72,7 @@ class ThreadDriver final : public Driver {
 
   void close(std::function<void()> done) override {
     stop();
-    if (!lost_) closeWake();  // JavaScript may keep the domain for long
+    if (!lost_) closeWake();  // JavaScript may keep the domain for a long time
     {
       const std::lock_guard<std::mutex> lock(asyncMutex_);
       asyncClosed_ = true;
@@ -83,7 +84,7 @@ class ThreadDriver final : public Driver {
   }
 
  private:
-  // The thread waits until its handle is there: nothing takes that off the event loop at once.
+  // Starts the thread. It waits until its uv handle is initialised.
   void start(uv_loop_t* loop) {
     const std::lock_guard<std::timed_mutex> lock(engine_.ownership());
     try {
@@ -104,7 +105,7 @@ class ThreadDriver final : public Driver {
 
   void poke() {
     const uint64_t one = 1;
-    if (write(wakeFd_, &one, sizeof(one)) < 0) return;  // already signalled as often as it can be
+    if (write(wakeFd_, &one, sizeof(one)) < 0) return;  // the counter is full: already signalled
   }
 
   std::chrono::milliseconds timeToStop(std::chrono::milliseconds time) const {
@@ -135,7 +136,7 @@ class ThreadDriver final : public Driver {
       if (engine_.hasCompletions() && notify()) {
         idleTurns = 0;
         lastWork = Clock::now();
-        sched_yield();  // the event loop may be waiting for this very core
+        sched_yield();  // the event loop may be waiting for this core
         continue;
       }
       if (work > 0) {
@@ -144,7 +145,7 @@ class ThreadDriver final : public Driver {
       }
       if (++idleTurns % kTurnsPerYield != 0) continue;
       if (idleTurns == kTurnsPerYield) lastWork = Clock::now();
-      if (Clock::now() - lastWork < patience(engine_, options_)) {
+      if (Clock::now() - lastWork < spinTime(engine_, options_)) {
         sched_yield();
       } else {
         sleep(lock);
@@ -152,7 +153,7 @@ class ThreadDriver final : public Driver {
     }
   }
 
-  // True when the event loop has just been woken.
+  // Wakes the event loop if needed. Returns true if it did.
   bool notify() {
     if (engine_.control().notified.exchange(1) != 0) return false;
     ++engine_.control().stats.wakeups;
@@ -179,8 +180,8 @@ class ThreadDriver final : public Driver {
     if (wakes) {
       for (const int fd : options_.waitFds()) fds.push_back({fd, POLLIN, 0});
     }
-    control.sleeping.store(1);  // and in no call of the provider
-    if (engine_.hasSubmissions() || engine_.hasErrands() || engine_.holdWanted()) {
+    control.sleeping.store(1);  // and is in no provider call
+    if (engine_.hasSubmissions() || engine_.hasTasks() || engine_.holdWanted()) {
       control.sleeping.store(0);
       return;
     }
@@ -217,7 +218,7 @@ class ThreadDriver final : public Driver {
   std::mutex endMutex_;
   std::condition_variable end_;
   bool ended_ = false;
-  std::mutex asyncMutex_;  // a thread that was given up may notify when its loop has gone
+  std::mutex asyncMutex_;  // an abandoned thread may notify after its loop has closed
   bool asyncClosed_ = false;
   std::thread thread_;
 };

@@ -29,12 +29,12 @@ class Resource : public std::enable_shared_from_this<Resource> {
 
   bool closed() const { return closed_ || (leaked_ && *leaked_); }
   // Whether the object still uses its parents although the program has closed it.
-  virtual bool draining() const { return false; }
+  virtual bool isDraining() const { return false; }
 
   // Returns the first error (a negative fi_errno), 0 on success.
   int close() {
     if (closed()) return 0;
-    const auto draining = [](const auto& child) { return child->draining(); };
+    const auto draining = [](const auto& child) { return child->isDraining(); };
     closesLater_ = std::any_of(children_.begin(), children_.end(), draining);
     return closesLater_ ? closeChildren(draining) : closeNow();
   }

@@ -63,7 +63,7 @@ test('every address is checked before one is inserted, and the error names which
   new DataView(other.buffer).setUint16(2, 9);
   const bad = [
     [ep.address.subarray(0, 8), 'ERR_INVALID_ARG_VALUE', /addresses\[2\] has 8 bytes/],
-    [new Uint8Array(16), 'ERR_INVALID_ARG_VALUE', /addresses\[2\] is of address family 0/],
+    [new Uint8Array(16), 'ERR_INVALID_ARG_VALUE', /addresses\[2\] has address family 0/],
     [7, 'ERR_INVALID_ARG_TYPE', /addresses\[2\]/],
   ] as const;
   for (const [address, code, message] of bad) {

@@ -205,8 +205,8 @@ test('objects of one domain are refused by another', async () => {
   const av = other.ep.domain.addressVector();
   const cq = other.ep.domain.completionQueue();
   const mine = { av: ep.domain.addressVector(), cq: ep.domain.completionQueue() };
-  await expectThrown(() => ep.domain.endpoint(ep.info, { ...mine, av }), /of this domain/);
-  await expectThrown(() => ep.domain.endpoint(ep.info, { ...mine, cq }), /of this domain/);
+  await expectThrown(() => ep.domain.endpoint(ep.info, { ...mine, av }), /belong to this domain/);
+  await expectThrown(() => ep.domain.endpoint(ep.info, { ...mine, cq }), /belong to this domain/);
   const tcp = await open({ provider: 'tcp', node: '127.0.0.1' });
   await expectThrown(
     () => ep.domain.endpoint(tcp.info, mine as never),

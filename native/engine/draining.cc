@@ -1,6 +1,6 @@
-// Endpoints that are closed for their users while what they have in flight goes on, because their
-// provider does not close them before: a peer has stopped, or is dead and nobody tells. The engine
-// goes on to turn them. Their users have been told; the memory stays with the operations.
+// Draining endpoints: they are closed for the program, but their provider cannot close them while
+// operations are in flight, for example because a peer has stopped or has died unnoticed. Their
+// promises have settled. The engine continues to drive them, and the operations keep their memory.
 #include <sched.h>
 
 #include <algorithm>
@@ -12,11 +12,12 @@ namespace fab {
 
 namespace {
 
-// What a device is at ends within microseconds; what a peer is to answer, within milliseconds.
+// A device completes an operation within microseconds; a peer responds within milliseconds.
 constexpr auto kDrain = std::chrono::milliseconds(100);
 
 constexpr const char* kFrozen =
-    "the provider does not return from the close of an endpoint of the domain: open another domain";
+    "fi_close(3) of an endpoint of this domain does not return; close the domain and open another "
+    "domain";
 
 template <typename Items, typename Item>
 bool contains(const Items& items, const Item& item) {
@@ -33,7 +34,7 @@ bool uses(const Op& op, uint32_t memory) {
 void Engine::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   std::vector<Endpoint*> waiting;
   for (const auto& endpoint : endpoints) {
-    if (!endpoint->waits() || endpoint->left) continue;
+    if (!endpoint->waits() || endpoint->draining) continue;
     endpoint->closing = true;
     cancelLane(*endpoint, true);
     cancelLane(*endpoint, false);
@@ -52,11 +53,11 @@ void Engine::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   }
 }
 
-void Engine::leave(const std::shared_ptr<Endpoint>& endpoint) {
-  endpoint->left = true;
-  left_.push_back(endpoint);
+void Engine::closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint) {
+  endpoint->draining = true;
+  draining_.push_back(endpoint);
   const Failure& end = endpoint->end;
-  const auto tell = [&](uint32_t request, uint32_t error) {
+  const auto fail = [&](uint32_t request, uint32_t error) {
     Completion failed{};
     failed.request = request;
     failed.event = Event::kLeft;
@@ -66,19 +67,19 @@ void Engine::leave(const std::shared_ptr<Endpoint>& endpoint) {
   };
   ops_.forEachLive([&](Op& op) {
     if (op.endpoint != endpoint.get() || op.run != nullptr || op.request == kNoRequest) return;
-    tell(op.request, detail(end, FailedOperation::of(op)));
+    fail(op.request, detail(end, FailedOperation::of(op)));
   });
   for (const auto& run : runs_) {
     if (!run->live || run->endpoint != endpoint->handle) continue;
     run->rounds.stop();
     if (run->request != kRunRequest) {
-      tell(run->request, errors.put(end.detail));
+      fail(run->request, errors.put(end.detail));
       continue;
     }
     run->request = kNoRequest;
     endAwaitedRun(end.status, errors.put(end.detail));
   }
-  // What waited for these operations waits no longer.
+  // Ends the closes and removals that waited for these operations.
   memories.forEach([&](uint32_t handle, const Memory& memory) {
     if (memory.closing && memory.inFlight > 0) closeMemory(handle, memory.closeRequest);
   });
@@ -90,7 +91,7 @@ void Engine::leave(const std::shared_ptr<Endpoint>& endpoint) {
 void Engine::retire(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   drain(endpoints);
   for (const auto& endpoint : endpoints) {
-    if (endpoint->waits() && !endpoint->left) leave(endpoint);
+    if (endpoint->waits() && !endpoint->draining) closeWhenDrained(endpoint);
   }
 }
 
@@ -104,7 +105,7 @@ void Engine::freeze(const Endpoint& closing) {
   for (size_t i = counterWaits_.size(); i-- > 0;) cancelCounterWaits(*counterWaits_[i].counter);
   std::vector<std::shared_ptr<Endpoint>> others;
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
-    if (endpoint == &closing || endpoint->left) return;
+    if (endpoint == &closing || endpoint->draining) return;
     others.push_back(std::static_pointer_cast<Endpoint>(endpoint->shared_from_this()));
   });
   for (const auto& endpoint : others) {
@@ -114,19 +115,19 @@ void Engine::freeze(const Endpoint& closing) {
     cancelLane(*endpoint, true);
     cancelLane(*endpoint, false);
     unsolicited(*endpoint->receiveQueue, why.status, errors.put(why.detail));
-    leave(endpoint);
+    closeWhenDrained(endpoint);
   }
 }
 
-unsigned Engine::closeLeft() {
+unsigned Engine::closeDrained() {
   unsigned work = 0;
-  for (size_t i = 0; i < left_.size();) {
-    if (left_[i]->waits()) {
+  for (size_t i = 0; i < draining_.size();) {
+    if (draining_[i]->waits()) {
       ++i;
       continue;
     }
-    const std::shared_ptr<Endpoint> endpoint = std::move(left_[i]);
-    left_.erase(left_.begin() + static_cast<ptrdiff_t>(i));
+    const std::shared_ptr<Endpoint> endpoint = std::move(draining_[i]);
+    draining_.erase(draining_.begin() + static_cast<ptrdiff_t>(i));
     endpoint->close();
     ++work;
   }
@@ -134,26 +135,26 @@ unsigned Engine::closeLeft() {
 }
 
 template <typename UsesOp, typename UsesBatch>
-bool Engine::onlyLeft(const UsesOp& usesOp, const UsesBatch& usesBatch) {
-  if (left_.empty()) return false;
+bool Engine::onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch) {
+  if (draining_.empty()) return false;
   bool only = true;
-  ops_.forEachLive([&](const Op& op) { only &= op.endpoint->left || !usesOp(op); });
+  ops_.forEachLive([&](const Op& op) { only &= op.endpoint->draining || !usesOp(op); });
   for (const auto& run : runs_) {
     if (!run->live || !usesBatch(*run->batch)) continue;
     Endpoint** endpoint = endpoints.find(run->endpoint);
-    only &= endpoint == nullptr || (*endpoint)->left;
+    only &= endpoint == nullptr || (*endpoint)->draining;
   }
   return only;
 }
 
-bool Engine::onlyLeftUseMemory(uint32_t handle) {
-  return onlyLeft([&](const Op& op) { return uses(op, handle); },
-                  [&](const Batch& batch) { return contains(batch.memories, handle); });
+bool Engine::onlyDrainingUseMemory(uint32_t handle) {
+  return onlyDraining([&](const Op& op) { return uses(op, handle); },
+                      [&](const Batch& batch) { return contains(batch.memories, handle); });
 }
 
-bool Engine::onlyLeftUsePeer(uint32_t handle) {
-  return onlyLeft([&](const Op& op) { return op.peer == handle; },
-                  [&](const Batch& batch) { return contains(batch.peers, handle); });
+bool Engine::onlyDrainingUsePeer(uint32_t handle) {
+  return onlyDraining([&](const Op& op) { return op.peer == handle; },
+                      [&](const Batch& batch) { return contains(batch.peers, handle); });
 }
 
 }  // namespace fab

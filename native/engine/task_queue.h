@@ -7,35 +7,35 @@
 
 namespace fab {
 
-// What the event loop asks of an engine without waiting for it, done by whoever turns the engine,
-// in order. The mutex is never held across an errand.
-class Errands {
+// Tasks that the event loop defers to the engine. The thread that runs the engine executes them in
+// order. The mutex is never held while a task runs.
+class TaskQueue {
  public:
-  // Any thread.
-  void add(std::function<void()> errand) {
+  // Any thread may call it.
+  void add(std::function<void()> task) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    waiting_.push_back(std::move(errand));
+    waiting_.push_back(std::move(task));
     any_.store(true);
   }
   bool any() const { return any_.load(std::memory_order_relaxed); }
-  // For a thread that is about to sleep, after it has said so.
-  bool anyYet() const { return any_.load(); }
+  // For a thread that is about to sleep, after it has announced that.
+  bool anyBeforeSleep() const { return any_.load(); }
 
-  // Does at most so many; returns how many.
+  // Runs at most `limit` tasks. Returns how many it ran.
   unsigned run(unsigned limit) {
     unsigned done = 0;
     while (done < limit) {
-      std::function<void()> errand;
+      std::function<void()> task;
       {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (waiting_.empty()) {
           any_.store(false);
           break;
         }
-        errand = std::move(waiting_.front());
+        task = std::move(waiting_.front());
         waiting_.pop_front();
       }
-      errand();
+      task();
       ++done;
     }
     return done;
