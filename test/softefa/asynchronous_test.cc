@@ -40,8 +40,8 @@ TEST(asynchronous_places_chunks_in_any_order) {
   Endpoint a(device), b(device);
   Buffer local(device, 64 << 10), target(device, 64 << 10);
   const size_t last = target.size() - 1;
-  // The transfer ends at the first page, which takes nothing: what the last one holds then was
-  // placed before it.
+  // The transfer fails at the first page, which is not writable. Data in the last page at that time
+  // was therefore placed before the first page.
   CHECK_EQ(::mprotect(target.data(), 4096, PROT_NONE), 0);
   bool early = false;
   for (uint8_t round = 1; round <= 50 && !early; ++round) {

@@ -13,13 +13,13 @@
 
 using namespace verbs;
 
-// Where process_vm_readv(2) and process_vm_writev(2) are forbidden.
+// Copies while process_vm_readv(2) and process_vm_writev(2) are forbidden.
 
 namespace {
 
 constexpr size_t kSize = 74 * 4096;
 
-// Tells its parent where its memory is, and stays for as long as that likes.
+// Sends its parent the location of its memory, and runs until the parent ends it.
 void offer(harness::Side& parent) {
   CHECK(forbidProcessVm());
   Device device;
@@ -189,7 +189,7 @@ TEST(bounce_goes_on_when_those_that_copied_were_killed) {
   harness::Side far(offer);
   const auto peer = far.get<Address>();
   const auto memory = far.get<Remote>();
-  // More of them than there are slots, each killed while it copies.
+  // More processes than there are slots, each killed while it copies.
   for (int i = 0; i < 12; ++i) {
     harness::Side victim([](harness::Side& parent) {
       CHECK(forbidProcessVm());

@@ -41,13 +41,13 @@ TEST(channel_announces_what_was_asked_for) {
       CHECK_EQ(a.next().status, Status::kOk);
     };
     send();
-    CHECK(!readable(channel, 20));  // nobody asked
+    CHECK(!readable(channel, 20));  // no event was requested
     for (int round = 0; round < 10; ++round) {
       CHECK_EQ(ibv_req_notify_cq(ibv_cq_ex_to_cq(b.cq()), 0), 0);
       send();
       expectEvent(channel, b.cq());
       send();
-      CHECK(!readable(channel, 0));  // one each time
+      CHECK(!readable(channel, 0));  // one event per request
       CHECK_EQ(b.next().status, Status::kOk);
       CHECK_EQ(b.next().status, Status::kOk);
     }
@@ -69,7 +69,7 @@ TEST(channel_of_sends_that_wait) {
     CHECK_EQ(a.send(b.address(), {buffer.all()}), 0);
     CHECK(!readable(channel, 20));
     CHECK_EQ(b.receive({buffer.all()}), 0);
-    // Nobody polls: the device goes on by itself.
+    // No thread polls, so the device must make progress itself.
     expectEvent(channel, a.cq());
     CHECK_EQ(a.next().status, Status::kOk);
   }

@@ -9,7 +9,7 @@
 
 #include "verbs.h"
 
-// The completion counters of rdma-core 65, called as its header declares them.
+// The completion counters of rdma-core 65, called through its declarations.
 
 using namespace harness;
 using namespace verbs;
@@ -71,7 +71,8 @@ void withCounters() {
   ::setenv("SOFTEFA_CAPS", "all", 1);
 }
 
-// Those of a test, which end after the queue pairs that they are attached to: made before these.
+// The counters of a test. They must outlive the queue pairs that they are attached to, so they are
+// created before them.
 class Counters {
  public:
   explicit Counters(const Device& device) : device_(device) {}
@@ -99,7 +100,7 @@ class Counters {
   std::vector<Counter*> all_;
 };
 
-// Between creation and use: the queue pair goes back to where counters may be attached.
+// Attaches a counter. Resets the queue pair first, to the state in which counters may be attached.
 void attach(Endpoint& endpoint, Counter* counter, uint32_t kinds) {
   CHECK_EQ(endpoint.modify(IBV_QPS_RESET), 0);
   Attachment attachment{0, kinds};
@@ -130,7 +131,8 @@ uint64_t errorsOf(Counter* counter) {
 
 uint64_t load(uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
-// The device's thread writes it; the test's time limit ends what never comes.
+// Waits until the device's thread has written the value. If it never does, the test's time limit
+// ends the test.
 void await(uint64_t* word, uint64_t value) {
   while (load(word) != value) ::sched_yield();
 }
@@ -175,7 +177,7 @@ TEST(completion_counters_count_each_kind_of_operation) {
     CHECK_EQ(a.next().status, Status::kOk);
   }
   CHECK_EQ(valueOf(sends), 3u);
-  CHECK_EQ(valueOf(receives), 3u);  // though nobody has polled for them
+  CHECK_EQ(valueOf(receives), 3u);  // although no completion was polled
   CHECK(to.holds(3, 0, 64));
 
   CHECK_EQ(a.write(b.address(), from.sge(0, 1000), to.remote()), 0);
@@ -292,7 +294,7 @@ TEST(completion_counters_in_memory_of_the_caller_and_of_a_file_count_for_peers_w
   CHECK(peer.get<bool>());
   peer.join();
   CHECK_EQ(valueOf(written), 500u);
-  CHECK_EQ(load(&count), 0u);  // nobody has read
+  CHECK_EQ(load(&count), 0u);  // no value has been read
 }
 
 TEST(completion_counters_refuse_what_makes_no_sense) {

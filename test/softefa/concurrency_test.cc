@@ -8,7 +8,7 @@
 
 using namespace verbs;
 
-// Threads that post, poll, register and destroy at the same time; made for a thread sanitizer.
+// Threads that post, poll, register and destroy at the same time, for a thread sanitizer.
 
 TEST(concurrency_of_senders_and_a_receiver) {
   Device device;
@@ -64,7 +64,7 @@ TEST(concurrency_of_use_and_deregistration) {
   for (int round = 0; round < 100; ++round) {
     Buffer target(device, 64 << 10);
     for (int i = 0; i < 8; ++i) CHECK_EQ(a.write(to, local.all(), target.remote()), 0);
-    // Once this returns nobody touches the memory, which is unmapped next.
+    // After this returns, nothing accesses the memory, which is unmapped next.
     target.deregister();
     for (int i = 0; i < 8; ++i) {
       const Status status = a.next().status;

@@ -11,17 +11,18 @@
 
 namespace harness {
 
-// Starts a process that is number 1 of a PID namespace of its own, as the first of a container is;
-// nothing where that is not allowed.
+// Starts a process with pid 1 in a PID namespace of its own, like the first process of a container.
+// Returns nullptr if that is not permitted.
 inline std::unique_ptr<Side> inContainer(const std::function<void(Side&)>& body) {
   const int own = ::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
   if (own < 0 || ::unshare(CLONE_NEWPID) != 0) {
-    std::cerr << "not run: no right to make a PID namespace\n";
+    std::cerr << "not run: no permission to create a PID namespace\n";
     ::close(own);
     return nullptr;
   }
   auto side = std::make_unique<Side>(body);
-  CHECK_EQ(::setns(own, CLONE_NEWPID), 0);  // children of this process are born here again
+  CHECK_EQ(::setns(own, CLONE_NEWPID),
+           0);  // later children of this process start in its own namespace again
   ::close(own);
   return side;
 }

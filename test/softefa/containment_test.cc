@@ -15,7 +15,7 @@
 using namespace verbs;
 namespace fs = std::filesystem;
 
-// What is left of processes that end without a word.
+// The remains of processes that end without cleaning up.
 
 namespace {
 
@@ -35,14 +35,14 @@ Usage usage() {
   return all;
 }
 
-// What is in use once a process has come and gone, which clears up.
+// The usage after another process has started and ended, which cleans up.
 Usage usageOfTheLiving() {
   harness::Side visitor([](harness::Side&) { Device device; });
   visitor.join();
   return usage();
 }
 
-// Writes, reads and sends until it is killed, or for so many rounds.
+// Writes, reads and sends until it is killed, or for `rounds` rounds.
 void exchange(const Address& peer, const Remote& memory, int rounds) {
   Device device;
   Shape shape;
@@ -60,7 +60,7 @@ void exchange(const Address& peer, const Remote& memory, int rounds) {
   }
 }
 
-// Takes messages until one bears immediate data.
+// Receives messages until one has immediate data.
 void survive(harness::Side& parent) {
   Device device;
   Shape shape;
@@ -87,7 +87,7 @@ TEST(containment_of_200_processes_killed_at_any_moment) {
   const auto peer = survivor.get<Address>();
   const auto memory = survivor.get<Remote>();
   const Usage before = usageOfTheLiving();
-  // A fifth of them is killed before they have a device.
+  // A fifth of them are killed before they have opened a device.
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {
     harness::Side victim([&](harness::Side&) { exchange(peer, memory, -1); });
@@ -164,7 +164,8 @@ TEST(containment_of_what_a_process_left_before_it_called_exec) {
 
 TEST(containment_of_a_folder_of_another_s) {
   if (::geteuid() != 0) return;
-  // Another user may have made the folder first, or a link to where no file should go.
+  // Another user may have created the folder first, or a link to a place where no file should be
+  // written.
   const std::string theirs = folder();
   CHECK(fs::create_directory(theirs));
   CHECK_EQ(::chown(theirs.c_str(), 65534, 65534), 0);

@@ -9,7 +9,7 @@
 using namespace verbs;
 namespace fs = std::filesystem;
 
-// Steering from a process that has no device.
+// Control of devices from a process without a device.
 
 namespace {
 

@@ -12,13 +12,13 @@
 using namespace verbs;
 namespace fs = std::filesystem;
 
-// The counters of a device, which live longer than the processes that have it.
+// The counters of a device outlive the processes that open it.
 
 namespace {
 
 std::string nodeFolder(int node = 0) { return folder() + "/node-" + std::to_string(node); }
 
-// As a program reads them that has nothing to do with the device.
+// Reads a counter like a program that does not use the device.
 uint64_t counted(const std::string& name, int node = 0) {
   std::ifstream file(nodeFolder(node) + "/class/infiniband/softefa_0/ports/1/hw_counters/" + name);
   uint64_t value = 0;

@@ -1,4 +1,4 @@
-// What users of their own queues do wrong, and what becomes of it.
+// Errors of users that fill and read queues themselves, and their consequences.
 
 #include <cstdlib>
 #include <cstring>
@@ -50,8 +50,8 @@ ibv_qp_state stateOf(const Endpoint& endpoint) {
   return attributes.qp_state;
 }
 
-// The endpoint, after what its user did, is in error: what was posted ends flushed, and nothing
-// that follows is done.
+// Checks that the endpoint is in the error state after the misuse: posted requests are flushed, and
+// later requests are not executed.
 void expectBroken(Pair& pair, const std::function<void(Pair&)>& misuse) {
   pair.x.receive(21, {pair.local.all()});
   pair.x.ringReceives();
@@ -66,7 +66,7 @@ void expectBroken(Pair& pair, const std::function<void(Pair&)>& misuse) {
   CHECK_EQ(entry.id, 21);
   CHECK_EQ(entry.status, Status::kFlushed);
   CHECK_EQ(stateOf(pair.a), IBV_QPS_ERR);
-  // Others are well, and see that it is gone.
+  // Other endpoints work, and see that this one is gone.
   Send send = pair.send();
   pair.y.send(pair.a.address(), send);
   CHECK_EQ(pair.y.next().status, Status::kRemoteBadDestQpn);
@@ -103,7 +103,7 @@ TEST(direct_status_of_what_the_device_refuses) {
   send = pair.write();
   send.sges.push_back(pair.local.sge(64, 64));
   CHECK_EQ(pair.statusOf(send), Status::kLocalBadLength);
-  // A descriptor of 64 bytes has no room for data that are written.
+  // A descriptor of 64 bytes has no room for inline data of a write.
   std::vector<uint8_t> descriptor = pair.x.describe(pair.b.address(), pair.write());
   descriptor[2] |= 1 << 5;
   pair.x.put(descriptor);
@@ -192,7 +192,7 @@ TEST(direct_sends_and_receives_end_flushed_with_their_queue_pair) {
     CHECK_EQ(entry.id, i);
     CHECK_EQ(entry.status, Status::kFlushed);
   }
-  // And what comes after.
+  // And later requests.
   pair.y.receive(8, {pair.target.all()});
   pair.y.ringReceives();
   const Entry received = pair.y.next();
@@ -232,7 +232,7 @@ TEST(direct_completion_queue_that_nobody_reads_is_overrun) {
   shape.sends = 64;
   Pair pair(shape);
   pair.expectWorking();
-  pair.x.tell();  // one that tells how far it has read
+  pair.x.tell();  // a user that reports how far it has read
   for (uint16_t i = 0; i < 32; ++i) {
     Send write = pair.write();
     write.id = i;
@@ -241,7 +241,7 @@ TEST(direct_completion_queue_that_nobody_reads_is_overrun) {
   pair.x.ringSends();
   while (stateOf(pair.a) != IBV_QPS_ERR) std::this_thread::yield();
   for (int i = 0; i < 16; ++i) CHECK_EQ(pair.x.next().status, Status::kOk);
-  // What did not fit is lost, and what follows is not done.
+  // Completions that did not fit are dropped, and later requests are not executed.
   pair.x.tell();
   Send last = pair.send();
   last.id = 99;
@@ -278,7 +278,7 @@ TEST(direct_completions_of_queue_pairs_that_are_gone_count_as_read) {
       DirectUser y(gone);
       y.send(receiver.address(), write(1));
       y.send(receiver.address(), write(2));
-      // Its user passes over them: they are of a queue pair that it no longer has.
+      // Its user skips these entries, because they belong to a destroyed queue pair.
       x.passOver(2);
     }
     x.send(receiver.address(), write(5));

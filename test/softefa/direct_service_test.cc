@@ -1,4 +1,4 @@
-// How the device serves users that fill and read their queues by themselves.
+// How the device serves users that fill and read their queues themselves.
 
 #include <poll.h>
 #include <time.h>
@@ -59,21 +59,21 @@ TEST(direct_announces_completions_on_a_channel) {
     };
     send();
     y.next();
-    CHECK(!pending());  // nobody asked
+    CHECK(!pending());  // no event was requested
     for (int round = 0; round < 50; ++round) {
-      // Asked before it comes.
+      // The event is requested before the completion arrives.
       y.tell(true);
       send();
       expectEvent();
       y.next();
-      // Asked when it is there.
+      // The event is requested after the completion has arrived.
       send();
       x.next();
       x.next();
       y.tell(true);
       expectEvent();
       y.next();
-      // The word that asks is written over before the device has seen it.
+      // The request for an event is overwritten before the device has seen it.
       y.tell(true);
       send();
       y.next();

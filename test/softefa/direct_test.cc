@@ -1,4 +1,4 @@
-// Queues that their users fill and read by themselves.
+// Queues that their users fill and read themselves.
 
 #include <errno.h>
 
@@ -56,7 +56,7 @@ TEST(direct_queues_are_as_large_as_was_asked_for) {
   CqMemory cq{};
   WqMemory sends{}, receives{};
   CHECK_EQ(queryCq(endpoint, cq, 20), EINVAL);
-  CHECK_EQ(queryCq(endpoint, cq, 24), 0);  // before there was a doorbell
+  CHECK_EQ(queryCq(endpoint, cq, 24), 0);  // the structure of releases without a doorbell
   CHECK(cq.doorbell == nullptr);
   CHECK_EQ(queryCq(endpoint, cq), 0);
   CHECK(cq.doorbell != nullptr);
@@ -169,7 +169,7 @@ TEST(direct_names_the_sender_by_handle_or_gid) {
     pair.x.send(pair.b.address(), send);
     return pair.y.next();
   };
-  // The device is open twice: what the one has handles for, the other has not.
+  // The device is opened twice. Address handles of one context are unknown to the other.
   efadv_ah_attr handle{};
   CHECK_EQ(efadv_query_ah(pair.b.handle(pair.device.gid()), &handle, sizeof(handle)), 0);
   CHECK_EQ(arrive().addressHandle, handle.ahn);
@@ -251,7 +251,7 @@ TEST(direct_tells_nothing_of_what_is_not_signaled) {
   Send send;
   send.sges = {pair.local.sge(0, 8)};
   send.signaled = false;
-  for (uint16_t i = 0; i < 200; ++i) {  // more than the queue holds at once
+  for (uint16_t i = 0; i < 200; ++i) {  // more than the queue can hold at the same time
     pair.y.receive(i, {pair.target.all()});
     pair.y.ringReceives();
     send.id = i;

@@ -113,7 +113,7 @@ const uint8_t* DirectUser::entryAt(uint32_t index) const {
   return completions_.buffer + size_t{index & (completions_.entries - 1)} * completions_.entrySize;
 }
 
-// The first round has the phase 1.
+// The first pass through the ring has phase 1.
 bool DirectUser::written(uint32_t index) const {
   const uint8_t flags = __atomic_load_n(entryAt(index) + 3, __ATOMIC_ACQUIRE);
   return (flags & 1) != (index / completions_.entries & 1);
@@ -140,7 +140,7 @@ void DirectUser::await(uint32_t index) const {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!written(index)) {
     if (std::chrono::steady_clock::now() > end) {
-      harness::fail(__FILE__, __LINE__, "no completion came");
+      harness::fail(__FILE__, __LINE__, "no completion arrived");
     }
     ::sched_yield();
   }

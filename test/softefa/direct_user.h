@@ -9,13 +9,13 @@
 
 namespace verbs {
 
-// Asks for such queues: to be made before the first device.
+// Requests direct queues. Must be created before the first device.
 struct Asked {
   Asked() { ::setenv("SOFTEFA_DIRECT", "1", 1); }
 };
 
-// A user that fills and reads the queues of an endpoint by itself, byte by byte as the device's
-// public interface lays them out.
+// A user that fills and reads the queues of an endpoint itself, byte by byte in the layout of the
+// device's public interface.
 class DirectUser {
  public:
   explicit DirectUser(Endpoint& endpoint);
@@ -29,12 +29,12 @@ class DirectUser {
     const uint32_t* immediate = nullptr;
     Remote remote{};
     bool signaled = true;
-    // In place of what is right.
+    // Replaces the right value if not -1.
     int addressHandle = -1;
     int count = -1;
     int remoteLength = -1;
   };
-  // The descriptor, which may be changed before it is put into the queue.
+  // Returns the descriptor, which the test may change before it is put into the queue.
   std::vector<uint8_t> describe(const Address& to, const Send& send);
   void put(const std::vector<uint8_t>& descriptor);
   void ringSends() { sends_.doorbell->store(sends_.posted & 0xffff, std::memory_order_release); }
@@ -50,7 +50,7 @@ class DirectUser {
   struct Entry {
     uint16_t id;
     Status status;
-    int queue;  // 1: of sends, 2: of receives
+    int queue;  // 1: send queue, 2: receive queue
     int operation;
     bool hasImmediate;
     bool unsolicited;
@@ -62,15 +62,15 @@ class DirectUser {
     ibv_gid gid;
   };
   bool poll(Entry& entry);
-  // The next completion; the test fails if none comes.
+  // Waits for the next completion. The test fails if none arrives.
   Entry next();
-  // Tells how far it has read, and asks for an event.
+  // Reports how far it has read and, with `arm`, requests an event.
   void tell(bool arm = false);
-  // From now on after each completion.
+  // Makes the user report after each completion.
   void tellAlways() { telling_ = true; }
-  // Waits until there are so many, and passes over them: they are not counted as read.
+  // Waits for `count` entries and skips them, without counting them as read.
   void passOver(uint32_t count);
-  // As after a reset.
+  // Starts from the beginning, as after a reset.
   void restart();
 
   struct Queue {
@@ -97,7 +97,7 @@ class DirectUser {
   bool telling_ = false;
 };
 
-// Two endpoints whose users fill and read their queues by themselves, and memory of both.
+// Two endpoints whose users fill and read their queues themselves, with memory.
 struct DirectPair : Asked {
   explicit DirectPair(const Shape& shape = {}, size_t size = 8192)
       : a(device, shape), b(device, shape), local(device, size), target(device, size) {}

@@ -8,7 +8,7 @@
 
 #include "verbs.h"
 
-// Completion queues whose entries are in a file of the caller's, which stands for a dmabuf.
+// Completion queues with entries in a file of the caller, which stands in for a dmabuf.
 
 using namespace verbs;
 
@@ -81,8 +81,8 @@ TEST(external_queue_has_its_entries_in_the_file) {
     Buffer from(device, 4096), to(device, 4096);
     for (uint32_t i = 0; i < 100; ++i) {
       CHECK_EQ(a.write(b.address(), from.sge(0, 8), to.remote(), 7), 0);
-      // Entries begin with the request's number, its status, and flags whose lowest bit says in
-      // which round through the ring it was written.
+      // An entry begins with the number of the request, its status, and flags. The lowest bit of
+      // the flags is the phase bit.
       const auto* entry = entries + size_t{i % 64} * memory.entry_size;
       const unsigned phase = i < 64 ? 1 : 0;
       while ((entry[3] & 1) != phase) ::sched_yield();

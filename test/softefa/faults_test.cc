@@ -145,7 +145,7 @@ TEST(fault_knobs_that_are_not_engaged_are_ignored) {
 
 TEST(fault_of_a_queue_that_waits_while_its_buffer_changes) {
   if (kThreadSanitized) return;
-  // What waits in a send queue is read when it is executed and not when it was posted.
+  // The data of a waiting send is read when the send is executed, not when it was posted.
   Pair pair;
   Buffer to(pair.device, 64);
   pair.steering.rule(Fault::kFreeze, softefa::FaultRule::kAny);

@@ -6,7 +6,7 @@
 
 #include "verbs.h"
 
-// What SOFTEFA_PART_ID and SOFTEFA_CAPS make of the device.
+// The effects of SOFTEFA_PART_ID and SOFTEFA_CAPS on the device.
 
 using namespace verbs;
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kRead = 1, kRnr = 2, kSgid = 4, kWrite = 8, kUnsolicited = 16;
 
-// Of a device in a process of its own: the environment is read once in each.
+// Checks a device in a process of its own, because a process reads the environment only once.
 void expect(const char* part, const char* capabilities, uint32_t expected) {
   harness::Side side([=](harness::Side&) {
     ::setenv("SOFTEFA_PART_ID", part, 1);

@@ -23,13 +23,14 @@ std::vector<Test>& tests() {
   return all;
 }
 
-// Where the devices of these tests share files. Those of anybody else on this machine would clear
-// away what a test's killed processes leave.
+// The folder of the files that the devices of these tests share. Elsewhere, other devices on this
+// machine would clean up the files of a test's killed processes.
 class SharedFolder {
  public:
   SharedFolder() {
     CHECK(::mkdtemp(path_.data()) != nullptr);
-    CHECK(::chmod(path_.c_str(), 01777) == 0);  // as its parent: a test becomes another user
+    CHECK(::chmod(path_.c_str(), 01777) ==
+          0);  // the mode of its parent, because a test becomes another user
     ::setenv("SOFTEFA_DIRECTORY", path_.c_str(), 1);
   }
   SharedFolder(const SharedFolder&) = delete;
@@ -94,7 +95,7 @@ void Side::join(int signal) {
   CHECK(::waitpid(pid_, &status, 0) == pid_);
   const bool expected =
       signal == 0 ? status == 0 : WIFSIGNALED(status) && WTERMSIG(status) == signal;
-  if (!expected) fail(__FILE__, __LINE__, "the other side ended with " + ending(status));
+  if (!expected) fail(__FILE__, __LINE__, "the peer process ended with " + ending(status));
 }
 
 void Side::kill() { ::kill(pid_, SIGKILL); }
@@ -114,7 +115,7 @@ void Side::read(void* data, size_t size) {
 
 }  // namespace harness
 
-// Runs the tests that the arguments name, or all; --list names what there is.
+// Runs the tests that the arguments name, or all tests. --list prints their names.
 int main(int argc, char** argv) {
   const std::set<std::string> names(argv + 1, argv + argc);
   if (names.count("--list") != 0) {
@@ -129,6 +130,6 @@ int main(int argc, char** argv) {
     if (!harness::run(test)) ++failed;
   }
   if (failed != 0) std::cout << failed << " failed" << std::endl;
-  if (chosen < names.size()) std::cerr << "there are no tests of some of these names" << std::endl;
+  if (chosen < names.size()) std::cerr << "some of these tests do not exist" << std::endl;
   return failed != 0 || chosen < names.size();
 }

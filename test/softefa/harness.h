@@ -5,8 +5,8 @@
 #include <string>
 #include <type_traits>
 
-// Tests that run in a process of their own each: a device is made once a process, from its
-// environment, and some tests end in a signal.
+// Each test runs in a process of its own, because a process creates its devices once, from the
+// environment, and because some tests end with a signal.
 
 namespace harness {
 
@@ -38,15 +38,15 @@ void equal(const A& a, const B& b, const char* text, const char* file, int line)
   fail(file, line, text);
 }
 
-// Another process, forked before any device was opened, with a socket between the two.
+// A second process, forked before any device was opened, with a socket between the two processes.
 class Side {
  public:
   explicit Side(const std::function<void(Side&)>& body);
-  // Waits for it, which must have ended well, or by that signal.
+  // Waits for the end of the process. It must succeed, or end with `signal` if that is given.
   void join(int signal = 0);
   void kill();
   int pid() const { return pid_; }
-  // Whether there is something to get, without waiting for it.
+  // Whether data is available, without waiting.
   bool ready() const;
 
   template <class T>

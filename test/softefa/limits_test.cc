@@ -20,7 +20,7 @@ TEST(limit_of_a_send_queue) {
   for (int i = 0; i < 8; ++i) CHECK_EQ(a.send(b.address(), {buffer.all()}), 0);
   CHECK_EQ(a.send(b.address(), {buffer.all()}), ENOMEM);
   CHECK_EQ(a.write(b.address(), buffer.all(), buffer.remote()), ENOMEM);
-  // A completion that was read makes room.
+  // Reading a completion makes room.
   CHECK_EQ(a.next().status, Status::kOk);
   CHECK_EQ(a.write(b.address(), buffer.all(), buffer.remote()), 0);
 }
@@ -100,7 +100,7 @@ TEST(limit_of_a_completion_queue) {
     CHECK_EQ(a.send(b.address(), {buffer.all()}), 0);
     CHECK_EQ(a.next().status, Status::kOk);
   }
-  // Four fit; the fifth is lost and takes the queue pair with it.
+  // Four completions fit. The fifth is dropped, and the queue pair enters the error state.
   for (int i = 0; i < 4; ++i) CHECK_EQ(b.next().status, Status::kOk);
   Result none;
   CHECK(!b.poll(none, 10));

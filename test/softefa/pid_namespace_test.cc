@@ -10,7 +10,7 @@
 using namespace verbs;
 namespace fs = std::filesystem;
 
-// Containers that share /dev/shm, and in which the same pid is another process.
+// Containers that share /dev/shm. The same pid is a different process in each.
 
 namespace {
 
@@ -26,7 +26,7 @@ std::vector<std::string> members() {
   return names;
 }
 
-// Offers memory and one receive, says what came, and stays for as long as its parent likes.
+// Offers memory and one receive, reports the message, and runs until its parent ends it.
 void serve(harness::Side& parent) {
   CHECK_EQ(::getpid(), 1);
   Device device;
@@ -44,7 +44,7 @@ void serve(harness::Side& parent) {
   parent.get<bool>();
 }
 
-// Reads, writes and sends to what serve() offers.
+// Reads, writes and sends to the process that runs serve().
 void use(harness::Side& far) {
   const auto peer = far.get<Address>();
   const auto memory = far.get<Remote>();
@@ -98,7 +98,8 @@ TEST(pid_namespaces_leave_each_other_s_devices_alone) {
   far->get<Remote>();
   const auto before = members();
   CHECK_EQ(before.size(), 1u);
-  // One that joins the same namespace, and one that joins another: both clear away what is dead.
+  // A process that joins the same namespace, and one that joins another. Both clean up dead
+  // members.
   for (const char* suffix : {"", "-other"}) {
     harness::Side joins([suffix, &peer](harness::Side&) {
       const std::string name = std::getenv("SOFTEFA_NAMESPACE");
@@ -145,7 +146,8 @@ TEST(pid_namespaces_senders_see_that_a_peer_was_killed_in_another) {
 }
 
 TEST(pid_namespaces_of_a_forked_child_are_not_its_parent_s) {
-  // The first process of a container makes another one, in which its child has the same pid.
+  // The first process of a container creates another container, in which its child has the same
+  // pid.
   const auto first = harness::inContainer([](harness::Side& parent) {
     Device device;
     const auto child = harness::inContainer([](harness::Side&) { CHECK_EQ(::getpid(), 1); });

@@ -10,7 +10,7 @@
 #include "seccomp.h"
 #include "verbs.h"
 
-// Memory whose protection forbids what a device would do with it: a kernel does not pin it.
+// Memory whose protection forbids the access of the device. A kernel does not pin such memory.
 
 using namespace verbs;
 
@@ -63,7 +63,7 @@ void checkProtections() {
   CHECK_EQ(registering(device, readable.at(0), kPage, kLocal), EFAULT);
   CHECK_EQ(registering(device, readable.at(0), kPage, kWrite), EFAULT);
 
-  // Every page counts, and no other.
+  // All pages of the range are checked, and no others.
   Pages mixed(4);
   mixed.protect(2, 1, PROT_READ);
   CHECK_EQ(registering(device, mixed.at(0), 2 * kPage, kLocal), 0);
@@ -84,7 +84,7 @@ void checkThatNothingChanges() {
   CHECK_EQ(registering(device, untouched.at(0), 64 * kPage, kWrite), 0);
   for (size_t i = 0; i < 64 * kPage; ++i) CHECK_EQ(untouched.at(0)[i], 0);
 
-  // A private mapping of a file, which a registration for writing does not write to.
+  // A private mapping of a file. A registration for writing must not change the file.
   const int file = ::memfd_create("pinning", MFD_CLOEXEC);
   CHECK(file >= 0 && ::ftruncate(file, kPage) == 0);
   void* mapping = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
@@ -99,7 +99,7 @@ void checkThatNothingChanges() {
   ::close(file);
 }
 
-// As on Linux before 6.11.
+// Forbids queries of mappings, as on Linux before 6.11.
 bool forbidMapQueries() {
   constexpr unsigned query = _IOWR('f', 17, char[104]);
   sock_filter program[] = {

@@ -2,7 +2,7 @@
 
 #include "verbs.h"
 
-// What rdma-core 64 adds to queue pairs, and libfabric 2.6 asks for where it is built with that.
+// The processing hints of queue pairs in rdma-core 64. A libfabric 2.6 built with it requests them.
 
 using namespace verbs;
 

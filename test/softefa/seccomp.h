@@ -7,8 +7,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-// Forbids process_vm_readv(2) and process_vm_writev(2) to this process and what it starts, as the
-// seccomp profile of a container may. False, and errno, where there is no seccomp.
+// Forbids process_vm_readv(2) and process_vm_writev(2) for this process and its children, as the
+// seccomp profile of a container may. Returns false and sets errno if seccomp is not available.
 inline bool forbidProcessVm() {
   const auto jump = [](long call, unsigned char toRefusal) {
     return sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), toRefusal,

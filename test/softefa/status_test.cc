@@ -10,7 +10,7 @@ using namespace verbs;
 
 namespace {
 
-// Two endpoints and memory at both ends, and what becomes of an operation between them.
+// Two endpoints with memory, and the result of an operation between them.
 struct Pair {
   Device device;
   Endpoint a{device}, b{device};
@@ -53,7 +53,7 @@ TEST(status_of_local_memory) {
     CHECK_EQ(status(foreign.all()), Status::kLocalInvalidLkey);
   }
   CHECK_EQ(ibv_dealloc_pd(other), 0);
-  // What a read puts its data into must be writable.
+  // The target memory of a read must be writable.
   Buffer readOnly(pair.device, 4096, 0);
   CHECK_EQ(pair.a.read(pair.b.address(), readOnly.all(), pair.target.remote()), 0);
   CHECK_EQ(pair.a.next().status, Status::kLocalInvalidLkey);
@@ -219,7 +219,7 @@ TEST(status_of_a_peer_that_was_killed) {
   CHECK_EQ(endpoint.next().status, Status::kOk);
   side.kill();
   side.join(SIGKILL);
-  // Receives are posted still, and there is nobody behind them.
+  // The receives are still posted, but their process has ended.
   CHECK_EQ(endpoint.send(peer, {buffer.all()}), 0);
   CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
   CHECK_EQ(endpoint.read(peer, buffer.all(), memory), 0);

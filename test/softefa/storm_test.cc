@@ -14,7 +14,7 @@
 using namespace verbs;
 namespace fs = std::filesystem;
 
-// Many processes of two nodes, of which some are killed at any moment.
+// Many processes on two nodes, some of which are killed at random times.
 
 namespace {
 
@@ -30,11 +30,11 @@ struct Target {
 
 struct Task {
   Target target;
-  uint64_t rounds;  // after which the parent is told
+  uint64_t rounds;  // the process notifies its parent after this many
 };
 
-// Writes to another process and sends to it, again and again: whatever becomes of that one, its own
-// operations complete. Ends when its parent says so.
+// Writes and sends to another process repeatedly. Its operations must complete whatever happens to
+// that process. Ends when its parent asks for it.
 void exchange(harness::Side& parent, int node) {
   ::setenv("SOFTEFA_NODE", std::to_string(node).c_str(), 1);
   Device device;
@@ -80,7 +80,7 @@ class Storm {
   }
 
  private:
-  // Every other one is the first process of a container, where that is allowed.
+  // If permitted, every second process is the first one of a container.
   void start(int i) {
     const auto body = [i](harness::Side& parent) { exchange(parent, i / 2 % 2); };
     if (i % 2 == 0) sides_[i] = harness::inContainer(body);

@@ -5,9 +5,9 @@
 
 #include "verbs.h"
 
-// What a program may call of libibverbs beside what libfabric calls: answered as for an EFA, or
-// refused as by a provider that does not have it. test/softefa/softefa-surface.test.ts looks
-// whether every function that softefa takes over is called by a test.
+// The functions of libibverbs that libfabric does not call: they work as for an EFA, or fail as
+// with a provider that does not support them. test/softefa/softefa-surface.test.ts checks that a
+// test calls every function that softefa replaces.
 
 using namespace verbs;
 
@@ -15,7 +15,7 @@ extern "C" {
 int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned index, int* type);
 ibv_context* verbs_open_device(ibv_device* device, void* data);
 }
-// Of newer headers than ours may be.
+// The headers of the build may lack this function.
 extern "C" int queryPortSpeed(ibv_context*, uint32_t, uint64_t*) asm("ibv_query_port_speed");
 extern "C" void* allocDmah(ibv_context*, void*) asm("ibv_alloc_dmah");
 extern "C" int deallocDmah(void*) asm("ibv_dealloc_dmah");
@@ -151,7 +151,7 @@ TEST(surface_address_of_a_completion) {
   CHECK_EQ(ibv_init_ah_from_wc(device.context(), 1, &completion, nullptr, &attributes), 0);
   CHECK_EQ(attributes.dlid, 3);
   CHECK_EQ(attributes.is_global, 0);
-  // An EFA reaches nobody without a GID.
+  // An EFA needs a GID to reach a peer.
   CHECK(ibv_create_ah_from_wc(device.pd(), &completion, nullptr, 1) == nullptr);
   CHECK_EQ(errno, EINVAL);
   completion.wc_flags = IBV_WC_GRH;
@@ -160,7 +160,7 @@ TEST(surface_address_of_a_completion) {
   header.sgid = device.gid();
   header.sgid.raw[15] ^= 1;
   CHECK(ibv_create_ah_from_wc(device.pd(), &completion, &header, 1) == nullptr);
-  CHECK_EQ(errno, EINVAL);  // it was for somebody else
+  CHECK_EQ(errno, EINVAL);  // it was for another endpoint
   header.dgid = device.gid();
   ibv_ah* handle = ibv_create_ah_from_wc(device.pd(), &completion, &header, 1);
   CHECK(handle != nullptr);

@@ -262,7 +262,7 @@ bool Endpoint::poll(Result& result, unsigned milliseconds) {
 
 Result Endpoint::next() {
   Result result;
-  if (!poll(result, 20000)) harness::fail(__FILE__, __LINE__, "no completion came");
+  if (!poll(result, 20000)) harness::fail(__FILE__, __LINE__, "no completion arrived");
   return result;
 }
 

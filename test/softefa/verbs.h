@@ -14,14 +14,14 @@
 #include "../../native/softefa/status.h"
 #include "harness.h"
 
-// What the tests share: a device, endpoints on it, and what came of their work requests.
+// The parts that tests share: a device, endpoints on it, and the results of their work requests.
 
 namespace verbs {
 
 using softefa::Status;
 
 #ifdef __SANITIZE_THREAD__
-constexpr bool kThreadSanitized = true;  // tests that race with the device on purpose do not run
+constexpr bool kThreadSanitized = true;  // skips tests that race with the device on purpose
 #else
 constexpr bool kThreadSanitized = false;
 #endif
@@ -60,7 +60,7 @@ class Device {
   ibv_context* context() const { return context_; }
   ibv_pd* pd() const { return pd_; }
   ibv_gid gid() const;
-  // One of the device's counter files, up to date.
+  // The current value of one of the device's counter files.
   uint64_t counter(const std::string& name) const;
 
  private:
@@ -69,7 +69,7 @@ class Device {
   std::string path_;
 };
 
-// Memory that is registered.
+// Registered memory.
 class Buffer {
  public:
   Buffer(ibv_pd* pd, size_t size, unsigned access = kAllAccess);
@@ -103,11 +103,11 @@ struct Shape {
   uint16_t flags = 0;    // of efadv_qp_init_attr
   uint64_t wrFlags = 0;  // of efadv_qp_init_attr
   ibv_comp_channel* channel = nullptr;
-  ibv_cq_ex* cq = nullptr;  // another endpoint's
-  ibv_pd* pd = nullptr;     // the device's
+  ibv_cq_ex* cq = nullptr;  // default: its own; or another endpoint's
+  ibv_pd* pd = nullptr;     // default: the device's
 };
 
-// A queue pair that is ready to send, and its completion queue.
+// A queue pair in the ready-to-send state, with its completion queue.
 class Endpoint {
  public:
   explicit Endpoint(const Device& device, const Shape& shape = {});
@@ -129,9 +129,9 @@ class Endpoint {
   int write(const Address& to, const ibv_sge& sge, const Remote& into, uint64_t id = 0,
             const uint32_t* immediate = nullptr);
 
-  // The next completion; the test fails if none comes.
+  // Waits for the next completion. The test fails if none arrives.
   Result next();
-  // Whether one comes within that time.
+  // Whether a completion arrives within the given time.
   bool poll(Result& result, unsigned milliseconds = 0);
 
  private:
@@ -144,7 +144,7 @@ class Endpoint {
   std::vector<std::pair<ibv_gid, ibv_ah*>> handles_;
 };
 
-// The page of knobs of this test's namespace.
+// Access to the page of knobs of this test's namespace.
 class Steering {
  public:
   Steering();

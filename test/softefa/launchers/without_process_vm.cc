@@ -1,4 +1,4 @@
-// Runs a command that may not call process_vm_readv(2) nor process_vm_writev(2).
+// Runs a command that may call neither process_vm_readv(2) nor process_vm_writev(2).
 #include <unistd.h>
 
 #include <cstdio>
