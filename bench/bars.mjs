@@ -1,7 +1,11 @@
-// The bars of the package. A bar compares the medians of two contenders of a group: `speed`
-// (theirs/ours in time, at least), `time` (ours/theirs in time, at most), `more` (ours - theirs in
-// us, at most), or takes one contender's figure (`value`, at most). One without a limit is printed
-// and not judged.
+// The bars (limits) of the package. A bar compares the medians of two contenders of a group:
+//
+// - `speed`: their time / our time, at least
+// - `time`: our time / their time, at most
+// - `more`: our time - their time in us, at most
+// - `value`: the figure of one contender, at most
+//
+// A bar without a limit is printed but not judged.
 import { DRIVERS, LARGE, MIB, SMALL } from './figures.mjs';
 
 const compare =
@@ -46,7 +50,8 @@ const inFlight = ['send', 'write'].flatMap((loop) =>
   ),
 );
 
-// 10 million operations that each lost a byte would be 9,766 KiB; a collected heap moves by less.
+// If each of 10 million operations leaked a byte, the heap would grow by 9,766 KiB. The size of a
+// collected heap varies by less than this noise.
 const HEAP_NOISE_KIB = 256;
 
 export const bars = [

@@ -1,4 +1,4 @@
-// One run of a benchmark: a server and a client, ours or those of fabtests, whose YAML is read.
+// One run of a benchmark: a server and a client, of this package or of fabtests, whose YAML is parsed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -7,11 +7,11 @@ import { launch } from './fabtests-figures.mjs';
 import { notPinned } from './harness/pair.mjs';
 
 const HOST = '127.0.0.1';
-const PATIENCE = 300_000; // ms
-const GRACE = 2_000; // ms for the server to end when the client has failed
+const TIMEOUT = 300_000; // ms
+const GRACE = 2_000; // ms in which the server must end after the client has failed
 
 /**
- * Runs both sides to the end.
+ * Runs both sides until they end.
  * @returns {object[]} the client's rows: `xfer_size`, `MB/sec`, `usec/xfer` ...
  */
 export async function runContender(figure, contender, { directory, quick }) {
@@ -27,7 +27,7 @@ export async function runContender(figure, contender, { directory, quick }) {
   const server = start('server', 0);
   await listening(port, server);
   const client = start('client', 1);
-  const timer = setTimeout(() => end([client, server]), PATIENCE);
+  const timer = setTimeout(() => end([client, server]), TIMEOUT);
   try {
     const output = await client.succeeded;
     await server.succeeded;
@@ -60,7 +60,7 @@ function startSide(command, core, env = {}) {
     if (code === 0) return stdout;
     throw new Error(`${command.join(' ')}: ${signal ?? `exit ${code}`}\n${stderr.trim()}`);
   });
-  succeeded.catch(() => {}); // who waits for it hears of it
+  succeeded.catch(() => {}); // the caller that awaits it gets the error
   return { child, over, succeeded };
 }
 
@@ -73,8 +73,8 @@ async function freePort() {
   return port;
 }
 
-// A client of fabtests that finds nobody gives up, and one that connects to look would be taken for
-// it: the kernel's list of sockets tells when the server is there.
+// Waits until the server listens, because a client of fabtests does not retry. A test connection would
+// be mistaken for the client, so this function reads the kernel's list of sockets.
 async function listening(port, { child }) {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   const socket = new RegExp(`:${hex} [0-9A-F]+:0000 0A `); // in the state TCP_LISTEN

@@ -1,9 +1,9 @@
-// What the figures of fabtests and of this package amount to.
+// The tables and verdicts of a comparison with fabtests.
 import { median } from './harness/results.mjs';
 import { align, number, sizeText } from './harness/table.mjs';
 
 /**
- * Ratios of medians, ours/theirs, with their geometric mean and the worst.
+ * The ratios of medians, ours/theirs, with their geometric mean and the worst ratio.
  * @param {{ C: object[][], ours: object[][] }} rounds rows of every round
  */
 export function judgeFigure({ name, bar }, rounds) {
@@ -35,7 +35,7 @@ function mediansOf(rounds, field) {
   return new Map([...figures].map(([size, values]) => [size, median(values)]));
 }
 
-/** A line for each figure and size. */
+/** The table of ratios, with one line per figure and size. */
 export function ratiosTable(judged) {
   const rows = judged.flatMap(({ name, bar, ratios }) =>
     ratios.map(({ size, theirs, ours, ratio }) => [
@@ -51,7 +51,7 @@ export function ratiosTable(judged) {
 
 const unitOf = ({ atLeast }) => (atLeast ? 'MB/s' : 'us');
 
-/** A line for each figure. */
+/** The table of verdicts, with one line per figure. */
 export function verdictsTable(judged) {
   const rows = judged.map(({ name, bar, mean, worst, met }) => [
     name,

@@ -1,8 +1,8 @@
-// The benchmarks of the command line against those of fabtests in C: the same options on both sides,
-// each side on its own core, runs in turn (C, ours, C, ours ...).
+// Compares the benchmarks of the command line with the C programs of fabtests. Both have the same
+// options, each side has its own core, and the runs alternate (C, ours, C, ours ...).
 //   node bench/run.mjs --fabtests DIR [--rounds 7] [--only <regex of figures>] [--quick]
-// DIR is a build of fabtests for the libfabric in use, or where it is installed. Judges ratios of
-// medians over all rounds and writes build/bench/fabtests.json.
+// DIR is a build or an installation of fabtests for the libfabric in use. Judges ratios of medians over
+// all rounds and writes build/bench/fabtests.json.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { figures, programIn } from './fabtests-figures.mjs';
 import { runContender } from './fabtests-run.mjs';
@@ -39,14 +39,14 @@ export async function compareWithFabtests({ options, rounds, only }) {
 
 const nameInC = ({ command }) => `fi_${command.replaceAll('-', '_')}`;
 
-/** What every contender has measured: figure -> { C, ours }, each a list of rounds' rows. */
+/** The results of all contenders: figure -> { C, ours }, each with the rows of every round. */
 async function takeRounds(chosen, { directory, rounds, quick }, failures) {
   const measured = new Map(chosen.map((figure) => [figure, { C: [], ours: [] }]));
   const failed = new Set();
   for (let round = 0; round < rounds; round++) {
     for (const figure of chosen) {
       for (const contender of CONTENDERS) {
-        if (failed.has(figure)) continue; // what failed once is not given time again
+        if (failed.has(figure)) continue; // a figure that failed once is not run again
         progress(`round ${round + 1}/${rounds}: ${figure.name}, ${contender}`);
         try {
           const rows = await runContender(figure, contender, { directory, quick });

@@ -1,7 +1,6 @@
-// What is measured: groups of contenders that take turns, with their sizes as { bytes: timed
-// operations in a turn }; every round gives every contender `passes` turns a size. A contender
-// gives the command line of one side ('server' or 'client'), or of its one process where `alone`
-// is set.
+// The figures: groups of contenders that take turns, with their sizes as { bytes: timed operations per
+// turn }. In every round, each contender gets `passes` turns per size. A contender gives the command
+// line of a side ('server' or 'client') or, if `alone` is set, of its only process.
 import { fileURLToPath } from 'node:url';
 import { built } from './harness/build.mjs';
 
@@ -14,11 +13,11 @@ export const DRIVERS = ['manual', 'loop', 'thread'];
 
 const PASSES = 5;
 
-/** About 50 ms in C++. */
+/** A turn takes about 50 ms in C++. */
 const ITERATIONS = { 1: 50_000, 64: 50_000, [64 * KIB]: 5_000, [MIB]: 512 };
 const sizesOf = (bytes, iterations = ITERATIONS) =>
   Object.fromEntries(bytes.map((size) => [size, iterations[size]]));
-/** A message costs 0.3 us, a write 1.8 us. */
+/** A message takes 0.3 us, a write 1.8 us. */
 const MESSAGES = { 1: 150_000, 64: 150_000 };
 
 const cpp = (loop, ...args) => ({
@@ -26,7 +25,7 @@ const cpp = (loop, ...args) => ({
   sides: (role) => [`${built}${loop}`, role, ...args],
 });
 
-/** The same once more: how far two medians of one program are apart is the noise of a run. */
+/** The same program again: the difference between its two medians is the noise of a run. */
 const cppAgain = (loop) => ({ ...cpp(loop), name: 'C++ again' });
 
 const ours = (loop, form, driver, more = {}) => ({

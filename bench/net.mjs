@@ -1,4 +1,4 @@
-// node:net over loopback between two processes: half round trip (setNoDelay) and bandwidth.
+// Measures node:net over loopback between two processes: half round trip (setNoDelay) and bandwidth.
 //   net.mjs (pingpong|send) (server|client) --sizes bytes:iterations,...
 
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ socket.on('data', (bytes) => {
   if (received >= wanted) arrived();
 });
 
-/** Resolves when `bytes` more than so far have arrived; data that is early counts. */
+/** Resolves when `bytes` further bytes have arrived. Data that arrived earlier counts. */
 function receive(bytes) {
   return new Promise((resolve) => {
     wanted = bytes;
@@ -62,7 +62,7 @@ const loops = {
     });
   },
 
-  // The socket's buffer is kept full: a write waits for the one before the last.
+  // A write waits for the write before the last one, which keeps the socket's buffer full.
   async send(size) {
     const data = Buffer.alloc(size.bytes, 1);
     const acknowledgement = Buffer.alloc(4);

@@ -1,6 +1,6 @@
-// The benchmark: this package, the same loops in C++, node:net and zeromq side by side.
+// The benchmark compares this package with the same loops in C++, with node:net and with zeromq.
 //   node bench/run.mjs [--rounds 7] [--only <regex of figures>] [--quick]
-//   node bench/run.mjs --fabtests DIR ...: against fabtests instead, see bench/fabtests.mjs
+//   node bench/run.mjs --fabtests DIR ...: compares with fabtests instead, see bench/fabtests.mjs
 // Each side of a pair has its own core. Judges ratios of medians over all rounds and writes
 // build/bench/results.json.
 import { writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const packageLoads = await import('libfabric').then(
 );
 buildLoops();
 
-const coreHops = []; // ns, before every figure of every round
+const coreHops = []; // in ns, measured before every figure of every round
 const contending = chosen.map((group) => ({
   ...group,
   contenders: group.contenders.filter((contender) => packageLoads || !contender.package),

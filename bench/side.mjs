@@ -1,9 +1,9 @@
-// What every JavaScript side of a pair needs: its command line, the line exchange with the peer,
-// timing and reporting. The C++ loops' counterpart is cpp/side.h.
+// The parts that every JavaScript side of a pair needs: its command line, the exchange of lines with
+// the peer, timing and reporting. The counterpart of the C++ loops is cpp/side.h.
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
-/** (server|client) --sizes 1:400000,65536:20000 [--window 64] and the program's own options. */
+/** Parses (server|client) --sizes 1:400000,65536:20000 [--window 64] and the program's own options. */
 export function parseSide(extra = {}) {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -31,7 +31,7 @@ const waiting = [];
 const arrived = [];
 let input;
 
-/** Swaps one line of text with the other side: addresses, descriptors, a barrier. */
+/** Exchanges one line of text with the peer: addresses, descriptors, or a barrier. */
 export function exchange(mine) {
   if (!input) {
     input = createInterface({ input: process.stdin });
@@ -46,7 +46,7 @@ export function exchange(mine) {
 export const exchangeBytes = async (bytes) =>
   new Uint8Array(Buffer.from(await exchange(Buffer.from(bytes).toString('hex')), 'hex'));
 
-/** Ends the exchange, so that the process can end. */
+/** Closes the exchange, so that the process can end. */
 export const endExchange = async () => {
   await exchange('done');
   input.close();
@@ -55,7 +55,7 @@ export const endExchange = async () => {
 
 export const warmUp = (count) => Math.floor(count / 4) + 1;
 
-/** Calls `turn` for `count` turns after a quarter as many to warm up; gives the timed seconds. */
+/** Runs `count` / 4 turns as warm-up and then `count` timed turns. Returns the timed seconds. */
 export async function timed(count, turn) {
   await repeat(warmUp(count), turn);
   const start = process.hrtime.bigint();
@@ -63,7 +63,7 @@ export async function timed(count, turn) {
   return Number(process.hrtime.bigint() - start) / 1e9;
 }
 
-/** A turn that returns a promise is awaited; one that does not costs no turn of the event loop. */
+/** Runs turns. Awaits a turn only if it returns a promise, so that others cost no event-loop iteration. */
 export async function repeat(count, turn) {
   for (let i = 0; i < count; i++) {
     const pending = turn();
@@ -71,7 +71,7 @@ export async function repeat(count, turn) {
   }
 }
 
-/** Prints one measurement; `operations` is what a second is divided by (a round trip counts 2). */
+/** Prints one measurement. The time is divided by `operations` (a round trip counts as 2). */
 export function report(loop, size, operations, seconds) {
   const usPerOp = (seconds * 1e6) / operations;
   reportValue({

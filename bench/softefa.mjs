@@ -1,5 +1,6 @@
-// The benchmark of the software EFA device: the efa provider on it against the shm provider, and its
-// RMA against the system calls that it is made of. C++ on both sides, synchronous mode, two nodes.
+// The benchmark of the software EFA device compares the efa provider on the device with the shm
+// provider, and the device's RMA with the system calls that it uses. Both sides are in C++, in
+// synchronous mode, on two nodes.
 //   node bench/softefa.mjs [--rounds 7] [--only <regex of figures>] [--quick]
 // Judges ratios of medians over all rounds and writes build/bench/softefa.json.
 import { writeFileSync } from 'node:fs';
@@ -20,7 +21,7 @@ const { options, rounds, only, divisor } = benchOptions();
 /** A loop of bench/cpp or bench/softefa. */
 const plain = (name, loop) => ({ name, sides: (role) => [`${built}${loop}`, role] });
 
-/** A loop over efa: its sides are two nodes, so that they do not meet by way of shm. */
+/** A loop over efa. Its sides are two nodes, so that efa does not use shm between them. */
 const efa = (name, loop, ...args) => ({
   name,
   sides(role) {
@@ -55,7 +56,7 @@ const groups = [
     passes: PASSES,
     contenders: [SHM, RDM, DGRAM],
   },
-  // Two that poll for ever: the one that waits must give way to the other.
+  // Two processes poll on one core, so the waiting one must yield to the other.
   {
     name: 'half round trip, one core',
     sizes: { 64: 5_000 },
@@ -67,7 +68,7 @@ const groups = [
   bandwidth('read'),
 ].filter((group) => only.test(group.name));
 
-// A scheduler slice is 3 ms and more.
+// A scheduler slice takes at least 3 ms.
 const ONE_CORE_US = 100;
 
 const bars = [
@@ -92,7 +93,7 @@ const machine = describeMachine();
 buildLoops();
 buildLoops('softefa');
 
-const coreHops = []; // ns, before every figure of every round
+const coreHops = []; // in ns, measured before every figure of every round
 const { results, failures } = await takeRounds(groups, rounds, {
   divisor,
   before() {

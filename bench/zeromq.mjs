@@ -1,5 +1,5 @@
-// zeromq (npm, version 6) PAIR sockets between two processes over tcp loopback or ipc: half round
-// trip, message rate and bandwidth.
+// Measures PAIR sockets of zeromq (npm, version 6) between two processes over tcp loopback or ipc: half
+// round trip, message rate and bandwidth.
 //   zeromq.mjs (pingpong|send) (tcp|ipc) (server|client) --sizes bytes:iterations,...
 import { Pair } from 'zeromq';
 import { endExchange, exchange, parseSide, report, timed } from './side.mjs';

@@ -1,5 +1,6 @@
-// How far apart the two cores of a pair are: nanoseconds for a cache line to go from one to the
-// other. Virtual machines move, and every latency and message rate moves with this figure.
+// Measures the latency between two cores: the nanoseconds that a cache line takes from one to the
+// other. On a virtual machine it changes over time, and every latency and message rate changes with
+// it.
 //   cores CORE CORE
 #include <pthread.h>
 #include <sched.h>

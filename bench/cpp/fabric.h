@@ -47,8 +47,8 @@ inline Info find(const std::string& provider, fi_ep_type type) {
   return Info(found);
 }
 
-// An enabled endpoint with one peer. Operations are posted with `post`, which never fails for
-// a full queue, and `drain` spins until all that was posted has completed.
+// An enabled endpoint with one peer. `post` posts an operation and retries while the queue is full.
+// `drain` spins until all posted operations have completed.
 class Endpoint {
  public:
   explicit Endpoint(const std::string& provider, fi_ep_type type = FI_EP_RDM)
@@ -73,7 +73,7 @@ class Endpoint {
   const fi_info& info() const { return *info_; }
   fi_addr_t peer() const { return peer_; }
 
-  // Bytes at the front of every message buffer that belong to the provider.
+  // The number of bytes at the front of every message buffer that the provider uses.
   size_t prefix() const {
     return info_->mode & FI_MSG_PREFIX ? info_->ep_attr->msg_prefix_size : 0;
   }
@@ -99,7 +99,7 @@ class Endpoint {
     ++posted_;
   }
 
-  // For calls that make no completion (the inject forms).
+  // For calls without a completion (inject).
   template <typename Call>
   void postWithout(void* context, Call&& call) {
     ssize_t ret;

@@ -4,10 +4,10 @@
 
 namespace bench {
 
-// The message rate and bandwidth loop of send.cc and tsend.cc, after fabtests' bandwidth test:
-// the client sends a window of messages and waits for their completions and for one small
-// acknowledgement; the server posts the next window's receives before it acknowledges, so that
-// every message finds a receive. `Verbs` gives the calls: send, recv and inject.
+// The message rate and bandwidth loop of send.cc and tsend.cc, like fabtests' bandwidth test. The
+// client sends a window of messages and waits for their completions and for one small
+// acknowledgement. The server posts the receives of the next window before it acknowledges, so that
+// every message finds a receive. `Verbs` provides the calls: send, recv and inject.
 template <typename Verbs>
 void runMessages(const char* loop, const Options& options) {
   constexpr size_t kAckBytes = 4;

@@ -31,7 +31,7 @@ inline void connect(Endpoint& endpoint) {
   endpoint.insert(fromHex(exchange(toHex(endpoint.address()))));
 }
 
-// main() of every loop: `body(options)` with failures on standard error.
+// The main() of every loop: runs `body(options)` and prints failures to standard error.
 template <typename Body>
 int runSide(int argc, char** argv, Body&& body) {
   try {

@@ -1,5 +1,5 @@
-// Half round trip of fi_send. Both sides post the next receive before they send: a datagram that
-// finds none is lost.
+// Measures the half round trip of fi_send. Both sides post the next receive before they send,
+// because a datagram without a receive is dropped.
 #include "pair.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// RMA reads, client from server.
+// Measures RMA reads of the client from the server.
 #include "rma.h"
 
 int main(int argc, char** argv) {

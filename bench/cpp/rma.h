@@ -18,8 +18,9 @@ inline Remote exchangeRegion(const Buffer& buffer) {
   return remote;
 }
 
-// The RMA rate and bandwidth loop: post a window, wait for its completions. One side does so
-// while the other only makes progress, or both do at once. A last message says who has finished.
+// The RMA rate and bandwidth loop: it posts a window and waits for its completions. Either one side
+// does this while the other only makes progress, or both sides do it at the same time. A final
+// message tells the peer that a side has finished.
 template <typename Verb>
 void runRma(const char* loop, const Options& options, bool bothDirections, Verb&& verb) {
   Endpoint endpoint(options.provider);

@@ -1,4 +1,4 @@
-// Untagged messages: fi_send, fi_recv.
+// Measures untagged messages: fi_send, fi_recv.
 #include "messages.h"
 
 namespace {

@@ -12,13 +12,13 @@
 
 namespace bench {
 
-// One size of a loop: its bytes and how many operations are timed.
+// One size of a loop: the bytes, and the number of timed operations.
 struct Size {
   size_t bytes;
   uint64_t iterations;
 };
 
-// What one side of a pair was told on its command line:
+// The command-line options of one side of a pair:
 //   (server|client) --sizes 1:400000,65536:20000 [--provider shm] [--window 64] [--inject]
 //                   [--dgram]
 struct Options {
@@ -72,16 +72,17 @@ struct Options {
   }
 };
 
-// Swaps one line with the other side: the harness relays what follows "> " on standard output
-// to the peer's standard input. Serves for addresses and as a barrier.
+// Exchanges one line with the peer, for addresses and as a barrier. The harness relays the text
+// after
+// "> " on standard output to the standard input of the peer.
 inline std::string exchange(const std::string& mine) {
   std::cout << "> " << mine << std::endl;
   std::string theirs;
-  if (!std::getline(std::cin, theirs)) throw std::runtime_error("the other side is gone");
+  if (!std::getline(std::cin, theirs)) throw std::runtime_error("the peer has ended");
   return theirs;
 }
 
-// Prints one measurement. `operations` is what a second is divided by (a round trip counts 2).
+// Prints one measurement. The time is divided by `operations` (a round trip counts as 2).
 inline void report(const char* loop, const Size& size, uint64_t operations, double seconds) {
   const double us = seconds * 1e6 / static_cast<double>(operations);
   std::printf(
@@ -94,7 +95,7 @@ inline void report(const char* loop, const Size& size, uint64_t operations, doub
 
 inline uint64_t warmUp(uint64_t count) { return count / 4 + 1; }
 
-// Calls `turn` for `count` turns after a quarter as many to warm up; returns the timed seconds.
+// Runs `count` / 4 turns as warm-up and then `count` timed turns. Returns the timed seconds.
 template <typename Turn>
 double timed(uint64_t count, Turn&& turn) {
   for (uint64_t i = 0; i < warmUp(count); ++i) turn();

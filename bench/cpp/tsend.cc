@@ -1,4 +1,4 @@
-// Tagged messages: fi_tsend, fi_trecv.
+// Measures tagged messages: fi_tsend, fi_trecv.
 #include "messages.h"
 
 namespace {

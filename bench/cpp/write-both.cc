@@ -1,4 +1,4 @@
-// RMA writes in both directions at once.
+// Measures RMA writes in both directions at the same time.
 #include "rma.h"
 
 int main(int argc, char** argv) {

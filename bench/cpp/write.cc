@@ -1,4 +1,4 @@
-// RMA writes, client to server.
+// Measures RMA writes of the client to the server.
 #include "rma.h"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// Compiles the C++ loops of bench/ into build/bench/, whatever is older than its sources.
+// Compiles the C++ loops of bench/ into build/bench/ if they are older than their sources.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const shared = `${root}bench/cpp/`;
 export const built = `${root}build/bench/`;
 
-/** Compiles bench/cpp/*.cc, or those of another folder, which may include the headers of bench/cpp. */
+/** Compiles *.cc of bench/cpp or of another folder, which may include the headers of bench/cpp. */
 export function buildLoops(folder = 'cpp') {
   const sources = `${root}bench/${folder}/`;
   mkdirSync(built, { recursive: true });

@@ -1,4 +1,4 @@
-// What the figures were measured on.
+// The machine on which figures are measured.
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -19,7 +19,7 @@ export function describeMachine() {
   };
 }
 
-/** Nanoseconds for a cache line to go from core 0 to core 1. */
+/** The nanoseconds that a cache line takes from core 0 to core 1. */
 export function coreHopNs() {
   return JSON.parse(execFileSync(`${built}cores`, ['0', '1'], { encoding: 'utf8' })).value;
 }

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 const ROUNDS = 7;
 const QUICK = { rounds: 3, divisor: 4 };
 
-/** What was asked for, as it was written and as numbers; `divisor` divides the iterations. */
+/** The options as written and as numbers. `divisor` divides the iterations. */
 export function benchOptions() {
   const { values } = parseArgs({
     options: {

@@ -1,15 +1,15 @@
-// One contender at work: its sides as child processes, each pinned to a core, by default to its own.
-// The lines that the sides exchange are relayed, except that `ready` waits for the contender's turn:
-// a step lets both sides go from one `ready` to the next, and between its steps the contender is
-// stopped (SIGSTOP), so that contenders can take turns in fractions of a second and never disturb
-// another.
+// Runs one contender: its sides are child processes, each pinned to a core, by default to its own. This
+// class relays the lines that the sides exchange, except that `ready` waits for the contender's turn. A
+// step lets both sides run from one `ready` to the next. Between its steps the contender is stopped
+// (SIGSTOP), so that contenders can alternate within fractions of a second without disturbing each
+// other.
 import { spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 
 const hasTaskset = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 
-/** Why sides are not pinned, or undefined where they are. */
+/** The reason why sides are not pinned; undefined if they are. */
 export const notPinned =
   availableParallelism() < 2 ? 'one core only' : hasTaskset ? undefined : 'taskset is missing';
 
@@ -29,8 +29,8 @@ export class Pair {
   #changed = () => {};
 
   /**
-   * @param {string[][]} commands one command line a side: [server, client], or one alone
-   * @param {number[]} cores where each side runs
+   * @param {string[][]} commands one command line per side: [server, client], or a single one
+   * @param {number[]} cores the core of each side
    */
   constructor(commands, timeoutMs = 30_000, cores = [0, 1]) {
     this.#timeoutMs = timeoutMs;
@@ -41,12 +41,12 @@ export class Pair {
     return this.#sides.every((side) => side.ended);
   }
 
-  /** Runs until all sides wait for their next turn or have ended; gives what they measured. */
+  /** Runs until all sides wait for their next turn or have ended. Returns their measurements. */
   async settle() {
     let timer;
     const settled = new Promise((resolve, reject) => {
       timer = setTimeout(
-        () => reject(new Error(`no end after ${this.#timeoutMs} ms`)),
+        () => reject(new Error(`timed out after ${this.#timeoutMs} ms`)),
         this.#timeoutMs,
       );
       this.#changed = () => {
@@ -68,7 +68,7 @@ export class Pair {
     return this.#measurements.splice(0);
   }
 
-  /** One turn. */
+  /** Runs one turn. */
   step() {
     this.#signal('SIGCONT');
     for (const side of this.#sides) {
@@ -96,7 +96,7 @@ export class Pair {
     child.stderr.setEncoding('utf8').on('data', (text) => {
       stderr = (stderr + text).slice(-2000);
     });
-    child.stdin.on('error', () => {}); // a side that ended early says so by its exit code
+    child.stdin.on('error', () => {}); // the exit code reports a side that ended early
     createInterface({ input: child.stdout }).on('line', (text) => this.#onLine(side, text));
     child.on('error', (error) => this.#fail(error));
     child.on('close', (code, signal) => {

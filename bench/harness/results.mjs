@@ -1,4 +1,4 @@
-// The samples of all rounds, and what the bars make of their medians.
+// The samples of all rounds, and the verdicts of the bars on their medians.
 
 /** @param {number[]} values */
 export function median(values) {
@@ -26,9 +26,9 @@ export class Results {
   }
 
   /**
-   * The bar with the ratio (or difference) of medians, the median of the ratios of neighbouring
-   * turns (the steadier one where the machine changes pace during a run), and the lowest and
-   * highest ratio of a round's medians. `met` is undefined where there is no limit or no figure.
+   * Returns the bar with the ratio (or difference) of medians, with the median of the ratios of
+   * neighbouring turns (which is steadier if the speed of the machine changes during a run), and with
+   * the lowest and highest ratio of a round's medians. `met` is undefined without a limit or a figure.
    */
   judge(bar) {
     const { group, size, kind, limit } = bar;

@@ -1,12 +1,12 @@
-// A round starts the contenders of a figure and lets them take turns of some 50 ms, A B C A B C ...
+// A round starts the contenders of a figure and lets them alternate in turns of about 50 ms: A B C A B C.
 import { Pair } from './pair.mjs';
 import { Results } from './results.mjs';
 
 /**
- * Measures groups, each in every round or in as many as it asks for.
+ * Measures groups, each in every round or in as many rounds as it specifies.
  * @param {object[]} groups as in figures.mjs
- * @param {object} options `divisor` of all iterations, `before` a group of a round
- * @returns what was measured, and the failures as a map from `figure | contender` to a message
+ * @param {object} options `divisor` of all iterations; `before`, which runs before each group of a round
+ * @returns the measurements, and the failures as a map from `figure | contender` to a message
  */
 export async function takeRounds(groups, rounds, { divisor = 1, before = () => {} }) {
   const results = new Results();
@@ -24,7 +24,7 @@ async function runGroup(group, round, divisor, results, failures) {
   const running = [];
   for (const contender of group.contenders) {
     const key = `${group.name} | ${contender.name}`;
-    if (failures.has(key)) continue; // what failed once is not given time again
+    if (failures.has(key)) continue; // a contender that failed once is not run again
     const takeTurn = async (turn) => {
       try {
         for (const measurement of await turn()) {
@@ -44,7 +44,7 @@ async function runGroup(group, round, divisor, results, failures) {
   }
 }
 
-/** Every size as often as the group has passes: one turn each. */
+/** The commands with every size once per pass of the group, for one turn each. */
 function commandsOf(group, contender, divisor) {
   const sizes = Object.entries(contender.sizes ?? group.sizes ?? {}).map(
     ([bytes, iterations]) => `${bytes}:${Math.ceil(iterations / divisor)}`,

@@ -1,7 +1,7 @@
-// The tables of a run, as aligned text.
+// Formats the tables of a run as aligned text.
 const SIGN = { speed: ['>=', 'x'], time: ['<=', 'x'], more: ['<=', ' us more'], value: ['<=', ''] };
 
-/** All medians, one line a contender and size, with the speed relative to the group's C++ loop. */
+/** All medians, one line per contender and size, with the speed relative to the group's C++ loop. */
 export function mediansTable(samples) {
   const inCpp = new Map(
     samples
@@ -22,7 +22,7 @@ export function mediansTable(samples) {
   return align([['figure', 'size', 'contender', 'median', '', 'of C++'], ...rows]);
 }
 
-/** @param {object[]} judged what Results.judge gave */
+/** @param {object[]} judged the results of Results.judge */
 export function barsTable(judged) {
   const rows = judged.map((bar) => {
     const [sign, unit] = SIGN[bar.kind];
@@ -60,7 +60,7 @@ export function number(value) {
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
-/** Columns as wide as they must be, and none that is empty below its heading. */
+/** Aligns columns to their widest cell, and omits columns that are empty below their heading. */
 export function align([heading, ...body]) {
   const filled = (_, column) => body.some((row) => row[column] !== '');
   const rows = [heading, ...body].map((row) => row.filter(filled));

@@ -1,5 +1,5 @@
-// Growth of the JavaScript heap over many sends, in KiB after garbage collection. The client
-// reports; a tenth of the operations serves as warm-up. Needs node --expose-gc.
+// Measures the growth of the JavaScript heap over many sends, in KiB after garbage collection. The
+// client reports it. A tenth of the operations serves as warm-up. Needs node --expose-gc.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { endExchange, exchange, repeat, reportValue } from '../side.mjs';
 import { messageTurns, openMessagePair, serveWindows, untagged } from './messages.mjs';

@@ -1,4 +1,4 @@
-// CPU of an enabled endpoint that nobody uses, in percent of a core. One process.
+// Measures the CPU time of an idle endpoint, in percent of a core, with one process.
 import { setTimeout as delay } from 'node:timers/promises';
 import { reportValue } from '../side.mjs';
 import { openEndpoint, side } from './runner.mjs';

@@ -1,5 +1,5 @@
-// Event-loop delay of a process whose memory another process reads as fast as it can. The delay
-// is the time between two ticks of a 1 ms timer: an idle loop shows a little over 1 ms.
+// Measures the event-loop delay of a process while another process reads its memory as fast as it can.
+// The delay is the time between two ticks of a 1 ms timer. An idle loop shows a little over 1 ms.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { endExchange, exchange, exchangeBytes, repeat, reportValue } from '../side.mjs';
 import { allocate, openPair, side, turnOf } from './runner.mjs';

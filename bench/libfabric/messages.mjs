@@ -1,6 +1,6 @@
-// The message rate and bandwidth loop of send.mjs and tsend.mjs, as in cpp/messages.h: the client
-// sends a window and waits for its completions and one small acknowledgement; the server posts
-// the next window's receives before it acknowledges.
+// The message rate and bandwidth loop of send.mjs and tsend.mjs, as in cpp/messages.h. The client sends
+// a window and waits for its completions and for one small acknowledgement. The server posts the
+// receives of the next window before it acknowledges.
 import { endExchange, exchange, repeat, report, timed, warmUp } from '../side.mjs';
 import { allocate, openPair, side, turnOf } from './runner.mjs';
 
@@ -10,7 +10,7 @@ export const untagged = {
 };
 
 /**
- * The turns of both sides for messages of `bytes`.
+ * The turns of both sides, for messages of `bytes` bytes.
  * @param {{ send(ops, buffer, peer): void, recv(ops, buffer): void }} verbs
  */
 export function messageTurns({ ep, peer, buffer, ack }, verbs, bytes) {
@@ -37,7 +37,7 @@ export async function openMessagePair() {
   return { ep, peer, buffer: await allocate(ep, side.largest), ack: await allocate(ep, 4) };
 }
 
-/** Receives `windows` windows on the server's side. */
+/** Receives `windows` windows on the server. */
 export async function serveWindows(turns, windows) {
   await turns.receiveWindow();
   await repeat(windows - 1, turns.receiveNextWindow);

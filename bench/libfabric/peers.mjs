@@ -1,6 +1,6 @@
-// Cost of a send and its receive with many peers in the address vector of both sides: the one
-// that answers is inserted in the middle of --peers addresses on which nobody listens. Runs over
-// a provider with network addresses (--provider tcp); shm's address vector holds 256 peers.
+// Measures the cost of a send and its receive with many peers in the address vector of both sides. The
+// responding peer is inserted in the middle of --peers addresses without a listener. Runs over a
+// provider with network addresses (--provider tcp), because shm's address vector has room for 256 peers.
 import { endExchange, exchange, exchangeBytes, report, timed, warmUp } from '../side.mjs';
 import { messageTurns, serveWindows, untagged } from './messages.mjs';
 import { allocate, openEndpoint, side } from './runner.mjs';

@@ -1,4 +1,4 @@
-// Half round trip of send. Both sides post the next receive before they send.
+// Measures the half round trip of send. Both sides post the next receive before they send.
 import { endExchange, exchange, repeat, report, timed, warmUp } from '../side.mjs';
 import { allocate, openPair, side, turnOf } from './runner.mjs';
 

@@ -1,4 +1,4 @@
-// RMA reads, client from server.
+// Measures RMA reads of the client from the server.
 import { runRma } from './rma.mjs';
 
 await runRma('read', (ops, buffer, peer, remote) => ops.read(buffer, peer, remote));

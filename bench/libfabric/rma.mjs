@@ -1,5 +1,6 @@
-// The RMA rate and bandwidth loop of write.mjs and read.mjs, as in cpp/rma.h: post a window, wait
-// for its completions. One side does so while the other only makes progress, or both do at once.
+// The RMA rate and bandwidth loop of write.mjs and read.mjs, as in cpp/rma.h: it posts a window and
+// waits for its completions. Either one side does this while the other only makes progress, or both
+// sides do it at the same time.
 import { endExchange, exchange, exchangeBytes, report, timed } from '../side.mjs';
 import { allocate, openPair, side, turnOf } from './runner.mjs';
 

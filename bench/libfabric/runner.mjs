@@ -1,10 +1,10 @@
-// What the package's own loops share: the command line, an endpoint with its peer, and the forms
-// in which a window of operations is posted. `fill(ops)` names the operations of one window;
-// `turnOf(ep, fill)` makes the function that posts them and waits for them:
-//   --form prepared   a batch built once and submitted again and again
-//   --form ring       a batch that is filled anew every time, operation by operation
+// The parts that the package's own loops share: the command line, an endpoint with its peer, and the
+// forms in which a window of operations is posted. `fill(ops)` adds the operations of one window.
+// `turnOf(ep, fill)` returns the function that posts them and waits for them:
+//   --form prepared   a batch that is built once and submitted repeatedly
+//   --form ring       a batch that is refilled every time, operation by operation
 //   --form promise    a promise for every operation
-// --driver manual turns the engine inside the call; with loop and thread the turn is a promise.
+// With --driver manual, the engine runs inside the call. With loop and thread, a turn is a promise.
 import { open } from 'libfabric';
 import { exchangeBytes, parseSide } from '../side.mjs';
 
@@ -16,20 +16,20 @@ export const side = parseSide({
   provider: { type: 'string', default: 'shm' },
   driver: { type: 'string', default: 'manual' },
   form: { type: 'string', default: 'prepared' },
-  peers: { type: 'string', default: '2' }, // of peers.mjs
+  peers: { type: 'string', default: '2' }, // only for peers.mjs
 });
 
 export const openEndpoint = (more = {}) =>
   open({ provider: side.provider, caps: CAPS, driver: side.driver, ...more });
 
-/** An endpoint and the other side of the pair as its peer. */
+/** Opens an endpoint, with the other side of the pair as its peer. */
 export async function openPair() {
   const ep = await openEndpoint();
   const peer = ep.av.insert(await exchangeBytes(ep.address));
   return { ep, peer };
 }
 
-/** Page-aligned, touched and registered memory. */
+/** Allocates page-aligned, touched and registered memory. */
 export async function allocate(ep, bytes) {
   const region = await ep.domain.allocate(bytes, ACCESS);
   region.bytes.fill(1);
@@ -69,7 +69,7 @@ export function turnOf(ep, fill) {
   }
 }
 
-/** The endpoint's calls, collecting their promises. */
+/** The endpoint's calls. Collects their promises. */
 class Promises {
   pending = [];
   #ep;

@@ -1,4 +1,4 @@
-// Untagged messages.
+// Measures untagged messages.
 import { runMessages, untagged } from './messages.mjs';
 
 await runMessages('send', untagged);

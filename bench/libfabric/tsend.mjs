@@ -1,4 +1,4 @@
-// Tagged messages.
+// Measures tagged messages.
 import { runMessages } from './messages.mjs';
 
 const TAG = 7;

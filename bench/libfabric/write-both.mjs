@@ -1,4 +1,4 @@
-// RMA writes in both directions at once.
+// Measures RMA writes in both directions at the same time.
 import { runRma } from './rma.mjs';
 
 await runRma('write-both', (ops, buffer, peer, remote) => ops.write(buffer, peer, remote), {

@@ -1,4 +1,4 @@
-// RMA writes, client to server.
+// Measures RMA writes of the client to the server.
 import { runRma } from './rma.mjs';
 
 await runRma('write', (ops, buffer, peer, remote) => ops.write(buffer, peer, remote));

@@ -1,4 +1,4 @@
-// What a read of softefa costs the kernel: process_vm_readv(2), client from server.
+// Measures the system call behind a read of softefa: process_vm_readv(2), client from server.
 #include "copy.h"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// What a write of softefa costs the kernel: process_vm_writev(2), client to server.
+// Measures the system call behind a write of softefa: process_vm_writev(2), client to server.
 #include "copy.h"
 
 int main(int argc, char** argv) {

@@ -16,7 +16,7 @@ namespace bench {
 using CopyCall = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
                              unsigned long);
 
-// What one side lets the other copy.
+// The memory that one side lets its peer copy.
 struct CopyTarget {
   explicit CopyTarget(size_t bytes) : memory(bytes, 1) {
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -26,9 +26,9 @@ struct CopyTarget {
   std::atomic<uint64_t> finished{0};
 };
 
-// The loop of rma.h by a system call each: the client copies to or from the memory of the server.
-// The server polls meanwhile, as it does over a provider, for virtual cores can be slower when all
-// are busy.
+// The loop of rma.h with one system call per operation: the client copies to or from the memory of
+// the server. The server polls meanwhile, as it does over a provider, because virtual cores may be
+// slower when all are busy.
 inline void runCopy(const char* loop, const Options& options, CopyCall copy) {
   CopyTarget own(options.largest());
   std::ostringstream mine;
