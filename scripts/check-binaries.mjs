@@ -1,5 +1,6 @@
-// `node scripts/check-binaries.mjs [x64|arm64|FOLDER ...]`: whether the binaries of prebuilds/ (for both
-// architectures), or those of a build for this one, are complete and load on the oldest system promised.
+// `node scripts/check-binaries.mjs [x64|arm64|FOLDER ...]`: checks that the binaries in prebuilds/ (by
+// default of both architectures), or in the folder of a build for this architecture, are complete and load
+// on the oldest supported system.
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { ARCHITECTURES, BINARIES, prebuildFolder } from './prebuild/binaries.mjs';

@@ -1,5 +1,5 @@
-// Formats the C++ in place, or with --check only complains. Where clang-format is missing or of
-// another version, whose layout differs in corners, it says so and does nothing.
+// Formats the C++ in place; with --check, only reports differences. If clang-format is missing, or has
+// another version whose layout differs slightly, prints that and does nothing.
 import { spawnSync } from 'node:child_process';
 import { filesBelow, root } from './setup/step.mjs';
 

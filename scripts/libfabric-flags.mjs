@@ -1,5 +1,5 @@
-// Prints the compiler (--cflags) or linker (--libs) flags of the libfabric to build against:
-// the EFA installer's in /opt/amazon/efa where there is one, else the system's.
+// Prints the compiler (--cflags) or linker (--libs) flags of the libfabric to build against: the EFA
+// installer's in /opt/amazon/efa if it exists, otherwise the system's.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 

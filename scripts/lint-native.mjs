@@ -1,5 +1,5 @@
-// `npm run lint:native [-- FILE ...]`: clang-tidy over the C++, with the checks of .clang-tidy. Minutes of
-// work, which is why `npm run lint` leaves it out. The last line is `N passed, N failed[, N skipped]`, of
+// `npm run lint:native [-- FILE ...]`: runs clang-tidy on the C++, with the checks of .clang-tidy. It takes
+// minutes, so `npm run lint` does not run it. The last line is `N passed, N failed[, N skipped]`, counted in
 // files.
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const CLANG_TIDY = {
   dnf: ['clang-tools-extra'],
 };
 
-/** The command to run; throws SetupError where it cannot be had in the release that counts. */
+/** The command to run. Throws SetupError if the required release is not available. */
 function clangTidy() {
   systemPackages([CLANG_TIDY]);
   const command = onPath(`clang-tidy-${MAJOR}`) ? `clang-tidy-${MAJOR}` : 'clang-tidy';
@@ -29,7 +29,7 @@ function clangTidy() {
   return command;
 }
 
-/** Writes compile_commands.json, out of binding.gyp; returns its folder and the sources in it. */
+/** Writes compile_commands.json from binding.gyp. Returns its folder and its sources. */
 function compilationDatabase() {
   const nodeGyp = join(root, 'node_modules/node-gyp/bin/node-gyp.js');
   const prefix = nodeHeadersPrefix();

@@ -1,4 +1,4 @@
-// Prints C++ sources for binding.gyp: those of the folders it is given, or the addon's.
+// Prints C++ sources for binding.gyp: those of the given folders, or by default those of the addon.
 import { readdirSync } from 'node:fs';
 
 const ADDON = ['native', 'native/engine', 'native/util'];

@@ -1,6 +1,6 @@
-// `npm run prebuild [-- x64|arm64 ...]`: the binaries that the package brings, into prebuilds/, for both
-// architectures unless told otherwise. Built on Debian 12 they are good for the oldest system that is
-// promised; whether they are is checked in the end.
+// `npm run prebuild [-- x64|arm64 ...]`: builds the binaries of the package into prebuilds/, by default for
+// both architectures. Binaries built on Debian 12 load on the oldest supported system; the script checks
+// this at the end.
 import { ARCHITECTURES } from './prebuild/binaries.mjs';
 import { compile } from './prebuild/compile.mjs';
 import { announce, run, SetupError } from './setup/step.mjs';

@@ -1,5 +1,5 @@
-// Makes a clone ready: system packages, npm packages, the native build, the TypeScript build. A step
-// is skipped when what it gives is already there, so a second run takes no time and says nothing.
+// Prepares a clone: system packages, npm packages, the native build, the TypeScript build. A step whose
+// result is up to date is skipped, so a second run is fast and prints nothing.
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { nativeAddon } from './setup/native.mjs';
@@ -16,15 +16,15 @@ function checkPlatform() {
   if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
     const oldest = OLDEST_NODE.join('.');
     throw new SetupError(
-      `Node ${process.version} is too old: ${oldest} or newer is needed (https://nodejs.org).`,
+      `Node ${process.version} is too old; install ${oldest} or newer (https://nodejs.org).`,
     );
   }
   if (process.platform !== 'linux') {
-    throw new SetupError(`libfabric is built on Linux only, and this is ${process.platform}.`);
+    throw new SetupError(`The package can be built only on Linux, not on ${process.platform}.`);
   }
 }
 
-/** Does every step that has something to do. Throws SetupError with what went wrong. */
+/** Runs every step whose result is not up to date. Throws SetupError on failure. */
 export function setup() {
   checkPlatform();
   systemPackages();
@@ -34,7 +34,7 @@ export function setup() {
   vendored();
 }
 
-/** Runs a script's main function; a SetupError is printed and ends the process with status 1. */
+/** Runs a script's main function. Prints a SetupError and ends the process with status 1. */
 export function runMain(main) {
   try {
     main();

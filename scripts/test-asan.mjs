@@ -1,5 +1,5 @@
-// `npm run test:asan [-- vitest's arguments]`: the suite with the addon built under AddressSanitizer
-// and UndefinedBehaviorSanitizer, into build-asan/.
+// `npm run test:asan [-- vitest's arguments]`: runs the suite with an addon that is built with
+// AddressSanitizer and UndefinedBehaviorSanitizer in build-asan/.
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -12,7 +12,7 @@ import { ONLY_THE_ADDON, prepare, runSuite } from './test.mjs';
 const CONFIG = 'RelWithDebInfo';
 const out = join(root, 'build-asan');
 
-// The sanitizer has to be in the process before everything else: node itself is not built with it.
+// The sanitizer must be loaded before everything else, because node itself is not built with it.
 function runtimeLibrary(name) {
   const file = execFileSync(process.env.CXX ?? 'g++', [`-print-file-name=${name}`], {
     encoding: 'utf8',
@@ -26,7 +26,7 @@ function build() {
   setup();
   systemPackages([CMAKE]);
   announce('building the instrumented addon');
-  const prefix = nodeHeadersPrefix(); // where cmake-js need not download Node's headers
+  const prefix = nodeHeadersPrefix(); // if set, cmake-js does not download Node's headers
   const cmakeJs = join(root, 'node_modules/cmake-js/bin/cmake-js');
   const options = ['--out', out, '--config', CONFIG, '--CDSANITIZE=ON', '--prefer-make'];
   const env = prefix ? { npm_config_nodedir: prefix } : {};
@@ -38,9 +38,9 @@ function build() {
   });
   return {
     LIBFABRIC_ADDON_DIR: join(out, CONFIG),
-    // libstdc++ as well: the sanitizer looks up __cxa_throw when it starts.
+    // libstdc++ as well, because the sanitizer looks up __cxa_throw when it starts.
     LD_PRELOAD: `${runtimeLibrary('libasan.so')} ${runtimeLibrary('libstdc++.so.6')}`,
-    // Leaks are not looked for: node and libfabric free little when a process ends.
+    // Leak detection is off, because node and libfabric free little when a process exits.
     ASAN_OPTIONS:
       'detect_leaks=0:quarantine_size_mb=32:abort_on_error=1:disable_coredump=1:allocator_may_return_null=1',
     UBSAN_OPTIONS: 'print_stacktrace=1:abort_on_error=1',

@@ -19,7 +19,7 @@ const RELEASES = ['bookworm', 'trixie', 'forky'];
 const releaseOfThisMachine = () =>
   readFileSync('/etc/os-release', 'utf8').match(/^VERSION_CODENAME=(\w+)$/m)?.[1];
 
-/** Runs the tests on this machine, with the installed libfabric or the one of a folder. */
+/** Runs the tests on this machine, with the installed libfabric or with the one in a folder. */
 async function runHere({ folder, fabtests, all, condition, rest }) {
   const found = prepare(() => {
     setup();
@@ -41,12 +41,12 @@ async function runHere({ folder, fabtests, all, condition, rest }) {
   runSuite([...which, ...ONLY_THE_LIBRARY, ...rest], env, whole ? programs : undefined);
 }
 
-/** Runs this script again in the Debian of a release. */
+/** Runs this script in the Debian folder of a release. */
 function runInDebian(release, { fabtests, condition, rest }) {
   try {
     if (fabtests) throw new SetupError('--fabtests runs on this machine');
     if (release === 'bookworm') {
-      throw new SetupError("Debian 12's Node.js is too old: bookworm is tested on a Debian 12");
+      throw new SetupError("Debian 12's Node.js is too old; test bookworm on a Debian 12 system");
     }
     makeDebian(release);
   } catch (error) {
@@ -60,7 +60,7 @@ function runInDebian(release, { fabtests, condition, rest }) {
   const args = ['sh', '-c', test, 'sh', ...(condition ? [condition] : []), ...rest];
   const [program, ...line] = entering(release, args);
   const child = spawn(program, line, { stdio: 'inherit', env: ENVIRONMENT });
-  process.on('SIGINT', () => {}); // a terminal sends it to the suite as well
+  process.on('SIGINT', () => {}); // a terminal also sends it to the suite
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   child.on('exit', (code) => {
     process.exitCode = code ?? 1;

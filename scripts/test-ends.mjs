@@ -1,5 +1,5 @@
 // `npm run test:ends [-- --rounds 1000 --seed TEXT --provider NAME --only NUMBER --pending --verbose]`: ends
-// of all sorts in the middle of all sorts of things, at random moments; test/ends/ has how and why.
+// peers, workers and processes in many ways during many operations, at random moments: see test/ends/.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root, SetupError } from './setup/step.mjs';

@@ -1,6 +1,6 @@
-// `npm run test:fabtests -- DIR [pytest's arguments]`: AWS's own tests of the efa provider, between two nodes of the
-// software device. DIR is where libfabric 2 and its fabtests were installed. Without arguments these are the tests
-// that AWS runs for pull requests, but those that need a GPU; `-m functional`, for example, takes others.
+// `npm run test:fabtests -- DIR [pytest's arguments]`: runs AWS's own tests of the efa provider between two nodes of
+// the software device. DIR is the folder of an installation of libfabric 2 and its fabtests. By default it runs the
+// tests that AWS runs for pull requests, except those that need a GPU. `-m functional`, for example, selects others.
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -16,13 +16,13 @@ const PROBE = `
 import ctypes, pytest, retrying, yaml
 print(ctypes.CDLL('libibverbs.so').ibv_is_fork_initialized())
 `;
-// The tests add a worker's number to port 9228: with a number of its own a run has a port of its own.
+// The tests add the number of a worker to port 9228. Each run has a random number, and so its own port.
 const WORKERS = [1_000, 20_000];
-const SECONDS = 120; // for one program
+const SECONDS = 120; // timeout of one program
 const NO_GPU = ['-k', 'not cuda and not neuron and not rocr'];
 const PULL_REQUESTS = ['-m', 'pr_ci'];
 
-/** Where the tests are, and what they are run with. */
+/** The folder of the tests, and the command and environment to run them. */
 function steps([folder, ...args]) {
   if (!folder) throw new SetupError("npm run test:fabtests -- DIR [pytest's arguments]");
   const prefix = resolve(folder);

@@ -1,6 +1,6 @@
-// `npm run test:node [-- 24 [vitest's arguments]]`: the tests of memory, lifetimes, workers and packaging
-// again, on the other releases of Node.js, or on one. The npm registry has their binaries; they are installed when they
-// are first needed.
+// `npm run test:node [-- 24 [vitest's arguments]]`: repeats the tests of memory, lifetimes, workers and packaging on
+// the other releases of Node.js, or on one of them. The binaries come from the npm registry and are installed on first
+// use.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ const FILES = [
   'worker/worker-terminate',
 ];
 
-/** The program of a release, installed into build-node/. */
+/** Installs a release into build-node/ if needed. Returns its program. */
 function install(release) {
   const folder = join(root, 'build-node', String(release));
   const name = `node-linux-${process.arch}`;
@@ -36,7 +36,7 @@ function install(release) {
   return program;
 }
 
-/** Runs the tests on a release and counts them. */
+/** Runs the tests on a release. Returns their counts. */
 function runOn(release) {
   const program = install(release);
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-node-'));
@@ -67,7 +67,7 @@ const [first, ...rest] = process.argv.slice(2);
 const one = RELEASES.includes(Number(first));
 const running = Number.parseInt(process.versions.node, 10); // `npm test` runs on this one
 const releases = one ? [Number(first)] : RELEASES.filter((release) => release !== running);
-// Several releases in turn run what the default driver does; one by itself runs every driver.
+// Several releases in turn run only the tests of the default driver. A single release runs all drivers.
 const DEFAULT_DRIVER = ['-t', "^(?!.*(loop|manual)'? driver)"];
 const args = one ? rest : [...DEFAULT_DRIVER, ...process.argv.slice(2)];
 

@@ -1,6 +1,6 @@
 // `npm run test:prebuild`: compiles the package's binaries for the other architecture, and checks that they
-// load on the oldest system promised. Where the cross compiler cannot be had it says so, and the last line
-// counts that as skipped.
+// load on the oldest supported system. If the cross compiler is not available, the script prints that, and the
+// last line counts it as skipped.
 import { spawnSync } from 'node:child_process';
 import { ARCHITECTURES } from './prebuild/binaries.mjs';
 import { crossCompiler } from './prebuild/compile.mjs';

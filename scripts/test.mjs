@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { root, SetupError } from './setup/step.mjs';
 import { setup } from './setup.mjs';
 
-/** Ends with the last line, and the exit status that belongs to it. */
+/** Prints the last line and ends with the matching exit status. */
 export function finish({ passed, failed, skipped = 0 }) {
   console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`);
   process.exitCode = failed === 0 ? 0 : 1;
@@ -20,7 +20,7 @@ const sum = (one, other) => ({
   skipped: (one.skipped ?? 0) + other.skipped,
 });
 
-/** Runs a preparation; where it fails, says why, ends with the last line and returns undefined. */
+/** Runs a preparation. If it fails, prints the reason, ends with the last line and returns undefined. */
 export function prepare(steps) {
   try {
     return steps() ?? {};

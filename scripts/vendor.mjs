@@ -1,5 +1,5 @@
-// Bundles src/vendor/*.js with what they import into dist/vendor, so that who installs the package
-// installs none of it, and gathers the licences of what is inside.
+// Bundles src/vendor/*.js with their imports into dist/vendor, so that installing the package does not install
+// them, and collects the licences of the bundled packages.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -9,7 +9,7 @@ const entries = filesBelow('src/vendor').filter((file) => file.endsWith('.js'));
 const bundle = await rolldown({ input: entries, cwd: root, platform: 'node' });
 const { output } = await bundle.write({
   dir: join(root, 'dist/vendor'),
-  chunkFileNames: 'runtime.js', // what bundled CommonJS needs
+  chunkFileNames: 'runtime.js', // the runtime of bundled CommonJS modules
   minify: true,
 });
 await bundle.close();
@@ -18,10 +18,10 @@ const folders = output.flatMap(({ moduleIds = [] }) => moduleIds.map(packageFold
 const notices = [...new Set(folders.filter(Boolean))].sort().map(notice);
 writeFileSync(join(root, 'dist/vendor/LICENSES.txt'), notices.join(`\n${'-'.repeat(72)}\n\n`));
 
-/** The folder of the npm package that a file belongs to; none for a file of this one. */
+/** The folder of the npm package that a file belongs to; undefined for a file of this package. */
 function packageFolder(file) {
   for (let folder = dirname(file); folder !== root; folder = dirname(folder)) {
-    if (folder === dirname(folder)) return undefined; // a module of the bundler's own
+    if (folder === dirname(folder)) return undefined; // a module of the bundler itself
     if (existsSync(join(folder, 'package.json')) && packageOf(folder).version) return folder;
   }
   return undefined;

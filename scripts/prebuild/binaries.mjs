@@ -1,10 +1,10 @@
-// What the package brings for an architecture, and where.
+// The binaries of the package for an architecture, and their paths.
 import { join } from 'node:path';
 import { root } from '../setup/step.mjs';
 
 export const ARCHITECTURES = ['x64', 'arm64'];
 
-/** The addons, and the library that softefa puts into a process. */
+/** The addons, and the library that softefa preloads into a process. */
 export const BINARIES = ['libfabric.node', 'preload.node', 'verbs.node', 'libsoftefa.so'];
 
 export const prebuildFolder = (arch) => join(root, 'prebuilds', `linux-${arch}`);

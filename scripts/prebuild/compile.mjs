@@ -1,5 +1,5 @@
-// Compiles for one architecture with prebuildify, in a copy of the sources: prebuildify builds from
-// scratch and takes the result away, and the build of the checkout is to stay.
+// Compiles for one architecture with prebuildify. This happens in a copy of the sources, because prebuildify
+// builds from scratch and moves the result, and the build of the checkout must stay.
 import { cpSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { importLibrary } from './import-library.mjs';
 const TRIPLETS = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
 const SOURCES = ['package.json', 'binding.gyp', 'native', 'scripts'];
 
-/** Debian's cross compiler for an architecture, installed where it is missing, or a SetupError. */
+/** Debian's cross compiler for an architecture. Installs it if it is missing, or throws a SetupError. */
 export function crossCompiler(arch) {
   const tool = (name) => `${TRIPLETS[arch]}-${name}`;
   const packaged = `g++-${TRIPLETS[arch].replace('_', '-')}`;
@@ -49,7 +49,7 @@ export function compile(arch) {
   const places = [`--cwd=${folder}`, `--out=${root}`, '--strip', `--strip-bin=${strip}`];
   run(process.execPath, [prebuildify, ...options, ...places], { env, what: 'prebuildify' });
 
-  // It takes the first addon and the libraries.
+  // prebuildify copies only the first addon and the libraries.
   const left = BINARIES.filter((name) => name.endsWith('.node') && name !== 'libfabric.node');
   for (const name of left) {
     const built = join(folder, 'build/Release', name);

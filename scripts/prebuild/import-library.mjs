@@ -1,11 +1,11 @@
-// Something to link a foreign architecture's addon against where there is no libfabric of it: an empty
-// libfabric.so.1 with the functions and symbol versions of this machine's.
+// A stub to link the addon of another architecture against: an empty libfabric.so.1 with the functions and
+// symbol versions of this machine's libfabric.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../setup/step.mjs';
 
-/** `{ FABRIC_1.0: ['fi_version', ...], ... }`: what a program that is linked today gets. */
+/** The default symbol versions: `{ FABRIC_1.0: ['fi_version', ...], ... }`. */
 function currentSymbols() {
   const ask = (program, ...args) => execFileSync(program, args, { encoding: 'utf8' });
   const library = ask(process.env.CXX ?? 'g++', '-print-file-name=libfabric.so').trim();
@@ -17,7 +17,7 @@ function currentSymbols() {
   return versions;
 }
 
-/** Makes the library with a compiler; returns its folder. */
+/** Builds the library with a compiler. Returns its folder. */
 export function importLibrary(folder, compiler) {
   const place = join(folder, 'import');
   mkdirSync(place);

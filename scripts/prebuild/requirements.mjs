@@ -1,5 +1,5 @@
-// What a binary needs of the system it is loaded on, as readelf(1) shows it, and the oldest system that
-// is promised to load it: Amazon Linux 2023 (glibc 2.34, GCC 11's libstdc++) with libfabric 1.17.
+// The requirements of a binary, as readelf(1) shows them, and the oldest supported system: Amazon Linux 2023
+// (glibc 2.34, libstdc++ of GCC 11) with libfabric 1.17.
 import { execFileSync } from 'node:child_process';
 import { symbols as nodeApi } from 'node-api-headers';
 
@@ -20,14 +20,14 @@ const MACHINES = { x64: 'Advanced Micro Devices X86-64', arm64: 'AArch64' };
 const readelf = (file, ...options) =>
   execFileSync('readelf', ['--wide', ...options, file], { encoding: 'utf8' });
 
-/** Dotted numbers, compared number by number. */
+/** Compares dotted version numbers. */
 function compareVersions(a, b) {
   const [x, y] = [a, b].map((version) => version.split('.').map(Number));
   const at = x.findIndex((part, index) => part !== (y[index] ?? 0));
   return at === -1 ? Math.sign(x.length - y.length) : x[at] - (y[at] ?? 0);
 }
 
-/** `{ GLIBC: '2.34', ... }`: the newest version that is needed of each kind. */
+/** The newest required version of each kind: `{ GLIBC: '2.34', ... }`. */
 export function neededVersions(file) {
   const newest = {};
   const needs = readelf(file, '--version-info').split('Version needs section').slice(1).join();
@@ -37,7 +37,7 @@ export function neededVersions(file) {
   return newest;
 }
 
-/** The functions of Node-API that a binary uses and that the promised release of it does not have. */
+/** The functions of Node-API that a binary uses but that the supported release does not have. */
 function tooNewForNode(file) {
   const { js_native_api_symbols, node_api_symbols } = nodeApi[`v${NODE_API}`];
   const there = new Set([...js_native_api_symbols, ...node_api_symbols]);
@@ -45,14 +45,14 @@ function tooNewForNode(file) {
   return [...used].map(([, name]) => name).filter((name) => !there.has(name));
 }
 
-/** Why a binary would not load on the oldest system; empty where it would. */
+/** The reasons why a binary would not load on the oldest system; empty if it would. */
 export function objections(file, arch) {
   const found = [];
   const [, machine] = readelf(file, '--file-header').match(/Machine: +(.*)/) ?? [];
   if (machine !== MACHINES[arch]) found.push(`is for ${machine}`);
   for (const [kind, version] of Object.entries(neededVersions(file))) {
     const allowed = NEWEST_ALLOWED[kind];
-    if (allowed === undefined) found.push(`needs ${kind}_${version}, of a library not expected`);
+    if (allowed === undefined) found.push(`needs ${kind}_${version} of an unexpected library`);
     else if (compareVersions(version, allowed) > 0) {
       found.push(`needs ${kind}_${version}, which is newer than ${kind}_${allowed}`);
     }

@@ -1,4 +1,4 @@
-// Finds the libfabric to build against: the EFA installer's, else pkg-config's, else the system's.
+// Finds the libfabric to build against: the EFA installer's, otherwise pkg-config's, otherwise the system's.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -14,7 +14,7 @@ function pkgConfigIncludeDir() {
   }
 }
 
-/** `{ header, version }` of the installed libfabric, or undefined where there is none. */
+/** `{ header, version }` of the installed libfabric; undefined if there is none. */
 export function findLibfabric() {
   const candidates = [() => '/opt/amazon/efa/include', pkgConfigIncludeDir, () => '/usr/include'];
   for (const candidate of candidates) {
@@ -24,13 +24,13 @@ export function findLibfabric() {
       const part = (name) => text.match(new RegExp(`#define\\s+${name}\\s+(\\d+)`))?.[1] ?? '0';
       return { header, version: `${part('FI_MAJOR_VERSION')}.${part('FI_MINOR_VERSION')}` };
     } catch {
-      // Not there: the next one.
+      // Not found: try the next one.
     }
   }
   return undefined;
 }
 
-/** True where version a.b is at least version c.d. */
+/** Whether version a.b is at least version c.d. */
 export function atLeast(version, oldest) {
   const [a, b] = version.split('.').map(Number);
   const [c, d] = oldest.split('.').map(Number);

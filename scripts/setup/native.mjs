@@ -19,7 +19,7 @@ const OUTPUTS = ['libfabric.node', 'preload.node', 'verbs.node', 'libsoftefa.so'
 );
 const RECIPE = ['binding.gyp', 'scripts/libfabric-flags.mjs', 'scripts/native-sources.mjs'];
 
-/** The prefix whose include/node holds this Node's own headers, or undefined. */
+/** The prefix whose include/node contains the headers of this Node; undefined if there is none. */
 export function nodeHeadersPrefix() {
   const prefixes = [dirname(dirname(process.execPath)), '/usr', '/usr/local'];
   return prefixes.find((prefix) => {
@@ -64,10 +64,11 @@ export function nativeAddon() {
       what: `node-gyp ${command}`,
       hint: prefix
         ? undefined
-        : `Node ${process.version} has no headers beside it; node-gyp downloads them from nodejs.org.`,
+        : `Node ${process.version} has no headers installed; node-gyp downloads them from nodejs.org.`,
     });
   }
   const absent = OUTPUTS.filter((file) => !existsSync(file));
-  if (absent.length > 0) throw new SetupError(`the native build made no ${absent.join(', ')}`);
+  if (absent.length > 0)
+    throw new SetupError(`the native build did not produce ${absent.join(', ')}`);
   writeStamp('native', now);
 }

@@ -1,4 +1,4 @@
-// npm packages: `npm ci` where what is installed is not what package-lock.json says.
+// npm packages: runs `npm ci` if the installed packages differ from package-lock.json.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { announce, root, run } from './step.mjs';
@@ -7,8 +7,8 @@ function lockedPackages(file) {
   return JSON.parse(readFileSync(join(root, file), 'utf8')).packages;
 }
 
-// npm notes what it installed in node_modules/.package-lock.json. Optional packages are those of
-// other platforms too, so they may be missing.
+// npm records the installed packages in node_modules/.package-lock.json. Optional packages may be for other
+// platforms, so they may be missing.
 function upToDate() {
   const noted = 'node_modules/.package-lock.json';
   if (!existsSync(join(root, noted))) return false;
@@ -23,7 +23,7 @@ function upToDate() {
 export function npmPackages() {
   if (upToDate()) return;
   announce('installing npm packages');
-  // No package here needs its install script, and npm would run node-gyp for our binding.gyp.
+  // No package needs its install script, and npm would run node-gyp for the binding.gyp of this package.
   const args = ['ci', '--ignore-scripts', '--include=dev', '--no-audit', '--no-fund'];
   const npm = process.env.npm_execpath;
   if (npm?.endsWith('.js')) run(process.execPath, [npm, ...args], { what: 'npm ci' });

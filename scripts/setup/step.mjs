@@ -1,5 +1,5 @@
-// What every step of the setup shares: the repository's root, running a command quietly, and
-// fingerprints that tell whether a step has anything to do.
+// The parts that the steps of the setup share: the repository's root, a function that runs a command without
+// output, and fingerprints that show whether a step is up to date.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -18,15 +18,15 @@ import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** A failure that is told to the user as it is, without a stack. */
+/** A failure that is printed for the user without a stack. */
 export class SetupError extends Error {}
 
-/** Says that a step begins. On stderr: stdout belongs to the command that follows. */
+/** Prints the start of a step to stderr, because stdout belongs to the command that follows. */
 export function announce(title) {
   console.error(`${title} ...`);
 }
 
-/** Runs a command in the root, its output hidden unless it fails. */
+/** Runs a command in the root. Prints its output only if it fails. */
 export function run(command, args, { env, hint, what = [command, ...args].join(' ') } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-setup-'));
   const file = join(folder, 'output');
@@ -47,7 +47,7 @@ export function run(command, args, { env, hint, what = [command, ...args].join('
   }
 }
 
-/** The files at and below the given paths (relative to the root), sorted. */
+/** The sorted files at and below the given paths, which are relative to the root. */
 export function filesBelow(...paths) {
   const walk = (path) => {
     const entries = readdirSync(join(root, path), { withFileTypes: true });
@@ -68,7 +68,7 @@ export function digest(files) {
 
 const stampFile = (step) => join(root, 'build', `${step}.stamp.json`);
 
-/** What a step noted when it was last done, or {}. */
+/** The stamp that a step wrote when it last ran, or {}. */
 export function readStamp(step) {
   try {
     return JSON.parse(readFileSync(stampFile(step), 'utf8'));

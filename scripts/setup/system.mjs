@@ -1,4 +1,4 @@
-// System packages: libfabric with its headers, and what node-gyp needs to compile.
+// System packages: libfabric with its headers, and the tools that node-gyp needs.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -6,7 +6,7 @@ import { atLeast, findLibfabric, OLDEST } from './libfabric.mjs';
 import { announce, run, SetupError } from './step.mjs';
 
 const EFA_INSTALLER = [
-  'The EFA installer brings a current libfabric for Amazon Linux, Ubuntu and others:',
+  'The EFA installer installs a current libfabric on Amazon Linux, Ubuntu and others:',
   '  curl -O https://efa-installer.amazonaws.com/aws-efa-installer-latest.tar.gz',
   '  tar -xf aws-efa-installer-latest.tar.gz && cd aws-efa-installer && sudo ./efa_installer.sh -y',
 ].join('\n');
@@ -81,7 +81,7 @@ function install(missing) {
   const manager = managerCommands(missing);
   if (!manager) {
     throw new SetupError(
-      `missing: ${names}.\nThere is neither apt-get nor dnf here: install them by other means.`,
+      `missing: ${names}.\nThis system has neither apt-get nor dnf; install the packages by other means.`,
     );
   }
   const advice = ['Install with:', `  ${manager.advice}`];
@@ -99,7 +99,7 @@ function install(missing) {
   try {
     if (manager.update) elevated(manager.update);
   } catch (error) {
-    updateFailure = `${error.message}\n`; // Known packages may do: it is told if they do not.
+    updateFailure = `${error.message}\n`; // The known packages may suffice; otherwise this is printed.
   }
   try {
     elevated(manager.install, { hint });
@@ -112,7 +112,7 @@ function install(missing) {
   }
 }
 
-/** Installs what is missing of the given needs, or throws what to install. */
+/** Installs the missing packages of the given needs, or throws an error that says what to install. */
 export function systemPackages(needs = [LIBFABRIC, RDMA_CORE, COMPILER, MAKE, PYTHON]) {
   const missing = needs.filter((need) => !need.present());
   if (missing.length > 0) install(missing);
@@ -120,7 +120,7 @@ export function systemPackages(needs = [LIBFABRIC, RDMA_CORE, COMPILER, MAKE, PY
   const { header, version } = findLibfabric();
   if (!atLeast(version, OLDEST)) {
     throw new SetupError(
-      `libfabric ${version} (${header}) is too old: ${OLDEST} or newer is needed.\n${EFA_INSTALLER}`,
+      `libfabric ${version} (${header}) is too old; install ${OLDEST} or newer.\n${EFA_INSTALLER}`,
     );
   }
 }

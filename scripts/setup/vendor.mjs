@@ -1,5 +1,5 @@
-// Libraries of the command line, bundled: src/vendor -> dist/vendor. After the TypeScript build, which
-// may begin with an empty dist.
+// Bundles the libraries of the command line: src/vendor -> dist/vendor. Must run after the TypeScript build,
+// which may start with an empty dist.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { announce, digest, filesBelow, readStamp, root, run, writeStamp } from './step.mjs';
@@ -8,7 +8,7 @@ export function vendored() {
   const sources = filesBelow('src/vendor', 'scripts').filter((file) => /vendor/.test(file));
   const now = { root, recipe: digest(['package-lock.json', ...sources]) };
   const then = readStamp('vendor');
-  const notices = join(root, 'dist/vendor/LICENSES.txt'); // the last that is written
+  const notices = join(root, 'dist/vendor/LICENSES.txt'); // the last file that is written
   if (existsSync(notices) && Object.keys(now).every((key) => now[key] === then[key])) return;
 
   announce('bundling libraries');

@@ -9,7 +9,7 @@ const PARTS = readFileSync(join(root, 'native/softefa/generation.cc'), 'utf8').m
 );
 const part = (id) => ({ SOFTEFA_PART_ID: id });
 
-/** What may be different about the device, or about the way that the provider uses it. */
+/** Conditions of the device, or of the way in which the provider uses it. */
 export const CONDITIONS = {
   synchronous: { LIBFABRIC_TEST_EFA: 'synchronous' },
   reordering: { LIBFABRIC_TEST_EFA: 'reordering' },
@@ -36,7 +36,7 @@ export function parseArguments(args) {
   const fabtests = take(rest, '--fabtests');
   const all = rest.includes('--all') && rest.splice(rest.indexOf('--all'), 1).length === 1;
   const condition = Object.hasOwn(CONDITIONS, rest[0] ?? '') ? rest.shift() : undefined;
-  // Whatever is not a condition is vitest's, which takes words for parts of files' names.
-  if (rest[0] && /^\w+$/.test(rest[0])) throw new SetupError(`${rest[0]}: no condition\n${USAGE}`);
+  // All other arguments go to vitest, which treats words as parts of file names.
+  if (rest[0] && /^\w+$/.test(rest[0])) throw new SetupError(`${rest[0]} is not a condition\n${USAGE}`);
   return { stack, fabtests, all, condition, rest };
 }

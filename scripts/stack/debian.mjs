@@ -1,5 +1,5 @@
-// A Debian of another release in a folder, made by debootstrap, with that release's libfabric, rdma-core, compiler
-// and Node.js, and commands that run in it.
+// Another release of Debian in a folder, created by debootstrap, with the libfabric, rdma-core, compiler and Node.js of
+// that release. Runs commands in the folder.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { npmPackages } from '../setup/npm.mjs';
 import { announce, root, run, SetupError } from '../setup/step.mjs';
 import { onPath, systemPackages } from '../setup/system.mjs';
 
-const SCRIPT = 'sid'; // an older debootstrap has no script for a newer release; they are all the same
+const SCRIPT = 'sid'; // an older debootstrap has no script for a newer release, but all scripts are the same
 const PACKAGES = [
   ...['nodejs', 'libnode-dev', 'g++', 'make', 'python3'],
   ...['libfabric-dev', 'libfabric-bin', 'libibverbs-dev'],
@@ -18,7 +18,7 @@ const DEBOOTSTRAP = {
   apt: ['debootstrap'],
   dnf: ['debootstrap'],
 };
-/** What a command in the folder has of the environment: this machine's names files that are not there. */
+/** The environment of commands in the folder. The variables of this machine name files that do not exist there. */
 export const ENVIRONMENT = {
   PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/root',
@@ -38,8 +38,8 @@ function mirror() {
 }
 
 /**
- * The command line that runs a command in the folder of a release, with mounts and processes of its own:
- * nothing is left when it ends, however it ends.
+ * The command line that runs a command in the folder of a release, in mount and PID namespaces of its own, so that
+ * nothing remains however the command ends.
  */
 export function entering(release, command) {
   const script = [
@@ -58,27 +58,27 @@ function enter(release, command) {
   run(program, args, { env: { DEBIAN_FRONTEND: 'noninteractive' }, what: command.join(' ') });
 }
 
-/** Makes the folder of a release, once. Throws SetupError where it cannot be made. */
+/** Creates the folder of a release if it does not exist. Throws SetupError if that is not possible. */
 export function makeDebian(release) {
   const folder = folderOf(release);
   const made = join(folder, 'made');
   const wanted = PACKAGES.join(' ');
   if (existsSync(made) && readFileSync(made, 'utf8') === wanted) return;
-  if (process.getuid() !== 0) throw new SetupError('making a Debian folder takes root');
+  if (process.getuid() !== 0) throw new SetupError('creating a Debian folder needs root');
   const uri = mirror();
   systemPackages([DEBOOTSTRAP]);
-  announce(`making a Debian ${release} in ${folder}`);
+  announce(`creating a Debian ${release} in ${folder}`);
   rmSync(folder, { recursive: true, force: true });
   const script = `/usr/share/debootstrap/scripts/${SCRIPT}`;
   run('debootstrap', ['--variant=minbase', release, folder, uri, script]);
   cpSync('/etc/resolv.conf', join(folder, 'etc/resolv.conf'), { dereference: true });
-  // A mirror may be behind by more than the days that a testing release's index is valid.
+  // A mirror may lag behind for longer than the index of a testing release is valid.
   enter(release, ['apt-get', '-o', 'Acquire::Check-Valid-Until=false', 'update']);
   enter(release, ['apt-get', 'install', '-y', '--no-install-recommends', ...PACKAGES]);
   enter(release, ['sh', '-c', `apt-get clean; printf %s "${wanted}" > /made`]);
 }
 
-/** Copies what a clone of this tree would hold, and the npm packages, to /libfabric of the folder. */
+/** Copies the files of a clone, and the npm packages, to /libfabric in the folder. */
 export function copyTree(release) {
   npmPackages();
   const { stdout } = spawnSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {
@@ -88,7 +88,7 @@ export function copyTree(release) {
   const files = stdout.split('\0').filter((file) => file && existsSync(join(root, file)));
   const tree = join(folderOf(release), 'libfabric');
   mkdirSync(tree, { recursive: true });
-  // What was built there stays: a second run builds what has changed.
+  // Keeps the builds there, so that a second run rebuilds only what has changed.
   for (const name of readdirSync(tree)) {
     if (name !== 'build' && name !== 'dist') rmSync(join(tree, name), { recursive: true });
   }

@@ -1,10 +1,10 @@
-// A libfabric that was built into a folder of its own, instead of the installed one.
+// A libfabric in a folder of its own, instead of the installed one.
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { root, SetupError } from '../setup/step.mjs';
 
-// Prints which libfabric a process has loaded, and its version.
+// Prints the path and the version of the libfabric that a process has loaded.
 const PROBE = `
 import { readFileSync } from 'node:fs';
 import { version } from './dist/index.js';
@@ -13,7 +13,7 @@ const file = readFileSync('/proc/self/maps', 'utf8').match(/\\/\\S*\\/libfabric\
 console.log(JSON.stringify({ version: loaded, file }));
 `;
 
-/** The file and version of the libfabric that the package loads in this environment, once it is built. */
+/** The file and version of the libfabric that the built package loads in this environment. */
 export function loadedLibfabric(env = {}) {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -24,7 +24,7 @@ export function loadedLibfabric(env = {}) {
   return JSON.parse(stdout);
 }
 
-/** The variables with which a command is that of a folder, and loads its libfabric. */
+/** The variables with which commands come from a folder and load its libfabric. */
 export function environmentOf(folder) {
   const prefix = resolve(folder);
   const library = ['lib', 'lib64']
@@ -38,7 +38,7 @@ export function environmentOf(folder) {
   };
 }
 
-/** Throws SetupError where the package loads another libfabric than that of the folder. */
+/** Throws SetupError if the package does not load the libfabric of the folder. */
 export function checkLoaded(folder, { file }) {
   if (!file?.startsWith(`${realpathSync(folder)}/`)) {
     throw new SetupError(`the package loads ${file}, not the libfabric of ${folder}`);
