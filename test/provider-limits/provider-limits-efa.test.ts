@@ -3,7 +3,9 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AnyInfo, getInfo, getParams, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
+import { freePort } from '../support/free-port.js';
 import { runInline } from '../support/inline.js';
+import { onNode, startRanks } from '../support/ranks.js';
 import { isOldPart, testFaults, withSoftefa } from '../support/softefa.js';
 import { closing, endpoint, fabricError, pair, pattern } from '../support/transfer.js';
 
@@ -47,6 +49,26 @@ test('efa carries 4 bytes of remote data, though 1.17 offers 8: wider data is re
   const { a, toB } = await pair(context, 'efa', ['FI_MSG']);
   expect(a.info.domainAttr.cqDataSize).toBe(major < 2 ? 8 : 4);
   await expect(a.senddata(pattern(8), 2n ** 32n, toB)).rejects.toThrow(RangeError);
+});
+
+test.each([
+  ['ends the target', {}, false],
+  [
+    'arrives with FI_EFA_INTER_MIN_READ_WRITE_SIZE',
+    { FI_EFA_INTER_MIN_READ_WRITE_SIZE: '2000000000' },
+    true,
+  ],
+] as const)('efa of 1.17 on 0xefa1: a first write of 64 KiB %s', async (_, variables, arrives) => {
+  const root = `127.0.0.1:${await freePort()}`;
+  const options = ['all-to-all', '--nics', 'all', '--seconds', '0.2', '-S', '65536', '-v'];
+  // The second NIC has carried nothing before: the ranks meet over the first.
+  const ranks = startRanks([0, 1], (rank) => ({
+    args: [...options, '--rank', `${rank}`, '--ranks', '2', '--root', root],
+    env: { ...onNode(rank, 2), SOFTEFA_PART_ID: '0xefa1', ...variables },
+  }));
+  const codes = (await Promise.all(ranks.map((one) => one.ended))).map(({ code }) => code);
+  if (major > 1 || arrives) expect(codes).toEqual([0, 0]);
+  else expect(codes).toContain(null); // killed by a signal
 });
 
 test('efa of 1.17 fails messages of 1 MiB to a peer without RDMA read where the sender has it', async (context) => {

@@ -1,6 +1,6 @@
 // The arguments of `npm run test:efa`.
 import { expect, test } from 'vitest';
-import { parseArguments } from '../../scripts/stack/arguments.mjs';
+import { CONDITIONS, parseArguments } from '../../scripts/stack/arguments.mjs';
 
 test('a stack, a condition and the arguments of vitest are told apart', () => {
   const files = ['test/efa/efa-fork.test.ts', '-t', 'aborts'];
@@ -8,17 +8,32 @@ test('a stack, a condition and the arguments of vitest are told apart', () => {
   expect(parsed('--stack', 'forky', 'reordering', ...files)).toEqual({
     stack: 'forky',
     condition: 'reordering',
+    all: false,
     rest: files,
   });
   expect(parsed('0xefa0', '--stack', '/opt/libfabric')).toEqual({
     stack: '/opt/libfabric',
     condition: '0xefa0',
+    all: false,
     rest: [],
   });
-  expect(parsed(...files)).toEqual({ stack: undefined, condition: undefined, rest: files });
+  expect(parsed(...files)).toEqual({ all: false, rest: files });
+  expect(parsed('--fabtests', '/opt/fabtests', 'direct', '--all')).toEqual({
+    fabtests: '/opt/fabtests',
+    condition: 'direct',
+    all: true,
+    rest: [],
+  });
 });
 
-test.each([['--stack'], ['--stack', '-t'], ['reorderin'], ['constructor']])(
+test('the newest device is the last of those that softefa knows', () => {
+  expect(Object.keys(CONDITIONS)).toEqual(expect.arrayContaining(['0xefa0', '0xefa1', '0xefa2']));
+  const all: Record<string, string>[] = Object.values(CONDITIONS);
+  const parts = all.map((one) => one.SOFTEFA_PART_ID ?? '');
+  expect(CONDITIONS.newest.SOFTEFA_PART_ID).toBe(parts.sort().at(-1));
+});
+
+test.each([['--stack'], ['--stack', '-t'], ['--fabtests'], ['reorderin'], ['constructor']])(
   '%s %s is refused with the usage',
   (...args) => {
     expect(() => parseArguments(args)).toThrow(
