@@ -1,4 +1,4 @@
-// `npm run prebuild [-- x64|arm64 ...]`: builds the binaries of the package into prebuilds/, by default for
+// `npm run prebuilds [-- x64|arm64 ...]`: builds the binaries of the package into prebuilds/, by default for
 // both architectures. Binaries built on Debian 12 load on the oldest supported system; the script checks
 // this at the end.
 import { ARCHITECTURES } from './prebuild/binaries.mjs';
@@ -9,7 +9,7 @@ import { runMain, setup } from './setup.mjs';
 runMain(() => {
   const asked = process.argv.slice(2);
   const unknown = asked.find((arch) => !ARCHITECTURES.includes(arch));
-  if (unknown) throw new SetupError(`npm run prebuild -- [${ARCHITECTURES.join('|')} ...]`);
+  if (unknown) throw new SetupError(`npm run prebuilds -- [${ARCHITECTURES.join('|')} ...]`);
   setup();
   const architectures = asked.length > 0 ? asked : ARCHITECTURES;
   for (const arch of architectures) {

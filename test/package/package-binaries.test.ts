@@ -52,7 +52,7 @@ test.skipIf(newer)('what is built here loads on Amazon Linux 2023 with libfabric
 
 test.for(['x64', 'arm64'])('what was prebuilt for %s does', (arch, context) => {
   if (!existsSync(join(root, 'prebuilds', `linux-${arch}`))) {
-    context.skip(`not prebuilt: npm run prebuild -- ${arch}`);
+    context.skip(`not prebuilt: npm run prebuilds -- ${arch}`);
   }
   const { status, stdout, stderr } = check(arch);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });

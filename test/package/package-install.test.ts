@@ -34,7 +34,7 @@ beforeAll(() => {
   for (const name of ['package.json', 'README.md', 'LICENSE', 'dist']) {
     cpSync(join(root, name), join(source, name), { recursive: true });
   }
-  // What `npm run prebuild` leaves of a build.
+  // What `npm run prebuilds` leaves of a build.
   mkdirSync(join(source, prebuilds), { recursive: true });
   for (const name of BINARIES) {
     const stripped = join(source, prebuilds, name);
