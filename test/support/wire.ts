@@ -1,7 +1,6 @@
 import { getInfo } from 'libfabric';
 import { afterEach } from 'vitest';
 import { openEndpoint } from '../../dist/cli/fabtests/common/open-endpoint.js';
-import type { Settings } from '../../dist/cli/fabtests/common/settings.js';
 
 /** What is done when a test has ended, the last one first. */
 export const cleanups: (() => unknown)[] = [];
@@ -21,7 +20,7 @@ export async function rawEndpoint(
     caps,
     ...(provider !== 'shm' && { node: '127.0.0.1', service, flags: ['FI_SOURCE'] as const }),
   });
-  const opened = await openEndpoint(info as never, {} as Settings, { caps });
+  const opened = await openEndpoint(info as never);
   cleanups.push(async () => {
     await opened.ep.close();
     await opened.fabric.close();

@@ -1,76 +1,164 @@
-// Messages of the TCP connections between ranks: four bytes of length, big-endian, and JSON.
+// JSON over TCP: each message is four bytes of length, big-endian, and the text of a JSON object.
 import type { Socket } from 'node:net';
 
-const HEAD = 4;
-
-/** Bytes of a message: a thousand ranks' addresses are well below it. */
-export const LONGEST_MESSAGE = 2 ** 26;
+const HEADER_BYTES = 4;
 
 /** What is wrong with bytes that are not a message. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
-/** Writes a message. Nothing happens where the connection has ended. */
-export function writeFrame(socket: Socket, message: object): void {
-  if (!socket.writable) return;
+/** A message as it goes over the connection. */
+export function frameOf(message: object): Buffer {
   const text = Buffer.from(JSON.stringify(message));
-  const head = Buffer.alloc(HEAD);
-  head.writeUInt32BE(text.length);
-  socket.write(Buffer.concat([head, text]));
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32BE(text.length);
+  return Buffer.concat([header, text]);
 }
 
-/**
- * Calls `read` with each message of a connection; a FrameError destroys it.
- *
- * @param most the longest message that is accepted, in bytes. It bounds the memory that a connection
- * takes, and is asked for every message, because it may rise when the sender has said who it is.
- */
-export function readFrames(
-  socket: Socket,
-  read: (message: unknown) => void,
-  most: () => number = () => LONGEST_MESSAGE,
-): void {
-  let chunks: Buffer[] = [];
-  let available = 0;
-  let wanted = HEAD;
-  socket.on('data', (chunk: Buffer) => {
-    chunks.push(chunk);
-    available += chunk.length;
-    if (available < wanted) return;
-    let bytes = Buffer.concat(chunks);
+/** How a link treats what it receives. */
+export interface JsonLinkOptions<In> {
+  /**
+   * The longest message that it accepts, in bytes. It bounds the memory that a connection takes. The
+   * link asks for it before every message, because it may rise once the peer is known.
+   */
+  readonly maxBytes: () => number;
+  /** Messages that may wait for receive(). */
+  readonly maxWaiting?: number;
+  /** Takes each message. Returns false for a message that is to wait for receive(). */
+  readonly onMessage?: (message: In) => boolean;
+}
+
+/** A TCP connection that carries JSON objects. It ends at the first bytes that are not a message. */
+export class JsonLink<In extends object, Out extends object> {
+  /** Resolves with the reason when the connection has ended. */
+  readonly closed: Promise<Error>;
+  readonly #socket: Socket;
+  readonly #options: JsonLinkOptions<In>;
+  readonly #waiting: In[] = [];
+  readonly #abort = new AbortController();
+  #ended: Error | undefined;
+  #wake: (() => void) | undefined;
+  #chunks: Buffer[] = [];
+  #available = 0;
+  #wanted = HEADER_BYTES;
+
+  constructor(socket: Socket, options: JsonLinkOptions<In>) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => this.#read(chunk));
+    socket.on('error', (error) => this.#end(error));
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.#end(new Error('the other side has closed the connection'));
+        resolve(this.#ended as Error);
+      });
+    });
+    socket.resume();
+  }
+
+  /** Why no more messages come, once that is so. */
+  get ended(): Error | undefined {
+    return this.#ended;
+  }
+
+  /** Aborts when the connection has ended, by either side. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Sends a message. Does nothing if the connection has ended. */
+  send(message: Out): void {
+    if (this.#socket.writable) this.#socket.write(frameOf(message));
+  }
+
+  /**
+   * The next message that onMessage() has not taken. Undefined if none has come when the connection
+   * ends or so many milliseconds have passed.
+   */
+  async receive(milliseconds = Number.POSITIVE_INFINITY): Promise<In | undefined> {
+    let late = false;
+    const expire = () => {
+      late = true;
+      this.#wake?.();
+    };
+    const timer = Number.isFinite(milliseconds) ? setTimeout(expire, milliseconds) : undefined;
+    while (this.#waiting.length === 0 && this.#ended === undefined && !late) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    clearTimeout(timer);
+    return this.#waiting.shift();
+  }
+
+  /** Ends the connection when what was sent has gone out. */
+  end(): void {
+    this.#socket.end();
+  }
+
+  /** Lets the process end although the connection has not. */
+  unref(): void {
+    this.#socket.unref();
+  }
+
+  /** Ends the connection now. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #end(reason: Error): void {
+    this.#ended ??= reason;
+    this.#wake?.();
+    this.#abort.abort();
+  }
+
+  #read(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#available += chunk.length;
+    if (this.#available < this.#wanted) return;
+    let bytes = Buffer.concat(this.#chunks);
     try {
       for (;;) {
-        wanted = HEAD + (bytes.length < HEAD ? 0 : lengthIn(bytes, most()));
-        if (bytes.length < wanted || wanted === HEAD) break;
-        const message = messageIn(bytes.subarray(HEAD, wanted));
-        bytes = bytes.subarray(wanted);
-        read(message);
+        const length = bytes.length < HEADER_BYTES ? 0 : this.#lengthIn(bytes);
+        this.#wanted = HEADER_BYTES + length;
+        if (bytes.length < this.#wanted || length === 0) break;
+        const message = messageIn(bytes.subarray(HEADER_BYTES, this.#wanted)) as In;
+        bytes = bytes.subarray(this.#wanted);
+        this.#take(message);
       }
     } catch (error) {
-      socket.destroy(error as Error);
+      this.#socket.destroy(error as Error);
       return;
     }
-    chunks = [bytes];
-    available = bytes.length;
-  });
+    this.#chunks = [bytes];
+    this.#available = bytes.length;
+  }
+
+  #lengthIn(bytes: Buffer): number {
+    const length = bytes.readUInt32BE(0);
+    const valid = length > 0 && length <= this.#options.maxBytes();
+    if (!valid) throw new FrameError(`a message of ${length} bytes`);
+    return length;
+  }
+
+  #take(message: In): void {
+    const { onMessage, maxWaiting = Number.POSITIVE_INFINITY } = this.#options;
+    if (onMessage?.(message)) return;
+    if (this.#waiting.length >= maxWaiting) throw new FrameError('it does not wait for answers');
+    this.#waiting.push(message);
+    this.#wake?.();
+  }
 }
 
-function lengthIn(bytes: Buffer, most: number): number {
-  const length = bytes.readUInt32BE(0);
-  if (length === 0 || length > most) throw new FrameError(`a message of ${length} bytes`);
-  return length;
-}
-
-function messageIn(bytes: Buffer): unknown {
+function messageIn(bytes: Buffer): object {
   let message: unknown;
   try {
     message = JSON.parse(bytes.toString());
   } catch {
     throw new FrameError('a message that is not JSON');
   }
-  if (typeof message !== 'object' || message === null) {
-    throw new FrameError('a message that is no object');
-  }
-  return message;
+  if (typeof message === 'object' && message !== null) return message;
+  throw new FrameError('a message that is no object');
 }

@@ -17,7 +17,7 @@ import { ReachError } from '../../../dist/cli/doctor/peer/conversation.js';
 import { fabricFinding, tcpFinding } from '../../../dist/cli/doctor/peer/findings.js';
 import { probe } from '../../../dist/cli/doctor/peer/probe.js';
 import type { Finding, Report } from '../../../dist/cli/doctor/report.js';
-import { readFrames, writeFrame } from '../../../dist/cli/shared/json-link.js';
+import { frameOf, JsonLink } from '../../../dist/cli/shared/json-link.js';
 import { type Ended, main, run, type Started, start } from '../../support/command.js';
 import { hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { freePort } from '../../support/free-port.js';
@@ -194,11 +194,11 @@ describe('over TCP', () => {
 test('what another host says is fit for a terminal, whatever it is', async () => {
   const server = createServer((socket) => {
     socket.on('error', () => {});
-    writeFrame(socket, { kind: 'hello', protocol: 1, domains: [7] });
+    socket.write(frameOf({ kind: 'hello', protocol: 1, domains: [7] }));
     const address = Buffer.alloc(32).toString('base64');
-    writeFrame(socket, { kind: 'ready', domain: '\u001b[2J', address });
+    socket.write(frameOf({ kind: 'ready', domain: '\u001b[2J', address }));
     const answer = { kind: 'no such kind', message: '\u001b[31m', provErrno: 'x' };
-    writeFrame(socket, { kind: 'received', arrived: true, answer });
+    socket.write(frameOf({ kind: 'received', arrived: true, answer }));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -215,15 +215,18 @@ describe('strangers', () => {
     onTestFinished(() => void socket.destroy());
     const messages: { kind: string }[] = [];
     let wake = () => {};
-    readFrames(socket, (message) => {
-      messages.push(message as { kind: string });
-      wake();
+    new JsonLink<{ kind: string }, object>(socket, {
+      maxBytes: () => 1 << 20,
+      onMessage: (message) => {
+        messages.push(message);
+        wake();
+        return true;
+      },
     });
-    socket.on('error', () => {});
-    writeFrame(socket, { kind: 'hello', protocol: 1, domains: [OWN] });
+    socket.write(frameOf({ kind: 'hello', protocol: 1, domains: [OWN] }));
     const address = Buffer.alloc(32).toString('base64');
-    writeFrame(socket, { kind: 'try', nic: 0, address, seconds: 300 });
-    writeFrame(socket, { kind: 'sent', delivery: { kind: 'delivered' } });
+    socket.write(frameOf({ kind: 'try', nic: 0, address, seconds: 300 }));
+    socket.write(frameOf({ kind: 'sent', delivery: { kind: 'delivered' } }));
     while (!messages.some(({ kind }) => kind === 'ready' || kind === 'failed')) {
       await new Promise<void>((resolve) => {
         wake = resolve;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { readFrames, writeFrame } from '../../shared/json-link.js';
+import { JsonLink } from '../../shared/json-link.js';
 import { type Message, PROTOCOL, plain } from './messages.js';
 
 /** Why the other side cannot be talked to over TCP. */
@@ -68,41 +68,22 @@ const MOST_UNREAD = 8;
 
 /** Messages to and from the other side, one after another. */
 export class Conversation {
-  readonly #socket: Socket;
-  readonly #over = new AbortController();
-  readonly #messages: Message[] = [];
-  #wake: (() => void) | undefined;
-  #ended: string | undefined;
+  readonly #link: JsonLink<Message, Message>;
 
   constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.setNoDelay(true);
-    const end = (reason: string) => {
-      this.#ended ??= reason;
-      this.#wake?.();
-      this.#over.abort();
-    };
-    const read = (message: unknown) => {
-      if (this.#messages.length === MOST_UNREAD) {
-        end('it does not wait for answers');
-        socket.destroy();
-        return;
-      }
-      this.#messages.push(message as Message);
-      this.#wake?.();
-    };
-    readFrames(socket, read, () => LONGEST_MESSAGE);
-    socket.on('error', ({ message }) => end(message));
-    socket.on('close', () => end('the other side has closed the connection'));
+    this.#link = new JsonLink<Message, Message>(socket, {
+      maxBytes: () => LONGEST_MESSAGE,
+      maxWaiting: MOST_UNREAD,
+    });
   }
 
   /** Aborted when the connection has ended, by either side. */
   get over(): AbortSignal {
-    return this.#over.signal;
+    return this.#link.signal;
   }
 
   send(message: Message): void {
-    writeFrame(this.#socket, message);
+    this.#link.send(message);
   }
 
   /** The next message, which is to be of a kind. Throws ReachError. */
@@ -110,22 +91,11 @@ export class Conversation {
     kind: K,
     milliseconds: number,
   ): Promise<Extract<Message, { kind: K }>> {
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      this.#wake?.();
-    }, milliseconds);
-    while (this.#messages.length === 0 && this.#ended === undefined && !late) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    clearTimeout(timer);
-    const message = this.#messages.shift();
+    const message = await this.#link.receive(milliseconds);
     if (message?.kind === kind) return message as Extract<Message, { kind: K }>;
     if (message?.kind === 'failed') throw new ReachError('failed', plain(message.message));
     if (message) throw new ReachError('stranger', 'it does not speak as the doctor does');
-    throw new ReachError('stranger', this.#ended ?? 'it does not say anything');
+    throw new ReachError('stranger', this.#link.ended?.message ?? 'it does not say anything');
   }
 
   /** Both introduce themselves; gives the domains of the other side. */
@@ -138,6 +108,6 @@ export class Conversation {
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.#link.destroy();
   }
 }

@@ -4,7 +4,7 @@ import { dialectOf, lowerRelease, usualRelease } from './dialect.js';
 import { CONTROL_BYTES, type Introduction, introduce, introductionIn } from './handshake.js';
 import { type OobSocket, PeerGone } from './oob.js';
 import type { TestEndpoint } from './open-endpoint.js';
-import { Companion, CompanionListener } from './peer-link.js';
+import { PeerLink, PeerListener } from './peer-link.js';
 import type { Session } from './session.js';
 
 // What a client waits for its server to speak first, in milliseconds: fabtests' clients wait 1 s.
@@ -16,7 +16,7 @@ const GREETING = Buffer.alloc(4);
 /**
  * Exchanges the addresses of both sides as fabtests do, in band or out of band, and finds out whom it
  * has to do with: from then on `session.peer` is there, `session.dialect` is what both speak, and
- * sides of this package have a companion.
+ * sides of this package have a peerLink.
  */
 export async function introduceSides(session: Session): Promise<void> {
   await introduceBy(session, exchangeOutOfBand);
@@ -39,7 +39,7 @@ async function introduceBy(
   session: Session,
   outOfBand: (session: Session, oob: OobSocket) => Promise<void>,
 ): Promise<void> {
-  if (session.role === 'server') session.listener = await CompanionListener.open();
+  if (session.role === 'server') session.listener = await PeerListener.open();
   const oob = session.settings.oobExchange ? session.oob : undefined;
   if (oob) await outOfBand(session, oob);
   else if (session.role === 'client') await callServer(session);
@@ -173,7 +173,7 @@ function releaseGuessed(session: Session, greets: boolean): string {
   return greets ? '2.6' : '1.17';
 }
 
-/** With the other side known: what both speak, and a companion where it is of this package. */
+/** With the other side known: what both speak, and a link where it is of this package. */
 async function meet(session: Session, introduction: Introduction | undefined): Promise<void> {
   session.akin = introduction !== undefined;
   if (introduction === undefined) {
@@ -187,8 +187,6 @@ async function meet(session: Session, introduction: Introduction | undefined): P
     await session.until(session.listener.accept());
   } else if (introduction.port > 0) {
     const at = oobAddress ?? (session.info.fabricAttr.provName === 'shm' ? 'localhost' : host);
-    session.companion = await session.until(
-      Companion.connect(at ?? 'localhost', introduction.port),
-    );
+    session.peerLink = await session.until(PeerLink.connect(at ?? 'localhost', introduction.port));
   }
 }

@@ -8,7 +8,7 @@ export const CONTROL_BYTES = 256;
 export interface Introduction {
   /** Release of the fabtests whose dialect it would speak, `'1.17'`. */
   readonly release: string;
-  /** TCP port of the server's companion; 0: none. */
+  /** TCP port of the server's PeerListener; 0: none. */
   readonly port: number;
   /** Bytes of the message that has it: the other side may take the sender for another release. */
   readonly messageBytes: number;

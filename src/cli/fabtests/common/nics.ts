@@ -3,14 +3,13 @@
 // One NIC is turned by the loop that measures (driver 'manual'), several have a native thread each
 // (driver 'thread'). Writes over four devices of softefa with 2 cores: one loop that turns all in a
 // round 0.88 M/s of 64 B and 4.7 GB/s of 64 KiB, threads 1.07 M/s and 8.4 GB/s.
-import type { Domain, DomainOptions } from '../../../domain.js';
-import type { Endpoint } from '../../../endpoint/compose.js';
+import { errnoByCode } from '../../../error-codes.js';
 import { FabricError } from '../../../errors.js';
-import { Fabric } from '../../../fabric.js';
 import type { Cap } from '../../../flags.js';
 import { getInfo } from '../../../info.js';
 import type { AnyInfo, Info } from '../../../info-types.js';
 import { preferredEntry } from '../../../open.js';
+import { type OpenedEndpoint, openEndpoint } from './open-endpoint.js';
 
 /** Which NICs to use. */
 export interface NicChoice {
@@ -23,8 +22,6 @@ export interface NicChoice {
   /** Names of NICs, or all; one when left out. */
   readonly nics?: 'all' | readonly string[];
 }
-
-const ENODATA = 61;
 
 /**
  * The entries to open, one for each NIC.
@@ -41,7 +38,7 @@ export function chooseNics(choice: NicChoice, caps: readonly Cap[], local: numbe
     const where = [domain && `domain ${domain}`, fabric && `fabric ${fabric}`, source].filter(
       Boolean,
     );
-    throw new FabricError(ENODATA, 'fi_getinfo', {
+    throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: [`no endpoint with ${caps.join(', ')} on ${provider}`, ...where].join(', '),
       hint: 'fi_info shows what there is',
     });
@@ -83,34 +80,17 @@ function chosenNames({ nics }: NicChoice, names: readonly string[], local: numbe
 }
 
 /** An endpoint and what it is opened with. */
-export interface Nic {
-  readonly fabric: Fabric;
-  readonly domain: Domain;
-  readonly ep: Endpoint<'FI_EP_RDM', 'FI_MSG' | 'FI_RMA'>;
-}
+export type Nic = Pick<OpenedEndpoint, 'fabric' | 'domain' | 'ep'>;
 
 /** An endpoint on each of these NICs, in their order. */
 export async function openNics(infos: readonly AnyInfo[]): Promise<Nic[]> {
   const driver = infos.length === 1 ? 'manual' : 'thread';
   const opened: Nic[] = [];
   try {
-    for (const info of infos) opened.push(await openNic(info as Info, { driver }));
+    for (const info of infos) opened.push(await openEndpoint(info as Info, { driver }));
     return opened;
   } catch (error) {
     await closeNics(opened);
-    throw error;
-  }
-}
-
-async function openNic(info: Info, options: DomainOptions): Promise<Nic> {
-  const fabric = Fabric.open(info);
-  try {
-    const domain = fabric.domain(info, options);
-    const cq = domain.completionQueue();
-    const ep = domain.endpoint(info, { av: domain.addressVector(), cq });
-    return { fabric, domain, ep: ep as unknown as Nic['ep'] };
-  } catch (error) {
-    await fabric.close();
     throw error;
   }
 }

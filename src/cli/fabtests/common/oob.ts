@@ -20,7 +20,7 @@ export class OobSocket {
   #wake: (() => void) | undefined;
   #failure: Error | undefined;
 
-  private constructor(socket: Socket) {
+  constructor(socket: Socket) {
     this.#socket = socket;
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => {
@@ -36,53 +36,17 @@ export class OobSocket {
     socket.on('error', ended);
     socket.on('end', ended);
     socket.on('close', () => ended());
+    socket.resume();
   }
 
-  /**
-   * Waits for one client; the port is free again when it has come.
-   *
-   * @param port 0: any that is free, which `listening` is told.
-   */
-  static async accept(
-    port: number,
-    host: string | undefined,
-    signal?: AbortSignal,
-    listening?: (port: number) => void,
-  ) {
-    const server = createServer({ pauseOnConnect: true });
-    server.listen({ port, ...(host !== undefined && { host }) });
-    try {
-      await once(server, 'listening', { ...(signal && { signal }) });
-      listening?.((server.address() as AddressInfo).port);
-      const [socket] = (await once(server, 'connection', { ...(signal && { signal }) })) as [
-        Socket,
-      ];
-      const oob = new OobSocket(socket);
-      socket.resume();
-      return oob;
-    } finally {
-      server.close();
-    }
+  /** Waits for one client: acceptClient(). */
+  static async accept(...where: Parameters<typeof acceptClient>): Promise<OobSocket> {
+    return new OobSocket(await acceptClient(...where));
   }
 
-  /** Connects to a server; one that is not there yet is waited for `patience` milliseconds. */
-  static async connect(port: number, host: string, patience: number): Promise<OobSocket> {
-    const deadline = performance.now() + patience;
-    for (;;) {
-      const socket = connect({ port, host });
-      try {
-        await once(socket, 'connect');
-        return new OobSocket(socket);
-      } catch (error) {
-        const { code } = error as NodeJS.ErrnoException;
-        if (code !== 'ECONNREFUSED' || performance.now() >= deadline) {
-          throw new PeerGone(
-            `no server at ${host}, port ${port} (${code}); is it started, with the same options?`,
-          );
-        }
-        await sleep(100);
-      }
-    }
+  /** Connects to a server: connectToServer(). */
+  static async connect(...where: Parameters<typeof connectToServer>): Promise<OobSocket> {
+    return new OobSocket(await connectToServer(...where));
   }
 
   /** Why nothing more will come, once that is so. */
@@ -135,6 +99,49 @@ export class OobSocket {
   }
 }
 
+/**
+ * Waits for one client, whose connection is paused; the port is free again when it has come.
+ *
+ * @param port 0: any that is free, which `listening` is told.
+ */
+async function acceptClient(
+  port: number,
+  host: string | undefined,
+  signal?: AbortSignal,
+  listening?: (port: number) => void,
+): Promise<Socket> {
+  const server = createServer({ pauseOnConnect: true });
+  server.listen({ port, ...(host !== undefined && { host }) });
+  try {
+    await once(server, 'listening', { ...(signal && { signal }) });
+    listening?.((server.address() as AddressInfo).port);
+    const [socket] = (await once(server, 'connection', { ...(signal && { signal }) })) as [Socket];
+    return socket;
+  } finally {
+    server.close();
+  }
+}
+
+/** Connects to a server; waits `timeout` milliseconds for one that is not there yet. */
+async function connectToServer(port: number, host: string, timeout: number): Promise<Socket> {
+  const deadline = performance.now() + timeout;
+  for (;;) {
+    const socket = connect({ port, host });
+    try {
+      await once(socket, 'connect');
+      return socket;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'ECONNREFUSED' || performance.now() >= deadline) {
+        throw new PeerGone(
+          `no server at ${host}, port ${port} (${code}); is it started, with the same options?`,
+        );
+      }
+      await sleep(100);
+    }
+  }
+}
+
 /** Where the sides of a test meet beside the fabric, and how long the client waits for its server. */
 export type Meeting = Pick<
   Settings,
@@ -147,14 +154,14 @@ export async function openOob(
   signal?: AbortSignal,
 ): Promise<OobSocket | undefined> {
   if (!settings.oobExchange && !settings.oobSync) return undefined;
-  return meet(settings, signal);
+  return new OobSocket(await meet(settings, signal));
 }
 
 /** The connection: the server waits for its client, the client for its server to be there. */
 export async function meet(
   { host, oobAddress, sourceAddress, oobPort, timeout }: Meeting,
   signal?: AbortSignal,
-): Promise<OobSocket> {
-  if (host === undefined) return OobSocket.accept(oobPort, oobAddress ?? sourceAddress, signal);
-  return OobSocket.connect(oobPort, oobAddress ?? host, timeout * 1000);
+): Promise<Socket> {
+  if (host === undefined) return acceptClient(oobPort, oobAddress ?? sourceAddress, signal);
+  return connectToServer(oobPort, oobAddress ?? host, timeout * 1000);
 }

@@ -1,7 +1,8 @@
 import type { Counter } from '../../../counter.js';
-import type { Domain } from '../../../domain.js';
+import type { Domain, DomainOptions } from '../../../domain.js';
 import type { Endpoint } from '../../../endpoint/compose.js';
 import type { WritableOptions } from '../../../endpoint-option-values.js';
+import { errnoByCode } from '../../../error-codes.js';
 import { FabricError } from '../../../errors.js';
 import { Fabric } from '../../../fabric.js';
 import type { Cap } from '../../../flags.js';
@@ -35,7 +36,6 @@ export type TestEndpoint = Endpoint<
 >;
 
 const DEFAULT_PORT = '9228';
-const ENODATA = 61;
 
 /** Where to be, and whom to reach: fi_getinfo's node, service and FI_SOURCE. */
 function whereabouts(settings: Settings, given?: Partial<Hints>): Partial<Hints> {
@@ -104,13 +104,13 @@ export function findEntry(settings: Settings, needs: Needs, near?: string): Info
   if (found === undefined) {
     const { provider, type = 'FI_EP_RDM', domain } = settings;
     const where = [provider && `on ${provider}`, domain && `with domain ${domain}`];
-    throw new FabricError(ENODATA, 'fi_getinfo', {
+    throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: `no ${type} endpoint with ${needs.caps.join(', ')} ${where.filter(Boolean).join(' ')}`,
       hint: 'fi_info shows what there is',
     });
   }
   if (settings.prefix && !found.txAttr.mode.includes('FI_MSG_PREFIX')) {
-    throw new FabricError(ENODATA, 'fi_getinfo', {
+    throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: `-k: ${found.fabricAttr.provName} does not use FI_MSG_PREFIX`,
     });
   }
@@ -135,6 +135,7 @@ export interface OpenedEndpoint {
   readonly fabric: Fabric;
   readonly domain: Domain;
   readonly ep: TestEndpoint;
+  /** Where they were asked for. */
   readonly counters: Counters | undefined;
 }
 
@@ -143,26 +144,30 @@ export interface Counters {
   readonly receives: Counter;
 }
 
-/** Opens an endpoint that its caller turns: driver 'manual'. */
+/** How an endpoint is opened. */
+export interface OpenOptions {
+  /** Who turns the engine: the caller (`'manual'`) when left out. */
+  readonly driver?: DomainOptions['driver'];
+  /** Options to set before the endpoint is enabled. */
+  readonly options?: WritableOptions;
+  /** Count sends and receives. */
+  readonly counters?: boolean;
+}
+
+/** Opens an endpoint on an entry, with a fabric, a domain, a queue and an address vector of its own. */
 export async function openEndpoint(
   info: Info,
-  settings: Settings,
-  needs: Needs,
+  { driver = 'manual', options = {}, counters: counts = false }: OpenOptions = {},
 ): Promise<OpenedEndpoint> {
   const fabric = Fabric.open(info);
   try {
-    const domain = fabric.domain(info, { driver: 'manual' });
+    const domain = fabric.domain(info, { driver });
     const cq = domain.completionQueue();
-    const counters = needs.counters
-      ? { sends: domain.counter(), receives: domain.counter() }
-      : undefined;
+    const counters = counts ? { sends: domain.counter(), receives: domain.counter() } : undefined;
     const ep = domain.endpoint(info, {
       av: domain.addressVector(),
       cq,
-      options: {
-        ...needs.options,
-        ...(settings.maxMsgSize !== undefined && { FI_OPT_MAX_MSG_SIZE: settings.maxMsgSize }),
-      },
+      options,
       ...(counters && {
         counters: [
           { counter: counters.sends, flags: ['FI_SEND'] },

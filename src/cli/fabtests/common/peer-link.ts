@@ -2,145 +2,119 @@
 // hears what it has measured. Between this package and fabtests there is none.
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
+import { FrameError, JsonLink } from '../../shared/json-link.js';
+import { PeerGone } from './oob.js';
 
-/** How a side says that it ends before the test does. */
-export interface Farewell {
-  readonly reason: string;
-}
+/** Something to tell, or why a side ends before the test does. */
+type Message = { readonly note: unknown } | { readonly ended: string };
 
-type Line = { readonly farewell: Farewell } | { readonly note: unknown };
-
-const LONGEST_LINE = 4 << 20; // bytes
-const PATIENCE = 1000; // milliseconds to connect: a firewall may be in between
+const MAX_BYTES = 4 << 20; // of a message
+const CONNECT_TIMEOUT = 1000; // milliseconds: a firewall may be in between
 
 /** The server's end before its client has come. */
-export class CompanionListener {
+export class PeerListener {
   readonly #server: Server;
   readonly port: number;
-  #companion: Companion | undefined;
+  #link: PeerLink | undefined;
 
   private constructor(server: Server) {
     this.#server = server;
     this.port = (server.address() as { port: number }).port;
     server.on('connection', (socket) => {
-      if (this.#companion) socket.destroy();
-      else this.#companion = new Companion(socket);
+      if (this.#link) socket.destroy();
+      else this.#link = new PeerLink(socket.unref());
     });
   }
 
-  static async open(): Promise<CompanionListener> {
+  static async open(): Promise<PeerListener> {
     const server = createServer();
     server.listen(0);
     await once(server, 'listening');
     server.unref();
-    return new CompanionListener(server);
+    return new PeerListener(server);
   }
 
   /** Waits for the connection, which the client makes as soon as it knows of this end, if it can. */
   async accept(): Promise<void> {
-    if (this.#companion) return;
-    const signal = AbortSignal.timeout(PATIENCE);
+    if (this.#link) return;
+    const signal = AbortSignal.timeout(CONNECT_TIMEOUT);
     await once(this.#server, 'connection', { signal }).catch(() => {});
   }
 
   /** The connection, once the client has made it. */
-  get companion(): Companion | undefined {
-    return this.#companion;
+  get link(): PeerLink | undefined {
+    return this.#link;
   }
 
   close(): void {
     this.#server.close();
-    this.#companion?.close();
+    this.#link?.close();
   }
 }
 
 /** One end of the connection. */
-export class Companion {
-  readonly #socket: Socket;
-  readonly #notes: unknown[] = [];
-  #wake: (() => void) | undefined;
-  #farewell: Farewell | undefined;
+export class PeerLink {
+  readonly #link: JsonLink<Message, Message>;
+  #ended: string | undefined;
 
   constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.setNoDelay(true);
-    socket.unref();
-    socket.on('error', () => {});
-    const lines = createInterface({ input: socket });
-    let unread = 0;
-    socket.on('data', ({ length }: Buffer) => {
-      unread += length;
-      if (unread > LONGEST_LINE) socket.destroy();
+    this.#link = new JsonLink<Message, Message>(socket, {
+      maxBytes: () => MAX_BYTES,
+      onMessage: (message) => {
+        if (!('ended' in message)) return false;
+        this.#ended ??= String(message.ended);
+        return true;
+      },
     });
-    lines.on('line', (text) => {
-      unread = 0;
-      this.#heard(text);
-    });
-    lines.on('error', () => {}); // it repeats the socket's
-    socket.on('close', () => this.#end({ reason: 'it has ended without a word' }));
   }
 
   /** The client's end; undefined where the server can't be reached. */
-  static async connect(host: string, port: number): Promise<Companion | undefined> {
+  static async connect(host: string, port: number): Promise<PeerLink | undefined> {
     const socket = connect({ host, port });
-    socket.setTimeout(PATIENCE, () => socket.destroy());
+    socket.setTimeout(CONNECT_TIMEOUT, () => socket.destroy());
     try {
-      await once(socket, 'connect', { signal: AbortSignal.timeout(PATIENCE) });
+      await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_TIMEOUT) });
     } catch {
       socket.destroy();
       return undefined;
     }
     socket.setTimeout(0);
-    return new Companion(socket);
+    return new PeerLink(socket.unref());
   }
 
   /** Why the other side has ended, once it has. */
-  get farewell(): Farewell | undefined {
-    return this.#farewell;
+  get ended(): string | undefined {
+    return this.#ended ?? (this.#link.ended && 'it has ended without a word');
+  }
+
+  /** Whether the other end has sent what no side of this package sends. */
+  get foreign(): boolean {
+    return this.#link.ended instanceof FrameError;
   }
 
   /** Tells the other side something. */
   tell(note: unknown): void {
-    this.#write({ note });
+    this.#link.send({ note });
   }
 
   /** What the other side tells next; undefined when it has ended. */
   async hear(): Promise<unknown> {
-    if (this.#notes.length === 0 && this.#farewell === undefined) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    return this.#notes.shift();
+    const message = (await this.#link.receive()) as { readonly note: unknown } | undefined;
+    return message?.note;
+  }
+
+  /** The same. Throws PeerGone when the other side has ended, or tells nothing for so many seconds. */
+  async expect(seconds = Number.POSITIVE_INFINITY): Promise<unknown> {
+    const message = await this.#link.receive(seconds * 1000);
+    if (message !== undefined && 'note' in message) return message.note;
+    if (this.ended !== undefined) throw new PeerGone(`the other side has ended: ${this.ended}`);
+    throw new PeerGone(`the other side has not answered for ${seconds} s`);
   }
 
   /** Ends the connection, with a reason where the test has not come to its end. */
-  close(farewell: Farewell = { reason: 'it has finished' }): void {
-    if (this.#socket.destroyed) return;
-    this.#farewell ??= farewell;
-    this.#write({ farewell });
-    this.#socket.end();
-  }
-
-  #write(line: Line): void {
-    if (this.#socket.writable) this.#socket.write(`${JSON.stringify(line)}\n`);
-  }
-
-  #heard(text: string): void {
-    let line: Partial<{ farewell: Farewell; note: unknown }>;
-    try {
-      line = JSON.parse(text);
-    } catch {
-      return; // not of this package
-    }
-    if (line.farewell !== undefined) this.#end(line.farewell);
-    else this.#notes.push(line.note);
-    this.#wake?.();
-  }
-
-  #end(farewell: Farewell): void {
-    this.#farewell ??= farewell;
-    this.#wake?.();
+  close(reason = 'it has finished'): void {
+    this.#ended ??= reason;
+    this.#link.send({ ended: reason });
+    this.#link.end();
   }
 }

@@ -16,7 +16,7 @@ import {
   openEndpoint,
   type TestEndpoint,
 } from './open-endpoint.js';
-import type { Companion, CompanionListener } from './peer-link.js';
+import type { PeerLink, PeerListener } from './peer-link.js';
 import type { Settings } from './settings.js';
 import { Interrupted, Patience } from './waiter.js';
 
@@ -61,12 +61,12 @@ export class Session {
   received = 0;
   /** The dialect that both sides speak. */
   dialect: Dialect;
-  listener: CompanionListener | undefined;
+  listener: PeerListener | undefined;
   readonly #parts: Parts;
   readonly #control: ControlMessages;
   readonly #belongings: (() => Promise<void>)[] = [];
   #peer: Peer | undefined;
-  #companion: Companion | undefined;
+  #peerLink: PeerLink | undefined;
   #interrupted: Interrupted | undefined;
   #finishing = false;
 
@@ -120,7 +120,14 @@ export class Session {
   }
 
   static async #on(info: Info, settings: Settings, needs: Needs, oob?: OobSocket) {
-    const opened = await openEndpoint(info, settings, needs);
+    const { maxMsgSize } = settings;
+    const opened = await openEndpoint(info, {
+      counters: needs.counters === true,
+      options: {
+        ...needs.options,
+        ...(maxMsgSize !== undefined && { FI_OPT_MAX_MSG_SIZE: maxMsgSize }),
+      },
+    });
     const control = await ControlMessages.allocate(opened.domain);
     return new Session(settings, { ...opened, info, control, oob });
   }
@@ -136,12 +143,12 @@ export class Session {
   }
 
   /** To the other side, where that is one of this package: a client's comes to the listener. */
-  get companion(): Companion | undefined {
-    return this.#companion ?? this.listener?.companion;
+  get peerLink(): PeerLink | undefined {
+    return this.#peerLink ?? this.listener?.link;
   }
 
-  set companion(companion: Companion | undefined) {
-    this.#companion = companion;
+  set peerLink(link: PeerLink | undefined) {
+    this.#peerLink = link;
   }
 
   /** Whether this side has been interrupted. */
@@ -157,8 +164,8 @@ export class Session {
   #trouble(): Error | undefined {
     if (this.#interrupted) return this.#interrupted;
     if (this.#finishing) return undefined; // the other side may be through
-    const farewell = this.companion?.farewell;
-    if (farewell) return new PeerGone(`the other side has ended: ${farewell.reason}`);
+    const ended = this.peerLink?.ended;
+    if (ended !== undefined) return new PeerGone(`the other side has ended: ${ended}`);
     return this.oob?.failure;
   }
 
@@ -177,7 +184,7 @@ export class Session {
    * limit where its end would be noticed.
    */
   get passively(): number {
-    const noticed = this.companion !== undefined || this.oob !== undefined;
+    const noticed = this.peerLink !== undefined || this.oob !== undefined;
     return noticed ? Number.POSITIVE_INFINITY : this.settings.timeout * LONG;
   }
 
@@ -283,9 +290,9 @@ export class Session {
 
   /** Ends the conversation with the other side; a reason tells it that the test is not over. */
   leave(reason?: string): void {
-    this.companion?.close(reason === undefined ? undefined : { reason });
+    this.peerLink?.close(reason);
     this.listener?.close();
-    this.companion = undefined;
+    this.peerLink = undefined;
     this.listener = undefined;
   }
 

@@ -3,9 +3,17 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readFrames, writeFrame } from '../../shared/json-link.js';
+import { JsonLink } from '../../shared/json-link.js';
 import type { Place, Root } from './launcher.js';
-import { type FromHub, type FromRank, type Plan, PROTOCOL, PULSE, silenceOf } from './protocol.js';
+import {
+  type FromHub,
+  type FromRank,
+  LONGEST_MESSAGE,
+  type Plan,
+  PROTOCOL,
+  PULSE,
+  silenceOf,
+} from './protocol.js';
 
 /** The measurement is over before its end, at all ranks. */
 export class GroupOver extends Error {
@@ -38,9 +46,8 @@ const GOODBYE = 1000; // ms for what was said last to get out
 export class Group {
   readonly rank: number;
   readonly ranks: number;
-  readonly #socket: Socket;
+  readonly #link: JsonLink<FromHub, FromRank>;
   readonly #pulse: NodeJS.Timeout;
-  readonly #closed: Promise<void>;
   #heard = performance.now();
   #waiting: { resolve: (values: unknown) => void; reject: (error: Error) => void } | undefined;
   #trouble: GroupOver | undefined;
@@ -67,15 +74,15 @@ export class Group {
   private constructor(rank: number, ranks: number, socket: Socket, timeout: number) {
     this.rank = rank;
     this.ranks = ranks;
-    this.#socket = socket;
-    socket.setNoDelay(true);
-    readFrames(socket, (message) => this.#heed(message as FromHub));
-    socket.on('error', () => {}); // 'close' follows
-    this.#closed = new Promise((resolve) => {
-      socket.on('close', () => {
-        if (!this.#left) this.#end(new GroupOver('rank 0 has ended unexpectedly', false));
-        resolve();
-      });
+    this.#link = new JsonLink<FromHub, FromRank>(socket, {
+      maxBytes: () => LONGEST_MESSAGE,
+      onMessage: (message) => {
+        this.#heed(message);
+        return true;
+      },
+    });
+    this.#link.closed.then(() => {
+      if (!this.#left) this.#end(new GroupOver('rank 0 has ended unexpectedly', false));
     });
     const silence = silenceOf(timeout);
     this.#pulse = setInterval(() => {
@@ -118,8 +125,8 @@ export class Group {
     this.#left = true;
     this.#say({ type: 'bye' });
     clearInterval(this.#pulse);
-    this.#socket.end();
-    await Promise.race([this.#closed, sleep(GOODBYE, undefined, { ref: false })]);
+    this.#link.end();
+    await Promise.race([this.#link.closed, sleep(GOODBYE, undefined, { ref: false })]);
   }
 
   #give(value: unknown, everyone: boolean): Promise<unknown> {
@@ -145,7 +152,7 @@ export class Group {
   }
 
   #say(message: FromRank): void {
-    writeFrame(this.#socket, message);
+    this.#link.send(message);
   }
 
   #end(trouble: GroupOver): void {

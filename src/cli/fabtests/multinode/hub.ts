@@ -2,13 +2,14 @@
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { FrameError, LONGEST_MESSAGE, readFrames, writeFrame } from '../../shared/json-link.js';
+import { FrameError, JsonLink } from '../../shared/json-link.js';
 import type { Root } from './launcher.js';
 import {
   type FromHub,
   type FromRank,
   type Hello,
   isHello,
+  LONGEST_MESSAGE,
   objectionTo,
   type Plan,
   PULSE,
@@ -23,9 +24,11 @@ export interface HubOptions {
   readonly timeout: number;
 }
 
+type RankLink = JsonLink<FromRank, FromHub>;
+
 interface Member {
   readonly hello: Hello;
-  readonly socket: Socket;
+  readonly link: RankLink;
   heard: number;
   part: { readonly value: unknown; readonly everyone: boolean } | undefined;
   left: boolean;
@@ -46,8 +49,8 @@ export class Hub {
   readonly root: Root;
   readonly #server: Server;
   readonly #options: HubOptions;
-  readonly #sockets = new Set<Socket>();
-  readonly #strangers = new Set<Socket>();
+  readonly #links = new Set<RankLink>();
+  readonly #strangers = new Set<RankLink>();
   readonly #members = new Map<number, Member>();
   readonly #pulse: NodeJS.Timeout;
   readonly #opened = performance.now();
@@ -87,62 +90,61 @@ export class Hub {
     this.#over = { type: 'over', reason, interrupted };
     clearInterval(this.#pulse);
     this.#server.unref(); // who comes from now on is told too
-    for (const socket of this.#sockets) this.#dismiss(socket, this.#over);
+    for (const link of this.#links) this.#dismiss(link, this.#over);
   }
 
   // One that does not end its side, a stranger's say, must not keep this process.
-  #dismiss(socket: Socket, message?: FromHub): void {
-    if (message !== undefined) writeFrame(socket, message);
-    socket.end().unref();
+  #dismiss(link: RankLink, message?: FromHub): void {
+    if (message !== undefined) link.send(message);
+    link.end();
+    link.unref();
   }
 
   #take(socket: Socket): void {
     let member: Member | undefined;
-    let failure: Error | undefined;
-    socket.setNoDelay(true);
-    socket.on('error', (error) => {
-      failure = error;
+    const link: RankLink = new JsonLink<FromRank, FromHub>(socket, {
+      maxBytes: () => (member ? LONGEST_MESSAGE : LONGEST_HELLO),
+      onMessage: (message) => {
+        if (member) this.#heed(member, message);
+        else if (this.#over === undefined) member = this.#admit(link, message);
+        return true;
+      },
     });
     if (this.#over) {
-      this.#dismiss(socket.resume(), this.#over);
+      this.#dismiss(link, this.#over);
       return;
     }
-    this.#sockets.add(socket);
-    this.#watchStranger(socket);
-    const read = (message: unknown) => {
-      if (member) this.#heed(member, message as FromRank);
-      else member = this.#admit(socket, message);
-    };
-    readFrames(socket, read, () => (member ? LONGEST_MESSAGE : LONGEST_HELLO));
-    socket.on('close', () => {
-      this.#sockets.delete(socket);
-      this.#strangers.delete(socket);
+    this.#links.add(link);
+    this.#watchStranger(link, socket);
+    link.closed.then((failure) => {
+      this.#links.delete(link);
+      this.#strangers.delete(link);
       if (member && !member.left) this.#lose(member, failure);
     });
   }
 
   // Until it has said which rank it is, a connection may be anybody's: there are few of them at a
   // time, each for a short time, and the oldest makes room.
-  #watchStranger(socket: Socket): void {
-    this.#strangers.add(socket);
+  #watchStranger(link: RankLink, socket: Socket): void {
+    this.#strangers.add(link);
     const [oldest] = this.#strangers;
     if (this.#strangers.size > STRANGERS + this.#options.ranks) oldest?.destroy();
     socket.setTimeout(HELLO_TIMEOUT, () => {
-      if (this.#strangers.has(socket)) socket.destroy();
+      if (this.#strangers.has(link)) link.destroy();
     });
   }
 
   // What is no rank of this package has come by mistake, and does not count.
-  #admit(socket: Socket, message: unknown): Member | undefined {
+  #admit(link: RankLink, message: object): Member | undefined {
     if (!isHello(message)) {
-      socket.destroy();
+      link.destroy();
       return undefined;
     }
-    this.#strangers.delete(socket);
+    this.#strangers.delete(link);
     const { ranks, plan } = this.#options;
     const member = {
       hello: message,
-      socket,
+      link,
       heard: performance.now(),
       part: undefined,
       left: false,
@@ -176,14 +178,14 @@ export class Hub {
     const parts = Array.from({ length: ranks }, (_, rank) => this.#members.get(rank)?.part);
     if (!parts.every((part) => part !== undefined)) return;
     const values = parts.map(({ value }) => value);
-    for (const [rank, { socket, part }] of this.#members) {
+    for (const [rank, { link, part }] of this.#members) {
       const share = rank === 0 || part?.everyone;
-      writeFrame(socket, { type: 'collected', ...(share && { values }) } satisfies FromHub);
+      link.send({ type: 'collected', ...(share && { values }) });
     }
     for (const member of this.#members.values()) member.part = undefined;
   }
 
-  #lose(member: Member, failure: Error | undefined): void {
+  #lose(member: Member, failure: Error): void {
     const how =
       failure instanceof FrameError ? `sent ${failure.message}` : 'has ended unexpectedly';
     this.end(`${nameOf(member)} ${how}`);
@@ -211,13 +213,13 @@ export class Hub {
   }
 
   #tell(message: FromHub): void {
-    for (const { socket } of this.#members.values()) writeFrame(socket, message);
+    for (const { link } of this.#members.values()) link.send(message);
   }
 
   #close(): void {
     clearInterval(this.#pulse);
     this.#server.close();
-    for (const socket of this.#sockets) this.#dismiss(socket);
+    for (const link of this.#links) this.#dismiss(link);
   }
 }
 

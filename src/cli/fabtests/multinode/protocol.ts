@@ -3,6 +3,9 @@
 /** Of this protocol. Ranks of another version are refused. */
 export const PROTOCOL = 1;
 
+/** Bytes of a message: a thousand ranks' addresses are well below it. */
+export const LONGEST_MESSAGE = 2 ** 26;
+
 /** Milliseconds between signs of life. */
 export const PULSE = 500;
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { Hub } from '../../../../dist/cli/fabtests/multinode/hub.js';
-import { writeFrame } from '../../../../dist/cli/shared/json-link.js';
+import { frameOf } from '../../../../dist/cli/shared/json-link.js';
 import { type Ended, type Started, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { hasWorked, onNode, startRanks } from '../../../support/ranks.js';
@@ -61,7 +61,7 @@ describe('strangers at the port of rank 0', () => {
   test('are cut off at a first message that is longer than that of a rank', async () => {
     const hub = await Hub.open({ host: '127.0.0.1', port: 0 }, options);
     const { socket, closed } = await connected(hub.root.port);
-    writeFrame(socket, { type: 'hello', filling: 'x'.repeat(65_536) });
+    socket.write(frameOf({ type: 'hello', filling: 'x'.repeat(65_536) }));
     await closed;
     hub.end('the test has ended');
   });
@@ -99,7 +99,7 @@ describe('before it begins', () => {
     const [root] = await ranks([0], 2, QUICK, port);
     const socket = await reach(port);
     const hello = { type: 'hello', libfabric: 'ranks', rank: 1, ranks: 2, host: 'old', pid: 1 };
-    writeFrame(socket, { ...hello, protocol: 7, plan: {} });
+    socket.write(frameOf({ ...hello, protocol: 7, plan: {} }));
     const [end] = await endsOf([root as Started]);
     expectFailures(
       [end as Ended],

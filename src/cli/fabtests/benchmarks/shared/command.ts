@@ -55,7 +55,7 @@ async function measureSizes(
     const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
     const usage = new Usage();
     const timing = await measure(size, iterations);
-    session.companion?.tell({ size, cpu: timing?.cpu ?? usage.cores });
+    session.peerLink?.tell({ size, cpu: timing?.cpu ?? usage.cores });
     if (timing === undefined) continue;
     if (timing.iterations > 0) {
       const row = {
@@ -70,10 +70,10 @@ async function measureSizes(
 
 /** A row with what the other side says of its CPU, which it does when it has done this size, too. */
 async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {
-  const { companion } = session;
-  if (companion === undefined || row.cpu === undefined) return row;
+  const { peerLink } = session;
+  if (peerLink === undefined || row.cpu === undefined) return row;
   while (true) {
-    const told = await session.until(companion.hear());
+    const told = await session.until(peerLink.hear());
     if (told === undefined) return row;
     const { size, cpu } = told as { size?: unknown; cpu?: unknown };
     if (size === row.size && typeof cpu === 'number') {

@@ -73,8 +73,8 @@ async function withMemory(nic: Nic, { settings }: Session, room: number): Promis
 
 /** Tells the other side of this one's NICs, and hears of its own. */
 async function exchangeCards(session: Session, lanes: readonly OwnLane[]): Promise<Card> {
-  const { companion } = session;
-  if (companion === undefined) throw new Error('--nics: the sides have no TCP connection');
+  const { peerLink } = session;
+  if (peerLink === undefined) throw new Error('--nics: the sides have no TCP connection');
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
   const card: Card = {
     nics: lanes.map(({ ep, offered }) => ({
@@ -82,10 +82,10 @@ async function exchangeCards(session: Session, lanes: readonly OwnLane[]): Promi
       region: text(offered.descriptor()),
     })),
   };
-  companion.tell(card);
+  peerLink.tell(card);
   // Without --nics the other side has nothing to tell yet.
   const silence = sleep(session.settings.timeout * 500, undefined, { ref: false });
-  const heard = (await session.until(Promise.race([companion.hear(), silence]))) as
+  const heard = (await session.until(Promise.race([peerLink.hear(), silence]))) as
     | Partial<Card>
     | undefined;
   const theirs = heard?.nics?.length ?? 1;

@@ -1,4 +1,5 @@
-import type { Partner } from './partner.js';
+import { PeerGone } from '../../common/oob.js';
+import type { PeerLink } from '../../common/peer-link.js';
 
 const PROTOCOL = 'libfabric check 1';
 
@@ -15,9 +16,9 @@ export class Disagreement extends Error {
 }
 
 /** The checks that both sides are to run, in the order of this one's. */
-export async function agreeOn(own: Plan, partner: Partner, seconds: number): Promise<string[]> {
-  partner.tell({ protocol: PROTOCOL, ...own });
-  const theirs = (await partner.hear(seconds)) as Partial<Plan> & { protocol?: string };
+export async function agreeOn(own: Plan, link: PeerLink, seconds: number): Promise<string[]> {
+  link.tell({ protocol: PROTOCOL, ...own });
+  const theirs = (await planOf(link, seconds)) as Partial<Plan> & { protocol?: string };
   if (theirs?.protocol !== PROTOCOL) {
     throw new Disagreement(`the other side is not ${PROTOCOL}; both need the same release`);
   }
@@ -30,4 +31,12 @@ export async function agreeOn(own: Plan, partner: Partner, seconds: number): Pro
   const both = own.names.filter((name) => names.includes(name));
   if (both.length > 0) return both;
   throw new Disagreement('--only and --skip of the two sides leave no check');
+}
+
+async function planOf(link: PeerLink, seconds: number): Promise<unknown> {
+  try {
+    return await link.expect(seconds);
+  } catch (error) {
+    throw link.foreign ? new PeerGone('what has connected is not libfabric check') : error;
+  }
 }

@@ -1,9 +1,10 @@
 import { type ErrorOptions, InvalidArgumentError, Option } from 'commander';
+import { meet } from '../../common/oob.js';
 import { BESIDE, FABRIC, type Flags, OUTPUT, TestCommand, WHOM } from '../../common/options.js';
+import { PeerLink } from '../../common/peer-link.js';
 import { type Control, interruptibly } from '../../common/test-command.js';
 import { agreeOn, Disagreement } from './agreement.js';
 import { checkArguments, NAMES } from './arguments.js';
-import { Partner } from './partner.js';
 import { type Outcome, runSuite, type Suite } from './suite.js';
 import { lineOf, summaryOf, totalsOf } from './summary.js';
 
@@ -82,11 +83,11 @@ async function runSide(host: string | undefined, given: Given, control: Control)
     ...(oobAddress !== undefined && { oobAddress }),
     ...(source !== undefined && { sourceAddress: source }),
   };
-  const partner = await Partner.meet(where, control.signal);
-  control.target = { interrupt: () => partner.end('interrupted') };
+  const link = new PeerLink(await meet(where, control.signal));
+  control.target = { interrupt: () => link.close('interrupted') };
   try {
     const names = NAMES.filter((name) => only.includes(name) && !skip.includes(name));
-    const agreed = await agreeOn({ names, common: commonOf(given) }, partner, timeout);
+    const agreed = await agreeOn({ names, common: commonOf(given) }, link, timeout);
     const suite: Suite = {
       names: agreed,
       role: host === undefined ? 'server' : 'client',
@@ -94,15 +95,15 @@ async function runSide(host: string | undefined, given: Given, control: Control)
       limit: timeout * LONG,
     };
     const outcomes: Outcome[] = [];
-    for await (const outcome of runSuite(suite, partner, control.signal)) {
+    for await (const outcome of runSuite(suite, link, control.signal)) {
       outcomes.push(outcome);
       if (!given.json) console.log(lineOf(outcome));
     }
     console.log(given.json ? JSON.stringify(totalsOf(outcomes), null, 2) : summaryOf(outcomes));
     if (outcomes.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1;
-    partner.end();
+    link.close();
   } catch (error) {
-    partner.end((error as Error).message);
+    link.close((error as Error).message);
     if (error instanceof Disagreement) process.exitCode = USAGE;
     throw error;
   }

@@ -1,5 +1,5 @@
+import type { PeerLink } from '../../common/peer-link.js';
 import { CHECKS } from '../all.js';
-import type { Partner } from './partner.js';
 import { CheckProcess, type SideVerdict } from './test-process.js';
 
 /** What a check has come to, on both sides. */
@@ -33,16 +33,16 @@ const SLACK = 10;
  */
 export async function* runSuite(
   suite: Suite,
-  partner: Partner,
+  link: PeerLink,
   signal: AbortSignal,
 ): AsyncGenerator<Outcome, void> {
-  for (const name of suite.names) yield await runOne(name, suite, partner, signal);
+  for (const name of suite.names) yield await runOne(name, suite, link, signal);
 }
 
 async function runOne(
   name: string,
   { role, argumentsOf, limit }: Suite,
-  partner: Partner,
+  link: PeerLink,
   signal: AbortSignal,
 ): Promise<Outcome> {
   signal.throwIfAborted();
@@ -53,10 +53,10 @@ async function runOne(
   try {
     const own = check.ended.then((verdict) => {
       signal.throwIfAborted();
-      partner.tell({ name, verdict });
+      link.tell({ name, verdict });
       return verdict;
     });
-    const theirs = partner.hear(limit + SLACK).then((note) => {
+    const theirs = link.expect(limit + SLACK).then((note) => {
       const verdict = verdictIn(note, name);
       const why = `the other side: ${verdict.detail}`;
       if (!verdict.passed) check.endWithin(verdict.offered ? AFTERWARDS : 0, why);

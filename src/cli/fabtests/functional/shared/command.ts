@@ -1,3 +1,4 @@
+import { errnoByCode } from '../../../../error-codes.js';
 import { FabricError } from '../../../../errors.js';
 import { chooseSettings, Refusal } from '../../common/choose-settings.js';
 import { type Flags, TestCommand } from '../../common/options.js';
@@ -77,8 +78,6 @@ function refusing<T>(command: TestCommand, choose: () => T): T {
   }
 }
 
-const ENODATA = 61;
-
 /** Does the part of one side, to the end. Throws on Ctrl-C only. */
 export async function judge(check: Check, side: CheckSide): Promise<Verdict> {
   try {
@@ -112,7 +111,8 @@ function verdictOf(
 function troubleIn(error: unknown) {
   const detail = error instanceof Error ? error.message : String(error);
   const { errno = 1 } = error as { errno?: number };
-  const absent = FabricError.is(error) && error.syscall === 'fi_getinfo' && errno === ENODATA;
+  const absent =
+    FabricError.is(error) && error.syscall === 'fi_getinfo' && errno === errnoByCode.FI_ENODATA;
   return {
     passed: false,
     offered: !absent && !(error instanceof NotOffered),

@@ -1,10 +1,7 @@
+import { errnoByCode } from '../../../../error-codes.js';
 import { FabricError } from '../../../../errors.js';
 import { PeerGone } from '../../common/oob.js';
 import { DataCheckError } from '../../common/pattern.js';
-
-const EIO = 5;
-const EOPNOTSUPP = 95;
-const ETIMEDOUT = 110;
 
 /** What a check has found to be otherwise than it should be. */
 export class CheckFailure extends Error {
@@ -16,7 +13,7 @@ export class CheckFailure extends Error {
   /** The exit code, as fabtests have it. */
   readonly errno: number;
 
-  constructor(expected: string, found: string, lookAt: string, errno = EIO) {
+  constructor(expected: string, found: string, lookAt: string, errno: number = errnoByCode.FI_EIO) {
     super(`expected ${expected}; found ${found}. Look at ${lookAt}.`);
     this.expected = expected;
     this.found = found;
@@ -28,7 +25,7 @@ export class CheckFailure extends Error {
 /** What a provider, or fabtests at the other side, cannot do: the reason. */
 export class NotOffered extends Error {
   override readonly name = 'NotOffered';
-  readonly errno = EOPNOTSUPP;
+  readonly errno = errnoByCode.FI_EOPNOTSUPP;
 }
 
 /** Awaits something by its name, which a failure then has. */
@@ -39,7 +36,7 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
     if (error instanceof PeerGone) {
       const hint = 'what the other side says, and whether both have the same options';
       const found = error.message.replace(/(; is it there.*|\.)$/, '');
-      throw new CheckFailure(what, `that ${found}`, lookAt ?? hint, ETIMEDOUT);
+      throw new CheckFailure(what, `that ${found}`, lookAt ?? hint, errnoByCode.FI_ETIMEDOUT);
     }
     if (FabricError.is(error)) {
       const hint = error.hint ?? `the provider: FI_LOG_LEVEL=warn tells more`;
@@ -48,7 +45,12 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
     }
     if (isSystemError(error)) {
       const lookAt = 'what the other side says, and the network between the sides';
-      throw new CheckFailure(what, error.message, lookAt, Math.abs(error.errno ?? ETIMEDOUT));
+      throw new CheckFailure(
+        what,
+        error.message,
+        lookAt,
+        Math.abs(error.errno ?? errnoByCode.FI_ETIMEDOUT),
+      );
     }
     throw error;
   }

@@ -1,8 +1,7 @@
 import { introduceAgain, introduceAnew, introduceSides } from '../../common/address-exchange.js';
 import { type Dialect, dialectOf, usualRelease } from '../../common/dialect.js';
-import { type OobSocket, openOob, PeerGone } from '../../common/oob.js';
+import { type OobSocket, openOob } from '../../common/oob.js';
 import { findEntry, type Needs } from '../../common/open-endpoint.js';
-import type { Companion } from '../../common/peer-link.js';
 import { Session } from '../../common/session.js';
 import type { Settings } from '../../common/settings.js';
 import type { Control } from '../../common/test-command.js';
@@ -123,10 +122,10 @@ export class CheckSide<Own extends object = object> {
    */
   async conclude(session: Session): Promise<void> {
     if (!session.akin) return;
-    const { companion } = session;
-    if (companion === undefined) return;
-    companion.tell('passed');
-    await awaiting('the verdict of the other side', session.until(verdictOf(companion)));
+    const { peerLink } = session;
+    if (peerLink === undefined) return;
+    peerLink.tell('passed');
+    await awaiting('the verdict of the other side', session.until(peerLink.expect()));
   }
 
   /** The server's next client: with -b and -E it comes by a connection of its own. */
@@ -164,9 +163,4 @@ export class CheckSide<Own extends object = object> {
     if (reason === undefined) await this.conclude(session);
     await session.close(reason);
   }
-}
-
-async function verdictOf(companion: Companion): Promise<void> {
-  if ((await companion.hear()) !== undefined) return;
-  throw new PeerGone(`the other side has ended: ${companion.farewell?.reason}`);
 }
