@@ -123,7 +123,10 @@ export class Group {
   /** Leaves the others; rank 0 stays until all have left. */
   async leave(): Promise<void> {
     this.#left = true;
-    this.#say({ type: 'bye' });
+    const trouble = this.#trouble;
+    // Rank 0 may only have been slow: it then has to end the others.
+    if (trouble && !trouble.knownToRoot) this.#say({ type: 'failed', reason: trouble.message });
+    else this.#say({ type: 'bye' });
     clearInterval(this.#pulse);
     this.#link.end();
     await Promise.race([this.#link.closed, sleep(GOODBYE, undefined, { ref: false })]);

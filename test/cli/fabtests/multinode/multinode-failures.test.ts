@@ -1,9 +1,10 @@
 // Whatever happens to one rank: all end within seconds, and the user is told why.
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { connect, createServer } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Group } from '../../../../dist/cli/fabtests/multinode/group.js';
 import { Hub } from '../../../../dist/cli/fabtests/multinode/hub.js';
-import { frameOf } from '../../../../dist/cli/shared/json-link.js';
+import { frameOf, JsonLink } from '../../../../dist/cli/shared/json-link.js';
 import { type Ended, type Started, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { hasWorked, onNode, startRanks } from '../../../support/ranks.js';
@@ -65,6 +66,29 @@ describe('strangers at the port of rank 0', () => {
     await closed;
     hub.end('the test has ended');
   });
+});
+
+test('a rank that gives up on rank 0 tells it why, in case it was only slow', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const said: { type: string; reason?: string }[] = [];
+  const connected = once(server, 'connection').then(([socket]) => {
+    const link = new JsonLink<{ type: string; reason?: string }, object>(socket, {
+      maxBytes: () => 65_536,
+      onMessage: (message) => said.push(message) > 0,
+    });
+    return link.closed;
+  });
+  const { signal } = new AbortController();
+  const place = { rank: 1, ranks: 2, root: { host: '127.0.0.1', port } };
+  const group = await Group.join(place, { plan: {}, timeout: 2, signal });
+  const reason = 'rank 0 has not been heard of for 2 s';
+  await expect(group.collect(null)).rejects.toThrow(reason);
+  await group.leave();
+  await connected;
+  expect(said.at(-1)).toEqual({ type: 'failed', reason });
 });
 
 describe('before it begins', () => {
