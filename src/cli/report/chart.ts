@@ -1,7 +1,7 @@
 import type { Markish, PlotOptions } from '../../vendor/plot.js';
 import { type Axis, sizeAxis } from './axes.js';
-import { draw } from './drawing.js';
 import { type Html, html } from './html.js';
+import { draw } from './svg-document.js';
 
 // Drawn twice, for wide and for narrow places (style.ts shows one of them): a picture that is merely
 // made smaller has letters too small to read.

@@ -1,9 +1,8 @@
 import { sizeText } from '../shared/perf-table.js';
 import type { BenchmarkRow } from '../shared/result.js';
 import { wholeText } from './format.js';
-import { type Html, html } from './html.js';
+import { details, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
-import { details, section, table } from './table.js';
 
 /** What the device's counters say of each run. */
 export function countersSection(all: readonly Run[]): Html | undefined {

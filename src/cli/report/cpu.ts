@@ -4,10 +4,9 @@ import { linearAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';
 import { decimalText } from './format.js';
-import { type Html, html } from './html.js';
+import { details, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, seriesMarks } from './series.js';
-import { details, section, table } from './table.js';
 
 const SIDES = ['client', 'server'] as const;
 type Side = (typeof SIDES)[number];

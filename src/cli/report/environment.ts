@@ -1,6 +1,5 @@
-import { type Html, html } from './html.js';
+import { type Html, html, section, table } from './html.js';
 import { dateText, type NamedMatrix, type Run } from './run.js';
-import { section, table } from './table.js';
 
 type Measured = Run | NamedMatrix;
 

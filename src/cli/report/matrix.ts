@@ -7,11 +7,9 @@ import {
   typicalValue,
 } from '../shared/slow-ranks.js';
 import { shortText, wholeText } from './format.js';
-import { heatMap, quantityText, unitOf } from './heat-map.js';
-import { heatOf } from './heat-scale.js';
-import { type Html, html, type Part } from './html.js';
+import { heatMap, heatOf, quantityText, unitOf } from './heat-map.js';
+import { details, type Html, html, type Part, section, table } from './html.js';
 import type { NamedMatrix } from './run.js';
-import { details, section, table } from './table.js';
 
 const MOST_TABLE_RANKS = 32;
 const MOST_PAIRS = 10;

@@ -6,10 +6,9 @@ import { logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize } from './compare.js';
 import { decimalText } from './format.js';
-import { type Html, html } from './html.js';
+import { details, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, type Series, seriesMarks } from './series.js';
-import { details, section, table } from './table.js';
 
 /** What each of several NICs has carried: a chart for each run, in which a slow NIC stands out. */
 export function nicsSection(all: readonly Run[]): Html | undefined {

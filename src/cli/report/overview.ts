@@ -2,10 +2,9 @@ import { sizeText } from '../shared/perf-table.js';
 import type { BenchmarkRow } from '../shared/result.js';
 import { overallSpeedup } from './compare.js';
 import { decimalText } from './format.js';
-import { type Html, html } from './html.js';
+import { type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key } from './series.js';
-import { section, table } from './table.js';
 import { ratioCell } from './throughput.js';
 
 /** The runs with their best figures. */

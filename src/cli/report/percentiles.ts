@@ -5,10 +5,9 @@ import { logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';
 import { decimalText } from './format.js';
-import { Html, html } from './html.js';
+import { details, Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { colourOf, key } from './series.js';
-import { details, section, table } from './table.js';
 
 const LINES = [
   { name: 'p50', label: 'p50', dash: '', width: 2.2, opacity: 1 },

@@ -1,6 +1,6 @@
 import { dot, line, type Markish } from '../../vendor/plot.js';
-import { draw } from './drawing.js';
 import { type Html, html } from './html.js';
+import { draw } from './svg-document.js';
 
 const COLOURS = 8; // of style.ts
 const SYMBOLS = ['circle', 'square', 'triangle', 'diamond', 'star', 'wye', 'cross'] as const;

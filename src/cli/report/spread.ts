@@ -3,12 +3,11 @@ import { sizeText } from '../shared/perf-table.js';
 import { median, quantile } from '../shared/statistics.js';
 import { linearAxis } from './axes.js';
 import { sizeChart } from './chart.js';
-import { draw } from './drawing.js';
 import { decimalText, wholeText } from './format.js';
-import { type Html, html } from './html.js';
+import { details, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { colourOf } from './series.js';
-import { details, section, table } from './table.js';
+import { draw } from './svg-document.js';
 
 interface Spread {
   readonly size: number;

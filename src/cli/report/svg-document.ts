@@ -1,4 +1,5 @@
-import { escapeText } from './html.js';
+import { type PlotOptions, plot } from '../../vendor/plot.js';
+import { escapeText, Html } from './html.js';
 
 // As much of the DOM as Observable Plot draws with: elements with attributes, styles and text.
 
@@ -99,4 +100,16 @@ function tidy(value: string): string {
 /** A document to draw in without a browser. */
 export function svgDocument(): SvgDocument {
   return new SvgDocument();
+}
+
+/** Draws a picture with a name for those who do not see it; with none it is an ornament. */
+export function draw(options: PlotOptions, name?: string): Html {
+  const document = svgDocument() as unknown as NonNullable<PlotOptions['document']>;
+  const svg = plot({ ...options, document }) as unknown as SvgElement;
+  if (name === undefined) svg.setAttribute('aria-hidden', 'true');
+  else {
+    svg.setAttribute('role', 'img');
+    svg.setAttribute('aria-label', name);
+  }
+  return new Html(svg.markup);
 }

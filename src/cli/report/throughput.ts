@@ -5,10 +5,9 @@ import { linearAxis, logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { NOTABLE, overallSpeedup, rowsBySize, sizesOf, speedups } from './compare.js';
 import { decimalText, ratioText } from './format.js';
-import { type Html, html, type Part } from './html.js';
+import { details, type Html, html, type Part, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, seriesMarks } from './series.js';
-import { details, section, table } from './table.js';
 
 /** Bandwidth and time of a transfer, and how runs compare with the first. */
 export function throughputSection(runs: readonly Run[]): Html | undefined {

@@ -1,5 +1,5 @@
 import type { CounterSample, Counters } from '../../verbs/index.js';
-import { ratesOf } from './rates.js';
+import { trafficOf } from '../shared/traffic.js';
 
 /** A port's counters, by name, as text. */
 export function totalsText(device: string, port: number, values: Counters): string {
@@ -31,4 +31,27 @@ export function ratesRow(name: string, width: number, { perSecond }: CounterSamp
     ),
   ];
   return name.padEnd(width) + figures.map((figure) => figure.padStart(WIDTH)).join('');
+}
+
+/** What a port does in a second. */
+export interface Rates {
+  readonly receivedBits: number;
+  readonly sentBits: number;
+  readonly receivedPackets: number;
+  readonly sentPackets: number;
+  readonly retransmits: number;
+  readonly drops: number;
+}
+
+/** From counters per second. */
+export function ratesOf(perSecond: Counters<number>): Rates {
+  const traffic = trafficOf(perSecond);
+  return {
+    receivedBits: traffic.receivedBytes * 8,
+    sentBits: traffic.sentBytes * 8,
+    receivedPackets: traffic.receivedPackets,
+    sentPackets: traffic.sentPackets,
+    retransmits: traffic.retransmits,
+    drops: traffic.drops,
+  };
 }

@@ -1,8 +1,7 @@
 import type { Param } from '../../../library.js';
 import { type Check, error, type Group, note, ok, skipped, warning } from '../check.js';
+import { booleanOf, isOff, isOn, misspelt, RDMA_CORE, SETTINGS } from '../environment-variables.js';
 import { isEfa, type Machine } from '../machine.js';
-import { misspelt, RDMA_CORE, SETTINGS } from '../settings.js';
-import { booleanOf, isOff, isOn } from '../variables.js';
 
 const LOG_LEVELS = ['warn', 'trace', 'info', 'debug'];
 

@@ -1,6 +1,6 @@
 import { type Check, error, type Group, note, ok, skipped, warning } from '../check.js';
+import { isOff } from '../environment-variables.js';
 import { isEfa, type Machine } from '../machine.js';
-import { isOff } from '../variables.js';
 import { forkSupport } from './processes.js';
 
 const MIB = 2 ** 20;

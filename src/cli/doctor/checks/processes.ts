@@ -1,8 +1,8 @@
 import { type Check, error, type Group, ok, skipped } from '../check.js';
+import { isOn } from '../environment-variables.js';
 import { inUse, rdmaCoreRelease } from '../libraries.js';
 import { atLeast } from '../library.js';
 import type { Machine } from '../machine.js';
-import { isOn } from '../variables.js';
 
 // Since these the kernel copies registered pages on fork, and rdma-core knows.
 const KERNEL = '5.13';

@@ -1,7 +1,7 @@
 import type { Device } from '../../../verbs/device-types.js';
 import { rdmaText } from '../../shared/rdma-support.js';
 import { type Check, error, type Group, ok, skipped, warning } from '../check.js';
-import type { Trial } from '../trial.js';
+import type { Trial } from '../machine.js';
 import { hasEfaProvider } from './libfabric.js';
 
 const offered: Check = {

@@ -1,5 +1,5 @@
 import { type Check, type Group, ok, skipped, warning } from '../check.js';
-import { isOff } from '../variables.js';
+import { isOff } from '../environment-variables.js';
 
 const MIB = 2 ** 20;
 // A region of 1.17's shm provider, one for each endpoint.

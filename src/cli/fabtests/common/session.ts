@@ -18,6 +18,7 @@ import {
 } from './open-endpoint.js';
 import type { PeerLink, PeerListener } from './peer-link.js';
 import type { Settings } from './settings.js';
+import { syncInBand, syncOutOfBand } from './sync.js';
 import { Interrupted, Patience } from './waiter.js';
 
 // Times the timeout that a passive side waits where nothing else tells of the other.
@@ -237,39 +238,13 @@ export class Session {
    * Waits until both sides have come here: ft_sync(). Over the fabric, or over the socket with -b.
    */
   async sync(seconds?: number): Promise<void> {
-    if (this.settings.oobSync && this.oob) return this.#syncOob(this.oob, seconds);
+    if (this.settings.oobSync && this.oob) return syncOutOfBand(this, this.oob, seconds);
     return this.syncInBand(seconds);
   }
 
   /** The same over the fabric, whatever the settings say. */
-  async syncInBand(seconds?: number): Promise<void> {
-    const message = new Uint8Array(this.#syncBytes());
-    if (this.role === 'client') {
-      await this.send(message);
-      await this.receive(seconds);
-    } else {
-      await this.receive(seconds);
-      await this.send(message);
-    }
-  }
-
-  // shm (1.17) never delivers an empty message that is to be complete when it has been delivered.
-  #syncBytes(): number {
-    const { fabricAttr, txAttr } = this.info;
-    const refused =
-      fabricAttr.provName === 'shm' && txAttr.opFlags.includes('FI_DELIVERY_COMPLETE');
-    return refused ? 1 : this.dialect.syncBytes;
-  }
-
-  async #syncOob(oob: OobSocket, seconds: number | undefined): Promise<void> {
-    const byte = Buffer.from('a');
-    if (this.role === 'client') {
-      oob.send(byte);
-      await this.until(oob.receive(1), seconds);
-    } else {
-      await this.until(oob.receive(1), seconds);
-      oob.send(byte);
-    }
+  syncInBand(seconds?: number): Promise<void> {
+    return syncInBand(this, seconds);
   }
 
   /** All is measured: that the other side ends is no trouble from now on. */

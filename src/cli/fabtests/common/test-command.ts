@@ -1,6 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { chooseSettings, Refusal, type TestKind } from './choose-settings.js';
 import { addTestOptions, type Flags, TestCommand } from './options.js';
-import { pinToCores } from './pin.js';
 import type { Settings } from './settings.js';
 import { Interrupted } from './waiter.js';
 
@@ -94,5 +94,16 @@ export async function interruptibly(run: (control: Control) => Promise<void>): P
   } finally {
     process.off('SIGINT', interrupt);
     process.off('SIGTERM', interrupt);
+  }
+}
+
+/** Lets this process run on some cores only, `'0,2-4'`: --pin-core. */
+export function pinToCores(cores: string): void {
+  try {
+    execFileSync('taskset', ['-a', '-p', '-c', cores, String(process.pid)], { stdio: 'pipe' });
+  } catch (error) {
+    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: Buffer };
+    const reason = code === 'ENOENT' ? 'it needs taskset (util-linux)' : String(stderr).trim();
+    throw new Error(`--pin-core ${cores}: ${reason}`);
   }
 }

@@ -1,9 +1,10 @@
 import { avXfer } from './av-xfer.js';
 import { cqData } from './cq-data.js';
+import { dgram } from './dgram.js';
 import { inject } from './inject.js';
 import { multiEp } from './multi-ep.js';
 import { multiRecv } from './multi-recv.js';
-import { dgram, rdm } from './rdm.js';
+import { rdm } from './rdm.js';
 import { rdmAtomic } from './rdm-atomic.js';
 import { multiClient } from './rdm-multi-client.js';
 import { taggedPeek } from './rdm-tagged-peek.js';

@@ -1,9 +1,10 @@
+import type { Completion } from '../../../completion.js';
+import type { RegionSlice } from '../../../memory-region.js';
 import { swapAddresses } from '../common/address-exchange.js';
 import type { OobSocket } from '../common/oob.js';
 import type { Session } from '../common/session.js';
 import { awaiting, CheckFailure, NotOffered } from './shared/failure.js';
 import type { Check } from './shared/functional-test.js';
-import { receiveNext, sendNext } from './shared/messages.js';
 import type { CheckSide } from './shared/test-side.js';
 
 /** fabtests' av_xfer: messages go on where addresses were removed and inserted again. */
@@ -83,4 +84,21 @@ async function removal(
 async function endOf(side: CheckSide, session: Session, kept: OobSocket | undefined) {
   if (kept !== undefined) return undefined; // the last one ends with the check
   return side.closeFirst(session);
+}
+
+/** Sends the next message. */
+export function sendNext(session: Session, bytes: RegionSlice): Promise<void> {
+  const { ep, peer, tagged } = session;
+  const tag = session.sent++;
+  return tagged ? ep.tsend(bytes, peer, tag) : ep.send(bytes, peer);
+}
+
+/** Posts a receive of the next message. */
+export function receiveNext(session: Session, into: RegionSlice): Promise<Completion> {
+  const { ep, tagged } = session;
+  const tag = session.received++;
+  const posted = tagged ? ep.trecv(into, null, tag) : ep.recv(into);
+  posted.catch(() => {}); // it may never come, and then ends with the endpoint
+  session.domain.progress();
+  return posted;
 }

@@ -1,5 +1,7 @@
+import { carry, deliver, megabytesPerSecond } from './bandwidth.js';
 import { ranksCommand } from './command.js';
-import { measureAll } from './measure-all.js';
+import { emptyMatrix, type Figures } from './figures.js';
+import type { Mesh } from './mesh.js';
 
 /** libfabric all-to-all: bandwidth of all ranks to all others at once. */
 export const allToAllCommand = () =>
@@ -16,3 +18,71 @@ export const allToAllCommand = () =>
     ],
     measure: measureAll,
   });
+
+/** What a rank has measured. */
+interface Measured {
+  /** MB/s to each rank. */
+  readonly toRank: readonly (number | null)[];
+  /** Bytes over each NIC. */
+  readonly nics: readonly number[];
+  /** Seconds until the last transfer was over. */
+  readonly seconds: number;
+}
+
+/** Measures all at once. Rank 0 gets the figures. */
+async function measureAll(mesh: Mesh): Promise<Figures | undefined> {
+  const { group, rank, settings } = mesh;
+  const others = othersOf(rank, group.ranks);
+  await carry(mesh, others, { iterations: settings.window }); // first use of memory and connections
+  await mesh.turnUntil(group.collect(null));
+  const measured = await carryToAll(mesh, others);
+  await mesh.turnUntil(group.collect(null));
+  if (settings.verify) await verify(mesh, others);
+  const all = await mesh.turnUntil(group.collect(measured));
+  return all && figuresOf(all, settings.transfer === 'read');
+}
+
+// Each rank starts with the next one: else all would start with rank 0.
+function othersOf(rank: number, ranks: number): number[] {
+  return Array.from({ length: ranks - 1 }, (_, i) => (rank + 1 + i) % ranks);
+}
+
+async function carryToAll(mesh: Mesh, others: readonly number[]): Promise<Measured> {
+  const { iterations, seconds } = mesh.settings;
+  const carried = await carry(
+    mesh,
+    others,
+    iterations === undefined ? { seconds } : { iterations },
+  );
+  const toRank = new Array<number | null>(mesh.group.ranks).fill(null);
+  others.forEach((rank, i) => {
+    toRank[rank] = megabytesPerSecond(carried[i] as (typeof carried)[number]);
+  });
+  return {
+    toRank,
+    nics: mesh.lanes.map((_, nic) =>
+      carried.reduce((sum, { bytes }) => sum + (bytes[nic] as number), 0),
+    ),
+    seconds: Math.max(...carried.map((one) => one.seconds)),
+  };
+}
+
+async function verify(mesh: Mesh, others: readonly number[]): Promise<void> {
+  if (mesh.settings.transfer === 'write') {
+    await deliver(mesh, others);
+    await mesh.turnUntil(mesh.group.collect(null));
+  }
+  for (const rank of others) mesh.check(rank);
+}
+
+// Rows are the ranks that data comes from: with reads, those that are read.
+function figuresOf(all: readonly Measured[], reads: boolean): Figures {
+  const seconds = Math.max(...all.map((one) => one.seconds));
+  const nics = (all[0] as Measured).nics.map(
+    (_, nic) => all.reduce((sum, one) => sum + (one.nics[nic] as number), 0) / seconds / 1e6,
+  );
+  const values = emptyMatrix(all.length).map((row, i) =>
+    row.map((_, j) => (reads ? all[j]?.toRank[i] : all[i]?.toRank[j]) ?? null),
+  );
+  return { values, nics, total: nics.reduce((sum, value) => sum + value, 0) };
+}

@@ -1,5 +1,5 @@
 // A command of many ranks, from its options to the end of its process.
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { Command } from 'commander';
@@ -7,7 +7,6 @@ import type { Figures, Progress } from './figures.js';
 import { Group, GroupOver } from './group.js';
 import { Hub } from './hub.js';
 import { type Place, placeOf } from './launcher.js';
-import { startOthers } from './local.js';
 import { Mesh } from './mesh.js';
 import { addOptions, chooseSettings, type Flags } from './options.js';
 import { resultOf, tell } from './output.js';
@@ -161,4 +160,30 @@ class Run {
 // At once: the process is about to end.
 function say(line: string): void {
   writeSync(2, `${line}\n`);
+}
+
+/** The arguments of the other ranks: this process's without --local. */
+export function withoutLocal(argv: readonly string[]): string[] {
+  return argv.filter(
+    (argument, i) =>
+      argument !== '--local' && argv[i - 1] !== '--local' && !argument.startsWith('--local='),
+  );
+}
+
+/** Starts ranks 1 and up. One that cannot be started or ends with a failure ends all. */
+export function startOthers(ranks: number, argv: readonly string[], hub: Hub): ChildProcess[] {
+  const [script = '', ...args] = argv;
+  const place = ['--ranks', String(ranks), '--root', `127.0.0.1:${hub.root.port}`];
+  return Array.from({ length: ranks - 1 }, (_, i) => {
+    const rank = i + 1;
+    const own = [...withoutLocal(args), '--rank', String(rank), ...place];
+    const child = spawn(process.execPath, [...process.execArgv, script, ...own], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    child.on('error', (error) => hub.end(`rank ${rank} cannot be started: ${error.message}`));
+    child.on('exit', (code, signal) => {
+      if (code !== 0) hub.end(`rank ${rank} has ended with ${signal ?? `code ${code}`}`);
+    });
+    return child;
+  });
 }

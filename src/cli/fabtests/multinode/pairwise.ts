@@ -1,5 +1,10 @@
+import { median } from '../../shared/statistics.js';
+import { carry, deliver, megabytesPerSecond } from './bandwidth.js';
 import { ranksCommand } from './command.js';
-import { measurePairs } from './measure-pairs.js';
+import { emptyMatrix, type Figures, type Progress } from './figures.js';
+import { answer, measureLatency } from './latency.js';
+import type { Mesh } from './mesh.js';
+import { type Meeting, schedule } from './schedule.js';
 
 /** libfabric pairwise: bandwidth or latency between each two of many ranks. */
 export const pairwiseCommand = () =>
@@ -15,3 +20,92 @@ export const pairwiseCommand = () =>
     ],
     measure: measurePairs,
   });
+
+/** What the rank that starts a transfer has measured. */
+interface Measured {
+  readonly value: number;
+  /** MB/s of each NIC. */
+  readonly nics?: readonly number[];
+}
+
+/** Measures all pairs. Rank 0 gets the figures. */
+async function measurePairs(mesh: Mesh, progress: Progress): Promise<Figures | undefined> {
+  const { group, rank, settings } = mesh;
+  const pingPong = settings.metric === 'latency' && settings.transfer === 'send';
+  const rounds = schedule(group.ranks, settings.concurrent, !pingPong);
+  const values = emptyMatrix(group.ranks);
+  const nics: number[][] = mesh.lanes.map(() => []);
+  for (const [done, round] of rounds.entries()) {
+    progress(done, rounds.length);
+    const all = await meetOthers(mesh, round);
+    for (const { from, to } of rank === 0 ? round : []) {
+      const measured = all?.[from];
+      if (!measured) continue;
+      // Rows are those that data comes from.
+      if (settings.transfer !== 'read') note(values, from, to, measured.value);
+      if (settings.transfer === 'read' || pingPong) note(values, to, from, measured.value);
+      measured.nics?.forEach((value, i) => {
+        nics[i]?.push(value);
+      });
+    }
+  }
+  if (rank !== 0) return undefined;
+  return { values, ...(settings.metric === 'bandwidth' && { nics: nics.map(median) }) };
+}
+
+function note(values: (number | null)[][], from: number, to: number, value: number): void {
+  (values[from] as (number | null)[])[to] = value;
+}
+
+/** This rank's part in a round. */
+async function meetOthers(
+  mesh: Mesh,
+  round: readonly Meeting[],
+): Promise<(Measured | null)[] | undefined> {
+  const { group, rank, settings } = mesh;
+  const own = round.find(({ from, to }) => from === rank || to === rank);
+  if (own === undefined) {
+    const found = await group.collect<Measured | null>(null);
+    if (settings.verify) await group.collect(null);
+    return found;
+  }
+  const starts = own.from === rank;
+  let measured: Measured | null = null;
+  if (starts) measured = await start(mesh, own.to);
+  else if (settings.transfer === 'send') await receive(mesh, own.from);
+  const found = await mesh.turnUntil(group.collect(measured));
+  if (settings.verify) {
+    if (receives(mesh, starts)) mesh.check(starts ? own.to : own.from);
+    await group.collect(null); // the next round must not overwrite what is still to be looked at
+  }
+  return found;
+}
+
+// A read brings data to who starts it, a ping-pong to both.
+function receives({ settings: { transfer, metric } }: Mesh, starts: boolean): boolean {
+  if (transfer === 'send' && metric === 'latency') return true;
+  return (transfer === 'read') === starts;
+}
+
+async function start(mesh: Mesh, to: number): Promise<Measured> {
+  const { settings } = mesh;
+  const iterations = settings.iterations as number;
+  if (settings.metric === 'latency') return { value: await measureLatency(mesh, to, iterations) };
+  await carry(mesh, [to], { iterations: settings.window }); // the first use of memory and connection
+  const [carried] = await carry(mesh, [to], { iterations });
+  if (carried === undefined) throw new Error('nothing was carried');
+  if (settings.verify && settings.transfer === 'write') await deliver(mesh, [to]);
+  const { bytes, seconds } = carried;
+  return {
+    value: megabytesPerSecond(carried),
+    nics: bytes.map((count) => count / seconds / 1e6),
+  };
+}
+
+async function receive(mesh: Mesh, from: number): Promise<void> {
+  const { settings } = mesh;
+  const iterations = settings.iterations as number;
+  if (settings.metric === 'latency') return answer(mesh, from, iterations);
+  await carry(mesh, [from], { iterations: settings.window }, 'receiver');
+  await carry(mesh, [from], { iterations }, 'receiver');
+}

@@ -1,7 +1,7 @@
 // A benchmark says what the counters of its devices rose by, where they have any.
 import { SoftefaFaults, softefaEnvironment } from 'libfabric/softefa';
 import { expect, onTestFinished, test } from 'vitest';
-import { counterTable } from '../../../../dist/cli/fabtests/common/counter-table.js';
+import { counterTable } from '../../../../dist/cli/fabtests/common/statistics-table.js';
 import { parseResult } from '../../../../dist/cli/report/schema.js';
 import type { BenchmarkResult, BenchmarkRow } from '../../../../dist/cli/shared/result.js';
 import type { Ended } from '../../../support/command.js';

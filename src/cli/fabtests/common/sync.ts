@@ -1,0 +1,49 @@
+// ft_sync(): both sides wait until the other has come to the same place.
+import type { Info } from '../../../info-types.js';
+import type { Dialect } from './dialect.js';
+import type { OobSocket } from './oob.js';
+
+/** What a session has that its sides synchronize by. */
+export interface SyncSession {
+  readonly role: 'client' | 'server';
+  readonly info: Info;
+  readonly dialect: Dialect;
+  send(bytes: Uint8Array): Promise<void>;
+  receive(seconds?: number): Promise<Uint8Array>;
+  until<T>(promise: Promise<T>, seconds?: number): Promise<T>;
+}
+
+/** Over the fabric. */
+export async function syncInBand(session: SyncSession, seconds?: number): Promise<void> {
+  const message = new Uint8Array(syncBytes(session));
+  if (session.role === 'client') {
+    await session.send(message);
+    await session.receive(seconds);
+  } else {
+    await session.receive(seconds);
+    await session.send(message);
+  }
+}
+
+// shm (1.17) never delivers an empty message that is to be complete when it has been delivered.
+function syncBytes({ info, dialect }: SyncSession): number {
+  const { fabricAttr, txAttr } = info;
+  const refused = fabricAttr.provName === 'shm' && txAttr.opFlags.includes('FI_DELIVERY_COMPLETE');
+  return refused ? 1 : dialect.syncBytes;
+}
+
+/** Over the connection beside the fabric: -b. */
+export async function syncOutOfBand(
+  session: SyncSession,
+  oob: OobSocket,
+  seconds?: number,
+): Promise<void> {
+  const byte = Buffer.from('a');
+  if (session.role === 'client') {
+    oob.send(byte);
+    await session.until(oob.receive(1), seconds);
+  } else {
+    await session.until(oob.receive(1), seconds);
+    oob.send(byte);
+  }
+}

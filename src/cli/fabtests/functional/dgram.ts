@@ -1,0 +1,12 @@
+import type { Check } from './shared/functional-test.js';
+import { exchangeGreeting } from './shared/greeting.js';
+
+/** fabtests' dgram: the client's greeting arrives at the server as a datagram. */
+export const dgram: Check = {
+  command: 'dgram',
+  type: 'FI_EP_DGRAM',
+  summary: 'a datagram arrives',
+  description:
+    'The client sends a greeting as a datagram, and the server looks at every byte of it.',
+  run: exchangeGreeting,
+};
