@@ -4,9 +4,9 @@ import { devicesCommand } from './devices.js';
 import { doctorCommand } from './doctor/command.js';
 import { BENCHMARKS } from './fabtests/benchmarks/all.js';
 import { benchmarkCommand } from './fabtests/benchmarks/shared/command.js';
-import { CHECKS } from './fabtests/functional/all.js';
-import { checkAllCommand } from './fabtests/functional/run-all/command.js';
-import { checkCommand } from './fabtests/functional/shared/command.js';
+import { FUNCTIONAL_TESTS } from './fabtests/functional/all.js';
+import { runAllCommand } from './fabtests/functional/run-all/command.js';
+import { functionalTestCommand } from './fabtests/functional/shared/command.js';
 import { allToAllCommand } from './fabtests/multinode/all-to-all.js';
 import { pairwiseCommand } from './fabtests/multinode/pairwise.js';
 import { infoCommand } from './info/command.js';
@@ -38,7 +38,7 @@ export function commandLine(): Command {
   program.addCommand(allToAllCommand()).addCommand(pairwiseCommand());
 
   program.commandsGroup('Functional checks, of two sides:');
-  program.addCommand(checkAllCommand());
-  for (const check of CHECKS) program.addCommand(checkCommand(check));
+  program.addCommand(runAllCommand());
+  for (const check of FUNCTIONAL_TESTS) program.addCommand(functionalTestCommand(check));
   return program;
 }

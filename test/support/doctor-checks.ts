@@ -1,8 +1,8 @@
 // Tests of groups of checks of `libfabric doctor`, on machines that are made up.
 import { expect, test } from 'vitest';
 import type { Group } from '../../dist/cli/doctor/check.js';
-import { reportOn } from '../../dist/cli/doctor/examine.js';
-import type { Finding, Report } from '../../dist/cli/doctor/report.js';
+import type { Diagnosis, Finding } from '../../dist/cli/doctor/diagnosis.js';
+import { diagnosisOf } from '../../dist/cli/doctor/examine.js';
 import { type Changes, fakeMachine } from './fake-machine.js';
 
 /** A check on a machine that is changed so that it finds something. */
@@ -19,8 +19,8 @@ export type Unwell = [
 export type Well = [id: string, what: string, changes: Changes, found: RegExp];
 
 /** The report on a healthy machine, but for some changes. */
-export const reportOf = (changes: Changes = {}): Report =>
-  reportOn(fakeMachine(changes), new Date());
+export const reportOf = (changes: Changes = {}): Diagnosis =>
+  diagnosisOf(fakeMachine(changes), new Date());
 
 export function findingOf(id: string, changes: Changes): Finding {
   const finding = reportOf(changes).findings.find((each) => each.id === id);

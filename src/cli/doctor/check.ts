@@ -1,5 +1,5 @@
+import type { Finding, Status } from './diagnosis.js';
 import type { Machine } from './machine.js';
-import type { Finding, Status } from './report.js';
 
 /** What a check says of a machine; what is left out is as the check has it. */
 export interface Outcome {

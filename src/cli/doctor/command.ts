@@ -1,13 +1,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { reportOn } from './examine.js';
+import { EXIT_CODES, type Finding } from './diagnosis.js';
+import { diagnosisOf } from './examine.js';
 import { efaDomains } from './library.js';
 import { type Machine, thisMachine } from './machine.js';
-import { ReachError } from './peer/conversation.js';
+import { ReachError } from './peer/connection.js';
 import { fabricFinding, noEfaFinding, tcpFinding } from './peer/findings.js';
 import { listen } from './peer/listen.js';
 import { probe, type Target } from './peer/probe.js';
-import { EXIT_CODES, type Finding } from './report.js';
-import { reportText } from './text.js';
+import { diagnosisText } from './text.js';
 
 const PORT = 47593;
 
@@ -67,12 +67,13 @@ async function diagnose({ json, verbose, peer, port, timeout }: Flags): Promise<
   process.exitCode = EXIT_CODES.error; // where it does not come to a report
   const env = prepare(peer !== undefined);
   const machine = await thisMachine(env);
-  const more =
-    peer === undefined ? [] : await peerFindings({ host: peer, port, patience: timeout }, machine);
-  const report = reportOn(machine, startedAt, more);
+  const more = peer === undefined ? [] : await peerFindings({ host: peer, port, timeout }, machine);
+  const report = diagnosisOf(machine, startedAt, more);
   const columns = Math.min(process.stdout.columns ?? 100, 120);
   process.stdout.write(
-    json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report, verbose ?? false, columns),
+    json
+      ? `${JSON.stringify(report, null, 2)}\n`
+      : diagnosisText(report, verbose ?? false, columns),
   );
   process.exitCode = EXIT_CODES[report.status];
 }

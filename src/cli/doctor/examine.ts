@@ -10,8 +10,8 @@ import { processes } from './checks/processes.js';
 import { provider } from './checks/provider.js';
 import { rdmaCore } from './checks/rdma-core.js';
 import { sameHost } from './checks/same-host.js';
+import { type Diagnosis, type Efa, type Finding, worstOf } from './diagnosis.js';
 import type { Machine } from './machine.js';
-import { type Efa, type Finding, type Report, worstOf } from './report.js';
 
 /** All groups, in the order of the report. */
 export const GROUPS: readonly Group[] = [
@@ -28,7 +28,11 @@ export const GROUPS: readonly Group[] = [
 ];
 
 /** Looks at everything. `more` is what was found by other means: the probe of a peer. */
-export function reportOn(machine: Machine, startedAt: Date, more: readonly Finding[] = []): Report {
+export function diagnosisOf(
+  machine: Machine,
+  startedAt: Date,
+  more: readonly Finding[] = [],
+): Diagnosis {
   const findings = [...GROUPS.flatMap((group) => examine(group, machine)), ...more];
   return {
     format: 'libfabric-doctor',

@@ -1,7 +1,7 @@
 import { FabricError } from '../../errors.js';
 import { getInfo } from '../../info.js';
 import { getParams, libraryPath, type Param, version } from '../../library.js';
-import { runApart } from './subprocess.js';
+import { runInProcess } from './subprocess.js';
 
 /** The libfabric of this process. */
 export interface LoadedLibrary {
@@ -21,7 +21,7 @@ export type Library =
 
 /** The same, where another process has not died of it before: settings may make a provider abort. */
 export async function loadLibrarySafely(): Promise<Library> {
-  const { failure } = await runApart('load-program.js');
+  const { failure } = await runInProcess('load-program.js');
   return failure === null ? loadLibrary() : { loaded: null, error: new Error(failure) };
 }
 

@@ -5,7 +5,7 @@ import { type Absence, counters, devices, whyNoDevices } from '../../verbs/index
 import type { Rdma } from '../shared/rdma-support.js';
 import { Files } from './files.js';
 import { type Library, loadLibrarySafely } from './library.js';
-import { runApart } from './subprocess.js';
+import { runInProcess } from './subprocess.js';
 
 /** A file system, in bytes. */
 export interface Space {
@@ -110,7 +110,7 @@ const THROUGH_DEVICE = { FI_EFA_ENABLE_SHM_TRANSFER: '0' };
 export async function tryEndpoints(domains: readonly string[]): Promise<Trial[]> {
   const trials: Trial[] = [];
   for (const domain of domains) {
-    const { failure, output } = await runApart('trial-program.js', [domain], THROUGH_DEVICE);
+    const { failure, output } = await runInProcess('trial-program.js', [domain], THROUGH_DEVICE);
     trials.push({ domain, failure, rdma: failure === null ? JSON.parse(output) : null });
   }
   return trials;

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const PATIENCE = 60_000; // milliseconds: opening takes long where memory is short
+const TIMEOUT = 60_000; // milliseconds: opening takes long where memory is short
 
 /** How a program has ended. */
 export interface Ended {
@@ -12,30 +12,30 @@ export interface Ended {
 }
 
 /** Runs a program of this folder in a process of its own, for a provider may abort it. */
-export function runApart(
+export function runInProcess(
   program: string,
   args: readonly string[] = [],
   variables: NodeJS.ProcessEnv = {},
 ): Promise<Ended> {
   const file = fileURLToPath(new URL(program, import.meta.url));
   const env = { ...process.env, ...variables };
-  const options = { env, timeout: PATIENCE, killSignal: 'SIGKILL' } as const;
+  const options = { env, timeout: TIMEOUT, killSignal: 'SIGKILL' } as const;
   return new Promise((resolve) => {
     execFile(process.execPath, [file, ...args], options, (error, stdout, stderr) => {
       const output = stdout.trim();
-      const failure = error === null ? null : output || howItDied(error, stderr.trim());
+      const failure = error === null ? null : output || failureText(error, stderr.trim());
       resolve({ failure, output });
     });
   });
 }
 
-interface Death extends Error {
+interface ProcessError extends Error {
   readonly signal?: string | null;
   readonly killed?: boolean;
 }
 
-function howItDied({ signal, killed, message }: Death, stderr: string): string {
-  if (killed) return `no end after ${PATIENCE / 1000} s`;
+function failureText({ signal, killed, message }: ProcessError, stderr: string): string {
+  if (killed) return `no end after ${TIMEOUT / 1000} s`;
   if (!signal) return message;
   const last = stderr.split('\n').slice(-3).join(' ');
   return `a process that does so dies by ${signal}${last ? `: ${last}` : ''}`;

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Finding, Report, Status } from './report.js';
+import type { Diagnosis, Finding, Status } from './diagnosis.js';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -17,7 +17,7 @@ const paint = (style: Style, text: string) => styleText(style, text, { stream: p
 const LABEL = 10; // columns of 'expected', 'fix' and the like, with what is before and after
 
 /** A report for a person: a line for each check, and more of those that are not well, or of all. */
-export function reportText(report: Report, verbose: boolean, columns: number): string {
+export function diagnosisText(report: Diagnosis, verbose: boolean, columns: number): string {
   const width = Math.max(...report.findings.map(({ title }) => title.length));
   const groups = [...new Set(report.findings.map(({ group }) => group))];
   const sections = groups.map((group) => {
@@ -68,7 +68,7 @@ function wrapped(text: string, columns: number, indent: number): string {
   return lines.join(`\n${' '.repeat(indent)}`);
 }
 
-function summaryText({ efa, emulated, findings }: Report, verbose: boolean): string {
+function summaryText({ efa, emulated, findings }: Diagnosis, verbose: boolean): string {
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length;
   const counted = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
   const [errors, warnings, skipped] = [count('error'), count('warning'), count('skipped')];

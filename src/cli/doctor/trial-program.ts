@@ -4,14 +4,14 @@ import { FabricError } from '../../errors.js';
 import { open } from '../../open.js';
 import { rdmaOf } from '../shared/rdma-support.js';
 
-const PATIENCE = 10_000; // milliseconds for a message
+const TIMEOUT = 10_000; // milliseconds for a message
 const [domain] = process.argv.slice(2);
 
 try {
   const caps = ['FI_MSG', 'FI_RMA'] as const;
   const ep = await open({ provider: 'efa', caps, ...(domain !== undefined && { domain }) });
   const self = ep.av.insert(ep.address);
-  const signal = AbortSignal.timeout(PATIENCE);
+  const signal = AbortSignal.timeout(TIMEOUT);
   const exchange = [
     ep.recv(new Uint8Array(8), null, { signal }),
     ep.send(new Uint8Array(8), self, { signal }),
@@ -22,6 +22,6 @@ try {
 } catch (error) {
   const { name, message } = error as Error;
   const hint = FabricError.is(error) && error.hint ? ` (${error.hint})` : '';
-  const text = name === 'TimeoutError' ? `no message within ${PATIENCE / 1000} s` : message + hint;
+  const text = name === 'TimeoutError' ? `no message within ${TIMEOUT / 1000} s` : message + hint;
   process.stdout.write(text, () => process.exit(1));
 }

@@ -2,12 +2,12 @@ import type { EndpointBase } from '../../endpoint/endpoint.js';
 import { FabricError } from '../../errors.js';
 
 /** Who carries out RMA: the device, or the provider in software. */
-export type Doer = 'device' | 'emulated';
+export type RmaImplementation = 'device' | 'emulated';
 
 /** What an endpoint says of its RMA. */
 export interface Rdma {
-  readonly reads: Doer;
-  readonly writes: Doer;
+  readonly reads: RmaImplementation;
+  readonly writes: RmaImplementation;
 }
 
 /**
@@ -15,7 +15,7 @@ export interface Rdma {
  * undefined where it gives none: other providers than efa, and efa of libfabric 1.17.
  */
 export function rdmaOf(endpoint: Pick<EndpointBase, 'getOption'>): Rdma | undefined {
-  const doer = (emulated: boolean): Doer => (emulated ? 'emulated' : 'device');
+  const doer = (emulated: boolean): RmaImplementation => (emulated ? 'emulated' : 'device');
   try {
     return {
       reads: doer(endpoint.getOption('FI_OPT_EFA_EMULATED_READ')),

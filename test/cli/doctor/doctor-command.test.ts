@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Finding, Report } from '../../../dist/cli/doctor/report.js';
+import type { Diagnosis, Finding } from '../../../dist/cli/doctor/diagnosis.js';
 import { call } from '../../support/call.js';
 import { libfabric, main, run } from '../../support/command.js';
 import { hasRdmaDevice } from '../../support/fake-sysfs.js';
@@ -25,15 +25,15 @@ function reportOf(
 ) {
   const command = [...args, ...(program === process.execPath ? [] : [process.execPath])];
   const ended = run(program as string, [...command, main, 'doctor', '--json'], env);
-  return { ...ended, report: JSON.parse(ended.stdout) as Report };
+  return { ...ended, report: JSON.parse(ended.stdout) as Diagnosis };
 }
 
-const find = ({ findings }: Report, id: string): Finding | undefined =>
+const find = ({ findings }: Diagnosis, id: string): Finding | undefined =>
   findings.find((finding) => finding.id === id);
 
 // What this machine lacks, whatever the device is, is no matter of these tests.
 const ofMachine = ['libfabric.machine', 'same-host.ptrace', 'same-host.shm', 'memory.locked'];
-const statuses = ({ findings }: Report) =>
+const statuses = ({ findings }: Diagnosis) =>
   Object.fromEntries(
     findings
       .filter(({ id, status }) => /note|warning|error/.test(status) && !ofMachine.includes(id))

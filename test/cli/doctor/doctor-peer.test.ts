@@ -13,10 +13,10 @@ import {
   softefaEnvironment,
 } from 'libfabric/softefa';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { ReachError } from '../../../dist/cli/doctor/peer/conversation.js';
+import type { Diagnosis, Finding } from '../../../dist/cli/doctor/diagnosis.js';
+import { ReachError } from '../../../dist/cli/doctor/peer/connection.js';
 import { fabricFinding, tcpFinding } from '../../../dist/cli/doctor/peer/findings.js';
 import { probe } from '../../../dist/cli/doctor/peer/probe.js';
-import type { Finding, Report } from '../../../dist/cli/doctor/report.js';
 import { frameOf, JsonLink } from '../../../dist/cli/shared/json-link.js';
 import { type Ended, main, run, type Started, start } from '../../support/command.js';
 import { hasRdmaDevice } from '../../support/fake-sysfs.js';
@@ -63,21 +63,21 @@ async function listening(env: Record<string, string>) {
 }
 
 /** What a probe of the host that listens finds. */
-async function findings(patience = 10_000, port = listener.port, domains = [OWN]) {
-  const attempts = await probe({ host: '127.0.0.1', port, patience }, domains);
+async function findings(timeout = 10_000, port = listener.port, domains = [OWN]) {
+  const attempts = await probe({ host: '127.0.0.1', port, timeout }, domains);
   return attempts.map(fabricFinding);
 }
 
 /** What one of a port of this host finds, where it does not come to the fabric. */
 async function tcpOf(port: number, name = '127.0.0.1'): Promise<Finding> {
-  const target = { host: name, port, patience: 1000 };
+  const target = { host: name, port, timeout: 1000 };
   const failure = await probe(target, [OWN]).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(ReachError);
   return tcpFinding(target, failure as ReachError);
 }
 
 const inReport = ({ stdout }: Pick<Ended, 'stdout'>, id: string) =>
-  (JSON.parse(stdout) as Report).findings.filter((finding) => finding.id === id);
+  (JSON.parse(stdout) as Diagnosis).findings.filter((finding) => finding.id === id);
 
 describe('over the fabric', () => {
   test('a message goes there and one comes back, between all NICs of both sides', async () => {

@@ -5,7 +5,7 @@ import { open } from '../../../open.js';
 import type { Peer } from '../../../peer.js';
 import type { Delivery, DeliveryKind } from './messages.js';
 
-const GREETING = Buffer.from('libfabric doctor');
+const PROBE_MESSAGE = Buffer.from('libfabric doctor');
 const CLOSING = 100; // milliseconds for what is still under way
 
 // efa's numbers for a failed operation: the device's status, or one of the provider's own.
@@ -53,7 +53,7 @@ export class ProbeEndpoint {
     } catch (error) {
       return deliveryOf(error, 'no-route');
     }
-    const sent = this.#ep.send(GREETING, peer).then(
+    const sent = this.#ep.send(PROBE_MESSAGE, peer).then(
       () => DELIVERED,
       (error: unknown) => deliveryOf(error, 'failed'),
     );

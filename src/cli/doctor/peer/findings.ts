@@ -1,6 +1,6 @@
 import { error, findingOf, note, type Outcome, ok } from '../check.js';
-import type { Finding } from '../report.js';
-import type { ReachError, ReachKind } from './conversation.js';
+import type { Finding } from '../diagnosis.js';
+import type { ReachError, ReachKind } from './connection.js';
 import type { Delivery } from './messages.js';
 import type { Attempt, Target } from './probe.js';
 
@@ -47,7 +47,7 @@ function reachText(kind: ReachKind, port: number): [meaning: string, fix: string
         'refused: the host is there, and nothing listens at that port',
         `On that host: npx libfabric doctor --listen --port ${port}`,
       ];
-    case 'stranger':
+    case 'not-a-doctor':
       return [
         'what listens there is not the doctor, or has ended',
         `On that host, with this release of the package: npx libfabric doctor --listen --port ${port}`,

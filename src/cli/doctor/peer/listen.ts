@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { Conversation, ReachError } from './conversation.js';
+import { PeerConnection, ReachError } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { decode, encode, type Message } from './messages.js';
 
 const CLIENTS = 8; // that are answered at once, each with an endpoint
 const CONNECTIONS = 64; // the rest are told to come back
 const LONGEST = 300; // seconds that a client may ask for
-const GREETING = 10_000; // milliseconds for a client to introduce itself
+const HANDSHAKE_TIMEOUT = 10_000; // milliseconds for a client to introduce itself
 const GRACE = 2000; // milliseconds that a client's word may come late
 const STRAGGLER = 500; // milliseconds for a message that its sender has given up
 
@@ -19,26 +19,26 @@ export async function listen(
   signal: AbortSignal,
   say: (line: string) => void,
 ): Promise<void> {
-  const clients = new Map<Conversation, Promise<void>>();
+  const clients = new Map<PeerConnection, Promise<void>>();
   const server = createServer((socket) => {
-    const conversation = new Conversation(socket);
+    const connection = new PeerConnection(socket);
     if (clients.size >= CLIENTS) {
-      conversation.send({ kind: 'failed', message: `${CLIENTS} others are being answered` });
+      connection.send({ kind: 'failed', message: `${CLIENTS} others are being answered` });
       socket.destroySoon();
       return;
     }
     const who = `${socket.remoteAddress?.replace(/^::ffff:/, '')}`;
     // It counts as a client until its endpoint is closed, which may be after its connection.
-    const served = serve(conversation, domains, (line) => say(`${who}: ${line}`))
+    const served = serve(connection, domains, (line) => say(`${who}: ${line}`))
       .catch((error: unknown) => {
         say(`${who}: ${(error as Error).message}`);
-        conversation.send({ kind: 'failed', message: (error as Error).message });
+        connection.send({ kind: 'failed', message: (error as Error).message });
       })
       .finally(() => {
-        clients.delete(conversation);
-        conversation.close();
+        clients.delete(connection);
+        connection.close();
       });
-    clients.set(conversation, served);
+    clients.set(connection, served);
   });
   server.maxConnections = CONNECTIONS;
   server.listen(port, host);
@@ -49,44 +49,44 @@ export async function listen(
   if (!signal.aborted) await once(signal, 'abort');
   const closed = once(server, 'close');
   server.close();
-  for (const conversation of clients.keys()) conversation.close();
+  for (const connection of clients.keys()) connection.close();
   await Promise.all([closed, ...clients.values()]);
 }
 
 async function serve(
-  conversation: Conversation,
+  connection: PeerConnection,
   domains: readonly string[],
   say: (line: string) => void,
 ): Promise<void> {
-  await conversation.greet(domains, GREETING);
+  await connection.handshake(domains, HANDSHAKE_TIMEOUT);
   for (;;) {
     let asked: Extract<Message, { kind: 'try' }>;
     try {
-      asked = await conversation.receive('try', LONGEST * 1000);
+      asked = await connection.receive('try', LONGEST * 1000);
     } catch (error) {
       if (error instanceof ReachError) return; // it is done
       throw error;
     }
     const nic = Number.isSafeInteger(asked.nic) && asked.nic >= 0 ? asked.nic : 0;
-    await answer(conversation, domains[nic % domains.length] as string, asked, say);
+    await answer(connection, domains[nic % domains.length] as string, asked, say);
   }
 }
 
 async function answer(
-  conversation: Conversation,
+  connection: PeerConnection,
   domain: string,
   { address, seconds }: Extract<Message, { kind: 'try' }>,
   say: (line: string) => void,
 ): Promise<void> {
-  const patience = Math.min(Math.max(Number(seconds) || 1, 1), LONGEST) * 1000;
+  const timeout = Math.min(Math.max(Number(seconds) || 1, 1), LONGEST) * 1000;
   const endpoint = await ProbeEndpoint.open(domain);
   try {
-    conversation.send({ kind: 'ready', domain, address: encode(endpoint.address) });
-    const { delivery } = await conversation.receive('sent', patience + GRACE);
-    const expected = delivery?.kind === 'delivered' ? patience : STRAGGLER;
-    const arrived = await endpoint.arrived(expected, conversation.over);
-    const back = arrived ? await endpoint.send(decode(address), patience, conversation.over) : null;
-    conversation.send({ kind: 'received', arrived, answer: back });
+    connection.send({ kind: 'ready', domain, address: encode(endpoint.address) });
+    const { delivery } = await connection.receive('sent', timeout + GRACE);
+    const expected = delivery?.kind === 'delivered' ? timeout : STRAGGLER;
+    const arrived = await endpoint.arrived(expected, connection.over);
+    const back = arrived ? await endpoint.send(decode(address), timeout, connection.over) : null;
+    connection.send({ kind: 'received', arrived, answer: back });
     say(`${domain}: ${arrived ? `a message came; answer: ${back?.kind}` : 'no message came'}`);
   } finally {
     await endpoint.close();

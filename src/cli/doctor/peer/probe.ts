@@ -1,4 +1,4 @@
-import { Conversation, dial } from './conversation.js';
+import { connectTo, PeerConnection } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { type Delivery, decode, deliveryIn, encode, plain } from './messages.js';
 
@@ -24,47 +24,47 @@ export interface Target {
   readonly host: string;
   readonly port: number;
   /** Milliseconds for each step. */
-  readonly patience: number;
+  readonly timeout: number;
 }
 
 /** Every NIC of this side with one of the other, and the other way round. Throws ReachError. */
 export async function probe(
-  { host, port, patience }: Target,
+  { host, port, timeout }: Target,
   domains: readonly string[],
 ): Promise<Attempt[]> {
-  const conversation = new Conversation(await dial(host, port, patience));
+  const connection = new PeerConnection(await connectTo(host, port, timeout));
   try {
-    const theirs = await conversation.greet(domains, patience);
+    const theirs = await connection.handshake(domains, timeout);
     const attempts: Attempt[] = [];
     for (let nic = 0; nic < Math.max(domains.length, theirs.length); nic++) {
       const domain = domains[nic % domains.length] as string;
-      attempts.push(await attempt(conversation, domain, nic, patience));
+      attempts.push(await attempt(connection, domain, nic, timeout));
     }
     return attempts;
   } finally {
-    conversation.close();
+    connection.close();
   }
 }
 
 async function attempt(
-  conversation: Conversation,
+  connection: PeerConnection,
   domain: string,
   nic: number,
-  patience: number,
+  timeout: number,
 ): Promise<Attempt> {
   const endpoint = await ProbeEndpoint.open(domain);
   try {
-    const [own, seconds] = [endpoint.address, patience / 1000];
-    conversation.send({ kind: 'try', nic, address: encode(own), seconds });
-    const ready = await conversation.receive('ready', patience + GRACE);
+    const [own, seconds] = [endpoint.address, timeout / 1000];
+    connection.send({ kind: 'try', nic, address: encode(own), seconds });
+    const ready = await connection.receive('ready', timeout + GRACE);
     const theirs = decode(ready.address);
-    const outward = await endpoint.send(theirs, patience, conversation.over);
-    conversation.send({ kind: 'sent', delivery: outward });
-    const received = await conversation.receive('received', 2 * patience + GRACE);
+    const outward = await endpoint.send(theirs, timeout, connection.over);
+    connection.send({ kind: 'sent', delivery: outward });
+    const received = await connection.receive('received', 2 * timeout + GRACE);
     const { arrived } = received;
     const answer = deliveryIn(received.answer);
     const answered =
-      answer?.kind === 'delivered' && (await endpoint.arrived(patience, conversation.over));
+      answer?.kind === 'delivered' && (await endpoint.arrived(timeout, connection.over));
     return {
       domain,
       peerDomain: plain(ready.domain),

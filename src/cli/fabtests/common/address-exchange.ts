@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Peer } from '../../../peer.js';
 import { dialectOf, lowerRelease, usualRelease } from './dialect.js';
-import { CONTROL_BYTES, type Introduction, introduce, introductionIn } from './handshake.js';
 import { type OobSocket, PeerGone } from './oob.js';
 import type { TestEndpoint } from './open-endpoint.js';
+import { CONTROL_BYTES, encodeAddress, type PeerInfo, peerInfoIn } from './peer-info.js';
 import { PeerLink, PeerListener } from './peer-link.js';
 import type { Session } from './session.js';
 
@@ -48,14 +48,14 @@ async function introduceBy(
 
 const ownRelease = (session: Session) => session.settings.release ?? usualRelease();
 
-const introductionOf = (session: Session, messageBytes: number): Introduction => ({
+const introductionOf = (session: Session, messageBytes: number): PeerInfo => ({
   release: ownRelease(session),
   port: session.listener?.port ?? 0,
   messageBytes,
 });
 
 const addressOf = (session: Session, messageBytes = CONTROL_BYTES) =>
-  introduce(session.ep.address, introductionOf(session, messageBytes));
+  encodeAddress(session.ep.address, introductionOf(session, messageBytes));
 
 /** In band: the client knows where the server is, and sends its own address there. */
 async function callServer(session: Session): Promise<void> {
@@ -66,7 +66,7 @@ async function callServer(session: Session): Promise<void> {
   session.postReceive();
   if (session.oob) await awaitServer(session, session.oob);
   await session.send(addressOf(session));
-  await meet(session, introductionIn(await session.receive()));
+  await meet(session, peerInfoIn(await session.receive()));
 }
 
 // The server opens its endpoint now; a datagram that comes before would be lost.
@@ -82,7 +82,7 @@ async function awaitClient(session: Session): Promise<void> {
   if (session.oob) await greetIfGreeted(session, session.oob, received);
   const message = (await received).slice();
   session.peer = session.ep.av.insert(addressIn(session, message));
-  const introduction = introductionIn(message);
+  const introduction = peerInfoIn(message);
   // One byte is what fabtests answer.
   await session.send(introduction ? addressOf(session) : new Uint8Array(1));
   await meet(session, introduction);
@@ -125,7 +125,7 @@ async function greetIfGreeted(
 async function swapIntroductions(session: Session, oob: OobSocket): Promise<void> {
   const message = await swap(session, oob, addressOf(session, session.dialect.controlBytes));
   session.peer = session.ep.av.insert(addressIn(session, message));
-  await meet(session, introductionIn(message));
+  await meet(session, peerInfoIn(message));
 }
 
 /** Tells the other side the address of an endpoint, out of band, and learns of one there. */
@@ -139,7 +139,7 @@ export async function swapAddresses(session: Session, ep: TestEndpoint): Promise
 async function swap(session: Session, oob: OobSocket, message: Uint8Array): Promise<Buffer> {
   oob.send(message);
   const first = await session.until(oob.receive(CONTROL_BYTES));
-  const bytes = introductionIn(first)?.messageBytes ?? session.dialect.controlBytes;
+  const bytes = peerInfoIn(first)?.messageBytes ?? session.dialect.controlBytes;
   await session.until(oob.receive(bytes - first.length));
   return first;
 }
@@ -174,7 +174,7 @@ function releaseGuessed(session: Session, greets: boolean): string {
 }
 
 /** With the other side known: what both speak, and a link where it is of this package. */
-async function meet(session: Session, introduction: Introduction | undefined): Promise<void> {
+async function meet(session: Session, introduction: PeerInfo | undefined): Promise<void> {
   session.akin = introduction !== undefined;
   if (introduction === undefined) {
     session.listener?.close();

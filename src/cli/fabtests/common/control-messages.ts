@@ -2,10 +2,10 @@ import type { Completion } from '../../../completion.js';
 import type { Domain } from '../../../domain.js';
 import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
 import type { Peer } from '../../../peer.js';
-import { CONTROL_BYTES } from './handshake.js';
 import { allocateFor } from './memory.js';
 import type { TestEndpoint } from './open-endpoint.js';
 import { fillPattern } from './pattern.js';
+import { CONTROL_BYTES } from './peer-info.js';
 
 // A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
 const SLOTS = 4;

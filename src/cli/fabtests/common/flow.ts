@@ -100,8 +100,8 @@ export async function pump(
   { time = Number.POSITIVE_INFINITY, patience, breathe }: PumpOptions,
 ): Promise<number> {
   const [{ domain }] = nics as [Nic];
-  const bell = domain.driver === 'manual' ? undefined : new Bell();
-  const settled = bell ? bell.ring : () => {};
+  const bell = domain.driver === 'manual' ? undefined : new WakeUp();
+  const settled = bell ? bell.wake : () => {};
   const start = performance.now();
   const end = start + time;
   let breath = start + BREATH;
@@ -109,7 +109,7 @@ export async function pump(
   for (const flow of flows) flow.fill(settled);
   try {
     for (;;) {
-      if (bell) await bell.rung();
+      if (bell) await bell.wait();
       else domain.wait(1, BREATH);
       const now = performance.now();
       let busy = false;
@@ -135,17 +135,17 @@ export async function pump(
 const indicesOf = (flows: readonly Flow[]) => flows.flatMap((flow, i) => (flow.busy ? [i] : []));
 
 /** Rings when something has completed by the work of other threads, and now and then by itself. */
-class Bell {
-  readonly #timer = setInterval(() => this.ring(), BREATH);
+class WakeUp {
+  readonly #timer = setInterval(() => this.wake(), BREATH);
   #rings = false;
   #wake: (() => void) | undefined;
 
-  readonly ring = (): void => {
+  readonly wake = (): void => {
     this.#rings = true;
     this.#wake?.();
   };
 
-  async rung(): Promise<void> {
+  async wait(): Promise<void> {
     if (!this.#rings) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;

@@ -143,7 +143,7 @@ async function connectToServer(port: number, host: string, timeout: number): Pro
 }
 
 /** Where the sides of a test meet beside the fabric, and how long the client waits for its server. */
-export type Meeting = Pick<
+export type OobAddress = Pick<
   Settings,
   'host' | 'oobAddress' | 'sourceAddress' | 'oobPort' | 'timeout'
 >;
@@ -154,12 +154,12 @@ export async function openOob(
   signal?: AbortSignal,
 ): Promise<OobSocket | undefined> {
   if (!settings.oobExchange && !settings.oobSync) return undefined;
-  return new OobSocket(await meet(settings, signal));
+  return new OobSocket(await connectSides(settings, signal));
 }
 
 /** The connection: the server waits for its client, the client for its server to be there. */
-export async function meet(
-  { host, oobAddress, sourceAddress, oobPort, timeout }: Meeting,
+export async function connectSides(
+  { host, oobAddress, sourceAddress, oobPort, timeout }: OobAddress,
   signal?: AbortSignal,
 ): Promise<Socket> {
   if (host === undefined) return acceptClient(oobPort, oobAddress ?? sourceAddress, signal);

@@ -95,10 +95,10 @@ export class TestCommand extends Command {
   }
 }
 
-export type Group = readonly [heading: string, options: readonly Option[]];
+export type OptionGroup = readonly [heading: string, options: readonly Option[]];
 
 /** Options of whom to talk to: the fabric's. */
-export const WHOM: Group = [
+export const ADDRESSES: OptionGroup = [
   'Whom to talk to:',
   [
     new Option('-p, --provider <name>', 'efa, shm, tcp, udp, ...'),
@@ -116,7 +116,7 @@ export const WHOM: Group = [
 ];
 
 /** Those of the connection beside the fabric. */
-export const BESIDE: Group = [
+export const OOB: OptionGroup = [
   'Beside the fabric (TCP):',
   [
     new Option('-b, --oob [=port]', 'exchange addresses and synchronize (default port: 3000)'),
@@ -131,7 +131,7 @@ export const BESIDE: Group = [
   ),
 ];
 
-const WHAT: Group = [
+const WHAT: OptionGroup = [
   'What to measure:',
   [
     new Option('-S, --size <sizes>', 'bytes: a number, all, r:start,increment,end or l:1,2,3')
@@ -154,7 +154,7 @@ const WHAT: Group = [
 ];
 
 /** Those of the provider's models. */
-export const FABRIC: Group = [
+export const FABRIC: OptionGroup = [
   'How the provider works:',
   [
     new Option('--threading <model>', 'safe, completion or domain'),
@@ -170,7 +170,7 @@ export const FABRIC: Group = [
 ];
 
 /** Those of the output. */
-export const OUTPUT: Group = [
+export const OUTPUT: OptionGroup = [
   'How to tell:',
   [
     new Option('-m, --machine', 'YAML, as fabtests do'),
@@ -206,7 +206,7 @@ export const REFUSED: readonly Option[] = [
 
 /** Adds fabtests' options to a command, in groups. */
 export function addTestOptions(command: Command): Command {
-  for (const [heading, options] of [WHOM, BESIDE, WHAT, FABRIC, OUTPUT]) {
+  for (const [heading, options] of [ADDRESSES, OOB, WHAT, FABRIC, OUTPUT]) {
     for (const option of options) command.addOption(option.helpGroup(heading));
   }
   for (const option of REFUSED) command.addOption(option);

@@ -9,11 +9,11 @@ import { rdmAtomic } from './rdm-atomic.js';
 import { multiClient } from './rdm-multi-client.js';
 import { taggedPeek } from './rdm-tagged-peek.js';
 import { recvCancel } from './recv-cancel.js';
-import type { Check } from './shared/functional-test.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { unexpectedMsg } from './unexpected-msg.js';
 
-/** The functional checks. */
-export const CHECKS: readonly Check[] = [
+/** The functional tests. */
+export const FUNCTIONAL_TESTS: readonly FunctionalTest[] = [
   rdm,
   dgram,
   cqData,

@@ -3,12 +3,12 @@ import type { RegionSlice } from '../../../memory-region.js';
 import { swapAddresses } from '../common/address-exchange.js';
 import type { OobSocket } from '../common/oob.js';
 import type { Session } from '../common/session.js';
-import { awaiting, CheckFailure, NotOffered } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
-import type { CheckSide } from './shared/test-side.js';
+import { awaiting, NotOffered, TestFailure } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
+import type { TestSide } from './shared/test-side.js';
 
 /** fabtests' av_xfer: messages go on where addresses were removed and inserted again. */
-export const avXfer: Check = {
+export const avXfer: FunctionalTest = {
   command: 'av-xfer',
   type: 'FI_EP_RDM',
   oobSync: true,
@@ -21,10 +21,10 @@ export const avXfer: Check = {
   run,
 };
 
-async function run(side: CheckSide): Promise<string> {
-  const kept = await removal(side, undefined, 'server');
+async function run(side: TestSide): Promise<string> {
+  const oob = await removal(side, undefined, 'server');
   side.say('AV address removal: PASS');
-  await removal(side, kept, 'client');
+  await removal(side, oob, 'client');
   side.say('AV re-insertion address: PASS');
   const proved =
     'messages arrived in both directions after the address of the other side was removed and inserted again';
@@ -38,12 +38,12 @@ const keepsAddresses = (entry: Session['info'] | undefined) =>
 
 /** Both sides forget one another between two messages, the second of which `sender` sends. */
 async function removal(
-  side: CheckSide,
-  kept: OobSocket | undefined,
+  side: TestSide,
+  oob: OobSocket | undefined,
   sender: 'client' | 'server',
 ): Promise<OobSocket | undefined> {
   const caps = side.release < 201 ? (['FI_TAGGED'] as const) : (['FI_MSG'] as const);
-  const session = await side.open({ caps }, { kept, anew: true });
+  const session = await side.open({ caps }, { oob, handshake: true });
   if (!session.akin && keepsAddresses(session.info)) {
     throw new NotOffered(
       'fabtests at the other side remove addresses from efa, where this package keeps them: efa would ' +
@@ -62,11 +62,7 @@ async function removal(
     const slice = into[index] as (typeof into)[number];
     const { length } = await awaiting(what, session.until(receiveNext(session, slice)));
     if (length === side.size) return;
-    throw new CheckFailure(
-      `${side.size} bytes in ${what}`,
-      `${length}`,
-      'what the other side runs',
-    );
+    throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the other side runs');
   };
 
   await transfer('client', 'the message before the removal', 0);
@@ -78,12 +74,12 @@ async function removal(
   );
   await transfer(sender, 'the message after the address was inserted again', 1);
   await awaiting('a sync after the messages', session.sync());
-  return endOf(side, session, kept);
+  return endOf(side, session, oob);
 }
 
-async function endOf(side: CheckSide, session: Session, kept: OobSocket | undefined) {
-  if (kept !== undefined) return undefined; // the last one ends with the check
-  return side.closeFirst(session);
+async function endOf(side: TestSide, session: Session, oob: OobSocket | undefined) {
+  if (oob !== undefined) return undefined; // the last one ends with the test
+  return side.closeKeepingOob(session);
 }
 
 /** Sends the next message. */

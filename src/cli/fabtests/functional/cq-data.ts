@@ -3,15 +3,15 @@ import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { exchangeKeys, remoteData } from '../common/rma.js';
 import type { Session } from '../common/session.js';
-import { awaiting, CheckFailure } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
-import type { CheckSide } from './shared/test-side.js';
+import { awaiting, TestFailure } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
+import type { TestSide } from './shared/test-side.js';
 
 const BYTES = 1000;
 const EBADFLAGS = 1;
 
 /** fabtests' cq_data: remote CQ data arrives with what it was sent with. */
-export const cqData: Check = {
+export const cqData: FunctionalTest = {
   command: 'cq-data',
   type: 'FI_EP_RDM',
   types: ['FI_EP_RDM', 'FI_EP_DGRAM'],
@@ -24,13 +24,13 @@ export const cqData: Check = {
   run,
 };
 
-async function run(side: CheckSide): Promise<string> {
+async function run(side: TestSide): Promise<string> {
   const writes = side.settings.operation === 'writedata';
   const arrival = new Arrival();
   const session = await side.open(
     { caps: writes ? ['FI_MSG', 'FI_RMA'] : ['FI_MSG'] },
     // The receive is there before the message: some providers lose the data else.
-    { ahead: (opened) => side.role === 'server' && !writes && arrival.post(opened) },
+    { beforePeerSends: (opened) => side.role === 'server' && !writes && arrival.post(opened) },
   );
   const data = remoteData(session);
   const buffers = await session.allocate(BYTES, 1, [
@@ -95,7 +95,7 @@ class Arrival {
 }
 
 async function send(
-  side: CheckSide,
+  side: TestSide,
   session: Session,
   buffers: Buffers,
   data: bigint,
@@ -112,7 +112,7 @@ async function send(
 function compare(data: bigint, found: bigint | undefined, length: number): void {
   const hex = (value: bigint) => `0x${value.toString(16)}`;
   if (found === undefined) {
-    throw new CheckFailure(
+    throw new TestFailure(
       `the data ${hex(data)}`,
       'a completion without FI_REMOTE_CQ_DATA',
       'whether the other side sends data, and else at the provider, which loses it',
@@ -120,14 +120,14 @@ function compare(data: bigint, found: bigint | undefined, length: number): void 
     );
   }
   if (found !== data) {
-    throw new CheckFailure(
+    throw new TestFailure(
       `the data ${hex(data)}`,
       hex(found),
       'domainAttr.cqDataSize of both sides (npx libfabric info -v): it must be the same',
     );
   }
   if (length !== BYTES) {
-    throw new CheckFailure(
+    throw new TestFailure(
       `a transfer of ${BYTES} bytes`,
       `one of ${length}`,
       'what the other side runs',

@@ -1,8 +1,8 @@
-import type { Check } from './shared/functional-test.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { exchangeGreeting } from './shared/greeting.js';
 
 /** fabtests' dgram: the client's greeting arrives at the server as a datagram. */
-export const dgram: Check = {
+export const dgram: FunctionalTest = {
   command: 'dgram',
   type: 'FI_EP_DGRAM',
   summary: 'a datagram arrives',

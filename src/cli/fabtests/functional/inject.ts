@@ -3,10 +3,10 @@ import type { OpFlag } from '../../../flags.js';
 import type { RegionSlice } from '../../../memory-region.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
-import { awaiting, CheckFailure, verify } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
+import { awaiting, TestFailure, verify } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { ITERATIONS, SIZE, VERIFY } from './shared/options.js';
-import type { CheckSide } from './shared/test-side.js';
+import type { TestSide } from './shared/test-side.js';
 
 const TAG = 0xabcd;
 const OVERWRITTEN = 0xb;
@@ -18,7 +18,7 @@ interface Own {
 }
 
 /** fabtests' inject_test (msg_inject): the sender's buffer is free when the flags say so. */
-export const inject: Check<Own> = {
+export const inject: FunctionalTest<Own> = {
   command: 'inject',
   type: 'FI_EP_RDM',
   size: 1024,
@@ -39,7 +39,7 @@ export const inject: Check<Own> = {
   run,
 };
 
-async function run(side: CheckSide<Own>): Promise<string> {
+async function run(side: TestSide<Own>): Promise<string> {
   const flag = side.own.flag && FLAGS[side.own.flag];
   const needs = { caps: ['FI_TAGGED'], domain: { resourceMgmt: 'FI_RM_ENABLED' } } as const;
   const session = await side.open(needs);
@@ -60,7 +60,7 @@ async function run(side: CheckSide<Own>): Promise<string> {
 }
 
 /** fabtests cut what is injected to a size that nobody sets: to nothing. */
-function sizeOf(side: CheckSide<Own>, session: Session, flag: OpFlag | undefined): number {
+function sizeOf(side: TestSide<Own>, session: Session, flag: OpFlag | undefined): number {
   if (flag !== 'FI_INJECT') return side.size;
   return session.akin ? Math.min(side.size, session.info.txAttr.injectSize) : 0;
 }
@@ -85,13 +85,13 @@ async function send(session: Session, bytes: RegionSlice, flag: OpFlag | undefin
   if (flag === 'FI_INJECT_COMPLETE') bytes.bytes.fill(OVERWRITTEN);
 }
 
-async function receive(side: CheckSide<Own>, session: Session, into: RegionSlice): Promise<void> {
+async function receive(side: TestSide<Own>, session: Session, into: RegionSlice): Promise<void> {
   const what = 'a message with tag 0xabcd';
   into.bytes.fill(0);
   const { length } = await awaiting(what, session.until(session.ep.trecv(into, null, TAG)));
   if (length !== into.length) {
     const lookAt = 'whether both sides have the same -S and -A';
-    throw new CheckFailure(`${into.length} bytes in ${what}`, `${length}`, lookAt);
+    throw new TestFailure(`${into.length} bytes in ${what}`, `${length}`, lookAt);
   }
   if (side.settings.verify) verify('what arrived', () => checkPattern(into.bytes));
 }

@@ -5,17 +5,17 @@ import type { RemoteRegion } from '../../../remote-region.js';
 import { swapAddresses } from '../common/address-exchange.js';
 import type { Buffers } from '../common/buffers.js';
 import { finish } from '../common/finalize.js';
-import { CONTROL_BYTES } from '../common/handshake.js';
 import { findEntry, type Needs, type TestEndpoint } from '../common/open-endpoint.js';
 import { count } from '../common/options.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
+import { CONTROL_BYTES } from '../common/peer-info.js';
 import { decodeKeys, encodeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session } from '../common/session.js';
 import type { Settings } from '../common/settings.js';
-import { awaiting, CheckFailure, NotOffered, verify } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
+import { awaiting, NotOffered, TestFailure, verify } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { VERIFY } from './shared/options.js';
-import type { CheckSide } from './shared/test-side.js';
+import type { TestSide } from './shared/test-side.js';
 
 const ENDPOINTS = 3;
 const NEEDS: Needs = { caps: ['FI_MSG', 'FI_RMA'] };
@@ -27,7 +27,7 @@ interface Own {
 }
 
 /** fabtests' multi_ep: several endpoints of one domain, each with a partner. */
-export const multiEp: Check<Own> = {
+export const multiEp: FunctionalTest<Own> = {
   command: 'multi-ep',
   type: 'FI_EP_RDM',
   oobExchange: true,
@@ -48,13 +48,13 @@ export const multiEp: Check<Own> = {
   run,
 };
 
-async function run(side: CheckSide<Own>): Promise<string> {
+async function run(side: TestSide<Own>): Promise<string> {
   const { endpoints = ENDPOINTS } = side.own;
   const session = await side.open(NEEDS);
   const writes = session.dialect.release >= 200;
   side.say(`Creating ${endpoints} EPs`);
   const opened = Array.from({ length: endpoints }, openerOf(side, session));
-  const partners = await meetPartners(session, opened);
+  const partners = await pairEndpoints(session, opened);
   if (writes) await writeToPartners(side, session, partners);
   else await sendToPartners(side, session, partners);
   await awaiting('the end of the other side', finish(session));
@@ -64,7 +64,7 @@ async function run(side: CheckSide<Own>): Promise<string> {
   return `each of ${endpoints} endpoints of one domain has had ${had} of ${side.size} bytes from its partner${verified}`;
 }
 
-function openerOf({ own }: CheckSide<Own>, { domain, ep, settings, oob }: Session) {
+function openerOf({ own }: TestSide<Own>, { domain, ep, settings, oob }: Session) {
   const info = findEntry(withoutPort(settings), NEEDS, oob?.localAddress);
   return () => {
     const av = own.sharedAv ? ep.av : domain.addressVector();
@@ -83,8 +83,8 @@ function withoutPort({ sourcePort: _, ...settings }: Settings): Settings {
   return settings;
 }
 
-async function meetPartners(session: Session, opened: readonly TestEndpoint[]) {
-  const partners: Partnership[] = [];
+async function pairEndpoints(session: Session, opened: readonly TestEndpoint[]) {
+  const partners: PairedEndpoint[] = [];
   for (const [i, ep] of opened.entries()) {
     const what = `the address of endpoint ${i + 1}`;
     partners.push({ ep, peer: await awaiting(what, swapAddresses(session, ep)) });
@@ -92,7 +92,11 @@ async function meetPartners(session: Session, opened: readonly TestEndpoint[]) {
   return partners;
 }
 
-async function sendToPartners(side: CheckSide, session: Session, partners: readonly Partnership[]) {
+async function sendToPartners(
+  side: TestSide,
+  session: Session,
+  partners: readonly PairedEndpoint[],
+) {
   const { size } = side;
   const buffers = await session.allocate(size, partners.length, ['FI_SEND', 'FI_RECV']);
   const receives = partners.map(({ ep }, i) => ep.recv(buffers.receiving(size, i * size)));
@@ -112,7 +116,7 @@ async function sendToPartners(side: CheckSide, session: Session, partners: reado
       session.until(receives[i] as (typeof receives)[number]),
     );
     if (length !== size) {
-      throw new CheckFailure(`${size} bytes in ${what}`, `${length}`, 'what the other side runs');
+      throw new TestFailure(`${size} bytes in ${what}`, `${length}`, 'what the other side runs');
     }
   }
   if (!side.settings.verify) return;
@@ -124,7 +128,7 @@ async function sendToPartners(side: CheckSide, session: Session, partners: reado
 }
 
 /** An endpoint, and its partner at the other side. */
-export interface Partnership {
+export interface PairedEndpoint {
   readonly ep: TestEndpoint;
   readonly peer: Peer;
 }
@@ -134,16 +138,16 @@ export interface Partnership {
  * key for it; then once more, to memory that is registered anew.
  */
 export async function writeToPartners(
-  side: CheckSide,
+  side: TestSide,
   session: Session,
-  partners: readonly Partnership[],
+  partners: readonly PairedEndpoint[],
 ): Promise<void> {
   await writeOnce(side, session, partners);
   side.say('Testing closing and re-registering all MRs and retesting');
   await writeOnce(side, session, partners);
 }
 
-async function writeOnce(side: CheckSide, session: Session, partners: readonly Partnership[]) {
+async function writeOnce(side: TestSide, session: Session, partners: readonly PairedEndpoint[]) {
   const { size } = side;
   const buffers = await session.allocate(size, partners.length, RMA_ACCESS);
   side.say(`Send RMA info to all ${partners.length} remote EPs`);
@@ -172,7 +176,7 @@ async function writeOnce(side: CheckSide, session: Session, partners: readonly P
 /** Tells each partner where it may write, and learns the same of it. */
 async function exchangeKeys(
   session: Session,
-  partners: readonly Partnership[],
+  partners: readonly PairedEndpoint[],
   { region }: Buffers,
   size: number,
 ): Promise<RemoteRegion[]> {
@@ -185,7 +189,7 @@ async function exchangeKeys(
 /** Each endpoint, one after another, sends a message to its partner, and receives one. */
 async function exchange(
   session: Session,
-  partners: readonly Partnership[],
+  partners: readonly PairedEndpoint[],
   message: (index: number) => Uint8Array,
   what: string,
 ): Promise<Uint8Array[]> {

@@ -4,20 +4,20 @@ import type { RegionSlice } from '../../../memory-region.js';
 import { allocateFor } from '../common/memory.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
-import { awaiting, CheckFailure, NotOffered, verify } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
+import { awaiting, NotOffered, TestFailure, verify } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { ITERATIONS, SIZE, VERIFY } from './shared/options.js';
 import { PerfLines } from './shared/perf-lines.js';
-import type { CheckSide } from './shared/test-side.js';
+import type { TestSide } from './shared/test-side.js';
 
 const MOST = 2 ** 20;
 const BUFFERS = 2;
 const MESSAGES = 64; // that a buffer holds, if they are not too long
 // Sends between looks at Ctrl-C and the other side.
-const BREATH = 256;
+const YIELD_EVERY = 256;
 
 /** fabtests' multi_recv: messages share a receive buffer. */
-export const multiRecv: Check = {
+export const multiRecv: FunctionalTest = {
   command: 'multi-recv',
   type: 'FI_EP_RDM',
   oobSync: true,
@@ -37,7 +37,7 @@ export const multiRecv: Check = {
   run,
 };
 
-async function run(side: CheckSide): Promise<string> {
+async function run(side: TestSide): Promise<string> {
   const { size, iterations } = side;
   if (size < 1 || size > MOST) throw new NotOffered(`-S: from 1 to ${MOST} bytes, not ${size}`);
   const session = await side.open({
@@ -57,7 +57,7 @@ async function run(side: CheckSide): Promise<string> {
   return detail;
 }
 
-async function sender(side: CheckSide, session: Session) {
+async function sender(side: TestSide, session: Session) {
   const { size, iterations } = side;
   const region = await allocateFor(session.domain, size, ['FI_SEND']);
   fillPattern(region.bytes.subarray(0, size));
@@ -65,14 +65,14 @@ async function sender(side: CheckSide, session: Session) {
     const batch = session.batch((b) => b.send(region.slice(0, size), session.peer));
     for (let i = 0; i < iterations; i++) {
       await awaiting(`the completion of send ${i + 1}`, session.complete(batch));
-      if (i % BREATH === 0) await session.patience.breathe();
+      if (i % YIELD_EVERY === 0) await session.patience.breathe();
     }
     batch.close(); // else with the endpoint
     return `${iterations} messages of ${size} bytes were sent`;
   };
 }
 
-async function receiver(side: CheckSide, session: Session) {
+async function receiver(side: TestSide, session: Session) {
   const { size, iterations } = side;
   const { verify: verifies } = side.settings;
   const half = Math.floor(Math.min(size * MESSAGES * BUFFERS, MOST * 4) / BUFFERS);
@@ -146,7 +146,7 @@ async function take(
 
 function checkMessage(bytes: Uint8Array, size: number, count: number, verifies: boolean): void {
   if (bytes.length !== size) {
-    throw new CheckFailure(
+    throw new TestFailure(
       `a completion of ${size} bytes`,
       `one of ${bytes.length}, message ${count}`,
       'whether both sides have the same -S',
@@ -155,8 +155,8 @@ function checkMessage(bytes: Uint8Array, size: number, count: number, verifies: 
   if (verifies) verify(`message ${count}`, () => checkPattern(bytes));
 }
 
-function wrongCount(expected: number, found: number, bytes: number, size: number): CheckFailure {
-  return new CheckFailure(
+function wrongCount(expected: number, found: number, bytes: number, size: number): TestFailure {
+  return new TestFailure(
     `a buffer of ${bytes} bytes back after ${expected} messages of ${size} bytes`,
     `it back after ${found}`,
     'the provider: FI_OPT_MIN_MULTI_RECV says when it is to give a buffer back',

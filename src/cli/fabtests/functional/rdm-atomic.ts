@@ -16,14 +16,14 @@ import {
   type Start,
   TYPES,
 } from './shared/atomic-reference.js';
-import { awaiting, CheckFailure, NotOffered } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
+import { awaiting, NotOffered, TestFailure } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { DELIVERY_COMPLETE, ITERATIONS, SIZE, VERIFY } from './shared/options.js';
 import { PerfLines } from './shared/perf-lines.js';
-import type { CheckSide } from './shared/test-side.js';
+import type { TestSide } from './shared/test-side.js';
 
 // Operations between looks at Ctrl-C and the other side.
-const BREATH = 256;
+const YIELD_EVERY = 256;
 const LARGEST = 32; // bytes of an element
 
 const shortName = (type: AtomicType) => type.datatype.slice('FI_'.length).toLowerCase();
@@ -35,7 +35,7 @@ interface Own {
 }
 
 /** fabtests' rdm_atomic: atomic operations on the memory of the other side. */
-export const rdmAtomic: Check<Own> = {
+export const rdmAtomic: FunctionalTest<Own> = {
   command: 'rdm-atomic',
   type: 'FI_EP_RDM',
   iterations: 1000,
@@ -58,7 +58,7 @@ export const rdmAtomic: Check<Own> = {
   run,
 };
 
-async function run(side: CheckSide<Own>): Promise<string> {
+async function run(side: TestSide<Own>): Promise<string> {
   const { op = 'all', datatype = 'all' } = side.own;
   const operations = OPERATIONS.filter(({ name }) => op === 'all' || name === op);
   const types = TYPES.filter((type) => datatype === 'all' || shortName(type) === datatype);
@@ -92,7 +92,7 @@ async function run(side: CheckSide<Own>): Promise<string> {
 }
 
 // fabtests since 2.0 wait for one another after every pair of operation and type.
-function syncsPairs(side: CheckSide<Own>, { akin, dialect }: Session): boolean {
+function syncsPairs(side: TestSide<Own>, { akin, dialect }: Session): boolean {
   const pairwise = !akin && dialect.release >= 200;
   if (side.settings.verify && !akin && !pairwise) {
     throw new NotOffered('-v: fabtests before 2.0 do not compare; leave it out');
@@ -104,7 +104,7 @@ function syncsPairs(side: CheckSide<Own>, { akin, dialect }: Session): boolean {
 class Work {
   /** Pairs whose results were compared. */
   compared = 0;
-  readonly #side: CheckSide<Own>;
+  readonly #side: TestSide<Own>;
   readonly #session: Session;
   readonly #buffers: Buffers;
   readonly #remote: RemoteRegion;
@@ -114,7 +114,7 @@ class Work {
   readonly #start: Start;
 
   private constructor(
-    side: CheckSide<Own>,
+    side: TestSide<Own>,
     session: Session,
     buffers: Buffers,
     remote: RemoteRegion,
@@ -129,7 +129,7 @@ class Work {
     this.#start = session.akin ? START : FABTESTS_START;
   }
 
-  static async prepare(side: CheckSide<Own>, session: Session): Promise<Work> {
+  static async prepare(side: TestSide<Own>, session: Session): Promise<Work> {
     const rights = ['FI_READ', 'FI_WRITE', 'FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
     const buffers = await session.allocate(LARGEST, 1, ['FI_SEND', 'FI_RECV', ...rights]);
     const results = await allocateFor(session.domain, LARGEST * 2, ['FI_READ', 'FI_WRITE']);
@@ -173,7 +173,7 @@ class Work {
     const start = performance.now();
     for (let i = 0; i < times; i++) {
       await awaiting(`the completion of ${what}, number ${i + 1}`, session.complete(batch));
-      if (i % BREATH === 0) await session.patience.breathe();
+      if (i % YIELD_EVERY === 0) await session.patience.breathe();
     }
     return (performance.now() - start) / 1000;
   }
@@ -224,7 +224,7 @@ class Work {
     const views = this.#views(type.size);
     const compare = (of: string, want: number | bigint, found: number | bigint) => {
       if (want === found) return;
-      throw new CheckFailure(
+      throw new TestFailure(
         `${want} ${of} ${what}${times === 1 ? '' : `, ${times} times`}`,
         `${found}`,
         'whether both sides have the same -I, and else at the provider: it computes otherwise than fi_atomic(3)',

@@ -4,19 +4,19 @@ import type { Hints } from '../../../hints.js';
 import type { OobSocket } from '../common/oob.js';
 import type { Session } from '../common/session.js';
 import { awaiting, NotOffered } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { DELIVERY_COMPLETE, ITERATIONS, SIZE } from './shared/options.js';
-import type { CheckSide } from './shared/test-side.js';
+import type { TestSide } from './shared/test-side.js';
 
 // Messages between looks at Ctrl-C and the other side.
-const BREATH = 256;
+const YIELD_EVERY = 256;
 
 interface Own {
   readonly reuseAddress?: true;
 }
 
 /** fabtests' rdm_multi_client: one server endpoint, clients that come and go. */
-export const multiClient: Check<Own> = {
+export const multiClient: FunctionalTest<Own> = {
   command: 'rdm-multi-client',
   type: 'FI_EP_RDM',
   size: 1024,
@@ -34,37 +34,37 @@ export const multiClient: Check<Own> = {
   run,
 };
 
-async function run(side: CheckSide<Own>): Promise<string> {
+async function run(side: TestSide<Own>): Promise<string> {
   const { settings, iterations } = side;
   const { connections } = settings;
-  if (side.role === 'server') await serve(side);
-  else await call(side);
+  if (side.role === 'server') await runServer(side);
+  else await runClients(side);
   const clients = connections === 1 ? 'one client' : `${connections} clients`;
   return `${clients}${side.own.reuseAddress ? ' with one address' : ''} had a ping-pong of ${iterations} messages with one server`;
 }
 
-async function serve(side: CheckSide<Own>): Promise<void> {
+async function runServer(side: TestSide<Own>): Promise<void> {
   const session = await side.open({ caps: ['FI_MSG'] });
   for (let i = 0; i < side.settings.connections; i++) {
-    if (i > 0) await side.sameAgain(session);
+    if (i > 0) await side.nextClientOnSameSocket(session);
     await pingpong(side, session);
   }
 }
 
-async function call(side: CheckSide<Own>): Promise<void> {
-  let kept: OobSocket | undefined;
+async function runClients(side: TestSide<Own>): Promise<void> {
+  let oob: OobSocket | undefined;
   let source: Pick<Hints, 'srcAddr' | 'addrFormat'> | undefined;
   for (let i = 0; i < side.settings.connections; i++) {
     side.say(`Starting client: ${i}`);
     const session = await reusing(
       source !== undefined,
-      side.open({ caps: ['FI_MSG'], ...(source && { source }) }, { kept }),
+      side.open({ caps: ['FI_MSG'], ...(source && { source }) }, { oob }),
     );
     await pingpong(side, session);
     if (side.own.reuseAddress && source === undefined) {
       source = { srcAddr: session.ep.address, addrFormat: session.info.addrFormat };
     }
-    if (i < side.settings.connections - 1) kept = await side.closeFirst(session);
+    if (i < side.settings.connections - 1) oob = await side.closeKeepingOob(session);
   }
 }
 
@@ -79,7 +79,7 @@ async function reusing<T>(reuses: boolean, opening: Promise<T>): Promise<T> {
   }
 }
 
-async function pingpong(side: CheckSide<Own>, session: Session): Promise<void> {
+async function pingpong(side: TestSide<Own>, session: Session): Promise<void> {
   const { size } = side;
   side.say('Start ping-pong.');
   const buffers = await session.allocate(size, 1, ['FI_SEND', 'FI_RECV']);
@@ -91,7 +91,7 @@ async function pingpong(side: CheckSide<Own>, session: Session): Promise<void> {
       const what = batch === send ? 'the completion of send' : 'message';
       await awaiting(`${what} ${i + 1}`, session.complete(batch));
     }
-    if (i % BREATH === 0) await session.patience.breathe();
+    if (i % YIELD_EVERY === 0) await session.patience.breathe();
   }
   for (const batch of order) batch.close(); // else with the endpoint
   side.say('Ping-pong succeeds.');

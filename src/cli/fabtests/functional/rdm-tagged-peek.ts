@@ -6,9 +6,9 @@ import type { RegionSlice } from '../../../memory-region.js';
 import { finish } from '../common/finalize.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
-import { awaiting, CheckFailure, NotOffered, verify } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
-import type { CheckSide } from './shared/test-side.js';
+import { awaiting, NotOffered, TestFailure, verify } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
+import type { TestSide } from './shared/test-side.js';
 
 const ABSENT = 0xbad;
 const FIRST = 0x900d;
@@ -44,7 +44,7 @@ function limit(provider: string): string | undefined {
 }
 
 /** fabtests' rdm_tagged_peek: messages are found, set aside and discarded before they are received. */
-export const taggedPeek: Check = {
+export const taggedPeek: FunctionalTest = {
   command: 'rdm-tagged-peek',
   type: 'FI_EP_RDM',
   summary: 'messages can be looked for',
@@ -56,7 +56,7 @@ export const taggedPeek: Check = {
   run,
 };
 
-async function run(side: CheckSide): Promise<string> {
+async function run(side: TestSide): Promise<string> {
   const script = scriptOf(side.release);
   const settings = { ...side.settings, oobSync: side.settings.oobSync || script.endsOutOfBand };
   const needs = {
@@ -82,7 +82,7 @@ async function run(side: CheckSide): Promise<string> {
 }
 
 async function sendAll(
-  side: CheckSide,
+  side: TestSide,
   session: Session,
   { tags }: Script,
   slice: (index: number) => RegionSlice,
@@ -105,12 +105,12 @@ async function sendAll(
 
 /** What the client does. */
 class Search {
-  readonly #side: CheckSide;
+  readonly #side: TestSide;
   readonly #session: Session;
   readonly #script: Script;
   readonly #into: RegionSlice;
 
-  constructor(side: CheckSide, session: Session, script: Script, into: RegionSlice) {
+  constructor(side: TestSide, session: Session, script: Script, into: RegionSlice) {
     this.#side = side;
     this.#session = session;
     this.#script = script;
@@ -167,7 +167,7 @@ class Search {
     const found = await awaiting(what, absence(this.#peek(tag, flags)));
     if (found === undefined) return;
     const lookAt = 'the provider: fi_tagged(3) says what FI_PEEK and FI_DISCARD have to do';
-    throw new CheckFailure(what, `a message of ${found.length} bytes`, lookAt);
+    throw new TestFailure(what, `a message of ${found.length} bytes`, lookAt);
   }
 
   /** Looks for a message that arrives when it does. */
@@ -180,7 +180,7 @@ class Search {
       if ((await awaiting(what, absence(peek))) !== undefined) return peek;
       if (performance.now() < deadline) continue;
       const lookAt = 'whether the other side has sent it, and else at the provider';
-      throw new CheckFailure(what, `none for ${timeout} s`, lookAt, 42);
+      throw new TestFailure(what, `none for ${timeout} s`, lookAt, 42);
     }
   }
 
@@ -191,7 +191,7 @@ class Search {
     const receive = ep.trecv(this.#into, null, tag, 0, options);
     const { length } = await awaiting(what, this.#session.until(receive));
     if (length !== SIZE) {
-      throw new CheckFailure(`${SIZE} bytes in ${what}`, `${length}`, 'what the other side runs');
+      throw new TestFailure(`${SIZE} bytes in ${what}`, `${length}`, 'what the other side runs');
     }
     // fabtests before 1.18 do not fill it.
     if (this.#session.akin || this.#script.tags.length === 10) {

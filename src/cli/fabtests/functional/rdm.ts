@@ -1,9 +1,9 @@
-import type { Check } from './shared/functional-test.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { exchangeGreeting } from './shared/greeting.js';
 import { DELIVERY_COMPLETE } from './shared/options.js';
 
 /** fabtests' rdm: the client's greeting arrives at the server. */
-export const rdm: Check = {
+export const rdm: FunctionalTest = {
   command: 'rdm',
   type: 'FI_EP_RDM',
   summary: 'a message arrives',

@@ -1,9 +1,9 @@
 import { Option } from 'commander';
 import type { RegionSlice } from '../../../memory-region.js';
 import type { Session } from '../common/session.js';
-import { awaiting, CheckFailure } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
-import type { CheckSide } from './shared/test-side.js';
+import { awaiting, TestFailure } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
+import type { TestSide } from './shared/test-side.js';
 
 const [CANCELLED, STANDARD] = [0xc, 0xa];
 
@@ -12,7 +12,7 @@ interface Own {
 }
 
 /** fabtests' recv_cancel: a posted receive can be taken back. */
-export const recvCancel: Check<Own> = {
+export const recvCancel: FunctionalTest<Own> = {
   command: 'recv-cancel',
   type: 'FI_EP_RDM',
   size: 1024,
@@ -24,7 +24,7 @@ export const recvCancel: Check<Own> = {
   run,
 };
 
-async function run(side: CheckSide<Own>): Promise<string> {
+async function run(side: TestSide<Own>): Promise<string> {
   const session = await side.open({ caps: ['FI_TAGGED'] });
   const buffers = await session.allocate(side.size, 1, ['FI_SEND', 'FI_RECV']);
   if (side.role === 'client') {
@@ -35,13 +35,13 @@ async function run(side: CheckSide<Own>): Promise<string> {
   return 'a cancelled receive ended with FI_ECANCELED and took no message, and those around it took theirs';
 }
 
-function tellerOf(side: CheckSide<Own>) {
+function tellerOf(side: TestSide<Own>) {
   return (line: string) => {
     if (side.own.verbose) side.say(line);
   };
 }
 
-async function send(side: CheckSide<Own>, session: Session, bytes: RegionSlice): Promise<void> {
+async function send(side: TestSide<Own>, session: Session, bytes: RegionSlice): Promise<void> {
   const tell = tellerOf(side);
   await awaiting('a message that the receive is cancelled', session.receive());
   const standard = session.ep.tsend(bytes, session.peer, STANDARD);
@@ -52,7 +52,7 @@ async function send(side: CheckSide<Own>, session: Session, bytes: RegionSlice):
   await awaiting('the completion of both sends', session.until(both));
 }
 
-async function receive(side: CheckSide<Own>, session: Session, into: RegionSlice): Promise<void> {
+async function receive(side: TestSide<Own>, session: Session, into: RegionSlice): Promise<void> {
   const tell = tellerOf(side);
   const { ep, domain } = session;
   const abandoned = new Uint8Array(side.size);
@@ -68,7 +68,7 @@ async function receive(side: CheckSide<Own>, session: Session, into: RegionSlice
   cancel.abort();
   const found = await awaiting('FI_ECANCELED of the cancelled receive', session.until(outcome));
   if (found !== undefined) {
-    throw new CheckFailure(
+    throw new TestFailure(
       'FI_ECANCELED of the cancelled receive',
       found,
       'the provider: fi_cancel(3) of a receive that no message has come for has to succeed',
@@ -85,7 +85,7 @@ async function receive(side: CheckSide<Own>, session: Session, into: RegionSlice
 }
 
 async function expectMessage(
-  side: CheckSide<Own>,
+  side: TestSide<Own>,
   session: Session,
   receive: ReturnType<Session['ep']['trecv']>,
   tag: number,
@@ -97,5 +97,5 @@ async function expectMessage(
   const what = `the message with tag 0x${tag.toString(16)}`;
   const { length } = await awaiting(what, session.until(receive), lookAt);
   if (length === side.size) return;
-  throw new CheckFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the other side runs');
+  throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the other side runs');
 }

@@ -4,14 +4,14 @@ import type { Dialect } from '../common/dialect.js';
 import { count } from '../common/options.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
-import { awaiting, CheckFailure, verify } from './shared/failure.js';
-import type { Check } from './shared/functional-test.js';
+import { awaiting, TestFailure, verify } from './shared/failure.js';
+import type { FunctionalTest } from './shared/functional-test.js';
 import { ITERATIONS, SIZE, VERIFY } from './shared/options.js';
-import type { CheckSide } from './shared/test-side.js';
+import type { TestSide } from './shared/test-side.js';
 
 const TAG = 0x1234;
 const REPORTED = 100; // iterations between lines
-const INTRODUCED = 119; // the release since which clients introduce themselves by messages
+const ADDRESSES_SENT_AGAIN_SINCE = 119; // the release since which clients introduce themselves by messages
 
 interface Own {
   readonly size?: { readonly size: number };
@@ -21,10 +21,12 @@ interface Own {
 
 /** What fabtests send where the options do not say. */
 const usual = ({ release }: Dialect) =>
-  release >= INTRODUCED ? { bytes: 128, messages: 4 } : { bytes: 1024, messages: 5 };
+  release >= ADDRESSES_SENT_AGAIN_SINCE
+    ? { bytes: 128, messages: 4 }
+    : { bytes: 1024, messages: 5 };
 
 /** fabtests' unexpected_msg: messages that come before their receives. */
-export const unexpectedMsg: Check<Own> = {
+export const unexpectedMsg: FunctionalTest<Own> = {
   command: 'unexpected-msg',
   type: 'FI_EP_RDM',
   oobSync: true,
@@ -46,12 +48,13 @@ export const unexpectedMsg: Check<Own> = {
   run,
 };
 
-async function run(side: CheckSide<Own>): Promise<string> {
+async function run(side: TestSide<Own>): Promise<string> {
   const session = await side.open({
     caps: ['FI_TAGGED'],
     domain: { resourceMgmt: 'FI_RM_ENABLED' },
   });
-  if (!session.akin && session.dialect.release >= INTRODUCED) await introduceByMessages(session);
+  if (!session.akin && session.dialect.release >= ADDRESSES_SENT_AGAIN_SINCE)
+    await sendAddressesAgain(session);
   const { iterations } = side;
   const { bytes, messages: several } = usual(session.dialect);
   const { size: { size } = { size: bytes }, messages = several, cqData } = side.own;
@@ -88,7 +91,7 @@ function send(session: Session, bytes: RegionSlice, tag: number, withData?: true
 }
 
 async function receive(
-  side: CheckSide<Own>,
+  side: TestSide<Own>,
   session: Session,
   into: RegionSlice,
   tag: number,
@@ -98,14 +101,14 @@ async function receive(
   const found = await awaiting(what, session.until(session.ep.trecv(into, null, tag)));
   const { length } = into;
   if (found.length !== length || (found.tag !== BigInt(tag) && found.tag !== 0n)) {
-    throw new CheckFailure(
+    throw new TestFailure(
       `${length} bytes with tag 0x${tag.toString(16)}`,
       `${found.length} bytes with tag 0x${found.tag.toString(16)}`,
       'whether both sides have the same -S and -M, and else at the provider: it mixes messages up',
     );
   }
   if (side.own.cqData && found.data !== BigInt(length)) {
-    throw new CheckFailure(
+    throw new TestFailure(
       `remote CQ data ${length} with ${what}`,
       found.data === undefined ? 'a completion without FI_REMOTE_CQ_DATA' : `${found.data}`,
       'whether both sides have -C, and else at the provider: some (efa 1.17, sockets) lose the flag or the data of unexpected messages',
@@ -115,7 +118,7 @@ async function receive(
 }
 
 /** What fabtests do since 1.19 when addresses have been exchanged: the client is told of once more. */
-async function introduceByMessages(session: Session): Promise<void> {
+async function sendAddressesAgain(session: Session): Promise<void> {
   const { ep, role } = session;
   if (role === 'client') {
     const sends = [0, 1].map((tag) => ep.tsend(ep.address, session.peer, tag));

@@ -1,4 +1,4 @@
-import { carry, deliver, megabytesPerSecond } from './bandwidth.js';
+import { deliver, megabytesPerSecond, transferAll } from './bandwidth.js';
 import { ranksCommand } from './command.js';
 import { emptyMatrix, type Figures } from './figures.js';
 import type { Mesh } from './mesh.js';
@@ -33,7 +33,7 @@ interface Measured {
 async function measureAll(mesh: Mesh): Promise<Figures | undefined> {
   const { group, rank, settings } = mesh;
   const others = othersOf(rank, group.ranks);
-  await carry(mesh, others, { iterations: settings.window }); // first use of memory and connections
+  await transferAll(mesh, others, { iterations: settings.window }); // first use of memory and connections
   await mesh.turnUntil(group.collect(null));
   const measured = await carryToAll(mesh, others);
   await mesh.turnUntil(group.collect(null));
@@ -49,7 +49,7 @@ function othersOf(rank: number, ranks: number): number[] {
 
 async function carryToAll(mesh: Mesh, others: readonly number[]): Promise<Measured> {
   const { iterations, seconds } = mesh.settings;
-  const carried = await carry(
+  const carried = await transferAll(
     mesh,
     others,
     iterations === undefined ? { seconds } : { iterations },
@@ -72,7 +72,7 @@ async function verify(mesh: Mesh, others: readonly number[]): Promise<void> {
     await deliver(mesh, others);
     await mesh.turnUntil(mesh.group.collect(null));
   }
-  for (const rank of others) mesh.check(rank);
+  for (const rank of others) mesh.verify(rank);
 }
 
 // Rows are the ranks that data comes from: with reads, those that are read.

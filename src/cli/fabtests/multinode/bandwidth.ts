@@ -2,10 +2,10 @@
 
 import { pump, Stalled } from '../common/flow.js';
 import type { Lane, Mesh } from './mesh.js';
-import { addReceive, addTransfer, type Carrier, carrierOf } from './transfers.js';
+import { addReceive, addTransfer, type TransferFlow, transferFlow } from './transfers.js';
 
 /** What has gone to one rank. */
-export interface Carried {
+export interface Transferred {
   /** Over each NIC. */
   readonly bytes: readonly number[];
   /** Seconds until the last of it had completed. */
@@ -20,17 +20,19 @@ export interface Amount {
 }
 
 /** Transfers to these ranks at once, or receives what another sends; each rank gets its figures. */
-export async function carry(
+export async function transferAll(
   mesh: Mesh,
   ranks: readonly number[],
   amount: Amount,
   role: 'initiator' | 'receiver' = 'initiator',
-): Promise<Carried[]> {
+): Promise<Transferred[]> {
   const { lanes, settings } = mesh;
   const add = role === 'receiver' ? addReceive : addTransfer;
   const carriers = ranks.map((rank) =>
     lanes.map((lane) =>
-      carrierOf(lane, settings.window, amount.iterations, (batch) => add(mesh, lane, batch, rank)),
+      transferFlow(lane, settings.window, amount.iterations, (batch) =>
+        add(mesh, lane, batch, rank),
+      ),
     ),
   );
   const start = await pumpAll(mesh, ranks, carriers.flat(), amount.seconds);
@@ -42,7 +44,7 @@ export async function carry(
 async function pumpAll(
   mesh: Mesh,
   ranks: readonly number[],
-  carriers: readonly Carrier[],
+  carriers: readonly TransferFlow[],
   seconds: number | undefined,
 ): Promise<number> {
   const { lanes, settings, breathe } = mesh;
@@ -63,7 +65,7 @@ async function pumpAll(
   }
 }
 
-function figuresOf(carriers: readonly Carrier[], start: number, size: number): Carried {
+function figuresOf(carriers: readonly TransferFlow[], start: number, size: number): Transferred {
   const last = Math.max(...carriers.map(({ flow }) => flow.last));
   return {
     bytes: carriers.map(({ flow, transfers }) => flow.completed * transfers * size),
@@ -75,7 +77,7 @@ function figuresOf(carriers: readonly Carrier[], start: number, size: number): C
 export async function deliver(mesh: Mesh, ranks: readonly number[]): Promise<void> {
   const carriers = ranks.flatMap((rank) =>
     mesh.lanes.map((lane: Lane) =>
-      carrierOf(lane, 1, 1, (batch) => addTransfer(mesh, lane, batch, rank, true)),
+      transferFlow(lane, 1, 1, (batch) => addTransfer(mesh, lane, batch, rank, true)),
     ),
   );
   await pumpAll(mesh, ranks, carriers, undefined);
@@ -83,6 +85,6 @@ export async function deliver(mesh: Mesh, ranks: readonly number[]): Promise<voi
 }
 
 /** 10^6 bytes a second, over all NICs. */
-export function megabytesPerSecond({ bytes, seconds }: Carried): number {
+export function megabytesPerSecond({ bytes, seconds }: Transferred): number {
   return bytes.reduce((sum, count) => sum + count, 0) / seconds / 1e6;
 }

@@ -77,7 +77,7 @@ export class Group {
     this.#link = new JsonLink<FromHub, FromRank>(socket, {
       maxBytes: () => LONGEST_MESSAGE,
       onMessage: (message) => {
-        this.#heed(message);
+        this.#handle(message);
         return true;
       },
     });
@@ -100,12 +100,12 @@ export class Group {
 
   /** Gives a value and gets those of all ranks, in their order, when all have given theirs. */
   async share<T>(value: T): Promise<T[]> {
-    return (await this.#give(value, true)) as T[];
+    return (await this.#contribute(value, true)) as T[];
   }
 
   /** The same, but only rank 0 gets the values. The others know that all have come here. */
   async collect<T>(value: T): Promise<T[] | undefined> {
-    return (await this.#give(value, false)) as T[] | undefined;
+    return (await this.#contribute(value, false)) as T[] | undefined;
   }
 
   /** Ends all ranks, for a reason. */
@@ -132,7 +132,7 @@ export class Group {
     await Promise.race([this.#link.closed, sleep(GOODBYE, undefined, { ref: false })]);
   }
 
-  #give(value: unknown, everyone: boolean): Promise<unknown> {
+  #contribute(value: unknown, everyone: boolean): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#trouble) {
         reject(this.#trouble);
@@ -143,7 +143,7 @@ export class Group {
     });
   }
 
-  #heed(message: FromHub): void {
+  #handle(message: FromHub): void {
     this.#heard = performance.now();
     if (message.type === 'collected') {
       const waiting = this.#waiting;

@@ -10,7 +10,7 @@ import {
   type Hello,
   isHello,
   LONGEST_MESSAGE,
-  objectionTo,
+  mismatchOf,
   type Plan,
   PULSE,
   silenceOf,
@@ -35,7 +35,7 @@ interface Member {
 }
 
 /** Connections that have not said yet which rank they are. */
-const STRANGERS = 64;
+const MAX_UNIDENTIFIED = 64;
 /** Bytes of what a rank says first. */
 const LONGEST_HELLO = 65_536;
 /** Milliseconds for a connection to say which rank it is. */
@@ -50,7 +50,7 @@ export class Hub {
   readonly #server: Server;
   readonly #options: HubOptions;
   readonly #links = new Set<RankLink>();
-  readonly #strangers = new Set<RankLink>();
+  readonly #unidentified = new Set<RankLink>();
   readonly #members = new Map<number, Member>();
   readonly #pulse: NodeJS.Timeout;
   readonly #opened = performance.now();
@@ -80,7 +80,7 @@ export class Hub {
     this.#server = server;
     this.root = root;
     this.#options = options;
-    server.on('connection', (socket) => this.#take(socket));
+    server.on('connection', (socket) => this.#accept(socket));
     this.#pulse = setInterval(() => this.#look(), PULSE);
   }
 
@@ -93,19 +93,19 @@ export class Hub {
     for (const link of this.#links) this.#dismiss(link, this.#over);
   }
 
-  // One that does not end its side, a stranger's say, must not keep this process.
+  // One that does not end its side, such as one that is no rank's, must not keep this process.
   #dismiss(link: RankLink, message?: FromHub): void {
     if (message !== undefined) link.send(message);
     link.end();
     link.unref();
   }
 
-  #take(socket: Socket): void {
+  #accept(socket: Socket): void {
     let member: Member | undefined;
     const link: RankLink = new JsonLink<FromRank, FromHub>(socket, {
       maxBytes: () => (member ? LONGEST_MESSAGE : LONGEST_HELLO),
       onMessage: (message) => {
-        if (member) this.#heed(member, message);
+        if (member) this.#handle(member, message);
         else if (this.#over === undefined) member = this.#admit(link, message);
         return true;
       },
@@ -115,22 +115,22 @@ export class Hub {
       return;
     }
     this.#links.add(link);
-    this.#watchStranger(link, socket);
+    this.#watchUnidentified(link, socket);
     link.closed.then((failure) => {
       this.#links.delete(link);
-      this.#strangers.delete(link);
-      if (member && !member.left) this.#lose(member, failure);
+      this.#unidentified.delete(link);
+      if (member && !member.left) this.#memberGone(member, failure);
     });
   }
 
   // Until it has said which rank it is, a connection may be anybody's: there are few of them at a
   // time, each for a short time, and the oldest makes room.
-  #watchStranger(link: RankLink, socket: Socket): void {
-    this.#strangers.add(link);
-    const [oldest] = this.#strangers;
-    if (this.#strangers.size > STRANGERS + this.#options.ranks) oldest?.destroy();
+  #watchUnidentified(link: RankLink, socket: Socket): void {
+    this.#unidentified.add(link);
+    const [oldest] = this.#unidentified;
+    if (this.#unidentified.size > MAX_UNIDENTIFIED + this.#options.ranks) oldest?.destroy();
     socket.setTimeout(HELLO_TIMEOUT, () => {
-      if (this.#strangers.has(link)) link.destroy();
+      if (this.#unidentified.has(link)) link.destroy();
     });
   }
 
@@ -140,7 +140,7 @@ export class Hub {
       link.destroy();
       return undefined;
     }
-    this.#strangers.delete(link);
+    this.#unidentified.delete(link);
     const { ranks, plan } = this.#options;
     const member = {
       hello: message,
@@ -149,18 +149,18 @@ export class Hub {
       part: undefined,
       left: false,
     };
-    const objection = objectionTo(message, ranks, plan);
-    const twin = this.#members.get(message.rank);
-    if (objection !== undefined) this.end(`${nameOf(member)} ${objection}`);
-    else if (twin !== undefined) {
-      const both = [twin, member].map(({ hello }) => `process ${hello.pid} of ${hello.host}`);
+    const mismatch = mismatchOf(message, ranks, plan);
+    const other = this.#members.get(message.rank);
+    if (mismatch !== undefined) this.end(`${nameOf(member)} ${mismatch}`);
+    else if (other !== undefined) {
+      const both = [other, member].map(({ hello }) => `process ${hello.pid} of ${hello.host}`);
       this.end(`rank ${message.rank} has come twice: ${both.join(' and ')}`);
     } else this.#members.set(message.rank, member);
     if (this.#members.size === ranks) this.#server.close();
     return member;
   }
 
-  #heed(member: Member, message: FromRank): void {
+  #handle(member: Member, message: FromRank): void {
     member.heard = performance.now();
     if (message.type === 'part') {
       member.part = message;
@@ -185,7 +185,7 @@ export class Hub {
     for (const member of this.#members.values()) member.part = undefined;
   }
 
-  #lose(member: Member, failure: Error): void {
+  #memberGone(member: Member, failure: Error): void {
     const how =
       failure instanceof FrameError ? `sent ${failure.message}` : 'has ended unexpectedly';
     this.end(`${nameOf(member)} ${how}`);

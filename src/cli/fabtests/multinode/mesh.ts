@@ -10,7 +10,7 @@ import type { Group } from './group.js';
 import type { Settings, Transfer } from './settings.js';
 
 /** What a rank tells the others of itself. */
-interface Card {
+interface RankInfo {
   readonly provider: string;
   readonly nics: readonly {
     readonly name: string;
@@ -76,8 +76,8 @@ export class Mesh {
     const nics = await openNics(chooseNics(settings.nics, caps, local));
     try {
       const lanes = await Promise.all(nics.map((nic) => withMemory(nic, settings, group)));
-      const cards = await group.share(cardOf(lanes, settings.transfer));
-      checkCards(cards, group.rank, hosts);
+      const cards = await group.share(infoOf(lanes, settings.transfer));
+      requireSameNics(cards, group.rank, hosts);
       const connected = lanes.map((lane, i) => connect(lane, i, cards, settings.transfer));
       return new Mesh(group, settings, connected, hosts);
     } catch (error) {
@@ -132,7 +132,7 @@ export class Mesh {
   }
 
   /** Compares what has come from a rank with what it sends, and clears it. */
-  check(from: number): void {
+  verify(from: number): void {
     const { size } = this.settings;
     const at = this.slotOf(from);
     for (const { into } of this.lanes) {
@@ -164,7 +164,7 @@ async function withMemory(
   return { ...nic, out, into };
 }
 
-function cardOf(lanes: readonly LaneMemory[], transfer: Transfer): Card {
+function infoOf(lanes: readonly LaneMemory[], transfer: Transfer): RankInfo {
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
   return {
     provider: lanes[0]?.ep.info.fabricAttr.provName ?? '',
@@ -176,19 +176,24 @@ function cardOf(lanes: readonly LaneMemory[], transfer: Transfer): Card {
   };
 }
 
-function checkCards(cards: readonly Card[], rank: number, hosts: readonly string[]): void {
-  const own = cards[rank] as Card;
+function requireSameNics(cards: readonly RankInfo[], rank: number, hosts: readonly string[]): void {
+  const own = cards[rank] as RankInfo;
   for (const [other, { provider, nics }] of cards.entries()) {
-    const what = (card: Card) => `${card.nics.length} NICs on ${card.provider}`;
+    const what = (card: RankInfo) => `${card.nics.length} NICs on ${card.provider}`;
     if (provider === own.provider && nics.length === own.nics.length) continue;
     const told = `has ${what(own)}, rank ${other} (${hosts[other]}) ${what({ provider, nics })}`;
     throw new Error(`${told}: say -p and --nics so that they are the same`);
   }
 }
 
-function connect(lane: LaneMemory, i: number, cards: readonly Card[], transfer: Transfer): Lane {
+function connect(
+  lane: LaneMemory,
+  i: number,
+  cards: readonly RankInfo[],
+  transfer: Transfer,
+): Lane {
   const bytes = (text: string) => Buffer.from(text, 'base64');
-  const nics = cards.map((card) => card.nics[i] as Card['nics'][number]);
+  const nics = cards.map((card) => card.nics[i] as RankInfo['nics'][number]);
   return {
     ...lane,
     peers: nics.map(({ address }) => lane.ep.av.insert(bytes(address))),

@@ -1,10 +1,10 @@
 import { median } from '../../shared/statistics.js';
-import { carry, deliver, megabytesPerSecond } from './bandwidth.js';
+import { deliver, megabytesPerSecond, transferAll } from './bandwidth.js';
 import { ranksCommand } from './command.js';
 import { emptyMatrix, type Figures, type Progress } from './figures.js';
 import { answer, measureLatency } from './latency.js';
 import type { Mesh } from './mesh.js';
-import { type Meeting, schedule } from './schedule.js';
+import { type RankPair, schedule } from './schedule.js';
 
 /** libfabric pairwise: bandwidth or latency between each two of many ranks. */
 export const pairwiseCommand = () =>
@@ -37,7 +37,7 @@ async function measurePairs(mesh: Mesh, progress: Progress): Promise<Figures | u
   const nics: number[][] = mesh.lanes.map(() => []);
   for (const [done, round] of rounds.entries()) {
     progress(done, rounds.length);
-    const all = await meetOthers(mesh, round);
+    const all = await measureRound(mesh, round);
     for (const { from, to } of rank === 0 ? round : []) {
       const measured = all?.[from];
       if (!measured) continue;
@@ -58,9 +58,9 @@ function note(values: (number | null)[][], from: number, to: number, value: numb
 }
 
 /** This rank's part in a round. */
-async function meetOthers(
+async function measureRound(
   mesh: Mesh,
-  round: readonly Meeting[],
+  round: readonly RankPair[],
 ): Promise<(Measured | null)[] | undefined> {
   const { group, rank, settings } = mesh;
   const own = round.find(({ from, to }) => from === rank || to === rank);
@@ -75,7 +75,7 @@ async function meetOthers(
   else if (settings.transfer === 'send') await receive(mesh, own.from);
   const found = await mesh.turnUntil(group.collect(measured));
   if (settings.verify) {
-    if (receives(mesh, starts)) mesh.check(starts ? own.to : own.from);
+    if (receives(mesh, starts)) mesh.verify(starts ? own.to : own.from);
     await group.collect(null); // the next round must not overwrite what is still to be looked at
   }
   return found;
@@ -91,8 +91,8 @@ async function start(mesh: Mesh, to: number): Promise<Measured> {
   const { settings } = mesh;
   const iterations = settings.iterations as number;
   if (settings.metric === 'latency') return { value: await measureLatency(mesh, to, iterations) };
-  await carry(mesh, [to], { iterations: settings.window }); // the first use of memory and connection
-  const [carried] = await carry(mesh, [to], { iterations });
+  await transferAll(mesh, [to], { iterations: settings.window }); // the first use of memory and connection
+  const [carried] = await transferAll(mesh, [to], { iterations });
   if (carried === undefined) throw new Error('nothing was carried');
   if (settings.verify && settings.transfer === 'write') await deliver(mesh, [to]);
   const { bytes, seconds } = carried;
@@ -106,6 +106,6 @@ async function receive(mesh: Mesh, from: number): Promise<void> {
   const { settings } = mesh;
   const iterations = settings.iterations as number;
   if (settings.metric === 'latency') return answer(mesh, from, iterations);
-  await carry(mesh, [from], { iterations: settings.window }, 'receiver');
-  await carry(mesh, [from], { iterations }, 'receiver');
+  await transferAll(mesh, [from], { iterations: settings.window }, 'receiver');
+  await transferAll(mesh, [from], { iterations }, 'receiver');
 }

@@ -45,7 +45,7 @@ export type FromHub =
   | { readonly type: 'alive' };
 
 /** What is wrong with a rank's first message: undefined where nothing is. */
-export function objectionTo(hello: Hello, ranks: number, plan: Plan): string | undefined {
+export function mismatchOf(hello: Hello, ranks: number, plan: Plan): string | undefined {
   const { protocol, rank } = hello;
   if (protocol !== PROTOCOL) {
     return `speaks version ${protocol} of the protocol of ranks, rank 0 version ${PROTOCOL}: install the same release of this package on all hosts`;

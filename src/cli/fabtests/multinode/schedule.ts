@@ -1,5 +1,5 @@
 /** One rank that measures towards another. */
-export interface Meeting {
+export interface RankPair {
   readonly from: number;
   readonly to: number;
 }
@@ -8,7 +8,7 @@ export interface Meeting {
  * Rounds in which every rank meets every other once. No rank is twice in a round: the circle method
  * of tournaments, where one stays and the others move on by a place.
  */
-export function tournament(ranks: number): Meeting[][] {
+export function tournament(ranks: number): RankPair[][] {
   const places = ranks + (ranks % 2); // the place beyond the last rank is a rest
   const around = places - 1;
   return Array.from({ length: Math.max(0, around) }, (_, round) => {
@@ -25,7 +25,7 @@ export function tournament(ranks: number): Meeting[][] {
  * @param concurrent all the pairs of a round at once; else each alone.
  * @param bothWays each pair in either direction.
  */
-export function schedule(ranks: number, concurrent: boolean, bothWays: boolean): Meeting[][] {
+export function schedule(ranks: number, concurrent: boolean, bothWays: boolean): RankPair[][] {
   const rounds = tournament(ranks).flatMap((round) =>
     bothWays ? [round, round.map(({ from, to }) => ({ from: to, to: from }))] : [round],
   );

@@ -44,7 +44,7 @@ function halvesOf(window: number): Halves {
 }
 
 /** What a flow carries. */
-export interface Carrier {
+export interface TransferFlow {
   readonly flow: Flow;
   /** Transfers of each of its submissions. */
   readonly transfers: number;
@@ -57,12 +57,12 @@ export interface Carrier {
  * @param iterations transfers in all, rounded up to whole halves of a window; else without end.
  * @param add adds one transfer to a batch.
  */
-export function carrierOf(
+export function transferFlow(
   lane: Lane,
   window: number,
   iterations: number | undefined,
   add: (batch: TestBatch) => void,
-): Carrier {
+): TransferFlow {
   const { count, depth } = halvesOf(Math.min(window, iterations ?? window));
   const batch = lane.ep.batch();
   for (let i = 0; i < count; i++) add(batch);

@@ -1,9 +1,9 @@
 // What fabtests see of this package, pinned byte by byte: a scripted peer plays their part.
 
 import { expect, test } from 'vitest';
-import { introduce, introductionIn } from '../../../../dist/cli/fabtests/common/handshake.js';
 import { OobSocket } from '../../../../dist/cli/fabtests/common/oob.js';
 import { fillPattern, pattern } from '../../../../dist/cli/fabtests/common/pattern.js';
+import { encodeAddress, peerInfoIn } from '../../../../dist/cli/fabtests/common/peer-info.js';
 import { decodeKeys, encodeKeys } from '../../../../dist/cli/fabtests/common/rma.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
@@ -21,7 +21,7 @@ test('1.17, client: 256 bytes with the address, then a message of size with tag 
   cleanups.push(() => oob.close());
   const message = await oob.receive(256);
   const peer = ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
-  expect(introductionIn(message)).toEqual({ release: '1.17', port: 0, messageBytes: 256 });
+  expect(peerInfoIn(message)).toEqual({ release: '1.17', port: 0, messageBytes: 256 });
   oob.send(padded(ep.address, 256));
   expect(await oob.receive(1)).toEqual(Buffer.from('a'));
   oob.send(Buffer.from('x'));
@@ -293,10 +293,10 @@ test('the pattern is 62 letters, over and over', () => {
 
 test('an introduction follows the address, and is in no message of fabtests', () => {
   const introduction = { release: '2.6', port: 1234, messageBytes: 1024 };
-  const message = introduce(Buffer.from('address'), introduction);
+  const message = encodeAddress(Buffer.from('address'), introduction);
   expect(message).toHaveLength(1024);
   expect(message.subarray(0, 9).toString()).toBe('address\0\0');
-  expect(introductionIn(message.subarray(0, 256))).toEqual(introduction);
-  expect(introductionIn(Buffer.alloc(256))).toBeUndefined();
-  expect(introductionIn(Buffer.alloc(1))).toBeUndefined();
+  expect(peerInfoIn(message.subarray(0, 256))).toEqual(introduction);
+  expect(peerInfoIn(Buffer.alloc(256))).toBeUndefined();
+  expect(peerInfoIn(Buffer.alloc(1))).toBeUndefined();
 });

@@ -15,7 +15,7 @@ export class Disagreement extends Error {
   override readonly name = 'Disagreement';
 }
 
-/** The checks that both sides are to run, in the order of this one's. */
+/** The tests that both sides are to run, in the order of this one's. */
 export async function agreeOn(own: Plan, link: PeerLink, seconds: number): Promise<string[]> {
   link.tell({ protocol: PROTOCOL, ...own });
   const theirs = (await planOf(link, seconds)) as Partial<Plan> & { protocol?: string };

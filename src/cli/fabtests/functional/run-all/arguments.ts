@@ -1,8 +1,8 @@
-import { BESIDE, FABRIC, type Flags, OUTPUT, WHOM } from '../../common/options.js';
-import { CHECKS } from '../all.js';
+import { ADDRESSES, FABRIC, type Flags, OOB, OUTPUT } from '../../common/options.js';
+import { FUNCTIONAL_TESTS } from '../all.js';
 
-/** Of all checks. */
-export const NAMES = CHECKS.map(({ command }) => command);
+/** Of all tests. */
+export const NAMES = FUNCTIONAL_TESTS.map(({ command }) => command);
 
 // What proves more than the defaults do, or as much in less time.
 const MORE: Readonly<Record<string, readonly string[]>> = {
@@ -14,14 +14,14 @@ const MORE: Readonly<Record<string, readonly string[]>> = {
 // Said in another way, or of the whole.
 const OWN = new Set(['oob', 'exchange', 'json']);
 
-/** The arguments of one check's command: what is said of all, and every byte looked at. */
-export function checkArguments(
+/** The arguments of one test's command: what is said of all, and every byte looked at. */
+export function argumentsOf(
   name: string,
   given: Partial<Flags>,
   oobPort: number,
   host: string | undefined,
 ): string[] {
-  const options = CHECKS.find(({ command }) => command === name)?.options ?? [];
+  const options = FUNCTIONAL_TESTS.find(({ command }) => command === name)?.options ?? [];
   const verifies = options.some((option) => option.attributeName() === 'verify');
   return [
     name,
@@ -35,7 +35,7 @@ export function checkArguments(
 }
 
 function passedOn(given: Partial<Flags>): string[] {
-  const all = [WHOM, BESIDE, FABRIC, OUTPUT].flatMap(([, options]) => options);
+  const all = [ADDRESSES, OOB, FABRIC, OUTPUT].flatMap(([, options]) => options);
   return all.flatMap((option) => {
     const name = option.attributeName();
     const value = given[name as keyof Flags];

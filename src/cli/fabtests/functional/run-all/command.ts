@@ -1,10 +1,10 @@
 import { type ErrorOptions, InvalidArgumentError, Option } from 'commander';
-import { meet } from '../../common/oob.js';
-import { BESIDE, FABRIC, type Flags, OUTPUT, TestCommand, WHOM } from '../../common/options.js';
+import { connectSides } from '../../common/oob.js';
+import { ADDRESSES, FABRIC, type Flags, OOB, OUTPUT, TestCommand } from '../../common/options.js';
 import { PeerLink } from '../../common/peer-link.js';
 import { type Control, interruptibly } from '../../common/test-command.js';
 import { agreeOn, Disagreement } from './agreement.js';
-import { checkArguments, NAMES } from './arguments.js';
+import { argumentsOf, NAMES } from './arguments.js';
 import { type Outcome, runSuite, type Suite } from './suite.js';
 
 type Given = Partial<Flags> & {
@@ -15,19 +15,19 @@ type Given = Partial<Flags> & {
 const USAGE = 2;
 const TIMEOUT = 10;
 const OOB_PORT = 3000;
-// Times the timeout that a check may take.
-const LONG = 6;
+// Times the timeout that a test may take.
+const TIMEOUTS_PER_TEST = 6;
 
-/** Wrong usage has an exit code of its own, since 1 is a check that has failed. */
-class CheckAllCommand extends TestCommand {
+/** Wrong usage has an exit code of its own, since 1 is a test that has failed. */
+class RunAllCommand extends TestCommand {
   override error(message: string, options?: ErrorOptions): never {
     return super.error(message, { ...options, exitCode: USAGE });
   }
 }
 
-/** libfabric check: all functional checks between two sides of this package. */
-export function checkAllCommand(): TestCommand {
-  const command = new CheckAllCommand('check')
+/** libfabric check: all functional tests between two sides of this package. */
+export function runAllCommand(): TestCommand {
+  const command = new RunAllCommand('check')
     .summary('all of them, one after another')
     .description(
       'Runs all functional checks, one after another, between two sides of this package, each in a process\n' +
@@ -36,7 +36,7 @@ export function checkAllCommand(): TestCommand {
     .argument('[server]', 'the server to connect to; without it this side is the server')
     .addOption(choice('--only <checks>', 'these checks, with commas').helpGroup('What to check:'))
     .addOption(choice('--skip <checks>', 'all but these').helpGroup('What to check:'));
-  for (const [heading, options] of [WHOM, BESIDE, FABRIC, OUTPUT]) {
+  for (const [heading, options] of [ADDRESSES, OOB, FABRIC, OUTPUT]) {
     const offered = options.filter((option) => OFFERED.has(option.attributeName()));
     for (const option of offered) command.addOption(option.helpGroup(heading));
   }
@@ -46,7 +46,7 @@ export function checkAllCommand(): TestCommand {
 The checks: ${NAMES.join(', ')}
 
 The sides agree on what comes next over TCP, at the port of -b or -E (default: 3000), where the checks
-exchange their addresses, too. A check may take ${LONG} times --timeout.
+exchange their addresses, too. A check may take ${TIMEOUTS_PER_TEST} times --timeout.
 
 Examples:
   npx libfabric check -p efa                      on one host
@@ -82,7 +82,7 @@ async function runSide(host: string | undefined, given: Given, control: Control)
     ...(oobAddress !== undefined && { oobAddress }),
     ...(source !== undefined && { sourceAddress: source }),
   };
-  const link = new PeerLink(await meet(where, control.signal));
+  const link = new PeerLink(await connectSides(where, control.signal));
   control.target = { interrupt: () => link.close('interrupted') };
   try {
     const names = NAMES.filter((name) => only.includes(name) && !skip.includes(name));
@@ -90,8 +90,8 @@ async function runSide(host: string | undefined, given: Given, control: Control)
     const suite: Suite = {
       names: agreed,
       role: host === undefined ? 'server' : 'client',
-      argumentsOf: (name) => checkArguments(name, given, where.oobPort, host),
-      limit: timeout * LONG,
+      argumentsOf: (name) => argumentsOf(name, given, where.oobPort, host),
+      limit: timeout * TIMEOUTS_PER_TEST,
     };
     const outcomes: Outcome[] = [];
     for await (const outcome of runSuite(suite, link, control.signal)) {
@@ -115,7 +115,7 @@ const commonOf = ({ provider, fabric, oob }: Given): string =>
 
 const WIDTH = Math.max(...NAMES.map(({ length }) => length)) + 2;
 
-/** A check's line. */
+/** A test's line. */
 export const lineOf = ({ name, outcome, detail }: Outcome) =>
   name.padEnd(WIDTH) + outcome.padEnd(9) + detail.replaceAll('\n', ' ');
 

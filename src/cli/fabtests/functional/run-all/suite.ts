@@ -1,8 +1,8 @@
 import type { PeerLink } from '../../common/peer-link.js';
-import { CHECKS } from '../all.js';
-import { CheckProcess, type SideVerdict } from './test-process.js';
+import { FUNCTIONAL_TESTS } from '../all.js';
+import { type SideVerdict, TestProcess } from './test-process.js';
 
-/** What a check has come to, on both sides. */
+/** What a test has come to, on both sides. */
 export interface Outcome {
   readonly name: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';
@@ -12,23 +12,23 @@ export interface Outcome {
   readonly client: SideVerdict;
 }
 
-/** How the checks run. */
+/** How the tests run. */
 export interface Suite {
   readonly names: readonly string[];
   readonly role: 'client' | 'server';
-  /** Arguments of a check's command, its name first. */
+  /** Arguments of a test's command, its name first. */
   readonly argumentsOf: (name: string) => readonly string[];
-  /** Seconds that a check may take. */
+  /** Seconds that a test may take. */
   readonly limit: number;
 }
 
 // Seconds that a side gets for a verdict of its own when the other has failed.
-const AFTERWARDS = 3;
-// Seconds to the other side's verdict beside those of the check.
+const VERDICT_GRACE = 3;
+// Seconds to the other side's verdict beside those of the test.
 const SLACK = 10;
 
 /**
- * Runs the checks one after another, each when both sides are through with the one before: whatever
+ * Runs the tests one after another, each when both sides are through with the one before: whatever
  * has become of it. Throws PeerGone when the other side has ended.
  */
 export async function* runSuite(
@@ -46,12 +46,12 @@ async function runOne(
   signal: AbortSignal,
 ): Promise<Outcome> {
   signal.throwIfAborted();
-  const check = new CheckProcess(argumentsOf(name));
-  const interrupt = () => check.endWithin(0, 'interrupted');
+  const test = new TestProcess(argumentsOf(name));
+  const interrupt = () => test.endWithin(0, 'interrupted');
   signal.addEventListener('abort', interrupt);
-  check.endWithin(limit, `it had not ended after ${limit} s`);
+  test.endWithin(limit, `it had not ended after ${limit} s`);
   try {
-    const own = check.ended.then((verdict) => {
+    const own = test.ended.then((verdict) => {
       signal.throwIfAborted();
       link.tell({ name, verdict });
       return verdict;
@@ -59,14 +59,14 @@ async function runOne(
     const theirs = link.expect(limit + SLACK).then((note) => {
       const verdict = verdictIn(note, name);
       const why = `the other side: ${verdict.detail}`;
-      if (!verdict.passed) check.endWithin(verdict.offered ? AFTERWARDS : 0, why);
+      if (!verdict.passed) test.endWithin(verdict.offered ? VERDICT_GRACE : 0, why);
       return verdict;
     });
     const [mine, other] = await Promise.all([own, theirs]);
     return role === 'server' ? outcomeOf(name, mine, other) : outcomeOf(name, other, mine);
   } catch (error) {
-    check.endWithin(0, (error as Error).message);
-    await check.ended;
+    test.endWithin(0, (error as Error).message);
+    await test.ended;
     throw error;
   } finally {
     signal.removeEventListener('abort', interrupt);
@@ -87,7 +87,7 @@ function outcomeOf(name: string, server: SideVerdict, client: SideVerdict): Outc
     .sort(([, a], [, b]) => a.seconds - b.seconds);
   const [first] = troubles;
   if (first === undefined) {
-    const { proves = 'server' } = CHECKS.find(({ command }) => command === name) ?? {};
+    const { proves = 'server' } = FUNCTIONAL_TESTS.find(({ command }) => command === name) ?? {};
     return { name, outcome: 'passed', detail: sides[proves].detail, ...sides };
   }
   const [side, { offered, detail }] = first;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import type { Verdict } from '../shared/command.js';
 
 // What a process gets that is asked to end, in milliseconds.
-const PATIENCE = 2000;
+const KILL_AFTER = 2000;
 
-/** What has become of one side of a check. */
+/** What has become of one side of a test. */
 export interface SideVerdict extends Partial<Verdict> {
   readonly passed: boolean;
   readonly offered: boolean;
@@ -14,8 +14,8 @@ export interface SideVerdict extends Partial<Verdict> {
   readonly seconds: number;
 }
 
-/** One side of a check in a process of its own, which may crash or hang. */
-export class CheckProcess {
+/** One side of a test in a process of its own, which may crash or hang. */
+export class TestProcess {
   readonly ended: Promise<SideVerdict>;
   readonly #stop: (reason: string) => void;
   readonly #timers: NodeJS.Timeout[] = [];
@@ -30,7 +30,7 @@ export class CheckProcess {
     this.#stop = (why) => {
       reason ??= why;
       child.kill('SIGTERM');
-      this.#timers.push(setTimeout(() => child.kill('SIGKILL'), PATIENCE));
+      this.#timers.push(setTimeout(() => child.kill('SIGKILL'), KILL_AFTER));
     };
     const output = { stdout: '', stderr: '' };
     for (const stream of ['stdout', 'stderr'] as const) {

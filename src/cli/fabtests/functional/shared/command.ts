@@ -4,12 +4,12 @@ import { chooseSettings, Refusal } from '../../common/choose-settings.js';
 import { type Flags, TestCommand } from '../../common/options.js';
 import { interruptibly, pinToCores } from '../../common/test-command.js';
 import { Interrupted } from '../../common/waiter.js';
-import { CheckFailure, NotOffered } from './failure.js';
-import type { Check } from './functional-test.js';
-import { addCheckOptions, flagsOf } from './options.js';
-import { CheckSide } from './test-side.js';
+import { NotOffered, TestFailure } from './failure.js';
+import type { FunctionalTest } from './functional-test.js';
+import { addFunctionalOptions, flagsOf } from './options.js';
+import { TestSide } from './test-side.js';
 
-/** What a check has come to, as --json writes it. */
+/** What a test has come to, as --json writes it. */
 export interface Verdict {
   readonly name: string;
   readonly role: 'client' | 'server';
@@ -28,47 +28,47 @@ export interface Verdict {
   readonly errno: number;
 }
 
-/** The command of a check. */
-export function checkCommand(check: Check): TestCommand {
-  const command = new TestCommand(check.command)
-    .summary(check.summary)
+/** The command of a test. */
+export function functionalTestCommand(test: FunctionalTest): TestCommand {
+  const command = new TestCommand(test.command)
+    .summary(test.summary)
     .description(
-      `${check.description}\nSpeaks with fabtests: either side may be theirs. The exit code is 0, or the error's number.`,
+      `${test.description}\nSpeaks with fabtests: either side may be theirs. The exit code is 0, or the error's number.`,
     )
     .argument('[server]', 'the server to connect to; without it this side is the server');
-  addCheckOptions(command, check);
+  addFunctionalOptions(command, test);
   return command.action(async (host: string | undefined, given: Partial<Flags>) => {
     const argv = (command.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
-    const settings = refusing(command, () =>
-      chooseSettings(kindFor(check, given), flagsOf(check, given), host, argv),
+    const settings = orRefuse(command, () =>
+      chooseSettings(kindFor(test, given), flagsOf(test, given), host, argv),
     );
     if (settings.pinCore !== undefined) pinToCores(settings.pinCore);
     await interruptibly(async (control) => {
       const write = (line: string) => console.log(line);
       const complain = (line: string) => console.error(line);
-      const side = new CheckSide(check, settings, given, control, write, complain);
-      const verdict = await judge(check, side);
+      const side = new TestSide(test, settings, given, control, write, complain);
+      const verdict = await judge(test, side);
       if (settings.output === 'json') console.log(JSON.stringify(verdict, null, 2));
-      else if (verdict.passed) console.log(`${check.command}: passed: ${verdict.detail}.`);
+      else if (verdict.passed) console.log(`${test.command}: passed: ${verdict.detail}.`);
       if (verdict.passed) return;
       const word = verdict.offered ? 'failed' : 'not offered';
-      console.error(`${check.command}: ${word}: ${verdict.detail}`);
+      console.error(`${test.command}: ${word}: ${verdict.detail}`);
       process.exitCode = verdict.errno;
     });
   }) as TestCommand;
 }
 
-// -e may choose another type where the check takes it; the core then checks against that.
-function kindFor(check: Check, { type }: Partial<Flags>): Check {
-  const { types = [check.type] } = check;
+// -e may choose another type where the test takes it; the core then tests against that.
+function kindFor(test: FunctionalTest, { type }: Partial<Flags>): FunctionalTest {
+  const { types = [test.type] } = test;
   const chosen = types.find((each) => each === `FI_EP_${type?.toUpperCase()}`);
-  if (chosen !== undefined) return { ...check, type: chosen };
-  if (type === undefined || type.toLowerCase() === 'msg') return check;
+  if (chosen !== undefined) return { ...test, type: chosen };
+  if (type === undefined || type.toLowerCase() === 'msg') return test;
   const names = types.map((each) => each.slice('FI_EP_'.length).toLowerCase());
-  throw new Refusal(`error: -e must be ${names.join(' or ')} with ${check.command}, not ${type}`);
+  throw new Refusal(`error: -e must be ${names.join(' or ')} with ${test.command}, not ${type}`);
 }
 
-function refusing<T>(command: TestCommand, choose: () => T): T {
+function orRefuse<T>(command: TestCommand, choose: () => T): T {
   try {
     return choose();
   } catch (error) {
@@ -78,25 +78,25 @@ function refusing<T>(command: TestCommand, choose: () => T): T {
 }
 
 /** Does the part of one side, to the end. Throws on Ctrl-C only. */
-export async function judge(check: Check, side: CheckSide): Promise<Verdict> {
+export async function judge(test: FunctionalTest, side: TestSide): Promise<Verdict> {
   try {
-    const proved = await check.run(side);
+    const proved = await test.run(side);
     await side.close();
-    return verdictOf(check, side, { passed: true, offered: true, detail: proved, errno: 0 });
+    return verdictOf(test, side, { passed: true, offered: true, detail: proved, errno: 0 });
   } catch (error) {
     await side.close((error as Error).message).catch(() => {});
     if (error instanceof Interrupted || side.interrupted) throw error;
-    return verdictOf(check, side, troubleIn(error));
+    return verdictOf(test, side, failureOf(error));
   }
 }
 
 function verdictOf(
-  check: Check,
-  { role, entry }: CheckSide,
+  test: FunctionalTest,
+  { role, entry }: TestSide,
   outcome: Pick<Verdict, 'passed' | 'offered' | 'detail' | 'errno'>,
 ): Verdict {
   return {
-    name: check.command,
+    name: test.command,
     role,
     ...outcome,
     ...(entry && {
@@ -107,7 +107,7 @@ function verdictOf(
   };
 }
 
-function troubleIn(error: unknown) {
+function failureOf(error: unknown) {
   const detail = error instanceof Error ? error.message : String(error);
   const { errno = 1 } = error as { errno?: number };
   const absent =
@@ -117,7 +117,7 @@ function troubleIn(error: unknown) {
     offered: !absent && !(error instanceof NotOffered),
     detail,
     errno: errno > 0 && errno < 256 ? errno : 1,
-    ...(error instanceof CheckFailure && {
+    ...(error instanceof TestFailure && {
       expected: error.expected,
       found: error.found,
       lookAt: error.lookAt,

@@ -3,8 +3,8 @@ import { FabricError } from '../../../../errors.js';
 import { PeerGone } from '../../common/oob.js';
 import { DataCheckError } from '../../common/pattern.js';
 
-/** What a check has found to be otherwise than it should be. */
-export class CheckFailure extends Error {
+/** What a test has found to be otherwise than it should be. */
+export class TestFailure extends Error {
   override readonly name = 'CheckFailure';
   readonly expected: string;
   readonly found: string;
@@ -36,16 +36,16 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
     if (error instanceof PeerGone) {
       const hint = 'what the other side says, and whether both have the same options';
       const found = error.message.replace(/(; is it there.*|\.)$/, '');
-      throw new CheckFailure(what, `that ${found}`, lookAt ?? hint, errnoByCode.FI_ETIMEDOUT);
+      throw new TestFailure(what, `that ${found}`, lookAt ?? hint, errnoByCode.FI_ETIMEDOUT);
     }
     if (FabricError.is(error)) {
       const hint = error.hint ?? `the provider: FI_LOG_LEVEL=warn tells more`;
       const found = error.message.replace(`; ${error.hint}`, '');
-      throw new CheckFailure(what, found, lookAt ?? hint, error.errno);
+      throw new TestFailure(what, found, lookAt ?? hint, error.errno);
     }
     if (isSystemError(error)) {
       const lookAt = 'what the other side says, and the network between the sides';
-      throw new CheckFailure(
+      throw new TestFailure(
         what,
         error.message,
         lookAt,
@@ -66,7 +66,7 @@ export function verify(what: string, check: () => void): void {
     check();
   } catch (error) {
     if (!(error instanceof DataCheckError)) throw error;
-    throw new CheckFailure(
+    throw new TestFailure(
       `the pattern in ${what}`,
       error.message,
       'whether both sides have -v, and else at the provider: it delivers other bytes than were sent',

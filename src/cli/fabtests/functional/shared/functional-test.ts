@@ -1,14 +1,14 @@
 import type { Option } from 'commander';
 import type { EpType } from '../../../../flags.js';
 import type { TestKind } from '../../common/choose-settings.js';
-import type { CheckSide } from './test-side.js';
+import type { TestSide } from './test-side.js';
 
-/** One of fabtests' functional checks. `Own` are the values of the options that only it has. */
-export interface Check<Own extends object = object> extends TestKind {
+/** One of fabtests' functional tests. `Own` are the values of the options that only it has. */
+export interface FunctionalTest<Own extends object = object> extends TestKind {
   readonly summary: string;
   /** What the two sides do. */
   readonly description: string;
-  /** What -e may choose; the check's own type when left out. */
+  /** What -e may choose; the test's own type when left out. */
   readonly types?: readonly EpType[];
   /** Bytes of a message and iterations, where -S and -I do not say. */
   readonly size?: number;
@@ -20,5 +20,5 @@ export interface Check<Own extends object = object> extends TestKind {
   /** Why a provider cannot do it, where that would end in a hang or a crash. */
   readonly limit?: (provider: string) => string | undefined;
   /** Does the part of one side. Resolves to what that has proved; throws a CheckFailure else. */
-  run(side: CheckSide<Own>): Promise<string>;
+  run(side: TestSide<Own>): Promise<string>;
 }

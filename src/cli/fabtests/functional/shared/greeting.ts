@@ -1,44 +1,44 @@
 import type { Session } from '../../common/session.js';
-import { awaiting, CheckFailure } from './failure.js';
-import type { CheckSide } from './test-side.js';
+import { awaiting, TestFailure } from './failure.js';
+import type { TestSide } from './test-side.js';
 
 const TEXT = 'Hello from Client!';
 const GREETING = Buffer.from(`${TEXT}\0`);
 
 /** The part of one side: ft_send_greeting() and ft_recv_greeting(). */
-export async function exchangeGreeting(side: CheckSide): Promise<string> {
+export async function exchangeGreeting(side: TestSide): Promise<string> {
   const { role, settings } = side;
   // A datagram that finds no receive is lost.
-  const ahead = (session: Session) => {
+  const beforePeerSends = (session: Session) => {
     if (role === 'server') session.postReceive();
   };
-  const session = await side.open({ caps: ['FI_MSG'] }, { ahead });
+  const session = await side.open({ caps: ['FI_MSG'] }, { beforePeerSends });
   if (role === 'client') {
-    await greet(side, session);
+    await sendGreeting(side, session);
     return `a message of ${GREETING.length} bytes was sent`;
   }
-  await hear(side, session);
+  await receiveGreeting(side, session);
   for (let i = 1; i < settings.connections; i++) {
     session.postReceive();
     await side.nextClient(session);
-    await hear(side, session);
+    await receiveGreeting(side, session);
   }
   const { connections } = settings;
   const arrived = `a message of ${GREETING.length} bytes arrived as it was sent`;
   return connections === 1 ? arrived : `${arrived}, from each of ${connections} clients`;
 }
 
-async function greet(side: CheckSide, session: Session): Promise<void> {
+async function sendGreeting(side: TestSide, session: Session): Promise<void> {
   side.say('Sending message...');
   await awaiting('the completion of the send', session.send(GREETING));
   side.say('Send completion received');
 }
 
-async function hear(side: CheckSide, session: Session): Promise<void> {
+async function receiveGreeting(side: TestSide, session: Session): Promise<void> {
   side.say('Waiting for message from client...');
   const bytes = Buffer.from(await awaiting("the client's greeting", session.receive()));
   if (!bytes.equals(GREETING)) {
-    throw new CheckFailure(
+    throw new TestFailure(
       `the greeting '${TEXT}' (${GREETING.length} bytes)`,
       `${bytes.length} bytes, '${printable(bytes)}'`,
       'what the other side runs, and else at the provider: it delivers other bytes than were sent',

@@ -1,8 +1,16 @@
 import { type Command, Option } from 'commander';
-import { BESIDE, count, FABRIC, type Flags, OUTPUT, REFUSED, WHOM } from '../../common/options.js';
-import type { Check } from './functional-test.js';
+import {
+  ADDRESSES,
+  count,
+  FABRIC,
+  type Flags,
+  OOB,
+  OUTPUT,
+  REFUSED,
+} from '../../common/options.js';
+import type { FunctionalTest } from './functional-test.js';
 
-/** Options that several checks have. */
+/** Options that several tests have. */
 export const SIZE = new Option('-S, --size <bytes>', 'bytes of a message').argParser((text) => ({
   kind: 'one',
   size: count(0)(text),
@@ -26,7 +34,7 @@ const IGNORED = [
 // Of benchmarks only.
 const UNUSED = new Set(['stats', 'label', 'useFiMore', 'maxMsgSize']);
 
-/** What the core expects of options that a check does not have. */
+/** What the core expects of options that a test does not have. */
 const ABSENT = {
   connections: 1,
   warmUp: 0,
@@ -37,8 +45,8 @@ const ABSENT = {
   rxCqData: true,
 } satisfies Partial<Flags>;
 
-/** Adds the options of a check. */
-export function addCheckOptions(command: Command, check: Check): void {
+/** Adds the options of a test. */
+export function addFunctionalOptions(command: Command, test: FunctionalTest): void {
   const taken = new Set<string>();
   const add = (options: readonly Option[], group?: string) => {
     for (const option of options) {
@@ -47,15 +55,15 @@ export function addCheckOptions(command: Command, check: Check): void {
       command.addOption(group === undefined ? option : option.helpGroup(group));
     }
   };
-  add(check.options ?? [], 'What to check:');
-  for (const [heading, options] of [WHOM, BESIDE, FABRIC, OUTPUT]) add(options, heading);
+  add(test.options ?? [], 'What to check:');
+  for (const [heading, options] of [ADDRESSES, OOB, FABRIC, OUTPUT]) add(options, heading);
   add(IGNORED);
   add(REFUSED);
 }
 
 /** The options as the core takes them. */
-export function flagsOf(check: Check, given: Partial<Flags>): Flags {
-  const size = { kind: 'one', size: check.size ?? 1024 } as const;
-  const iterations = check.iterations === undefined ? {} : { iterations: check.iterations };
+export function flagsOf(test: FunctionalTest, given: Partial<Flags>): Flags {
+  const size = { kind: 'one', size: test.size ?? 1024 } as const;
+  const iterations = test.iterations === undefined ? {} : { iterations: test.iterations };
   return { ...ABSENT, size, ...iterations, ...given };
 }

@@ -5,16 +5,16 @@ import {
   perfYaml,
   perfYamlHeader,
 } from '../../../shared/perf-table.js';
-import type { CheckSide } from './test-side.js';
+import type { TestSide } from './test-side.js';
 
 const NAME_WIDTH = 50;
 
-/** The figures that some checks print beside their verdict: fabtests' table, with names or without. */
+/** The figures that some tests print beside their verdict: fabtests' table, with names or without. */
 export class PerfLines {
-  readonly #side: CheckSide;
+  readonly #side: TestSide;
   #first = true;
 
-  constructor(side: CheckSide) {
+  constructor(side: TestSide) {
     this.#side = side;
   }
 

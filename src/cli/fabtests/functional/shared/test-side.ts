@@ -7,20 +7,20 @@ import type { Settings } from '../../common/settings.js';
 import type { Control } from '../../common/test-command.js';
 import { awaiting, NotOffered } from './failure.js';
 
-/** How a check opens its endpoint. */
-export interface Opening {
+/** How a test opens its endpoint. */
+export interface OpenOptions {
   /** What to do before the other side can send anything. */
-  readonly ahead?: (session: Session) => void;
+  readonly beforePeerSends?: (session: Session) => void;
   /** The connection beside the fabric, of the session before: the sides have met already. */
-  readonly kept?: OobSocket | undefined;
+  readonly oob?: OobSocket | undefined;
   /** They greet nevertheless. */
-  readonly anew?: boolean;
+  readonly handshake?: boolean;
 }
 
-/** One side of a check: what it was asked to do, the sessions it opens, and what it says. */
-export class CheckSide<Own extends object = object> {
+/** One side of a test: what it was asked to do, the sessions it opens, and what it says. */
+export class TestSide<Own extends object = object> {
   readonly settings: Settings;
-  /** The check's own options. */
+  /** The test's own options. */
   readonly own: Own;
   readonly role: 'client' | 'server';
   readonly #limit: ((provider: string) => string | undefined) | undefined;
@@ -54,7 +54,7 @@ export class CheckSide<Own extends object = object> {
   /** Bytes of a message: -S. */
   get size(): number {
     const { sizes } = this.settings;
-    if (sizes.kind !== 'one') throw new Error('a check has one size');
+    if (sizes.kind !== 'one') throw new Error('a functional test has one size');
     return sizes.size;
   }
 
@@ -73,7 +73,7 @@ export class CheckSide<Own extends object = object> {
     return this.#control.signal.aborted;
   }
 
-  /** The entry of getInfo() that the check ran on. */
+  /** The entry of getInfo() that the test ran on. */
   get entry(): Session['info'] | undefined {
     return this.#entry;
   }
@@ -94,17 +94,21 @@ export class CheckSide<Own extends object = object> {
   }
 
   /** Opens an endpoint and meets the other side. */
-  async open(needs: Needs, { ahead, kept, anew }: Opening = {}, settings = this.settings) {
+  async open(
+    needs: Needs,
+    { beforePeerSends, oob, handshake }: OpenOptions = {},
+    settings = this.settings,
+  ) {
     this.#refuse(findEntry(settings, needs));
-    const session = await Session.open(settings, needs, this.#control.signal, undefined, kept);
+    const session = await Session.open(settings, needs, this.#control.signal, undefined, oob);
     this.#entry = session.info;
     this.#session = session;
     this.#kept = undefined;
-    if (kept !== undefined && this.#dialect) session.dialect = this.#dialect;
+    if (oob !== undefined && this.#dialect) session.dialect = this.#dialect;
     this.#control.target = session;
-    ahead?.(session);
-    const meetAgain = anew ? introduceAnew : introduceAgain;
-    const introduce = kept === undefined ? introduceSides : meetAgain;
+    beforePeerSends?.(session);
+    const meetAgain = handshake ? introduceAnew : introduceAgain;
+    const introduce = oob === undefined ? introduceSides : meetAgain;
     await awaiting('an exchange of addresses', introduce(session));
     return session;
   }
@@ -138,14 +142,14 @@ export class CheckSide<Own extends object = object> {
   }
 
   /** The next client that comes by the same connection. */
-  async sameAgain(session: Session): Promise<void> {
+  async nextClientOnSameSocket(session: Session): Promise<void> {
     await this.conclude(session);
     session.leave();
     await awaiting('an exchange of addresses with the next client', introduceAgain(session));
   }
 
   /** Ends a session, of which the connection beside the fabric is kept for the next one. */
-  async closeFirst(session: Session): Promise<OobSocket | undefined> {
+  async closeKeepingOob(session: Session): Promise<OobSocket | undefined> {
     await this.conclude(session);
     await session.close(undefined, true);
     this.#session = undefined;
@@ -154,7 +158,7 @@ export class CheckSide<Own extends object = object> {
     return session.oob;
   }
 
-  /** Ends what is open. A reason tells the other side that the check has failed. */
+  /** Ends what is open. A reason tells the other side that the test has failed. */
   async close(reason?: string): Promise<void> {
     const session = this.#session;
     this.#session = undefined;

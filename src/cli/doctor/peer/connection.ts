@@ -14,7 +14,7 @@ export type ReachKind =
   /** The host answers that nothing listens there. */
   | 'refused'
   /** Something else than the doctor listens there, or has ended. */
-  | 'stranger'
+  | 'not-a-doctor'
   | 'failed';
 
 export class ReachError extends Error {
@@ -39,7 +39,7 @@ const KINDS: Readonly<Record<string, ReachKind>> = {
 };
 
 /** Connects to a listening doctor. Throws ReachError. */
-export async function dial(host: string, port: number, milliseconds: number): Promise<Socket> {
+export async function connectTo(host: string, port: number, milliseconds: number): Promise<Socket> {
   const socket = connect({ host, port, autoSelectFamily: true });
   const late = setTimeout(() => {
     socket.destroy(new ReachError('dropped', `no answer within ${milliseconds / 1000} s`));
@@ -67,7 +67,7 @@ const LONGEST_MESSAGE = 16_384;
 const MOST_UNREAD = 8;
 
 /** Messages to and from the other side, one after another. */
-export class Conversation {
+export class PeerConnection {
   readonly #link: JsonLink<Message, Message>;
 
   constructor(socket: Socket) {
@@ -94,17 +94,17 @@ export class Conversation {
     const message = await this.#link.receive(milliseconds);
     if (message?.kind === kind) return message as Extract<Message, { kind: K }>;
     if (message?.kind === 'failed') throw new ReachError('failed', plain(message.message));
-    if (message) throw new ReachError('stranger', 'it does not speak as the doctor does');
-    throw new ReachError('stranger', this.#link.ended?.message ?? 'it does not say anything');
+    if (message) throw new ReachError('not-a-doctor', 'it does not speak as the doctor does');
+    throw new ReachError('not-a-doctor', this.#link.ended?.message ?? 'it does not say anything');
   }
 
   /** Both introduce themselves; gives the domains of the other side. */
-  async greet(domains: readonly string[], milliseconds: number): Promise<readonly string[]> {
+  async handshake(domains: readonly string[], milliseconds: number): Promise<readonly string[]> {
     this.send({ kind: 'hello', protocol: PROTOCOL, domains });
     const hello = await this.receive('hello', milliseconds);
     if (hello.protocol === PROTOCOL && Array.isArray(hello.domains))
       return hello.domains.map(plain);
-    throw new ReachError('stranger', 'it is the doctor of another release of this package');
+    throw new ReachError('not-a-doctor', 'it is the doctor of another release of this package');
   }
 
   close(): void {

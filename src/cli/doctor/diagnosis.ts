@@ -40,7 +40,7 @@ export type Efa =
   /** There is no device. */
   | 'absent';
 
-export interface Report {
+export interface Diagnosis {
   readonly format: 'libfabric-doctor';
   readonly version: 1;
   /** ISO 8601. */
@@ -55,13 +55,13 @@ export interface Report {
 }
 
 /** The worst of all: what is worth a note is fine. */
-export function worstOf(findings: readonly Finding[]): Report['status'] {
+export function worstOf(findings: readonly Finding[]): Diagnosis['status'] {
   const has = (status: Status) => findings.some((finding) => finding.status === status);
   if (has('error')) return 'error';
   return has('warning') ? 'warning' : 'ok';
 }
 
-export const EXIT_CODES: Readonly<Record<Report['status'], number>> = {
+export const EXIT_CODES: Readonly<Record<Diagnosis['status'], number>> = {
   ok: 0,
   warning: 1,
   error: 2,

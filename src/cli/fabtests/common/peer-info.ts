@@ -5,7 +5,7 @@
 export const CONTROL_BYTES = 256;
 
 /** A side of this package, as it introduces itself. */
-export interface Introduction {
+export interface PeerInfo {
   /** Release of the fabtests whose dialect it would speak, `'1.17'`. */
   readonly release: string;
   /** TCP port of the server's PeerListener; 0: none. */
@@ -19,7 +19,7 @@ const LENGTH = 24; // the magic, two numbers of the release, the port, the messa
 const AT = CONTROL_BYTES - LENGTH;
 
 /** An address with an introduction at the end of the first 256 bytes of a message. */
-export function introduce(address: Uint8Array, introduction: Introduction): Buffer {
+export function encodeAddress(address: Uint8Array, introduction: PeerInfo): Buffer {
   if (address.length > AT) throw new RangeError(`an address of ${address.length} bytes`);
   const message = Buffer.alloc(introduction.messageBytes);
   message.set(address);
@@ -33,7 +33,7 @@ export function introduce(address: Uint8Array, introduction: Introduction): Buff
 }
 
 /** The introduction in a control message; none is there where fabtests have sent it. */
-export function introductionIn(message: Uint8Array): Introduction | undefined {
+export function peerInfoIn(message: Uint8Array): PeerInfo | undefined {
   if (message.length < CONTROL_BYTES) return undefined;
   const bytes = Buffer.from(message.buffer, message.byteOffset + AT, LENGTH);
   if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
