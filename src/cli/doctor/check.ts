@@ -1,7 +1,7 @@
 import type { Finding, Status } from './diagnosis.js';
 import type { Machine } from './machine.js';
 
-/** What a check says of a machine; what is left out is as the check has it. */
+/** What a check found. Omitted members have the check's own text. */
 export interface Outcome {
   readonly status: Status;
   readonly found: string;
@@ -10,15 +10,15 @@ export interface Outcome {
   readonly why?: string;
 }
 
-/** A look at one property of a machine. */
+/** One property of a machine that the doctor checks. */
 export interface Check {
   readonly id: string;
   readonly title: string;
   readonly expected: string;
   readonly why: string;
   /**
-   * Where it matters: to any program, to programs with an EFA, to those with one of hardware. It is
-   * skipped elsewhere, unless all is well.
+   * Which programs it matters to: all, those with an EFA, or those with EFA hardware. For others it is
+   * skipped unless its status is ok.
    */
   readonly matters: 'always' | 'with-efa' | 'with-hardware';
   look(machine: Machine): Outcome;
@@ -42,7 +42,7 @@ export const note = unwell('note');
 export const warning = unwell('warning');
 export const error = unwell('error');
 
-/** Looks at a machine. */
+/** Runs the checks of a group on a machine. */
 export function examine(group: Group, machine: Machine): Finding[] {
   return group.checks.map((check) => {
     const outcome = relevant(check, machine, check.look(machine));

@@ -100,16 +100,16 @@ async function answerPeers({ listen: address, port }: Flags): Promise<void> {
     return;
   }
   const control = new AbortController();
-  // They stay: npx passes on a Ctrl-C that the terminal has sent as well.
+  // The handlers stay, because npx forwards a Ctrl-C that the terminal has also sent.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => control.abort());
   const host = address === true ? undefined : address;
   await listen(host, port, domains, control.signal, (line) => console.log(line));
 }
 
-/** Makes the process fit for libfabric, and gives the environment that it had before. */
+/** Prepares the environment for libfabric. Returns the environment as it was before. */
 function prepare(probes: boolean): NodeJS.ProcessEnv {
   const env = { ...process.env };
-  // A peer on this host is to be reached through the device, too.
+  // A peer on this host must be reached through the device, too.
   if (probes) process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
   return env;
 }

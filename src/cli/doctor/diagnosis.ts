@@ -1,6 +1,6 @@
-// What `libfabric doctor` has found, as --json prints it. Members are added to it, none is taken away.
+// What `libfabric doctor` found, as --json prints it. Releases may add members; they never remove one.
 
-/** What a check has come to. */
+/** The result of a check. */
 export type Status =
   /** As it should be. */
   | 'ok'
@@ -10,12 +10,12 @@ export type Status =
   | 'warning'
   /** EFA does not work. */
   | 'error'
-  /** It does not matter here, or cannot be known: `found` says why. */
+  /** It does not matter here or cannot be determined; `found` says why. */
   | 'skipped';
 
-/** One check and what it has found. */
+/** A check and what it found. */
 export interface Finding {
-  /** Its name, which stays: `'memory.locked'`. */
+  /** Its name, which never changes: `'memory.locked'`. */
   readonly id: string;
   /** `'Memory'` */
   readonly group: string;
@@ -27,7 +27,7 @@ export interface Finding {
   readonly expected: string;
   /** Why it matters. */
   readonly why: string;
-  /** What to do, commands on lines of their own; null where there is nothing to do. */
+  /** How to fix it, with each command on its own line; null if there is nothing to do. */
   readonly fix: string | null;
 }
 
@@ -35,7 +35,7 @@ export interface Finding {
 export type Efa =
   /** An endpoint opens and carries a message. */
   | 'usable'
-  /** There is a device, and something stands in its way: see the errors. */
+  /** There is a device, but it cannot be used; the errors say why. */
   | 'unusable'
   /** There is no device. */
   | 'absent';
@@ -49,12 +49,12 @@ export interface Diagnosis {
   readonly efa: Efa;
   /** Whether the devices are in software: softefa. */
   readonly emulated: boolean;
-  /** The worst status, which the exit code stands for: 0, 1, 2. */
+  /** The worst status. The exit code is 0, 1 or 2 accordingly. */
   readonly status: 'ok' | 'warning' | 'error';
   readonly findings: readonly Finding[];
 }
 
-/** The worst of all: what is worth a note is fine. */
+/** The worst status of all findings; a note counts as ok. */
 export function worstOf(findings: readonly Finding[]): Diagnosis['status'] {
   const has = (status: Status) => findings.some((finding) => finding.status === status);
   if (has('error')) return 'error';

@@ -1,7 +1,7 @@
-// Environment variables of libfabric and rdma-core: which there are.
+// Environment variables of libfabric and rdma-core: their names and values.
 import { native } from '../../native.js';
 
-/** Those that libfabric reads with getenv(3), and so does not list among its parameters. */
+/** Variables that libfabric reads with getenv(3) and therefore does not list as parameters. */
 export const SETTINGS: ReadonlySet<string> = new Set([
   'FI_EFA_USE_HW_CNTR',
   'FI_EFA_ENABLE_HIGH_PPS',
@@ -16,7 +16,7 @@ export const SETTINGS: ReadonlySet<string> = new Set([
   'FI_PROVIDER_PATH',
 ]);
 
-/** Those of rdma-core: ibv_fork_init(3), libibverbs(7). */
+/** Variables of rdma-core: ibv_fork_init(3), libibverbs(7). */
 export const RDMA_CORE: ReadonlySet<string> = new Set([
   'IBV_DRIVERS',
   'IBV_FORK_SAFE',
@@ -29,7 +29,7 @@ export const RDMA_CORE: ReadonlySet<string> = new Set([
   'VERBS_LOG_LEVEL',
 ]);
 
-/** Providers, whose variables nobody can list where they are not part of the libfabric in use. */
+/** Providers. The variables of a provider that is not part of the loaded libfabric are unknown. */
 const PROVIDERS = new Set(
   (
     'BGQ COLL CXI EFA GNI HOOK LNX LPP MLX MRAIL NET NETDIR OFI OPX PSM PSM2 PSM3 RSTREAM RXD RXM SHM ' +
@@ -39,13 +39,13 @@ const PROVIDERS = new Set(
 
 const prefixOf = (name: string): string => name.split('_')[1] ?? '';
 
-/** A variable that nothing reads, with the nearest that something does. */
+/** A variable that nothing reads, and the known variable with the most similar name. */
 export interface Misspelt {
   readonly name: string;
   readonly nearest: string;
 }
 
-/** What is wrong with a name: nothing, or one entry. `params` are those that libfabric lists. */
+/** An entry if the name is unknown. `params` are the variables that libfabric lists. */
 export function misspelt(name: string, params: readonly string[]): Misspelt[] {
   const known = name.startsWith('FI_') ? [...params, ...SETTINGS] : [...RDMA_CORE];
   if (known.includes(name)) return [];
@@ -58,7 +58,7 @@ export function misspelt(name: string, params: readonly string[]): Misspelt[] {
 
 // Values of environment variables, as libfabric reads them.
 
-/** What libfabric takes for a boolean: fi_param_get_bool. */
+/** The values that libfabric accepts for a boolean: fi_param_get_bool. */
 const BOOLEANS: Readonly<Record<string, boolean>> = {
   '0': false,
   false: false,
@@ -70,7 +70,7 @@ const BOOLEANS: Readonly<Record<string, boolean>> = {
   on: true,
 };
 
-/** A boolean of libfabric's; undefined where a value is none. */
+/** The boolean that libfabric reads from a value; undefined if it is not one. */
 export const booleanOf = (value: string | undefined): boolean | undefined =>
   value === undefined ? undefined : BOOLEANS[value.toLowerCase()];
 

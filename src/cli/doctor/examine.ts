@@ -13,7 +13,7 @@ import { sameHost } from './checks/same-host.js';
 import { type Diagnosis, type Efa, type Finding, worstOf } from './diagnosis.js';
 import type { Machine } from './machine.js';
 
-/** All groups, in the order of the report. */
+/** All groups, in the order in which they are printed. */
 export const GROUPS: readonly Group[] = [
   device,
   kernel,
@@ -27,7 +27,7 @@ export const GROUPS: readonly Group[] = [
   environment,
 ];
 
-/** Looks at everything. `more` is what was found by other means: the probe of a peer. */
+/** Runs all checks. `more` are findings of other origin: the probe of a peer. */
 export function diagnosisOf(
   machine: Machine,
   startedAt: Date,

@@ -10,7 +10,7 @@ export class Files {
     this.#root = root === '/' ? '' : realpathSync(root);
   }
 
-  /** What a file says, without the line's end; null where it cannot be read. */
+  /** A file's text without its final newline; null if the file cannot be read. */
   text(path: string): string | null {
     return readText(this.#root + path);
   }
@@ -21,7 +21,7 @@ export class Files {
     return text !== null && /^-?\d+$/.test(text) ? Number(text) : null;
   }
 
-  /** The names in a folder, sorted; none where there is no such folder. */
+  /** The names in a folder, sorted; empty if there is no such folder. */
   names(path: string): string[] {
     return namesIn(this.#root + path).sort();
   }
@@ -30,7 +30,7 @@ export class Files {
     return existsSync(this.#root + path);
   }
 
-  /** Where a file really is, links resolved; null where there is none. */
+  /** A file's path with links resolved; null if there is no such file. */
   real(path: string): string | null {
     try {
       return realpathSync(this.#root + path).slice(this.#root.length);
@@ -39,12 +39,12 @@ export class Files {
     }
   }
 
-  /** The name of what a link leads to. */
+  /** The name of a link's target. */
   linkName(path: string): string | null {
     return linkName(this.#root + path);
   }
 
-  /** Why a file cannot be opened to be read and written, `'EACCES'`; null where it can. */
+  /** Why a file cannot be opened for reading and writing, such as `'EACCES'`; null if it can. */
   whyNotOpened(path: string): string | null {
     try {
       closeSync(openSync(join(this.#root, path), 'r+'));

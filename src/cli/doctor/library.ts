@@ -19,13 +19,13 @@ export type Library =
   | { readonly loaded: LoadedLibrary; readonly error: null }
   | { readonly loaded: null; readonly error: Error };
 
-/** The same, where another process has not died of it before: settings may make a provider abort. */
+/** Loads libfabric after another process has done so and survived: settings may make a provider abort. */
 export async function loadLibrarySafely(): Promise<Library> {
   const { failure } = await runInProcess('load-program.js');
   return failure === null ? loadLibrary() : { loaded: null, error: new Error(failure) };
 }
 
-/** Loads libfabric, for good, and asks for what it offers. */
+/** Loads libfabric, which cannot be undone, and queries it. */
 export function loadLibrary(): Library {
   try {
     const loaded = {
@@ -36,7 +36,7 @@ export function loadLibrary(): Library {
     };
     return { loaded, error: null };
   } catch (error) {
-    // Without the addon, or on another system, nothing can be asked.
+    // Without the addon, or on another system, libfabric cannot be queried.
     const here =
       error instanceof Error && 'code' in error && /^ERR_LIBFABRIC/.test(`${error.code}`);
     if (!here && !FabricError.is(error)) throw error;
@@ -55,7 +55,7 @@ export function efaDomains(): string[] {
   return [...new Set(names)];
 }
 
-/** Whether a version, `'2.1.0amzn5.0'` say, is at least another. */
+/** Whether a version such as `'2.1.0amzn5.0'` is at least another one. */
 export function atLeast(version: string, least: string): boolean {
   const numbers = (text: string) => text.split('.').map((part) => Number.parseInt(part, 10) || 0);
   const [a, b] = [numbers(version), numbers(least)];

@@ -1,4 +1,4 @@
-// node load-program.js: loads libfabric and asks it for efa. Its end by a signal is what tells.
+// node load-program.js: loads libfabric and queries efa. The parent checks whether a signal ends it.
 import { loadLibrary } from './library.js';
 
 loadLibrary();

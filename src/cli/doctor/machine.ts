@@ -13,17 +13,17 @@ export interface Space {
   readonly free: number;
 }
 
-/** All that checks look at: a real machine, or one that a test makes up. */
+/** Everything that checks read: of a real machine, or of one that a test makes up. */
 export interface Machine {
   readonly files: Files;
-  /** The environment as it was before libfabric, or anything of this package, has added to it. */
+  /** The environment before libfabric or this package changed it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly library: Library;
   /** RDMA devices of any vendor. */
   readonly devices: readonly Device[];
   /** Why there are none. */
   readonly absence: Absence | null;
-  /** Whether there is an EFA for programs of this machine, and of which kind. */
+  /** Which kind of EFA the programs of this machine have. */
   readonly efa: 'hardware' | 'software' | 'none';
   /** Counters of devices, by the device's name. */
   readonly counters: Readonly<Record<string, Readonly<Record<string, bigint>>>>;
@@ -31,7 +31,7 @@ export interface Machine {
   readonly sharedMemory: Space | null;
   /** Cores of the machine. */
   readonly cores: number;
-  /** What has become of an endpoint on each domain of efa. */
+  /** The trial of an endpoint on each domain of efa. */
   readonly trials: readonly Trial[];
 }
 
@@ -70,7 +70,7 @@ export function efasOnPci(files: Files): string[] {
   });
 }
 
-/** Which kind of EFA there is: what is on PCI counts, although no driver has taken it. */
+/** Which kind of EFA there is. A device on PCI counts even if no driver is bound to it. */
 export function kindOf(all: readonly Device[], files: Files): Machine['efa'] {
   const efas = all.filter(isEfa);
   if (efas.some(({ emulated }) => emulated)) return 'software';
@@ -94,12 +94,12 @@ function spaceOf(path: string): Space | null {
   }
 }
 
-/** What has become of an endpoint that was opened on a domain and sent itself a message. */
+/** The result of opening an endpoint on a domain and sending itself a message. */
 export interface Trial {
   readonly domain: string;
-  /** Null: it has worked. */
+  /** Null if it worked. */
   readonly failure: string | null;
-  /** Who carries out its reads and writes; null where it does not tell. */
+  /** Who carries out its reads and writes; null if it does not say. */
   readonly rdma: Rdma | null;
 }
 

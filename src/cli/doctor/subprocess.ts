@@ -5,13 +5,13 @@ const TIMEOUT = 60_000; // milliseconds: opening takes long where memory is shor
 
 /** How a program has ended. */
 export interface Ended {
-  /** What it printed where it ended with an error, or how it died; null where it succeeded. */
+  /** What it printed if it failed, or how it was killed; null if it succeeded. */
   readonly failure: string | null;
   /** What it printed. */
   readonly output: string;
 }
 
-/** Runs a program of this folder in a process of its own, for a provider may abort it. */
+/** Runs a program of this folder in a process of its own, because a provider may abort it. */
 export function runInProcess(
   program: string,
   args: readonly string[] = [],

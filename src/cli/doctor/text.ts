@@ -16,7 +16,7 @@ const paint = (style: Style, text: string) => styleText(style, text, { stream: p
 
 const LABEL = 10; // columns of 'expected', 'fix' and the like, with what is before and after
 
-/** A report for a person: a line for each check, and more of those that are not well, or of all. */
+/** The diagnosis as text: a line for each check, and details of those that failed or, if verbose, of all. */
 export function diagnosisText(report: Diagnosis, verbose: boolean, columns: number): string {
   const width = Math.max(...report.findings.map(({ title }) => title.length));
   const groups = [...new Set(report.findings.map(({ group }) => group))];
@@ -43,13 +43,13 @@ function findingText(finding: Finding, width: number, verbose: boolean, columns:
   if (unwell || verbose) {
     detail('expected', expected);
     detail('why', why.replaceAll('\n', ' '));
-    // Commands stay on their lines, to be copied.
+    // Commands keep their lines, so that they can be copied.
     if (fix !== null) lines.push(label('fix') + fix.replaceAll('\n', `\n${' '.repeat(LABEL + 4)}`));
   }
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** Text on lines of a terminal; line ends of its own stay. */
+/** Text wrapped to the width of a terminal. Its own newlines stay. */
 function wrapped(text: string, columns: number, indent: number): string {
   const room = Math.max(columns - indent, 40);
   const lines = text.split('\n').flatMap((line) => {

@@ -33,7 +33,7 @@ Examples:
       if (files.some((file) => resolve(file) === resolve(output))) {
         throw new Error(`${output}: is a result, and would be overwritten`);
       }
-      // Only here, since the libraries behind them would slow every other command down.
+      // Imported only here, because their libraries would slow down every other command.
       const { reportPage } = await import('./page.js');
       const { readInputs } = await import('./read.js');
       const page = reportPage(title, files.flatMap(readInputs), new Date());

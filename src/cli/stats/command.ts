@@ -72,11 +72,11 @@ function totals(all: readonly Source[], json: boolean): string {
     .join('\n');
 }
 
-/** Ends well on Ctrl-C, and when the reader of the output has had enough. */
+/** Ends without an error on Ctrl-C and when the reader of the output closes it. */
 async function untilInterrupted(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const control = new AbortController();
   const interrupt = () => control.abort();
-  // They stay: npx passes on a Ctrl-C that the terminal has sent as well.
+  // The handlers stay, because npx forwards a Ctrl-C that the terminal has also sent.
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   process.stdout.once('error', interrupt);

@@ -17,7 +17,7 @@ export async function listen(
   all: readonly Source[],
   signal: AbortSignal,
 ): Promise<void> {
-  // Only here, since the library behind it would slow every other command down.
+  // Imported only here, because its library would slow down every other command.
   const { metricsText } = await import('./prometheus.js');
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const known = /^\/metrics(\?|$)/.test(request.url ?? '');

@@ -33,7 +33,7 @@ export function ratesRow(name: string, width: number, { perSecond }: CounterSamp
   return name.padEnd(width) + figures.map((figure) => figure.padStart(WIDTH)).join('');
 }
 
-/** What a port does in a second. */
+/** A port's rates per second. */
 export interface Rates {
   readonly receivedBits: number;
   readonly sentBits: number;

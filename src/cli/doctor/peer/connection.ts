@@ -3,17 +3,17 @@ import { connect, type Socket } from 'node:net';
 import { JsonLink } from '../../shared/json-link.js';
 import { type Message, PROTOCOL, plain } from './messages.js';
 
-/** Why the other side cannot be talked to over TCP. */
+/** Why the peer cannot be reached over TCP. */
 export type ReachKind =
   /** Its name has no address. */
   | 'unknown-host'
-  /** ICMP says, or the kernel knows, that no way leads there. */
+  /** ICMP or the kernel reports that there is no route. */
   | 'no-route'
   /** No answer at all. */
   | 'dropped'
-  /** The host answers that nothing listens there. */
+  /** The host refuses the connection: nothing listens. */
   | 'refused'
-  /** Something else than the doctor listens there, or has ended. */
+  /** Something other than the doctor listens there, or has ended. */
   | 'not-a-doctor'
   | 'failed';
 
@@ -63,10 +63,10 @@ function firstOf(error: unknown): NodeJS.ErrnoException {
 
 /** Bytes of a message: an address and a few words. */
 const LONGEST_MESSAGE = 16_384;
-/** Messages that have not been asked for: the sides take turns. */
+/** Messages that may wait to be received. The sides take turns, so there are never many. */
 const MOST_UNREAD = 8;
 
-/** Messages to and from the other side, one after another. */
+/** A connection to a peer, whose messages are received one after another. */
 export class PeerConnection {
   readonly #link: JsonLink<Message, Message>;
 
@@ -77,7 +77,7 @@ export class PeerConnection {
     });
   }
 
-  /** Aborted when the connection has ended, by either side. */
+  /** Aborts when either side has ended the connection. */
   get over(): AbortSignal {
     return this.#link.signal;
   }
@@ -86,7 +86,7 @@ export class PeerConnection {
     this.#link.send(message);
   }
 
-  /** The next message, which is to be of a kind. Throws ReachError. */
+  /** The next message, which must be of this kind. Throws ReachError. */
   async receive<K extends Message['kind']>(
     kind: K,
     milliseconds: number,
@@ -98,7 +98,7 @@ export class PeerConnection {
     throw new ReachError('not-a-doctor', this.#link.ended?.message ?? 'it does not say anything');
   }
 
-  /** Both introduce themselves; gives the domains of the other side. */
+  /** Both sides tell their version and domains. Returns the peer's domains. */
   async handshake(domains: readonly string[], milliseconds: number): Promise<readonly string[]> {
     this.send({ kind: 'hello', protocol: PROTOCOL, domains });
     const hello = await this.receive('hello', milliseconds);

@@ -45,7 +45,7 @@ export class ProbeEndpoint {
     return this.#ep.address;
   }
 
-  /** Sends a message, and says what has become of it after so many milliseconds, or when aborted. */
+  /** Sends a message. Resolves to what became of it, at the latest after this time or when aborted. */
   async send(address: Uint8Array, milliseconds: number, signal: AbortSignal): Promise<Delivery> {
     let peer: Peer;
     try {
@@ -60,7 +60,7 @@ export class ProbeEndpoint {
     return within(sent, milliseconds, signal, SILENT);
   }
 
-  /** Whether a message comes in so many milliseconds, and before the signal aborts. */
+  /** Whether a message arrives within this many milliseconds and before the signal aborts. */
   arrived(milliseconds: number, signal: AbortSignal): Promise<boolean> {
     return within(this.#arrival, milliseconds, signal, false);
   }

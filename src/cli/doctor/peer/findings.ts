@@ -13,7 +13,7 @@ const RULES =
   "  'IpProtocol=-1,UserIdGroupPairs=[{GroupId=SG}]'\n" +
   'aws ec2 authorize-security-group-ingress --group-id SG --protocol -1 --source-group SG';
 
-/** What TCP has come to. `failure` is left out where it has worked. */
+/** The finding for TCP. `failure` is undefined if it worked. */
 export function tcpFinding({ host, port }: Target, failure?: ReachError): Finding {
   const check = {
     id: 'peer.tcp',
@@ -57,7 +57,7 @@ function reachText(kind: ReachKind, port: number): [meaning: string, fix: string
   }
 }
 
-/** What one attempt over the fabric has come to. */
+/** The finding for one attempt over the fabric. */
 export function fabricFinding(attempt: Attempt): Finding {
   const check = {
     id: 'peer.fabric',
@@ -139,7 +139,7 @@ function textOf({ kind, message, provErrno }: Delivery): string {
   return provErrno === null ? message : `${message}, status ${provErrno}`;
 }
 
-/** Where this side has no EFA to try. */
+/** The finding if this side has no EFA. */
 export function noEfaFinding(reason: string): Finding {
   const check = {
     id: 'peer.fabric',

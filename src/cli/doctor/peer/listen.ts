@@ -28,7 +28,7 @@ export async function listen(
       return;
     }
     const who = `${socket.remoteAddress?.replace(/^::ffff:/, '')}`;
-    // It counts as a client until its endpoint is closed, which may be after its connection.
+    // It counts as a client until its endpoint is closed, which may be later than its connection.
     const served = serve(connection, domains, (line) => say(`${who}: ${line}`))
       .catch((error: unknown) => {
         say(`${who}: ${(error as Error).message}`);

@@ -1,9 +1,9 @@
-// What the two sides of a probe say to each other over TCP.
+// The messages between the two sides of a probe, over TCP.
 
-/** Another number is another language. */
+/** The version of this protocol. */
 export const PROTOCOL = 1;
 
-/** What has become of a message over the fabric, as its sender has it. */
+/** What became of a message over the fabric, as its sender knows. */
 export interface Delivery {
   readonly kind: DeliveryKind;
   /** `'FI_EHOSTUNREACH'`; null where no error was reported. */
@@ -24,13 +24,13 @@ const KINDS = [
   'failed',
 ] as const satisfies readonly DeliveryKind[];
 
-/** Text of another host, fit for a terminal. */
+/** Text from another host, made safe for a terminal. */
 export const plain = (text: unknown): string =>
   String(text)
     .replaceAll(/\p{Cc}/gu, ' ')
     .slice(0, 300);
 
-/** What another host says of a delivery. */
+/** A delivery as another host reported it. */
 export function deliveryIn(value: unknown): Delivery | null {
   if (typeof value !== 'object' || value === null) return null;
   const { kind, code, provErrno, message } = value as Record<keyof Delivery, unknown>;
@@ -43,17 +43,17 @@ export function deliveryIn(value: unknown): Delivery | null {
 }
 
 export type DeliveryKind =
-  /** The other side's device has taken it. */
+  /** The peer's device has acknowledged it. */
   | 'delivered'
-  /** There is no way to the address: the device has made no handle for it. */
+  /** There is no route to the address: the device has made no address handle for it. */
   | 'no-route'
-  /** The device has never had an answer of the other one. */
+  /** The device has never had an answer from the peer's device. */
   | 'unreachable'
-  /** The other device has stopped answering. */
+  /** The peer's device has stopped answering. */
   | 'unresponsive'
-  /** The other device answers that there is no such endpoint. */
+  /** The peer's device answers that there is no such endpoint. */
   | 'refused'
-  /** The other endpoint has no receive posted. */
+  /** The peer's endpoint has no receive posted. */
   | 'not-ready'
   /** Neither a completion nor an error in time. */
   | 'silent'
@@ -71,9 +71,9 @@ export type Message =
     }
   | { readonly kind: 'ready'; readonly domain: string; readonly address: string }
   | { readonly kind: 'failed'; readonly message: string }
-  /** Client: what has become of my message. */
+  /** Client: what became of my message. */
   | { readonly kind: 'sent'; readonly delivery: Delivery }
-  /** Server: whether it came, and what has become of the answer to it. */
+  /** Server: whether it arrived, and what became of the answer. */
   | {
       readonly kind: 'received';
       readonly arrived: boolean;

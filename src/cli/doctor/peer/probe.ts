@@ -4,19 +4,19 @@ import { type Delivery, decode, deliveryIn, encode, plain } from './messages.js'
 
 const GRACE = 5000; // milliseconds that the other side needs beside its waiting
 
-/** What was tried between a NIC here and one there. */
+/** A probe between a local NIC and one of the peer. */
 export interface Attempt {
   readonly domain: string;
   readonly peerDomain: string;
-  /** Whether both are one device, or devices of one host: nothing was learnt of a network. */
+  /** Whether both are the same device, or devices of one host, so that no network was tested. */
   readonly sameDevice: boolean;
-  /** What has become of the message, as this side has it. */
+  /** What became of the message, as this side knows. */
   readonly outward: Delivery;
-  /** Whether it came, as the other side has it. */
+  /** Whether it arrived, as the peer knows. */
   readonly arrived: boolean;
-  /** What has become of the answer, as the other side has it; null where none was sent. */
+  /** What became of the answer, as the peer knows; null if none was sent. */
   readonly back: Delivery | null;
-  /** Whether the answer came. */
+  /** Whether the answer arrived. */
   readonly answered: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface Target {
   readonly timeout: number;
 }
 
-/** Every NIC of this side with one of the other, and the other way round. Throws ReachError. */
+/** Probes every local NIC and every NIC of the peer, in pairs. Throws ReachError. */
 export async function probe(
   { host, port, timeout }: Target,
   domains: readonly string[],

@@ -1,18 +1,18 @@
-// The TCP connection beside the fabric: -b and -E.
+// The out-of-band TCP connection: -b and -E.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from './settings.js';
 
-/** The other side is gone: its connection has ended, or it has not answered in time. */
+/** The peer is gone: its connection has ended, or it has not answered in time. */
 export class PeerGone extends Error {
   override readonly name = 'PeerGone';
 }
 
-/** Bytes that may wait to be read: more than any message, and less than a stranger can send. */
+/** Bytes that may wait to be read: more than any message, and a limit for foreign processes. */
 const MOST_UNREAD = 4 << 20;
 
-/** A byte stream to the other side that is read in exact portions. */
+/** A byte stream to the peer that is read in exact portions. */
 export class OobSocket {
   readonly #socket: Socket;
   readonly #chunks: Buffer[] = [];
@@ -49,12 +49,12 @@ export class OobSocket {
     return new OobSocket(await connectToServer(...where));
   }
 
-  /** Why nothing more will come, once that is so. */
+  /** Why no more bytes arrive, once that is so. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** The own address that the other side sees. */
+  /** The local address that the peer sees. */
   get localAddress(): string | undefined {
     return this.#socket.localAddress?.replace(/^::ffff:/, '');
   }
@@ -75,7 +75,7 @@ export class OobSocket {
     return bytes.subarray(0, length);
   }
 
-  /** The next bytes, which stay to be read. */
+  /** The next bytes, without consuming them. */
   async peek(length: number): Promise<Buffer> {
     await this.filled(length);
     return Buffer.concat(this.#chunks).subarray(0, length);
@@ -100,9 +100,9 @@ export class OobSocket {
 }
 
 /**
- * Waits for one client, whose connection is paused; the port is free again when it has come.
+ * Waits for one client and returns its connection, paused. The port is then free again.
  *
- * @param port 0: any that is free, which `listening` is told.
+ * @param port 0 for any free port, which `listening` gets.
  */
 async function acceptClient(
   port: number,
@@ -142,13 +142,13 @@ async function connectToServer(port: number, host: string, timeout: number): Pro
   }
 }
 
-/** Where the sides of a test meet beside the fabric, and how long the client waits for its server. */
+/** Where the sides of a test connect out of band, and how long the client waits for its server. */
 export type OobAddress = Pick<
   Settings,
   'host' | 'oobAddress' | 'sourceAddress' | 'oobPort' | 'timeout'
 >;
 
-/** The connection beside the fabric, where the settings ask for it. */
+/** The out-of-band connection, if the settings ask for it. */
 export async function openOob(
   settings: Settings,
   signal?: AbortSignal,
@@ -157,7 +157,7 @@ export async function openOob(
   return new OobSocket(await connectSides(settings, signal));
 }
 
-/** The connection: the server waits for its client, the client for its server to be there. */
+/** The out-of-band connection: the server waits for its client, and the client for its server to listen. */
 export async function connectSides(
   { host, oobAddress, sourceAddress, oobPort, timeout }: OobAddress,
   signal?: AbortSignal,

@@ -4,7 +4,7 @@
 /** What fabtests have room for when a message with an address comes, at least. */
 export const CONTROL_BYTES = 256;
 
-/** A side of this package, as it introduces itself. */
+/** What a side of this package tells its peer about itself. */
 export interface PeerInfo {
   /** Release of the fabtests whose dialect it would speak, `'1.17'`. */
   readonly release: string;
@@ -18,7 +18,7 @@ const MAGIC = Buffer.from('npm:libfabric/1\0');
 const LENGTH = 24; // the magic, two numbers of the release, the port, the message's length
 const AT = CONTROL_BYTES - LENGTH;
 
-/** An address with an introduction at the end of the first 256 bytes of a message. */
+/** An address, with this information at the end of the first 256 bytes of the message. */
 export function encodeAddress(address: Uint8Array, introduction: PeerInfo): Buffer {
   if (address.length > AT) throw new RangeError(`an address of ${address.length} bytes`);
   const message = Buffer.alloc(introduction.messageBytes);
@@ -32,7 +32,7 @@ export function encodeAddress(address: Uint8Array, introduction: PeerInfo): Buff
   return message;
 }
 
-/** The introduction in a control message; none is there where fabtests have sent it. */
+/** The information in a control message; undefined if fabtests sent it. */
 export function peerInfoIn(message: Uint8Array): PeerInfo | undefined {
   if (message.length < CONTROL_BYTES) return undefined;
   const bytes = Buffer.from(message.buffer, message.byteOffset + AT, LENGTH);

@@ -1,17 +1,17 @@
-// A TCP connection between two sides of this package: each sees at once when the other ends, and
-// hears what it has measured. Between this package and fabtests there is none.
+// A TCP connection between two sides of this package. Each side sees at once when the other ends, and
+// learns what it measured. With fabtests as the peer there is none.
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { FrameError, JsonLink } from '../../shared/json-link.js';
 import { PeerGone } from './oob.js';
 
-/** Something to tell, or why a side ends before the test does. */
+/** A note to the peer, or why this side ends early. */
 type Message = { readonly note: unknown } | { readonly ended: string };
 
 const MAX_BYTES = 4 << 20; // of a message
 const CONNECT_TIMEOUT = 1000; // milliseconds: a firewall may be in between
 
-/** The server's end before its client has come. */
+/** The server's end before its client has connected. */
 export class PeerListener {
   readonly #server: Server;
   readonly port: number;
@@ -34,7 +34,7 @@ export class PeerListener {
     return new PeerListener(server);
   }
 
-  /** Waits for the connection, which the client makes as soon as it knows of this end, if it can. */
+  /** Waits for the client, which connects as soon as it knows the port, if it can. */
   async accept(): Promise<void> {
     if (this.#link) return;
     const signal = AbortSignal.timeout(CONNECT_TIMEOUT);
@@ -68,7 +68,7 @@ export class PeerLink {
     });
   }
 
-  /** The client's end; undefined where the server can't be reached. */
+  /** The client's end; undefined if the server cannot be reached. */
   static async connect(host: string, port: number): Promise<PeerLink | undefined> {
     const socket = connect({ host, port });
     socket.setTimeout(CONNECT_TIMEOUT, () => socket.destroy());
@@ -87,23 +87,23 @@ export class PeerLink {
     return this.#ended ?? (this.#link.ended && 'it has ended without a word');
   }
 
-  /** Whether the other end has sent what no side of this package sends. */
+  /** Whether the peer has sent bytes that no side of this package sends. */
   get foreign(): boolean {
     return this.#link.ended instanceof FrameError;
   }
 
-  /** Tells the other side something. */
+  /** Sends a note to the peer. */
   tell(note: unknown): void {
     this.#link.send({ note });
   }
 
-  /** What the other side tells next; undefined when it has ended. */
+  /** The peer's next note; undefined if it has ended. */
   async hear(): Promise<unknown> {
     const message = (await this.#link.receive()) as { readonly note: unknown } | undefined;
     return message?.note;
   }
 
-  /** The same. Throws PeerGone when the other side has ended, or tells nothing for so many seconds. */
+  /** The peer's next note. Throws PeerGone if it has ended or sends nothing for this many seconds. */
   async expect(seconds = Number.POSITIVE_INFINITY): Promise<unknown> {
     const message = await this.#link.receive(seconds * 1000);
     if (message !== undefined && 'note' in message) return message.note;
@@ -111,7 +111,7 @@ export class PeerLink {
     throw new PeerGone(`the other side has not answered for ${seconds} s`);
   }
 
-  /** Ends the connection, with a reason where the test has not come to its end. */
+  /** Ends the connection, with a reason if the test has not finished. */
   close(reason = 'it has finished'): void {
     this.#ended ??= reason;
     this.#link.send({ ended: reason });

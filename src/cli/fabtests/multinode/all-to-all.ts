@@ -29,7 +29,7 @@ interface Measured {
   readonly seconds: number;
 }
 
-/** Measures all at once. Rank 0 gets the figures. */
+/** Measures all pairs at once. Returns the figures at rank 0. */
 async function measureAll(mesh: Mesh): Promise<Figures | undefined> {
   const { group, rank, settings } = mesh;
   const others = othersOf(rank, group.ranks);
@@ -42,7 +42,7 @@ async function measureAll(mesh: Mesh): Promise<Figures | undefined> {
   return all && figuresOf(all, settings.transfer === 'read');
 }
 
-// Each rank starts with the next one: else all would start with rank 0.
+// Each rank starts with the next one; otherwise all would start with rank 0.
 function othersOf(rank: number, ranks: number): number[] {
   return Array.from({ length: ranks - 1 }, (_, i) => (rank + 1 + i) % ranks);
 }
@@ -75,7 +75,7 @@ async function verify(mesh: Mesh, others: readonly number[]): Promise<void> {
   for (const rank of others) mesh.verify(rank);
 }
 
-// Rows are the ranks that data comes from: with reads, those that are read.
+// A row holds the rank that the data comes from; for reads, that is the rank that is read.
 function figuresOf(all: readonly Measured[], reads: boolean): Figures {
   const seconds = Math.max(...all.map((one) => one.seconds));
   const nics = (all[0] as Measured).nics.map(

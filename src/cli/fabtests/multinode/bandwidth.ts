@@ -4,22 +4,22 @@ import { pump, Stalled } from '../common/flow.js';
 import type { Lane, Mesh } from './mesh.js';
 import { addReceive, addTransfer, type TransferFlow, transferFlow } from './transfers.js';
 
-/** What has gone to one rank. */
+/** What was transferred to one rank. */
 export interface Transferred {
   /** Over each NIC. */
   readonly bytes: readonly number[];
-  /** Seconds until the last of it had completed. */
+  /** Seconds until the last transfer completed. */
   readonly seconds: number;
 }
 
-/** How much is transferred. */
+/** How much to transfer. */
 export interface Amount {
   /** Transfers to each rank over each NIC. */
   readonly iterations?: number;
   readonly seconds?: number;
 }
 
-/** Transfers to these ranks at once, or receives what another sends; each rank gets its figures. */
+/** Transfers to these ranks at once, or receives from them. Returns the figures of each rank. */
 export async function transferAll(
   mesh: Mesh,
   ranks: readonly number[],
@@ -73,7 +73,7 @@ function figuresOf(carriers: readonly TransferFlow[], start: number, size: numbe
   };
 }
 
-/** One more transfer to each rank, that is over when its data has arrived: for who looks at it. */
+/** One more transfer to each rank, complete when its data has arrived, so that the rank can verify it. */
 export async function deliver(mesh: Mesh, ranks: readonly number[]): Promise<void> {
   const carriers = ranks.flatMap((rank) =>
     mesh.lanes.map((lane: Lane) =>

@@ -1,4 +1,4 @@
-// A command of many ranks, from its options to the end of its process.
+// A command that many ranks run, from its options to the end of its process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -13,19 +13,19 @@ import { resultOf, tell } from './output.js';
 import { planOf, type Settings } from './settings.js';
 import { startWatchdog } from './watchdog.js';
 
-/** A command of many ranks, as it is offered. */
+/** What a command of many ranks offers. */
 export interface RanksSpec {
   readonly name: Settings['command'];
   readonly summary: string;
   readonly description: string;
   readonly examples: readonly string[];
-  /** Measures, at every rank; rank 0 gets the figures. */
+  /** Measures at every rank. Returns the figures at rank 0. */
   readonly measure: (mesh: Mesh, progress: Progress) => Promise<Figures | undefined>;
 }
 
 const INTERRUPTED = 130; // as a shell has it: 128 and SIGINT's number
 
-// Milliseconds for a better reason than that a transfer has failed: that its rank has died.
+// How long to wait, in milliseconds, for a better reason than a failed transfer: its rank has died.
 const HINDSIGHT = 500;
 
 export function ranksCommand(spec: RanksSpec): Command {
@@ -112,7 +112,7 @@ class Run {
     return Group.join(place, { plan, timeout, signal: this.#abort.signal });
   }
 
-  /** This rank's place. Rank 0 has the hub there. */
+  /** This rank's place. At rank 0 it opens the hub. */
   async #place(): Promise<Place> {
     const { local } = this.#flags;
     const plan = planOf(this.#settings);
@@ -135,7 +135,7 @@ class Run {
     process.stderr.write(done === undefined ? '\r\x1b[K' : `\r\x1b[K[${done}/${all}]`);
   };
 
-  /** Tells the others and the user of a failure; returns the exit code. */
+  /** Tells the other ranks and the user about a failure. Returns the exit code. */
   async #fail(error: unknown): Promise<number> {
     const group = this.#group;
     const reason = error instanceof Error ? error.message : String(error);
@@ -157,12 +157,12 @@ class Run {
   }
 }
 
-// At once: the process is about to end.
+// Synchronous, because the process is about to end.
 function say(line: string): void {
   writeSync(2, `${line}\n`);
 }
 
-/** The arguments of the other ranks: this process's without --local. */
+/** The arguments of the other ranks: those of this process without --local. */
 export function withoutLocal(argv: readonly string[]): string[] {
   return argv.filter(
     (argument, i) =>
@@ -170,7 +170,7 @@ export function withoutLocal(argv: readonly string[]): string[] {
   );
 }
 
-/** Starts ranks 1 and up. One that cannot be started or ends with a failure ends all. */
+/** Starts ranks 1 and up. If one cannot be started or fails, all ranks end. */
 export function startOthers(ranks: number, argv: readonly string[], hub: Hub): ChildProcess[] {
   const [script = '', ...args] = argv;
   const place = ['--ranks', String(ranks), '--root', `127.0.0.1:${hub.root.port}`];

@@ -1,4 +1,4 @@
-/** What rank 0 knows in the end. */
+/** The figures that rank 0 collects. */
 export interface Figures {
   /** By sender and receiver: MB/s, or microseconds; null on the diagonal. */
   readonly values: readonly (readonly (number | null)[])[];
@@ -8,10 +8,10 @@ export interface Figures {
   readonly nics?: readonly number[];
 }
 
-/** Tells how far a measurement has come. */
+/** Shows the progress of a measurement. */
 export type Progress = (done: number, all: number) => void;
 
-/** A matrix to fill. */
+/** A matrix without values. */
 export function emptyMatrix(ranks: number): (number | null)[][] {
   return Array.from({ length: ranks }, () => new Array<number | null>(ranks).fill(null));
 }

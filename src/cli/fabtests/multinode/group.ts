@@ -15,10 +15,10 @@ import {
   silenceOf,
 } from './protocol.js';
 
-/** The measurement is over before its end, at all ranks. */
+/** The measurement has ended early, at all ranks. */
 export class GroupOver extends Error {
   override readonly name = 'GroupOver';
-  /** Whether rank 0 knows: then it tells the user. */
+  /** Whether rank 0 knows. If it does, it tells the user. */
   readonly knownToRoot: boolean;
   /** The user has ended it. */
   readonly interrupted: boolean;
@@ -33,7 +33,7 @@ export class GroupOver extends Error {
 /** How a rank joins. */
 export interface JoinOptions {
   readonly plan: Plan;
-  /** Seconds for rank 0 to be there, and then between its signs of life. */
+  /** Seconds to wait for rank 0, and then for each of its heartbeats. */
   readonly timeout: number;
   /** Aborts the wait for rank 0. */
   readonly signal: AbortSignal;
@@ -93,27 +93,27 @@ export class Group {
     }, PULSE);
   }
 
-  /** Why there is no point in going on, once there is none. */
+  /** Why the measurement has ended early, once it has. */
   get trouble(): GroupOver | undefined {
     return this.#trouble;
   }
 
-  /** Gives a value and gets those of all ranks, in their order, when all have given theirs. */
+  /** Contributes a value. Resolves to the values of all ranks, in their order, when all have contributed. */
   async share<T>(value: T): Promise<T[]> {
     return (await this.#contribute(value, true)) as T[];
   }
 
-  /** The same, but only rank 0 gets the values. The others know that all have come here. */
+  /** The same, but only rank 0 gets the values. For the other ranks it is a barrier. */
   async collect<T>(value: T): Promise<T[] | undefined> {
     return (await this.#contribute(value, false)) as T[] | undefined;
   }
 
-  /** Ends all ranks, for a reason. */
+  /** Ends all ranks with a reason. */
   fail(reason: string): void {
     if (this.#trouble === undefined) this.#say({ type: 'failed', reason });
   }
 
-  /** The reason for a failure that the hub may know better: a rank that has died, say. */
+  /** The reason for a failure as the hub knows it: for example, a rank has died. */
   async explanation(milliseconds: number): Promise<GroupOver | undefined> {
     const end = performance.now() + milliseconds;
     while (this.#trouble === undefined && performance.now() < end) await sleep(10);
@@ -124,7 +124,7 @@ export class Group {
   async leave(): Promise<void> {
     this.#left = true;
     const trouble = this.#trouble;
-    // Rank 0 may only have been slow: it then has to end the others.
+    // If rank 0 was only slow, it must end the others.
     if (trouble && !trouble.knownToRoot) this.#say({ type: 'failed', reason: trouble.message });
     else this.#say({ type: 'bye' });
     clearInterval(this.#pulse);

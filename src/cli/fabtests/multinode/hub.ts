@@ -1,4 +1,4 @@
-// Rank 0's half of the rendezvous: takes all ranks in, and passes on what they tell each other.
+// Rank 0's half of the rendezvous: it accepts all ranks and relays their messages.
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -20,7 +20,7 @@ import {
 export interface HubOptions {
   readonly ranks: number;
   readonly plan: Plan;
-  /** Seconds for ranks to come, and then between signs of life. */
+  /** Seconds to wait for ranks, and then for each of their heartbeats. */
   readonly timeout: number;
 }
 
@@ -34,18 +34,18 @@ interface Member {
   left: boolean;
 }
 
-/** Connections that have not said yet which rank they are. */
+/** The most connections that have not identified themselves as a rank. */
 const MAX_UNIDENTIFIED = 64;
-/** Bytes of what a rank says first. */
+/** Bytes of a rank's first message. */
 const LONGEST_HELLO = 65_536;
-/** Milliseconds for a connection to say which rank it is. */
+/** Milliseconds for a connection to identify itself. */
 const HELLO_TIMEOUT = 10_000;
 
 const LOOPBACK = /^(localhost|127\..*|::1)$/;
 
-/** Passes on what ranks tell each other, and ends them all as soon as one fails. */
+/** Relays the messages of ranks, and ends all ranks as soon as one fails. */
 export class Hub {
-  /** Where this process itself reaches it. */
+  /** Where this process reaches it. */
   readonly root: Root;
   readonly #server: Server;
   readonly #options: HubOptions;
@@ -59,7 +59,7 @@ export class Hub {
   /** Listens at the root; port 0 is any that is free. Ends by itself when all ranks have left. */
   static async open({ host, port }: Root, options: HubOptions): Promise<Hub> {
     const server = createServer();
-    // A name may lead here by way of another machine's address: then only the port is ours.
+    // A name may resolve to another machine's address that leads here; then only the port is ours.
     server.listen({ port, ...(LOOPBACK.test(host) && { host }) });
     try {
       await once(server, 'listening');
@@ -93,7 +93,7 @@ export class Hub {
     for (const link of this.#links) this.#dismiss(link, this.#over);
   }
 
-  // One that does not end its side, such as one that is no rank's, must not keep this process.
+  // A peer that does not close its end, such as a foreign process, must not keep this process alive.
   #dismiss(link: RankLink, message?: FromHub): void {
     if (message !== undefined) link.send(message);
     link.end();
@@ -123,8 +123,8 @@ export class Hub {
     });
   }
 
-  // Until it has said which rank it is, a connection may be anybody's: there are few of them at a
-  // time, each for a short time, and the oldest makes room.
+  // Any process may have opened a connection that has not identified itself: only a few are open at a
+  // time, each for a short time, and a new one closes the oldest.
   #watchUnidentified(link: RankLink, socket: Socket): void {
     this.#unidentified.add(link);
     const [oldest] = this.#unidentified;
@@ -134,7 +134,7 @@ export class Hub {
     });
   }
 
-  // What is no rank of this package has come by mistake, and does not count.
+  // A connection that is no rank's was opened by mistake, and is ignored.
   #admit(link: RankLink, message: object): Member | undefined {
     if (!isHello(message)) {
       link.destroy();
@@ -191,7 +191,7 @@ export class Hub {
     this.end(`${nameOf(member)} ${how}`);
   }
 
-  /** Once in a while: who has not come, and who is silent. */
+  /** Looks for ranks that have not connected and for ranks that are silent. */
   #look(): void {
     this.#tell({ type: 'alive' });
     const { ranks, timeout } = this.#options;

@@ -9,8 +9,8 @@ const SLICE = 50; // ms that a native call or a row of them keeps the event loop
 const LOOK = 16; // iterations between looks at the clock
 
 /**
- * Microseconds of a transfer, as the rank that starts it. A message: half of a round trip, in which
- * the other one answers(). A read or a write: until its data has come, or has arrived there.
+ * Microseconds of a transfer, measured by the rank that starts it. For messages: half of a round trip,
+ * which the other rank answers. For reads and writes: the time until the data has arrived.
  */
 export async function measureLatency(mesh: Mesh, to: number, iterations: number): Promise<number> {
   const lane = mesh.lanes[0] as Lane;
@@ -38,7 +38,7 @@ export async function answer(mesh: Mesh, from: number, iterations: number): Prom
   for (const batch of [receive, exchange, send]) batch.close();
 }
 
-/** Submits a batch again and again, each time when it has completed. */
+/** Runs a batch repeatedly, one run after another. */
 async function repeat(mesh: Mesh, batch: BatchBase, times: number): Promise<void> {
   let breath = performance.now() + SLICE;
   for (let done = 0; done < times; ) {
@@ -55,7 +55,7 @@ async function repeat(mesh: Mesh, batch: BatchBase, times: number): Promise<void
   }
 }
 
-/** After an error of run(): rethrows it, or waits on where it only took long. */
+/** Handles an error of run(): waits on after a timeout, and rethrows any other error. */
 async function finish(mesh: Mesh, batch: BatchBase, error: unknown): Promise<void> {
   const { timeout } = mesh.settings;
   const deadline = performance.now() + timeout * 1000;

@@ -1,4 +1,4 @@
-// Which rank this process is and where rank 0 is: from the command line, or as its launcher says.
+// Which rank this process is and where rank 0 is, from the command line or from the launcher.
 import { expandNodelist } from './nodelist.js';
 
 /** Where rank 0 listens for the others. */
@@ -28,7 +28,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 interface Launcher {
   readonly name: string;
   readonly rank: string;
-  /** Undefined where the launcher does not tell. */
+  /** Undefined if the launcher does not say. */
   readonly ranks?: string;
   /** Ranks on this host. */
   readonly localRanks?: string;
@@ -36,8 +36,8 @@ interface Launcher {
   readonly job?: readonly string[];
 }
 
-// Those whose variables others also set come last: a batch script of Slurm has SLURM_PROCID, and
-// starts mpirun or torchrun.
+// Launchers whose variables are also set under others come last: a Slurm batch script has
+// SLURM_PROCID and may start mpirun or torchrun.
 const LAUNCHERS: readonly Launcher[] = [
   {
     name: 'Open MPI',
@@ -55,7 +55,7 @@ const LAUNCHERS: readonly Launcher[] = [
 /** The port of `--root HOST`. */
 export const DEFAULT_PORT = 29_228;
 
-/** This process's place. Throws an Error that says what is missing. */
+/** This process's place. Throws an Error that names what is missing. */
 export function placeOf(environment: Environment, given: GivenPlace): Place {
   const launcher = LAUNCHERS.find(({ rank }) => environment[rank] !== undefined);
   const told = (name: string | undefined) =>

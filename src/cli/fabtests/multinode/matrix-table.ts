@@ -14,7 +14,7 @@ import {
 const MOST_RANKS = 16;
 const MOST_LINES = 10;
 
-/** All pairs, or where they are too many the slowest, and what stands out. */
+/** All pairs, or the slowest if there are too many, and the outliers. */
 export function matrixLines(matrix: MatrixResult): string[] {
   const ranks = rankSpeeds(matrix);
   const few = ranks.length <= MOST_RANKS;
@@ -26,7 +26,7 @@ export function matrixLines(matrix: MatrixResult): string[] {
   ];
 }
 
-/** `1234.5` with as many digits as tell something: `'1234'`, `'12.3'`, `'1.23'`. */
+/** A value with about three significant digits: `'1234'`, `'12.3'`, `'1.23'`. */
 export function figureText(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
   return value.toFixed(digits);

@@ -9,7 +9,7 @@ import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../common/nics
 import type { Group } from './group.js';
 import type { Settings, Transfer } from './settings.js';
 
-/** What a rank tells the others of itself. */
+/** What a rank tells the others about itself. */
 interface RankInfo {
   readonly provider: string;
   readonly nics: readonly {
@@ -22,9 +22,9 @@ interface RankInfo {
 
 /** A NIC of this rank, with its memory and the other ranks' NICs of the same number. */
 export interface Lane extends Nic {
-  /** What goes out: this rank's pattern. */
+  /** What this rank sends: its own data. */
   readonly out: MemoryRegion;
-  /** What comes in: a slot for each rank that may send at once. */
+  /** Where data arrives: a slot for each rank that may send at the same time. */
   readonly into: MemoryRegion;
   /** By rank. */
   readonly peers: readonly Peer[];
@@ -45,14 +45,14 @@ const RIGHTS: Readonly<Record<Transfer, Rights>> = {
   send: { out: ['FI_SEND'], into: ['FI_RECV'] },
 };
 
-/** Endpoints of this rank on each of its NICs, and how they reach those of all others. */
+/** This rank's endpoints, one on each NIC, and the addresses and memory of all other ranks. */
 export class Mesh {
   readonly group: Group;
   readonly settings: Settings;
   readonly lanes: readonly Lane[];
   /** Hosts, by rank. */
   readonly hosts: readonly string[];
-  /** Whether each rank has a slot of its own in the memory that comes in. */
+  /** Whether each rank has a slot of its own in the memory where data arrives. */
   readonly #slots: boolean;
 
   private constructor(
@@ -104,7 +104,7 @@ export class Mesh {
     return this.lanes.map(({ ep }) => nicOf(ep.info as AnyInfo));
   }
 
-  /** Where data of a rank comes in, in bytes from the start of the memory. */
+  /** Where a rank's data arrives, in bytes from the start of the memory. */
   slotOf(rank: number): number {
     return this.#slots ? rank * this.settings.size : 0;
   }
@@ -115,7 +115,7 @@ export class Mesh {
     if (this.group.trouble) throw this.group.trouble;
   };
 
-  /** Waits for something and turns the engine meanwhile, for what others do with this rank. */
+  /** Waits for a promise, and turns the engine meanwhile so that other ranks can make progress. */
   async turnUntil<T>(promise: Promise<T>): Promise<T> {
     const { domain } = this.lanes[0] as Lane;
     if (domain.driver !== 'manual') return promise; // a thread turns it
@@ -131,7 +131,7 @@ export class Mesh {
     return promise;
   }
 
-  /** Compares what has come from a rank with what it sends, and clears it. */
+  /** Verifies the data that arrived from a rank, and clears it. */
   verify(from: number): void {
     const { size } = this.settings;
     const at = this.slotOf(from);
@@ -201,7 +201,7 @@ function connect(
   };
 }
 
-/** What a rank sends: it differs from rank to rank. */
+/** The data that a rank sends. It differs from rank to rank. */
 function dataOf(rank: number, length: number): Uint8Array {
   const bytes = new Uint8Array(length);
   for (let i = 0; i < length; i++) bytes[i] = (rank * 31 + i * 7 + (i >> 8)) & 0xff;

@@ -9,7 +9,7 @@ export function expandNodelist(text: string): string[] {
   return hosts;
 }
 
-// Commas within brackets separate numbers, those outside hosts.
+// Commas within brackets separate numbers; commas outside separate hosts.
 function splitOutside(text: string): string[] {
   return text.split(/,(?![^[]*\])/).filter((part) => part !== '');
 }
@@ -30,7 +30,7 @@ function expand(text: string): string[] {
   return hosts;
 }
 
-// '008-011': numbers are as wide as the first one is written.
+// '008-011': all numbers are padded to the width of the first.
 function range(part: string, text: string): string[] {
   const found = /^(\d+)(?:-(\d+))?$/.exec(part);
   if (found === null) throw malformed(text);

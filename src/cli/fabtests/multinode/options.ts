@@ -121,7 +121,7 @@ export function addOptions(command: Command, name: Settings['command']): void {
 
 const LATENCY_ITERATIONS = 1000;
 
-/** The settings that options amount to. Throws an Error for those that cannot be had. */
+/** The settings for these options. Throws an Error for options that are not supported. */
 export function chooseSettings(
   command: Settings['command'],
   flags: Flags,

@@ -1,4 +1,4 @@
-// What rank 0 tells in the end.
+// What rank 0 prints at the end.
 import { writeFileSync } from 'node:fs';
 import { sizeText } from '../../shared/perf-table.js';
 import {
@@ -45,7 +45,7 @@ export function resultOf(mesh: Mesh, figures: Figures, startedAt: Date): MatrixR
   };
 }
 
-// What efa itself does, unless it is told not to.
+// efa does so by default.
 function sharedHostNotes({ provider }: ResultDevice, hosts: readonly string[]): string[] {
   const own = process.env.FI_EFA_ENABLE_SHM_TRANSFER === '0';
   if (provider !== 'efa' || own || new Set(hosts).size === hosts.length) return [];

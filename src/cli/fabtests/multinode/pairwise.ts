@@ -21,14 +21,14 @@ export const pairwiseCommand = () =>
     measure: measurePairs,
   });
 
-/** What the rank that starts a transfer has measured. */
+/** What the initiating rank measured. */
 interface Measured {
   readonly value: number;
   /** MB/s of each NIC. */
   readonly nics?: readonly number[];
 }
 
-/** Measures all pairs. Rank 0 gets the figures. */
+/** Measures all pairs. Returns the figures at rank 0. */
 async function measurePairs(mesh: Mesh, progress: Progress): Promise<Figures | undefined> {
   const { group, rank, settings } = mesh;
   const pingPong = settings.metric === 'latency' && settings.transfer === 'send';
@@ -41,7 +41,7 @@ async function measurePairs(mesh: Mesh, progress: Progress): Promise<Figures | u
     for (const { from, to } of rank === 0 ? round : []) {
       const measured = all?.[from];
       if (!measured) continue;
-      // Rows are those that data comes from.
+      // A row holds the rank that the data comes from.
       if (settings.transfer !== 'read') note(values, from, to, measured.value);
       if (settings.transfer === 'read' || pingPong) note(values, to, from, measured.value);
       measured.nics?.forEach((value, i) => {
@@ -81,7 +81,7 @@ async function measureRound(
   return found;
 }
 
-// A read brings data to who starts it, a ping-pong to both.
+// A read brings data to its initiator, a ping-pong to both ranks.
 function receives({ settings: { transfer, metric } }: Mesh, starts: boolean): boolean {
   if (transfer === 'send' && metric === 'latency') return true;
   return (transfer === 'read') === starts;

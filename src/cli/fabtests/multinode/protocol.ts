@@ -1,21 +1,21 @@
-// What ranks and their hub at rank 0 tell each other.
+// The messages between ranks and the hub at rank 0.
 
-/** Of this protocol. Ranks of another version are refused. */
+/** The version of this protocol. Ranks of another version are refused. */
 export const PROTOCOL = 1;
 
-/** Bytes of a message: a thousand ranks' addresses are well below it. */
+/** The longest message, in bytes. The addresses of a thousand ranks are well below it. */
 export const LONGEST_MESSAGE = 2 ** 26;
 
-/** Milliseconds between signs of life. */
+/** Milliseconds between heartbeats. */
 export const PULSE = 500;
 
-/** Seconds without a sign of life after which a process counts as gone. */
+/** Seconds without a heartbeat after which a process counts as gone. */
 export const silenceOf = (timeout: number) => Math.max(timeout, (4 * PULSE) / 1000);
 
-/** How a measurement was asked for: the same at every rank. */
+/** The options of a measurement that must be the same at every rank. */
 export type Plan = Readonly<Record<string, string | number | boolean>>;
 
-/** What a rank says first. */
+/** A rank's first message. */
 export interface Hello {
   readonly type: 'hello';
   readonly libfabric: 'ranks';
@@ -30,7 +30,7 @@ export interface Hello {
 /** From a rank to the hub. */
 export type FromRank =
   | Hello
-  /** Its part of what is collected; `everyone` gets all parts, or rank 0 alone. */
+  /** Its value for share() or collect(): with `everyone` all ranks get the values, otherwise only rank 0. */
   | { readonly type: 'part'; readonly value: unknown; readonly everyone: boolean }
   | { readonly type: 'failed'; readonly reason: string }
   | { readonly type: 'alive' }
@@ -38,13 +38,13 @@ export type FromRank =
 
 /** From the hub to a rank. */
 export type FromHub =
-  /** All have given their part; `values` are all parts, in the order of ranks. */
+  /** All ranks have contributed. `values` are in the order of ranks. */
   | { readonly type: 'collected'; readonly values?: readonly unknown[] }
-  /** It is over: a rank has failed, or something is wrong with all of it. */
+  /** The measurement has ended: a rank has failed, or the ranks do not match. */
   | { readonly type: 'over'; readonly reason: string; readonly interrupted: boolean }
   | { readonly type: 'alive' };
 
-/** What is wrong with a rank's first message: undefined where nothing is. */
+/** Why a rank's first message does not match this measurement; undefined if it does. */
 export function mismatchOf(hello: Hello, ranks: number, plan: Plan): string | undefined {
   const { protocol, rank } = hello;
   if (protocol !== PROTOCOL) {

@@ -1,12 +1,12 @@
-/** One rank that measures towards another. */
+/** A rank that transfers to another. */
 export interface RankPair {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Rounds in which every rank meets every other once. No rank is twice in a round: the circle method
- * of tournaments, where one stays and the others move on by a place.
+ * Rounds in which every rank is paired with every other once, and with at most one in each round. This
+ * is the circle method of tournaments: one rank stays and the others move on by one place.
  */
 export function tournament(ranks: number): RankPair[][] {
   const places = ranks + (ranks % 2); // the place beyond the last rank is a rest
@@ -22,8 +22,8 @@ export function tournament(ranks: number): RankPair[][] {
 /**
  * The rounds of a measurement.
  *
- * @param concurrent all the pairs of a round at once; else each alone.
- * @param bothWays each pair in either direction.
+ * @param concurrent measure all pairs of a round at once; otherwise each pair alone.
+ * @param bothWays measure each pair in both directions.
  */
 export function schedule(ranks: number, concurrent: boolean, bothWays: boolean): RankPair[][] {
   const rounds = tournament(ranks).flatMap((round) =>

@@ -15,15 +15,15 @@ export interface Settings {
   readonly transfer: Transfer;
   /** Bytes of a transfer. */
   readonly size: number;
-  /** Transfers in flight at once, towards each rank over each NIC. */
+  /** Transfers in flight, to each rank over each NIC. */
   readonly window: number;
-  /** Transfers towards each rank over each NIC; without it `seconds` count. */
+  /** Transfers to each rank over each NIC; if undefined, `seconds` applies. */
   readonly iterations?: number;
   readonly seconds: number;
   readonly verify: boolean;
-  /** Pairs that have no rank in common at once. */
+  /** Whether pairs without a common rank are measured at the same time. */
   readonly concurrent: boolean;
-  /** Seconds for ranks to come, and without any progress. */
+  /** Seconds to wait for ranks, and for any progress. */
   readonly timeout: number;
 }
 

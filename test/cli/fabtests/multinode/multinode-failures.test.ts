@@ -247,13 +247,13 @@ describe('in the middle of it', () => {
   });
 
   test('a rank that is stopped is given up after --timeout', async () => {
-    const started = await ranks([0, 1, 2], 3, [...BUSY, '--timeout', '2']);
+    const started = await ranks([0, 1, 2], 3, [...BUSY, '--timeout', '5']);
     const [first, second, third] = started as [Started, Started, Started];
     await hasWorked(second, 1);
     second.child.kill('SIGSTOP');
     const ends = await endsOf([first, third]);
     expect(ends.map(({ code }) => code)).toEqual([1, 1]);
-    expect(ends[0]?.stderr).toMatch(/rank 1|nothing has completed for 2 s with rank/);
+    expect(ends[0]?.stderr).toMatch(/rank 1|nothing has completed for 5 s with rank/);
     second.child.kill('SIGKILL');
   });
 
