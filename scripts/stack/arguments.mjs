@@ -37,6 +37,7 @@ export function parseArguments(args) {
   const all = rest.includes('--all') && rest.splice(rest.indexOf('--all'), 1).length === 1;
   const condition = Object.hasOwn(CONDITIONS, rest[0] ?? '') ? rest.shift() : undefined;
   // All other arguments go to vitest, which treats words as parts of file names.
-  if (rest[0] && /^\w+$/.test(rest[0])) throw new SetupError(`${rest[0]} is not a condition\n${USAGE}`);
+  if (rest[0] && /^\w+$/.test(rest[0]))
+    throw new SetupError(`${rest[0]} is not a condition\n${USAGE}`);
   return { stack, fabtests, all, condition, rest };
 }

@@ -17,7 +17,8 @@ const DEVICES = {
 };
 const EFA_DIRECT = 2.1; // the release that brought the fabric
 const DIRECT_PATH = 2.3; // and the one that fills queues by itself
-const OPTIONS_OF_THEIR_OWN = ['fi_efa_rdma_checker', 'sighandler_test'];
+// They do not know the options that all others have.
+const OTHER_OPTIONS = /^(fi_efa_rdma_checker|sighandler_test|check_hmem|fi_check_hmem)$/;
 
 /** Whether a folder holds programs of fabtests. */
 export const hasFabtests = (folder) => existsSync(join(folder, 'bin/fi_rdm_pingpong'));
@@ -35,8 +36,9 @@ function* runs({ condition, release, all }) {
   const devices = Object.entries(devicesOf(condition, release));
   for (const [at, [device, variables]] of devices.entries()) {
     for (const nodes of [1, 2]) {
-      for (const { alone, required, fabric = 'efa', once, nodes: least = 1, lines } of GROUPS) {
-        if (fabric === 'efa-direct' && release < EFA_DIRECT) continue;
+      for (const group of GROUPS) {
+        const { alone, required, fabric = 'efa', since = 1, once, nodes: least = 1, lines } = group;
+        if (release < since || (fabric === 'efa-direct' && release < EFA_DIRECT)) continue;
         if (!required && !all) continue;
         if (nodes < least || (nodes === 2 && (alone || once)) || (once && at > 0)) continue;
         for (const line of lines) {
@@ -44,6 +46,30 @@ function* runs({ condition, release, all }) {
         }
       }
     }
+  }
+}
+
+// The program with its arguments, or undefined where the build has no such program.
+function commandOf(folder, { line, alone, fabric }, release, port) {
+  const [name, ...args] = line.split(' ');
+  const file = join(resolve(folder), 'bin', name);
+  if (!existsSync(file)) return undefined;
+  if (OTHER_OPTIONS.test(name)) return [file, ...args];
+  const named = release >= 2 ? ['-f', fabric] : [];
+  return [file, ...args, '-p', 'efa', ...named, ...(alone ? [] : [`-E=${port}`])];
+}
+
+// Counts a result, and prints what did not pass.
+function count(tally, { line, fabric, nodes, device }, result, mayRefuse) {
+  const title = `${line} (${fabric}, ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, ${device})`;
+  if (result.passed) {
+    tally.passed += 1;
+  } else if (result.refused && mayRefuse) {
+    tally.skipped += 1;
+    console.log(`skipped: ${title}: ${result.why}`);
+  } else {
+    tally.failed += 1;
+    console.log(`failed: ${title}\n${result.output}`);
   }
 }
 
@@ -62,27 +88,21 @@ export async function runFabtests({ folder, env, version, condition, all }) {
   };
   const port = await freePort();
   const tally = { passed: 0, failed: 0, skipped: 0 };
+  // Without this a shell that runs us in the background makes the programs ignore the signal, too.
+  let interrupted = false;
+  process.on('SIGINT', () => {
+    interrupted = true;
+  });
   for (const run of runs({ condition, release, all })) {
-    const [name, ...args] = run.line.split(' ');
-    const file = join(resolve(folder), 'bin', name);
-    if (!existsSync(file)) continue;
-    if (!OPTIONS_OF_THEIR_OWN.includes(name)) {
-      args.push('-p', 'efa');
-      if (release >= 2) args.push('-f', run.fabric);
-      if (!run.alone) args.push(`-E=${port}`);
-    }
+    const command = commandOf(folder, run, release, port);
+    if (!command) continue;
     const of = (node) => ({ ...base, ...run.variables, SOFTEFA_NODE: `${node}` });
     const environments = run.alone ? [of(0)] : [of(0), of(run.nodes - 1)];
-    const result = await play([file, ...args], environments, port);
-    const title = `${run.line} (${run.fabric}, ${run.nodes} ${run.nodes === 1 ? 'node' : 'nodes'}, ${run.device})`;
-    if (result.passed) {
-      tally.passed += 1;
-    } else if (result.refused && !(run.required && !condition)) {
-      tally.skipped += 1;
-      console.log(`skipped: ${title}: ${result.why}`);
-    } else {
+    // A part of the device that is asked for may lack what the others have.
+    count(tally, run, await play(command, environments, port), !run.required || condition);
+    if (interrupted) {
       tally.failed += 1;
-      console.log(`failed: ${title}\n${result.output}`);
+      break;
     }
   }
   const remove = ['softefa', '--namespace', namespace, '--remove'];

@@ -69,10 +69,12 @@ export async function play(command, environments, port) {
   return resultOf(programs);
 }
 
-// Passed, refused by the provider, or failed. `why` is for one line, `output` for whoever looks for the reason.
+// Passed, refused by the provider or by a release of fabtests that has no such option, or failed. `why` is for one line, `output` for whoever looks for the reason.
 function resultOf(programs) {
   if (programs.every(({ status }) => status === 0)) return { passed: true };
   const output = programs.map((one) => `exit ${one.status}: ${one.output.trimEnd()}`).join('\n');
+  const [noOption] = output.match(/(invalid|unrecognized) option.*/) ?? [];
+  if (noOption) return { refused: true, why: noOption, output };
   const refuses = programs.find(({ status }) => REFUSED[status]);
   if (!refuses) return { failed: true, output };
   const line = refuses.output

@@ -13,7 +13,7 @@ const softefa = (more = {}) => ({
 });
 
 test('there is a block of lines for each device', () => {
-  const { status, stdout, stderr } = libfabric(['devices'], softefa({ nics: 2 }));
+  const { status, stdout, stderr } = libfabric(['devices'], softefa({ nics: 2, partId: 0xefa2 }));
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const blocks = stdout.split('\n\n');
   expect(blocks).toHaveLength(2);

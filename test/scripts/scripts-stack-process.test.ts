@@ -13,6 +13,10 @@ test('a program passes with 0, is refused with FI_ENODATA or FI_ENOSYS, and fail
     refused: true,
     why: 'FI_ENODATA fi_getinfo(): ret=-61 (No data available)',
   });
+  expect(await alone('echo "fi_multi_ep: invalid option -- \'Q\'"; exit 1')).toMatchObject({
+    refused: true,
+    why: "invalid option -- 'Q'",
+  });
   expect(await alone('exit 38')).toMatchObject({ refused: true, why: 'FI_ENOSYS' });
   expect(await alone('echo wrong data >&2; exit 1')).toEqual({
     failed: true,

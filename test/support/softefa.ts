@@ -14,8 +14,11 @@ process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
 
 export const namespace = ownNamespace('test');
 
+/** The PCI device id of the device, which `npm run test:efa` may set. */
+export const partId = Number(process.env.SOFTEFA_PART_ID ?? 0xefa2);
+
 /** Whether the device is one whose RDMA libfabric 1.17 does not use. */
-export const isOldPart = Number(process.env.SOFTEFA_PART_ID ?? 0xefa2) < 0xefa2;
+export const isOldPart = partId < 0xefa2;
 
 const options = {
   namespace,
