@@ -1,6 +1,7 @@
 #include "batch.h"
 
 #include "addon.h"
+#include "counter.h"
 #include "domain.h"
 #include "util/handle.h"
 #include "util/on_exception.h"
@@ -53,6 +54,51 @@ Napi::Value batchSamples(const Napi::CallbackInfo& args) {
       domain->engine().batches.find(args[1].As<Napi::Number>().Uint32Value());
   if (batch != nullptr) (*batch)->samples = std::move(block);
   return buffer;
+}
+
+// [memory, offset, value] of a byte.
+RoundEvents::Byte byteFromJs(const Napi::Value& value) {
+  const auto fields = value.As<Napi::Array>();
+  const auto number = [&](uint32_t at) { return fields.Get(at).As<Napi::Number>(); };
+  return {number(0).Uint32Value(), number(1).DoubleValue(),
+          static_cast<uint8_t>(number(2).Uint32Value())};
+}
+
+// [counter, value, step] of a threshold.
+RoundEvents::Threshold thresholdFromJs(const Napi::Value& value, const Domain& domain) {
+  const auto fields = value.As<Napi::Array>();
+  const auto counter = unwrap<Counter>(fields.Get(0u));
+  if (&counter->engine() != &domain.engine()) {
+    throwInvalidValue("options.until", "names a counter of another domain");
+  }
+  return {counter, unsignedFromJs(fields.Get(1u), "threshold"),
+          unsignedFromJs(fields.Get(2u), "step"), 0};
+}
+
+// batchEvents(domain, batch, { mark, bytes, thresholds, immediates }): what the rounds of the next
+// submission set and wait for. The batch must not be in flight.
+Napi::Value batchEvents(const Napi::CallbackInfo& args) {
+  const auto domain = unwrap<Domain>(args[0]);
+  const auto from = args[2].As<Napi::Object>();
+  const auto forEach = [&](const char* name, auto&& visit) {
+    const auto list = from.Get(name).As<Napi::Array>();
+    for (uint32_t i = 0; i < list.Length(); ++i) visit(list.Get(i));
+  };
+  auto events = std::make_unique<RoundEvents>();
+  forEach("marks", [&](const Napi::Value& value) { events->marks.push_back(byteFromJs(value)); });
+  forEach("bytes", [&](const Napi::Value& value) { events->bytes.push_back(byteFromJs(value)); });
+  forEach("thresholds", [&](const Napi::Value& value) {
+    events->thresholds.push_back(thresholdFromJs(value, *domain));
+  });
+  events->immediates = unsignedFromJs(from.Get("immediates"), "immediates");
+  const Hold hold(domain->engine());
+  for (auto& threshold : events->thresholds) {
+    threshold.errors = fi_cntr_readerr(threshold.counter->get());
+  }
+  std::unique_ptr<Batch>* batch =
+      domain->engine().batches.find(args[1].As<Napi::Number>().Uint32Value());
+  if (batch != nullptr) (*batch)->events = std::move(events);
+  return args.Env().Undefined();
 }
 
 // layout(): offsets and sizes in the shared memory, for the test that compares both sides.
@@ -112,6 +158,7 @@ void exportBatch(Napi::Object exports) {
   exportFunction<batchCreate>(exports, "batchCreate");
   exportFunction<batchDestroy>(exports, "batchDestroy");
   exportFunction<batchSamples>(exports, "batchSamples");
+  exportFunction<batchEvents>(exports, "batchEvents");
   exportFunction<layout>(exports, "layout");
 }
 

@@ -8,6 +8,7 @@ import { errorOf } from './engine/failure.js';
 import { ENTRY_F64, Op, OpField, RUNNING } from './engine/layout.js';
 import { Kind, type RequestOwner } from './engine/requests.js';
 import type { Sink } from './engine/submissions.js';
+import { errnoByCode } from './error-codes.js';
 import {
   closed,
   FabricError,
@@ -16,7 +17,7 @@ import {
   invalidState,
   invalidThis,
 } from './errors.js';
-import { native } from './native.js';
+import { type NativeRoundEvents, native } from './native.js';
 import {
   checkRounds,
   ONE_ROUND,
@@ -30,7 +31,6 @@ import { checkWait, type WaitOptions } from './wait-options.js';
 export type { BatchUpdate, RoundOptions, RunOptions };
 
 const FIRST_ENTRIES = 64;
-const ETIMEDOUT = 110;
 const RUN_TIMEOUT = 10_000;
 
 const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ engine, batch }) => {
@@ -191,8 +191,9 @@ export class BatchBase implements Target, Sink, RequestOwner {
   submit(options?: WaitOptions & RoundOptions): Promise<unknown> {
     try {
       const wait = options === undefined ? undefined : checkWait(options);
-      const rounds = options === undefined ? undefined : checkRounds(options);
-      if (rounds !== undefined) this.#reserveTimes(rounds);
+      const rounds = options === undefined ? undefined : checkRounds(options, this.#engine.memory);
+      this.#checkReady(rounds?.events);
+      if (rounds !== undefined) this.#prepare(rounds);
       const request = this.#begin();
       const promise = this.#engine.requests.promise<unknown>(request);
       if (wait !== undefined) this.#engine.limit(request, promise, wait);
@@ -216,12 +217,12 @@ export class BatchBase implements Target, Sink, RequestOwner {
     if (typeof options !== 'object' || options === null || Array.isArray(options)) {
       timeout = options as number;
     } else {
-      rounds = checkRounds(options) ?? ONE_ROUND;
+      rounds = checkRounds(options, this.#engine.memory) ?? ONE_ROUND;
       timeout = options.timeout ?? RUN_TIMEOUT;
     }
     this.#checkManual(timeout);
-    if (rounds !== ONE_ROUND) this.#reserveTimes(rounds);
-    this.#checkReady();
+    this.#checkReady(rounds.events);
+    if (rounds !== ONE_ROUND) this.#prepare(rounds);
     this.#inFlight++;
     const endpoint = this.limits.handle;
     const status = this.#engine.run(
@@ -267,22 +268,21 @@ export class BatchBase implements Target, Sink, RequestOwner {
   }
 
   #begin(): number {
-    this.#checkReady();
     const request = this.#engine.begin(Kind.Owner, this);
     this.#inFlight++;
     return request;
   }
 
-  #checkReady(): void {
+  #checkReady(events?: NativeRoundEvents): void {
     this.#checkOpen();
     if (this.limits.isClosed) throw closed('the endpoint');
-    if (this.#size === 0) throw invalidState('the batch is empty');
+    if (this.#size === 0 && events === undefined) throw invalidState('the batch is empty');
   }
 
-  #reserveTimes({ samples }: Rounds): void {
-    if (samples === undefined) return;
+  #prepare(rounds: Rounds): void {
+    if (rounds.samples === undefined && rounds.events === undefined) return;
     this.#checkIdle();
-    this.#times.reserve(this.#engine.handle, this.#batch, samples.length);
+    this.#times.prepare(this.#engine.handle, this.#batch, rounds);
   }
 
   #post(request: number, rounds: Rounds | undefined): void {
@@ -349,7 +349,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
 }
 
 const timedOut = (timeout: number) =>
-  new FabricError(ETIMEDOUT, 'run', { detail: `not completed after ${timeout} ms` });
+  new FabricError(errnoByCode.FI_ETIMEDOUT, 'run', { detail: `not completed after ${timeout} ms` });
 
 function checkChosen(kind: Kind, options: Chosen): void {
   refuseWait(options, 'is for single operations, and for submit()');

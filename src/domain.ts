@@ -218,6 +218,15 @@ export class Domain {
     this.#engine.wait(count, timeout);
   }
 
+  /**
+   * Awaits a promise of an operation. With the manual driver it turns the engine, and lets the event loop
+   * run, until the promise has settled or the domain is closed. With the other drivers it only awaits.
+   */
+  until<V>(promise: Promise<V>): Promise<V> {
+    if (!(promise instanceof Promise)) throw invalidArgType('promise', 'a Promise', promise);
+    return this.#engine.settled(promise);
+  }
+
   /** What the engine has done so far; reading it stops nothing. */
   stats(): Stats {
     return this.#engine.stats();

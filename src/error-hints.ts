@@ -1,3 +1,5 @@
+import { errnoByCode } from './error-codes.js';
+
 // What libfabric calls that fail with an error number alone usually fail from, by provider.
 
 interface CallHint {
@@ -6,37 +8,31 @@ interface CallHint {
   readonly hint: string;
 }
 
-const ENOMEM = 12;
-const EFAULT = 14;
-const EINVAL = 22;
-const EOPNOTSUPP = 95;
-const EPERM = 1;
-
 const EFA: readonly CallHint[] = [
   {
     call: /^fi_mr_reg$/,
-    errno: ENOMEM,
+    errno: errnoByCode.FI_ENOMEM,
     hint: 'the limit of locked memory (ulimit -l), or the pages that the device can register, are used up: close regions, or use huge pages (allocate() with hugePages)',
   },
   {
     call: /^fi_mr_reg$/,
-    errno: EOPNOTSUPP,
+    errno: errnoByCode.FI_EOPNOTSUPP,
     hint: "the device has no RDMA for these rights (npx libfabric devices shows the device's capabilities)",
   },
   {
     call: /^fi_mr_reg$/,
-    errno: EFAULT,
+    errno: errnoByCode.FI_EFAULT,
     hint: 'memory that is mapped read-only can be registered for FI_SEND, FI_WRITE and FI_REMOTE_READ only',
   },
   {
     call: /^fi_(domain|endpoint|enable|cq_open)$/,
-    errno: ENOMEM,
+    errno: errnoByCode.FI_ENOMEM,
     hint: "raise the limit of locked memory (ulimit -l): the provider's own buffers need 111 MB an endpoint",
   },
   {
     // ibv_post_send(3) and ibv_post_recv(3) on a queue pair in its error state.
     call: /^fi_\w+msg$/,
-    errno: EINVAL,
+    errno: errnoByCode.FI_EINVAL,
     hint: "the endpoint's queue pair has failed, as when its completion queue overruns ({ size }): open another endpoint",
   },
 ];
@@ -57,7 +53,7 @@ export function hintOfCall(
 /** What usually helps where the shm provider below efa fails an operation between peers of a host. */
 export function hintOfSharedMemory(errno: number): string {
   const without = 'do without shared memory: FI_EFA_ENABLE_SHM_TRANSFER=0';
-  return errno === EPERM
+  return errno === errnoByCode.FI_EPERM
     ? `the kernel forbids it to read the memory of peers (kernel.yama.ptrace_scope=0 allows it), or ${without}`
     : without;
 }

@@ -2,6 +2,7 @@ import { Arrivals } from './endpoint/arrivals.js';
 import { type StreamOptions, tooLate } from './endpoint/stream.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
+import { errnoByCode } from './error-codes.js';
 import { FabricError } from './errors.js';
 import type { Wait } from './wait-options.js';
 
@@ -18,8 +19,6 @@ export interface ImmediatesOptions extends StreamOptions {
   /** Arrivals that may wait to be taken, 65,536 when left out: FI_EOVERRUN where there are more. */
   readonly limit?: number;
 }
-
-const EOVERRUN = 268;
 
 /**
  * Arrivals of remote writes with data, as an async iterator: `completionQueue.immediates()`. A
@@ -51,7 +50,7 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
       return true;
     }
     const detail = `more than ${this.#limit} arrivals waited; the others are counted`;
-    this.overrun(new FabricError(EOVERRUN, 'fi_cq_read', { detail }));
+    this.overrun(new FabricError(errnoByCode.FI_EOVERRUN, 'fi_cq_read', { detail }));
     return false;
   }
 

@@ -95,3 +95,10 @@ export type { WaitOptions } from './wait-options.js';
 dumpWhereAskedFor();
 
 export { released } from './released.js';
+export type {
+  RoundByte,
+  RoundCounter,
+  RoundEvent,
+  RoundEventOptions,
+  RoundImmediates,
+} from './round-events.js';

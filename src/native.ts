@@ -258,11 +258,27 @@ export interface NativeEfa {
   efaQueryFeature(domain: Handle<'Domain'>, feature: string): boolean;
 }
 
+/** A byte of registered memory: handle, offset and value. */
+export type NativeByte = readonly [memory: number, offset: number, value: number];
+
+/** What the rounds of a batch set and wait for. */
+export interface NativeRoundEvents {
+  readonly marks: readonly NativeByte[];
+  readonly bytes: readonly NativeByte[];
+  readonly thresholds: readonly (readonly [
+    counter: Handle<'Counter'>,
+    value: bigint | number,
+    step: bigint | number,
+  ])[];
+  readonly immediates: number;
+}
+
 /** native/batch.cc */
 export interface NativeBatches {
   batchCreate(domain: Handle<'Domain'>, entries: number): { batch: number; buffer: ArrayBuffer };
   batchDestroy(domain: Handle<'Domain'>, batch: number): void;
   batchSamples(domain: Handle<'Domain'>, batch: number, count: number): ArrayBuffer;
+  batchEvents(domain: Handle<'Domain'>, batch: number, events: NativeRoundEvents): void;
   layout(): Readonly<Record<string, number>>;
 }
 

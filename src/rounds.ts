@@ -1,9 +1,11 @@
 import { checkInteger, checkMilliseconds } from './checks.js';
+import type { Memory } from './engine/memory.js';
 import { invalidArgType, invalidArgValue } from './errors.js';
-import { type Handle, native } from './native.js';
+import { type Handle, type NativeRoundEvents, native } from './native.js';
+import { checkRoundEvents, type RoundEventOptions } from './round-events.js';
 
 /** How often a batch is posted by one call: again when all its operations have completed. */
-export interface RoundOptions {
+export interface RoundOptions extends RoundEventOptions {
   /** Rounds; 1 when left out, and without end where there is a `duration`. */
   readonly times?: number;
   /** Milliseconds after which no further round begins. */
@@ -31,20 +33,28 @@ export interface Rounds {
   readonly samples: Float64Array | undefined;
   /** 0: none is timed. */
   readonly every: number;
+  readonly events: NativeRoundEvents | undefined;
 }
 
 /** What a call without options does. */
-export const ONE_ROUND: Rounds = { times: 1, span: 0, samples: undefined, every: 0 };
+export const ONE_ROUND: Rounds = {
+  times: 1,
+  span: 0,
+  samples: undefined,
+  every: 0,
+  events: undefined,
+};
 
 /** Undefined where the options ask for nothing of the kind. */
-export function checkRounds(options: RoundOptions): Rounds | undefined {
+export function checkRounds(options: RoundOptions, memory: Memory): Rounds | undefined {
   const { times, duration, samples, every } = options;
   if (times !== undefined) checkInteger('options.times', times, 1);
   if (duration !== undefined) checkMilliseconds('options.duration', duration);
+  const events = checkRoundEvents(options, memory);
   if (every !== undefined) checkInteger('options.every', every, 1, 0xffff_ffff);
   if (samples === undefined) {
     if (every !== undefined) throw invalidArgValue('options.every', 'needs options.samples');
-    if (times === undefined && duration === undefined) return undefined;
+    if (times === undefined && duration === undefined && events === undefined) return undefined;
   } else if (!(samples instanceof Float64Array)) {
     throw invalidArgType('options.samples', 'a Float64Array', samples);
   }
@@ -54,6 +64,7 @@ export function checkRounds(options: RoundOptions): Rounds | undefined {
     span: duration === undefined ? 0 : Math.max(duration * 1000, Number.MIN_VALUE),
     samples,
     every: samples === undefined || samples.length === 0 ? 0 : (every ?? 1),
+    events,
   };
 }
 
@@ -61,10 +72,13 @@ export function checkRounds(options: RoundOptions): Rounds | undefined {
 export class RoundTimes {
   #times = new Float64Array(0);
 
-  /** Has room for so many; the batch must not be in flight. */
-  reserve(domain: Handle<'Domain'>, batch: number, count: number): void {
-    if (this.#times.length >= count) return;
-    this.#times = new Float64Array(native.batchSamples(domain, batch, count));
+  /** Tells the engine what the rounds of the next submission need; the batch must not be in flight. */
+  prepare(domain: Handle<'Domain'>, batch: number, { samples, events }: Rounds): void {
+    const room = samples?.length ?? 0;
+    if (this.#times.length < room) {
+      this.#times = new Float64Array(native.batchSamples(domain, batch, room));
+    }
+    if (events !== undefined) native.batchEvents(domain, batch, events);
   }
 
   /** Gives the caller those of `done` rounds. */

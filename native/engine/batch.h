@@ -11,6 +11,7 @@
 
 #include "../util/shared_block.h"
 #include "layout.h"
+#include "round_events.h"
 #include "rounds.h"
 #include "tables.h"
 
@@ -45,6 +46,8 @@ struct Batch {
   bool destroyed = false;  // freed when the last run completes
   // The durations of rounds in microseconds, if requested.
   std::shared_ptr<SharedBlock> samples;
+  // What the rounds of the next submission wait for, where they wait for more than operations.
+  std::unique_ptr<RoundEvents> events;
 
   // The following is valid for one version of the list and one epoch of the engine. Sends and RMA
   // are in [0], receives in [1].
@@ -87,7 +90,9 @@ struct BatchRun {
   size_t cursor[2] = {0, 0};  // next item to post
   double length = 0;          // bytes completed
   Rounds rounds;
+  std::unique_ptr<RoundEvents> events;
   bool live = false;
+  bool waiting = false;  // the operations of the round have completed, its events have not happened
 
   // The context of a simple operation. It is not an address but two numbers; the lowest bit
   // distinguishes it from an Op. Only for providers that do not write to contexts (no FI_CONTEXT).

@@ -77,9 +77,11 @@ bool Engine::cancelPosted(uint32_t request) {
 
 // Cancels the parts of a batch that can be cancelled. Returns true if the batch has ended.
 bool Engine::cancelRun(BatchRun& run) {
-  if (run.rounds.more() && run.status == 0) {
-    run.status = kCancelled.status;
-    run.error = errors.put(kCancelled.detail);
+  if (run.rounds.more() || run.events) fail(run, kCancelled);
+  if (run.waiting) {
+    again_.erase(std::remove(again_.begin(), again_.end(), &run), again_.end());
+    retireRun(run);
+    return true;
   }
   Endpoint** found = endpoints.find(run.endpoint);
   if (found == nullptr) return false;

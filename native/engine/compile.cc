@@ -154,6 +154,7 @@ void Engine::submitBatch(const Operation& operation) {
   run.request = operation.request;
   if (run.request == kRunRequest) awaitedRun_ = &run;
   run.endpoint = operation.endpoint;
+  run.events = std::move(batch.events);
   SharedBlock* const samples = batch.samples.get();
   run.rounds.begin(operation, samples ? reinterpret_cast<double*>(samples->data()) : nullptr,
                    samples ? samples->size() / sizeof(double) : 0);
@@ -177,6 +178,7 @@ bool Engine::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_
 
 void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
   Batch& batch = *run.batch;
+  if (run.events && !mark(run)) return endRound(run);
   run.cursor[0] = run.cursor[1] = 0;
   run.remaining = 1;  // the posting itself
   // Receives first, so that replies to the sends find them.

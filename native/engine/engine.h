@@ -45,6 +45,7 @@ struct CqErrEntry;
 //   consume    submission ring -> post() or an endpoint's lane     post.cc
 //   compile    batches, resolved once and posted often             compile.cc
 //   runs       submissions of batches                              runs.cc
+//   rounds     what rounds of batches wait for                     round_events.cc
 //   resolve    handles -> addresses, with checks                   resolve.cc
 //   describe   descriptors of unregistered memory                  describe.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
@@ -244,12 +245,19 @@ class Engine {
   void endRound(BatchRun& run);
   unsigned beginRounds();
   void beginRound(BatchRun& run);
+  void retireRun(BatchRun& run);
   void endRun(BatchRun& run);
   void endAwaitedRun(uint32_t status, uint32_t error);
   // Discards the details of a failure that is not reported.
   void forget(uint32_t error) {
     if (error != 0) errors.take(error);
   }
+
+  // round_events.cc
+  uint8_t* find(const RoundEvents::Byte& byte);
+  void fail(BatchRun& run, const Failure& why);
+  bool mark(BatchRun& run);
+  bool mustWait(BatchRun& run);
 
   // resolve.cc
   int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
@@ -354,7 +362,7 @@ class Engine {
   OpPool ops_;
   std::vector<std::unique_ptr<BatchRun>> runs_;
   std::vector<BatchRun*> idleRuns_;
-  std::vector<BatchRun*> again_;  // runs whose next round is to begin
+  std::vector<BatchRun*> again_;  // runs whose next round is to begin, or whose round waits
   BatchRun* awaitedRun_ = nullptr;
   std::vector<CompletionQueue*> queues_;
   std::vector<Endpoint*> watched_;                // endpoints with an event queue

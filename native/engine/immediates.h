@@ -88,6 +88,16 @@ class Immediates {
   }
 
   void stream(bool on) { streaming_ = on; }
+  bool streams() const { return streaming_; }
+
+  // Takes so many of what was counted, whatever their values; false where there are not as many.
+  bool takeAny(uint64_t count) {
+    uint64_t here = 0;
+    for (auto it = counts_.begin(); it != counts_.end() && here < count; ++it) here += it->second;
+    if (here < count) return false;
+    takeCounted(count, [](uint64_t) {});
+    return true;
+  }
 
   // Passes at most `limit` counted arrivals to take(value). Returns false if arrivals remain.
   template <typename Take>

@@ -16,6 +16,7 @@ BatchRun& Engine::takeRun() {
   run.status = run.error = 0;
   run.length = 0;
   run.live = true;
+  run.waiting = false;
   return run;
 }
 
@@ -36,6 +37,11 @@ void Engine::hold(BatchRun& run, Endpoint& endpoint) {
   for (const uint32_t handle : run.batch->peers) {
     if (Peer* peer = peers.find(handle)) ++peer->inFlight;
   }
+  if (run.events) {
+    run.events->forEachMemory([this](uint32_t handle) {
+      if (Memory* memory = memories.find(handle)) ++memory->inFlight;
+    });
+  }
   endpoint.hasSent |= run.batch->counts[0] > 0;
   if (run.batch->counts[0] > 0) ++transmitting_;
   ++endpoint.inFlight;
@@ -54,20 +60,35 @@ void Engine::finishRun(BatchRun& run, const Completion& result) {
 }
 
 void Engine::endRound(BatchRun& run) {
-  if (run.status == 0 && run.rounds.next()) return again_.push_back(&run);
-  endRun(run);
-  idleRuns_.push_back(&run);
+  run.waiting = mustWait(run);
+  if (run.waiting || (run.status == 0 && run.rounds.next())) return again_.push_back(&run);
+  retireRun(run);
 }
 
 // Begins the next rounds. This does not happen where a round ends, because a round of injects ends
 // while it is being posted.
 unsigned Engine::beginRounds() {
   const size_t count = again_.size();
+  unsigned begun = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (again_[i]->live) beginRound(*again_[i]);
+    BatchRun& run = *again_[i];
+    if (!run.live) continue;
+    if (run.waiting && mustWait(run)) {
+      again_.push_back(&run);
+      continue;
+    }
+    ++begun;
+    const bool over = run.waiting && (run.status != 0 || !run.rounds.next());
+    run.waiting = false;
+    over ? retireRun(run) : beginRound(run);
   }
   again_.erase(again_.begin(), again_.begin() + static_cast<ptrdiff_t>(count));
-  return static_cast<unsigned>(count);
+  return begun;
+}
+
+void Engine::retireRun(BatchRun& run) {
+  endRun(run);
+  idleRuns_.push_back(&run);
 }
 
 void Engine::beginRound(BatchRun& run) {
@@ -77,13 +98,8 @@ void Engine::beginRound(BatchRun& run) {
     Batch& batch = *run.batch;
     return postRound(run, **found, prepare(batch, **found, batch.entries, batch.version));
   }
-  if (!ends) {
-    const Failure why = whyClosed(run.endpoint);
-    run.status = why.status;
-    run.error = errors.put(why.detail);
-  }
-  endRun(run);
-  idleRuns_.push_back(&run);
+  if (!ends) fail(run, whyClosed(run.endpoint));
+  retireRun(run);
 }
 
 void Engine::endRun(BatchRun& run) {
@@ -94,6 +110,8 @@ void Engine::endRun(BatchRun& run) {
   if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
   for (const uint32_t handle : batch.memories) releaseMemory(handle);
   for (const uint32_t handle : batch.peers) releasePeer(handle);
+  if (run.events) run.events->forEachMemory([this](uint32_t handle) { releaseMemory(handle); });
+  run.events.reset();
   const auto rounds = static_cast<double>(run.rounds.done());
   control_->stats.bytes += static_cast<uint64_t>(run.length + batch.sendBytes * rounds);
   if (--batch.runs == 0 && batch.destroyed) batches.erase(batch.handle);

@@ -5,6 +5,7 @@ import { errorOf } from '../engine/failure.js';
 import { Op } from '../engine/layout.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import { type Slot, Slots } from '../engine/slots.js';
+import { errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import type { Peer } from '../peer.js';
 import type { Wait } from '../wait-options.js';
@@ -40,7 +41,6 @@ interface Arrival {
   readonly arrival: number;
 }
 
-const ECANCELED = 125;
 /** Milliseconds for a message that is arriving in a buffer that is taken back. */
 const ARRIVING = 30;
 
@@ -122,7 +122,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
 
   #failed(slot: Slot | undefined, status: number, word: number): void {
     const failure = this.#engine.completions.failureAt(word);
-    const cancelled = status === ECANCELED || this.#limits.isClosed;
+    const cancelled = status === errnoByCode.FI_ECANCELED || this.#limits.isClosed;
     if (this.#ended) {
       if (!cancelled && !failure.broken) this.endpoint.receiveQueue.unsolicited(errorOf(failure));
     } else if (cancelled) {

@@ -3,6 +3,7 @@ import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Op, OpField } from '../engine/layout.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
+import { errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import { native } from '../native.js';
 import { isDetached } from '../views.js';
@@ -24,7 +25,6 @@ interface Arrival {
 }
 
 const MULTI_RECV = 2 ** 16;
-const ECANCELED = 125;
 
 /**
  * A buffer that takes message after message (FI_MULTI_RECV, fi_msg(3)), as an async iterator. It
@@ -83,7 +83,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
       }
     } else {
       const failure = completions.failureAt(word);
-      if (status !== ECANCELED) this.#failed(errorOf(failure));
+      if (status !== errnoByCode.FI_ECANCELED) this.#failed(errorOf(failure));
     }
     if (!final) return;
     this.#released = true;

@@ -1,10 +1,9 @@
+import { errnoByCode } from '../error-codes.js';
 import type { Failure } from './failure.js';
-
-const ETIMEDOUT = 110;
 
 /** What a caller who has waited long enough is told. */
 export const overdue = (syscall: string, milliseconds: number): Failure => ({
-  errno: ETIMEDOUT,
+  errno: errnoByCode.FI_ETIMEDOUT,
   syscall,
   text: `not completed after ${milliseconds} ms`,
   provErrno: 0,

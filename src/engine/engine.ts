@@ -1,4 +1,4 @@
-import { describeErrno } from '../error-codes.js';
+import { describeErrno, errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
 import type { Peer } from '../peer.js';
@@ -31,7 +31,6 @@ export interface QueueListener {
   end(): void;
 }
 
-const ECANCELED = 125;
 const NO_REQUEST = 0xffff_ffff;
 /** What a request that is taken back has to end by itself. */
 const GRACE_MS = 25;
@@ -347,7 +346,7 @@ export class Engine {
   /** Rejects the promise of a request whose failed completion is at `word`. */
   fail(request: number, word: number): void {
     const failure = this.completions.failureAt(word);
-    if (failure.errno === ECANCELED && this.#giveUp(request)) return;
+    if (failure.errno === errnoByCode.FI_ECANCELED && this.#giveUp(request)) return;
     this.#reject(request, failure);
   }
 
@@ -413,7 +412,12 @@ export class Engine {
   }
 
   #settleAll(): void {
-    const failure = { errno: ECANCELED, syscall: '', text: 'the domain was closed', provErrno: 0 };
+    const failure = {
+      errno: errnoByCode.FI_ECANCELED,
+      syscall: '',
+      text: 'the domain was closed',
+      provErrno: 0,
+    };
     for (const request of this.requests.active()) {
       this.#reject(request, failure);
       this.#end(request);

@@ -1,15 +1,15 @@
+import { errnoByCode } from '../error-codes.js';
 import { FabricError } from '../errors.js';
 import { native } from '../native.js';
 import type { Engine } from './engine.js';
 
-const ETIMEDOUT = 110;
 const LOOK_MS = 250;
 
 /** The engine's thread is in a call of the provider that does not return. */
 export function unresponsive(syscall: string): FabricError {
   const detail = 'the provider does not return from a call';
   const hint = 'close the domain, which leaks it, and open another one, or end the process';
-  return new FabricError(ETIMEDOUT, syscall, { detail, hint }, unresponsive);
+  return new FabricError(errnoByCode.FI_ETIMEDOUT, syscall, { detail, hint }, unresponsive);
 }
 
 /** What a promise settles with; rejects where the engine's thread is stuck. */

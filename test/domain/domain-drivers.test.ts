@@ -239,3 +239,36 @@ describe.each(DRIVERS)('%s driver', (driver) => {
     await ep.close();
   });
 });
+
+describe.each(DRIVERS)('the %s driver: domain.until()', (driver) => {
+  const alone = async () => {
+    const ep = await opened('tcp', { driver });
+    return { ep, self: ep.av.insert(ep.address), domain: ep.domain };
+  };
+
+  test('resolves with what the promise resolves with', async () => {
+    const { ep, self, domain } = await alone();
+    const received = ep.recv(new Uint8Array(8));
+    await domain.until(ep.send(new Uint8Array(8), self));
+    expect((await domain.until(received)).length).toBe(8);
+    await ep.close();
+  });
+
+  test('rejects as the promise does, also when the domain closes', async () => {
+    const { ep, domain } = await alone();
+    const late = ep.recv(new Uint8Array(8), null, { timeout: 20 });
+    await expect(domain.until(late)).rejects.toMatchObject({ code: 'FI_ETIMEDOUT' });
+    const ended = domain.until(ep.recv(new Uint8Array(8)));
+    ended.catch(() => {});
+    await domain.close();
+    await expect(ended).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+  });
+
+  test('refuses what is no promise', async () => {
+    const { ep, domain } = await alone();
+    expect(() => domain.until(7 as never)).toThrow(
+      expect.objectContaining({ code: 'ERR_INVALID_ARG_TYPE' }),
+    );
+    await ep.close();
+  });
+});

@@ -63,11 +63,10 @@ export class Messages {
           }
           await this.#session.until(posted);
         },
-        step: () => {
+        rounds: allAlike((options) => {
           fill();
-          patience.run(exchange);
-        },
-        rounds: allAlike((options) => patience.rounds(exchange, options)),
+          return patience.rounds(exchange, options);
+        }),
         check: verify ? () => this.#check(size) : undefined,
         last: async () => {
           if (role === 'client') return;

@@ -1,11 +1,12 @@
 import { RESERVED } from '../common/buffers.js';
 import { dialectOf, usualRelease } from '../common/dialect.js';
-import { measure, type Rounds, type Timing } from '../common/measure.js';
+import { measure, type Rounds, type Timing, type Work } from '../common/measure.js';
 import { nicsOption } from '../common/options.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session, TestBatch } from '../common/session.js';
 import type { Settings } from '../common/settings.js';
+import type { Patience } from '../common/waiter.js';
 import type { Benchmark, MeasureSize } from './shared/benchmark.js';
 import { Arrivals, kindOf, RmaTransfers, rmaCaps } from './shared/rma.js';
 import { prepareNics } from './shared/rma-nics.js';
@@ -58,6 +59,16 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
     new WritesWithData(arrivals, session, buffers, remote, size).measure(iterations);
 }
 
+/** The windows from `index` on that are the same batch. */
+const roundsFrom = (
+  patience: Patience,
+  batches: readonly (TestBatch | undefined)[],
+  index: number,
+): Rounds => ({
+  count: alikeFrom(batches, index),
+  run: (options) => patience.rounds(batches[index] as TestBatch, options),
+});
+
 /** Writes or reads of both sides at once. No message tells of them. */
 class BothWays extends RmaTransfers {
   async measure(iterations: number): Promise<Timing> {
@@ -78,14 +89,8 @@ class BothWays extends RmaTransfers {
       steps: windows.length,
       clockAt,
       weight: (index: number) => windows[index]?.count ?? 0,
-      step: (index: number) => patience.run(batches[index] as TestBatch),
-      rounds: verify
-        ? undefined
-        : (index: number): Rounds => ({
-            count: alikeFrom(batches, index),
-            run: (options) => patience.rounds(batches[index] as TestBatch, options),
-          }),
-      slowStep: verify
+      rounds: verify ? undefined : (index: number) => roundsFrom(patience, batches, index),
+      step: verify
         ? (index: number) => this.#verified(windows[index] as Window, batches[index])
         : undefined,
     };
@@ -120,10 +125,9 @@ class WritesWithData extends RmaTransfers {
 
   async measure(iterations: number): Promise<Timing> {
     const { session } = this;
-    const { settings, patience, role } = session;
+    const { settings, patience } = session;
     const { drains } = session.dialect;
     const { windows, clockAt } = windowsOf(settings.window, settings.warmUp, iterations, drains);
-    const step = role === 'client' ? this.#send : this.#receive;
     if (settings.verify) this.buffers.receiving(this.size, this.offset(0)).bytes.fill(0);
     await session.sync();
     const timing = await measure(
@@ -132,8 +136,7 @@ class WritesWithData extends RmaTransfers {
         steps: windows.length,
         clockAt,
         weight: (index) => windows[index]?.count ?? 0,
-        step: () => {},
-        slowStep: (index) => step.call(this, windows[index] as Window),
+        ...this.#work(windows),
       },
       settings.statistics,
     );
@@ -141,15 +144,28 @@ class WritesWithData extends RmaTransfers {
     return timing;
   }
 
-  async #send(window: Window): Promise<void> {
+  #work(windows: readonly Window[]): Partial<Work> {
+    const { session } = this;
+    const { patience, role, settings } = session;
+    if (role === 'server') return { step: (index) => this.#receive(windows[index] as Window) };
+    const batches = windows.map((window) => this.#writes(window));
+    if (!settings.verify) return { rounds: (index) => roundsFrom(patience, batches, index) };
+    return {
+      step: async (index) => {
+        await this.#meetBefore(windows[index] as Window);
+        await session.complete(batches[index] as TestBatch);
+      },
+    };
+  }
+
+  /** The writes of a window, and the messages that answer them. */
+  #writes(window: Window): TestBatch {
     const { session } = this;
     const answers = this.#messagesWith(window) + (window.acknowledged ? 1 : 0);
-    await this.#meetBefore(window);
-    const batch = this.batch(`${kindOf(window)} ${answers}`, (batch) => {
+    return this.batch(`${kindOf(window)} ${answers}`, (batch) => {
       for (let i = 0; i < answers; i++) batch.recv(session.answer);
       this.add(batch, window);
     });
-    await session.complete(batch);
   }
 
   async #receive(window: Window): Promise<void> {

@@ -52,7 +52,6 @@ async function write(
     {
       steps: settings.warmUp + iterations,
       clockAt: settings.warmUp,
-      step: () => patience.run(batch),
       rounds: allAlike((options) => patience.rounds(batch, options)),
     },
     settings.statistics,

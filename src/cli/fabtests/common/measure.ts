@@ -10,14 +10,10 @@ export interface Work {
   readonly clockAt: number;
   /** Iterations in a step; 1 when left out. */
   readonly weight?: (index: number) => number;
-  /** One step, whose waiting is Patience's and may throw that it takes long. */
-  readonly step: (index: number) => void;
-  /** Steps from `index` on that are rounds of one batch: done natively where none is looked at. */
+  /** Steps from `index` on that are rounds of one batch, which run natively. */
   readonly rounds?: ((index: number) => Rounds) | undefined;
-  /** What is left of a step after it took long and Patience.finish() has waited for it. */
-  readonly rest?: (index: number) => Promise<void>;
-  /** The steps, where they must be asynchronous. */
-  readonly slowStep?: ((index: number) => Promise<void>) | undefined;
+  /** One step, where steps are no rounds. */
+  readonly step?: ((index: number) => Promise<void>) | undefined;
   /** Looks at what a step has brought: throws where the data is wrong. */
   readonly check?: ((index: number) => void) | undefined;
   /** The first step, where that is another. */
@@ -160,17 +156,17 @@ class Run {
 
   /** Does the steps before `end`. */
   async until(end: number): Promise<void> {
-    const { first, check, slowStep, rounds } = this.#work;
+    const { first, check, step, rounds } = this.#work;
     if (this.done === 0 && end > 0 && first) {
       await first();
       check?.(0);
       this.done = 1;
     }
-    if (rounds && !check) return this.#natively(end, rounds);
+    if (rounds) return this.#natively(end, rounds);
+    if (!step) throw new Error('work has steps or rounds');
     while (this.done < end) {
       const start = performance.now();
-      const stop = Math.min(end, this.done + this.#chunk);
-      await (slowStep ? this.#slowly(stop, slowStep) : this.#steps(stop));
+      await this.#steps(Math.min(end, this.done + this.#chunk), step);
       const took = performance.now() - start;
       if (took < BREATH / 2) {
         this.#chunk *= 2;
@@ -182,13 +178,15 @@ class Run {
   }
 
   async #natively(end: number, rounds: (index: number) => Rounds): Promise<void> {
+    const { check } = this.#work;
     while (this.done < end) {
       const { count, run } = rounds(this.done);
       const room = this.samples.subarray(this.sampled);
-      const times = Math.min(count, end - this.done);
+      const times = check ? 1 : Math.min(count, end - this.done);
       const sampling = room.length > 0 && { samples: room, every: this.#every };
       const done = await run({ times, duration: BREATH, ...sampling });
       if (sampling) this.#took(room.subarray(0, Math.ceil(done / this.#every)));
+      check?.(this.done);
       this.done += done;
       if (performance.now() - this.#breathed < BREATH) continue;
       await this.#patience.breathe();
@@ -204,40 +202,12 @@ class Run {
     this.sampled += samples.length;
   }
 
-  async #slowly(end: number, slowStep: (index: number) => Promise<void>): Promise<void> {
+  async #steps(end: number, step: (index: number) => Promise<void>): Promise<void> {
     for (; this.done < end; this.done++) {
       const start = performance.now();
-      await slowStep(this.done);
+      await step(this.done);
       if (this.done === this.#nextSample) this.#sampledSince(start);
       this.#work.check?.(this.done);
-    }
-  }
-
-  async #steps(end: number): Promise<void> {
-    const { check, rest } = this.#work;
-    while (this.done < end) {
-      try {
-        this.#quickly(end);
-      } catch (error) {
-        await this.#patience.finish(error);
-        await rest?.(this.done);
-        check?.(this.done);
-        this.done++;
-      }
-    }
-  }
-
-  #quickly(end: number): void {
-    const { step, check } = this.#work;
-    for (; this.done < end; this.done++) {
-      if (this.done === this.#nextSample) {
-        const start = performance.now();
-        step(this.done);
-        this.#sampledSince(start);
-      } else {
-        step(this.done);
-      }
-      if (check) check(this.done);
     }
   }
 

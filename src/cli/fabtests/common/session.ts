@@ -113,13 +113,6 @@ export class Session {
     }
   }
 
-  /** Opens an endpoint whose other side is itself. */
-  static async alone(settings: Settings, needs: Needs): Promise<Session> {
-    const session = await Session.#on(findEntry(settings, needs), settings, needs);
-    session.peer = session.ep.av.insert(session.ep.address);
-    return session;
-  }
-
   static async #on(info: Info, settings: Settings, needs: Needs, oob?: OobSocket) {
     const { maxMsgSize } = settings;
     const opened = await openEndpoint(info, {

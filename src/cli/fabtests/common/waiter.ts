@@ -20,15 +20,6 @@ const PAUSE = 1;
 // What the other side has sent before it ended may still be on its way, in milliseconds.
 const LAST_WORDS = 500;
 
-/** Something has not come true in the time that the event loop can be kept waiting. */
-class NotYet extends Error {
-  constructor(readonly condition: () => boolean) {
-    super('not yet');
-  }
-}
-
-const TURNS = 256; // between looks at the clock
-
 const isTimeout = (error: unknown) =>
   error instanceof FabricError && error.code === 'FI_ETIMEDOUT' && error.syscall === 'run';
 
@@ -68,56 +59,34 @@ export class Patience {
 
   /**
    * Posts a batch again and again, in one native call, until a round takes long: then it waits for
-   * that. Returns the rounds that were completed.
+   * that, at most so many seconds. Returns the rounds that were completed.
    */
-  async rounds(batch: BatchBase, options: RoundOptions): Promise<number> {
+  async rounds(batch: BatchBase, options: RoundOptions, seconds?: number): Promise<number> {
     this.#batch = batch;
     try {
       return batch.run({ ...options, timeout: SLICE });
     } catch (error) {
       const completed = batch.rounds;
-      await this.finish(error);
+      await this.finish(error, seconds);
       return completed + 1;
     }
   }
 
-  /**
-   * Turns the engine until something is true, for loops that are timed. Where that takes long it
-   * throws, and finish() goes on.
-   */
-  spin(condition: () => boolean): void {
-    for (let start = 0; ; ) {
-      for (let turn = 0; turn < TURNS; turn++) {
-        if (condition()) return;
-        this.#domain.progress();
-      }
-      const now = performance.now();
-      if (start === 0) start = now;
-      else if (now - start > SLICE) throw new NotYet(condition);
-    }
-  }
-
-  /** After an error of run() or spin(): rethrows it, or waits on where it only took long. */
+  /** After an error of run(): rethrows it, or waits longer for the batch where its time was over. */
   async finish(error: unknown, seconds = this.timeout): Promise<void> {
+    const batch = this.#batch;
+    if (!isTimeout(error) || batch === undefined) throw error;
     const deadline = performance.now() + seconds * 1000;
-    const resume = this.#resumeAfter(error);
     for (;;) {
       await this.breathe();
       try {
-        resume();
+        batch.resume(SLICE);
         return;
       } catch (again) {
-        if (!isTimeout(again) && !(again instanceof NotYet)) throw again;
+        if (!isTimeout(again)) throw again;
         if (performance.now() >= deadline) throw this.#gone();
       }
     }
-  }
-
-  #resumeAfter(error: unknown): () => void {
-    const batch = this.#batch;
-    if (error instanceof NotYet) return () => this.spin(error.condition);
-    if (isTimeout(error) && batch !== undefined) return () => batch.resume(SLICE);
-    throw error;
   }
 
   /** Submits a batch and waits for it. */

@@ -53,7 +53,6 @@ function windowWork(
     clockAt,
     weight: (index) => windows[index]?.count ?? 0,
     first,
-    step: (index) => batches.run(index),
     rounds: (index) => batches.rounds(index),
     check,
     last,
@@ -139,10 +138,6 @@ class WindowBatches {
       return batch;
     });
     this.#made = [...kinds.values()];
-  }
-
-  run(index: number): void {
-    (this.#batches[index] as MessageBatch).run();
   }
 
   /** The windows of one kind from `index` on. */

@@ -8,15 +8,6 @@ import type { Settings } from '../../common/settings.js';
 /** Measures a size: both sides do so at once. Undefined on a side that has nothing to tell. */
 export type MeasureSize = (size: number, iterations: number) => Promise<Timing | undefined>;
 
-/** Does so many iterations of a size in a session that is both sides. */
-export type Alone = (alone: Session, size: number, iterations: number) => Promise<unknown>;
-
-/** Measures as a client does whose server is itself. */
-export const measureAlone =
-  (prepare: Benchmark['prepare']): Alone =>
-  async (alone, size, iterations) =>
-    (await prepare(alone, size))(size, iterations);
-
 /** One of fabtests' benchmarks. */
 export interface Benchmark extends TestKind {
   readonly summary: string;
@@ -25,8 +16,6 @@ export interface Benchmark extends TestKind {
   readonly transfersPerIteration: (settings: Settings) => 1 | 2;
   /** Has a window: more iterations. */
   readonly bandwidth: boolean;
-  /** Iterations with itself on both sides, if they run in JavaScript that V8 is to compile first. */
-  readonly alone?: Alone;
   /** What is easily misread about its figures. */
   readonly caveat?: (settings: Settings) => string | undefined;
   /** Options of its own. */

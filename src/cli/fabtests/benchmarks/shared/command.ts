@@ -11,7 +11,6 @@ import type { Settings } from '../../common/settings.js';
 import { iterationsOf, roomOf, sizesOf } from '../../common/sizes.js';
 import { type Control, testCommand } from '../../common/test-command.js';
 import type { Benchmark } from './benchmark.js';
-import { rehearse } from './rehearsal.js';
 
 /** The command of a benchmark. */
 export function benchmarkCommand(benchmark: Benchmark) {
@@ -30,7 +29,6 @@ async function runBenchmark(
   settings: Settings,
   control: Control,
 ): Promise<void> {
-  if (benchmark.alone) await rehearse(settings, benchmark.needs, benchmark.alone);
   const session = await Session.open(settings, benchmark.needs(settings), control.signal);
   control.target = session;
   const report = new Report(benchmark, settings, deviceOf(session.ep));

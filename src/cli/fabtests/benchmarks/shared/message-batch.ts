@@ -48,13 +48,7 @@ export class MessageBatch {
     return this;
   }
 
-  /** Submits the batch and waits for it, as Patience.run() does. */
-  run(): void {
-    if (this.#session.tagged) this.#count();
-    this.#session.patience.run(this.#batch);
-  }
-
-  /** The same, however long it takes. */
+  /** Submits the batch and waits for it. */
   async complete(): Promise<void> {
     if (this.#session.tagged) this.#count();
     await this.#session.patience.complete(this.#batch);

@@ -1,11 +1,11 @@
 import type { Cap } from '../../../../flags.js';
 import type { Buffers } from '../../common/buffers.js';
-import { allAlike, measure, type Rounds } from '../../common/measure.js';
+import { measure, type Rounds } from '../../common/measure.js';
 import { checkPattern, fillPattern } from '../../common/pattern.js';
 import type { Session } from '../../common/session.js';
-import { type Benchmark, injects, type MeasureSize, measureAlone } from './benchmark.js';
+import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
+import { ExchangeCounts } from './exchange-counts.js';
 import { MessageBatch } from './message-batch.js';
-import { Tally } from './tally.js';
 
 /** fabtests' ping-pongs: latency of messages that go to and fro. */
 function pingpong(
@@ -40,7 +40,6 @@ export const rdmCounterPingpong = pingpong(
   'latency of messages, completed by counters',
   {
     counters: true,
-    alone: measureAlone(prepare),
     needs: () => ({ caps: ['FI_MSG'], tx: { tclass: 'FI_TC_LOW_LATENCY' }, counters: true }),
   },
 );
@@ -89,24 +88,17 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
     exchange.count();
   };
   // The server's step answers the message before, and receives the next.
-  const { step, rest, rounds } = exchange;
+  const { rounds } = exchange;
   const last = role === 'server' ? () => send.complete() : undefined;
-  return await measure(patience, { ...work, first, step, rest, rounds, last }, settings.statistics);
+  return await measure(patience, { ...work, first, rounds, last }, settings.statistics);
 }
 
 /** One batch, and when it is done another. */
 function inTurns(one: MessageBatch, other: MessageBatch) {
-  let first = false;
   return {
-    step: () => {
-      first = true;
-      one.run();
-      first = false;
-      other.run();
-    },
-    rest: async () => {
-      if (first) await other.complete();
-      first = false;
+    step: async () => {
+      await one.complete();
+      await other.complete();
     },
   };
 }
@@ -119,7 +111,7 @@ class Exchange {
   /** Both, the receive posted first. */
   readonly #both: MessageBatch;
   readonly #injects: boolean;
-  #tally: Tally | undefined;
+  #counts: ExchangeCounts | undefined;
 
   constructor(session: Session, buffers: Buffers, size: number) {
     const [into, from] = [buffers.receiving(size), buffers.sending(size)];
@@ -134,23 +126,16 @@ class Exchange {
 
   /** From now on exchanges are counted by counters, too, where the test has some. */
   count(): void {
-    this.#tally = this.#session.counters && new Tally(this.#session, this.#injects);
+    this.#counts = this.#session.counters && new ExchangeCounts(this.#session, this.#injects);
   }
 
-  /** Exchange `index` since then. */
-  readonly step = (index: number): void => {
-    this.#both.run();
-    this.#tally?.spin(index);
-  };
-
-  /** Exchanges, where no counters count them. */
-  get rounds(): (() => Rounds) | undefined {
-    if (this.#session.counters !== undefined) return undefined;
-    return allAlike((options) => this.#both.rounds(options));
-  }
-
-  readonly rest = async (index: number): Promise<void> => {
-    await this.#tally?.wait(index);
+  /** Exchanges from number `index` on, counted from count(). */
+  readonly rounds = (index: number): Rounds => {
+    const until = this.#counts?.reach(index);
+    return {
+      count: Number.MAX_SAFE_INTEGER,
+      run: (options) => this.#both.rounds(until ? { ...options, until } : options),
+    };
   };
 
   [Symbol.dispose](): void {

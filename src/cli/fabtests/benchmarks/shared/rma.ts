@@ -1,6 +1,5 @@
 import type { RmaOptions } from '../../../../endpoint/rma.js';
 import type { Cap } from '../../../../flags.js';
-import type { Immediates } from '../../../../immediates.js';
 import type { RegionSlice } from '../../../../memory-region.js';
 import type { RemoteRegion } from '../../../../remote-region.js';
 import { type Buffers, RESERVED } from '../../common/buffers.js';
@@ -24,42 +23,25 @@ export const rmaNeeds = ({ operation }: Settings): Needs => ({
   domain: { resourceMgmt: 'FI_RM_ENABLED' },
 });
 
-/**
- * Writes with data that arrive here, counted whatever their data: efa (1.17) carries 4 bytes of it,
- * or all 8, as it happens.
- */
+/** Writes with data that arrive here, counted whatever their data. */
 export class Arrivals {
   readonly #session: Session;
-  readonly #immediates: Immediates;
-  #left = 0;
+  readonly #nothing: TestBatch & Disposable;
 
   constructor(session: Session) {
     this.#session = session;
-    this.#immediates = session.ep.cq.immediates();
+    this.#nothing = session.batch(() => {});
   }
 
-  /** Waits for some more, as Patience.spin() does. */
-  spin(count: number): void {
-    this.#left = count;
-    this.#session.patience.spin(this.#there);
-  }
-
-  /** Waits for some more, however long it takes. */
+  /** Waits for some more. */
   async wait(count: number, seconds?: number): Promise<void> {
-    try {
-      this.spin(count);
-    } catch (error) {
-      await this.#session.patience.finish(error, seconds);
-    }
+    if (count === 0) return;
+    const until = { immediates: count };
+    await this.#session.patience.rounds(this.#nothing, { until }, seconds);
   }
 
-  readonly #there = (): boolean => {
-    while (this.#left > 0 && this.#immediates.take() !== undefined) this.#left--;
-    return this.#left === 0;
-  };
-
-  async close(): Promise<void> {
-    await this.#immediates.return();
+  [Symbol.dispose](): void {
+    this.#nothing[Symbol.dispose]();
   }
 }
 

@@ -1,0 +1,79 @@
+// What rounds of batches wait for besides their operations: bytes of memory, counters and remote
+// writes with data. It is looked at once a turn.
+#include "round_events.h"
+
+#include <rdma/fi_domain.h>
+
+#include "../completion_queue.h"
+#include "../counter.h"
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+namespace {
+
+const Failure kMemoryClosed{FI_ECANCELED, {"", "the memory region of a round's byte was closed"}};
+const Failure kCounterClosed{FI_ECANCELED, {"", "the counter was closed"}};
+const Failure kCounterFailed{FI_EAVAIL, {"fi_cntr_wait", "the counter's error value rose"}};
+const Failure kStreamed{FI_EBUSY, {"", "immediates() takes the arrivals of this queue"}};
+
+}  // namespace
+
+uint8_t* Engine::find(const RoundEvents::Byte& byte) {
+  iovec at{};
+  void* desc = nullptr;
+  return locate(byte.memory, byte.offset, 1, at, desc) ? static_cast<uint8_t*>(at.iov_base)
+                                                       : nullptr;
+}
+
+void Engine::fail(BatchRun& run, const Failure& why) {
+  if (run.status != 0) return;
+  run.status = why.status;
+  run.error = errors.put(why.detail);
+}
+
+// Sets the bytes that tell the peer which round this is; false where the run has failed.
+bool Engine::mark(BatchRun& run) {
+  for (const RoundEvents::Byte& byte : run.events->marks) {
+    uint8_t* const at = find(byte);
+    if (at == nullptr) {
+      fail(run, kMemoryClosed);
+      return false;
+    }
+    __atomic_store_n(at, static_cast<uint8_t>(byte.value + run.rounds.done()), __ATOMIC_RELEASE);
+  }
+  return true;
+}
+
+// Whether the round, whose operations have completed, must wait. Not where the run has failed.
+bool Engine::mustWait(BatchRun& run) {
+  if (run.events == nullptr || run.status != 0) return false;
+  Endpoint** endpoint = endpoints.find(run.endpoint);
+  const auto failed = [&](const Failure& why) {
+    fail(run, why);
+    return false;
+  };
+  if (endpoint == nullptr || (*endpoint)->closing) return failed(whyClosed(run.endpoint));
+  const uint64_t round = run.rounds.done();
+  for (const RoundEvents::Byte& byte : run.events->bytes) {
+    const uint8_t* const at = find(byte);
+    if (at == nullptr) return failed(kMemoryClosed);
+    const auto wanted = static_cast<uint8_t>(byte.value + round);
+    if (__atomic_load_n(at, __ATOMIC_ACQUIRE) != wanted) return true;
+  }
+  for (const RoundEvents::Threshold& threshold : run.events->thresholds) {
+    if (threshold.counter->closed()) return failed(kCounterClosed);
+    fid_cntr* const counter = threshold.counter->get();
+    if (fi_cntr_read(counter) >= threshold.value + round * threshold.step) continue;
+    if (fi_cntr_readerr(counter) != threshold.errors) return failed(kCounterFailed);
+    return true;
+  }
+  const uint64_t arrivals = run.events->immediates;
+  if (arrivals == 0) return false;
+  Immediates& immediates = (*endpoint)->receiveQueue->immediates;
+  if (immediates.streams()) return failed(kStreamed);
+  return !immediates.takeAny(arrivals);
+}
+
+}  // namespace fab

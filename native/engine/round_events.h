@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace fab {
+
+class Counter;
+
+// What each round of a submission waits for besides its operations, and the bytes that it sets
+// before it posts them.
+struct RoundEvents {
+  // A byte of registered memory. The value is the first round's and rises by 1 with each.
+  struct Byte {
+    uint32_t memory;
+    double offset;
+    uint8_t value;
+  };
+  // A counter's value: the first round's, which rises by `step` with each.
+  struct Threshold {
+    std::shared_ptr<Counter> counter;
+    uint64_t value;
+    uint64_t step;
+    uint64_t errors;  // of the counter when the rounds began
+  };
+
+  std::vector<Byte> marks;
+  std::vector<Byte> bytes;
+  std::vector<Threshold> thresholds;
+  uint64_t immediates = 0;  // remote writes with data that arrive at the endpoint's receive queue
+
+  template <typename Visit>
+  void forEachMemory(Visit&& visit) const {
+    for (const Byte& mark : marks) visit(mark.memory);
+    for (const Byte& byte : bytes) visit(byte.memory);
+  }
+};
+
+}  // namespace fab

@@ -1,0 +1,86 @@
+import { check64, checkInteger } from './checks.js';
+import { Counter } from './counter.js';
+import { type Memory, RegisteredBytes } from './engine/memory.js';
+import { invalidArgType, invalidArgValue } from './errors.js';
+import type { MemoryRegion, RegionSlice } from './memory-region.js';
+import type { NativeByte, NativeRoundEvents } from './native.js';
+
+/** A byte of registered memory whose value rises by 1 with each round, modulo 256. */
+export interface RoundByte {
+  /** Its first byte is meant. */
+  readonly byte: MemoryRegion | RegionSlice;
+  /** In the first round: 0 to 255. */
+  readonly value: number;
+}
+
+/** A counter of the same domain that reaches a threshold: fi_cntr_wait(3). */
+export interface RoundCounter {
+  readonly counter: Counter;
+  /** Of the first round. */
+  readonly threshold: bigint | number;
+  /** What each further round adds to the threshold; 1 when left out. */
+  readonly step?: bigint | number;
+}
+
+/** Remote writes with data that have arrived at the endpoint's receive queue, whatever the data. */
+export interface RoundImmediates {
+  /** How many each round takes. */
+  readonly immediates: number;
+}
+
+/** What a round waits for besides its own operations. */
+export type RoundEvent = RoundByte | RoundCounter | RoundImmediates;
+
+/** What each round of a batch sets, and waits for. */
+export interface RoundEventOptions {
+  /**
+   * A byte that is set before a round's operations are posted, so that the peer that they write it to
+   * can tell the rounds apart.
+   */
+  readonly mark?: RoundByte;
+  /**
+   * What must have happened before a round has completed, besides its operations: all of it, at the
+   * same time. It is looked at in each turn of the engine.
+   */
+  readonly until?: RoundEvent | readonly RoundEvent[];
+}
+
+/** Undefined where the options ask for nothing of the kind. */
+export function checkRoundEvents(
+  { mark, until }: RoundEventOptions,
+  memory: Memory,
+): NativeRoundEvents | undefined {
+  if (mark === undefined && until === undefined) return undefined;
+  const bytes: NativeByte[] = [];
+  const thresholds: [Counter['handle'], bigint | number, bigint | number][] = [];
+  let immediates = 0;
+  const events = Array.isArray(until) ? until : until === undefined ? [] : [until];
+  for (const event of events as readonly Partial<RoundByte & RoundCounter & RoundImmediates>[]) {
+    if (typeof event !== 'object' || event === null) {
+      throw invalidArgType('options.until', 'an object or a list of them', event);
+    }
+    const { byte, counter, threshold, step = 1, immediates: arrivals } = event;
+    if (byte !== undefined) bytes.push(locateByte('options.until', event as RoundByte, memory));
+    else if (counter !== undefined) {
+      if (!Counter.is(counter)) throw invalidArgType('options.until.counter', 'a Counter', counter);
+      check64('options.until.threshold', threshold as bigint | number);
+      check64('options.until.step', step);
+      thresholds.push([counter.handle, threshold as bigint | number, step]);
+    } else if (arrivals !== undefined) {
+      immediates += checkInteger('options.until.immediates', arrivals, 1);
+    } else throw invalidArgValue('options.until', 'names no byte, counter or immediates');
+  }
+  const marks = mark === undefined ? [] : [locateByte('options.mark', mark, memory)];
+  return { marks, bytes, thresholds, immediates };
+}
+
+function locateByte(name: string, place: RoundByte, memory: Memory): NativeByte {
+  if (typeof place !== 'object' || place === null) throw invalidArgType(name, 'an object', place);
+  const { byte, value } = place;
+  if (!RegisteredBytes.is(byte)) {
+    throw invalidArgType(`${name}.byte`, 'a MemoryRegion or a slice of one', byte);
+  }
+  if (byte.length === 0) throw invalidArgValue(`${name}.byte`, 'has no bytes');
+  memory.locate(byte, `${name}.byte`);
+  return [memory.handle, memory.offset, checkInteger(`${name}.value`, value, 0, 255)];
+}
