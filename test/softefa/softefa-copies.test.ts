@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { couple, transferAll } from '../support/couple.js';
-import { build, withoutProcessVm } from '../support/native-tests.js';
+import { BUILD_LIMIT_MS, build, withoutProcessVm } from '../support/native-tests.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { fiPingpong, notInstalled, rowsOf, sendsPrefix, sizesUpTo } from '../support/pingpong.js';
 
@@ -12,7 +12,7 @@ const FORBIDDEN = /^softefa: process_vm_readv to process \d+: Operation not perm
 const namespace = ownNamespace('copies');
 
 describe('efa without process_vm_readv', () => {
-  beforeAll(() => build('plain'), 170_000);
+  beforeAll(() => build('plain'), BUILD_LIMIT_MS);
 
   test.for([
     ['rdm', 6 << 20],

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, type TestContext, test } from 'vitest';
 import { couple, transferAll } from '../support/couple.js';
-import { build, runTests } from '../support/native-tests.js';
+import { BUILD_LIMIT_MS, build, LIMIT_MS, runTests } from '../support/native-tests.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import {
   fiInfoUnder,
@@ -62,7 +62,9 @@ describe('efa with 64 MB of /dev/shm', () => {
     await b.close();
   });
 
-  test('everything that the verbs tests do', { timeout: 200_000 }, async (context) => {
+  test('everything that the verbs tests do', {
+    timeout: BUILD_LIMIT_MS + LIMIT_MS,
+  }, async (context) => {
     const launcher = await withShm(context, '64m');
     await build('plain');
     const { ok, output } = await runTests('plain', 'asynchronous', [], launcher);

@@ -2,6 +2,7 @@
 // under the sanitizers.
 import { describe, expect, test } from 'vitest';
 import {
+  BUILD_LIMIT_MS,
   build,
   LIMIT_MS,
   type Mode,
@@ -32,9 +33,13 @@ test.for<[Mode, string, Variant]>([
   ['synchronous', 'errors of memory or undefined behaviour', 'asan'],
   ['asynchronous', 'errors of memory or undefined behaviour', 'asan'],
   ['asynchronous', 'data races', 'tsan'],
-])('softefa, %s, has no %s', { timeout: LIMIT_MS + 10_000 }, async ([mode, , variant], context) => {
-  const reason = await unavailable(variant);
-  if (reason !== undefined) context.skip(reason);
-  await build(variant);
-  expectSuccess(await runTests(variant, mode));
-});
+])(
+  'softefa, %s, has no %s',
+  { timeout: BUILD_LIMIT_MS + LIMIT_MS },
+  async ([mode, , variant], context) => {
+    const reason = await unavailable(variant);
+    if (reason !== undefined) context.skip(reason);
+    await build(variant);
+    expectSuccess(await runTests(variant, mode));
+  },
+);
