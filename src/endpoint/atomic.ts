@@ -3,6 +3,7 @@ import { checkInteger, checkString, oneOf } from '../checks.js';
 import { Op, OpField } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
+import { errnoByCode } from '../error-codes.js';
 import {
   FabricError,
   invalidArgType,
@@ -52,49 +53,28 @@ export interface AtomicCalls<S> {
 export type AtomicKind = 'atomic' | 'fetch' | 'compare';
 
 export const atomicCalls = {
-  atomic(
-    this: AtomicTarget,
-    operand: Buffers,
-    peer: Peer,
-    remote: RemoteRegion,
-    options: AtomicOptions,
-  ) {
+  atomic(operand, peer, remote, options) {
     try {
       return post(this, [operand], peer, remote, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  fetchAtomic(
-    this: AtomicTarget,
-    operand: Buffers,
-    result: Buffers,
-    peer: Peer,
-    remote: RemoteRegion,
-    options: AtomicOptions,
-  ) {
+  fetchAtomic(operand, result, peer, remote, options) {
     try {
       return post(this, [operand, result], peer, remote, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  compareAtomic(
-    this: AtomicTarget,
-    operand: Buffers,
-    compare: Buffers,
-    result: Buffers,
-    peer: Peer,
-    remote: RemoteRegion,
-    options: AtomicOptions,
-  ) {
+  compareAtomic(operand, compare, result, peer, remote, options) {
     try {
       return post(this, [operand, result, compare], peer, remote, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-};
+} satisfies AtomicCalls<unknown> & ThisType<AtomicTarget>;
 
 /** A target whose endpoint can be asked what atomics it has. */
 export interface AtomicTarget extends Target {
@@ -134,7 +114,6 @@ export class AtomicQueries {
   }
 }
 
-const EOPNOTSUPP = 95;
 // In the order of an operation's segments.
 const BUFFERS = ['operand', 'result', 'compare'];
 
@@ -155,7 +134,7 @@ function post(
   const limit = target.atomicQueries.query(kind, datatype, op);
   if (limit.count === 0) {
     const detail = `${kind} ${op} of ${datatype} is not offered by the provider`;
-    throw startAtCaller(new FabricError(EOPNOTSUPP, 'fi_atomic', { detail }));
+    throw startAtCaller(new FabricError(errnoByCode.FI_EOPNOTSUPP, 'fi_atomic', { detail }));
   }
   const to = peerHandle(limits, peer);
   const located = new Located(limits.engine, buffers, buffers.length, BUFFERS);

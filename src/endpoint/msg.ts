@@ -51,27 +51,21 @@ export interface MsgRecv<R> {
 }
 
 export const msgSend = {
-  send(this: Target, buffer: Buffers, peer: Peer, options?: OperationOptions) {
+  send(buffer, peer, options) {
     try {
       return sendOne(this, Op.Send, buffer, peer, 0, 0, 0, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  sendv(this: Target, buffers: readonly Buffers[], peer: Peer, options?: VectorOptions) {
+  sendv(buffers, peer, options) {
     try {
       return sendMany(this, Op.Send, buffers, peer, 0, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  senddata(
-    this: Target,
-    buffer: Buffers,
-    data: bigint | number,
-    peer: Peer,
-    options?: OperationOptions,
-  ) {
+  senddata(buffer, data, peer, options) {
     try {
       checkData(this.limits, check64('data', data));
       return sendOne(this, Op.Send, buffer, peer, 0, data, REMOTE_CQ_DATA, options);
@@ -79,7 +73,7 @@ export const msgSend = {
       return refuse(this, error);
     }
   },
-  inject(this: Target, buffer: ArrayBufferView | ArrayBuffer, peer: Peer) {
+  inject(buffer, peer) {
     try {
       checkOpen(this.limits);
       const to = peerHandle(this.limits, peer);
@@ -88,12 +82,7 @@ export const msgSend = {
       return refuse(this, error);
     }
   },
-  injectdata(
-    this: Target,
-    buffer: ArrayBufferView | ArrayBuffer,
-    data: bigint | number,
-    peer: Peer,
-  ) {
+  injectdata(buffer, data, peer) {
     try {
       checkOpen(this.limits);
       checkData(this.limits, check64('data', data));
@@ -104,24 +93,24 @@ export const msgSend = {
       return refuse(this, error);
     }
   },
-};
+} satisfies MsgSend<unknown> & ThisType<Target>;
 
 export const msgRecv = {
-  recv(this: Target, buffer: Buffers, source?: Source, options?: OperationOptions) {
+  recv(buffer, source, options) {
     try {
       return receiveOne(this, Op.Recv, buffer, source, 0, 0, chooseOptions(this.limits, options));
     } catch (error) {
       return refuse(this, error);
     }
   },
-  recvv(this: Target, buffers: readonly Buffers[], source?: Source, options?: OperationOptions) {
+  recvv(buffers, source, options) {
     try {
       return receiveMany(this, Op.Recv, buffers, source, 0, 0, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-};
+} satisfies MsgRecv<unknown> & ThisType<Target>;
 
 /** A send of one buffer: plain or tagged, with data or without. */
 export function sendOne(

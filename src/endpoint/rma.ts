@@ -92,34 +92,21 @@ export interface RmaRead<S> {
 }
 
 export const rmaWrite = {
-  write(this: Target, buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions) {
+  write(buffer, peer, remote, options) {
     try {
       return transferOne(this, Op.Write, buffer, 0, 0, peer, remote, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  writev(
-    this: Target,
-    buffers: readonly Buffers[],
-    peer: Peer,
-    remote: RemoteRegion | readonly RemoteSegment[],
-    options?: RmaVectorOptions,
-  ) {
+  writev(buffers, peer, remote, options) {
     try {
       return transferMany(this, Op.Write, buffers, peer, remote, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  writedata(
-    this: Target,
-    buffer: Buffers,
-    data: bigint | number,
-    peer: Peer,
-    remote: RemoteRegion,
-    options?: RmaOptions,
-  ) {
+  writedata(buffer, data, peer, remote, options) {
     try {
       checkData(this.limits, check64('data', data));
       return transferOne(this, Op.Write, buffer, data, REMOTE_CQ_DATA, peer, remote, options);
@@ -127,27 +114,14 @@ export const rmaWrite = {
       return refuse(this, error);
     }
   },
-  injectWrite(
-    this: Target,
-    buffer: ArrayBufferView | ArrayBuffer,
-    peer: Peer,
-    remote: RemoteRegion,
-    options?: RmaOptions,
-  ) {
+  injectWrite(buffer, peer, remote, options) {
     try {
       return injectOne(this, buffer, 0, 0, peer, remote, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  injectWritedata(
-    this: Target,
-    buffer: ArrayBufferView | ArrayBuffer,
-    data: bigint | number,
-    peer: Peer,
-    remote: RemoteRegion,
-    options?: RmaOptions,
-  ) {
+  injectWritedata(buffer, data, peer, remote, options) {
     try {
       checkData(this.limits, check64('data', data));
       return injectOne(this, buffer, data, REMOTE_CQ_DATA, peer, remote, options);
@@ -155,30 +129,24 @@ export const rmaWrite = {
       return refuse(this, error);
     }
   },
-};
+} satisfies RmaWrite<unknown> & ThisType<Target>;
 
 export const rmaRead = {
-  read(this: Target, buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions) {
+  read(buffer, peer, remote, options) {
     try {
       return transferOne(this, Op.Read, buffer, 0, 0, peer, remote, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  readv(
-    this: Target,
-    buffers: readonly Buffers[],
-    peer: Peer,
-    remote: RemoteRegion | readonly RemoteSegment[],
-    options?: RmaOptions,
-  ) {
+  readv(buffers, peer, remote, options) {
     try {
       return transferMany(this, Op.Read, buffers, peer, remote, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-};
+} satisfies RmaRead<unknown> & ThisType<Target>;
 
 function offsetOf(options: RmaOptions | undefined): number {
   const offset = options?.offset;

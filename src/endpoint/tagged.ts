@@ -84,28 +84,21 @@ export interface TaggedRecv<R> {
 }
 
 export const taggedSend = {
-  tsend(this: Target, buffer: Buffers, peer: Peer, tag: Tag, options?: OperationOptions) {
+  tsend(buffer, peer, tag, options) {
     try {
       return sendOne(this, Op.Tsend, buffer, peer, check64('tag', tag), 0, 0, options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  tsendv(this: Target, buffers: readonly Buffers[], peer: Peer, tag: Tag, options?: VectorOptions) {
+  tsendv(buffers, peer, tag, options) {
     try {
       return sendMany(this, Op.Tsend, buffers, peer, check64('tag', tag), options);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  tsenddata(
-    this: Target,
-    buffer: Buffers,
-    data: bigint | number,
-    peer: Peer,
-    tag: Tag,
-    options?: OperationOptions,
-  ) {
+  tsenddata(buffer, data, peer, tag, options) {
     try {
       check64('tag', tag);
       checkData(this.limits, check64('data', data));
@@ -114,20 +107,14 @@ export const taggedSend = {
       return refuse(this, error);
     }
   },
-  tinject(this: Target, buffer: ArrayBufferView | ArrayBuffer, peer: Peer, tag: Tag) {
+  tinject(buffer, peer, tag) {
     try {
       return injectTagged(this, buffer, 0, 0, peer, tag);
     } catch (error) {
       return refuse(this, error);
     }
   },
-  tinjectdata(
-    this: Target,
-    buffer: ArrayBufferView | ArrayBuffer,
-    data: bigint | number,
-    peer: Peer,
-    tag: Tag,
-  ) {
+  tinjectdata(buffer, data, peer, tag) {
     try {
       checkData(this.limits, check64('data', data));
       return injectTagged(this, buffer, data, REMOTE_CQ_DATA, peer, tag);
@@ -135,7 +122,7 @@ export const taggedSend = {
       return refuse(this, error);
     }
   },
-};
+} satisfies TaggedSend<unknown> & ThisType<Target>;
 
 function injectTagged(
   target: Target,
@@ -153,14 +140,7 @@ function injectTagged(
 }
 
 export const taggedRecv = {
-  trecv(
-    this: Target,
-    buffer: Buffers | null,
-    source: Source,
-    tag: Tag,
-    ignore: bigint | number = 0,
-    options?: TaggedRecvOptions,
-  ) {
+  trecv(buffer, source, tag, ignore = 0, options) {
     try {
       check64('tag', tag);
       check64('ignore', ignore);
@@ -173,14 +153,7 @@ export const taggedRecv = {
       return refuse(this, error);
     }
   },
-  trecvv(
-    this: Target,
-    buffers: readonly Buffers[],
-    source: Source,
-    tag: Tag,
-    ignore: bigint | number = 0,
-    options?: OperationOptions,
-  ) {
+  trecvv(buffers, source, tag, ignore = 0, options) {
     try {
       check64('tag', tag);
       check64('ignore', ignore);
@@ -189,7 +162,7 @@ export const taggedRecv = {
       return refuse(this, error);
     }
   },
-};
+} satisfies TaggedRecv<unknown> & ThisType<Target>;
 
 // Peeking needs no buffer, claiming names what was peeked.
 function receiveFlagged(
