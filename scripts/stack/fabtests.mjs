@@ -59,11 +59,12 @@ function commandOf(folder, { line, alone, fabric }, release, port) {
   return [file, ...args, '-p', 'efa', ...named, ...(alone ? [] : [`-E=${port}`])];
 }
 
-// Counts a result, and prints what did not pass.
+// Counts and prints a result.
 function count(tally, { line, fabric, nodes, device }, result, mayRefuse) {
   const title = `${line} (${fabric}, ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, ${device})`;
   if (result.passed) {
     tally.passed += 1;
+    console.log(`passed: ${title}`);
   } else if (result.refused && mayRefuse) {
     tally.skipped += 1;
     console.log(`skipped: ${title}: ${result.why}`);
@@ -75,7 +76,7 @@ function count(tally, { line, fabric, nodes, device }, result, mayRefuse) {
 
 /**
  * Runs the programs of the folder with the libfabric of `env`, whose version is given: those that must pass, or all.
- * Prints a line for each that does not, and returns how many did.
+ * Returns how many passed, failed and were skipped.
  */
 export async function runFabtests({ folder, env, version, condition, all }) {
   const release = Number.parseFloat(version);

@@ -97,7 +97,7 @@ export const GROUPS = [
       'fi_unexpected_msg -e rdm -I 10',
       ...each(['fi_rdm_multi_client -C 10 -I 5'], ['-S 4096', '-S 4096 -U']),
       'fi_recv_cancel -e rdm -V',
-      'fi_unmap_mem',
+      'fi_unmap_mem -I 20',
       'fi_resmgmt_test',
       ...each(
         ['fi_efa_rdm_remote_exit_early -S 1048576'],

@@ -3,7 +3,7 @@ import { version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { portCounter } from '../support/couple.js';
 import { until } from '../support/lifecycle.js';
-import { isOldPart, testFaults } from '../support/softefa.js';
+import { isOldPart, partId, testFaults } from '../support/softefa.js';
 import { datagramPair, pair, pattern } from '../support/transfer.js';
 
 const faults = testFaults();
@@ -61,6 +61,7 @@ test('efa: datagrams are counted one by one, and so is what is dropped', async (
 
 test('efa: reads are counted at both ends', async (context) => {
   context.skip(isOldPart && version().major === 1, '1.17 uses the RDMA of no such device');
+  context.skip(partId === 0xefa0, 'the device does not read');
   const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
   const { a, b, toB } = wire;
   const region = await b.domain.allocate(1 << 20, ['FI_REMOTE_READ']);
