@@ -81,6 +81,6 @@ function locateByte(name: string, place: RoundByte, memory: Memory): NativeByte 
     throw invalidArgType(`${name}.byte`, 'a MemoryRegion or a slice of one', byte);
   }
   if (byte.length === 0) throw invalidArgValue(`${name}.byte`, 'has no bytes');
-  memory.locate(byte, `${name}.byte`);
-  return [memory.handle, memory.offset, checkInteger(`${name}.value`, value, 0, 255)];
+  const { handle, offset } = memory.locate(byte, `${name}.byte`);
+  return [handle, offset, checkInteger(`${name}.value`, value, 0, 255)];
 }

@@ -255,10 +255,9 @@ export class EndpointBase implements Target {
   postMultiRecv(buffer: Buffers, options?: StreamOptions): MultiRecv {
     this.#checkOpen();
     const wait = checkWait(options);
-    const { memory } = this.#engine;
-    memory.locate(buffer);
-    if (memory.length === 0) throw invalidArgValue('buffer', 'is empty');
-    return new MultiRecv(this, allBytesOf(buffer), wait);
+    const place = this.#engine.memory.locate(buffer);
+    if (place.length === 0) throw invalidArgValue('buffer', 'is empty');
+    return new MultiRecv(this, allBytesOf(buffer), place, wait);
   }
 
   /** @internal */

@@ -127,9 +127,9 @@ export function sendOne(
   checkOpen(limits);
   const chosen = options === undefined ? undefined : chooseOptions(limits, options);
   const to = peerHandle(limits, peer);
-  locateToSend(target, buffer);
-  checkLength(limits, limits.engine.memory.length, chosen);
-  return postOne(target, code, Kind.Void, buffer, to, 0, tag, false, data, flags, chosen);
+  const place = locateToSend(target, buffer);
+  checkLength(limits, place.length, chosen);
+  return postOne(target, code, Kind.Void, buffer, place, to, 0, tag, false, data, flags, chosen);
 }
 
 export function sendMany(
@@ -164,9 +164,9 @@ export function receiveOne(
   const { limits } = target;
   checkOpen(limits);
   const from = sourceHandle(limits, source);
-  limits.engine.memory.locate(buffer);
+  const place = limits.engine.memory.locate(buffer);
   const kind = Kind.Completion;
-  return postOne(target, code, kind, buffer, from, 0, tag, false, ignore, 0, options);
+  return postOne(target, code, kind, buffer, place, from, 0, tag, false, ignore, 0, options);
 }
 
 export function receiveMany(

@@ -2,6 +2,7 @@ import type { Completion } from '../completion.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Op, OpField } from '../engine/layout.js';
+import type { Place } from '../engine/memory.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import { errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
@@ -47,15 +48,15 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   #takingBack: Promise<void> | undefined;
   readonly #untaken: Arrival[] = [];
 
-  /** @internal `bytes` is what was located just before. */
-  constructor(endpoint: Receiver, bytes: Uint8Array, wait: Wait) {
+  /** @internal `place` is where `bytes` are. */
+  constructor(endpoint: Receiver, bytes: Uint8Array, place: Place, wait: Wait) {
     const { limits } = endpoint;
     this.#arrivals = new Arrivals(wait, tooLate, () => this.#takeBack());
     this.endpoint = endpoint;
     this.#engine = limits.engine;
     this.#bytes = bytes;
-    const { memory, submissions } = this.#engine;
-    const { handle, offset, length } = memory;
+    const { submissions } = this.#engine;
+    const { handle, offset, length } = place;
     this.#handle = handle;
     this.#start = offset;
     this.#request = this.#engine.begin(Kind.Owner, this);

@@ -3,7 +3,7 @@
 import type { Engine } from '../engine/engine.js';
 import type { Entries } from '../engine/entries.js';
 import { ENTRY_BYTES, ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
-import type { Buffers } from '../engine/memory.js';
+import type { Buffers, Place } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { invalidArgType, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
@@ -41,11 +41,12 @@ export class Located {
     this.buffers = Array.from({ length }, (_, i) => buffers[i] as Buffers);
     const { memory } = engine;
     for (let i = 0; i < length; i++) {
-      memory.locate(this.buffers[i] as Buffers, names?.[i] ?? `buffers[${i}]`);
-      this.handles.push(memory.handle);
-      this.offsets.push(memory.offset);
-      this.lengths.push(memory.length);
-      this.total += memory.length;
+      const name = names?.[i] ?? `buffers[${i}]`;
+      const { handle, offset, length } = memory.locate(this.buffers[i] as Buffers, name);
+      this.handles.push(handle);
+      this.offsets.push(offset);
+      this.lengths.push(length);
+      this.total += length;
     }
   }
 
@@ -75,9 +76,9 @@ export class Located {
 }
 
 /** Locates a buffer that is sent: a batch sends what the buffer holds then, all others what it does now. */
-export function locateToSend({ limits, sink }: Target, buffer: Buffers): void {
+export function locateToSend({ limits, sink }: Target, buffer: Buffers): Place {
   const { memory, submissions } = limits.engine;
-  memory.locate(buffer, 'buffer', sink === submissions);
+  return memory.locate(buffer, 'buffer', sink === submissions);
 }
 
 /** Applies an operation's options to its entry. */
@@ -96,15 +97,15 @@ export function putFlags(
 }
 
 /**
- * Writes an operation of one buffer that was located just before, and its bytes where they travel
- * with it. `wide` and `data` are its two
- * 64-bit fields: tag or remote offset, and remote data or ignore mask.
+ * Writes an operation of one buffer, and its bytes where they travel with it. `wide` and `data` are
+ * its two 64-bit fields: tag or remote offset, and remote data or ignore mask.
  */
 export function postOne(
   target: Target,
   code: Op,
   kind: Kind,
   owner: unknown,
+  place: Place,
   peer: number,
   remote: number,
   wide: number | bigint,
@@ -114,13 +115,13 @@ export function postOne(
   options: Chosen | undefined,
 ): unknown {
   const { limits, sink } = target;
-  const { handle, offset, length } = limits.engine.memory;
+  const { handle, offset, length } = place;
   const request = target.begin(kind, owner, options);
   const carries = handle === 0 && length > 0;
   const blocks = carries ? Math.ceil(length / ENTRY_BYTES) : 0;
   const at = sink.reserve(blocks);
   const { entries } = sink;
-  if (carries) entries.putPayload(at, limits.engine.memory.carried as Uint8Array, length);
+  if (carries) entries.putPayload(at, place.carried as Uint8Array, length);
   entries.put(at, code, blocks, 0, request, limits.handle, peer, handle, remote, offset, length);
   if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
   if (flags !== 0 || data !== 0 || options !== undefined) {

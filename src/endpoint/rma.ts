@@ -176,16 +176,15 @@ function transferOne(
   const chosen = options === undefined ? undefined : chooseOptions(limits, options);
   const offset = options === undefined ? 0 : offsetOf(options);
   const to = peerHandle(limits, peer);
-  if (code === Op.Write) locateToSend(target, buffer);
-  else engine.memory.locate(buffer);
-  const { length } = engine.memory;
+  const place = code === Op.Write ? locateToSend(target, buffer) : engine.memory.locate(buffer);
+  const { length } = place;
   checkLength(limits, length, chosen);
   checkRemote(limits, remote, offset, length);
   const kind = Kind.Void;
   const at = remote.handle;
   // The remote region must outlive the operation too. Regions of ours live until they are closed.
   const owner = RegisteredBytes.is(buffer) ? remote : [buffer, remote];
-  return postOne(target, code, kind, owner, to, at, offset, true, data, flags, chosen);
+  return postOne(target, code, kind, owner, place, to, at, offset, true, data, flags, chosen);
 }
 
 function transferMany(

@@ -180,7 +180,7 @@ function receiveFlagged(
   const claims = hasFlag(options.flags, 'FI_CLAIM');
   const from = sourceHandle(limits, source);
   const discards = hasFlag(options.flags, 'FI_DISCARD');
-  limits.engine.memory.locate(
+  const place = limits.engine.memory.locate(
     buffer === null && (peeks || discards) ? new Uint8Array(0) : (buffer as Buffers),
   );
   const token = claims && !peeks ? claimToken(claim) : 0;
@@ -190,6 +190,7 @@ function receiveFlagged(
     Op.Trecv,
     kind,
     buffer,
+    place,
     from,
     token,
     tag,

@@ -36,6 +36,18 @@ export abstract class RegisteredBytes {
   }
 }
 
+/** Where a buffer's bytes are, in the engine's table. */
+export interface Place {
+  /** 0 names no memory: there are no bytes, or they are {@link carried}. */
+  readonly handle: number;
+  readonly offset: number;
+  readonly length: number;
+  /** The bytes of a buffer that was not entered. */
+  readonly carried: Uint8Array | undefined;
+}
+
+type Found = { -readonly [Field in keyof Place]: Place[Field] };
+
 /** In place of a handle: the buffer has been sent once, and was not entered for that. */
 const CARRIED = 0;
 
@@ -51,12 +63,7 @@ export class Memory {
   #lastBuffer: ArrayBufferLike | undefined;
   #lastHandle = 0;
 
-  /** What locate() found; a handle of 0 names no memory: of no bytes, or {@link carried}. */
-  handle = 0;
-  offset = 0;
-  length = 0;
-  /** The bytes of a buffer that was not entered. */
-  carried: Uint8Array | undefined;
+  readonly #place: Found = { handle: 0, offset: 0, length: 0, carried: undefined };
 
   constructor(domain: Handle<'Domain'>) {
     this.#domain = domain;
@@ -64,54 +71,62 @@ export class Memory {
   }
 
   /**
-   * Finds where a buffer's bytes are: handle, offset and length. Throws for what can't be used.
+   * Finds where a buffer's bytes are, in an object that the next call uses again. Throws for what
+   * can't be used.
    *
    * @param once the bytes are read once, from now on: a few of them in a buffer that is not known are
    * better carried along than entered, which takes 3 us and a FinalizationRegistry.
    */
-  locate(buffer: Buffers, name = 'buffer', once = false): void {
+  locate(buffer: Buffers, name = 'buffer', once = false): Place {
+    const place = this.#place;
     if (RegisteredBytes.is(buffer) && buffer.memory === this && !buffer.closed) {
-      this.handle = buffer.length === 0 ? 0 : buffer.memoryHandle;
-      this.offset = buffer.offset;
-      this.length = buffer.length;
+      place.handle = buffer.length === 0 ? 0 : buffer.memoryHandle;
+      place.offset = buffer.offset;
+      place.length = buffer.length;
     } else {
-      this.#locateBytes(buffer, name, once);
+      this.#locateBytes(place, buffer, name, once);
     }
+    return place;
   }
 
-  #locateBytes(buffer: Buffers, name: string, once: boolean): void {
+  #locateBytes(place: Found, buffer: Buffers, name: string, once: boolean): void {
     let whole: ArrayBufferLike;
     if (isBufferView(buffer)) {
       whole = bufferOf(buffer);
-      this.offset = offsetOf(buffer);
-      this.length = lengthOf(buffer);
+      place.offset = offsetOf(buffer);
+      place.length = lengthOf(buffer);
     } else if (RegisteredBytes.is(buffer)) {
       if (buffer.memory !== this) throw invalidArgValue(name, 'is a region of another domain');
       throw closed('the memory region');
     } else if (types.isAnyArrayBuffer(buffer)) {
       whole = buffer;
-      this.offset = 0;
-      this.length = sizeOf(buffer);
+      place.offset = 0;
+      place.length = sizeOf(buffer);
     } else {
       throw invalidArgType(name, 'an ArrayBuffer, a view of one, or a memory region', buffer);
     }
-    if (this.length === 0) {
+    if (place.length === 0) {
       refuseDetached(whole, name);
-      this.handle = 0;
+      place.handle = 0;
     } else {
-      this.handle =
+      place.handle =
         whole === this.#lastBuffer
           ? this.#lastHandle
-          : this.#handleOf(whole, name, once ? buffer : undefined);
+          : this.#handleOf(place, whole, name, once ? buffer : undefined);
     }
   }
 
-  #handleOf(buffer: ArrayBufferLike, name: string, once: Buffers | undefined): number {
+  #handleOf(
+    place: Found,
+    buffer: ArrayBufferLike,
+    name: string,
+    once: Buffers | undefined,
+  ): number {
     let handle = this.#handles.get(buffer);
     if (handle === undefined || handle === CARRIED) {
       refuseUnsteady(buffer, name);
-      if (handle !== CARRIED && once !== undefined && this.length <= CARRIED_BYTES) {
-        return this.#carry(buffer, once);
+      if (handle !== CARRIED && once !== undefined && place.length <= CARRIED_BYTES) {
+        return this.#carry(place, buffer, once);
       }
       handle = native.memoryAdopt(this.#domain, new Uint8Array(buffer));
       this.#handles.set(buffer, handle);
@@ -123,8 +138,9 @@ export class Memory {
   }
 
   // What is sent a second time is entered: it may be sent for ever.
-  #carry(buffer: ArrayBufferLike, view: Buffers): number {
-    this.carried = isUint8Array(view) ? view : new Uint8Array(buffer, this.offset, this.length);
+  #carry(place: Found, buffer: ArrayBufferLike, view: Buffers): number {
+    const { offset, length } = place;
+    place.carried = isUint8Array(view) ? view : new Uint8Array(buffer, offset, length);
     this.#handles.set(buffer, CARRIED);
     return 0;
   }
