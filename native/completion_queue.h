@@ -42,10 +42,10 @@ class CompletionQueue : public Resource {
   void cancelWaits();
 
   uint32_t handle = 0;
-  uint32_t endpoints = 0;    // open endpoints that report here, counted once per direction
-  uint32_t landings = 0;     // of these, endpoints that receive into the package's own memory
-  bool readSources = false;  // an endpoint with FI_SOURCE reports here
-  bool broken = false;       // fi_cq_read failed permanently
+  uint32_t endpoints = 0;        // open endpoints that report here, counted once per direction
+  uint32_t stagedEndpoints = 0;  // of these, endpoints that receive into the package's own memory
+  bool readSources = false;      // an endpoint with FI_SOURCE reports here
+  bool broken = false;           // fi_cq_read failed permanently
   Immediates immediates;
   std::array<fi_cq_tagged_entry, kReadBatch> entries;
   std::array<fi_addr_t, kReadBatch> sources;

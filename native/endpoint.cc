@@ -29,7 +29,7 @@ int Endpoint::closeSelf() {
   engine_.abandon(*this);
   staging.reset();
   copied.reset();
-  landing.reset();
+  receiveStaging.reset();
   engine_.removeEndpoint(*this);
   return 0;
 }
@@ -53,7 +53,7 @@ int Endpoint::closeOrPark() {
   engine_.recall(*this);
   // The operations in flight keep their memory, even after these peers have closed.
   engine_.parking.park(
-      {{staging, copied, landing}, std::move(events_), std::move(ep_), name, stuck});
+      {{staging, copied, receiveStaging}, std::move(events_), std::move(ep_), name, stuck});
   return 0;
 }
 
@@ -208,8 +208,9 @@ void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, b
   const bool landed = staged || (fits && !cancels(endpoint.get()));
   if (!landed || (info.caps & FI_MSG) == 0) return;
   layout.access = registered ? FI_RECV : 0;
-  endpoint.landing = std::make_shared<Landing>(domain.get(), layout, info.rx_attr->size);
-  ++endpoint.receiveQueue->landings;
+  endpoint.receiveStaging =
+      std::make_shared<ReceiveStaging>(domain.get(), layout, info.rx_attr->size);
+  ++endpoint.receiveQueue->stagedEndpoints;
 }
 
 Fid<fid_eq> openEvents(const Fabric& fabric) {

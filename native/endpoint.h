@@ -12,8 +12,8 @@
 #include "completion_queue.h"
 #include "engine/errors.h"
 #include "engine/held.h"
-#include "engine/landing.h"
 #include "engine/lane.h"
+#include "engine/receive_staging.h"
 #include "provider_traits.h"
 #include "util/fid.h"
 #include "util/resource.h"
@@ -98,7 +98,7 @@ class Endpoint : public Resource {
   size_t copiedSends = 0;
   size_t copiedReceives = 0;
   // For receives: DGRAM as above, and providers without fi_cancel(3).
-  std::shared_ptr<Landing> landing;
+  std::shared_ptr<ReceiveStaging> receiveStaging;
   Held held;
   std::shared_ptr<AddressVector> av;
   std::shared_ptr<CompletionQueue> sendQueue;

@@ -66,7 +66,8 @@ bool Engine::cancelWaiting(uint32_t request) {
 bool Engine::cancelPosted(uint32_t request) {
   Op* found = nullptr;
   ops_.forEachLive([&](Op& op) {
-    if (op.request == request && op.run == nullptr && op.code != OpCode::kLand) found = &op;
+    if (op.request == request && op.run == nullptr && op.code != OpCode::kStagedReceive)
+      found = &op;
   });
   if (found == nullptr) return true;
   if (!isReceive(found->code)) return false;

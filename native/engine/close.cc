@@ -22,8 +22,9 @@ void Engine::cancelLane(Endpoint& endpoint, bool receives) {
 
 void Engine::cancelReceives(Endpoint& endpoint) {
   if (frozen_) return;
-  if (endpoint.landing) {
-    while (!endpoint.landing->waiting.empty()) recall(*endpoint.landing->waiting.front());
+  if (endpoint.receiveStaging) {
+    while (!endpoint.receiveStaging->waiting.empty())
+      recall(*endpoint.receiveStaging->waiting.front());
     return;
   }
   ops_.forEachLive([&](Op& op) {
@@ -105,7 +106,7 @@ void Engine::abandon(Endpoint& endpoint) {
   blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
   --endpoint.sendQueue->endpoints;
   --endpoint.receiveQueue->endpoints;
-  if (endpoint.landing) --endpoint.receiveQueue->landings;
+  if (endpoint.receiveStaging) --endpoint.receiveQueue->stagedEndpoints;
   for (CompletionQueue* queue : {endpoint.sendQueue.get(), endpoint.receiveQueue.get()}) {
     if (queue->closed()) continue;
     readQueue(*queue);
@@ -115,7 +116,7 @@ void Engine::abandon(Endpoint& endpoint) {
   }
   ops_.forEachLive([&](Op& op) {
     if (op.endpoint != &endpoint) return;
-    if (op.code == OpCode::kLand) {
+    if (op.code == OpCode::kStagedReceive) {
       op.live = false;
       return;
     }

@@ -16,7 +16,8 @@ constexpr size_t kMoreRun = 16;
 
 bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
   constexpr uint64_t kSpecial = FI_MULTI_RECV | FI_PEEK | FI_CLAIM;
-  if (isReceive(o.code) ? endpoint.landing != nullptr : endpoint.staging != nullptr) return true;
+  if (isReceive(o.code) ? endpoint.receiveStaging != nullptr : endpoint.staging != nullptr)
+    return true;
   if (isInject(o.code)) return isRma(o.code) && endpoint.injectsAsWrites;
   return endpoint.ownContexts || o.segments > 0 || o.remotes > 0 || o.code == OpCode::kAtomic ||
          (o.flags & kSpecial) != 0;

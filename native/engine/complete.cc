@@ -65,14 +65,14 @@ unsigned Engine::readQueue(CompletionQueue& queue) {
 
 void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
   if (isArrival(entry.flags)) {
-    if (queue.landings > 0) usedUp(entry.op_context);
+    if (queue.stagedEndpoints > 0) consumedByWrite(entry.op_context);
     return arrived(queue, entry.data, static_cast<double>(entry.len));
   }
   if (BatchRun::isContext(entry.op_context)) return completeShared(entry);
   Completion result = toCompletion(entry, queue.format());
   auto* op = static_cast<Op*>(entry.op_context);
   if (op == nullptr) return;  // a remote operation without data: FI_RMA_EVENT
-  if (op->live && (isReceive(op->code) || op->code == OpCode::kLand)) {
+  if (op->live && (isReceive(op->code) || op->code == OpCode::kStagedReceive)) {
     if (source != FI_ADDR_NOTAVAIL) result.source = op->endpoint->av->peerOf(source);
     const Memory* memory = op->multiRecv ? memories.find(op->memory) : nullptr;
     if (memory != nullptr && entry.buf != nullptr) {
@@ -103,7 +103,7 @@ void Engine::unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error
 
 void Engine::complete(Op& op, const Completion& completion) {
   if (!op.live) return;  // its endpoint was closed before, so the op is settled and not reused
-  if (op.code == OpCode::kLand) return landed(op, completion);
+  if (op.code == OpCode::kStagedReceive) return completeStaged(op, completion);
   Completion result = completion;
   const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;
   if (partial && op.endpoint->draining) return;

@@ -11,7 +11,7 @@ namespace fab {
 // the package's own memory when it is posted.
 bool Engine::isCopied(const Operation& o, const Endpoint& endpoint) {
   if (isReceive(o.code)) {
-    if (endpoint.landing) return true;
+    if (endpoint.receiveStaging) return true;
     return o.segments == 0 && o.length <= static_cast<double>(endpoint.copiedReceives);
   }
   if (endpoint.staging) return true;

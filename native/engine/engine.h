@@ -312,16 +312,16 @@ class Engine {
   bool takeHeld(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                 BatchRun* run);
   void endBuffer(const Operation& operation, Completion result);
-  bool pour(const Operation& operation, Endpoint& endpoint, iovec& rest);
+  bool fillFromHeld(const Operation& operation, Endpoint& endpoint, iovec& rest);
   void hold(Endpoint& endpoint, Held::Message message);
   void fill(Op& op, Completion result, const uint8_t* from);
   void keep(const Op& op, const Completion& result);
-  void giveBack(const Operation& operation);
-  ssize_t land(const Operation& operation, Endpoint& endpoint, BatchRun* run);
+  void returnMessage(const Operation& operation);
+  ssize_t postStaged(const Operation& operation, Endpoint& endpoint, BatchRun* run);
   ssize_t postSlot(Endpoint& endpoint);
   bool replenish(Endpoint& endpoint);
-  void landed(Op& slot, Completion result);
-  void usedUp(void* context);
+  void completeStaged(Op& slot, Completion result);
+  void consumedByWrite(void* context);
   bool recall(Op& op);
 
   // close.cc

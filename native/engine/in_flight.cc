@@ -31,7 +31,7 @@ void Engine::forEachInFlight(const Visit& visit) {
     visitLane(endpoint->sendLane, handle, visit);
   });
   ops_.forEachLive([&](const Op& op) {
-    if (op.run != nullptr || op.code == OpCode::kLand) return;
+    if (op.run != nullptr || op.code == OpCode::kStagedReceive) return;
     visit({callOf(op.code), State::kPosted, op.request, op.endpoint->handle, op.peer,
            op.totalLength});
   });

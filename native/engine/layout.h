@@ -31,7 +31,7 @@ enum class OpCode : uint8_t {
   kGiveBack = 37,       // returns a message for the next receive: `remote` is its arrival number,
                         // `peer` its source
   // Used only inside the engine.
-  kLand = 64,  // a receive into the package's memory, for the next receive of the endpoint
+  kStagedReceive = 64,  // a receive into the package's memory, for the next receive of the endpoint
 };
 
 inline bool isReceive(OpCode code) { return code == OpCode::kRecv || code == OpCode::kTrecv; }

@@ -14,13 +14,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Lock = std::unique_lock<std::timed_mutex>;
 
-constexpr unsigned kTurnsPerLook = 64;  // at the clock and at other holders
+constexpr unsigned kTurnsPerLook =
+    64;  // turns between two reads of the clock, and two yields of the core
 
 // Every poll of a queue takes its cache line away from the peer that fills it, and slows down the
 // other hardware thread of the core. If many completions are missing, or if the peer takes long to
 // reply, polling less often is therefore faster. With shm and 64 B: 0.20 instead of 0.31 us per
 // message in windows of 64, and 1.75 instead of 1.88 us per write to a peer that waits in run().
-void letPeerWork(uint64_t missing, unsigned idleTurns) {
+void backOff(uint64_t missing, unsigned idleTurns) {
   constexpr uint64_t kMuch = 8;
   constexpr uint64_t kMost = 64;
   constexpr auto kPerOperation = std::chrono::nanoseconds(100);
@@ -34,15 +35,15 @@ void letPeerWork(uint64_t missing, unsigned idleTurns) {
 
 // Runs turns until missing() is 0, or until progress() has not changed for the given time.
 template <typename Missing, typename Progress>
-void turnUntilNone(Engine& engine, Missing&& missing, Progress&& progress) {
+void turnUntilDone(Engine& engine, Missing&& missing, Progress&& progress) {
   Clock::time_point start{};
   uint64_t before = 0;
   unsigned idleTurns = 0;
   for (unsigned turns = 1;; ++turns) {
     idleTurns = engine.turn() > 0 ? 0 : idleTurns + 1;
-    const uint64_t left = missing();
-    if (left == 0) return;
-    letPeerWork(left, idleTurns);
+    const uint64_t remaining = missing();
+    if (remaining == 0) return;
+    backOff(remaining, idleTurns);
     if (turns % kTurnsPerLook != 0) continue;
     const uint64_t now = progress();
     if (turns == kTurnsPerLook || now != before) start = Clock::now();
@@ -87,7 +88,7 @@ void waitForCompletions(Engine& engine) {
     const uint64_t there = engine.completionsPushed();
     return there >= wanted ? 0 : wanted - there;
   };
-  turnUntilNone(engine, missing, [] { return uint64_t{0}; });
+  turnUntilDone(engine, missing, [] { return uint64_t{0}; });
 }
 
 void runBatch(Engine& engine) {
@@ -95,7 +96,7 @@ void runBatch(Engine& engine) {
   if (!lock) return;
   while (engine.hasSubmissions()) engine.turn();
   engine.startRun();
-  turnUntilNone(
+  turnUntilDone(
       engine, [&] { return engine.missingOfRun(); }, [&] { return engine.roundsOfRun(); });
 }
 

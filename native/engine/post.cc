@@ -21,7 +21,7 @@ void Engine::consume(const Operation& operation) {
     case OpCode::kCloseEndpoint:
       return closeEndpoint(operation);
     case OpCode::kGiveBack:
-      return giveBack(operation);
+      return returnMessage(operation);
     default:
       break;
   }
@@ -58,14 +58,14 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   if (const int ret = resolve(o, endpoint, resolved, endpoint.copies(o)); ret != 0) {
     return ret;
   }
-  bool poured = false;
+  bool fillable = false;
   if (isReceive(o.code)) {
     if (!endpoint.held.empty()) {
       if (takeHeld(o, endpoint, resolved, run)) return 0;
-      poured = (o.flags & FI_MULTI_RECV) != 0 && endpoint.held.first(o.peer) != nullptr;
-      if (poured && pour(o, endpoint, resolved.iov[0])) return 0;
+      fillable = (o.flags & FI_MULTI_RECV) != 0 && endpoint.held.first(o.peer) != nullptr;
+      if (fillable && fillFromHeld(o, endpoint, resolved.iov[0])) return 0;
     }
-    if (endpoint.landing) return land(o, endpoint, run);
+    if (endpoint.receiveStaging) return postStaged(o, endpoint, run);
   }
   const bool asWrite = isRma(o.code) && endpoint.injectsAsWrites;
   if (isInject(o.code) && !asWrite && !endpoint.staging) {
@@ -96,7 +96,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
       ops_.give(op);
     }
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
-    if (ret != -FI_EAGAIN || !poured) return ret;
+    if (ret != -FI_EAGAIN || !fillable) return ret;
     endBuffer(o, {});  // its content must not be overwritten
     return 0;
   }
@@ -192,7 +192,7 @@ unsigned Engine::retryBlocked() {
 
 // Posts operations that wait in a lane. Returns true if the lane is empty.
 bool Engine::retryLane(Endpoint& endpoint, bool receives) {
-  if (receives && endpoint.landing && !replenish(endpoint)) return false;
+  if (receives && endpoint.receiveStaging && !replenish(endpoint)) return false;
   Lane& lane = endpoint.lane(receives);
   for (uint32_t posts = 0; !lane.empty(); ++posts) {
     if (posts == kPostsPerTurn) return false;

@@ -37,7 +37,7 @@ size_t sizeOf(const iovec* pieces, size_t count) {
   return total;
 }
 
-const Failure kTakenBack{FI_ECANCELED, {"", "taken back"}};
+const Failure kAborted{FI_ECANCELED, {"", "aborted"}};
 
 constexpr uint64_t kSearches = FI_PEEK | FI_CLAIM | FI_DISCARD;
 
@@ -104,7 +104,7 @@ bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& re
 
 // Copies held messages to the start of a multi-receive buffer, and sets `rest` to the remaining
 // part. Returns true if the buffer is used up.
-bool Engine::pour(const Operation& o, Endpoint& endpoint, iovec& rest) {
+bool Engine::fillFromHeld(const Operation& o, Endpoint& endpoint, iovec& rest) {
   size_t least = 1;
   size_t size = sizeof(least);
   fi_getopt(&endpoint.get()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, &size);
@@ -147,13 +147,13 @@ void Engine::endBuffer(const Operation& o, Completion result) {
 
 // Gives a message to the oldest waiting receive, or keeps it for the next receive.
 void Engine::hold(Endpoint& endpoint, Held::Message message) {
-  Landing* const landing = endpoint.landing.get();
-  if (landing == nullptr || landing->waiting.empty()) {
+  ReceiveStaging* const staged = endpoint.receiveStaging.get();
+  if (staged == nullptr || staged->waiting.empty()) {
     endpoint.held.put(std::move(message));
     return;
   }
-  Op& op = *landing->waiting.front();
-  landing->waiting.pop_front();
+  Op& op = *staged->waiting.front();
+  staged->waiting.pop_front();
   fill(op, message.about, message.bytes.data());
 }
 
@@ -181,7 +181,7 @@ void Engine::keep(const Op& op, const Completion& result) {
 }
 
 // JavaScript returns a message that a completed receive got but the program did not take.
-void Engine::giveBack(const Operation& o) {
+void Engine::returnMessage(const Operation& o) {
   Endpoint** found = endpoints.find(o.endpoint);
   iovec piece;
   void* desc;
@@ -200,24 +200,24 @@ void Engine::giveBack(const Operation& o) {
 }
 
 // Starts a receive into the package's own memory.
-ssize_t Engine::land(const Operation& o, Endpoint& endpoint, BatchRun* run) {
-  Landing& landing = *endpoint.landing;
-  if (landing.posted == landing.waiting.size()) {
+ssize_t Engine::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run) {
+  ReceiveStaging& staged = *endpoint.receiveStaging;
+  if (staged.posted == staged.waiting.size()) {
     if (const ssize_t ret = postSlot(endpoint); ret != 0) return ret;
   }
   Op* op = ops_.take();
   op->run = run;
   op->staging = 0;
   own(*op, o, endpoint);
-  landing.waiting.push_back(op);
+  staged.waiting.push_back(op);
   ++control_->stats.operations;
   return 0;
 }
 
 ssize_t Engine::postSlot(Endpoint& endpoint) {
-  Landing& landing = *endpoint.landing;
+  ReceiveStaging& staged = *endpoint.receiveStaging;
   uint32_t slot;
-  ssize_t ret = landing.memory.take(slot);
+  ssize_t ret = staged.memory.take(slot);
   if (ret != 0) {
     refusal_ = "memory for the message could not be registered";
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
@@ -225,7 +225,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
   }
   Op* op = ops_.take();
   op->live = true;
-  op->code = OpCode::kLand;
+  op->code = OpCode::kStagedReceive;
   op->endpoint = &endpoint;
   op->run = nullptr;
   op->request = kNoRequest;
@@ -235,32 +235,31 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
   Operation operation{};
   operation.code = OpCode::kRecv;
   Resolved resolved;
-  resolved.iov[0] = {landing.memory.start(slot),
-                     landing.memory.prefix() + landing.memory.capacity()};
-  resolved.desc[0] = landing.memory.desc(slot);
+  resolved.iov[0] = {staged.memory.start(slot), staged.memory.prefix() + staged.memory.capacity()};
+  resolved.desc[0] = staged.memory.desc(slot);
   resolved.address = FI_ADDR_UNSPEC;
   ret = dispatch(endpoint.get(), operation, resolved, 1, op, endpoint.receiveFlags);
   if (ret == 0) {
-    ++landing.posted;
+    ++staged.posted;
     return 0;
   }
   ops_.give(op);
-  landing.memory.give(slot);
-  if (!isFull(ret, OpCode::kRecv, landing.posted > 0)) return ret;
+  staged.memory.give(slot);
+  if (!isFull(ret, OpCode::kRecv, staged.posted > 0)) return ret;
   ++control_->stats.backPressure;
   return -FI_EAGAIN;
 }
 
 // Posts the slots that waiting receives need. Returns false if the provider has no room.
 bool Engine::replenish(Endpoint& endpoint) {
-  Landing& landing = *endpoint.landing;
-  while (landing.posted < landing.waiting.size()) {
+  ReceiveStaging& staged = *endpoint.receiveStaging;
+  while (staged.posted < staged.waiting.size()) {
     refusal_ = "";
     const ssize_t ret = postSlot(endpoint);
     if (ret == -FI_EAGAIN) return false;
     if (ret == 0) continue;
-    Op& op = *landing.waiting.front();
-    landing.waiting.pop_front();
+    Op& op = *staged.waiting.front();
+    staged.waiting.pop_front();
     ++control_->stats.errors;
     Completion result{};
     result.status = static_cast<uint32_t>(-ret);
@@ -272,21 +271,21 @@ bool Engine::replenish(Endpoint& endpoint) {
 }
 
 // Called when the provider has completed the receive of a slot.
-void Engine::landed(Op& slot, Completion result) {
+void Engine::completeStaged(Op& slot, Completion result) {
   Endpoint& endpoint = *slot.endpoint;
-  Landing& landing = *endpoint.landing;
+  ReceiveStaging& staged = *endpoint.receiveStaging;
   const uint32_t place = slot.staging;
-  const uint8_t* payload = landing.memory.payload(place);
+  const uint8_t* payload = staged.memory.payload(place);
   ops_.give(&slot);
-  --landing.posted;
+  --staged.posted;
   if (result.status == 0) {
-    const double length = result.length - static_cast<double>(landing.memory.prefix());
-    result.length = std::clamp(length, 0.0, static_cast<double>(landing.memory.capacity()));
+    const double length = result.length - static_cast<double>(staged.memory.prefix());
+    result.length = std::clamp(length, 0.0, static_cast<double>(staged.memory.capacity()));
     result.arrival = ++arrivals_;
   }
-  if (!landing.waiting.empty()) {
-    Op& op = *landing.waiting.front();
-    landing.waiting.pop_front();
+  if (!staged.waiting.empty()) {
+    Op& op = *staged.waiting.front();
+    staged.waiting.pop_front();
     if (result.status == 0) {
       fill(op, result, payload);
     } else {
@@ -299,27 +298,27 @@ void Engine::landed(Op& slot, Completion result) {
   } else {
     unsolicited(*endpoint.receiveQueue, result.status, result.error);
   }
-  landing.memory.give(place);
+  staged.memory.give(place);
 }
 
 // Called when the arrival of a write with data has consumed a receive: efa-direct, on devices
 // without unsolicited write receive.
-void Engine::usedUp(void* context) {
+void Engine::consumedByWrite(void* context) {
   if (BatchRun::isContext(context)) return;
   auto* op = static_cast<Op*>(context);
-  if (op == nullptr || !op->live || op->code != OpCode::kLand) return;
+  if (op == nullptr || !op->live || op->code != OpCode::kStagedReceive) return;
   Endpoint& endpoint = *op->endpoint;
-  Landing& landing = *endpoint.landing;
-  landing.memory.give(op->staging);
+  ReceiveStaging& staged = *endpoint.receiveStaging;
+  staged.memory.give(op->staging);
   ops_.give(op);
-  --landing.posted;
+  --staged.posted;
   if (!replenish(endpoint)) noteBlocked(endpoint);
 }
 
 // Cancels a posted receive. Returns true if it has ended.
 bool Engine::recall(Op& op) {
   Endpoint& endpoint = *op.endpoint;
-  if (!endpoint.landing) {
+  if (!endpoint.receiveStaging) {
     const BatchRun* const run = op.run;
     const uint32_t request = op.request;
     const int ret = frozen_ ? -FI_EBUSY : fi_cancel(&endpoint.get()->fid, &op);
@@ -329,9 +328,9 @@ bool Engine::recall(Op& op) {
     op.recalled = true;
     return false;
   }
-  auto& waiting = endpoint.landing->waiting;
+  auto& waiting = endpoint.receiveStaging->waiting;
   waiting.erase(std::find(waiting.begin(), waiting.end(), &op));
-  const Failure& why = endpoint.closing ? endpoint.end : kTakenBack;
+  const Failure& why = endpoint.closing ? endpoint.end : kAborted;
   Completion result{};
   result.status = why.status;
   result.error = detail(why, FailedOperation::of(op));

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 // for scheduler slices of 4 ms.
 constexpr unsigned kTurnsPerYield = 64;
 // After this many sleeps without work, sleeps are twice as long: 1 instead of 2 % of a core.
-constexpr unsigned kNaps = 256;
+constexpr unsigned kShortSleeps = 256;
 // An idle engine that waits on file descriptors still runs a turn this often, in case a wake-up is
 // missed.
 constexpr auto kSafetyTurn = std::chrono::milliseconds(500);
@@ -39,14 +39,14 @@ class ThreadDriver final : public Driver {
     if (wakeFd_ < 0) throw FabricFailure(errno, "eventfd");
     const OnException undo([this] { ::close(wakeFd_); });
     start(loop);
-    engine_.onInterrupt([this] { poke(); });
+    engine_.onInterrupt([this] { wakeThread(); });
   }
   ~ThreadDriver() override {
     stop();  // a driver that does not stop is never destroyed
     closeWake();
   }
 
-  void wake() override { poke(); }
+  void wake() override { wakeThread(); }
   void ref() override {
     auto* handle = reinterpret_cast<uv_handle_t*>(&async_);
     engine_.control().pending.load() > 0 ? uv_ref(handle) : uv_unref(handle);
@@ -54,7 +54,7 @@ class ThreadDriver final : public Driver {
 
   std::chrono::milliseconds requestStop() override {
     if (!stopping_.exchange(true)) stopAsked_ = Clock::now();
-    poke();
+    wakeThread();
     constexpr auto kBriefly = std::chrono::milliseconds(5);  // most end at once
     if (!lost_ && (!thread_.joinable() || waitForEnd(kBriefly))) return {};
     const auto left = timeToStop(engine_.callLimit().time());
@@ -103,7 +103,7 @@ class ThreadDriver final : public Driver {
     wakeFd_ = -1;
   }
 
-  void poke() {
+  void wakeThread() {
     const uint64_t one = 1;
     if (write(wakeFd_, &one, sizeof(one)) < 0) return;  // the counter is full: already signalled
   }
@@ -140,7 +140,7 @@ class ThreadDriver final : public Driver {
         continue;
       }
       if (work > 0) {
-        idleTurns = naps_ = 0;
+        idleTurns = idleSleeps_ = 0;
         continue;
       }
       if (++idleTurns % kTurnsPerYield != 0) continue;
@@ -186,7 +186,7 @@ class ThreadDriver final : public Driver {
       return;
     }
     ++control.stats.sleeps;
-    auto timeout = ++naps_ > kNaps ? 2 * options_.idle : options_.idle;
+    auto timeout = ++idleSleeps_ > kShortSleeps ? 2 * options_.idle : options_.idle;
     if (wakes) timeout = std::max<std::chrono::microseconds>(timeout, kSafetyTurn);
     lock.unlock();
     const timespec ts{timeout.count() / 1000000, timeout.count() % 1000000 * 1000};
@@ -211,7 +211,7 @@ class ThreadDriver final : public Driver {
   Drain drain_;
   uv_async_t async_{};
   int wakeFd_;
-  unsigned naps_ = 0;
+  unsigned idleSleeps_ = 0;
   std::atomic<bool> stopping_{false};
   Clock::time_point stopAsked_;
   bool lost_ = false;

@@ -4,7 +4,7 @@
 
 namespace softefa {
 
-// Copies like copy(), but through shared memory and with the serveOthers of the peer's engine
+// Copies like copy(), but through shared memory and with the help of the peer's engine
 // thread. It is used if process_vm_readv(2) is forbidden. A peer that does not respond in time
 // counts as silent.
 CopyResult bounce(const PeerSegment& peer, Direction direction, const Pieces& local,

@@ -148,8 +148,8 @@ void CompletionQueue::release() {
 bool CompletionQueue::take() {
   if (ringed_.load(std::memory_order_relaxed)) return takeWritten();
   listedFirst_ = !listedFirst_;
-  const bool exists = listedFirst_ ? takeListed() || takeArrived() : takeArrived() || takeListed();
-  if (!exists) return false;
+  const bool taken = listedFirst_ ? takeListed() || takeArrived() : takeArrived() || takeListed();
+  if (!taken) return false;
   handle_.verbs.wr_id = current_.id;
   handle_.verbs.status = toWcStatus(current_.status);
   return true;
@@ -177,9 +177,9 @@ bool CompletionQueue::takeArrived() {
 int CompletionQueue::poll(int count, ibv_wc* wc) {
   if (count <= 0) return 0;
   if (start() != 0) return 0;
-  int exists = 0;
+  int taken = 0;
   do {
-    ibv_wc& entry = wc[exists++];
+    ibv_wc& entry = wc[taken++];
     entry = {};
     entry.wr_id = current_.id;
     entry.status = toWcStatus(current_.status);
@@ -191,9 +191,9 @@ int CompletionQueue::poll(int count, ibv_wc* wc) {
     entry.qp_num = current_.qpn;
     entry.src_qp = current_.sourceQpn;
     entry.slid = current_.ahn;
-  } while (exists < count && next() == 0);
+  } while (taken < count && next() == 0);
   end();
-  return exists;
+  return taken;
 }
 
 int CompletionQueue::arm() {

@@ -15,7 +15,7 @@ inline void relax() {
 #endif
 }
 
-// A lock in shared memory that names its holder, so that the lock of a dead holder can be exists
+// A lock in shared memory that names its holder, so that the lock of a dead holder can be taken
 // over. The guarded data must be valid after every step, because a holder may die at any step.
 class OwnerLock {
  public:

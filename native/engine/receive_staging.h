@@ -15,8 +15,8 @@ struct Op;
 // the next receive uses the slot that was posted for it.
 //
 // At least as many slots are posted as there are waiting receives.
-struct Landing {
-  Landing(fid_domain* domain, const Staging::Layout& layout, size_t limit)
+struct ReceiveStaging {
+  ReceiveStaging(fid_domain* domain, const Staging::Layout& layout, size_t limit)
       : memory(domain, layout, limit) {}
 
   Staging memory;
