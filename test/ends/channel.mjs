@@ -1,6 +1,6 @@
-// Messages between the coordinator and a side, by name; a side may be a worker of its process.
+// Named messages between the coordinator and a side. A side may be a worker of its process.
 
-/** What either end of the line has: messages that nobody waits for yet are kept. */
+/** One end of the line. Keeps messages until a call waits for them. */
 export class Channel {
   #post;
   #kept = [];
@@ -15,7 +15,7 @@ export class Channel {
     this.#post({ name, value });
   }
 
-  /** The value of the next message of one of these names. */
+  /** The value of the next message with one of these names. */
   next(...names) {
     const at = this.#kept.findIndex(({ name }) => names.includes(name));
     if (at >= 0) return Promise.resolve(this.#kept.splice(at, 1)[0].value);
@@ -24,7 +24,7 @@ export class Channel {
     });
   }
 
-  /** A message has come. */
+  /** Accepts a message that has arrived. */
   receive(message) {
     const at = this.#waiting.findIndex(({ names }) => names.includes(message.name));
     if (at < 0) this.#kept.push(message);

@@ -1,4 +1,4 @@
-// A process that plays rounds, as the survivor or as the victim, and looks at what each leaves behind.
+// A process that plays rounds, as the survivor or as the victim, and checks what each round leaves behind.
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -10,19 +10,19 @@ import { survive } from './survivor.mjs';
 import { openAndMove } from './traffic.mjs';
 import { fall } from './victim.mjs';
 
-const VANISH = 1000; // ms that what was closed has to be gone
+const VANISH = 1000; // ms within which closed resources must be gone
 
 const channel = new Channel((message) => process.send(message));
-let worker; // that plays the victim
+let worker; // plays the victim
 let ending = false;
-process.on('disconnect', () => ending || process.exit(1)); // the coordinator has gone
+process.on('disconnect', () => ending || process.exit(1)); // the coordinator has ended
 process.on('message', (message) => {
   if (worker === undefined) channel.receive(message);
   else if (message.name === 'end') terminate();
   else worker.postMessage(message);
 });
 
-const met = new Set(); // kinds of rounds: what a provider keeps for the life of the process is there
+const met = new Set(); // kinds of rounds for which the provider has allocated its process-wide resources
 for (;;) {
   const { round, role, exit } = await channel.next('play');
   if (exit) process.exit();
@@ -43,19 +43,19 @@ for (;;) {
   try {
     await openAndMove(round.provider, driver);
   } catch (error) {
-    result.failures.push(`the next open does not work: ${error}`);
+    result.failures.push(`the next open fails: ${error}`);
   }
   result.stall = stalls.end();
-  channel.send('step', 'looking at what is left');
-  result.left = more(before, await calm(before));
+  channel.send('step', 'checking what is left');
+  result.left = more(before, await settled(before));
   result.parked = Math.max(0, dumpState().parked.length - parkedBefore);
   channel.send('result', result);
 }
 ending = true;
 process.disconnect();
 
-/** What there is when no more of it goes. */
-async function calm(before) {
+/** Waits until the resources of before the round remain, or until the time limit. Returns the resources. */
+async function settled(before) {
   const end = performance.now() + VANISH;
   let now = holdings();
   while (more(before, now).length > 0 && performance.now() < end) {
@@ -79,7 +79,7 @@ async function inWorker(round) {
   worker.on('error', (error) => failures.push(`the worker throws ${error}`));
   const [code] = await once(worker, 'exit');
   worker = undefined;
-  if (code !== 1) failures.push(`the worker ends by itself, with ${code}`);
+  if (code !== 1) failures.push(`the worker ends on its own with code ${code}`);
   channel.send('falling');
   return { failures, operations: 0, late: { late: 0, what: '' }, close: 0 };
 }

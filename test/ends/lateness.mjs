@@ -1,6 +1,6 @@
-// How late promises settle, and how long the event loop stands still: without what the machine is late
-// by itself. A timer that is due at the same moment tells how late the event loop was; the kernel tells
-// how long this process's threads were ready to run and had no core.
+// Measures how late promises settle and how long the event loop is blocked, excluding delays of the machine. A
+// timer that is due at the same time shows how late the event loop was. The kernel reports how long the threads
+// of this process were ready to run without a core.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const TICK = 10; // ms
@@ -14,21 +14,21 @@ function waitedForCores(threads = readdirSync('/proc/self/task')) {
         readFileSync(`/proc/self/task/${thread}/schedstat`, 'utf8').split(' ')[1],
       );
     } catch {
-      // It has ended meanwhile.
+      // The thread has ended in the meantime.
     }
   }
   return nanoseconds / 1e6;
 }
 
-/** Promises of operations, each with the timeout that its operation was given. */
+/** Promises of operations, each with the timeout of its operation. */
 export class Settlements {
   #pending = new Set();
-  /** How many there were. */
+  /** The number of promises. */
   count = 0;
-  /** The latest beyond its timeout, in ms. */
+  /** The longest delay beyond a timeout, in ms. */
   worst = { late: 0, what: '' };
 
-  /** Watches a promise from now on, just after it was made. */
+  /** Watches a promise. Must be called just after the promise was created. */
   add(what, promise, timeout) {
     const entry = { what, timeout, due: undefined, waited: 0 };
     this.count += 1;
@@ -50,10 +50,10 @@ export class Settlements {
     return promise;
   }
 
-  /** Waits until all have settled, at most so many ms beyond their timeouts; tells which have not. */
-  async all(patience) {
+  /** Waits until all have settled, at most `limit` ms beyond their timeouts. Returns those that have not. */
+  async all(limit) {
     const longest = Math.max(0, ...[...this.#pending].map(({ timeout }) => timeout));
-    const end = performance.now() + longest + patience;
+    const end = performance.now() + longest + limit;
     while (this.#pending.size > 0 && performance.now() < end) {
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
@@ -67,7 +67,7 @@ export class Stalls {
   #last = performance.now();
   #waited = waitedForCores([this.#thread]);
   #timer = setInterval(() => this.#look(), TICK);
-  /** The longest, in ms. */
+  /** The longest stall, in ms. */
   longest = 0;
 
   #look() {

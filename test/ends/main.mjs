@@ -33,8 +33,8 @@ const devices = softefaEnvironment({
   memlock: 'unlimited',
 });
 const outcomes = [];
-const waiting = new Map(); // reasons of rounds that are not run, and how many
-const changed = new Map(); // limits, and how many rounds they change
+const waiting = new Map(); // reason why rounds do not run -> number of rounds
+const changed = new Map(); // limit -> number of rounds that it changes
 
 for (const provider of providers) {
   const parties = new Parties(provider, devices);

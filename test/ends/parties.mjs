@@ -2,7 +2,7 @@
 import { environmentOf } from './conditions.mjs';
 import { Party } from './party.mjs';
 
-/** Rounds of a process before it is to end. */
+/** The number of rounds after which a process must end. */
 const LIFE = 6;
 const ENDS = 1000; // ms
 
@@ -20,7 +20,7 @@ export class Parties {
     return this.#parties.get(role);
   }
 
-  /** After a round: ends those that have played enough, and tells what is wrong with their end. */
+  /** Called after a round: ends processes that have played enough rounds. Returns what is wrong with their end. */
   async giveBack(all = false) {
     const failures = [];
     for (const [role, party] of this.#parties) {
@@ -36,19 +36,19 @@ export class Parties {
     return failures;
   }
 
-  // By itself, or by process.exit().
+  // Ends a process naturally or by process.exit().
   async #end(role, party) {
     const exit = this.#ended++ % 2 === 1;
-    const how = exit ? 'process.exit()' : 'nothing is left to do';
+    const how = exit ? 'process.exit() is called' : 'nothing is left to do';
     party.send('play', { exit });
     const began = performance.now();
     const timer = setTimeout(() => party.signal('SIGKILL'), 10 * ENDS);
     const { code, signal } = await party.exited;
     clearTimeout(timer);
     const took = performance.now() - began;
-    if (code !== 0) return [`the ${role} ends with ${signal ?? code} where ${how}`];
-    if (took > ENDS) return [`the ${role} takes ${took.toFixed()} ms to end where ${how}`];
+    if (code !== 0) return [`the ${role} ends with ${signal ?? code} when ${how}`];
+    if (took > ENDS) return [`the ${role} takes ${took.toFixed()} ms to end when ${how}`];
     const text = party.complaints();
-    return text === '' ? [] : [`the ${role} prints ${text} where ${how}`];
+    return text === '' ? [] : [`the ${role} prints ${text} when ${how}`];
   }
 }

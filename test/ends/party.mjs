@@ -1,4 +1,4 @@
-// A process that plays rounds, as the coordinator sees it.
+// The coordinator's view of a process that plays rounds.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
@@ -13,11 +13,11 @@ export class Party extends Channel {
   #env;
   #errors = '';
   #addresses = [];
-  /** What it said last. */
+  /** The last step that it reported. */
   step = 'starting';
   /** Resolves with code and signal. */
   exited;
-  /** How many rounds it has played. */
+  /** The number of rounds that it has played. */
   rounds = 0;
 
   constructor(env) {
@@ -48,7 +48,7 @@ export class Party extends Channel {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** What it has printed to stderr since the last call: nothing, where all is well. */
+  /** Its output on stderr since the last call. Empty unless something is wrong. */
   complaints() {
     const text = this.#errors;
     this.#errors = '';
@@ -61,7 +61,7 @@ export class Party extends Channel {
     return sharedFilesOf(this.pid, named);
   }
 
-  /** Kills it, if it has not ended, and removes what it could not remove itself. */
+  /** Kills it if it has not ended, and removes the files that it could not remove itself. */
   async bury() {
     if (this.running) this.#child.kill('SIGKILL');
     await this.exited;
@@ -72,7 +72,7 @@ export class Party extends Channel {
     this.#child.kill(name);
   }
 
-  /** Resolves when a signal has stopped it: the kernel tells nobody but the parent's waitpid(2). */
+  /** Resolves when a signal has stopped it. The kernel reports that only to waitpid(2) of the parent. */
   async stopped() {
     while (this.running && !/^State:\tT/m.test(statusOf(this.pid))) {
       await new Promise((resolve) => setTimeout(resolve, 1));

@@ -1,4 +1,4 @@
-// Which rounds are run, from a seed: who ends, how, and what both sides are doing then.
+// Plans the rounds from a seed: which side ends, how, and what both sides are doing at that time.
 
 /** efa carries its traffic through shm within a host, unless FI_EFA_ENABLE_SHM_TRANSFER=0: efa-wire. */
 export const PROVIDERS = ['shm', 'tcp', 'udp', 'efa', 'efa-wire'];
@@ -7,7 +7,7 @@ export const EVENTS = ['kill', 'stop', 'close', 'terminate', 'exit'];
 export const ACTIONS = ['send', 'receive', 'large', 'rma', 'close', 'open'];
 export const MOMENTS = ['before', 'while', 'after'];
 
-/** Rounds of one provider until every driver, event, action and moment has met every other. */
+/** The number of rounds of one provider that combine every driver, event, action and moment. */
 export const CYCLE = DRIVERS.length * EVENTS.length * ACTIONS.length * MOMENTS.length;
 const BLOCK = DRIVERS.length * EVENTS.length;
 const PASS = BLOCK * ACTIONS.length;
@@ -15,23 +15,23 @@ const PASS = BLOCK * ACTIONS.length;
 /**
  * @typedef {object} Round
  * @property {string} seed
- * @property {number} number of the provider's rounds, from 0
+ * @property {number} number the index among the provider's rounds, from 0
  * @property {string} provider
  * @property {string} driver
- * @property {string} event what happens to the victim
+ * @property {string} event the event that happens to the victim
  * @property {string} action
  * @property {string} moment
- * @property {'survivor' | 'victim'} actor whose action it is; the other one answers
- * @property {'itself' | 'outside'} trigger who makes the event happen
- * @property {number} turns of the victim's event loop until it does, where it does so itself
- * @property {number} microseconds until the coordinator does
+ * @property {'survivor' | 'victim'} actor the side that performs the action; the other one responds
+ * @property {'itself' | 'outside'} trigger whether the victim itself or the coordinator causes the event
+ * @property {number} turns of the victim's event loop before the victim causes the event
+ * @property {number} microseconds before the coordinator causes the event
  * @property {'write' | 'read'} rma
  * @property {number} bytes of a large message
- * @property {boolean} continues whether a stopped victim is continued, or killed
- * @property {'endpoint' | 'domain'} closes what is closed
+ * @property {boolean} continues whether a stopped victim is continued or killed
+ * @property {'endpoint' | 'domain'} closes the object that is closed
  */
 
-/** Numbers from 0 to 1, from a text. mulberry32. */
+/** A generator of numbers from 0 to 1, seeded by a text (mulberry32). */
 export function randomOf(text) {
   let state = 2166136261;
   for (const char of text) state = Math.imul(state ^ char.charCodeAt(0), 16777619);
@@ -53,8 +53,8 @@ function shuffled(list, random) {
 }
 
 /**
- * The driver, event, action and moment of a round. Every 15 rounds each driver meets each event, every
- * 90 both meet each action, with another moment for each driver; 270 have everything.
+ * The driver, event, action and moment of a round. 15 rounds combine each driver with each event. 90 rounds combine
+ * both with each action, with another moment for each driver. 270 rounds have all combinations.
  */
 function cellOf(seed, provider, number) {
   const of = randomOf(`${seed}/${provider}`);
@@ -105,14 +105,14 @@ export function roundOf(seed, provider, number) {
   };
 }
 
-/** So many rounds, of one provider after the other in turn. */
+/** The given number of rounds, alternating between providers. */
 export function planOf(seed, rounds, providers = PROVIDERS) {
   return Array.from({ length: rounds }, (_, i) =>
     roundOf(seed, providers[i % providers.length], Math.floor(i / providers.length)),
   );
 }
 
-/** The command line that runs a round again. */
+/** The command line that repeats a round. */
 export const replay = ({ seed, provider, number }) =>
   `npm run test:ends -- --seed ${seed} --provider ${provider} --only ${number}`;
 

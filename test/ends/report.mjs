@@ -1,4 +1,4 @@
-// What was run, as a table.
+// Tables of the rounds that were run.
 import { ACTIONS, EVENTS, MOMENTS } from './plan.mjs';
 
 /** @param outcomes of round.mjs */
@@ -35,7 +35,7 @@ export function worstOf(outcomes) {
     ].map(String);
   });
   const header = ['provider', 'rounds', 'failed', 'operations', 'domains parked'];
-  const figures = ['late, ms', 'close beyond timeout, ms', 'event loop still, ms'];
+  const figures = ['late, ms', 'close beyond timeout, ms', 'event loop blocked, ms'];
   return aligned([[...header, ...figures], ...rows]);
 }
 

@@ -1,4 +1,4 @@
-// What a process has: threads, descriptors, shared files and mappings of files.
+// The resources of a process: threads, file descriptors, shared files and file mappings.
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 
 const listOf = (folder, read) =>
@@ -6,17 +6,17 @@ const listOf = (folder, read) =>
     try {
       return [read(name)];
     } catch {
-      return []; // it has gone meanwhile
+      return []; // it has ended in the meantime
     }
   });
 
-// softefa keeps the segments of the processes that it has met while they live.
+// softefa keeps the segments of peer processes mapped while these processes live.
 function isOfLivePeer(path) {
   const pid = Number(path.match(/softefa-.*\/(\d+)\.[\da-f]{16}\/segment$/)?.[1] ?? process.pid);
   return pid !== process.pid && existsSync(`/proc/${pid}`);
 }
 
-// sockets, pipes and inodes have numbers, shared files those of their process.
+// Sockets, pipes and inodes have numbers in their names; shared files have the pid of their process.
 const named = (target) => target.replace(/:?\[\d+\]/, '').replace(/\d+\.[\da-f]{16}|\d+/g, 'N');
 
 function counted(paths) {
@@ -32,7 +32,7 @@ function mappings() {
   return paths.filter((path) => /^\/(dev|memfd|SYSV|\[)/.test(path));
 }
 
-/** What this process has now. */
+/** The current resources of this process. */
 export function holdings() {
   return {
     threads: counted(
@@ -47,8 +47,8 @@ export function holdings() {
 const began = Date.now() - 100; // the clock of /dev/shm is coarse
 
 /**
- * The files in /dev/shm that a process has made: shm names them after it, efa after the number and the
- * key of a queue pair. Others may be there, of a process that was killed and had its number before.
+ * The files in /dev/shm that a process has created. shm names them after the pid, and efa after the number and the
+ * key of a queue pair. There may be older files of a killed process that had the same pid.
  */
 export function sharedFilesOf(pid, addresses = []) {
   const hex = (address, ...places) =>
@@ -61,7 +61,7 @@ export function sharedFilesOf(pid, addresses = []) {
     .filter(isNew);
 }
 
-/** What there is more of than before. */
+/** The resources that were not there before. */
 export function more(before, now) {
   return Object.entries(now).flatMap(([kind, counts]) =>
     [...counts]

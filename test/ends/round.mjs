@@ -1,16 +1,16 @@
-// A round: two processes meet, one ends, and both tell what they found.
+// A round: two processes connect, one of them ends, and both report what they found.
 import { canBeParked, keptBy, limited } from './limits.mjs';
 import { stacksOf } from './stacks.mjs';
 
-/** ms: an operation settles within its timeout and this. */
+/** ms: an operation settles at most this long after its timeout. */
 const LATE = 50;
-/** ms: close() returns within its timeout and this. */
+/** ms: close() returns at most this long after its timeout. */
 const CLOSES = 500;
-/** ms that the event loop may stand still. To open and to close are calls: of efa, they take 50 ms. */
+/** ms: the event loop may be blocked this long. Opening and closing are synchronous: with efa they take 50 ms. */
 const stallOf = (provider) => (provider.startsWith('efa') ? 500 : 250);
-/** ms in which a process ends that is told to. */
+/** ms: a process ends within this time after it is asked to. */
 const ENDS = 1000;
-/** ms for any step of a round. */
+/** ms: the limit of any step of a round. */
 const STEP = 10_000;
 
 class Stuck extends Error {}
@@ -61,7 +61,7 @@ async function playWith(round, survivor, victim, outcome) {
   survivor.send('meet', theirs);
   victim.send('meet', ours);
   await both((party) => expect(party, party.next('met'), 'meet its peer'));
-  // The last word of a victim that kills itself may be lost.
+  // The last message of a victim that kills itself may be lost.
   const begun = Promise.race([victim.next('begun'), victim.exited]);
   await expect(survivor, survivor.next('begun'), 'do its part');
   await patient('victim', victim, begun, 'do its part');
@@ -102,11 +102,11 @@ async function playWith(round, survivor, victim, outcome) {
   const lives = event === 'close' || event === 'terminate' || (event === 'stop' && round.continues);
   if (!lives) return;
   const last = await expect(victim, victim.next('result'), 'end its part');
-  // Who is stopped is late and stands still.
+  // A stopped victim is late, and its event loop is blocked.
   judge('victim', event === 'stop' ? { ...last, close: 0, stall: 0 } : last, outcome);
 }
 
-/** Something was left behind: a limit of the provider's, or a failure. */
+/** Records a leftover as a known limit of the provider or as a failure. */
 function account(role, what, outcome) {
   const kept = keptBy(outcome.planned, what);
   const { kind, name, had, has } = what;
@@ -124,17 +124,17 @@ function judge(role, { failures, operations, late, close, stall, left, parked },
   if (late.late > LATE) say(`a ${late.what} settles ${late.late.toFixed()} ms after its timeout`);
   if (close > CLOSES) say(`close() returns ${close.toFixed()} ms after its timeout`);
   if (stall > stallOf(outcome.planned.provider))
-    say(`the event loop stands still for ${stall.toFixed()} ms`);
+    say(`the event loop is blocked for ${stall.toFixed()} ms`);
   outcome.operations += operations;
   outcome.late = Math.max(outcome.late, late.late);
   outcome.close = Math.max(outcome.close, close);
   outcome.stall = Math.max(outcome.stall, stall);
 }
 
-/** What a party has to do; it is stuck where it does not, or ends instead. */
+/** Waits for a step of a party. Throws Stuck if the party does not complete it, or ends instead. */
 function within(role, party, promise, what) {
   const ended = party.exited.then(({ code, signal }) => {
-    throw new Stuck(`the ${role} ends with ${signal ?? code} where it is to ${what}`);
+    throw new Stuck(`the ${role} ends with ${signal ?? code} instead of the step: ${what}`);
   });
   return patient(role, party, Promise.race([promise, ended]), what);
 }

@@ -1,10 +1,10 @@
-// One side of a round: its endpoints and traffic, and how they end.
+// One side of a round: its endpoints, its traffic, and their end.
 import { opened } from './conditions.mjs';
 import { Settlements } from './lateness.mjs';
 import { announce, regionOf, Traffic } from './traffic.mjs';
 
 const CLOSE_TIMEOUT = 100; // ms
-const LOST = 3000; // ms after which a promise that has not settled never will
+const LOST = 3000; // ms after which an unsettled promise counts as lost
 
 export class Side {
   #round;
@@ -28,7 +28,7 @@ export class Side {
   }
 
   /**
-   * Opens a side, has it meet the other one, and does what comes before the round's event.
+   * Opens a side, connects it to the other one, and performs the steps before the round's event.
    *
    * @param {'survivor' | 'victim'} role
    */
@@ -43,22 +43,22 @@ export class Side {
     return side;
   }
 
-  /** Opens an endpoint; tells the other side how to reach it. */
+  /** Opens an endpoint, and sends its address to the other side. */
   async open() {
     const endpoint = await this.#openEndpoint();
     this.#region = await regionOf(endpoint);
     return { address: endpoint.address, descriptor: this.#region.descriptor() };
   }
 
-  /** Meets the other side. */
+  /** Connects to the other side. */
   async meet(other) {
     this.#other = other;
     const [endpoint] = this.#endpoints;
     this.#traffic = new Traffic(this.#round, this.#acts, endpoint, other, this.#settlements);
-    await this.#traffic.greet();
+    await this.#traffic.handshake();
   }
 
-  /** Begins its part, to go on until stop(). */
+  /** Starts its traffic, which runs until stop(). */
   begin() {
     this.#traffic.stream();
     if (!this.#acts) return;
@@ -66,7 +66,7 @@ export class Side {
     if (this.#round.action === 'open') this.#opening = this.#openMore();
   }
 
-  /** Does a piece of its part, to the end. */
+  /** Runs a piece of its traffic to completion. */
   async complete() {
     await this.#traffic.piece();
     if (!this.#acts) return;
@@ -81,18 +81,18 @@ export class Side {
     this.#traffic.stop();
   }
 
-  /** Waits until everything has settled, closes, and tells what was wrong. */
+  /** Waits until everything has settled, closes, and returns what was wrong. */
   async end() {
     this.stop();
     this.#channel.send('step', 'settling');
     const late = await this.#settlements.all(LOST);
-    for (const what of late) this.#failures.push(`promise of a ${what} does not settle`);
+    for (const what of late) this.#failures.push(`the promise of a ${what} does not settle`);
     await this.#opening;
     this.#channel.send('step', 'closing');
     this.#close();
     await Promise.all(this.#closings);
     for (const what of await this.#settlements.all(0)) {
-      this.#failures.push(`promise of a ${what} is not even settled by close()`);
+      this.#failures.push(`close() does not settle the promise of a ${what}`);
     }
     return {
       failures: this.#failures,

@@ -1,4 +1,4 @@
-// Where the threads of a stuck process are, where gdb is installed.
+// The stacks of the threads of a stuck process, if gdb is installed.
 import { spawnSync } from 'node:child_process';
 
 const FRAMES = 16;

@@ -1,7 +1,7 @@
-// The side that goes on when the other one has ended.
+// The side that continues after the other one has ended.
 import { Side } from './side.mjs';
 
-/** Plays a round to its end and tells what was wrong. */
+/** Plays a round to its end. Returns what was wrong. */
 export async function survive(round, channel) {
   const side = await Side.start(round, 'survivor', channel);
   await channel.next('gone');

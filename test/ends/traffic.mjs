@@ -1,20 +1,20 @@
-// What the two sides of a round do with each other.
+// The traffic between the two sides of a round.
 import { opened } from './conditions.mjs';
 
-/** ms that each operation has. */
+/** The timeout of each operation in ms. */
 export const TIMEOUT = 200;
 
-const UNHURRIED = 5000; // ms, for what is to complete
+const UNHURRIED = 5000; // timeout in ms of operations that must complete
 const REGION = 2 ** 20;
 const SMALL = 64;
-const PIECE = 2 ** 16; // of a write or a read
-const FEW = 4; // operations of a piece of traffic that is to complete
+const PIECE = 2 ** 16; // bytes of a write or a read
+const FEW = 4; // number of operations of a piece of traffic that must complete
 
 /** The region that a peer writes to and reads. */
 export const regionOf = (endpoint) =>
   endpoint.domain.allocate(REGION, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
 
-// Resolves, or rejects, when all have settled.
+// Resolves or rejects when all promises have settled.
 async function all(promises) {
   await Promise.allSettled(promises);
   return Promise.all(promises);
@@ -31,8 +31,8 @@ export class Traffic {
   #streaming = false;
 
   /**
-   * @param acts whether the action is this side's; it answers the other's else
-   * @param settlements told of every operation
+   * @param acts whether this side performs the action; otherwise it responds to the other side
+   * @param settlements records every operation
    */
   constructor(round, acts, endpoint, { address, descriptor }, settlements) {
     this.#round = round;
@@ -43,8 +43,8 @@ export class Traffic {
     this.#settlements = settlements;
   }
 
-  /** Sends and receives a message, so that both sides know each other. */
-  greet() {
+  /** Sends and receives a message, so that the handshake with the peer is done. */
+  handshake() {
     const [send, receive] = [
       this.#start('send', 8, UNHURRIED),
       this.#start('receive', 8, UNHURRIED),
@@ -68,7 +68,7 @@ export class Traffic {
     return this.#streaming;
   }
 
-  /** A few operations, which are to complete. */
+  /** A few operations that must complete. */
   async piece() {
     if (this.#round.action === 'close') return;
     const operations = this.#kinds().flatMap(({ kind, bytes }) =>
@@ -77,12 +77,12 @@ export class Traffic {
     await all(operations);
   }
 
-  // What this side keeps outstanding.
+  // The kinds of operations that this side keeps outstanding.
   #kinds() {
     const { action, bytes, rma } = this.#round;
     const small = (kind, window) => ({ kind, bytes: SMALL, window });
     if (action === 'rma') return this.#acts ? [{ kind: rma, bytes: PIECE, window: 4 }] : [];
-    // What a close() has to end: nobody answers.
+    // Operations that a close() must end, because the peer does not respond.
     if (action === 'close') {
       const large = { kind: 'send', bytes, window: 1 };
       return this.#acts ? [small('send', 4), large, small('receive', 4)] : [];
@@ -97,7 +97,7 @@ export class Traffic {
       do await this.#start(kind, bytes, TIMEOUT);
       while (this.#streaming);
     } catch {
-      // Its peer has gone, or nothing came.
+      // The peer has ended, or nothing arrived.
     }
   }
 
@@ -121,11 +121,11 @@ export function announce(endpoint, { address }, settlements) {
     const sent = endpoint.send(new Uint8Array(SMALL), peer, { timeout: TIMEOUT });
     settlements.add('send of a new endpoint', sent, TIMEOUT).catch(() => {});
   } catch (error) {
-    if (error.code !== 'FI_EADDRNOTAVAIL') throw error; // it has gone
+    if (error.code !== 'FI_EADDRNOTAVAIL') throw error; // the peer has ended
   }
 }
 
-/** Opens an endpoint as those of rounds are, moves a message, and closes it. */
+/** Opens an endpoint like those of rounds, moves a message, and closes it. */
 export async function openAndMove(provider, driver) {
   const endpoint = await opened(provider, driver);
   const region = await regionOf(endpoint);

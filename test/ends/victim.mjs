@@ -1,7 +1,7 @@
-// The side that ends, in the middle of what it does.
+// The side that ends in the middle of its operations.
 import { Side } from './side.mjs';
 
-/** How a victim ends by itself; what is said before it does. */
+/** The ways in which a victim ends itself. It reports before it does. */
 const ENDS = {
   kill: () => process.kill(process.pid, 'SIGKILL'),
   stop: () => process.kill(process.pid, 'SIGSTOP'),
@@ -10,7 +10,7 @@ const ENDS = {
   close: () => {},
 };
 
-/** Plays a round to its end; tells what was wrong where it lives to tell. */
+/** Plays a round to its end. If it survives, returns what was wrong. */
 export async function fall(round, channel) {
   const side = await Side.start(round, 'victim', channel);
   if (round.trigger === 'itself') {
@@ -21,7 +21,7 @@ export async function fall(round, channel) {
     await channel.next('end');
     ENDS[round.event](channel);
   }
-  if (round.event !== 'close') await channel.next('finish'); // stopped, it may be continued
+  if (round.event !== 'close') await channel.next('finish'); // a stopped victim may be continued
   channel.send('falling');
   return side.end();
 }

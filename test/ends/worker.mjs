@@ -1,4 +1,4 @@
-// A victim that is a worker.
+// A victim in a worker.
 import { parentPort, workerData } from 'node:worker_threads';
 import { Channel } from './channel.mjs';
 import { openAndMove } from './traffic.mjs';
