@@ -1,4 +1,4 @@
-// `npm run gates`: what holds of the sources without running them: types, lint, format, documentation,
+// `npm run gates`: checks the sources without running them: types, lint, format, documentation and
 // workflows. The last line is `N passed, N failed[, N skipped]`.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { finish, prepare } from './test.mjs';
 const reference = mkdtempSync(join(tmpdir(), 'libfabric-reference-'));
 const tool = (name) => join(root, 'node_modules/.bin', name);
 
-/** Each is a command that must succeed; `says` is what it prints where it has looked at anything. */
+/** Commands that must succeed. `says` is a text that a command prints if it has checked anything. */
 const GATES = [
   { name: 'src, test and bench type-check', command: [tool('tsc'), '-p', 'tsconfig.test.json'] },
   {

@@ -1,9 +1,9 @@
 // `npm run test:efa -- [--stack bookworm|trixie|forky|DIR] [--fabtests DIR] [--all] [CONDITION] [vitest's
-// arguments]`: the tests of the efa provider with the libfabric of another stack, under another condition, or both.
-// A stack is a release of Debian, in a folder made by debootstrap unless this machine is of that release, or a
-// folder that a libfabric was installed into. Where there can be no such Debian, the last line counts it as skipped.
-// Where the folder has fabtests as well, its programs run after the whole suite; `--fabtests DIR` runs the programs
-// of that folder, of the same version, and nothing else; `--all` runs all of them.
+// arguments]`: runs the tests of the efa provider with the libfabric of another stack, under another condition, or
+// both. A stack is a release of Debian or the folder of a libfabric installation. If this machine does not run that
+// release, debootstrap creates it in a folder. If that is not possible, the last line counts it as skipped. If the
+// folder of a libfabric also contains fabtests, its programs run after the whole suite. `--fabtests DIR` runs only
+// the programs of that folder, which must be of the same version. `--all` runs all programs.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { SetupError } from './setup/step.mjs';

@@ -11,7 +11,7 @@ import { setup } from './setup.mjs';
 import { environmentOf } from './stack/prefix.mjs';
 import { finish, prepare } from './test.mjs';
 
-// One test asks this machine's libibverbs whether fork() is safe; the device has to answer the same.
+// One test asks this machine's libibverbs whether fork() is safe. The device must give the same answer.
 const PROBE = `
 import ctypes, pytest, retrying, yaml
 print(ctypes.CDLL('libibverbs.so').ibv_is_fork_initialized())

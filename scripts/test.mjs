@@ -1,5 +1,5 @@
-// `npm test [-- vitest's arguments]`: the setup, then the whole suite; `npm run test:unit` and the others run
-// a tier of it. Whatever happens, the last line is `N passed, N failed[, N skipped]`.
+// `npm test [-- vitest's arguments]`: runs the setup and then the whole suite. `npm run test:unit` and the other
+// tiers run a part of it. The last line is always `N passed, N failed[, N skipped]`.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ export function prepare(steps) {
 const UNIT = 'test/**/*.unit.test.ts';
 const without = (...files) => files.map((each) => `--exclude=${each}`);
 
-/** What vitest takes for each tier: parts of files' names, and what to leave out. */
+/** The arguments of vitest for each tier: parts of file names, and exclusions. */
 const TIERS = {
   unit: ['.unit.test.ts'],
   provider: without(UNIT, 'test/cli/**', 'test/documents/**', 'test/package/**'),
@@ -42,7 +42,7 @@ const TIERS = {
   package: ['test/documents/', 'test/package/', ...without(UNIT)],
 };
 
-/** The arguments of a command line, with `--tier NAME` as what it stands for. */
+/** The arguments of a command line, with `--tier NAME` replaced by the arguments of the tier. */
 function withoutTier(args) {
   if (args[0] !== '--tier') return args;
   const [, name, ...others] = args;
@@ -50,8 +50,8 @@ function withoutTier(args) {
 }
 
 /**
- * Leaves out what does not depend on the addon, builds with sanitizers itself, repeats what the tests
- * of the command line do, or holds the addon to times.
+ * Excludes tests that do not depend on the addon, that build with sanitizers themselves, that repeat the
+ * tests of the command line, or that measure times of the addon.
  */
 export const ONLY_THE_ADDON = without(
   'test/documents/documents-commands.test.ts',
@@ -61,10 +61,10 @@ export const ONLY_THE_ADDON = without(
   'test/softefa/softefa-verbs.test.ts',
 );
 
-/** Leaves out the command line, too, whose tests take as long as all the others, and the documents. */
+/** Also excludes the documents and the command line, whose tests take as long as all others together. */
 export const ONLY_THE_LIBRARY = [...ONLY_THE_ADDON, ...without('test/cli/**', 'test/documents/**')];
 
-/** Runs vitest over the suite and ends with the last line, to which `more()` may add what it has counted. */
+/** Runs vitest over the suite and ends with the last line. `more()` may add its counts to that line. */
 export function runSuite(args, env = {}, more = undefined) {
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-test-'));
   const tallyFile = join(folder, 'tally.json'); // test/reporter.ts writes it
@@ -74,7 +74,7 @@ export function runSuite(args, env = {}, more = undefined) {
     env: { ...process.env, ...env, LIBFABRIC_TEST_TALLY: tallyFile },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  process.on('SIGINT', () => {}); // a terminal sends it to vitest as well
+  process.on('SIGINT', () => {}); // a terminal also sends it to vitest
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   child.on('close', async (status, signal) => {
     let tally = { passed: 0, failed: 0, complete: false };

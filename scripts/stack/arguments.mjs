@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, SetupError } from '../setup/step.mjs';
 
-// The device ids that softefa knows, oldest first: its table of generations has them.
+// The device ids that softefa knows, oldest first, from its table of generations.
 const PARTS = readFileSync(join(root, 'native/softefa/generation.cc'), 'utf8').match(
   /(?<=^ *\{)0xefa[0-9a-f](?=,)/gm,
 );
@@ -21,7 +21,7 @@ export const CONDITIONS = {
 
 const USAGE = `npm run test:efa -- [--stack bookworm|trixie|forky|DIR] [--fabtests DIR] [--all] [${Object.keys(CONDITIONS).join('|')}] [vitest's arguments]`;
 
-// Takes an option and its value out of the arguments.
+// Removes an option and its value from the arguments. Returns the value.
 function take(args, option) {
   const at = args.indexOf(option);
   const [, value] = at < 0 ? [] : args.splice(at, 2);
@@ -29,7 +29,7 @@ function take(args, option) {
   return value;
 }
 
-/** `{ stack, fabtests, all, condition, rest }`; the first two and the condition may be undefined. */
+/** Returns `{ stack, fabtests, all, condition, rest }`. stack, fabtests and condition may be undefined. */
 export function parseArguments(args) {
   const rest = [...args];
   const stack = take(rest, '--stack');

@@ -29,7 +29,7 @@ const folderOf = (release) => join(root, `build-${release}`);
 
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
-// The mirror of Debian that this machine is configured with.
+// The Debian mirror that this machine is configured with.
 function mirror() {
   const text = SOURCES.filter(existsSync).map((file) => readFileSync(file, 'utf8'));
   const [, uri] = text.join('\n').match(/^(?:URIs: *|deb (?:\[.*?\] )?)(\S+\/debian)\/?\s/m) ?? [];

@@ -1,5 +1,5 @@
-// The programs of fabtests on the software device: on one node and on two, on every fabric of the provider, and with a
-// device that moves data at once, later, or from queues that the provider fills by itself.
+// Runs the programs of fabtests on the software device: on one node and on two, on every fabric of the provider, and
+// with a device that moves data synchronously, asynchronously, or from queues that the provider fills itself.
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -16,14 +16,14 @@ const DEVICES = {
   direct: { SOFTEFA_DIRECT: '1' },
 };
 const EFA_DIRECT = 2.1; // the release that brought the fabric
-const DIRECT_PATH = 2.3; // and the one that fills queues by itself
-// They do not know the options that all others have.
+const DIRECT_PATH = 2.3; // the release in which the provider fills queues itself
+// These programs do not have the options that all others have.
 const OTHER_OPTIONS = /^(fi_efa_rdma_checker|sighandler_test|check_hmem|fi_check_hmem)$/;
 
 /** Whether a folder holds programs of fabtests. */
 export const hasFabtests = (folder) => existsSync(join(folder, 'bin/fi_rdm_pingpong'));
 
-// The variables of each device under a condition. One that reorders is set up by the suite itself.
+// The variables of each device under a condition. The suite itself configures a reordering device.
 function devicesOf(condition, release) {
   const { direct, ...others } = DEVICES;
   if (condition === 'reordering') return {};
@@ -31,7 +31,7 @@ function devicesOf(condition, release) {
   return release < DIRECT_PATH ? others : { ...others, direct };
 }
 
-/** Every run: its command line, how many processes and nodes it has, and the device's variables. */
+/** Every run: its command line, its numbers of processes and nodes, and the device's variables. */
 function* runs({ condition, release, all }) {
   const devices = Object.entries(devicesOf(condition, release));
   for (const [at, [device, variables]] of devices.entries()) {
@@ -49,7 +49,7 @@ function* runs({ condition, release, all }) {
   }
 }
 
-// The program with its arguments, or undefined where the build has no such program.
+// The command of a program with its arguments; undefined if the build does not have the program.
 function commandOf(folder, { line, alone, fabric }, release, port) {
   const [name, ...args] = line.split(' ');
   const file = join(resolve(folder), 'bin', name);
@@ -75,8 +75,8 @@ function count(tally, { line, fabric, nodes, device }, result, mayRefuse) {
 }
 
 /**
- * Runs the programs of the folder with the libfabric of `env`, whose version is given: those that must pass, or all.
- * Returns how many passed, failed and were skipped.
+ * Runs the programs of the folder with the libfabric of `env`, which has the given version: the required programs, or
+ * all. Returns how many passed, failed and were skipped.
  */
 export async function runFabtests({ folder, env, version, condition, all }) {
   const release = Number.parseFloat(version);

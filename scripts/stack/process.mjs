@@ -1,19 +1,19 @@
-// Programs of fabtests as processes: one alone, or a server and its client.
+// Runs programs of fabtests as processes: a single one, or a server and its client.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const LIMIT_MS = 300_000; // for a program that hangs: a busy machine may make it as slow as it likes
-const GRACE_MS = 2_000; // for a server whose client has failed: it may say why
+const LIMIT_MS = 300_000; // timeout for a program that hangs; long, because a busy machine may be very slow
+const GRACE_MS = 2_000; // for a server whose client has failed, so that it can print the reason
 const POLL_MS = 5;
-const OUTPUT = 4_000; // characters of the end that are kept
+const OUTPUT = 4_000; // characters that are kept from the end of the output
 const REFUSED = { 38: 'FI_ENOSYS', 61: 'FI_ENODATA', 195: 'FI_ENODATA' }; // 195 is -61
 
 class Program {
   #child;
   output = '';
-  status; // once it has ended
+  status; // set when it has ended
 
   constructor([file, ...args], env) {
     this.#child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -27,7 +27,7 @@ class Program {
     });
   }
 
-  /** Waits for its end, and kills it after the given time. */
+  /** Waits until the process ends, and kills it after the given time. */
   async end(milliseconds = LIMIT_MS) {
     const abort = new AbortController();
     const limit = delay(milliseconds, undefined, abort).catch(() => {});
@@ -69,7 +69,8 @@ export async function play(command, environments, port) {
   return resultOf(programs);
 }
 
-// Passed, refused by the provider or by a release of fabtests that has no such option, or failed. `why` is for one line, `output` for whoever looks for the reason.
+// The result: passed, refused by the provider or by a release of fabtests without the option, or failed. `why` is one line;
+// `output` has the details.
 function resultOf(programs) {
   if (programs.every(({ status }) => status === 0)) return { passed: true };
   const output = programs.map((one) => `exit ${one.status}: ${one.output.trimEnd()}`).join('\n');

@@ -1,9 +1,9 @@
-// The programs of fabtests that run on the software device, and their arguments. A build has some of them: 1.17 has
-// names that 2 dropped, 2 has more programs for efa. As in AWS's own suite, those are left out that poll sets of
-// queues (fi_poll) or need addresses that efa has not (fi_multinode, fi_ubertest, fi_mcast), and fi_rdm_stress, which
+// The programs of fabtests that run on the software device, and their arguments. A build has only some of them: 1.17
+// has names that 2 dropped, and 2 has more programs for efa. Like AWS's own suite, this list omits programs that use
+// poll sets (fi_poll) or addresses that efa does not have (fi_multinode, fi_ubertest, fi_mcast), and fi_rdm_stress, which
 // needs a script of its own.
 
-// Command lines with each of some options.
+// Each command line combined with each option.
 const each = (lines, options) => lines.flatMap((line) => options.map((more) => `${line} ${more}`));
 
 const UNIT = [
@@ -17,18 +17,18 @@ const UNIT = [
   'fi_efa_info_test',
 ];
 
-// What goes into a packet of the device: efa-direct splits no messages.
+// Sizes that fit into a packet of the device, because efa-direct does not split messages.
 const SHORT = '-S r:1,1024,8192';
 
 /**
  * Groups of command lines.
  * - alone: one process; otherwise a server and a client.
- * - fabric: efa if nothing is said.
- * - required: whether each line must pass. The others are skipped where the provider refuses them. Those that are
- *   required are the quick run.
- * - since: the oldest release.
- * - nodes: the fewest nodes; 1 if nothing is said.
- * - once: on one node, with one device: what the provider refuses on all of them.
+ * - fabric: efa by default.
+ * - required: whether each line must pass. Other lines are skipped if the provider refuses them. The quick run has
+ *   only the required lines.
+ * - since: the oldest release that has the programs.
+ * - nodes: the minimum number of nodes; 1 by default.
+ * - once: runs only on one node with one device, because the provider refuses it on all of them.
  */
 export const GROUPS = [
   { alone: true, required: true, lines: UNIT },
@@ -45,7 +45,7 @@ export const GROUPS = [
   },
   { alone: true, since: 2, lines: ['sighandler_test -p efa'] }, // it fails on 1.17 with every provider
   {
-    required: true, // the sizes are 64 to 1 MiB if nothing is said: all protocols of the provider
+    required: true, // by default the sizes are 64 to 1 MiB, which covers all protocols of the provider
     lines: [
       'fi_rdm_pingpong -v -I 20',
       'fi_rdm_pingpong -v -I 20 -U',
