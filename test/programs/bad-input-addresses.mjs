@@ -1,5 +1,5 @@
-// Inserts random addresses of every length, and prints how often what came of it. A provider that
-// cannot stand one of them dies here and not in the test.
+// Inserts random addresses of every length, and prints the number of each outcome. If an address crashes a
+// provider, this process ends and not the test.
 import { FabricError, open } from 'libfabric';
 
 const [provider, type, mode, seedText] = process.argv.slice(2);
@@ -12,7 +12,7 @@ const next = () => {
   return seed >>> 24;
 };
 
-/** Random bytes; in mode 'near', behind how an own address begins and with what closes a string. */
+/** Random bytes. In mode 'near', they follow the start of an own address and end like a string. */
 function addressOf(length) {
   const bytes = Uint8Array.from({ length }, next);
   if (mode === 'near') {
@@ -45,7 +45,7 @@ for (const peer of peers) {
   try {
     ep.av.lookup(peer);
   } catch (error) {
-    // Its place went to an address that was inserted later.
+    // Its slot was reused for an address that was inserted later.
     if (error.code !== 'FI_EADDRNOTAVAIL') throw error;
   }
   await ep.av.remove(peer);

@@ -1,5 +1,5 @@
-// Calls every function of the addon with handles of the wrong kind and with garbage, and prints what
-// it answered. A crash ends this process and not the test.
+// Calls every function of the addon with handles of the wrong kind and with garbage, and prints the outcome. A
+// crash ends this process and not the test.
 import { open } from 'libfabric';
 import { loadOnce } from '../../dist/native.js';
 
@@ -17,7 +17,7 @@ const handles = {
   av: ep.av.handle,
   cq: ep.cq.handle,
 };
-// What takes no handle, or would replace how errors are made.
+// Functions that take no handle, or that would replace the constructor of errors.
 const discovery = ['version', 'libraryPath', 'strerror', 'getinfo', 'query', 'getparams'];
 const names = ['nameTables', 'namesFromBits', 'bitsFromNames', 'nearestNames'];
 const skipped = ['initialize', ...discovery, ...names, 'layout', 'parkedDomains', 'engine'];
@@ -41,7 +41,7 @@ for (const [name, call] of Object.entries(loadOnce())) {
   }
 }
 
-// The right handle, and garbage behind it.
+// The right handle, followed by garbage.
 const garbage = [undefined, null, 'x', {}, [], Number.NaN, -1, 2 ** 60, 2n ** 70n, Symbol('x')];
 const survived = { av: 0, cq: 0, engine: 0 };
 for (const [prefix, handle] of [
@@ -63,7 +63,7 @@ for (const [prefix, handle] of [
   }
 }
 
-// The engine's functions, which look at nothing but the number of their domain; there is but one, 0.
+// The engine's functions, which use only the number of their domain. There is only one domain, 0.
 for (const call of Object.values(loadOnce().engine)) {
   for (const number of [undefined, null, 'x', {}, Symbol('x'), 2n ** 70n, 1, 2 ** 32 - 1]) {
     call(number);

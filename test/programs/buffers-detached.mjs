@@ -1,6 +1,6 @@
-// Buffers that are detached while the network uses them: provider, driver. Every way to detach one, with
-// every kind of operation; then everything is collected, and the memory must still be there. Needs
-// --expose-gc, and MALLOC_MMAP_THRESHOLD_ so that what is freed is unmapped.
+// Detaches buffers while the network uses them (arguments: provider, driver). It combines every way to detach a
+// buffer with every kind of operation. Then everything is garbage-collected, and the memory must still exist.
+// Needs --expose-gc, and MALLOC_MMAP_THRESHOLD_ so that freed memory is unmapped.
 import { MessageChannel } from 'node:worker_threads';
 import { open } from 'libfabric';
 import { turn } from './lifecycle-busy.mjs';
@@ -43,7 +43,7 @@ for (const method of ['transfer', 'transferToFixedLength']) {
 
 const fresh = () => new Uint8Array(SIZE);
 const makers = Object.keys(ways).map((way) => [way, fresh, ways[way]]);
-// Growing moves the memory where no room was kept for it.
+// Growing moves the memory if no room was reserved for it.
 const page = 65_536;
 makers.push([
   'WebAssembly.Memory.grow',
@@ -71,7 +71,7 @@ const back = b.av.insert(a.address);
 const sent = new Uint8Array(SIZE).map((_, i) => i * 7);
 const same = (bytes, length = SIZE) =>
   Buffer.compare(bytes.subarray(0, length), sent.subarray(0, length)) === 0;
-// The peer's memory may be written later than the write completes; messages keep its engine awake.
+// The peer's memory may be written after the write completes. Messages keep the peer's engine awake.
 async function becomesSame(region) {
   const end = performance.now() + 5000;
   while (!same(region.bytes) && performance.now() < end) await greet();
@@ -86,7 +86,7 @@ async function greet() {
   await Promise.all([b.send(new Uint8Array(8), back), answered]);
 }
 
-// Each begins an operation with a buffer, has it detached, and says whether it came to a good end.
+// Each function starts an operation with a buffer, detaches the buffer, and returns whether the result was right.
 const operations = {
   recv: async (make, detach) => {
     const bytes = make();

@@ -1,12 +1,12 @@
-// A suite, as a container runs it: in each round a process with a device is killed, and this one goes on
-// with its own. Prints "passed".
+// A suite in a container: in each round a process with a device is killed, and this process continues with its
+// own device. Prints "passed".
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'libfabric';
 
 if (process.argv[2] === 'victim') {
   const ep = await open({ provider: 'efa' });
-  process.on('message', () => ep.close()); // which never comes
+  process.on('message', () => ep.close()); // no message is ever sent
   process.send('ready');
   await once(process, 'disconnect');
 }

@@ -1,5 +1,5 @@
-// node few-descriptors.mjs PROVIDER: opens endpoints, with ever more descriptors left, and prints what came of it.
-// A provider that cannot stand it dies here and not in the test. To be run with a low limit.
+// node few-descriptors.mjs PROVIDER: opens endpoints with more and more file descriptors available, and prints the
+// outcomes. If a provider crashes, this process ends and not the test. Must be run with a low descriptor limit.
 import { closeSync, openSync } from 'node:fs';
 import { FabricError, open } from 'libfabric';
 

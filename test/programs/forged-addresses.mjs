@@ -1,6 +1,6 @@
-// node forged-addresses.mjs PROVIDER TYPE SEED COUNT: inserts addresses that are nearly right, sends to
-// one in ten, and closes. Prints how often what came of it, and what arrived. A provider that cannot
-// stand one of them dies here and not in the test.
+// node forged-addresses.mjs PROVIDER TYPE SEED COUNT: inserts addresses that are nearly right, sends to one in ten,
+// and closes. Prints the number of each outcome, and the messages that arrived. If an address crashes a provider,
+// this process ends and not the test.
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { FabricError, open } from 'libfabric';
@@ -30,7 +30,7 @@ process.on('exit', () => {
   for (const path of paths) rmSync(path, { recursive: true });
 });
 
-/** Names of shm's that are no regions, are not all there, or are another's. */
+/** shm names of files that are not regions, are truncated, or belong to another process. */
 function namesOfFiles(own) {
   const region = Buffer.from(own)
     .toString()
@@ -67,7 +67,7 @@ function namesOfFiles(own) {
 }
 
 const TRICKY = [0, 1, 9, 32, 37, 46, 47, 58, 255];
-/** An address of an endpoint with some of it changed. */
+/** The address of an endpoint with some bytes changed. */
 function mutated(own) {
   const bytes = Uint8Array.from(own);
   const any = () => next(bytes.length);
@@ -96,7 +96,7 @@ async function turning(ep, promises) {
   return all;
 }
 
-/** Inserts and sends, with an address vector of its own: shm's has room for 256. */
+/** Inserts and sends, with an address vector of its own, because shm's has room for 256 addresses. */
 async function round(addresses, one) {
   const ep = await opened();
   const sends = [];
@@ -123,7 +123,7 @@ if (provider === 'shm') {
   await round((ep) => namesOfFiles(ep.address), 1);
 }
 if (provider === 'efa') {
-  // Bytes that say nothing.
+  // Unused bytes.
   await round((ep) => {
     return [...ep.address.keys()].map((i) => {
       const other = Uint8Array.from(ep.address);
@@ -139,7 +139,7 @@ for (let left = Number(count); left > 0; left -= 240) {
 const ep = await opened();
 const strangers = [];
 if (provider === 'efa') {
-  // Of an endpoint that there is not. What is sent to it must not come here.
+  // The address of an endpoint that does not exist. Messages to it must not arrive here.
   const other = Uint8Array.from(ep.address);
   other[17] ^= 0x40;
   try {

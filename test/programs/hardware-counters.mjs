@@ -1,4 +1,4 @@
-// Counters of efa-direct on a device that has completion counters: prints what each kind has counted.
+// Counters of efa-direct on a device with completion counters: prints the value of each kind.
 import { Fabric, getInfo } from 'libfabric';
 import { loadSoftefa } from 'libfabric/softefa';
 

@@ -1,10 +1,10 @@
-// Not a program: an endpoint with operations of all sorts in flight, for programs that end then.
+// A module, not a program: an endpoint with all kinds of operations in flight, for programs that end in this state.
 import { open } from 'libfabric';
 
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
 const ignore = () => {};
 
-/** Turns manual domains for as long as the event loop lives. */
+/** Drives manual domains as long as the event loop runs. */
 export function turn(...endpoints) {
   if (endpoints[0].domain.driver !== 'manual') return;
   const step = () => {
@@ -15,7 +15,7 @@ export function turn(...endpoints) {
   step();
 }
 
-/** Two endpoints of domains of their own that know each other. */
+/** Two endpoints in separate domains, each with the other as its peer. */
 export async function pair(provider, driver, caps = CAPS) {
   const a = await open({ provider, driver, caps });
   const b = await open({ provider, driver, caps });
@@ -27,8 +27,8 @@ export async function pair(provider, driver, caps = CAPS) {
 }
 
 /**
- * Posts receives that nothing comes for, more sends than a peer that does not receive has room for,
- * and a stream of writes. Resolves when all of it is under way.
+ * Posts receives for which no message arrives, more sends than fit at a peer that does not receive, and a stream of
+ * writes. Resolves when all of them are in flight.
  */
 export async function busy(provider, driver) {
   const { a, b: deaf, peer } = await pair(provider, driver);
@@ -52,7 +52,7 @@ export async function busy(provider, driver) {
   for (let i = 0; i < 3000; i++) a.send(new Uint8Array(256), peer).catch(ignore);
   a.send(new Uint8Array(1 << 20), peer).catch(ignore);
   while (a.domain.stats().operations < before + 500) await new Promise(setImmediate);
-  // Not to be collected.
+  // Prevents garbage collection.
   globalThis.busy = [...(globalThis.busy ?? []), a, deaf, region, payload];
   /** Sends the busy endpoint a message, and resolves when it has arrived. */
   const nudge = async () => {

@@ -1,4 +1,4 @@
-// Ends in one of several ways while operations are in flight: provider, driver, where, how.
+// Ends in one of several ways while operations are in flight. Arguments: provider, driver, where, how.
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { busy } from './lifecycle-busy.mjs';

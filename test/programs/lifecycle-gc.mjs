@@ -1,4 +1,4 @@
-// What the garbage collector may and may not take: provider, driver, what. Needs --expose-gc.
+// Checks which objects may be garbage-collected. Arguments: provider, driver, what. Needs --expose-gc.
 import { Fabric, getInfo, open } from 'libfabric';
 import { pair, turn } from './lifecycle-busy.mjs';
 
@@ -7,14 +7,14 @@ const [provider, driver, what] = process.argv.slice(2);
 async function collect(condition) {
   const end = performance.now() + 5000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`still not so: ${condition}`);
+    if (performance.now() > end) throw new Error(`still not true: ${condition}`);
     globalThis.gc();
     await new Promise(setImmediate);
   }
 }
 
 const ways = {
-  // A domain that nobody closed: a warning, and nothing is taken from under the provider.
+  // A domain that is never closed: a warning, and the provider's resources stay.
   domain: async () => {
     let warning;
     process.on('warning', (given) => {
@@ -32,7 +32,7 @@ const ways = {
     console.log(warning.name);
     process.exit();
   },
-  // A region that nobody closed: a warning, and peers still reach its memory.
+  // A region that is never closed: a warning, and peers can still access its memory.
   region: async () => {
     const { a, b, peer } = await pair(provider, driver);
     let warning;
@@ -52,7 +52,7 @@ const ways = {
     await a.close();
     await b.close();
   },
-  // Objects that are dropped one by one, with their domain still open.
+  // Objects that become unreachable one by one, while their domain is open.
   objects: async () => {
     const [info] = getInfo({
       fabricAttr: { provName: provider },
@@ -97,7 +97,7 @@ const ways = {
     await a.close();
     await b.close();
   },
-  // Buffers and remote regions of a moment give their slots back.
+  // Short-lived buffers and remote regions free their slots.
   short: async () => {
     const SIZE = 16_384;
     const { a, b, peer } = await pair(provider, driver);
@@ -131,7 +131,7 @@ const ways = {
     await a.close();
     await b.close();
   },
-  // More buffers than a table has slots, one after another.
+  // More buffers than a table has slots, one after the other.
   many: async () => {
     const ep = await open({ provider, driver, caps: ['FI_MSG', 'FI_RMA'] });
     turn(ep);

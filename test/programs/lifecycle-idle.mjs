@@ -1,11 +1,11 @@
-// Ends by itself, or stays alive for as long as it waits for something: provider, driver, how.
+// Ends naturally, or stays alive as long as an operation is pending. Arguments: provider, driver, how.
 import { Fabric, getInfo, open } from 'libfabric';
 
 const [provider, driver, how] = process.argv.slice(2);
 const ep = await open({ provider, driver, caps: ['FI_MSG', 'FI_RMA'] });
 const self = ep.av.insert(ep.address);
 
-let domain; // is not to be collected before the program ends
+let domain; // must not be garbage-collected before the program ends
 const ways = {
   idle: () => 'idle',
   done: async () => {

@@ -1,4 +1,4 @@
-// A peer process is killed while operations with it are in flight: provider, driver, what.
+// A peer process is killed while operations with it are in flight. Arguments: provider, driver, what.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, unlinkSync } from 'node:fs';
@@ -11,8 +11,8 @@ const [provider, driver, what, address] = process.argv.slice(2);
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
 const hex = (bytes) => Buffer.from(bytes).toString('hex');
 
-// Greets its parent, and then does nothing but be there. Turned by hand, so that it is not killed
-// while it holds a lock in memory that it shares with its parent.
+// Completes the handshake with its parent and then stays idle. It uses the manual driver, so that it is not killed
+// while it holds a lock in the memory that it shares with its parent.
 async function victim() {
   const ep = await open({ provider, driver: 'manual', caps: CAPS });
   const region = await ep.domain.allocate(1 << 20, ['FI_REMOTE_WRITE']);

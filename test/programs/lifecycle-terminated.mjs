@@ -1,5 +1,5 @@
-// Workers that are terminated at random moments of what they do, next to endpoints that go on:
-// provider, seed, number of workers.
+// Workers that are terminated at random moments while other endpoints continue. Arguments: provider, seed, number
+// of workers.
 import { fileURLToPath } from 'node:url';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { open } from 'libfabric';
@@ -11,7 +11,7 @@ const STEPS = 8;
 const FIRST_MS = 8; // open() for the first time
 const OTHERS_MS = 2;
 
-// Opens, uses and closes everything, again and again, and says before each step that it begins.
+// Opens, uses and closes everything repeatedly, and reports the start of each step.
 async function worker() {
   const { provider, driver, step } = workerData;
   const begin = (number) => {
@@ -78,7 +78,7 @@ async function main(provider, seed, count) {
   for (let i = 1; i <= count; i++) {
     const { thread, step } = next;
     next = start(provider, DRIVERS[i % DRIVERS.length]);
-    // Most is acquired in the first.
+    // Most resources are acquired in the first step.
     const number = random() < 0.5 ? 1 : 1 + Math.floor(random() * STEPS);
     await begun(step, number);
     const moment = performance.now() + random() * (number === 1 ? FIRST_MS : OTHERS_MS);

@@ -1,4 +1,4 @@
-// Workers with endpoints of their own: provider, driver, how.
+// Workers with endpoints of their own. Arguments: provider, driver, how.
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -12,9 +12,9 @@ function start(role) {
   });
 }
 
-// Everyone sends ROUNDS numbered messages to everyone, itself included, and checks what comes. Waits
-// with the first until everyone has inserted everyone: to whom it does not know shm (1.17) gives the
-// identity of another.
+// Each worker sends ROUNDS numbered messages to every worker, including itself, and checks the messages that arrive.
+// It sends the first message only after all workers have inserted all addresses, because shm (1.17) reports a sender
+// that is not inserted as another peer.
 async function talk(ep, addresses, me, everyone) {
   const { turn } = await import('./lifecycle-busy.mjs');
   turn(ep);
@@ -57,7 +57,7 @@ const roles = {
     await once(parentPort, 'message');
     await ep.close();
   },
-  // Greets, and then takes no more than 100 messages.
+  // Completes the handshake, and then receives at most 100 messages.
   listener: async () => {
     const { open } = await import('libfabric');
     const { turn } = await import('./lifecycle-busy.mjs');
@@ -97,7 +97,7 @@ const ways = {
     };
     console.log(await talk(ep, addresses, 0, everyone));
     for (const [end] of await Promise.all(ends)) console.log(end);
-    // Nobody leaves while another may still have something of it to read.
+    // No worker ends while another may still have to read its messages.
     for (const worker of workers) worker.postMessage('leave');
     await Promise.all(workers.map((worker) => once(worker, 'exit')));
     await ep.close();
@@ -119,7 +119,7 @@ const ways = {
     await b.close();
     console.log('20 ended');
   },
-  // The peer of operations in flight goes away with its worker.
+  // The peer of operations in flight disappears with its worker.
   desert: async () => {
     const { pair, turn } = await import('./lifecycle-busy.mjs');
     const { open } = await import('libfabric');

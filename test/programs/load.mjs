@@ -1,5 +1,5 @@
-// Imports the package and reports how that went, as JSON. FAKE_PLATFORM makes the process look like
-// one of another platform.
+// Imports the package and prints the outcome as JSON. FAKE_PLATFORM makes the process look like one on another
+// platform.
 const fake = process.env.FAKE_PLATFORM;
 if (fake === 'musl') {
   process.report.getReport = () => ({ header: {} });

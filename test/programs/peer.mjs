@@ -1,4 +1,4 @@
-// The other process of a test: does with its endpoint what its parent asks for over IPC.
+// The second process of a test: performs the operations that its parent requests over IPC.
 import { open } from 'libfabric';
 
 const [provider, domain] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// Ends workers, and then itself, while a batch is posted again and again: provider, driver.
+// Ends workers, and then itself, while a batch is posted repeatedly. Arguments: provider, driver.
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { open } from 'libfabric';

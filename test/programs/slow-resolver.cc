@@ -1,5 +1,5 @@
-// Preloaded: a resolver that answers a name under .slow when somebody writes to $SLOW_RESOLVER, a
-// FIFO: with the loopback address.
+// A preloaded resolver. It resolves names under .slow to the loopback address, when a process
+// writes to the FIFO $SLOW_RESOLVER.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>

@@ -1,4 +1,4 @@
-// Resolves a name that takes until it is told, and does meanwhile all that must not wait for it.
+// Resolves a name with a resolver that waits for a signal, and meanwhile makes all calls that must not wait for it.
 import { openSync, writeSync } from 'node:fs';
 import { dumpState, open } from 'libfabric';
 
@@ -28,7 +28,7 @@ async function settle(promise) {
   return promise;
 }
 
-// The resolver gets its name before anything else is done. Nothing tells that it has.
+// Gives the resolver time to get the name before anything else happens. No event shows that it has.
 await new Promise((resolve) => setTimeout(resolve, 50));
 let longest = 0;
 const timed = (call) => {

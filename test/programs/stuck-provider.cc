@@ -1,5 +1,5 @@
-// Preloaded: calls of the system that never return to the threads of engines, while there is a file
-// $STUCK.
+// A preloaded library whose system calls never return to threads of engines while the file $STUCK
+// exists.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// The thread of an engine is in a call of the provider that never returns: how it ends.
+// The thread of an engine is in a provider call that never returns. Checks how the process and the domain end.
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,12 +13,12 @@ const code = (promise) =>
     (error) => error.code,
   );
 
-/** An endpoint whose engine is stuck, and an operation of it that is in flight. */
+/** An endpoint whose engine is stuck, with an operation in flight. */
 async function stuck() {
   const { a, b, peer } = await pair('tcp', 'thread', ['FI_MSG']);
   writeFileSync(file, '');
   const sent = code(a.send(new Uint8Array(8), peer));
-  // Its turns end: a turn takes microseconds, and an idle engine turns twice a second at least.
+  // Waits until its turns stop. A turn takes microseconds, and an idle engine runs at least two turns per second.
   for (let before = -1; before !== a.domain.stats().turns; ) {
     before = a.domain.stats().turns;
     await new Promise((resolve) => setTimeout(resolve, 600));

@@ -1,11 +1,11 @@
-// node transfer.mjs PROVIDER: a message from one endpoint of this process to another; efa gets a software
+// node transfer.mjs PROVIDER: sends a message from one endpoint of this process to another. efa uses a software
 // device. For a project that has the package installed.
 import { randomBytes } from 'node:crypto';
 import { open } from 'libfabric';
 import { loadSoftefa } from 'libfabric/softefa';
 
 const [provider] = process.argv.slice(2);
-process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0'; // the device's own path, also within a host
+process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0'; // uses the device also within a host
 const namespace = `transfer-${randomBytes(4).toString('hex')}`;
 if (provider === 'efa') loadSoftefa({ namespace, keep: false, memlock: 'unlimited' });
 

@@ -1,6 +1,6 @@
-// What `npx` is to the commands in the documents: the command line of this build. A command of two
-// sides is run with both: the line of the server alone does nothing, that of the client starts the
-// server as well. Benchmarks are short, and what would run for ever ends with its first line.
+// Replaces `npx` for the commands in the documents with the command line of this build. For a command with two sides,
+// the line of the server does nothing, and the line of the client starts both sides. Benchmarks are short. A command
+// that would run forever ends after its first line of output.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -35,7 +35,7 @@ async function bothSides() {
   await Promise.all([end(start(ofServer, 'ignore')), end(start([...all, server]))]);
 }
 
-/** Ends a command at its first line of output. */
+/** Ends a command after its first line of output. */
 async function firstLine() {
   const port = await freePort();
   const here = args.map((arg) => arg.replace(/:\d+$/, `:${port}`));

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below those that the kernel gives to connections by itself (32768 to 60999 by default).
+// Below the ephemeral ports of the kernel (32768 to 60999 by default).
 const FIRST = 10_000;
 const COUNT = 20_000;
 
-// Each is the claim to a port, which all tests of this machine see, until this process ends.
+// Each claim reserves a port until this process ends. All tests of this machine see it.
 const claims = [];
 
-/** A TCP port of 127.0.0.1 that nothing listens at, and that no other test takes meanwhile. */
+/** A TCP port of 127.0.0.1 without a listener, which no other test takes meanwhile. */
 export async function freePort() {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);
@@ -29,6 +29,6 @@ async function listens(server, at) {
     await once(server, 'listening');
     return true;
   } catch {
-    return false; // somebody else has it
+    return false; // another process has it
   }
 }
