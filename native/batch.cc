@@ -75,8 +75,9 @@ RoundEvents::Threshold thresholdFromJs(const Napi::Value& value, const Domain& d
           unsignedFromJs(fields.Get(2u), "step"), 0};
 }
 
-// batchEvents(domain, batch, { mark, bytes, thresholds, immediates }): what the rounds of the next
-// submission set and wait for. The batch must not be in flight.
+// batchEvents(domain, batch, { marks, bytes, thresholds, immediates }): sets the bytes that the
+// rounds of the next submission write, and the events that they wait for. The batch must not be in
+// flight.
 Napi::Value batchEvents(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   const auto from = args[2].As<Napi::Object>();

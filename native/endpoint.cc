@@ -205,8 +205,8 @@ void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, b
       std::make_shared<Staging>(domain.get(), small, std::max(info.tx_attr->size, kSlots));
   endpoint.copiedSends = endpoint.copiedReceives = copiedBytes(info);
   if (longestMessage(endpoint.get(), info) <= kMost) endpoint.copiedReceives = 0;
-  const bool landed = staged || (fits && !cancels(endpoint.get()));
-  if (!landed || (info.caps & FI_MSG) == 0) return;
+  const bool receivesStaged = staged || (fits && !cancels(endpoint.get()));
+  if (!receivesStaged || (info.caps & FI_MSG) == 0) return;
   layout.access = registered ? FI_RECV : 0;
   endpoint.receiveStaging =
       std::make_shared<ReceiveStaging>(domain.get(), layout, info.rx_attr->size);

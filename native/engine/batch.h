@@ -46,7 +46,7 @@ struct Batch {
   bool destroyed = false;  // freed when the last run completes
   // The durations of rounds in microseconds, if requested.
   std::shared_ptr<SharedBlock> samples;
-  // What the rounds of the next submission wait for, where they wait for more than operations.
+  // The events that rounds of the next submission wait for besides their operations; may be null.
   std::unique_ptr<RoundEvents> events;
 
   // The following is valid for one version of the list and one epoch of the engine. Sends and RMA
@@ -92,7 +92,7 @@ struct BatchRun {
   Rounds rounds;
   std::unique_ptr<RoundEvents> events;
   bool live = false;
-  bool waiting = false;  // the operations of the round have completed, its events have not happened
+  bool waiting = false;  // the round's operations have completed, but its events have not happened
 
   // The context of a simple operation. It is not an address but two numbers; the lowest bit
   // distinguishes it from an Op. Only for providers that do not write to contexts (no FI_CONTEXT).

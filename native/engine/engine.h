@@ -45,7 +45,7 @@ struct CqErrEntry;
 //   consume    submission ring -> post() or an endpoint's lane     post.cc
 //   compile    batches, resolved once and posted often             compile.cc
 //   runs       submissions of batches                              runs.cc
-//   rounds     what rounds of batches wait for                     round_events.cc
+//   rounds     events that rounds of batches wait for              round_events.cc
 //   resolve    handles -> addresses, with checks                   resolve.cc
 //   describe   descriptors of unregistered memory                  describe.cc
 //   dispatch   the libfabric calls                                 dispatch.cc

@@ -90,7 +90,7 @@ class Immediates {
   void stream(bool on) { streaming_ = on; }
   bool streams() const { return streaming_; }
 
-  // Takes so many of what was counted, whatever their values; false where there are not as many.
+  // Takes `count` counted arrivals of any values. Returns false if there are not as many.
   bool takeAny(uint64_t count) {
     uint64_t here = 0;
     for (auto it = counts_.begin(); it != counts_.end() && here < count; ++it) here += it->second;

@@ -1,5 +1,5 @@
-// What rounds of batches wait for besides their operations: bytes of memory, counters and remote
-// writes with data. It is looked at once a turn.
+// The events that rounds of batches wait for besides their operations: bytes of memory, counters
+// and remote writes with data. They are checked once per turn.
 #include "round_events.h"
 
 #include <rdma/fi_domain.h>
@@ -33,7 +33,7 @@ void Engine::fail(BatchRun& run, const Failure& why) {
   run.error = errors.put(why.detail);
 }
 
-// Sets the bytes that tell the peer which round this is; false where the run has failed.
+// Sets the bytes that tell the peer the number of the round. Returns false if the run has failed.
 bool Engine::mark(BatchRun& run) {
   for (const RoundEvents::Byte& byte : run.events->marks) {
     uint8_t* const at = find(byte);
@@ -46,7 +46,7 @@ bool Engine::mark(BatchRun& run) {
   return true;
 }
 
-// Whether the round, whose operations have completed, must wait. Not where the run has failed.
+// Whether a round must wait after its operations have completed. A failed run does not wait.
 bool Engine::mustWait(BatchRun& run) {
   if (run.events == nullptr || run.status != 0) return false;
   Endpoint** endpoint = endpoints.find(run.endpoint);

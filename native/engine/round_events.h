@@ -8,21 +8,22 @@ namespace fab {
 
 class Counter;
 
-// What each round of a submission waits for besides its operations, and the bytes that it sets
-// before it posts them.
+// The events that each round of a submission waits for besides its operations, and the bytes that
+// it sets before it posts them.
 struct RoundEvents {
-  // A byte of registered memory. The value is the first round's and rises by 1 with each.
+  // A byte of registered memory. `value` is for the first round and increases by 1 with each round.
   struct Byte {
     uint32_t memory;
     double offset;
     uint8_t value;
   };
-  // A counter's value: the first round's, which rises by `step` with each.
+  // A threshold of a counter. `value` is for the first round and increases by `step` with each
+  // round.
   struct Threshold {
     std::shared_ptr<Counter> counter;
     uint64_t value;
     uint64_t step;
-    uint64_t errors;  // of the counter when the rounds began
+    uint64_t errors;  // the counter's error value when the rounds began
   };
 
   std::vector<Byte> marks;
