@@ -45,7 +45,9 @@ describe('efa', () => {
       SIZE: String(4 * MIB),
     });
     expect(status, stderr).toBe(0);
-    expect(stderr).toMatch(/^softefa: registering \d+ bytes in addition to \d+ exceeds the limit .*\n$/);
+    expect(stderr).toMatch(
+      /^softefa: registering \d+ bytes in addition to \d+ exceeds the limit .*\n$/,
+    );
     const result = JSON.parse(stdout);
     expect(result).toMatchObject(refused);
     expect(result.most).toBeGreaterThanOrEqual(8);
