@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EpType } from '../../flags.js';
 import { DeviceCounters } from '../fabtests/common/device-counters.js';
 import type { OobSocket } from '../fabtests/common/oob.js';
-import { Report, reporting } from '../fabtests/common/result-printer.js';
+import { printingResult, ResultPrinter } from '../fabtests/common/result-printer.js';
 import { rowOf } from '../fabtests/common/result-row.js';
 import { Session } from '../fabtests/common/session.js';
 import type { Settings } from '../fabtests/common/settings.js';
@@ -10,7 +10,7 @@ import { parseSizes, type SizeChoice } from '../fabtests/common/sizes.js';
 import { type Control, interruptibly } from '../fabtests/common/test-command.js';
 import { pingpongHeader, pingpongRow } from '../shared/perf-table.js';
 import { deviceOf } from '../shared/result-header.js';
-import { CONTROL_PORT, meet, receiveName, sendName, shareCount } from './control.js';
+import { CONTROL_PORT, receiveName, sendName, shareCount, synchronize } from './control.js';
 import { Messages } from './measure.js';
 
 interface Flags {
@@ -147,8 +147,8 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
   const session = await Session.open(settings, { caps }, control.signal, hear);
   control.target = session;
   const oob = session.oob as OobSocket;
-  const report = new Report({ bandwidth: false }, settings, deviceOf(session.ep));
-  await reporting(report, session, async () => {
+  const report = new ResultPrinter({ bandwidth: false }, settings, deviceOf(session.ep));
+  await printingResult(report, session, async () => {
     sendName(oob, { format: session.info.addrFormat, address: session.ep.address });
     name ??= (await session.until(receiveName(oob))).address;
     session.peer = session.ep.av.insert(name);
@@ -156,14 +156,20 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
   });
 }
 
-async function measureSizes(session: Session, oob: OobSocket, report: Report): Promise<void> {
+async function measureSizes(
+  session: Session,
+  oob: OobSocket,
+  report: ResultPrinter,
+): Promise<void> {
   const { settings, info } = session;
   const { iterations = 10, statistics, sizes: choice } = settings;
   const most = Number(info.epAttr.maxMsgSize);
   const messages = await Messages.allocate(session, roomOf(choice, most));
   const counters = statistics ? await DeviceCounters.open(session.nics) : undefined;
   for (const size of sizesOf(choice, most)) {
-    const timing = await messages.measure(size, iterations, statistics, () => meet(session, oob));
+    const timing = await messages.measure(size, iterations, statistics, () =>
+      synchronize(session, oob),
+    );
     if (timing.error !== undefined) throw timing.error;
     const acknowledged = await shareCount(session, oob, timing.iterations);
     const row = {

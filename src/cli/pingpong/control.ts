@@ -62,7 +62,7 @@ function numberOf(format: AddrFormat): number {
 }
 
 /** Waits until both sides have come here. */
-export async function meet(session: Session, oob: OobSocket): Promise<void> {
+export async function synchronize(session: Session, oob: OobSocket): Promise<void> {
   if (session.role === 'client') oob.send(QUESTION);
   await expect(session, oob, session.role === 'client' ? ANSWER : QUESTION);
   if (session.role === 'server') oob.send(ANSWER);

@@ -7,35 +7,34 @@ import { CONTROL_BYTES, encodeAddress, type PeerInfo, peerInfoIn } from './peer-
 import { PeerLink, PeerListener } from './peer-link.js';
 import type { Session } from './session.js';
 
-// What a client waits for its server to speak first, in milliseconds: fabtests' clients wait 1 s.
-const LISTEN = 300;
-// What fabtests' clients give the server after they have met beside the fabric, in milliseconds.
+// How long a client waits for its server to send first, in milliseconds: fabtests' clients wait 1 s.
+const HANDSHAKE_WAIT = 300;
+// How long fabtests' clients wait for the server's endpoint after the out-of-band connection, in milliseconds.
 const HEAD_START = 1000;
-const GREETING = Buffer.alloc(4);
+const HANDSHAKE = Buffer.alloc(4);
 
 /**
- * Exchanges the addresses of both sides as fabtests do, in band or out of band, and finds out whom it
- * has to do with: from then on `session.peer` is there, `session.dialect` is what both speak, and
- * sides of this package have a peerLink.
+ * Exchanges the addresses of both sides as fabtests do, in band or out of band. Then `session.peer` is
+ * set, `session.dialect` is what both sides speak, and two sides of this package have a `peerLink`.
  */
-export async function introduceSides(session: Session): Promise<void> {
-  await introduceBy(session, exchangeOutOfBand);
+export async function exchangeAddresses(session: Session): Promise<void> {
+  await exchangeBy(session, exchangeOutOfBand);
 }
 
-/** The same with another client on the same socket, or in a session after the first: no greeting. */
-export async function introduceAgain(session: Session): Promise<void> {
-  await introduceBy(session, swapIntroductions);
+/** The same with another client on the same socket or in a later session: without a handshake. */
+export async function exchangeAddressesAgain(session: Session): Promise<void> {
+  await exchangeBy(session, swapAddressMessages);
 }
 
-/** The same in a session after the first, whose sides greet once more where they did so then. */
-export async function introduceAnew(session: Session): Promise<void> {
-  await introduceBy(session, async (_, oob) => {
-    await greet(session, oob, session.dialect.greets);
-    await swapIntroductions(session, oob);
+/** The same in a later session whose sides repeat the handshake, if they had one in the first. */
+export async function exchangeAddressesWithHandshake(session: Session): Promise<void> {
+  await exchangeBy(session, async (_, oob) => {
+    await handshake(session, oob, session.dialect.handshakes);
+    await swapAddressMessages(session, oob);
   });
 }
 
-async function introduceBy(
+async function exchangeBy(
   session: Session,
   outOfBand: (session: Session, oob: OobSocket) => Promise<void>,
 ): Promise<void> {
@@ -48,16 +47,16 @@ async function introduceBy(
 
 const ownRelease = (session: Session) => session.settings.release ?? usualRelease();
 
-const introductionOf = (session: Session, messageBytes: number): PeerInfo => ({
+const peerInfoOf = (session: Session, messageBytes: number): PeerInfo => ({
   release: ownRelease(session),
   port: session.listener?.port ?? 0,
   messageBytes,
 });
 
-const addressOf = (session: Session, messageBytes = CONTROL_BYTES) =>
-  encodeAddress(session.ep.address, introductionOf(session, messageBytes));
+const addressMessage = (session: Session, messageBytes = CONTROL_BYTES) =>
+  encodeAddress(session.ep.address, peerInfoOf(session, messageBytes));
 
-/** In band: the client knows where the server is, and sends its own address there. */
+/** In band: the client knows the server's address and sends its own there. */
 async function callServer(session: Session): Promise<void> {
   const { destAddr } = session.info;
   if (destAddr === null)
@@ -65,30 +64,30 @@ async function callServer(session: Session): Promise<void> {
   session.peer = session.ep.av.insert(destAddr);
   session.postReceive();
   if (session.oob) await awaitServer(session, session.oob);
-  await session.send(addressOf(session));
-  await meet(session, peerInfoIn(await session.receive()));
+  await session.send(addressMessage(session));
+  await applyPeerInfo(session, peerInfoIn(await session.receive()));
 }
 
-// The server opens its endpoint now; a datagram that comes before would be lost.
+// The server opens its endpoint now. A datagram that arrives earlier would be dropped.
 async function awaitServer(session: Session, oob: OobSocket): Promise<void> {
-  const greets = await greetsFirst(session, oob);
-  await greet(session, oob, greets);
-  if (!greets) await session.until(sleep(HEAD_START));
+  const handshakes = await startsWithHandshake(session, oob);
+  await handshake(session, oob, handshakes);
+  if (!handshakes) await session.until(sleep(HEAD_START));
 }
 
 async function awaitClient(session: Session): Promise<void> {
   session.postReceive();
-  const received = session.receiveAtLast();
-  if (session.oob) await greetIfGreeted(session, session.oob, received);
+  const received = session.receiveWithoutLimit();
+  if (session.oob) await handshakeIfAsked(session, session.oob, received);
   const message = (await received).slice();
   session.peer = session.ep.av.insert(addressIn(session, message));
-  const introduction = peerInfoIn(message);
+  const info = peerInfoIn(message);
   // One byte is what fabtests answer.
-  await session.send(introduction ? addressOf(session) : new Uint8Array(1));
-  await meet(session, introduction);
+  await session.send(info ? addressMessage(session) : new Uint8Array(1));
+  await applyPeerInfo(session, info);
 }
 
-// What an address vector takes: as many bytes as an address of ours has; texts end with their NUL.
+// The bytes of an address: as many as a local address has, or up to the NUL of a string.
 function addressIn(session: Session, message: Uint8Array): Uint8Array {
   if (session.ep.av.addrFormat !== 'FI_ADDR_STR') {
     return message.subarray(0, session.ep.address.length);
@@ -98,38 +97,38 @@ function addressIn(session: Session, message: Uint8Array): Uint8Array {
 }
 
 async function exchangeOutOfBand(session: Session, oob: OobSocket): Promise<void> {
-  await greet(session, oob, await greetsFirst(session, oob));
-  await swapIntroductions(session, oob);
+  await handshake(session, oob, await startsWithHandshake(session, oob));
+  await swapAddressMessages(session, oob);
 }
 
-/** Tells the other side that this one is ready, and hears the same, where the sides greet at all. */
-async function greet(session: Session, oob: OobSocket, greets: boolean): Promise<void> {
-  session.dialect = dialectOf(releaseGuessed(session, greets));
-  if (!greets) return;
-  oob.send(GREETING);
-  const answer = await session.until(oob.receive(GREETING.length));
-  if (!answer.equals(GREETING)) throw new PeerGone('the other side reports that it has failed');
+/** Tells the peer that this side is ready and waits for the same, if the sides do so at all. */
+async function handshake(session: Session, oob: OobSocket, handshakes: boolean): Promise<void> {
+  session.dialect = dialectOf(guessRelease(session, handshakes));
+  if (!handshakes) return;
+  oob.send(HANDSHAKE);
+  const answer = await session.until(oob.receive(HANDSHAKE.length));
+  if (!answer.equals(HANDSHAKE)) throw new PeerGone('the other side reports that it has failed');
 }
 
-// In band a client that greets does so before its first message.
-async function greetIfGreeted(
+// In band, a client's handshake comes before its first message.
+async function handshakeIfAsked(
   session: Session,
   oob: OobSocket,
   received: Promise<unknown>,
 ): Promise<void> {
-  const greeted = oob.filled(GREETING.length).then(() => true);
-  const greets = await Promise.race([greeted, received.then(() => false)]);
-  await greet(session, oob, greets);
+  const asked = oob.filled(HANDSHAKE.length).then(() => true);
+  const handshakes = await Promise.race([asked, received.then(() => false)]);
+  await handshake(session, oob, handshakes);
 }
 
-async function swapIntroductions(session: Session, oob: OobSocket): Promise<void> {
-  const message = await swap(session, oob, addressOf(session, session.dialect.controlBytes));
+async function swapAddressMessages(session: Session, oob: OobSocket): Promise<void> {
+  const message = await swap(session, oob, addressMessage(session, session.dialect.controlBytes));
   session.peer = session.ep.av.insert(addressIn(session, message));
-  await meet(session, peerInfoIn(message));
+  await applyPeerInfo(session, peerInfoIn(message));
 }
 
-/** Tells the other side the address of an endpoint, out of band, and learns of one there. */
-export async function swapAddresses(session: Session, ep: TestEndpoint): Promise<Peer> {
+/** Exchanges the address of one more endpoint, out of band. */
+export async function exchangeEndpointAddress(session: Session, ep: TestEndpoint): Promise<Peer> {
   if (session.oob === undefined) throw new Error('there is no connection beside the fabric');
   const padded = Buffer.alloc(session.dialect.controlBytes);
   padded.set(ep.address);
@@ -145,16 +144,16 @@ async function swap(session: Session, oob: OobSocket, message: Uint8Array): Prom
 }
 
 /**
- * Whether the sides greet before they exchange addresses, as fabtests do since 1.22: four bytes of 0,
- * with which no address starts. fabtests speak without being asked, so who speaks first tells.
+ * Whether a handshake precedes the addresses, as in fabtests since 1.22: four bytes of 0, with which no
+ * address starts. fabtests send without being asked, so the first bytes decide.
  */
-async function greetsFirst(session: Session, oob: OobSocket): Promise<boolean> {
+async function startsWithHandshake(session: Session, oob: OobSocket): Promise<boolean> {
   if (session.role === 'client') {
-    if (session.settings.release !== undefined) return session.dialect.greets;
-    const heard = await session.until(within(oob.filled(GREETING.length), LISTEN));
-    if (!heard) return session.dialect.greets;
+    if (session.settings.release !== undefined) return session.dialect.handshakes;
+    const heard = await session.until(within(oob.filled(HANDSHAKE.length), HANDSHAKE_WAIT));
+    if (!heard) return session.dialect.handshakes;
   }
-  return (await session.until(oob.peek(GREETING.length))).equals(GREETING);
+  return (await session.until(oob.peek(HANDSHAKE.length))).equals(HANDSHAKE);
 }
 
 async function within(promise: Promise<void>, milliseconds: number): Promise<boolean> {
@@ -162,31 +161,32 @@ async function within(promise: Promise<void>, milliseconds: number): Promise<boo
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, milliseconds, false);
   });
-  promise.catch(() => {}); // nobody waits for it where the time is over first
+  promise.catch(() => {}); // nobody waits for it after the time is over
   return Promise.race([promise.then(() => true), late]).finally(() => clearTimeout(timer));
 }
 
-// Of fabtests whose release was not given, the greeting is all that is known.
-function releaseGuessed(session: Session, greets: boolean): string {
+// If the release of fabtests was not given, only the handshake hints at it.
+function guessRelease(session: Session, handshakes: boolean): string {
   const own = ownRelease(session);
-  if (session.settings.release !== undefined || dialectOf(own).greets === greets) return own;
-  return greets ? '2.6' : '1.17';
+  if (session.settings.release !== undefined || dialectOf(own).handshakes === handshakes)
+    return own;
+  return handshakes ? '2.6' : '1.17';
 }
 
-/** With the other side known: what both speak, and a link where it is of this package. */
-async function meet(session: Session, introduction: PeerInfo | undefined): Promise<void> {
-  session.akin = introduction !== undefined;
-  if (introduction === undefined) {
+/** Sets the dialect of both sides, and connects to a peer of this package. */
+async function applyPeerInfo(session: Session, info: PeerInfo | undefined): Promise<void> {
+  session.samePackage = info !== undefined;
+  if (info === undefined) {
     session.listener?.close();
     session.listener = undefined;
     return;
   }
-  session.dialect = dialectOf(lowerRelease(ownRelease(session), introduction.release));
+  session.dialect = dialectOf(lowerRelease(ownRelease(session), info.release));
   const { host, oobAddress } = session.settings;
   if (session.listener) {
     await session.until(session.listener.accept());
-  } else if (introduction.port > 0) {
+  } else if (info.port > 0) {
     const at = oobAddress ?? (session.info.fabricAttr.provName === 'shm' ? 'localhost' : host);
-    session.peerLink = await session.until(PeerLink.connect(at ?? 'localhost', introduction.port));
+    session.peerLink = await session.until(PeerLink.connect(at ?? 'localhost', info.port));
   }
 }

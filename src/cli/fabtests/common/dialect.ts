@@ -8,8 +8,8 @@ export interface Dialect {
   readonly controlBytes: number;
   /** Since 1.19 every RMA operation of a window has a place of its own in the buffers. */
   readonly spreads: boolean;
-  /** Since 1.22 the sides greet over the out-of-band socket before they exchange addresses. */
-  readonly greets: boolean;
+  /** Since 1.22 a handshake over the out-of-band socket precedes the addresses. */
+  readonly handshakes: boolean;
   /** Bytes of a message that only tells: none since 2.0, so that it changes no memory. */
   readonly syncBytes: number;
   /** Since 2.4 the warm-up is over before the clock starts, and `-b` also ends out of band. */
@@ -25,7 +25,7 @@ export function dialectOf(release: string): Dialect {
     release: number,
     controlBytes: since(118) ? 1024 : 256,
     spreads: since(119),
-    greets: since(122),
+    handshakes: since(122),
     syncBytes: since(200) ? 0 : 1,
     drains: since(204),
   };

@@ -1,31 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Session } from './session.js';
 
-const WORD_BYTES = 4;
+const MESSAGE_BYTES = 4;
 const RESEND = 250; // milliseconds
 const ATTEMPTS = 4;
 
-/** The last word of both sides: ft_finalize(). */
-export async function finish(session: Session): Promise<void> {
+/** The last message of both sides: ft_finalize(). */
+export async function finalize(session: Session): Promise<void> {
   const { dialect, settings, oob, info } = session;
   session.end();
   if (dialect.drains && settings.oobSync && oob) {
-    oob.send(Buffer.alloc(WORD_BYTES));
-    await session.until(oob.receive(WORD_BYTES));
+    oob.send(Buffer.alloc(MESSAGE_BYTES));
+    await session.until(oob.receive(MESSAGE_BYTES));
     return;
   }
   session.postReceive();
-  await session.send(new Uint8Array(WORD_BYTES));
-  if (info.epAttr.type === 'FI_EP_DGRAM') await insist(session);
+  await session.send(new Uint8Array(MESSAGE_BYTES));
+  if (info.epAttr.type === 'FI_EP_DGRAM') await resendUntilReceived(session);
   else await session.receive();
 }
 
-// A last datagram that came before its receive is lost, ours as well as theirs: nobody minds.
-async function insist(session: Session): Promise<void> {
+// A last datagram that arrives before its receive is dropped, ours as well as theirs. That does no harm.
+async function resendUntilReceived(session: Session): Promise<void> {
   const heard = session.receive().then(() => true);
   heard.catch(() => {});
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (await session.until(Promise.race([heard, sleep(RESEND, false)]))) return;
-    await session.send(new Uint8Array(WORD_BYTES));
+    await session.send(new Uint8Array(MESSAGE_BYTES));
   }
 }

@@ -73,7 +73,7 @@ export interface PumpOptions {
   /** Milliseconds until no more is submitted. */
   readonly time?: number;
   /** Milliseconds without any completion after which to give up. */
-  readonly patience: number;
+  readonly timeout: number;
   /** Lets the event loop turn; throws when there is no point in going on. */
   readonly breathe: () => Promise<void>;
 }
@@ -97,7 +97,7 @@ export class Stalled extends Error {
 export async function pump(
   nics: readonly Nic[],
   flows: readonly Flow[],
-  { time = Number.POSITIVE_INFINITY, patience, breathe }: PumpOptions,
+  { time = Number.POSITIVE_INFINITY, timeout, breathe }: PumpOptions,
 ): Promise<number> {
   const [{ domain }] = nics as [Nic];
   const bell = domain.driver === 'manual' ? undefined : new WakeUp();
@@ -124,7 +124,7 @@ export async function pump(
       await breathe();
       for (const flow of flows) flow.check();
       if (!busy) return start;
-      if (now - news > patience) throw new Stalled(patience, indicesOf(flows));
+      if (now - news > timeout) throw new Stalled(timeout, indicesOf(flows));
       breath = performance.now() + BREATH;
     }
   } finally {

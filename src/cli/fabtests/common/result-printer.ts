@@ -20,13 +20,13 @@ export interface MeasuredTest {
 }
 
 /** A row of another table, and what stands above the first. */
-export interface OwnRow {
+export interface TableRow {
   readonly header: string;
   readonly text: string;
 }
 
 /** Tells what is measured, as it is measured: fabtests' table or YAML, or JSON in the end. */
-export class Report {
+export class ResultPrinter {
   readonly #benchmark: MeasuredTest;
   readonly #settings: Settings;
   readonly #device: ResultDevice;
@@ -47,7 +47,7 @@ export class Report {
   }
 
   /** Tells a size; `own` is its row where the table is not that of fabtests' benchmarks. */
-  row(row: BenchmarkRow, own?: OwnRow): void {
+  row(row: BenchmarkRow, own?: TableRow): void {
     const { output, command, argv } = this.#settings;
     const first = this.#rows.push(row) === 1;
     if (output === 'table') {
@@ -106,8 +106,8 @@ export class Report {
 }
 
 /** Measures over a session, tells how that has ended, and closes the session. */
-export async function reporting(
-  report: Report,
+export async function printingResult(
+  report: ResultPrinter,
   session: Session,
   measure: () => Promise<void>,
 ): Promise<void> {

@@ -55,7 +55,7 @@ export class Session {
   /** The connection beside the fabric; another one when the next client has come. */
   oob: OobSocket | undefined;
   /** Whether the other side is one of this package. */
-  akin = false;
+  samePackage = false;
   /** Messages sent so far, which is the next one's tag. */
   sent = 0;
   /** Receives posted so far, which is the next one's tag. */
@@ -218,7 +218,7 @@ export class Session {
   }
 
   /** The same, from a client that may come in an hour. */
-  receiveAtLast(): Promise<Uint8Array> {
+  receiveWithoutLimit(): Promise<Uint8Array> {
     return this.#control.receive((promise) => this.patience.untilAtLast(promise));
   }
 
@@ -257,7 +257,7 @@ export class Session {
   }
 
   /** Ends the conversation with the other side; a reason tells it that the test is not over. */
-  leave(reason?: string): void {
+  closePeerLink(reason?: string): void {
     this.peerLink?.close(reason);
     this.listener?.close();
     this.peerLink = undefined;
@@ -265,7 +265,7 @@ export class Session {
   }
 
   /** What is to be closed with the session. */
-  closesWith(close: () => Promise<void>): void {
+  onClose(close: () => Promise<void>): void {
     this.#belongings.push(close);
   }
 
@@ -274,7 +274,7 @@ export class Session {
    * connection beside the fabric may be kept for a session to come.
    */
   async close(reason?: string, keepOob = false): Promise<void> {
-    this.leave(reason);
+    this.closePeerLink(reason);
     if (!keepOob) this.oob?.close();
     await Promise.all(this.#belongings.map((close) => close()));
     await this.ep.close({ timeout: reason === undefined ? 1000 : 100 });

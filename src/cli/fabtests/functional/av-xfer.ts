@@ -1,6 +1,6 @@
 import type { Completion } from '../../../completion.js';
 import type { RegionSlice } from '../../../memory-region.js';
-import { swapAddresses } from '../common/address-exchange.js';
+import { exchangeEndpointAddress } from '../common/address-exchange.js';
 import type { OobSocket } from '../common/oob.js';
 import type { Session } from '../common/session.js';
 import { awaiting, NotOffered, TestFailure } from './shared/failure.js';
@@ -44,7 +44,7 @@ async function removal(
 ): Promise<OobSocket | undefined> {
   const caps = side.release < 201 ? (['FI_TAGGED'] as const) : (['FI_MSG'] as const);
   const session = await side.open({ caps }, { oob, handshake: true });
-  if (!session.akin && keepsAddresses(session.info)) {
+  if (!session.samePackage && keepsAddresses(session.info)) {
     throw new NotOffered(
       'fabtests at the other side remove addresses from efa, where this package keeps them: efa would ' +
         'abort. Take this package on both sides',
@@ -70,7 +70,7 @@ async function removal(
   await awaiting('a sync after the removal', session.sync());
   session.peer = await awaiting(
     'an exchange of addresses after the removal',
-    swapAddresses(session, session.ep),
+    exchangeEndpointAddress(session, session.ep),
   );
   await transfer(sender, 'the message after the address was inserted again', 1);
   await awaiting('a sync after the messages', session.sync());

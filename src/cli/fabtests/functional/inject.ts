@@ -62,7 +62,7 @@ async function run(side: TestSide<Own>): Promise<string> {
 /** fabtests cut what is injected to a size that nobody sets: to nothing. */
 function sizeOf(side: TestSide<Own>, session: Session, flag: OpFlag | undefined): number {
   if (flag !== 'FI_INJECT') return side.size;
-  return session.akin ? Math.min(side.size, session.info.txAttr.injectSize) : 0;
+  return session.samePackage ? Math.min(side.size, session.info.txAttr.injectSize) : 0;
 }
 
 async function send(session: Session, bytes: RegionSlice, flag: OpFlag | undefined): Promise<void> {

@@ -2,9 +2,9 @@ import { Option } from 'commander';
 import { FabricError } from '../../../errors.js';
 import type { Peer } from '../../../peer.js';
 import type { RemoteRegion } from '../../../remote-region.js';
-import { swapAddresses } from '../common/address-exchange.js';
+import { exchangeEndpointAddress } from '../common/address-exchange.js';
 import type { Buffers } from '../common/buffers.js';
-import { finish } from '../common/finalize.js';
+import { finalize } from '../common/finalize.js';
 import { findEntry, type Needs, type TestEndpoint } from '../common/open-endpoint.js';
 import { count } from '../common/options.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
@@ -57,7 +57,7 @@ async function run(side: TestSide<Own>): Promise<string> {
   const partners = await pairEndpoints(session, opened);
   if (writes) await writeToPartners(side, session, partners);
   else await sendToPartners(side, session, partners);
-  await awaiting('the end of the other side', finish(session));
+  await awaiting('the end of the other side', finalize(session));
   side.say('PASSED multi ep');
   const had = writes ? 'messages and two writes' : 'a message';
   const verified = side.settings.verify ? ', as it was sent' : '';
@@ -87,7 +87,7 @@ async function pairEndpoints(session: Session, opened: readonly TestEndpoint[]) 
   const partners: PairedEndpoint[] = [];
   for (const [i, ep] of opened.entries()) {
     const what = `the address of endpoint ${i + 1}`;
-    partners.push({ ep, peer: await awaiting(what, swapAddresses(session, ep)) });
+    partners.push({ ep, peer: await awaiting(what, exchangeEndpointAddress(session, ep)) });
   }
   return partners;
 }

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { MemoryRegion } from '../../../memory-region.js';
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
-import { finish } from '../common/finalize.js';
+import { finalize } from '../common/finalize.js';
 import { allocateFor } from '../common/memory.js';
 import { exchangeKeys } from '../common/rma.js';
 import type { Session, TestBatch } from '../common/session.js';
@@ -82,7 +82,7 @@ async function run(side: TestSide<Own>): Promise<string> {
     }
   }
   await awaiting('a sync after the operations', session.sync());
-  await awaiting('the end of the other side', finish(session));
+  await awaiting('the end of the other side', finalize(session));
   if (done === 0) throw new NotOffered('the provider has none of these operations');
   const pairs = `${done} pairs of operation and type, ${side.iterations} times each,`;
   if (!side.settings.verify) return `${pairs} completed (-v compares the results too)`;
@@ -92,9 +92,9 @@ async function run(side: TestSide<Own>): Promise<string> {
 }
 
 // fabtests since 2.0 wait for one another after every pair of operation and type.
-function syncsPairs(side: TestSide<Own>, { akin, dialect }: Session): boolean {
-  const pairwise = !akin && dialect.release >= 200;
-  if (side.settings.verify && !akin && !pairwise) {
+function syncsPairs(side: TestSide<Own>, { samePackage, dialect }: Session): boolean {
+  const pairwise = !samePackage && dialect.release >= 200;
+  if (side.settings.verify && !samePackage && !pairwise) {
     throw new NotOffered('-v: fabtests before 2.0 do not compare; leave it out');
   }
   return pairwise;
@@ -126,7 +126,7 @@ class Work {
     this.#remote = remote;
     this.#results = results;
     this.#perf = new PerfLines(side);
-    this.#start = session.akin ? START : FABTESTS_START;
+    this.#start = session.samePackage ? START : FABTESTS_START;
   }
 
   static async prepare(side: TestSide<Own>, session: Session): Promise<Work> {
@@ -147,7 +147,8 @@ class Work {
     const { iterations } = this.#side;
     const what = `${operation.op} of ${type.datatype}`;
     // fabtests look at every result, this package at what all iterations come to.
-    const [rounds, times] = verifies && !this.#session.akin ? [iterations, 1] : [1, iterations];
+    const [rounds, times] =
+      verifies && !this.#session.samePackage ? [iterations, 1] : [1, iterations];
     const batch = this.#batch(operation, type);
     let seconds = 0;
     for (let round = 0; round < rounds; round++) {

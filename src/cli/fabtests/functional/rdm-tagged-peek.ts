@@ -3,7 +3,7 @@ import { FabricError } from '../../../errors.js';
 import type { OpFlag } from '../../../flags.js';
 import { version } from '../../../library.js';
 import type { RegionSlice } from '../../../memory-region.js';
-import { finish } from '../common/finalize.js';
+import { finalize } from '../common/finalize.js';
 import { checkPattern, fillPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
 import { awaiting, NotOffered, TestFailure, verify } from './shared/failure.js';
@@ -74,7 +74,7 @@ async function run(side: TestSide): Promise<string> {
   }
   await awaiting(
     'the end of the other side',
-    script.endsOutOfBand ? session.sync() : finish(session),
+    script.endsOutOfBand ? session.sync() : finalize(session),
   );
   return side.role === 'server'
     ? `${tags.length} tagged messages were sent, to be looked for`
@@ -194,7 +194,7 @@ class Search {
       throw new TestFailure(`${SIZE} bytes in ${what}`, `${length}`, 'what the other side runs');
     }
     // fabtests before 1.18 do not fill it.
-    if (this.#session.akin || this.#script.tags.length === 10) {
+    if (this.#session.samePackage || this.#script.tags.length === 10) {
       verify(what, () => checkPattern(this.#into.bytes.subarray(0, SIZE)));
     }
   }

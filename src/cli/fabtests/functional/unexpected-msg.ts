@@ -53,7 +53,7 @@ async function run(side: TestSide<Own>): Promise<string> {
     caps: ['FI_TAGGED'],
     domain: { resourceMgmt: 'FI_RM_ENABLED' },
   });
-  if (!session.akin && session.dialect.release >= ADDRESSES_SENT_AGAIN_SINCE)
+  if (!session.samePackage && session.dialect.release >= ADDRESSES_SENT_AGAIN_SINCE)
     await sendAddressesAgain(session);
   const { iterations } = side;
   const { bytes, messages: several } = usual(session.dialect);

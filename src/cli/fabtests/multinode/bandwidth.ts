@@ -53,7 +53,7 @@ async function pumpAll(
       lanes,
       carriers.map(({ flow }) => flow),
       {
-        patience: settings.timeout * 1000,
+        timeout: settings.timeout * 1000,
         breathe,
         ...(seconds !== undefined && { time: seconds * 1000 }),
       },

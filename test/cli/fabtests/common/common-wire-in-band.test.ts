@@ -1,7 +1,7 @@
 // What fabtests see of this package where addresses go in band: a scripted peer plays their part.
 
 import { expect, test } from 'vitest';
-import { introduceSides } from '../../../../dist/cli/fabtests/common/address-exchange.js';
+import { exchangeAddresses } from '../../../../dist/cli/fabtests/common/address-exchange.js';
 import { chooseSettings } from '../../../../dist/cli/fabtests/common/choose-settings.js';
 import { dialectOf } from '../../../../dist/cli/fabtests/common/dialect.js';
 import { OobSocket } from '../../../../dist/cli/fabtests/common/oob.js';
@@ -73,7 +73,7 @@ test('2.x, dgram-pingpong in band, client: greets before its first message', asy
   const session = await datagramSide(oobPort, whom);
   const oob = await accepted;
   cleanups.push(() => oob.close());
-  const introduced = introduceSides(session);
+  const introduced = exchangeAddresses(session);
   oob.send(Buffer.alloc(4));
   expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
   const first = new Uint8Array(256);
@@ -93,7 +93,7 @@ test.each([
   cleanups.push(() => oob.close());
   const session = await opened;
   const ep = await rawEndpoint('udp', ['FI_MSG']);
-  const introduced = introduceSides(session);
+  const introduced = exchangeAddresses(session);
   if (greets) {
     oob.send(Buffer.alloc(4));
     expect(await oob.receive(4)).toEqual(Buffer.alloc(4));

@@ -77,7 +77,7 @@ async function flows(nics: 'all' | undefined, total?: number) {
   );
 }
 
-const options = { patience: 10_000, breathe: () => new Promise<void>(setImmediate) };
+const options = { timeout: 10_000, breathe: () => new Promise<void>(setImmediate) };
 
 describe.each([
   ['one NIC', undefined, 1],
@@ -128,13 +128,13 @@ describe.each([
     faults.close();
   });
 
-  test('a receive that nobody sends to ends them when patience is over', async () => {
+  test('a receive that nobody sends to ends them when timeout is over', async () => {
     await flows(nics, TIMES);
     const batch = (opened[0] as Nic).ep.batch();
     batch.recv(new Uint8Array(64));
     const stalled = pump(opened, [new Flow({ batch, depth: 1, total: 1 })], {
       ...options,
-      patience: 200,
+      timeout: 200,
     });
     await expect(stalled).rejects.toThrow(Stalled);
     await expect(stalled).rejects.toMatchObject({ flows: [0] });

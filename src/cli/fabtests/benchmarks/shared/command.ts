@@ -1,10 +1,10 @@
 import type { BenchmarkRow } from '../../../shared/result.js';
 import { deviceOf } from '../../../shared/result-header.js';
-import { introduceSides } from '../../common/address-exchange.js';
+import { exchangeAddresses } from '../../common/address-exchange.js';
 import { DeviceCounters } from '../../common/device-counters.js';
-import { finish } from '../../common/finalize.js';
+import { finalize } from '../../common/finalize.js';
 import { Usage } from '../../common/measure.js';
-import { Report, reporting } from '../../common/result-printer.js';
+import { printingResult, ResultPrinter } from '../../common/result-printer.js';
 import { rowOf } from '../../common/result-row.js';
 import { Session } from '../../common/session.js';
 import type { Settings } from '../../common/settings.js';
@@ -31,11 +31,11 @@ async function runBenchmark(
 ): Promise<void> {
   const session = await Session.open(settings, benchmark.needs(settings), control.signal);
   control.target = session;
-  const report = new Report(benchmark, settings, deviceOf(session.ep));
-  await reporting(report, session, async () => {
-    await introduceSides(session);
+  const report = new ResultPrinter(benchmark, settings, deviceOf(session.ep));
+  await printingResult(report, session, async () => {
+    await exchangeAddresses(session);
     await measureSizes(benchmark, session, (row) => report.row(row));
-    await finish(session);
+    await finalize(session);
   });
 }
 

@@ -2,9 +2,9 @@
 // after another between the same two processes.
 import type { Info } from '../../../../info-types.js';
 import type { BenchmarkRow } from '../../../shared/result.js';
-import { introduceAgain } from '../../common/address-exchange.js';
+import { exchangeAddressesAgain } from '../../common/address-exchange.js';
 import { chooseSettings } from '../../common/choose-settings.js';
-import { finish } from '../../common/finalize.js';
+import { finalize } from '../../common/finalize.js';
 import type { Timing } from '../../common/measure.js';
 import type { OobSocket } from '../../common/oob.js';
 import { addTestOptions, type Flags, TestCommand } from '../../common/options.js';
@@ -29,7 +29,7 @@ export interface Measurement {
 }
 
 /** Who is told of what is measured. */
-export interface Audience {
+export interface DemoOutput {
   begin(info: Info): void;
   /** A size comes next. */
   size(size: number): void;
@@ -56,22 +56,22 @@ export async function measureSide(
   host: string | undefined,
   provider: string,
   measurement: Measurement,
-  audience?: Audience,
+  audience?: DemoOutput,
 ): Promise<void> {
   const { benchmark } = measurement;
   const settings = settingsOf(measurement, provider, host);
   const needs = benchmark.needs(settings);
   const session = await Session.open(settings, needs, undefined, undefined, oob);
   try {
-    await introduceAgain(session);
+    await exchangeAddressesAgain(session);
     audience?.begin(session.info);
     const measure = await benchmark.prepare(session, LARGEST);
     for (const size of SIZES) {
       audience?.size(size);
-      const timing = await measureForAMoment(session, oob, measure, size);
+      const timing = await measureBriefly(session, oob, measure, size);
       audience?.row(rowOf(size, benchmark.transfersPerIteration(settings), timing, false));
     }
-    await finish(session);
+    await finalize(session);
   } catch (error) {
     await session.close((error as Error).message).catch(() => {});
     throw error;
@@ -79,7 +79,7 @@ export async function measureSide(
   await session.close(undefined, true);
 }
 
-async function measureForAMoment(
+async function measureBriefly(
   session: Session,
   oob: OobSocket,
   measure: MeasureSize,

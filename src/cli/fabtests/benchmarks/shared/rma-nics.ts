@@ -16,7 +16,7 @@ import type { MeasureSize } from './benchmark.js';
 import { rmaCaps } from './rma.js';
 
 /** What a side tells the other of its NICs. */
-interface Card {
+interface NicAddresses {
   readonly nics: readonly { readonly address: string; readonly region: string }[];
 }
 
@@ -34,16 +34,16 @@ interface Lane extends OwnLane {
 
 /** Opens the NICs that the settings name, and makes ready what all sizes share. */
 export async function prepareNics(session: Session, room: number): Promise<MeasureSize> {
-  if (!session.akin) {
+  if (!session.samePackage) {
     throw new Error(
       '--nics: fabtests use one NIC; both sides have to be of this package, with --nics',
     );
   }
   const nics = await openNics(chosen(session));
-  session.closesWith(() => closeNics(nics));
+  session.onClose(() => closeNics(nics));
   session.nics = nics.map(({ ep }) => ep.info as AnyInfo);
   const own = await Promise.all(nics.map((nic) => withMemory(nic, session, room)));
-  const lanes = connect(own, await exchangeCards(session, own));
+  const lanes = connect(own, await exchangeNicAddresses(session, own));
   return (size, iterations) => measureLanes(session, lanes, size, iterations);
 }
 
@@ -72,11 +72,14 @@ async function withMemory(nic: Nic, { settings }: Session, room: number): Promis
 }
 
 /** Tells the other side of this one's NICs, and hears of its own. */
-async function exchangeCards(session: Session, lanes: readonly OwnLane[]): Promise<Card> {
+async function exchangeNicAddresses(
+  session: Session,
+  lanes: readonly OwnLane[],
+): Promise<NicAddresses> {
   const { peerLink } = session;
   if (peerLink === undefined) throw new Error('--nics: the sides have no TCP connection');
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
-  const card: Card = {
+  const card: NicAddresses = {
     nics: lanes.map(({ ep, offered }) => ({
       address: text(ep.address),
       region: text(offered.descriptor()),
@@ -86,16 +89,16 @@ async function exchangeCards(session: Session, lanes: readonly OwnLane[]): Promi
   // Without --nics the other side has nothing to tell yet.
   const silence = sleep(session.settings.timeout * 500, undefined, { ref: false });
   const heard = (await session.until(Promise.race([peerLink.hear(), silence]))) as
-    | Partial<Card>
+    | Partial<NicAddresses>
     | undefined;
   const theirs = heard?.nics?.length ?? 1;
   if (theirs !== lanes.length) {
     throw new Error(`--nics: ${lanes.length} NICs here and ${theirs} at the other side`);
   }
-  return heard as Card;
+  return heard as NicAddresses;
 }
 
-function connect(lanes: readonly OwnLane[], { nics }: Card): Lane[] {
+function connect(lanes: readonly OwnLane[], { nics }: NicAddresses): Lane[] {
   const bytes = (text = '') => Buffer.from(text, 'base64');
   return lanes.map((lane, i) => ({
     ...lane,
@@ -150,7 +153,7 @@ async function transfer(
     return new Flow({ batch, depth: 2, total });
   });
   const start = await pump(lanes, flows, {
-    patience: settings.timeout * 1000,
+    timeout: settings.timeout * 1000,
     breathe: () => patience.breathe(),
   });
   for (const { batch } of flows) batch.close();

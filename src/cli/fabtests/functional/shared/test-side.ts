@@ -1,4 +1,8 @@
-import { introduceAgain, introduceAnew, introduceSides } from '../../common/address-exchange.js';
+import {
+  exchangeAddresses,
+  exchangeAddressesAgain,
+  exchangeAddressesWithHandshake,
+} from '../../common/address-exchange.js';
 import { type Dialect, dialectOf, usualRelease } from '../../common/dialect.js';
 import { type OobSocket, openOob } from '../../common/oob.js';
 import { findEntry, type Needs } from '../../common/open-endpoint.js';
@@ -9,11 +13,11 @@ import { awaiting, NotOffered } from './failure.js';
 
 /** How a test opens its endpoint. */
 export interface OpenOptions {
-  /** What to do before the other side can send anything. */
+  /** What to do before the peer can send anything. */
   readonly beforePeerSends?: (session: Session) => void;
-  /** The connection beside the fabric, of the session before: the sides have met already. */
+  /** The out-of-band connection of the session before, if there was one. */
   readonly oob?: OobSocket | undefined;
-  /** They greet nevertheless. */
+  /** They repeat the handshake nevertheless. */
   readonly handshake?: boolean;
 }
 
@@ -107,9 +111,9 @@ export class TestSide<Own extends object = object> {
     if (oob !== undefined && this.#dialect) session.dialect = this.#dialect;
     this.#control.target = session;
     beforePeerSends?.(session);
-    const meetAgain = handshake ? introduceAnew : introduceAgain;
-    const introduce = oob === undefined ? introduceSides : meetAgain;
-    await awaiting('an exchange of addresses', introduce(session));
+    const again = handshake ? exchangeAddressesWithHandshake : exchangeAddressesAgain;
+    const exchange = oob === undefined ? exchangeAddresses : again;
+    await awaiting('an exchange of addresses', exchange(session));
     return session;
   }
 
@@ -125,7 +129,7 @@ export class TestSide<Own extends object = object> {
    * it has failed.
    */
   async conclude(session: Session): Promise<void> {
-    if (!session.akin) return;
+    if (!session.samePackage) return;
     const { peerLink } = session;
     if (peerLink === undefined) return;
     peerLink.tell('passed');
@@ -135,17 +139,20 @@ export class TestSide<Own extends object = object> {
   /** The server's next client: with -b and -E it comes by a connection of its own. */
   async nextClient(session: Session): Promise<void> {
     await this.conclude(session);
-    session.leave();
+    session.closePeerLink();
     session.oob?.close();
     session.oob = await openOob(session.settings, this.#control.signal);
-    await awaiting('an exchange of addresses with the next client', introduceSides(session));
+    await awaiting('an exchange of addresses with the next client', exchangeAddresses(session));
   }
 
   /** The next client that comes by the same connection. */
   async nextClientOnSameSocket(session: Session): Promise<void> {
     await this.conclude(session);
-    session.leave();
-    await awaiting('an exchange of addresses with the next client', introduceAgain(session));
+    session.closePeerLink();
+    await awaiting(
+      'an exchange of addresses with the next client',
+      exchangeAddressesAgain(session),
+    );
   }
 
   /** Ends a session, of which the connection beside the fabric is kept for the next one. */
