@@ -2,9 +2,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { rdmPingpong } from './cli/fabtests/benchmarks/rdm-pingpong.js';
 import { rmaBandwidth } from './cli/fabtests/benchmarks/rma-bw.js';
 import { type Measurement, measureSide, SIZES } from './cli/fabtests/benchmarks/shared/demo.js';
-import { rdmPingpong } from './cli/fabtests/benchmarks/shared/pingpong.js';
 import { OobSocket } from './cli/fabtests/common/oob.js';
 import { perfHeader, perfRow, sizeText } from './cli/shared/perf-table.js';
 import { getInfo, libraryPath, version } from './index.js';

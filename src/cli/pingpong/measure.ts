@@ -36,7 +36,7 @@ export class Messages {
     statistics: boolean,
     ready: () => Promise<void>,
   ): Promise<Timing> {
-    const { role, settings, patience, domain } = this.#session;
+    const { role, settings, waiter, domain } = this.#session;
     using receive = this.#batch((batch) => this.#addReceive(batch));
     using send = this.#batch((batch) => this.#addSend(batch, size));
     using exchange = this.#batch((batch) => {
@@ -52,26 +52,26 @@ export class Messages {
     domain.progress();
     await ready();
     return await measure(
-      patience,
+      waiter,
       {
         steps: iterations,
         clockAt: 0,
         first: async () => {
           if (role === 'client') {
             fill();
-            await patience.complete(send);
+            await waiter.complete(send);
           }
           await this.#session.until(posted);
         },
         rounds: allAlike((options) => {
           fill();
-          return patience.rounds(exchange, options);
+          return waiter.rounds(exchange, options);
         }),
-        check: verify ? () => this.#check(size) : undefined,
+        verify: verify ? () => this.#verify(size) : undefined,
         last: async () => {
           if (role === 'client') return;
           fill();
-          await patience.complete(send);
+          await waiter.complete(send);
         },
       },
       statistics,
@@ -86,7 +86,7 @@ export class Messages {
       this.#addReceive(batch);
       this.#addSend(batch, word.length, false);
     });
-    await this.#session.patience.complete(exchange);
+    await this.#session.waiter.complete(exchange);
   }
 
   #batch(fill: (batch: TestBatch) => void): TestBatch & Disposable {
@@ -117,7 +117,7 @@ export class Messages {
     this.#region.bytes.set(this.#expected(size, this.#filled++), this.#room);
   }
 
-  #check(size: number): void {
+  #verify(size: number): void {
     const expected = this.#expected(size, this.#checked++);
     const bytes = this.#region.bytes.subarray(0, size);
     if (Buffer.compare(bytes, expected) !== 0) {

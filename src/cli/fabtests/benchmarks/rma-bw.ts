@@ -2,11 +2,11 @@ import { RESERVED } from '../common/buffers.js';
 import { dialectOf, usualRelease } from '../common/dialect.js';
 import { measure, type Rounds, type Timing, type Work } from '../common/measure.js';
 import { nicsOption } from '../common/options.js';
-import { checkPattern, fillPattern } from '../common/pattern.js';
+import { fillPattern, verifyPattern } from '../common/pattern.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session, TestBatch } from '../common/session.js';
 import type { Settings } from '../common/settings.js';
-import type { Patience } from '../common/waiter.js';
+import type { Waiter } from '../common/waiter.js';
 import type { Benchmark, MeasureSize } from './shared/benchmark.js';
 import { Arrivals, kindOf, RmaTransfers, rmaCaps } from './shared/rma.js';
 import { prepareNics } from './shared/rma-nics.js';
@@ -61,19 +61,19 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
 
 /** The windows from `index` on that are the same batch. */
 const roundsFrom = (
-  patience: Patience,
+  waiter: Waiter,
   batches: readonly (TestBatch | undefined)[],
   index: number,
 ): Rounds => ({
   count: alikeFrom(batches, index),
-  run: (options) => patience.rounds(batches[index] as TestBatch, options),
+  run: (options) => waiter.rounds(batches[index] as TestBatch, options),
 });
 
 /** Writes or reads of both sides at once. No message tells of them. */
 class BothWays extends RmaTransfers {
   async measure(iterations: number): Promise<Timing> {
     const { session } = this;
-    const { settings, patience } = session;
+    const { settings, waiter } = session;
     const { drains, spreads } = session.dialect;
     const all = windowsOf(settings.window, settings.warmUp, iterations, drains);
     const verify = settings.verify && spreads;
@@ -89,13 +89,13 @@ class BothWays extends RmaTransfers {
       steps: windows.length,
       clockAt,
       weight: (index: number) => windows[index]?.count ?? 0,
-      rounds: verify ? undefined : (index: number) => roundsFrom(patience, batches, index),
+      rounds: verify ? undefined : (index: number) => roundsFrom(waiter, batches, index),
       step: verify
         ? (index: number) => this.#verified(windows[index] as Window, batches[index])
         : undefined,
     };
     await session.syncBeforeRma();
-    const timing = await measure(patience, work, settings.statistics);
+    const timing = await measure(waiter, work, settings.statistics);
     this.close();
     return timing;
   }
@@ -110,7 +110,7 @@ class BothWays extends RmaTransfers {
     if (batch) await session.complete(batch);
     if (!window.acknowledged) return;
     if (session.settings.operation === 'write') await session.syncBeforeRma();
-    checkPattern(buffers.receiving(size * (window.from + window.count), RESERVED).bytes);
+    verifyPattern(buffers.receiving(size * (window.from + window.count), RESERVED).bytes);
   }
 }
 
@@ -125,13 +125,13 @@ class WritesWithData extends RmaTransfers {
 
   async measure(iterations: number): Promise<Timing> {
     const { session } = this;
-    const { settings, patience } = session;
+    const { settings, waiter } = session;
     const { drains } = session.dialect;
     const { windows, clockAt } = windowsOf(settings.window, settings.warmUp, iterations, drains);
     if (settings.verify) this.buffers.receiving(this.size, this.offset(0)).bytes.fill(0);
     await session.sync();
     const timing = await measure(
-      patience,
+      waiter,
       {
         steps: windows.length,
         clockAt,
@@ -146,10 +146,10 @@ class WritesWithData extends RmaTransfers {
 
   #work(windows: readonly Window[]): Partial<Work> {
     const { session } = this;
-    const { patience, role, settings } = session;
+    const { waiter, role, settings } = session;
     if (role === 'server') return { step: (index) => this.#receive(windows[index] as Window) };
     const batches = windows.map((window) => this.#writes(window));
-    if (!settings.verify) return { rounds: (index) => roundsFrom(patience, batches, index) };
+    if (!settings.verify) return { rounds: (index) => roundsFrom(waiter, batches, index) };
     return {
       step: async (index) => {
         await this.#meetBefore(windows[index] as Window);
@@ -176,9 +176,9 @@ class WritesWithData extends RmaTransfers {
     await this.#arrivals.wait(count);
     if (!acknowledged) return;
     const { spreads } = session.dialect;
-    if (!spreads) this.#check(window, size);
+    if (!spreads) this.#verify(window, size);
     await this.#tell(1);
-    if (spreads) this.#check(window, size * (from + count));
+    if (spreads) this.#verify(window, size * (from + count));
   }
 
   // Since 2.4 the server also sends a message for every write of the warm-up.
@@ -204,9 +204,9 @@ class WritesWithData extends RmaTransfers {
     await session.sync();
   }
 
-  #check(window: Window, bytes: number): void {
+  #verify(window: Window, bytes: number): void {
     const { session, buffers } = this;
     if (!session.settings.verify || window.count === 0 || window.warmUp) return;
-    checkPattern(buffers.receiving(bytes, this.offset(0)).bytes);
+    verifyPattern(buffers.receiving(bytes, this.offset(0)).bytes);
   }
 }

@@ -1,7 +1,7 @@
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { allAlike, measure, type Rounds, type Timing } from '../common/measure.js';
-import { checkPattern, fillPattern } from '../common/pattern.js';
+import { fillPattern, verifyPattern } from '../common/pattern.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session } from '../common/session.js';
 import { type Benchmark, injects, type MeasureSize } from './shared/benchmark.js';
@@ -50,7 +50,7 @@ async function measureWrites(
   size: number,
   iterations: number,
 ): Promise<Timing> {
-  const { settings, role, patience } = session;
+  const { settings, role, waiter } = session;
   const withData = settings.operation === 'writedata';
   const [into, from] = [buffers.receiving(size), buffers.sending(size)];
   const arrival = into.slice(size - 1);
@@ -69,36 +69,36 @@ async function measureWrites(
   const client = {
     rounds: (index: number): Rounds => ({
       count: Number.MAX_SAFE_INTEGER,
-      run: (options) => patience.rounds(batch, { ...options, ...marked(index), ...arrived(index) }),
+      run: (options) => waiter.rounds(batch, { ...options, ...marked(index), ...arrived(index) }),
     }),
   };
   const server = {
     first: async () => {
-      await patience.rounds(nothing, arrived(0));
+      await waiter.rounds(nothing, arrived(0));
     },
     rounds: (index: number): Rounds => ({
       count: Number.MAX_SAFE_INTEGER,
       run: (options) =>
-        patience.rounds(batch, { ...options, ...marked(index - 1), ...arrived(index) }),
+        waiter.rounds(batch, { ...options, ...marked(index - 1), ...arrived(index) }),
     }),
     last: async () => {
-      await patience.rounds(batch, { times: 1, ...marked(steps - 1) });
+      await waiter.rounds(batch, { times: 1, ...marked(steps - 1) });
     },
   };
-  const check = (index: number) => {
+  const verifyStep = (index: number) => {
     if (index < settings.warmUp) return;
-    checkPattern(into.bytes.subarray(0, size - 1));
+    verifyPattern(into.bytes.subarray(0, size - 1));
   };
   // fabtests count the writes in their last byte, from 0 through the warm-up and on.
   if (!withData) arrival.bytes[0] = 0xff;
   await session.sync();
   return await measure(
-    patience,
+    waiter,
     {
       steps,
       clockAt: settings.warmUp,
       ...(role === 'client' ? client : server),
-      check: settings.verify ? check : undefined,
+      verify: settings.verify ? verifyStep : undefined,
     },
     settings.statistics,
   );
@@ -112,7 +112,7 @@ async function measureReads(
   size: number,
   iterations: number,
 ): Promise<Timing | undefined> {
-  const { settings, role, patience } = session;
+  const { settings, role, waiter } = session;
   await session.sync();
   if (role === 'server') {
     await session.syncInBand(session.passively);
@@ -120,20 +120,20 @@ async function measureReads(
   }
   const into = buffers.receiving(size);
   const bytes = into.bytes;
-  const check = () => {
-    checkPattern(bytes);
+  const verifyStep = () => {
+    verifyPattern(bytes);
     bytes.fill(0);
   };
   using batch = session.batch((batch) =>
     batch.read(into, session.peer, remote, { offset: buffers.half }),
   );
   const timing = await measure(
-    patience,
+    waiter,
     {
       steps: settings.warmUp + iterations,
       clockAt: settings.warmUp,
-      rounds: allAlike((options) => patience.rounds(batch, options)),
-      check: settings.verify ? check : undefined,
+      rounds: allAlike((options) => waiter.rounds(batch, options)),
+      verify: settings.verify ? verifyStep : undefined,
     },
     settings.statistics,
   );

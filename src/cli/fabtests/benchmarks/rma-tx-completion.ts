@@ -43,16 +43,16 @@ async function write(
   size: number,
   iterations: number,
 ) {
-  const { settings, patience } = session;
+  const { settings, waiter } = session;
   using batch = session.batch((batch) =>
     addWrite(batch, session, buffers.sending(size), remote, injects(session, size)),
   );
   const timing = await measure(
-    patience,
+    waiter,
     {
       steps: settings.warmUp + iterations,
       clockAt: settings.warmUp,
-      rounds: allAlike((options) => patience.rounds(batch, options)),
+      rounds: allAlike((options) => waiter.rounds(batch, options)),
     },
     settings.statistics,
   );

@@ -75,11 +75,11 @@ export interface PumpOptions {
   /** Milliseconds without any completion after which to give up. */
   readonly timeout: number;
   /** Lets the event loop turn; throws when there is no point in going on. */
-  readonly breathe: () => Promise<void>;
+  readonly yieldToEvents: () => Promise<void>;
 }
 
 // Milliseconds between turns of the event loop.
-const BREATH = 50;
+const YIELD_INTERVAL = 50;
 
 /** Nothing has completed for too long. */
 export class Stalled extends Error {
@@ -97,20 +97,20 @@ export class Stalled extends Error {
 export async function pump(
   nics: readonly Nic[],
   flows: readonly Flow[],
-  { time = Number.POSITIVE_INFINITY, timeout, breathe }: PumpOptions,
+  { time = Number.POSITIVE_INFINITY, timeout, yieldToEvents }: PumpOptions,
 ): Promise<number> {
   const [{ domain }] = nics as [Nic];
   const bell = domain.driver === 'manual' ? undefined : new WakeUp();
   const settled = bell ? bell.wake : () => {};
   const start = performance.now();
   const end = start + time;
-  let breath = start + BREATH;
+  let nextYield = start + YIELD_INTERVAL;
   let news = start;
   for (const flow of flows) flow.fill(settled);
   try {
     for (;;) {
       if (bell) await bell.wait();
-      else domain.wait(1, BREATH);
+      else domain.wait(1, YIELD_INTERVAL);
       const now = performance.now();
       let busy = false;
       for (const flow of flows) {
@@ -120,12 +120,12 @@ export async function pump(
         }
         busy ||= flow.busy;
       }
-      if (busy && now < breath) continue;
-      await breathe();
+      if (busy && now < nextYield) continue;
+      await yieldToEvents();
       for (const flow of flows) flow.check();
       if (!busy) return start;
       if (now - news > timeout) throw new Stalled(timeout, indicesOf(flows));
-      breath = performance.now() + BREATH;
+      nextYield = performance.now() + YIELD_INTERVAL;
     }
   } finally {
     bell?.stop();
@@ -136,7 +136,7 @@ const indicesOf = (flows: readonly Flow[]) => flows.flatMap((flow, i) => (flow.b
 
 /** Rings when something has completed by the work of other threads, and now and then by itself. */
 class WakeUp {
-  readonly #timer = setInterval(() => this.wake(), BREATH);
+  readonly #timer = setInterval(() => this.wake(), YIELD_INTERVAL);
   #rings = false;
   #wake: (() => void) | undefined;
 

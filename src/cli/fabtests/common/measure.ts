@@ -1,6 +1,6 @@
 import type { RoundOptions } from '../../../batch.js';
 import type { MatrixNic } from '../../shared/result.js';
-import type { Patience } from './waiter.js';
+import type { Waiter } from './waiter.js';
 
 /** What is done again and again. */
 export interface Work {
@@ -15,7 +15,7 @@ export interface Work {
   /** One step, where steps are no rounds. */
   readonly step?: ((index: number) => Promise<void>) | undefined;
   /** Looks at what a step has brought: throws where the data is wrong. */
-  readonly check?: ((index: number) => void) | undefined;
+  readonly verify?: ((index: number) => void) | undefined;
   /** The first step, where that is another. */
   readonly first?: (() => Promise<void>) | undefined;
   /** What is left when all steps are done, within the measured time. */
@@ -60,7 +60,7 @@ export interface Slice {
 
 const SLICES = 20;
 // How often the event loop turns, for Ctrl-C and for news of the other side, in milliseconds.
-const BREATH = 100;
+const YIELD_INTERVAL = 100;
 const FIRST_CHUNK = 16;
 // Two readings of the clock take about 0.1 us; they may add 1 %.
 const CLOCK = 1e-4;
@@ -68,12 +68,8 @@ const SHARE = 0.01;
 const MOST_SAMPLES = 2 ** 20;
 
 /** Does work and measures it. */
-export async function measure(
-  patience: Patience,
-  work: Work,
-  statistics: boolean,
-): Promise<Timing> {
-  const run = new Run(patience, work);
+export async function measure(waiter: Waiter, work: Work, statistics: boolean): Promise<Timing> {
+  const run = new Run(waiter, work);
   const { clockAt, steps } = work;
   const before = performance.now();
   await run.until(clockAt);
@@ -124,15 +120,15 @@ class Run {
   done = 0;
   samples = new Float64Array(0);
   sampled = 0;
-  readonly #patience: Patience;
+  readonly #waiter: Waiter;
   readonly #work: Work;
   #chunk = FIRST_CHUNK;
   #every = 0;
   #nextSample = -1;
-  #breathed = performance.now();
+  #yieldedAt = performance.now();
 
-  constructor(patience: Patience, work: Work) {
-    this.#patience = patience;
+  constructor(waiter: Waiter, work: Work) {
+    this.#waiter = waiter;
     this.#work = work;
   }
 
@@ -156,10 +152,10 @@ class Run {
 
   /** Does the steps before `end`. */
   async until(end: number): Promise<void> {
-    const { first, check, step, rounds } = this.#work;
+    const { first, verify, step, rounds } = this.#work;
     if (this.done === 0 && end > 0 && first) {
       await first();
-      check?.(0);
+      verify?.(0);
       this.done = 1;
     }
     if (rounds) return this.#natively(end, rounds);
@@ -168,29 +164,29 @@ class Run {
       const start = performance.now();
       await this.#steps(Math.min(end, this.done + this.#chunk), step);
       const took = performance.now() - start;
-      if (took < BREATH / 2) {
+      if (took < YIELD_INTERVAL / 2) {
         this.#chunk *= 2;
       } else {
-        this.#chunk = Math.max(1, Math.round((this.#chunk * BREATH) / took));
-        await this.#patience.breathe();
+        this.#chunk = Math.max(1, Math.round((this.#chunk * YIELD_INTERVAL) / took));
+        await this.#waiter.yieldToEvents();
       }
     }
   }
 
   async #natively(end: number, rounds: (index: number) => Rounds): Promise<void> {
-    const { check } = this.#work;
+    const { verify } = this.#work;
     while (this.done < end) {
       const { count, run } = rounds(this.done);
       const room = this.samples.subarray(this.sampled);
-      const times = check ? 1 : Math.min(count, end - this.done);
+      const times = verify ? 1 : Math.min(count, end - this.done);
       const sampling = room.length > 0 && { samples: room, every: this.#every };
-      const done = await run({ times, duration: BREATH, ...sampling });
+      const done = await run({ times, duration: YIELD_INTERVAL, ...sampling });
       if (sampling) this.#took(room.subarray(0, Math.ceil(done / this.#every)));
-      check?.(this.done);
+      verify?.(this.done);
       this.done += done;
-      if (performance.now() - this.#breathed < BREATH) continue;
-      await this.#patience.breathe();
-      this.#breathed = performance.now();
+      if (performance.now() - this.#yieldedAt < YIELD_INTERVAL) continue;
+      await this.#waiter.yieldToEvents();
+      this.#yieldedAt = performance.now();
     }
   }
 
@@ -207,7 +203,7 @@ class Run {
       const start = performance.now();
       await step(this.done);
       if (this.done === this.#nextSample) this.#sampledSince(start);
-      this.#work.check?.(this.done);
+      this.#work.verify?.(this.done);
     }
   }
 

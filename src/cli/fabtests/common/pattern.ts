@@ -20,7 +20,7 @@ export function fillPattern(bytes: Uint8Array): void {
 }
 
 /** Throws where bytes are not the pattern. */
-export function checkPattern(bytes: Uint8Array): void {
+export function verifyPattern(bytes: Uint8Array): void {
   const expected = pattern(bytes.length);
   if (expected.equals(bytes)) return;
   const at = bytes.findIndex((byte, i) => byte !== expected[i]);

@@ -19,7 +19,7 @@ import {
 import type { PeerLink, PeerListener } from './peer-link.js';
 import type { Settings } from './settings.js';
 import { syncInBand, syncOutOfBand } from './sync.js';
-import { Interrupted, Patience } from './waiter.js';
+import { Interrupted, Waiter } from './waiter.js';
 
 // Times the timeout that a passive side waits where nothing else tells of the other.
 const LONG = 60;
@@ -48,7 +48,7 @@ export class Session {
   readonly ep: TestEndpoint;
   readonly domain: Domain;
   readonly role: 'client' | 'server';
-  readonly patience: Patience;
+  readonly waiter: Waiter;
   readonly tagged: boolean;
   /** Where the test has asked for counters. */
   readonly counters: Counters | undefined;
@@ -83,7 +83,7 @@ export class Session {
     this.role = settings.host === undefined ? 'server' : 'client';
     this.tagged = (parts.info.caps as readonly Cap[]).includes('FI_TAGGED');
     this.dialect = dialectOf(settings.release ?? usualRelease());
-    this.patience = new Patience(parts.domain, settings.timeout, () => this.#trouble());
+    this.waiter = new Waiter(parts.domain, settings.timeout, () => this.#trouble());
     this.#control = new ControlMessages(this, parts.control);
   }
 
@@ -184,7 +184,7 @@ export class Session {
 
   /** Turns the engine until a promise is settled. */
   until<T>(promise: Promise<T>, seconds?: number): Promise<T> {
-    return this.patience.until(promise, seconds);
+    return this.waiter.until(promise, seconds);
   }
 
   /** An empty batch of the endpoint. */
@@ -219,7 +219,7 @@ export class Session {
 
   /** The same, from a client that may come in an hour. */
   receiveWithoutLimit(): Promise<Uint8Array> {
-    return this.#control.receive((promise) => this.patience.untilAtLast(promise));
+    return this.#control.receive((promise) => this.waiter.untilWithoutLimit(promise));
   }
 
   /** Sends a control message. */
@@ -247,7 +247,7 @@ export class Session {
 
   /** Submits a batch and waits for it. */
   complete(batch: BatchBase): Promise<void> {
-    return this.patience.complete(batch);
+    return this.waiter.complete(batch);
   }
 
   /** Memory for the test's transfers. */

@@ -15,10 +15,10 @@ const SLICE = 250;
 // often is soon compiled, and that goes on when what it has waited for is timed.
 const SPAN = 1;
 // How long to poll without a pause for something that does not come, and the pause then.
-const EAGER = 1000;
+const POLL_TIME = 1000;
 const PAUSE = 1;
 // What the other side has sent before it ended may still be on its way, in milliseconds.
-const LAST_WORDS = 500;
+const DRAIN_TIME = 500;
 
 const isTimeout = (error: unknown) =>
   error instanceof FabricError && error.code === 'FI_ETIMEDOUT' && error.syscall === 'run';
@@ -27,7 +27,7 @@ const isTimeout = (error: unknown) =>
  * Waits for things that the other side has a part in, while the engine of a domain (driver 'manual')
  * and the event loop both turn: not longer than it makes sense.
  */
-export class Patience {
+export class Waiter {
   /** Seconds without progress after which the other side counts as gone. */
   readonly timeout: number;
   readonly #domain: Domain;
@@ -42,7 +42,7 @@ export class Patience {
   }
 
   /** Lets the event loop turn; throws when there is no point in going on. */
-  async breathe(): Promise<void> {
+  async yieldToEvents(): Promise<void> {
     await new Promise(setImmediate);
     const trouble = this.#trouble();
     if (trouble) throw trouble;
@@ -78,7 +78,7 @@ export class Patience {
     if (!isTimeout(error) || batch === undefined) throw error;
     const deadline = performance.now() + seconds * 1000;
     for (;;) {
-      await this.breathe();
+      await this.yieldToEvents();
       try {
         batch.resume(SLICE);
         return;
@@ -108,7 +108,7 @@ export class Patience {
   }
 
   /** The same for what may come in an hour: without a limit, and without keeping a core busy. */
-  untilAtLast<T>(promise: Promise<T>): Promise<T> {
+  untilWithoutLimit<T>(promise: Promise<T>): Promise<T> {
     return this.#until(promise, Number.POSITIVE_INFINITY, true);
   }
 
@@ -128,9 +128,9 @@ export class Patience {
       const trouble = this.#trouble();
       if (trouble instanceof Interrupted) throw trouble;
       if (trouble) troubled ??= waited;
-      if (waited - (troubled ?? waited) > LAST_WORDS) throw trouble;
+      if (waited - (troubled ?? waited) > DRAIN_TIME) throw trouble;
       if (waited > seconds * 1000) throw this.#gone();
-      if (pauses && waited > EAGER) await sleep(PAUSE);
+      if (pauses && waited > POLL_TIME) await sleep(PAUSE);
     }
   }
 

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import type { OpFlag } from '../../../flags.js';
 import type { RegionSlice } from '../../../memory-region.js';
-import { checkPattern, fillPattern } from '../common/pattern.js';
+import { fillPattern, verifyPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
 import { awaiting, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
@@ -93,5 +93,5 @@ async function receive(side: TestSide<Own>, session: Session, into: RegionSlice)
     const lookAt = 'whether both sides have the same -S and -A';
     throw new TestFailure(`${into.length} bytes in ${what}`, `${length}`, lookAt);
   }
-  if (side.settings.verify) verify('what arrived', () => checkPattern(into.bytes));
+  if (side.settings.verify) verify('what arrived', () => verifyPattern(into.bytes));
 }

@@ -7,7 +7,7 @@ import type { Buffers } from '../common/buffers.js';
 import { finalize } from '../common/finalize.js';
 import { findEntry, type Needs, type TestEndpoint } from '../common/open-endpoint.js';
 import { count } from '../common/options.js';
-import { checkPattern, fillPattern } from '../common/pattern.js';
+import { fillPattern, verifyPattern } from '../common/pattern.js';
 import { CONTROL_BYTES } from '../common/peer-info.js';
 import { decodeKeys, encodeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session } from '../common/session.js';
@@ -122,7 +122,7 @@ async function sendToPartners(
   if (!side.settings.verify) return;
   for (const i of partners.keys()) {
     const { bytes } = buffers.receiving(size, i * size);
-    verify(`the message to endpoint ${i + 1}`, () => checkPattern(bytes));
+    verify(`the message to endpoint ${i + 1}`, () => verifyPattern(bytes));
   }
   side.say('Data check OK');
 }
@@ -165,7 +165,7 @@ async function writeOnce(side: TestSide, session: Session, partners: readonly Pa
   if (side.settings.verify) {
     for (const i of partners.keys()) {
       const { bytes } = buffers.receiving(size, i * size);
-      verify(`what was written to endpoint ${i + 1}`, () => checkPattern(bytes));
+      verify(`what was written to endpoint ${i + 1}`, () => verifyPattern(bytes));
     }
     side.say('Data check OK');
   }

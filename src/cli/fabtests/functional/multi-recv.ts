@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { MultiRecv } from '../../../endpoint/multi-recv.js';
 import type { RegionSlice } from '../../../memory-region.js';
 import { allocateFor } from '../common/memory.js';
-import { checkPattern, fillPattern } from '../common/pattern.js';
+import { fillPattern, verifyPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
 import { awaiting, NotOffered, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
@@ -65,7 +65,7 @@ async function sender(side: TestSide, session: Session) {
     const batch = session.batch((b) => b.send(region.slice(0, size), session.peer));
     for (let i = 0; i < iterations; i++) {
       await awaiting(`the completion of send ${i + 1}`, session.complete(batch));
-      if (i % YIELD_EVERY === 0) await session.patience.breathe();
+      if (i % YIELD_EVERY === 0) await session.waiter.yieldToEvents();
     }
     batch.close(); // else with the endpoint
     return `${iterations} messages of ${size} bytes were sent`;
@@ -152,7 +152,7 @@ function checkMessage(bytes: Uint8Array, size: number, count: number, verifies: 
       'whether both sides have the same -S',
     );
   }
-  if (verifies) verify(`message ${count}`, () => checkPattern(bytes));
+  if (verifies) verify(`message ${count}`, () => verifyPattern(bytes));
 }
 
 function wrongCount(expected: number, found: number, bytes: number, size: number): TestFailure {

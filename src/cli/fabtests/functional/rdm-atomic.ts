@@ -174,7 +174,7 @@ class Work {
     const start = performance.now();
     for (let i = 0; i < times; i++) {
       await awaiting(`the completion of ${what}, number ${i + 1}`, session.complete(batch));
-      if (i % YIELD_EVERY === 0) await session.patience.breathe();
+      if (i % YIELD_EVERY === 0) await session.waiter.yieldToEvents();
     }
     return (performance.now() - start) / 1000;
   }

@@ -91,7 +91,7 @@ async function pingpong(side: TestSide<Own>, session: Session): Promise<void> {
       const what = batch === send ? 'the completion of send' : 'message';
       await awaiting(`${what} ${i + 1}`, session.complete(batch));
     }
-    if (i % YIELD_EVERY === 0) await session.patience.breathe();
+    if (i % YIELD_EVERY === 0) await session.waiter.yieldToEvents();
   }
   for (const batch of order) batch.close(); // else with the endpoint
   side.say('Ping-pong succeeds.');

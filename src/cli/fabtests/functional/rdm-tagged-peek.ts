@@ -4,7 +4,7 @@ import type { OpFlag } from '../../../flags.js';
 import { version } from '../../../library.js';
 import type { RegionSlice } from '../../../memory-region.js';
 import { finalize } from '../common/finalize.js';
-import { checkPattern, fillPattern } from '../common/pattern.js';
+import { fillPattern, verifyPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
 import { awaiting, NotOffered, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
@@ -195,7 +195,7 @@ class Search {
     }
     // fabtests before 1.18 do not fill it.
     if (this.#session.samePackage || this.#script.tags.length === 10) {
-      verify(what, () => checkPattern(this.#into.bytes.subarray(0, SIZE)));
+      verify(what, () => verifyPattern(this.#into.bytes.subarray(0, SIZE)));
     }
   }
 

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { RegionSlice } from '../../../memory-region.js';
 import type { Dialect } from '../common/dialect.js';
 import { count } from '../common/options.js';
-import { checkPattern, fillPattern } from '../common/pattern.js';
+import { fillPattern, verifyPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
 import { awaiting, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
@@ -114,7 +114,7 @@ async function receive(
       'whether both sides have -C, and else at the provider: some (efa 1.17, sockets) lose the flag or the data of unexpected messages',
     );
   }
-  if (side.settings.verify) verify(what, () => checkPattern(into.bytes));
+  if (side.settings.verify) verify(what, () => verifyPattern(into.bytes));
 }
 
 /** What fabtests do since 1.19 when addresses have been exchanged: the client is told of once more. */

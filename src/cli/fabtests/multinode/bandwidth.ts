@@ -47,14 +47,14 @@ async function pumpAll(
   carriers: readonly TransferFlow[],
   seconds: number | undefined,
 ): Promise<number> {
-  const { lanes, settings, breathe } = mesh;
+  const { lanes, settings, yieldToEvents } = mesh;
   try {
     return await pump(
       lanes,
       carriers.map(({ flow }) => flow),
       {
         timeout: settings.timeout * 1000,
-        breathe,
+        yieldToEvents,
         ...(seconds !== undefined && { time: seconds * 1000 }),
       },
     );

@@ -40,7 +40,7 @@ export async function answer(mesh: Mesh, from: number, iterations: number): Prom
 
 /** Runs a batch repeatedly, one run after another. */
 async function repeat(mesh: Mesh, batch: BatchBase, times: number): Promise<void> {
-  let breath = performance.now() + SLICE;
+  let nextYield = performance.now() + SLICE;
   for (let done = 0; done < times; ) {
     const end = Math.min(times, done + LOOK);
     try {
@@ -49,9 +49,9 @@ async function repeat(mesh: Mesh, batch: BatchBase, times: number): Promise<void
       await finish(mesh, batch, error);
       done++;
     }
-    if (performance.now() < breath) continue;
-    await mesh.breathe();
-    breath = performance.now() + SLICE;
+    if (performance.now() < nextYield) continue;
+    await mesh.yieldToEvents();
+    nextYield = performance.now() + SLICE;
   }
 }
 
@@ -62,7 +62,7 @@ async function finish(mesh: Mesh, batch: BatchBase, error: unknown): Promise<voi
   for (let latest = error; ; ) {
     if (!isTimeout(latest)) throw latest;
     if (performance.now() > deadline) throw new Error(`nothing has completed for ${timeout} s`);
-    await mesh.breathe();
+    await mesh.yieldToEvents();
     try {
       batch.resume(SLICE);
       return;

@@ -110,7 +110,7 @@ export class Mesh {
   }
 
   /** Lets the event loop turn; throws when there is no point in going on. */
-  readonly breathe = async (): Promise<void> => {
+  readonly yieldToEvents = async (): Promise<void> => {
     await new Promise(setImmediate);
     if (this.group.trouble) throw this.group.trouble;
   };
@@ -126,7 +126,7 @@ export class Mesh {
     promise.then(settle, settle);
     while (!settled) {
       domain.wait(MANY, TURN);
-      await this.breathe();
+      await this.yieldToEvents();
     }
     return promise;
   }

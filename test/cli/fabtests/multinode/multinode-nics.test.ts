@@ -77,7 +77,7 @@ async function flows(nics: 'all' | undefined, total?: number) {
   );
 }
 
-const options = { timeout: 10_000, breathe: () => new Promise<void>(setImmediate) };
+const options = { timeout: 10_000, yieldToEvents: () => new Promise<void>(setImmediate) };
 
 describe.each([
   ['one NIC', undefined, 1],

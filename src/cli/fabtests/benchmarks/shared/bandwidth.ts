@@ -1,14 +1,14 @@
 import type { Cap } from '../../../../flags.js';
 import type { Buffers } from '../../common/buffers.js';
 import { measure, type Rounds, type Timing, type Work } from '../../common/measure.js';
-import { checkPattern, fillPattern } from '../../common/pattern.js';
+import { fillPattern, verifyPattern } from '../../common/pattern.js';
 import type { Session } from '../../common/session.js';
 import { type Benchmark, injectsInWindows, type MeasureSize } from './benchmark.js';
 import { MessageBatch } from './message-batch.js';
 import { alikeFrom, moreIn, type Window, type Windows, windowsOf } from './windows.js';
 
-/** fabtests' bandwidth of messages, client to server, a window of them in flight. */
-function bandwidth(
+/** A bandwidth test of fabtests: messages from client to server, a window of them in flight. */
+export function bandwidth(
   command: string,
   cap: Cap & ('FI_MSG' | 'FI_TAGGED'),
   summary: string,
@@ -28,14 +28,6 @@ function bandwidth(
   };
 }
 
-export const rdmBandwidth = bandwidth('rdm-bw', 'FI_MSG', 'bandwidth of messages');
-
-export const rdmTaggedBandwidth = bandwidth(
-  'rdm-tagged-bw',
-  'FI_TAGGED',
-  'bandwidth of tagged messages',
-);
-
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
   fillPattern(buffers.sending(room).bytes);
@@ -46,7 +38,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
 function windowWork(
   { windows, clockAt }: Windows,
   batches: WindowBatches,
-  { first, check, last }: Partial<Work> = {},
+  { first, verify, last }: Partial<Work> = {},
 ): Work {
   return {
     steps: windows.length,
@@ -54,7 +46,7 @@ function windowWork(
     weight: (index) => windows[index]?.count ?? 0,
     first,
     rounds: (index) => batches.rounds(index),
-    check,
+    verify,
     last,
   };
 }
@@ -65,7 +57,7 @@ async function measureSize(
   size: number,
   iterations: number,
 ): Promise<Timing> {
-  const { settings, role, patience } = session;
+  const { settings, role, waiter } = session;
   const all = windowsOf(settings.window, settings.warmUp, iterations, false);
   const { windows } = all;
   const batchOf = (make: (batch: MessageBatch, window: Window) => void) =>
@@ -83,14 +75,14 @@ async function measureSize(
       }
     });
     await session.sync();
-    return await measure(patience, windowWork(all, sends), settings.statistics);
+    return await measure(waiter, windowWork(all, sends), settings.statistics);
   }
 
   const into = buffers.receiving(size);
   const bytes = into.bytes;
-  const check = (index: number) => {
+  const verifyStep = (index: number) => {
     if (windows[index]?.warmUp || windows[index]?.count === 0) return;
-    checkPattern(bytes);
+    verifyPattern(bytes);
     bytes.fill(0);
   };
   const { acknowledgement } = session;
@@ -106,10 +98,10 @@ async function measureSize(
   await session.sync();
   const work = windowWork(all, receives, {
     first: () => session.until(posted),
-    check: settings.verify ? check : undefined,
+    verify: settings.verify ? verifyStep : undefined,
     last: () => last.complete(),
   });
-  return await measure(patience, work, settings.statistics);
+  return await measure(waiter, work, settings.statistics);
 }
 
 const acknowledgedBefore = (windows: readonly Window[], window: Window) =>

@@ -51,15 +51,15 @@ export class MessageBatch {
   /** Submits the batch and waits for it. */
   async complete(): Promise<void> {
     if (this.#session.tagged) this.#count();
-    await this.#session.patience.complete(this.#batch);
+    await this.#session.waiter.complete(this.#batch);
   }
 
-  /** Rounds of it, as Patience.rounds() does them. */
+  /** Rounds of it, as Waiter.rounds() does them. */
   async rounds(options: RoundOptions): Promise<number> {
     const session = this.#session;
-    if (!session.tagged) return session.patience.rounds(this.#batch, options);
+    if (!session.tagged) return session.waiter.rounds(this.#batch, options);
     this.#renumber();
-    const done = await session.patience.rounds(this.#batch, options);
+    const done = await session.waiter.rounds(this.#batch, options);
     this.#add(done);
     return done;
   }

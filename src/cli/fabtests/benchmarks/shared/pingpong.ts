@@ -1,14 +1,14 @@
 import type { Cap } from '../../../../flags.js';
 import type { Buffers } from '../../common/buffers.js';
-import { measure, type Rounds } from '../../common/measure.js';
-import { checkPattern, fillPattern } from '../../common/pattern.js';
+import { measure, type Rounds, type Work } from '../../common/measure.js';
+import { fillPattern, verifyPattern } from '../../common/pattern.js';
 import type { Session } from '../../common/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { ExchangeCounts } from './exchange-counts.js';
 import { MessageBatch } from './message-batch.js';
 
-/** fabtests' ping-pongs: latency of messages that go to and fro. */
-function pingpong(
+/** A ping-pong of fabtests: latency of messages that go back and forth. */
+export function pingpong(
   command: string,
   cap: Cap & ('FI_MSG' | 'FI_TAGGED'),
   summary: string,
@@ -26,29 +26,6 @@ function pingpong(
   };
 }
 
-export const rdmPingpong = pingpong('rdm-pingpong', 'FI_MSG', 'latency of messages');
-
-export const rdmTaggedPingpong = pingpong(
-  'rdm-tagged-pingpong',
-  'FI_TAGGED',
-  'latency of tagged messages',
-);
-
-export const rdmCounterPingpong = pingpong(
-  'rdm-cntr-pingpong',
-  'FI_MSG',
-  'latency of messages, completed by counters',
-  {
-    counters: true,
-    needs: () => ({ caps: ['FI_MSG'], tx: { tclass: 'FI_TC_LOW_LATENCY' }, counters: true }),
-  },
-);
-
-export const dgramPingpong = pingpong('dgram-pingpong', 'FI_MSG', 'latency of datagrams', {
-  type: 'FI_EP_DGRAM',
-  oobSync: true,
-});
-
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
   fillPattern(buffers.sending(room).bytes);
@@ -57,13 +34,13 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
 }
 
 async function measureSize(session: Session, buffers: Buffers, size: number, iterations: number) {
-  const { settings, role, patience } = session;
+  const { settings, role, waiter } = session;
   const received = buffers.receiving(size).bytes;
   const steps = settings.warmUp + iterations;
   const checked = settings.verifiesLast ? steps - 1 : settings.warmUp; // fabtests do not fill those
-  const check = (index: number) => {
+  const verifyStep = (index: number) => {
     if (index < checked) return;
-    checkPattern(received);
+    verifyPattern(received);
     received.fill(0);
   };
   using exchange = new Exchange(session, buffers, size);
@@ -71,14 +48,14 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
   const work = {
     steps,
     clockAt: settings.warmUp,
-    check: settings.verify ? check : undefined,
-  };
+    verify: settings.verify ? verifyStep : undefined,
+  } satisfies Partial<Work>;
   if (!settings.prePosted) {
     await session.sync();
     const [one, other] = role === 'client' ? [send, receive] : [receive, send];
-    return await measure(patience, { ...work, ...inTurns(one, other) }, settings.statistics);
+    return await measure(waiter, { ...work, ...inTurns(one, other) }, settings.statistics);
   }
-  // The first receive is posted before the other side can send: a datagram would be lost.
+  // The first receive is posted before the other side can send: a datagram would be dropped.
   if (!settings.oobSync) session.postReceive(); // the sync's own comes first
   const posted = receive.post();
   await session.sync();
@@ -90,7 +67,7 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
   // The server's step answers the message before, and receives the next.
   const { rounds } = exchange;
   const last = role === 'server' ? () => send.complete() : undefined;
-  return await measure(patience, { ...work, first, rounds, last }, settings.statistics);
+  return await measure(waiter, { ...work, first, rounds, last }, settings.statistics);
 }
 
 /** One batch, and when it is done another. */

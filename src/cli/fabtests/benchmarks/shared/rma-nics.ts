@@ -141,7 +141,7 @@ async function transfer(
   size: number,
   iterations: number,
 ) {
-  const { settings, patience } = session;
+  const { settings, waiter } = session;
   const half = Math.ceil(Math.min(settings.window, iterations) / 2);
   const total = Math.ceil(iterations / half);
   const flows = lanes.map(({ ep, own, peer, remote }) => {
@@ -154,7 +154,7 @@ async function transfer(
   });
   const start = await pump(lanes, flows, {
     timeout: settings.timeout * 1000,
-    breathe: () => patience.breathe(),
+    yieldToEvents: () => waiter.yieldToEvents(),
   });
   for (const { batch } of flows) batch.close();
   return {

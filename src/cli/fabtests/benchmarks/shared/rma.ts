@@ -37,7 +37,7 @@ export class Arrivals {
   async wait(count: number, seconds?: number): Promise<void> {
     if (count === 0) return;
     const until = { immediates: count };
-    await this.#session.patience.rounds(this.#nothing, { until }, seconds);
+    await this.#session.waiter.rounds(this.#nothing, { until }, seconds);
   }
 
   [Symbol.dispose](): void {
