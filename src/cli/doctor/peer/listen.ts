@@ -7,7 +7,7 @@ import { decode, encode, type Message } from './messages.js';
 const CLIENTS = 8; // that are answered at once, each with an endpoint
 const CONNECTIONS = 64; // the rest are told to come back
 const LONGEST = 300; // seconds that a client may ask for
-const HANDSHAKE_TIMEOUT = 10_000; // milliseconds for a client to introduce itself
+const HANDSHAKE_TIMEOUT = 10_000; // milliseconds for a client to complete the handshake
 const GRACE = 2000; // milliseconds that a client's word may come late
 const STRAGGLER = 500; // milliseconds for a message that its sender has given up
 

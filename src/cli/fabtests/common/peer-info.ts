@@ -19,16 +19,16 @@ const LENGTH = 24; // the magic, two numbers of the release, the port, the messa
 const AT = CONTROL_BYTES - LENGTH;
 
 /** An address, with this information at the end of the first 256 bytes of the message. */
-export function encodeAddress(address: Uint8Array, introduction: PeerInfo): Buffer {
+export function encodeAddress(address: Uint8Array, info: PeerInfo): Buffer {
   if (address.length > AT) throw new RangeError(`an address of ${address.length} bytes`);
-  const message = Buffer.alloc(introduction.messageBytes);
+  const message = Buffer.alloc(info.messageBytes);
   message.set(address);
   message.set(MAGIC, AT);
-  const [major = 0, minor = 0] = introduction.release.split('.').map(Number);
+  const [major = 0, minor = 0] = info.release.split('.').map(Number);
   message.writeUInt16LE(major, AT + 16);
   message.writeUInt16LE(minor, AT + 18);
-  message.writeUInt16LE(introduction.port, AT + 20);
-  message.writeUInt16LE(introduction.messageBytes, AT + 22);
+  message.writeUInt16LE(info.port, AT + 20);
+  message.writeUInt16LE(info.messageBytes, AT + 22);
   return message;
 }
 

@@ -90,7 +90,7 @@ export class Session {
   /**
    * Opens an endpoint, and the connection beside the fabric where the settings ask for it. The
    * server waits for its client there, as fabtests do. The other side's address is yet to be
-   * exchanged: see introduceSides().
+   * exchanged: see exchangeAddresses().
    *
    * @param hear what is to be heard over that connection before, and what it says about the endpoint.
    * @param kept the connection beside the fabric, of a session before this one.

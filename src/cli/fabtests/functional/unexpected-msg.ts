@@ -11,7 +11,7 @@ import type { TestSide } from './shared/test-side.js';
 
 const TAG = 0x1234;
 const REPORTED = 100; // iterations between lines
-const ADDRESSES_SENT_AGAIN_SINCE = 119; // the release since which clients introduce themselves by messages
+const ADDRESSES_SENT_AGAIN_SINCE = 119; // the release since which clients also send their addresses as messages
 
 interface Own {
   readonly size?: { readonly size: number };
