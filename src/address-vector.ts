@@ -17,21 +17,21 @@ import { type Handle, native } from './native.js';
 import { Peer } from './peer.js';
 import { checkWait, type WaitOptions, within } from './wait-options.js';
 
-/** What an address vector is opened with: fi_av_open, fi_av(3). */
+/** The options of an address vector: fi_av_open, fi_av(3). */
 export interface AddressVectorOptions {
-  /** How the provider keeps addresses; its own choice when left out. */
+  /** How the provider stores addresses. If omitted, the provider chooses. */
   readonly type?: 'FI_AV_TABLE' | 'FI_AV_MAP' | 'FI_AV_UNSPEC';
-  /** How many addresses to expect. */
+  /** The expected number of addresses. */
   readonly count?: number;
 }
 
 const TYPES = ['FI_AV_TABLE', 'FI_AV_MAP', 'FI_AV_UNSPEC'] as const;
-// Of a domain: the engine's table holds no more.
+// The most peers of one domain: the size of the engine's table.
 const MAX_PEERS = 2 ** 20;
 const MAX_NAME = 1024;
 const MAX_ADDRESS = 4096;
-// Peers that are made in one turn of the event loop: 1 ms.
-const AT_ONCE = 4096;
+// The number of Peer objects created in one turn of the event loop: about 1 ms.
+const PEERS_PER_TURN = 4096;
 
 function checkName(name: string, value: unknown): string {
   const text = checkString(name, value);
@@ -40,7 +40,7 @@ function checkName(name: string, value: unknown): string {
   return text;
 }
 
-/** The bytes of an address, which a string address (FI_ADDR_STR) may be given as text. */
+/** The bytes of an address. The caller may pass a string address (FI_ADDR_STR) as text. */
 function addressBytes(address: unknown, name = 'address', copied = true): Uint8Array {
   if (typeof address !== 'string') {
     const bytes = checkBytes(name, address);
@@ -50,7 +50,7 @@ function addressBytes(address: unknown, name = 'address', copied = true): Uint8A
   return new TextEncoder().encode(`${checkName(name, address)}\0`);
 }
 
-/** Copies of all addresses, one behind the other, and where each ends. */
+/** Copies of all addresses in one block, and where each of them ends. */
 function packed(addresses: readonly (ArrayBufferView | ArrayBuffer | string)[]) {
   if (!Array.isArray(addresses)) throw invalidArgType('addresses', 'an array', addresses);
   const { length } = addresses;
@@ -75,22 +75,23 @@ function packed(addresses: readonly (ArrayBufferView | ArrayBuffer | string)[]) 
   return { bytes, ends };
 }
 
-// The same error, with what is known of the list.
+// Adds the index and the inserted peers to the error.
 function insertionError(error: FabricError, inserted: readonly Peer[]): Error {
   Object.assign(error, { index: inserted.length });
-  Object.defineProperty(error, 'inserted', { value: inserted }); // too long to be printed
+  Object.defineProperty(error, 'inserted', { value: inserted }); // not enumerable: too long to print
   return startAtCaller(error);
 }
 
-/** The peers of a domain's endpoints (fi_av(3)). */
+/** An address vector: the peers of a domain's endpoints (fi_av(3)). */
 export class AddressVector {
   readonly #engine: Engine;
   readonly #handle: Handle<'AddressVector'>;
   readonly #format: AddrFormat;
-  // What peers know their vector by: an object of its own, so that they don't keep it alive.
+  // Identifies the vector in its peers. A separate object, so that peers do not keep the vector
+  // alive.
   readonly #identity = {};
   #closed = false;
-  /** @internal The endpoints that end with it. */
+  /** @internal The endpoints that are closed with it. */
   readonly users = new Set<{ isClosed: boolean }>();
 
   /** @internal */
@@ -103,7 +104,7 @@ export class AddressVector {
     publishOpen('addressVector', this);
   }
 
-  /** Whether it is closed, or something that it belongs to is. */
+  /** Whether the address vector or its domain is closed. */
   get closed(): boolean {
     return this.#closed || !this.#engine.open;
   }
@@ -130,12 +131,15 @@ export class AddressVector {
   }
 
   /**
-   * Inserts a peer's address, as its `endpoint.address` has it. The same address gives the same peer.
+   * Inserts a peer's `endpoint.address`: fi_av_insert. The same address gives the same peer.
    *
-   * The call is the provider's and synchronous: it takes about a microsecond, a call of the kernel on
-   * EFA, and waits while a region is being registered. insertMany() does the same off the event loop.
+   * The call is synchronous. It takes about a microsecond, or a system call on EFA, and it waits
+   * while a region is being registered. insertMany() inserts off the event loop.
    *
-   * @throws FabricError when the provider refuses it (fi_av_insert).
+   * @throws FabricError FI_EADDRNOTAVAIL if the provider refuses the address, FI_EBUSY while
+   * operations to a removed peer with this address are in flight, FI_ENOMEM if the domain has too
+   * many peers, or another code of fi_av_insert(3).
+   * @throws Error ERR_CLOSED if the address vector is closed.
    */
   insert(address: ArrayBufferView | ArrayBuffer | string): Peer {
     this.#checkOpen();
@@ -143,15 +147,17 @@ export class AddressVector {
   }
 
   /**
-   * Inserts many addresses off the event loop, in order: fi_av_insert. `peers[i]` is that of
-   * `addresses[i]`; the same address gives the same peer. All addresses are checked before the first
-   * is inserted.
+   * Inserts many addresses off the event loop, in order: fi_av_insert. `peers[i]` belongs to
+   * `addresses[i]`. The same address gives the same peer. The call checks all addresses before it
+   * inserts the first.
    *
-   * Where the provider refuses an address, those before it stay inserted, and the error names them.
-   * Where the wait ends before, the addresses may be inserted all the same.
+   * If the provider refuses an address, the addresses before it stay inserted, and the error lists
+   * their peers. If the timeout or the signal ends the wait, the addresses may still be inserted.
    *
-   * @throws FabricError with `index`, the place of the address that was refused, and `inserted`, the
-   * peers of those before it; FI_ETIMEDOUT after `options.timeout`.
+   * @throws FabricError as insert() does, with `index`, the index of the refused address, and
+   * `inserted`, the peers of the addresses before it; FI_ETIMEDOUT after `options.timeout`;
+   * FI_ECANCELED if the address vector is closed first.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the address vector is closed.
    */
   async insertMany(
     addresses: readonly (ArrayBufferView | ArrayBuffer | string)[],
@@ -164,7 +170,7 @@ export class AddressVector {
     const { peers, error } = await within(inserting, wait, 'fi_av_insert');
     const inserted: Peer[] = [];
     for (let i = 0; i < peers.length; i++) {
-      if (i % AT_ONCE === AT_ONCE - 1) await new Promise(setImmediate);
+      if (i % PEERS_PER_TURN === PEERS_PER_TURN - 1) await new Promise(setImmediate);
       inserted.push(this.#peer(peers[i] as number));
     }
     if (error !== undefined) throw insertionError(error, inserted);
@@ -172,12 +178,14 @@ export class AddressVector {
   }
 
   /**
-   * Inserts a peer by host name and port, off the event loop: as fi_av_insertsvc. Other calls go on
-   * while the name is being resolved. Where the wait ends before, the address may be inserted all the
-   * same.
+   * Inserts a peer by host name and port, off the event loop: fi_av_insertsvc. Other calls continue
+   * while the name is being resolved. If the timeout or the signal ends the wait, the address may
+   * still be inserted.
    *
-   * @throws FabricError FI_EADDRNOTAVAIL for a name that cannot be resolved, FI_ENOSYS where addresses
-   * are not those of IP.
+   * @throws FabricError FI_EADDRNOTAVAIL if the name cannot be resolved; FI_ENOSYS if the
+   * endpoint's addresses are not IP addresses; FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED
+   * if the address vector is closed first.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the address vector is closed.
    */
   async insertService(
     node: string,
@@ -202,18 +210,27 @@ export class AddressVector {
     return peer;
   }
 
-  /** The address of a peer: fi_av_lookup. */
+  /**
+   * The address of a peer: fi_av_lookup.
+   *
+   * @throws FabricError FI_EADDRNOTAVAIL if the provider has no address for the peer.
+   * @throws TypeError ERR_INVALID_ARG_VALUE if the peer was removed or belongs to another address
+   * vector. Error ERR_CLOSED.
+   */
   lookup(peer: Peer): Uint8Array {
     this.#checkPeer(peer);
     return native.avLookup(this.#handle, peer.handle);
   }
 
   /**
-   * Removes a peer. New operations to it are refused at once; the address goes when those in flight
-   * are done, and then this resolves. Where it rejects instead, because the wait has ended before,
-   * the peer is removed all the same, when they are done; until then insert() refuses its address.
+   * Removes a peer: fi_av_remove. New operations to it fail at once. When the operations in flight
+   * are done, the address is removed and the promise resolves. If the timeout or the signal ends
+   * the wait, the promise rejects, and the address is still removed when they are done. Until then
+   * insert() refuses the address.
    *
-   * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or what fi_av_remove fails with.
+   * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or the code of fi_av_remove(3).
+   * @throws AbortError, or the signal's reason. TypeError ERR_INVALID_ARG_VALUE if the peer was
+   * already removed or belongs to another address vector. Error ERR_CLOSED.
    */
   async remove(peer: Peer, options: WaitOptions = {}): Promise<void> {
     this.#checkPeer(peer);
@@ -231,13 +248,21 @@ export class AddressVector {
     }
   }
 
-  /** A printable form of an address: fi_av_straddr. */
+  /**
+   * A printable form of an address: fi_av_straddr.
+   *
+   * @throws FabricError FI_EINVAL if the provider cannot print the address. Error ERR_CLOSED.
+   */
   straddr(address: ArrayBufferView | ArrayBuffer): string {
     this.#checkOpen();
     return native.avStraddr(this.#handle, addressBytes(address));
   }
 
-  /** Closes the vector, and the endpoints that use it. */
+  /**
+   * Closes the address vector and the endpoints that use it.
+   *
+   * @throws FabricError with the code of fi_close(3).
+   */
   async close(): Promise<void> {
     if (this.closed) return;
     native.avClose(this.#handle);
@@ -249,7 +274,7 @@ export class AddressVector {
     for (const [handle, { vector }] of peers) if (vector === this.#identity) peers.delete(handle);
   }
 
-  /** Closes it: `await using`. */
+  /** Closes the address vector: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -262,7 +287,7 @@ export class AddressVector {
     this.#checkOpen();
     if (!Peer.is(peer)) throw invalidArgType('peer', 'a Peer', peer);
     if (peer.vector !== this.#identity) {
-      throw invalidArgValue('peer', 'is of another address vector');
+      throw invalidArgValue('peer', 'belongs to another address vector');
     }
     if (peer.removed) throw invalidArgValue('peer', 'was removed from its address vector');
   }

@@ -4,30 +4,34 @@ import type { Entries } from './engine/entries.js';
 import { ENTRY_F64, ENTRY_U32, Op, OpField } from './engine/layout.js';
 import { invalidArgValue } from './errors.js';
 
-/** What update() may change of an operation in a batch. */
+/** The fields of an operation in a batch that update() can change. */
 export interface BatchUpdate {
-  /** Where the first buffer starts, in bytes from the start of its memory. */
+  /** Offset of the first buffer, in bytes from the start of its memory. */
   readonly offset?: number;
-  /** Bytes of the first buffer. */
+  /** Length of the first buffer in bytes. */
   readonly length?: number;
-  /** RMA and atomics: bytes from the start of the remote region. */
+  /** RMA and atomics: offset in the remote region, in bytes. */
   readonly remoteOffset?: number;
-  /** Tagged operations. */
+  /** Tagged operations: the tag. */
   readonly tag?: bigint | number;
-  /** Tagged operations: what the tag grows by with every submission, 0 at first; at most 2^32 - 1. */
+  /**
+   * Tagged operations: the amount added to the tag at every submission. Initially 0; at most 2^32 -
+   * 1.
+   */
   readonly tagStep?: number;
-  /** Operations that carry remote CQ data. */
+  /** Operations with remote CQ data: the data. */
   readonly data?: bigint | number;
 }
 
 const REMOTE_CQ_DATA = 1 << 17;
 
-// An inject's bytes were copied, an atomic's must be as long as what is fetched.
+// The bytes of an inject are already copied, and the operand of an atomic has the length of its
+// result.
 const RESIZED = setOf(Op.Send, Op.Tsend, Op.Write, Op.Read, Op.Recv, Op.Trecv);
 const REMOTE = setOf(Op.Write, Op.Read, Op.Atomic, Op.InjectWrite);
 const TAGGED = setOf(Op.Tsend, Op.Trecv, Op.Tinject);
 
-/** A bit for each. */
+/** One bit for each code. */
 function setOf(...codes: Op[]): number {
   return codes.reduce((set, code) => set | (1 << code), 0);
 }
@@ -35,8 +39,8 @@ function setOf(...codes: Op[]): number {
 const MOST_TAG_STEP = 0xffff_ffff;
 
 /**
- * Changes the operation at an entry: checks all there is to change, then writes. Says whether anything
- * has changed but the tag, and what it grows by.
+ * Changes the operation at an entry. Checks all fields before it writes any. Returns whether
+ * anything but the tag and its step has changed.
  */
 export function updateEntry(
   entries: Entries,
@@ -48,9 +52,9 @@ export function updateEntry(
   const { u32, f64 } = entries;
   const wide = start * ENTRY_F64;
   const code = ((u32[start * ENTRY_U32] as number) & 0xff) as Op;
-  const check = (name: string, value: unknown, where: boolean) => {
-    if (value !== undefined && !where) {
-      throw invalidArgValue(name, 'is not what this operation can be changed in');
+  const check = (name: string, value: unknown, allowed: boolean) => {
+    if (value !== undefined && !allowed) {
+      throw invalidArgValue(name, 'cannot be changed in this operation');
     }
   };
   check('offset', offset, ((RESIZED >> code) & 1) === 1);
@@ -82,7 +86,7 @@ export function updateEntry(
   return others !== undefined;
 }
 
-/** Bytes of all segments of an operation. */
+/** The total length of an operation's segments in bytes. */
 function lengthOf(entries: Entries, start: number): number {
   let total = entries.f64[start * ENTRY_F64 + OpField.Length64] as number;
   const more = ((entries.u32[start * ENTRY_U32] as number) >>> 16) & 0xff;

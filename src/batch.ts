@@ -38,14 +38,18 @@ const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ en
 });
 
 /**
- * A list of operations of one endpoint that is built once and submitted as often as wanted: posted
- * natively in one call, with FI_MORE on all but the last of a run (except with efa, which may keep
- * such operations back: name the flag where you want it), counted natively, and settled by one
- * promise. An operation costs JavaScript nothing when its batch is submitted again.
+ * A list of operations of one endpoint that is built once and submitted any number of times. A
+ * submission is one native call, which sets FI_MORE on all operations of a run except the last.
+ * With efa it does not, because efa may hold such operations back: set the flag where you want it.
+ * The engine counts the completions, and one promise settles the submission. Submitting again costs
+ * JavaScript nothing per operation.
  *
- * Its calls are the endpoint's own; each returns the operation's index, for update(). Receives are
- * posted before sends. The buffers belong to the batch until close() or clear(), and must be left
- * alone while it is in flight. Several submissions may be in flight at once.
+ * The calls are those of the endpoint. Each returns the operation's index, for update(). Receives
+ * are posted before sends. The buffers belong to the batch until close() or clear(), and must not
+ * be changed while the batch is in flight. Several submissions may be in flight at once.
+ *
+ * Each call throws what the same call of the endpoint rejects with, and Error ERR_INVALID_STATE
+ * while the batch is in flight.
  */
 export class BatchBase implements Target, Sink, RequestOwner {
   readonly limits: Limits;
@@ -53,24 +57,24 @@ export class BatchBase implements Target, Sink, RequestOwner {
   readonly atomicQueries: AtomicQueries;
   readonly #engine: Engine;
   readonly #owners: unknown[] = [];
-  /** Entry at which an operation starts, by its index. */
+  /** The first entry of an operation, by its index. */
   readonly #starts: number[] = [];
   #entries: Entries;
   #batch: number;
   #used = 0;
   #next = 0;
-  // Of the operation that is being written.
+  // The owner of the operation that is being written.
   #owner: unknown;
-  // The lists below may be longer than this: clear() keeps their room.
+  // The number of operations. clear() does not shrink the lists, so they may be longer.
   #size = 0;
-  // Tells the engine when to look at the operations anew.
+  // Tells the engine when to read the operations again.
   #version = 1;
   #inFlight = 0;
   #times = new RoundTimes();
-  /** The rounds of requests that have asked for some. */
+  /** The rounds of each request that has any. */
   readonly #rounds = new Map<number, Rounds>();
   #roundsOfRun = 0;
-  // Of a run() whose time was over before it failed.
+  // The failure of a run() that timed out first.
   #failure: FabricError | undefined;
   #closed = false;
 
@@ -85,17 +89,17 @@ export class BatchBase implements Target, Sink, RequestOwner {
     forget.register(this, { engine: this.#engine, batch: this.#batch }, this);
   }
 
-  /** Operations in the batch. */
+  /** The number of operations in the batch. */
   get size(): number {
     return this.#size;
   }
 
-  /** Submissions that have not completed. */
+  /** The number of submissions that have not completed. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** Rounds that the last run() has completed, also where it has thrown. */
+  /** The number of rounds that the last run() completed, even if it threw. */
   get rounds(): number {
     return this.#roundsOfRun;
   }
@@ -156,17 +160,27 @@ export class BatchBase implements Target, Sink, RequestOwner {
     forget.register(this, { engine: this.#engine, batch: this.#batch }, this);
   }
 
-  /** Changes an operation for the submissions to come. */
+  /**
+   * Changes an operation for later submissions.
+   *
+   * @throws TypeError ERR_INVALID_ARG_VALUE for a field that this kind of operation does not have.
+   * RangeError ERR_OUT_OF_RANGE, FabricError FI_EMSGSIZE for a length beyond the endpoint's limits.
+   * @throws Error ERR_INVALID_STATE while the batch is in flight, ERR_CLOSED after close().
+   */
   update(index: number, change: BatchUpdate): void {
     this.#checkIdle();
     checkInteger('index', index, 0, this.size - 1);
     if (change === undefined) throw invalidArgType('change', 'an object', change);
     const start = this.#starts[index] as number;
-    // The engine takes a tag from the list at every submission.
+    // The engine reads the tag at every submission.
     if (updateEntry(this.#entries, start, this.limits, change)) this.#version++;
   }
 
-  /** Takes all operations out. */
+  /**
+   * Removes all operations.
+   *
+   * @throws Error ERR_INVALID_STATE while the batch is in flight, ERR_CLOSED after close().
+   */
   clear(): void {
     this.#checkIdle();
     this.#owners.fill(undefined, 0, this.#size);
@@ -176,15 +190,21 @@ export class BatchBase implements Target, Sink, RequestOwner {
   }
 
   /**
-   * Submits all operations. Resolves when all have completed; rejects with the first failure, after
-   * the rest has completed too.
+   * Submits all operations. Resolves when all of them have completed. If one fails, rejects with
+   * the first failure after the others have completed too.
    *
-   * Where the wait ends before, what is not posted is taken back and posted receives are cancelled.
-   * Sends and RMA that are posted can't be recalled: the promise rejects, and the batch stays in
-   * flight until they complete.
+   * If the timeout or the signal ends the wait, unposted operations are removed and posted receives
+   * are cancelled. Posted sends and RMA operations cannot be cancelled: the promise rejects, and
+   * the batch stays in flight until they complete.
    *
-   * With {@link RoundOptions} the batch is posted again and again, natively, and the promise
-   * resolves with the number of rounds that were completed.
+   * With {@link RoundOptions}, the engine posts the batch repeatedly, and the promise resolves with
+   * the number of completed rounds.
+   *
+   * @throws FabricError with the code of the first operation that failed, and its `index`;
+   * FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the endpoint or the domain is closed
+   * first.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED, or ERR_INVALID_STATE for an empty
+   * batch.
    */
   submit(options?: WaitOptions & { [Option in keyof RoundOptions]?: never }): Promise<void>;
   submit(options: WaitOptions & RoundOptions): Promise<number>;
@@ -205,11 +225,14 @@ export class BatchBase implements Target, Sink, RequestOwner {
   }
 
   /**
-   * Manual driver: submits all operations and turns the engine until they have completed, as many
-   * rounds as the options ask for, in one native call. Returns the rounds that were completed.
+   * Manual driver: in one native call, submits all operations and turns the engine until all rounds
+   * have completed. Returns the number of completed rounds.
    *
-   * @param options or the milliseconds that a round may take: FI_ETIMEDOUT afterwards, with the
-   * round's operations still in flight; resume() goes on with them.
+   * @param options or the timeout of a round in milliseconds. After a timeout the operations of the
+   * round are still in flight: resume() waits for them.
+   * @throws FabricError with the code of the first operation that failed, and its `index`;
+   * FI_ETIMEDOUT if a round takes longer than the timeout.
+   * @throws Error ERR_INVALID_STATE with another driver or for an empty batch, ERR_CLOSED.
    */
   run(options: number | RunOptions = RUN_TIMEOUT): number {
     let timeout = RUN_TIMEOUT;
@@ -243,18 +266,20 @@ export class BatchBase implements Target, Sink, RequestOwner {
   }
 
   /**
-   * Manual driver: turns the engine until what is in flight has completed, after a run() that has
-   * thrown FI_ETIMEDOUT. Throws what that run() would have thrown.
+   * Manual driver: after a run() that timed out, turns the engine until its operations have
+   * completed.
    *
-   * @param timeout milliseconds; FI_ETIMEDOUT afterwards, with the operations still in flight.
+   * @param timeout milliseconds.
+   * @throws FabricError FI_ETIMEDOUT after the timeout, with the operations still in flight; or the
+   * failure that run() would have thrown. Error ERR_INVALID_STATE with another driver.
    */
   resume(timeout = 10_000): void {
     this.#checkManual(timeout);
     const deadline = performance.now() + timeout;
     while (this.#inFlight > 0) {
-      const left = deadline - performance.now();
-      if (left <= 0) throw timedOut(timeout);
-      this.#engine.wait(1, left);
+      const remaining = deadline - performance.now();
+      if (remaining <= 0) throw timedOut(timeout);
+      this.#engine.wait(1, remaining);
     }
     const failure = this.#failure;
     this.#failure = undefined;
@@ -310,7 +335,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     const rounds = this.#rounds.size === 0 ? undefined : this.#rounds.get(request);
     if (rounds !== undefined) this.#rounds.delete(request);
     if (!requests.promised(request)) {
-      // Of a run() whose time was over.
+      // A run() that timed out.
       if (status !== 0) this.#failure ??= errorOf(completions.failureAt(word));
     } else if (status !== 0) {
       this.#engine.fail(request, word);
@@ -323,7 +348,11 @@ export class BatchBase implements Target, Sink, RequestOwner {
     }
   }
 
-  /** Frees the batch's memory. */
+  /**
+   * Frees the batch's memory.
+   *
+   * @throws Error ERR_INVALID_STATE while the batch is in flight.
+   */
   close(): void {
     if (this.#closed) return;
     this.#checkIdle();
@@ -333,7 +362,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     if (this.#engine.open) native.batchDestroy(this.#engine.handle, this.#batch);
   }
 
-  /** Closes it: `using`. */
+  /** Frees the batch's memory: `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

@@ -2,10 +2,10 @@ import { types } from 'node:util';
 import { invalidArgType, invalidArgValue, outOfRange } from './errors.js';
 import { bufferOf, bytesOf, isBufferView, isDetached, isUint8Array, lengthOf } from './views.js';
 
-/** The longest time that a call waits: what setTimeout() takes, 24 days. */
+/** The longest timeout of a call: the maximum of setTimeout(), 24 days. */
 export const MAX_MILLISECONDS = 2 ** 31 - 1;
 
-/** An integer of `min` to `max`. */
+/** Checks for an integer from `min` to `max`. */
 export function checkInteger(
   name: string,
   value: unknown,
@@ -19,7 +19,7 @@ export function checkInteger(
   return value;
 }
 
-/** 64 unsigned bits: a bigint, or a safe integer where that is enough. */
+/** Checks for 64 unsigned bits: a bigint, or a safe integer. */
 export function check64(name: string, value: unknown): number | bigint {
   if (typeof value === 'number') {
     if (!Number.isSafeInteger(value) || value < 0) {
@@ -34,7 +34,7 @@ export function check64(name: string, value: unknown): number | bigint {
   return value;
 }
 
-/** A plain object of options, or none. */
+/** Checks for an object of options, or undefined. */
 export function checkOptions<T extends object>(name: string, value: T | undefined): Partial<T> {
   if (value === undefined) return {};
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -49,7 +49,7 @@ export function checkString(name: string, value: unknown): string {
   return value;
 }
 
-/** Milliseconds to wait, fractions allowed. */
+/** Checks for milliseconds to wait. Fractions are allowed. */
 export function checkMilliseconds(name: string, value: unknown): number {
   if (typeof value !== 'number') throw invalidArgType(name, 'a number of milliseconds', value);
   if (!(value >= 0 && value <= MAX_MILLISECONDS)) {
@@ -58,7 +58,7 @@ export function checkMilliseconds(name: string, value: unknown): number {
   return value;
 }
 
-/** The signal among the options of a call, not aborted yet. */
+/** Checks the signal of a call. Throws its reason if it is already aborted. */
 export function checkSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined) return undefined;
   if (!(signal instanceof AbortSignal)) {
@@ -68,7 +68,7 @@ export function checkSignal(signal: unknown): AbortSignal | undefined {
   return signal;
 }
 
-/** Bytes of the caller's, as a Uint8Array. Its own word for its length is not to be trusted: lengthOf(). */
+/** The caller's bytes as a Uint8Array. Its length property cannot be trusted: use lengthOf(). */
 export function checkBytes(name: string, value: unknown): Uint8Array {
   let bytes: Uint8Array;
   if (isUint8Array(value)) {

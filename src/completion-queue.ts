@@ -9,18 +9,20 @@ import { type Immediate, Immediates, type ImmediatesOptions } from './immediates
 import { type Handle, native } from './native.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
-/** What a completion queue is opened with: fi_cq_open, fi_cq(3). */
+/** The options of a completion queue: fi_cq_open, fi_cq(3). */
 export interface CompletionQueueOptions {
   /**
-   * Entries. When left out: the provider's default, or with efa, whose queues lose what they have no
-   * room for, all that one endpoint can have in flight.
+   * The number of entries. If omitted: the provider's default, or with efa, whose queues drop
+   * completions when they are full, the number of operations that one endpoint can have in flight.
    */
   readonly size?: number;
-  /** What completions tell; when left out, FI_CQ_FORMAT_TAGGED, or FI_CQ_FORMAT_DATA without tags. */
+  /**
+   * The fields of completions. If omitted, FI_CQ_FORMAT_TAGGED, or FI_CQ_FORMAT_DATA without tags.
+   */
   readonly format?: CqFormat;
 }
 
-// Providers take memory for all entries at once.
+// Providers allocate memory for all entries at once.
 const MAX_SIZE = 2 ** 24;
 const MAX_ERRORS = 1024;
 const FORMATS: readonly CqFormat[] = [
@@ -31,25 +33,26 @@ const FORMATS: readonly CqFormat[] = [
   'FI_CQ_FORMAT_TAGGED',
 ];
 
-/** One entry of a queue that is read by hand. */
+/** One entry that read() returns. */
 export interface QueueEntry {
-  /** What the operation was given as its context. */
+  /** The `context` option of the operation. */
   readonly context: unknown;
-  /** Set when the operation has succeeded. */
+  /** Set if the operation succeeded. */
   readonly completion?: Completion;
-  /** Set when it has failed. */
+  /** Set if the operation failed. */
   readonly error?: FabricError;
 }
 
 /**
- * A completion queue (fi_cq(3)). The engine of the domain reads it; operations complete through
- * their promises or batches, and those posted through `endpoint.post` through read().
+ * A completion queue (fi_cq(3)). The engine of the domain reads it. Operations complete through
+ * their promises or batches. Operations that were posted through `endpoint.post` complete through
+ * read().
  */
 export class CompletionQueue implements QueueListener {
-  /** Entries. */
+  /** The number of entries. */
   readonly size: number;
   readonly format: CqFormat;
-  /** Whether an idle engine can sleep until the queue wakes it, or has to poll. */
+  /** Whether an idle engine can sleep until the queue wakes it. If not, it polls. */
   readonly waitable: boolean;
   readonly #engine: Engine;
   readonly #handle: Handle<'CompletionQueue'>;
@@ -58,7 +61,7 @@ export class CompletionQueue implements QueueListener {
   #entries: QueueEntry[] = [];
   #immediates: Immediates | undefined;
   #closed = false;
-  /** @internal The endpoints that end with it. */
+  /** @internal The endpoints that are closed with it. */
   readonly users = new Set<{ isClosed: boolean }>();
 
   /** @internal */
@@ -78,7 +81,7 @@ export class CompletionQueue implements QueueListener {
     publishOpen('completionQueue', this);
   }
 
-  /** Whether it is closed, or something that it belongs to is. */
+  /** Whether the completion queue or its domain is closed. */
   get closed(): boolean {
     return this.#closed || !this.#engine.open;
   }
@@ -95,8 +98,11 @@ export class CompletionQueue implements QueueListener {
   }
 
   /**
-   * Takes at most `max` completions of operations that were posted through `endpoint.post`. With the
-   * manual driver the engine is turned first.
+   * Returns at most `max` completions of operations that were posted through `endpoint.post`. With
+   * the manual driver, it turns the engine first.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE for `max`. Error ERR_CLOSED if the completion queue is
+   * closed.
    */
   read(max = 64): QueueEntry[] {
     this.#checkOpen();
@@ -116,23 +122,28 @@ export class CompletionQueue implements QueueListener {
   }
 
   /**
-   * Takes the errors that belong to no operation, at most the last 1024: what could not be read from
-   * the queue, and what its endpoints tell of themselves. So efa tells of a peer that it could not
-   * greet, and of what broke an endpoint.
+   * Returns and removes the errors that belong to no operation, at most the last 1024: entries that
+   * could not be read from the queue, and errors that endpoints report about themselves. efa, for
+   * example, reports a peer whose handshake failed, and the cause that broke an endpoint.
    */
   readErrors(): FabricError[] {
     return this.#errors.splice(0);
   }
 
   /**
-   * Resolves when `count` remote writes with this data have arrived, counted natively: one wake-up
-   * for all of them. Those that arrived before count, unless immediates() has told of them.
+   * Resolves when `count` remote writes with this data have arrived. The engine counts them and
+   * wakes JavaScript once. Earlier arrivals count too, unless immediates() has returned them.
    *
-   * Arrivals that nobody asked for are kept for 65,536 values. What comes beyond them is lost:
-   * readErrors() tells of it, `stats().lostImmediates` counts it, and arrived() rejects with
-   * FI_EOVERRUN where it would wait for what may be lost, until forgetImmediates().
+   * The engine keeps unclaimed arrivals for up to 65,536 values and drops the rest. readErrors()
+   * reports the drop, and `stats().lostImmediates` counts it. From then on, arrived() rejects with
+   * FI_EOVERRUN if it would wait for an arrival that may have been dropped, until
+   * forgetImmediates() is called.
    *
-   * @param value the data of the writes, as `writedata` sent it.
+   * @param value the data of the writes, as passed to `writedata`.
+   * @throws FabricError FI_EOVERRUN after dropped arrivals; FI_ETIMEDOUT after `options.timeout`;
+   * FI_ECANCELED if the completion queue is closed.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the completion queue is closed
+   * already.
    */
   async arrived(value: bigint | number, count = 1, options: WaitOptions = {}): Promise<void> {
     this.#checkOpen();
@@ -153,36 +164,43 @@ export class CompletionQueue implements QueueListener {
   }
 
   /**
-   * The arrivals of remote writes with data, one by one: in order as the provider reports them.
-   * While it is open, `arrived()` counts only the values it has been asked for. A queue has one such
-   * stream at a time, with the options that it was opened with. When it ends, what it has not told of
-   * counts for `arrived()`, and for the next such stream, again.
+   * The arrivals of remote writes with data, one by one, in the order in which the provider reports
+   * them. While the stream is open, `arrived()` counts only values that it already waits for. A
+   * queue has one stream at a time: a second call returns the open one, with its options. When the
+   * stream ends, its untaken arrivals count for `arrived()` and for the next stream again.
+   *
+   * @throws Error ERR_CLOSED if the completion queue is closed. Rejections of next(): see
+   * Immediates.
    */
   immediates(options?: ImmediatesOptions): Immediates {
     this.#checkOpen();
     const wait = checkWait(options);
     const limit = checkInteger('options.limit', options?.limit ?? 65_536, 1, 2 ** 24);
     if (this.#immediates !== undefined) return this.#immediates;
-    this.#immediates = new Immediates(this.#engine, wait, limit, (left) => this.#endStream(left));
+    this.#immediates = new Immediates(this.#engine, wait, limit, (untaken) =>
+      this.#endStream(untaken),
+    );
     native.cqStream(this.#handle, limit);
     return this.#immediates;
   }
 
-  #endStream(left: Immediate[]): void {
+  #endStream(untaken: Immediate[]): void {
     this.#immediates = undefined;
     if (this.closed) return;
     native.cqStream(this.#handle, 0);
-    if (left.length === 0) return;
+    if (untaken.length === 0) return;
     native.cqCount(
       this.#handle,
-      BigUint64Array.from(left, ({ data }) => data),
+      BigUint64Array.from(untaken, ({ data }) => data),
     );
     this.#engine.drain();
   }
 
   /**
-   * Forgets all arrivals that nobody has asked for, and those that were lost, and says how many they
-   * were: peers may begin anew then.
+   * Discards all unclaimed arrivals and clears the record of dropped ones, so that peers can start
+   * over. Returns both numbers.
+   *
+   * @throws Error ERR_CLOSED if the completion queue is closed.
    */
   forgetImmediates(): { counted: number; lost: number } {
     this.#checkOpen();
@@ -193,7 +211,7 @@ export class CompletionQueue implements QueueListener {
   immediate(data: bigint, length: number): void {
     if (this.#immediates?.push({ data, length })) return;
     if (this.closed) return;
-    // Its stream has ended, or has no room.
+    // The stream has ended or is full.
     native.cqStream(this.#handle, 0);
     native.cqCount(this.#handle, BigUint64Array.of(data));
   }
@@ -210,14 +228,18 @@ export class CompletionQueue implements QueueListener {
     this.#errors.push(error);
   }
 
-  /** Closes the queue, and the endpoints that use it. */
+  /**
+   * Closes the completion queue and the endpoints that use it.
+   *
+   * @throws FabricError with the code of fi_close(3).
+   */
   async close(): Promise<void> {
     if (this.closed) return;
     native.cqClose(this.#handle);
     this.end();
   }
 
-  /** @internal It was closed, or lost. */
+  /** @internal Marks the queue as closed, by close() or with its domain. */
   end(): void {
     this.#closed = true;
     publishClose('completionQueue', this);
@@ -227,7 +249,7 @@ export class CompletionQueue implements QueueListener {
     this.#immediates?.finish();
   }
 
-  /** Closes it: `await using`. */
+  /** Closes the completion queue: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -6,12 +6,12 @@ import type { CompletionFlag } from './flags.js';
 import type { Peer } from './peer.js';
 
 /**
- * A completed receive (fi_cq(3)). What the completion queue's format leaves out reads as 0.
+ * A completed receive (fi_cq(3)). Fields that the completion queue's format does not have are 0.
  */
 export class Completion {
-  /** Bytes that arrived. */
+  /** The number of bytes that arrived. */
   readonly length: number;
-  /** Who sent it; undefined without FI_SOURCE, or when the sender is not in the address vector. */
+  /** The sender. Undefined without FI_SOURCE, or if the sender is not in the address vector. */
   readonly source: Peer | undefined;
   /** Multi-receive buffers: byte offset of the message in the buffer. */
   readonly offset: number;
@@ -44,19 +44,19 @@ export class Completion {
     return BigInt(this.#tag);
   }
 
-  /** The remote CQ data that came with it; undefined when none did. */
+  /** The remote CQ data of the message. Undefined if it had none. */
   get data(): bigint | undefined {
     return (this.#flags & REMOTE_CQ_DATA) !== 0 ? BigInt(this.#data) : undefined;
   }
 
-  /** @internal Writes what it tells of its message into an operation. */
+  /** @internal Writes its tag, data and flags into an operation. */
   putInto(entries: Entries, at: number): void {
     entries.set64(at, OpField.Tag64, this.#tag);
     entries.set64(at, OpField.Data64, this.#data);
     entries.set64(at, OpField.Flags64, (BigInt(this.#highFlags) << 32n) | BigInt(this.#flags));
   }
 
-  /** What completed: `['FI_RECV', 'FI_MSG']`. */
+  /** The kind of the operation: `['FI_RECV', 'FI_MSG']`. */
   get flags(): readonly CompletionFlag[] {
     return completionFlagNames(this.#flags, this.#highFlags);
   }
@@ -66,25 +66,25 @@ const REMOTE_CQ_DATA = 1 << 17;
 
 const claims = new WeakMap<Completion, number>();
 
-/** @internal Notes that a message was set aside for whoever has this completion. */
+/** @internal Records the token of the message that a peek with FI_CLAIM has claimed. */
 export function setClaim(completion: Completion, token: number): void {
   claims.set(completion, token);
 }
 
-/** @internal The token of a claimed message. */
+/** @internal The token of the claimed message. */
 export function claimToken(completion: Completion | undefined): number {
   const token = completion === undefined ? undefined : claims.get(completion);
   if (token === undefined) {
     throw invalidArgType(
       'options.claim',
-      'what a peek with FI_CLAIM found, not taken yet',
+      'the completion of a peek with FI_CLAIM whose message was not received yet',
       completion,
     );
   }
   return token;
 }
 
-/** @internal A claim can be taken once. */
+/** @internal Removes the claim: a claimed message can be received once. */
 export function endClaim(completion: Completion): void {
   claims.delete(completion);
 }

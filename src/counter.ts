@@ -6,14 +6,14 @@ import { closed } from './errors.js';
 import { type Handle, native } from './native.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
-/** What a counter counts: fi_cntr(3). */
+/** The events that a counter counts: fi_cntr(3). */
 export type CounterEvents = 'FI_CNTR_EVENTS_COMP' | 'FI_CNTR_EVENTS_BYTES';
 
-/** What a counter is opened with: fi_cntr_attr of fi_cntr(3). */
+/** The options of a counter: fi_cntr_attr of fi_cntr(3). */
 export interface CounterOptions {
   /**
-   * Operations, FI_CNTR_EVENTS_COMP, when left out; or the bytes of what they moved, which of libfabric's
-   * providers only cxi counts.
+   * Counts operations (FI_CNTR_EVENTS_COMP, if omitted) or the bytes that they moved. Of
+   * libfabric's providers, only cxi counts bytes.
    */
   readonly events?: CounterEvents;
 }
@@ -22,11 +22,11 @@ const EVENTS: readonly CounterEvents[] = ['FI_CNTR_EVENTS_COMP', 'FI_CNTR_EVENTS
 
 /** A counter of completed operations (fi_cntr(3)), bound to endpoints when they are opened. */
 export class Counter {
-  /** What it counts. */
+  /** Whether it counts operations or bytes. */
   readonly events: CounterEvents;
   readonly #engine: Engine;
   readonly #handle: Handle<'Counter'>;
-  /** @internal What is closed with it: the endpoints it is bound to. */
+  /** @internal The endpoints that it is bound to. They are closed with it. */
   readonly users = new Set<{ isClosed: boolean }>();
   #closed = false;
 
@@ -38,7 +38,7 @@ export class Counter {
     publishOpen('counter', this);
   }
 
-  /** Whether it is closed, or something that it belongs to is. */
+  /** Whether the counter or its domain is closed. */
   get closed(): boolean {
     return this.#closed || !this.#engine.open;
   }
@@ -54,22 +54,40 @@ export class Counter {
     return this.#handle;
   }
 
-  /** Its value: fi_cntr_read. */
+  /**
+   * The value of the counter: fi_cntr_read.
+   *
+   * @throws Error ERR_CLOSED if the counter is closed.
+   */
   read(): bigint {
     return native.counterRead(this.handle);
   }
 
-  /** Operations that completed in error: fi_cntr_readerr. */
+  /**
+   * The number of operations that completed in error: fi_cntr_readerr.
+   *
+   * @throws Error ERR_CLOSED if the counter is closed.
+   */
   readErr(): bigint {
     return native.counterReadErr(this.handle);
   }
 
-  /** Adds to its value: fi_cntr_add. */
+  /**
+   * Adds to the value: fi_cntr_add.
+   *
+   * @throws FabricError with the code of fi_cntr_add(3). RangeError ERR_OUT_OF_RANGE. Error
+   * ERR_CLOSED.
+   */
   add(value: bigint | number): void {
     native.counterAdd(this.handle, check64('value', value));
   }
 
-  /** Sets its value: fi_cntr_set. */
+  /**
+   * Sets the value: fi_cntr_set.
+   *
+   * @throws FabricError with the code of fi_cntr_set(3). RangeError ERR_OUT_OF_RANGE. Error
+   * ERR_CLOSED.
+   */
   set(value: bigint | number): void {
     native.counterSet(this.handle, check64('value', value));
   }
@@ -77,7 +95,9 @@ export class Counter {
   /**
    * Resolves when the counter has reached a threshold: fi_cntr_wait.
    *
-   * @throws FabricError FI_EAVAIL when an operation completes in error meanwhile.
+   * @throws FabricError FI_EAVAIL if an operation completes in error first; FI_ETIMEDOUT after
+   * `options.timeout`; FI_ECANCELED if the counter is closed first.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the counter is closed already.
    */
   async wait(threshold: bigint | number, options: WaitOptions = {}): Promise<void> {
     const handle = this.handle;
@@ -96,7 +116,11 @@ export class Counter {
     return engine.settled(promise);
   }
 
-  /** Closes the counter, and the endpoints that it is bound to. */
+  /**
+   * Closes the counter and the endpoints that it is bound to.
+   *
+   * @throws FabricError with the code of fi_close(3).
+   */
   async close(): Promise<void> {
     if (this.closed) return;
     native.counterClose(this.#handle);
@@ -106,7 +130,7 @@ export class Counter {
     this.#engine.drain();
   }
 
-  /** Closes it: `await using`. */
+  /** Closes the counter: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -1,10 +1,10 @@
-// node:diagnostics_channel: what happens, for whoever subscribes. Where nobody does, a look at
-// `hasSubscribers` is all that it costs, and the path of operations does not even look.
+// Events on node:diagnostics_channel. Without a subscriber an event costs one check of
+// `hasSubscribers`, and the path of operations has no check at all.
 import { type Channel, channel } from 'node:diagnostics_channel';
 import type { DriverKind } from './engine/engine.js';
 import type { FabricError } from './errors.js';
 
-/** What is opened and closed. */
+/** The types of objects that are opened and closed. */
 export type ObjectType =
   | 'fabric'
   | 'domain'
@@ -21,16 +21,16 @@ export interface LifecycleMessage {
   readonly object: object;
 }
 
-/** `libfabric:error`: every FabricError, when it is made. */
+/** `libfabric:error`: every FabricError, at its creation. */
 export interface ErrorMessage {
   readonly error: FabricError;
 }
 
-/** `libfabric:backpressure`: operations wait for room. */
+/** `libfabric:backpressure`: operations are waiting for room. */
 export interface BackPressureMessage {
-  /** `'provider'`: it answered FI_EAGAIN; `'ring'`: the caller is ahead of the engine. */
+  /** `'provider'`: the provider returned FI_EAGAIN. `'ring'`: the submission ring is full. */
   readonly by: 'provider' | 'ring';
-  /** How often since the last message. */
+  /** The number of times since the last message. */
   readonly times: number;
   /** Names of the domain's entry. */
   readonly domain: string | null;
@@ -38,23 +38,29 @@ export interface BackPressureMessage {
   readonly driver: DriverKind;
 }
 
-/** `libfabric:parked`: what was closed, and keeps what the provider does not let go of. */
+/**
+ * `libfabric:parked`: an object was closed, but the provider still uses resources of it. The
+ * library keeps ("parks") these.
+ */
 export interface ParkedMessage {
   readonly type: 'endpoint' | 'domain';
   /** The Endpoint or Domain. */
   readonly object: object;
   /**
-   * Of an endpoint: operations that have not ended. Their memory stays with them (`released()`). The
-   * endpoint is closed when they have, or parked with its domain.
+   * For an endpoint: operations that have not ended. Their memory stays in use (`released()`). The
+   * endpoint is closed when they end, or parked with its domain.
    */
   readonly operations?: number;
-  /** Of a domain: endpoints with operations that never end, which stay until the process does. */
+  /** For a domain: endpoints with operations that never end. They remain until the process ends. */
   readonly endpoints?: number;
-  /** Of a domain: why the provider refused to close it, `'FI_EBUSY'`; null where it did not. */
+  /**
+   * For a domain: the error with which the provider refused to close it, such as `'FI_EBUSY'`. Null
+   * if it was closed.
+   */
   readonly refused?: string | null;
 }
 
-/** The channels and what they carry. */
+/** The channels and their messages. */
 export interface DiagnosticsMessages {
   'libfabric:open': LifecycleMessage;
   'libfabric:close': LifecycleMessage;

@@ -4,9 +4,13 @@ import { CompletionQueue, type CompletionQueueOptions } from './completion-queue
 import { Counter, type CounterOptions } from './counter.js';
 import { publishClose, publishOpen, publishParked } from './diagnostics.js';
 import { EfaQueries } from './efa-queries.js';
+import {
+  type CheckedCloseOptions,
+  type CloseOptions,
+  checkCloseOptions,
+} from './endpoint/close-options.js';
 import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
 import type { EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
-import { type CloseOptions, checkPatience, type Patience } from './endpoint/patience.js';
 import { type DriverKind, Engine, type Stats } from './engine/engine.js';
 import { stop } from './engine/unresponsive.js';
 import { closed, invalidArgType, invalidArgValue, invalidState } from './errors.js';
@@ -20,24 +24,24 @@ import { type AllocateOptions, allocate, register } from './registration.js';
 import { describedRegion, type RegionDescription, RemoteRegion } from './remote-region.js';
 import type { WaitOptions } from './wait-options.js';
 
-/** How the engine of a domain is turned. */
+/** How the engine of a domain is driven. */
 export interface DomainOptions {
   /**
-   * Who turns the engine: a native thread of the domain ('thread'), the event loop ('loop'), or the
-   * caller with progress() and wait() ('manual').
+   * What drives the engine: a native thread of the domain ('thread'), the event loop ('loop'), or
+   * the caller with progress() and wait() ('manual').
    */
   readonly driver?: DriverKind;
-  /** Cores that the driver's thread may run on. */
+  /** The CPU cores that the driver's thread may run on. */
   readonly affinity?: readonly number[];
   /**
-   * Microseconds that a driver goes on polling after the last work; 1000 when left out. It polls 20
-   * times as long while sends, RMA or atomics are in flight.
+   * Microseconds that a driver keeps polling after its last work. If omitted, 1000. While sends,
+   * RMA or atomics are in flight, it polls 20 times as long.
    */
   readonly spin?: number;
   /**
-   * Microseconds between the polls of an idle driver, where the provider has nothing to sleep on;
-   * 1000 when left out. A thread that has had nothing to do 256 times polls half as often. The event
-   * loop's clock has milliseconds.
+   * Microseconds between the polls of an idle driver if the provider has no wait object. If
+   * omitted, 1000. After 256 polls without work, a thread polls half as often. The event loop's
+   * clock has a resolution of milliseconds.
    */
   readonly idle?: number;
 }
@@ -100,27 +104,38 @@ export class Domain {
     publishOpen('domain', this);
   }
 
-  /** Whether it is closed, or something that it belongs to is. */
+  /** Whether the domain is closed. */
   get closed(): boolean {
     return this.#closing !== undefined || !this.#engine.open;
   }
 
-  /** Opens an address vector: fi_av_open. */
+  /**
+   * Opens an address vector: fi_av_open.
+   *
+   * @throws FabricError with the code of fi_av_open(3). Error ERR_CLOSED if the domain is closed.
+   */
   addressVector(options?: AddressVectorOptions): AddressVector {
     this.#checkOpen();
     const checked = checkOptions('options', options);
     return new AddressVector(this.#engine, this.info.addrFormat, checked);
   }
 
-  /** Opens a completion queue: fi_cq_open. */
+  /**
+   * Opens a completion queue: fi_cq_open.
+   *
+   * @throws FabricError with the code of fi_cq_open(3): FI_ENOMEM, or FI_ENOSYS for a format that
+   * the provider does not support. Error ERR_CLOSED if the domain is closed.
+   */
   completionQueue(options?: CompletionQueueOptions): CompletionQueue {
     this.#checkOpen();
     return new CompletionQueue(this.#engine, checkOptions('options', options));
   }
 
   /**
-   * What only the efa provider tells of its regions, addresses and queues; undefined where the domain
-   * is of another provider.
+   * Queries that only the efa provider supports. Undefined if the domain belongs to another
+   * provider.
+   *
+   * @throws Error ERR_CLOSED if the domain is closed.
    */
   get efa(): EfaQueries | undefined {
     this.#checkOpen();
@@ -130,10 +145,10 @@ export class Domain {
   }
 
   /**
-   * Opens a counter, where the provider has them: fi_cntr_open. The engine waits for it, so that it
-   * needs no wait object.
+   * Opens a counter: fi_cntr_open. The engine waits for it, so it needs no wait object.
    *
-   * @throws FabricError FI_ENOSYS where the provider does not count what is asked for.
+   * @throws FabricError FI_ENOSYS if the provider has no counters, or does not count these events.
+   * @throws Error ERR_CLOSED if the domain is closed.
    */
   counter(options?: CounterOptions): Counter {
     this.#checkOpen();
@@ -141,8 +156,13 @@ export class Domain {
   }
 
   /**
-   * Opens an endpoint, binds it, sets its options and enables it: fi_endpoint. What it can do is
-   * what its entry was asked for.
+   * Opens an endpoint, binds it, sets its options and enables it: fi_endpoint. The endpoint has the
+   * calls of the capabilities that were requested for its entry.
+   *
+   * @throws FabricError with the code of fi_endpoint(3): FI_ENOPROTOOPT for an option that the
+   * provider does not know, FI_EADDRINUSE if the local address is in use, FI_ENOMEM.
+   * @throws Error ERR_CLOSED if the domain or one of the objects in the options is closed.
+   * @throws TypeError ERR_INVALID_ARG_VALUE if the entry belongs to another domain.
    */
   endpoint<T extends EpType, C extends Cap>(
     info: Info<T, C> & Openable<T>,
@@ -159,7 +179,7 @@ export class Domain {
       info.fabricAttr.provName !== fabricAttr.provName ||
       info.domainAttr.name !== domainAttr.name
     ) {
-      throw invalidArgValue('info', 'is of another domain');
+      throw invalidArgValue('info', 'belongs to another domain');
     }
     const Class = endpointClassOf(info as AnyInfo);
     const endpoint = new Class(this, this.#engine, info as AnyInfo, options);
@@ -168,8 +188,12 @@ export class Domain {
   }
 
   /**
-   * Registers memory of the caller's (fi_mr_reg), off the event loop. The rights are those given and
-   * no more: remote ones let peers in.
+   * Registers the caller's memory off the event loop: fi_mr_reg. The region gets exactly the rights
+   * in `access`. FI_REMOTE_READ and FI_REMOTE_WRITE give peers access to it.
+   *
+   * @throws FabricError with the code of fi_mr_reg(3): FI_ENOMEM, FI_EOPNOTSUPP, FI_EFAULT;
+   * FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the domain is closed first.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed.
    */
   async register(
     buffer: ArrayBufferView | ArrayBufferLike,
@@ -180,7 +204,12 @@ export class Domain {
     return register(this.#engine, buffer, access, options);
   }
 
-  /** Allocates page-aligned memory and registers it, off the event loop. */
+  /**
+   * Allocates page-aligned memory and registers it, off the event loop.
+   *
+   * @throws FabricError as register() does; FI_ENOMEM if there is not enough memory.
+   * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed.
+   */
   async allocate(
     length: number,
     access: readonly MrAccess[],
@@ -191,25 +220,35 @@ export class Domain {
   }
 
   /**
-   * A peer's memory region, from the descriptor that the peer handed over, or from its key, address
-   * and length where those came another way: from a peer that is not of this package.
+   * A peer's memory region. Takes the descriptor that the peer sent, or its key, address and length
+   * if the peer does not use this package.
+   *
+   * @throws FabricError FI_ENOMEM if the domain has too many remote regions.
+   * @throws TypeError ERR_INVALID_ARG_VALUE for a malformed descriptor. Error ERR_CLOSED if the
+   * domain is closed.
    */
   remote(descriptor: ArrayBufferView | ArrayBuffer | RegionDescription): RemoteRegion {
     this.#checkOpen();
     return new RemoteRegion(this.#engine, describedRegion(descriptor));
   }
 
-  /** Manual driver: one turn. Posts what was submitted and delivers what has completed. */
+  /**
+   * Manual driver: turns the engine once. It posts the submitted operations and delivers
+   * completions.
+   *
+   * @throws Error ERR_INVALID_STATE with another driver. ERR_CLOSED if the domain is closed.
+   */
   progress(): void {
     this.#checkManual();
     this.#engine.turn();
   }
 
   /**
-   * Manual driver: turns until `count` more completions have come or the time is over, in one native
-   * call.
+   * Manual driver: turns the engine in one native call until `count` more completions have arrived
+   * or the timeout is over.
    *
    * @param timeout milliseconds.
+   * @throws Error ERR_INVALID_STATE with another driver. ERR_CLOSED if the domain is closed.
    */
   wait(count: number, timeout: number): void {
     this.#checkManual();
@@ -219,38 +258,41 @@ export class Domain {
   }
 
   /**
-   * Awaits a promise of an operation. With the manual driver it turns the engine, and lets the event loop
-   * run, until the promise has settled or the domain is closed. With the other drivers it only awaits.
+   * Awaits the promise of an operation. With the manual driver, it turns the engine and lets the
+   * event loop run until the promise has settled or the domain is closed. With the other drivers,
+   * it only awaits.
+   *
+   * @throws whatever the promise rejects with.
    */
   until<V>(promise: Promise<V>): Promise<V> {
     if (!(promise instanceof Promise)) throw invalidArgType('promise', 'a Promise', promise);
     return this.#engine.settled(promise);
   }
 
-  /** What the engine has done so far; reading it stops nothing. */
+  /** What the engine has done so far. Reading it does not stop the engine. */
   stats(): Stats {
     return this.#engine.stats();
   }
 
   /**
-   * Closes the domain: its endpoints as endpoint.close() does, then everything else in it. What the
-   * provider does not let go of stays until the process ends: `libfabric:parked` and dumpState() tell
-   * of it.
+   * Closes the domain: its endpoints, as endpoint.close() does, then everything else in it. An
+   * object that the provider refuses to free stays until the process ends. `libfabric:parked` and
+   * dumpState() report it.
    *
-   * @throws FabricError FI_ETIMEDOUT where the driver's thread is in a call of the provider that does
-   * not return, for ten seconds, and longer while memory is being registered. Then the domain is
-   * leaked, with all that belongs to it, and its promises reject. Another one can be opened.
+   * @throws FabricError FI_ETIMEDOUT if the driver's thread is in a provider call that does not
+   * return within ten seconds, or longer while memory is being registered. Then the domain and
+   * everything in it are leaked, and its promises reject. Another domain can be opened.
    */
   async close(options: CloseOptions = {}): Promise<void> {
-    const patience = checkPatience(options);
-    this.#closing ??= this.#close(patience);
+    const checked = checkCloseOptions(options);
+    this.#closing ??= this.#close(checked);
     return this.#closing;
   }
 
-  async #close(patience: Patience): Promise<void> {
+  async #close(options: CheckedCloseOptions): Promise<void> {
     try {
       if (!this.#engine.open) return;
-      const ends = [...this.#endpoints].map((endpoint) => endpoint.end(patience));
+      const ends = [...this.#endpoints].map((endpoint) => endpoint.end(options));
       const [failed] = (await Promise.allSettled(ends)).filter(
         ({ status }) => status === 'rejected',
       );
@@ -269,7 +311,7 @@ export class Domain {
     }
   }
 
-  /** Closes it: `await using`. */
+  /** Closes the domain: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -2,24 +2,25 @@ import { appendFileSync, writeSync } from 'node:fs';
 import { checkOptions, checkString } from './checks.js';
 import { dumpState } from './dump.js';
 
-/** Where dumpOnSignal() writes, and on which signal. */
+/** The signal and the destination of dumpOnSignal(). */
 export interface DumpOnSignalOptions {
-  /** `'SIGUSR2'` when left out. */
+  /** If omitted, `'SIGUSR2'`. */
   readonly signal?: NodeJS.Signals;
-  /** A file to append to; stderr when left out. */
+  /** A file to append to. If omitted, stderr. */
   readonly file?: string;
 }
 
 const STDERR = 2;
 
 /**
- * Writes dumpState() as a line of JSON whenever the process is sent a signal, so that one that hangs
- * can be looked at from outside: `kill -USR2 PID`. The event loop must be alive. Signals reach the main
- * thread only, as any of Node's.
+ * Writes dumpState() as a line of JSON whenever the process receives a signal, to inspect a hanging
+ * process from outside: `kill -USR2 PID`. The event loop must be running. Node delivers signals to
+ * the main thread only.
  *
  * `LIBFABRIC_DUMP_ON_SIGUSR2=1` in the environment does the same without a change to the program.
  *
- * @returns what ends it.
+ * @returns a function that removes the signal handler.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE for options.
  */
 export function dumpOnSignal(options?: DumpOnSignalOptions): () => void {
   const { signal = 'SIGUSR2', file } = checkOptions('options', options);
@@ -37,6 +38,6 @@ export function dumpOnSignal(options?: DumpOnSignalOptions): () => void {
 }
 
 /** @internal */
-export function dumpWhereAskedFor(): void {
+export function dumpIfRequested(): void {
   if (process.env.LIBFABRIC_DUMP_ON_SIGUSR2 === '1') dumpOnSignal();
 }

@@ -3,33 +3,37 @@ import type { DriverKind, Stats } from './engine/engine.js';
 /** An operation, or another request, that has not completed. */
 export interface OperationState {
   /**
-   * The call of libfabric's: `'fi_sendmsg'`, `'fi_recvmsg'`, `'fi_cntr_wait'`; `'fi_close'` and
-   * `'fi_av_remove'` of what ends; `'batch'` for a submission, `'arrived'` for cq.arrived().
+   * The libfabric call: `'fi_sendmsg'`, `'fi_recvmsg'`, `'fi_cntr_wait'`; `'fi_close'` and
+   * `'fi_av_remove'` for a close or removal; `'batch'` for a submission; `'arrived'` for
+   * cq.arrived().
    */
   readonly call: string;
-  /** Whether it waits for room in the provider, is posted, or ends when its last operation does. */
+  /**
+   * `'waiting'`: waits for room in the provider. `'posted'`: the provider has it. `'ending'`: ends
+   * when its last operation does.
+   */
   readonly state: 'waiting' | 'posted' | 'ending';
-  /** Its number: the same in the next dump means that it is probably the same operation. */
+  /** Its number. The same number in the next dump is probably the same operation. */
   readonly request?: number;
   /** The endpoint's id. */
   readonly endpoint?: number;
-  /** The peer's address, printable; '' where the provider does not tell. */
+  /** The peer's address in printable form. '' if the provider cannot print it. */
   readonly peer?: string;
   readonly bytes?: number;
-  /** Operations of a batch, arrivals or counts that are missing. */
+  /** The number of missing operations of a batch, arrivals or counts. */
   readonly remaining?: number;
 }
 
-/** What dumpState() knows of an endpoint. */
+/** An endpoint in dumpState(). */
 export interface EndpointState {
   readonly id: number;
   /** Operations and submissions that the provider has. */
   readonly inFlight: number;
-  /** Operations that wait for room in the provider. */
+  /** Operations that are waiting for room in the provider. */
   readonly waitingSends: number;
   readonly waitingReceives: number;
   readonly closing: boolean;
-  /** Closed by close(), with operations in flight that the provider is not done with. */
+  /** Closed by close(), while the provider still has operations in flight. */
   readonly left: boolean;
   readonly broken: boolean;
   /** Ids of completion queues. */
@@ -37,10 +41,10 @@ export interface EndpointState {
   readonly receiveQueue: number;
 }
 
-/** What the engine of a domain has. */
+/** The engine of a domain in dumpState(). */
 export interface EngineState {
   /**
-   * Whether the provider does not return from the close of an endpoint: then nothing of the domain works
+   * Whether the provider does not return from closing an endpoint. Then nothing in the domain works
    * any more.
    */
   readonly frozen: boolean;
@@ -55,61 +59,66 @@ export interface EngineState {
   readonly addressVectors: readonly { readonly peers: number }[];
   readonly counters: readonly { readonly value: string; readonly errors: string }[];
   readonly memory: {
-    /** Registered memory: allocated, registered, or used by a provider that wants it registered. */
+    /**
+     * Registered memory: allocated, registered, or used with a provider that requires registration.
+     */
     readonly regions: number;
     readonly registeredBytes: number;
     /** Other memory that operations have used. */
     readonly buffers: number;
-    /** Of memory that operations in flight use, whole regions and buffers. */
+    /** The total size of the regions and buffers that operations in flight use. */
     readonly bytesInUse: number;
   };
   readonly batches: readonly {
     readonly id: number;
-    /** Operations, as last submitted. */
+    /** Operations in the last submission. */
     readonly sends: number;
     readonly receives: number;
     /** Submissions. */
     readonly inFlight: number;
   }[];
-  /** How many there are; `operations` holds the first 1000. */
+  /** The number of operations in flight. `operations` holds the first 1000. */
   readonly inFlight: number;
   readonly operations: readonly OperationState[];
 }
 
-/** What dumpState() knows of a domain and what was opened of it. */
+/** A domain and its objects in dumpState(). */
 export interface DomainState {
   readonly fabric: string | null;
   readonly domain: string | null;
   readonly provider: string | null;
   readonly driver: DriverKind;
   readonly stats: Stats;
-  /** Requests of JavaScript that have not completed: operations, batches, waits. */
+  /** JavaScript's requests that have not completed: operations, batches, waits. */
   readonly pending: number;
   /** Entries of 64 bytes that JavaScript has written and the engine has not read. */
   readonly unread: number;
   /** Completions that the engine has written and JavaScript has not read. */
   readonly undelivered: number;
   /**
-   * Null where the engine has not let go of what it is at for a second: a call of the provider does
-   * not return.
+   * Null if the engine did not release its lock within a second, because a provider call does not
+   * return.
    */
   readonly engine: EngineState | null;
 }
 
-/** What a domain that was closed keeps, because the provider does not let go of it. */
+/** The resources of a closed domain that the provider still uses. */
 export interface ParkedDomain {
   readonly provider: string;
   readonly domain: string;
   /**
-   * Endpoints that are not closed yet: those of shared memory that a peer of this process still knows,
-   * and those that have operations in flight which never end.
+   * Endpoints that are not closed yet: endpoints with shared memory that a peer in this process
+   * still has in its address vector, and endpoints with operations that never end.
    */
   readonly endpoints: number;
-  /** Why the provider refused to close the domain itself: `'FI_EBUSY'`; null where it did not. */
+  /**
+   * The error with which the provider refused to close the domain: `'FI_EBUSY'`. Null if it was
+   * closed.
+   */
   readonly refused: string | null;
 }
 
-/** What dumpState() returns: plain values, as JSON has them. */
+/** The result of dumpState(): plain values that JSON can represent. */
 export interface LibraryState {
   /** ISO 8601. */
   readonly time: string;
@@ -117,10 +126,10 @@ export interface LibraryState {
   /** 0: the main thread. */
   readonly threadId: number;
   readonly nodeVersion: string;
-  /** That of libfabric, and the file it was loaded from. */
+  /** The version of libfabric, and the file it was loaded from. */
   readonly libraryVersion: string;
   readonly libraryPath: string | null;
   readonly domains: readonly DomainState[];
-  /** Of the whole process, all threads. */
+  /** The parked domains of all threads of the process. */
   readonly parked: readonly ParkedDomain[];
 }

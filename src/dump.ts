@@ -6,15 +6,16 @@ import { libraryPath, version } from './library.js';
 import { native } from './native.js';
 
 const MAX_OPERATIONS = 1000;
-// An engine lets go after its turn, which takes microseconds.
-const PATIENCE_MS = 1000;
+// An engine releases its lock after each turn, which takes microseconds.
+const LOCK_TIMEOUT_MS = 1000;
 
 /**
- * What this thread has open and in flight, for a look at something that hangs: every domain with its
- * endpoints, queues, vectors, memory and operations. Nothing is noted for it while operations run: it
- * looks through the engines' tables, each of which stands still meanwhile.
+ * The open objects and operations in flight of this thread, to inspect a program that hangs: every
+ * domain with its endpoints, queues, vectors, memory and operations. Operations record nothing for
+ * it. The call locks each engine while it reads the engine's tables.
  *
- * The engine of a domain whose provider does not return from a call is left out after a second.
+ * If the provider does not return from a call, the state of that domain's engine is omitted after a
+ * second.
  */
 export function dumpState(): LibraryState {
   return {
@@ -39,6 +40,6 @@ function domainState(engine: Engine): DomainState {
     stats: engine.stats(),
     pending: engine.requests.pending,
     ...engine.backlog(),
-    engine: native.domainState(engine.handle, MAX_OPERATIONS, PATIENCE_MS) ?? null,
+    engine: native.domainState(engine.handle, MAX_OPERATIONS, LOCK_TIMEOUT_MS) ?? null,
   };
 }

@@ -9,12 +9,12 @@ import { native } from './native.js';
 import { Peer } from './peer.js';
 
 /**
- * What only the efa provider tells, by the operations that it offers through fi_open_ops(3): fi_efa(7).
+ * Queries of the efa provider, through fi_open_ops(3): fi_efa(7). Each call checks at run time
+ * whether the loaded library supports it.
  *
- * Each call is looked for in the library that is loaded when it is made.
- *
- * @throws FabricError FI_ENOSYS where this libfabric does not have the call, FI_EOPNOTSUPP where the
- * device does not have what it asks for, or the fabric is not efa-direct.
+ * @throws FabricError FI_ENOSYS if this libfabric does not have the call; FI_EOPNOTSUPP if the
+ * device does not support it, or if the fabric is not efa-direct. Each call can throw this.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE. Error ERR_CLOSED.
  */
 export class EfaQueries {
   readonly #engine: Engine;
@@ -29,17 +29,25 @@ export class EfaQueries {
     return native.efaQueryMr(this.#domain, this.#memoryOf(region));
   }
 
-  /** The local key of a region: libfabric 2.3 and later, efa-direct. */
+  /**
+   * The local key of a region: libfabric 2.3 and later, efa-direct.
+   *
+   * @throws FabricError FI_ENODATA if the region has no local key.
+   */
   getMrLkey(region: MemoryRegion): bigint {
     return native.efaGetMrLkey(this.#domain, this.#memoryOf(region));
   }
 
-  /** How the device knows a peer of an endpoint: libfabric 2.2 and later, from 2.3 on efa-direct. */
+  /**
+   * The device's address of an endpoint's peer: libfabric 2.2 and later, from 2.3 on efa-direct.
+   *
+   * @throws FabricError FI_EADDRNOTAVAIL if the provider has no address for the peer.
+   */
   queryAddr(endpoint: EndpointBase, peer: Peer): EfaAddr {
     const handle = this.#endpointOf(endpoint);
     if (!Peer.is(peer)) throw invalidArgType('peer', 'a Peer', peer);
     if (peer.vector !== endpoint.av.identity) {
-      throw invalidArgValue('peer', 'is of another address vector');
+      throw invalidArgValue('peer', 'belongs to another address vector');
     }
     if (peer.removed) throw invalidArgValue('peer', 'was removed from its address vector');
     return native.efaQueryAddr(this.#domain, handle, peer.handle);
@@ -56,7 +64,9 @@ export class EfaQueries {
     return native.efaQueryCq(this.#domain, cq.handle);
   }
 
-  /** Whether the provider has a feature, which no version tells: libfabric 2.6 and later. */
+  /**
+   * Whether the provider has a feature that its version does not imply: libfabric 2.6 and later.
+   */
   query(feature: EfaFeature): boolean {
     return native.efaQueryFeature(this.#domain, checkString('feature', feature));
   }
@@ -69,7 +79,7 @@ export class EfaQueries {
   #memoryOf(region: MemoryRegion): number {
     if (!MemoryRegion.is(region)) throw invalidArgType('region', 'a MemoryRegion', region);
     if (region.memory !== this.#engine.memory) {
-      throw invalidArgValue('region', 'is of another domain');
+      throw invalidArgValue('region', 'belongs to another domain');
     }
     if (region.closed) throw closed('the memory region');
     return region.memoryHandle;

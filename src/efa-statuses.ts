@@ -1,16 +1,16 @@
-// What the efa provider reports as a provider error number, libfabric 1.17 to 2.7: below 4096 the
-// device's status of a work request, from there on the provider's own.
+// The provider error numbers of the efa provider, libfabric 1.17 to 2.7. Numbers below 4096 are the
+// device's status of a work request; the others are the provider's own.
 
-/** What an error number of the efa provider means. */
+/** The meaning of an error number of the efa provider. */
 export interface EfaStatus {
   /** The provider's number: `error.provErrno`. */
   readonly number: number;
-  /** Its name in the provider of the version asked for: `'FI_EFA_ERR_PKT_POST'`. */
+  /** Its name in the requested version of the provider: `'FI_EFA_ERR_PKT_POST'`. */
   readonly name: string;
   readonly text: string;
-  /** Whether the cause may pass by itself, so that the operation is worth trying again. */
+  /** Whether the cause may be temporary, so that a retry may succeed. */
   readonly retryable: boolean;
-  /** The known cause, and what helps. */
+  /** The known cause and a remedy. */
   readonly hint?: string;
 }
 
@@ -19,26 +19,30 @@ interface Row {
   readonly text: string;
   readonly retryable?: true;
   readonly hint?: string;
-  /** What releases before this one, as major * 100 + minor, say or mean. */
+  /** The name and hint in releases before this one. A release is major * 100 + minor. */
   readonly before?: { readonly release: number; readonly suffix?: string; readonly hint?: string };
 }
 
 const LOG = "the provider's log tells more: FI_LOG_LEVEL=warn";
 const ANOTHER = 'open another endpoint';
 const VERSIONS = 'run the same version of libfabric on both sides';
-const EXCHANGE = 'exchange addresses anew, and av.insert() the new one';
+const EXCHANGE = 'exchange addresses again, and av.insert() the new one';
 const SILENT =
-  'its process is stopped or gone, its host is down, or the network between loses packets (npx libfabric stats)';
+  "the peer's process is stopped or has ended, its host is down, or the network drops packets (npx libfabric stats)";
 const SECURITY_GROUP =
   'both security groups must allow all traffic to and from the group itself, egress too: a rule for 0.0.0.0/0 does not match EFA';
-const FULL = 'a completion queue overran: give it room for all that can be in flight ({ size })';
+const FULL =
+  'a completion queue overran: make it large enough for all operations in flight ({ size })';
 
-/** By number. Names are the headers' without their prefix: efa_io_defs.h, efa_errno.h. */
+/**
+ * Rows by number. Names are those of the headers efa_io_defs.h and efa_errno.h, without their
+ * prefix.
+ */
 const ROWS: Readonly<Record<number, Row>> = {
   0: { suffix: 'OK', text: 'Success' },
   1: {
     suffix: 'FLUSHED',
-    text: 'The queue pair ended with the operation in it',
+    text: 'The queue pair ended before the operation completed',
     hint: ANOTHER,
   },
   2: {
@@ -48,8 +52,8 @@ const ROWS: Readonly<Record<number, Row>> = {
   },
   3: {
     suffix: 'LOCAL_ERROR_UNSUPPORTED_OP',
-    text: 'The device does not have this operation',
-    hint: "ask for no more than the device's capabilities (npx libfabric devices)",
+    text: 'The device does not support this operation',
+    hint: "use only the device's capabilities (npx libfabric devices)",
     before: { release: 122, suffix: 'LOCAL_ERROR_INVALID_OP_TYPE' },
   },
   4: {
@@ -59,8 +63,8 @@ const ROWS: Readonly<Record<number, Row>> = {
   },
   5: {
     suffix: 'LOCAL_ERROR_INVALID_LKEY',
-    text: 'The memory of this side is not registered for the operation',
-    hint: 'its region is closed, or lacks the right (FI_SEND, FI_RECV, FI_READ, FI_WRITE)',
+    text: 'The local memory is not registered for the operation',
+    hint: 'its region is closed, or was registered without the right (FI_SEND, FI_RECV, FI_READ, FI_WRITE)',
   },
   6: {
     suffix: 'LOCAL_ERROR_BAD_LENGTH',
@@ -69,18 +73,18 @@ const ROWS: Readonly<Record<number, Row>> = {
   },
   7: {
     suffix: 'REMOTE_ERROR_BAD_ADDRESS',
-    text: 'The peer has no such memory for the operation',
-    hint: "the peer has closed the region, has not granted the right (FI_REMOTE_READ, FI_REMOTE_WRITE), or has restarted: get the region's descriptor anew",
+    text: 'The peer has no memory registered for the operation',
+    hint: 'the peer has closed the region, has not granted the right (FI_REMOTE_READ, FI_REMOTE_WRITE), or has restarted: get a new descriptor of the region',
     before: {
       release: 122,
-      hint: "the peer's interface is down, or for RMA: the peer has closed the region, has not granted the right (FI_REMOTE_READ, FI_REMOTE_WRITE), or has restarted: get the region's descriptor anew",
+      hint: "the peer's interface is down, or for RMA: the peer has closed the region, has not granted the right (FI_REMOTE_READ, FI_REMOTE_WRITE), or has restarted: get a new descriptor of the region",
     },
   },
   8: {
     suffix: 'REMOTE_ERROR_ABORT',
     text: 'The peer reset the connection',
     retryable: true,
-    hint: 'its endpoint may have been closed meanwhile',
+    hint: 'its endpoint may have been closed',
   },
   9: {
     suffix: 'REMOTE_ERROR_BAD_DEST_QPN',
@@ -91,12 +95,12 @@ const ROWS: Readonly<Record<number, Row>> = {
     suffix: 'REMOTE_ERROR_RNR',
     text: 'The receiver is not ready: it has no receive posted',
     retryable: true,
-    hint: 'have the peer post more receives, and the device retry for longer (FI_OPT_EFA_RNR_RETRY, 7: for ever)',
+    hint: 'post more receives on the peer, or let the device retry longer (FI_OPT_EFA_RNR_RETRY, 7: unlimited)',
   },
   11: {
     suffix: 'REMOTE_ERROR_BAD_LENGTH',
     text: 'The receive buffer of the peer is too short',
-    hint: 'have the peer post receives as long as the messages',
+    hint: 'post receives on the peer that are as long as the messages',
   },
   12: {
     suffix: 'REMOTE_ERROR_BAD_STATUS',
@@ -109,43 +113,47 @@ const ROWS: Readonly<Record<number, Row>> = {
     text: 'The peer no longer answers',
     retryable: true,
     hint: SILENT,
-    // It stood for what is 15 later, too.
+    // Before 2.0 this number also stood for today's 15.
     before: {
       release: 200,
-      hint: `${SILENT}; or, where the peer has never answered: ${SECURITY_GROUP}`,
+      hint: `${SILENT}; or, if the peer has never answered: ${SECURITY_GROUP}`,
     },
   },
   14: {
     suffix: 'REMOTE_ERROR_UNKNOWN_PEER',
     text: 'The peer does not know this endpoint',
-    hint: "the target of RMA must know the initiator: have it av.insert() this endpoint's address",
+    hint: "the target of RMA must know the initiator: the target must av.insert() this endpoint's address",
   },
   15: {
     suffix: 'LOCAL_ERROR_UNREACH_REMOTE',
     text: 'The peer cannot be reached: it has never answered',
-    hint: `${SECURITY_GROUP}; both sides must be in one subnet, or in ones that EFA traffic may cross; or the peer has ended`,
+    hint: `${SECURITY_GROUP}; both sides must be in one subnet, or in subnets that EFA traffic may cross; or the peer has ended`,
   },
   18: {
     suffix: 'REMOTE_ERROR_FEATURE_MISMATCH',
-    text: 'The peer lacks a feature that the operation uses',
+    text: 'The peer does not support a feature that the operation uses',
     hint: `${VERSIONS}, with the same options, on devices of the same kind`,
   },
   4096: { suffix: 'OTHER', text: 'Unknown error', hint: LOG },
   4097: {
     suffix: 'DEPRECATED_PKT_TYPE',
-    text: 'A packet of a kind that is no longer used',
+    text: 'A packet of a deprecated type',
     hint: VERSIONS,
   },
-  4098: { suffix: 'INVALID_PKT_TYPE', text: 'A packet of an invalid kind', hint: VERSIONS },
-  4099: { suffix: 'UNKNOWN_PKT_TYPE', text: 'A packet of an unknown kind', hint: VERSIONS },
+  4098: { suffix: 'INVALID_PKT_TYPE', text: 'A packet of an invalid type', hint: VERSIONS },
+  4099: { suffix: 'UNKNOWN_PKT_TYPE', text: 'A packet of an unknown type', hint: VERSIONS },
   4100: { suffix: 'PKT_POST', text: 'A packet could not be posted', hint: LOG },
   4101: { suffix: 'PKT_SEND', text: 'A packet could not be sent', hint: LOG },
-  4102: { suffix: 'PKT_PROC_MSGRTM', text: 'A message could not be taken in', hint: LOG },
-  4103: { suffix: 'PKT_PROC_TAGRTM', text: 'A tagged message could not be taken in', hint: LOG },
+  4102: { suffix: 'PKT_PROC_MSGRTM', text: 'A received message could not be processed', hint: LOG },
+  4103: {
+    suffix: 'PKT_PROC_TAGRTM',
+    text: 'A received tagged message could not be processed',
+    hint: LOG,
+  },
   4104: {
     suffix: 'PKT_ALREADY_PROCESSED',
     text: 'A message has the number of an earlier one',
-    hint: `the peer has begun anew, after a restart or av.remove(): ${EXCHANGE}`,
+    hint: `the peer has started over, after a restart or av.remove(): ${EXCHANGE}`,
   },
   4105: {
     suffix: 'OOM',
@@ -164,7 +172,7 @@ const ROWS: Readonly<Record<number, Row>> = {
     suffix: 'RXE_POOL_EXHAUSTED',
     text: 'No room for another receive',
     retryable: true,
-    hint: 'post fewer receives at once, and receive what has arrived',
+    hint: 'post fewer receives at once, and take the messages that have arrived',
     before: { release: 119, suffix: 'RX_ENTRIES_EXHAUSTED' },
   },
   4109: {
@@ -177,12 +185,12 @@ const ROWS: Readonly<Record<number, Row>> = {
   4110: {
     suffix: 'AV_INSERT',
     text: 'The sender of a message could not be inserted into the address vector',
-    hint: 'the device may have no address handle left: av.remove() the peers that are gone',
+    hint: 'the device may have no address handle left: av.remove() the peers that have ended',
   },
   4111: {
     suffix: 'RMA_ADDR',
-    text: 'A peer reached for memory that it may not use',
-    hint: "the region is closed, or lacks the peer's right: get its descriptor anew on the other side",
+    text: 'A peer accessed memory without the right to',
+    hint: 'the region is closed or was registered without the right: the peer must get a new descriptor',
   },
   4112: {
     suffix: 'INTERNAL_RX_BUF_POST',
@@ -191,21 +199,21 @@ const ROWS: Readonly<Record<number, Row>> = {
   },
   4113: {
     suffix: 'PEER_HANDSHAKE',
-    text: 'The peer could not be greeted',
+    text: 'The handshake with the peer failed',
     retryable: true,
     hint: LOG,
   },
   4114: { suffix: 'WR_POST_SEND', text: 'A work request could not be posted', hint: LOG },
   4115: {
     suffix: 'RTM_MISMATCH',
-    text: 'RMA of another size than was announced',
+    text: 'RMA with a different size than announced',
     hint: VERSIONS,
   },
   4116: { suffix: 'READ_POST', text: 'A read could not be posted', hint: LOG },
   4117: { suffix: 'RDMA_READ_POST', text: 'A read of the device could not be posted', hint: LOG },
   4118: {
     suffix: 'INVALID_DATATYPE',
-    text: 'An atomic operation on a datatype that there is not',
+    text: 'An atomic operation with an invalid datatype',
     hint: VERSIONS,
   },
   4119: { suffix: 'WRITE_SEND_COMP', text: 'No completion for a send', hint: FULL },
@@ -214,7 +222,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   4122: {
     suffix: 'SHM_INTERNAL_ERROR',
     text: 'Shared memory to a peer of this host failed',
-    hint: 'do without it: FI_EFA_ENABLE_SHM_TRANSFER=0, or the option FI_OPT_SHARED_MEMORY_PERMITTED',
+    hint: 'disable it: FI_EFA_ENABLE_SHM_TRANSFER=0, or the option FI_OPT_SHARED_MEMORY_PERMITTED',
   },
   4123: {
     suffix: 'WRITE_SHM_CQ_ENTRY',
@@ -223,14 +231,14 @@ const ROWS: Readonly<Record<number, Row>> = {
   },
   4124: {
     suffix: 'ESTABLISHED_RECV_UNRESP',
-    text: 'The peer no longer answers: it did once',
+    text: 'The peer answered before but no longer does',
     retryable: true,
     hint: SILENT,
   },
   4125: {
     suffix: 'INVALID_PKT_TYPE_ZCPY_RX',
-    text: 'A packet that does not go with receives without a copy',
-    hint: `${VERSIONS}, or do without: FI_EFA_USE_ZCPY_RX=0`,
+    text: 'A packet that zero-copy receives do not support',
+    hint: `${VERSIONS}, or disable zero-copy receives: FI_EFA_USE_ZCPY_RX=0`,
   },
   4126: {
     suffix: 'UNESTABLISHED_RECV_UNRESP',
@@ -240,22 +248,22 @@ const ROWS: Readonly<Record<number, Row>> = {
   4127: {
     suffix: 'PEER_ABORTED',
     text: 'The peer closed its region or endpoint during the transfer',
-    hint: 'the peer has cancelled it: agree with it anew',
+    hint: 'the peer cancelled the transfer: exchange descriptors and addresses again',
   },
 };
 
 const OWN = 4096;
-// What 1.17 to 1.20.1 put before the device's statuses.
+// The prefix of the device's statuses in 1.17 to 1.20.1.
 const FIRST_NAMES = { prefix: 'FI_EFA_', before: 121 };
 
-/** The release of libfabric whose names and meanings are the present ones. */
+/** The release of libfabric with the current names and meanings. */
 const LATEST = { major: 2, minor: 7 };
 
 /**
- * What a provider error number of the efa provider means; undefined for one that no release of it
- * has.
+ * The meaning of a provider error number of the efa provider. Undefined if no release of the
+ * provider has it.
  *
- * @param version of libfabric: names differ between releases, and what a number stands for.
+ * @param version of libfabric: names and meanings differ between releases.
  */
 export function efaStatus(
   number: number,
@@ -280,7 +288,7 @@ function prefixOf(number: number, release: number): string {
   return release < FIRST_NAMES.before ? FIRST_NAMES.prefix : 'EFA_IO_COMP_STATUS_';
 }
 
-/** @internal The numbers by name: all names of all releases, with and without their prefixes. */
+/** @internal The numbers by all names of all releases, with and without prefixes. */
 export function efaNumbers(): Map<string, number> {
   const numbers = new Map<string, number>();
   for (const [key, { suffix, before }] of Object.entries(ROWS)) {

@@ -1,14 +1,14 @@
-/** The interconnects by which the device reaches a region; an id is missing where it is not known. */
+/** The interconnects over which the device accesses a region. An unknown id is missing. */
 export interface EfaMrAttr {
-  /** Of receives into it. */
+  /** For receives into it. */
   readonly recvIcId?: number;
-  /** Of RDMA reads into it. */
+  /** For RDMA reads into it. */
   readonly rdmaReadIcId?: number;
-  /** Of peers' RDMA writes into it. */
+  /** For peers' RDMA writes into it. */
   readonly rdmaRecvIcId?: number;
 }
 
-/** How the device knows a peer. */
+/** The device's address of a peer. */
 export interface EfaAddr {
   /** Its address handle. */
   readonly ahn: number;
@@ -18,7 +18,7 @@ export interface EfaAddr {
   readonly remoteQkey: number;
 }
 
-/** A work queue of a queue pair, where it is mapped in this process. */
+/** A work queue of a queue pair, as mapped in this process. */
 export interface EfaWqAttr {
   /** Virtual address of its entries. */
   readonly buffer: bigint;
@@ -27,7 +27,7 @@ export interface EfaWqAttr {
   readonly numEntries: number;
   /** Virtual address. */
   readonly doorbell: bigint;
-  /** Entries that one ring of the doorbell may post. */
+  /** The most entries that one doorbell write may post. */
   readonly maxBatch: number;
 }
 
@@ -37,7 +37,7 @@ export interface EfaQpWqs {
   readonly rq: EfaWqAttr;
 }
 
-/** A completion queue, where it is mapped in this process. */
+/** A completion queue, as mapped in this process. */
 export interface EfaCqAttr {
   /** Virtual address of its entries. */
   readonly buffer: bigint;
@@ -46,5 +46,5 @@ export interface EfaCqAttr {
   readonly numEntries: number;
 }
 
-/** What a release of the efa provider may have mended: fi_efa(7). */
+/** A feature that releases of the efa provider may have: fi_efa(7). */
 export type EfaFeature = 'mixed_hmem_iov' | (string & {});

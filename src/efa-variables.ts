@@ -3,7 +3,8 @@ import { isMainThread } from 'node:worker_threads';
 import { checkInteger, checkOptions, checkString } from './checks.js';
 import { invalidArgType, invalidArgValue, invalidState } from './errors.js';
 
-// What the efa provider of libfabric 1.17 to 2.6 reads, as fi_getparams(3) and fi_efa(7) tell.
+// The variables that the efa provider of libfabric 1.17 to 2.6 reads, from fi_getparams(3) and
+// fi_efa(7).
 const BOOLEANS = [
   'FI_EFA_FORK_SAFE',
   'FI_EFA_ENABLE_SHM_TRANSFER',
@@ -48,7 +49,10 @@ const NUMBERS = [
 
 const STRINGS = ['FI_EFA_IFACE'] as const;
 
-/** The efa provider's variables, by name: fi_efa(7). What a library does not know, it passes over. */
+/**
+ * The efa provider's variables, by name: fi_efa(7). A library ignores variables that it does not
+ * know.
+ */
 export type EfaVariables = { readonly [Name in (typeof BOOLEANS)[number]]?: boolean } & {
   readonly [Name in (typeof NUMBERS)[number]]?: number;
 } & { readonly [Name in (typeof STRINGS)[number]]?: string };
@@ -64,35 +68,36 @@ function textOf(name: string, value: unknown): string {
   }
   if (includes(NUMBERS, name)) return String(checkInteger(name, value));
   if (includes(STRINGS, name)) return checkString(name, value);
-  throw invalidArgValue(name, 'is no variable of the efa provider');
+  throw invalidArgValue(name, 'is not a variable of the efa provider');
 }
 
 /**
- * Sets variables of the efa provider for this process: before libfabric is used for the first time,
- * since it reads them once.
+ * Sets variables of the efa provider for this process. Call it before the first use of libfabric,
+ * which reads them once.
  *
- * @throws Error ERR_INVALID_STATE when libfabric has been loaded, or in a worker, whose `process.env`
- * the library does not see.
+ * @throws Error ERR_INVALID_STATE if libfabric is already loaded, or in a worker, because the
+ * library does not see a worker's `process.env`.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE.
  */
 export function setEfaVariables(variables: EfaVariables): void {
   const texts = Object.entries(checkOptions('variables', variables)).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, textOf(name, value)] as const],
   );
-  if (!isMainThread) throw invalidState('variables of libfabric are set in the main thread');
+  if (!isMainThread) throw invalidState('set variables of libfabric in the main thread');
   if (isLoaded()) {
-    throw invalidState('libfabric has been loaded and has read its variables: set them before');
+    throw invalidState('libfabric is already loaded and has read its variables: set them earlier');
   }
   for (const [name, text] of texts) process.env[name] = text;
 }
 
-/** Whoever in this process has loaded it. */
+/** Whether anything in this process has loaded libfabric. */
 function isLoaded(): boolean {
   return /\/libfabric\.so/.test(readFileSync('/proc/self/maps', 'latin1'));
 }
 
 /**
- * The variables of the efa provider that are set in this process's environment; what cannot be read as
- * its type is left out, as libfabric does.
+ * The variables of the efa provider that are set in this process's environment. A value that does
+ * not have its variable's type is left out, because libfabric ignores it too.
  */
 export function efaVariables(): EfaVariables {
   const read = (name: string): Value | undefined => {

@@ -9,7 +9,7 @@ import {
 import { invalidArgType, invalidArgValue } from './errors.js';
 import type { NativeOption } from './native.js';
 
-/** Options to set, by name. */
+/** The options to set, by name. */
 export type WritableOptions = { readonly [K in WritableOption]?: OptionValue<K> };
 
 const SIZES: Record<OptionSpec['type'], number> = { size: 8, int: 4, bool: 1, u16: 2, u32: 4 };
@@ -23,7 +23,7 @@ function specOf(name: EndpointOption): OptionSpec {
   return spec;
 }
 
-/** An option as fi_setopt takes it. */
+/** Encodes an option for fi_setopt. */
 export function encodeOption(name: EndpointOption, value: unknown): NativeOption {
   const spec = specOf(name);
   if (spec.access === 'r') throw invalidArgValue('option', `${name} can only be read`);
@@ -50,7 +50,7 @@ export function encodeOption(name: EndpointOption, value: unknown): NativeOption
   return { level: spec.level, name: spec.name, value: bytes };
 }
 
-/** An option as fi_getopt gives it; sizes are numbers, Infinity past 2^53. */
+/** Decodes an option of fi_getopt. Sizes are numbers; sizes past 2^53 are Infinity. */
 export function decodeOption(
   name: EndpointOption,
   read: (level: number, name: number, size: number) => Uint8Array,

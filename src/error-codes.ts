@@ -1,6 +1,6 @@
 import { getSystemErrorMap } from 'node:util';
 
-// fi_errno(3): the numbers of Linux below 256, libfabric's own from there on.
+// fi_errno(3): the numbers of Linux below 256, and libfabric's own from 256.
 const TABLE = [
   [1, 'FI_EPERM', 'Operation not permitted'],
   [2, 'FI_ENOENT', 'No such file or directory'],
@@ -70,7 +70,7 @@ const byErrno = new Map<number, { code: string; text: string }>(
 );
 
 /**
- * The positive number behind every error name of fi_errno(3), up to libfabric 2.6:
+ * The positive number of every error name of fi_errno(3), up to libfabric 2.6:
  * `errnoByCode.FI_ETRUNC === 265`.
  */
 export const errnoByCode: Readonly<Record<FabricErrorCode, number>> = Object.freeze(
@@ -80,7 +80,10 @@ export const errnoByCode: Readonly<Record<FabricErrorCode, number>> = Object.fre
   >,
 );
 
-/** Name and text of an error number; one that libfabric has no name for keeps the system's. */
+/**
+ * The name and text of an error number. A number that libfabric does not name has the system's name
+ * and text.
+ */
 export function describeErrno(errno: number): { code: string; text: string } {
   const known = byErrno.get(errno);
   if (known) return known;

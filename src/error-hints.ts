@@ -1,6 +1,6 @@
 import { errnoByCode } from './error-codes.js';
 
-// What libfabric calls that fail with an error number alone usually fail from, by provider.
+// The usual causes of failed libfabric calls that return only an error number, by provider.
 
 interface CallHint {
   readonly call: RegExp;
@@ -12,12 +12,12 @@ const EFA: readonly CallHint[] = [
   {
     call: /^fi_mr_reg$/,
     errno: errnoByCode.FI_ENOMEM,
-    hint: 'the limit of locked memory (ulimit -l), or the pages that the device can register, are used up: close regions, or use huge pages (allocate() with hugePages)',
+    hint: 'the limit of locked memory (ulimit -l), or the pages that the device can register, are exhausted: close regions, or use huge pages (allocate() with hugePages)',
   },
   {
     call: /^fi_mr_reg$/,
     errno: errnoByCode.FI_EOPNOTSUPP,
-    hint: "the device has no RDMA for these rights (npx libfabric devices shows the device's capabilities)",
+    hint: "the device does not support RDMA with these rights (npx libfabric devices shows the device's capabilities)",
   },
   {
     call: /^fi_mr_reg$/,
@@ -27,19 +27,19 @@ const EFA: readonly CallHint[] = [
   {
     call: /^fi_(domain|endpoint|enable|cq_open)$/,
     errno: errnoByCode.FI_ENOMEM,
-    hint: "raise the limit of locked memory (ulimit -l): the provider's own buffers need 111 MB an endpoint",
+    hint: "raise the limit of locked memory (ulimit -l): the provider's own buffers need 111 MB per endpoint",
   },
   {
-    // ibv_post_send(3) and ibv_post_recv(3) on a queue pair in its error state.
+    // ibv_post_send(3) and ibv_post_recv(3) return this on a queue pair in its error state.
     call: /^fi_\w+msg$/,
     errno: errnoByCode.FI_EINVAL,
-    hint: "the endpoint's queue pair has failed, as when its completion queue overruns ({ size }): open another endpoint",
+    hint: "the endpoint's queue pair has failed, for example because its completion queue overran ({ size }): open another endpoint",
   },
 ];
 
 const BY_PROVIDER: Readonly<Record<string, readonly CallHint[]>> = { efa: EFA };
 
-/** What usually helps where a call fails; `text` is what this package says of the failure itself. */
+/** The usual remedy for a failed call. `text` is this package's own text about the failure. */
 export function hintOfCall(
   provider: string,
   call: string,
@@ -50,10 +50,10 @@ export function hintOfCall(
   return BY_PROVIDER[provider]?.find((each) => each.errno === errno && each.call.test(call))?.hint;
 }
 
-/** What usually helps where the shm provider below efa fails an operation between peers of a host. */
+/** The usual remedy if the shm provider below efa fails an operation between peers of a host. */
 export function hintOfSharedMemory(errno: number): string {
-  const without = 'do without shared memory: FI_EFA_ENABLE_SHM_TRANSFER=0';
+  const without = 'disable shared memory: FI_EFA_ENABLE_SHM_TRANSFER=0';
   return errno === errnoByCode.FI_EPERM
-    ? `the kernel forbids it to read the memory of peers (kernel.yama.ptrace_scope=0 allows it), or ${without}`
+    ? `the kernel forbids reading the memory of peers (kernel.yama.ptrace_scope=0 allows it), or ${without}`
     : without;
 }

@@ -10,50 +10,53 @@ const brand = Symbol.for('libfabric.FabricError');
 // biome-ignore lint/complexity/noBannedTypes: what Error.captureStackTrace takes
 type AnyFunction = Function;
 
-/** What a {@link FabricError} may carry beside its number. */
+/** The optional fields of a {@link FabricError}. */
 export interface FabricErrorDetails {
   /** The provider's own error number, from fi_cq_readerr(3). */
   provErrno?: number | undefined;
-  /** The provider's name for it. */
+  /** The provider's name for provErrno. */
   provCode?: string | undefined;
-  /** The provider's words for it. */
+  /** The provider's text for provErrno. */
   provMessage?: string | undefined;
-  /** Whether the cause may pass by itself. */
+  /** Whether the cause may be temporary. */
   retryable?: boolean | undefined;
-  /** What usually helps; it ends the message. */
+  /** The usual remedy. It is the end of the message. */
   hint?: string | undefined;
-  /** Bytes of the message that the buffer took: fi_cq(3), of an operation that completed in error. */
+  /**
+   * Bytes of the message that fit into the buffer: fi_cq(3), for an operation that completed in
+   * error.
+   */
   len?: number | undefined;
   /** Bytes of the message that did not fit. */
   olen?: number | undefined;
   /** The tag of a tagged message. */
   tag?: bigint | undefined;
-  /** Remote CQ data that came with it. */
+  /** The remote CQ data of the message. */
   data?: bigint | undefined;
-  /** What the operation was. */
+  /** The kind of the operation. */
   flags?: readonly CompletionFlag[] | undefined;
-  /** What the provider adds, as it is. */
+  /** The provider's own error data, unchanged. */
   errData?: Uint8Array | undefined;
-  /** Whom the operation names: to whom it went, or from whom alone it was to receive. */
+  /** The peer that the operation names: the target, or the only accepted source of a receive. */
   peer?: Peer | undefined;
-  /** Its index in the batch that it belongs to. */
+  /** The operation's index in its batch. */
   index?: number | undefined;
-  /** More about this very failure, for the message; the provider's words when left out. */
+  /** More about this failure, for the message. If omitted, the provider's text. */
   detail?: string | undefined;
   cause?: unknown;
 }
 
 /**
- * A libfabric call that failed, or an operation that completed in error.
+ * The message has the form of Node's own: `FI_ETRUNC: Truncation error, fi_cq_readerr`. If the
+ * provider adds a text, it follows in parentheses. A hint, if any, comes last.
  *
- * The message reads as Node's own do: `FI_ETRUNC: Truncation error, fi_cq_readerr`, and ends with what
- * the provider says in parentheses and with the hint, where there are any.
- *
- * Calls that are made wrongly do not throw it: they throw a `TypeError`, a `RangeError` or an
- * `Error` with an `ERR_*` code. See fi_errno(3).
+ * Invalid calls throw a `TypeError`, a `RangeError` or an `Error` with an `ERR_*` code instead. See
+ * fi_errno(3).
  */
 export class FabricError extends Error {
-  /** fi_errno's name for {@link errno}; the system's (`'EEXIST'`) where libfabric has none. */
+  /**
+   * The name of {@link errno} in fi_errno(3), or the system's (`'EEXIST'`) if libfabric has none.
+   */
   readonly code: FabricErrorCode | (string & {});
   /** The positive error number. */
   readonly errno: number;
@@ -62,55 +65,59 @@ export class FabricError extends Error {
   /** The provider's own error number. */
   declare readonly provErrno?: number;
   /**
-   * The provider's name for {@link provErrno}: `'FI_EFA_ERR_RMA_ADDR'`. Known for efa; see
-   * efaStatus().
+   * The provider's name for {@link provErrno}, if known: `'FI_EFA_ERR_RMA_ADDR'`. Known for efa;
+   * see efaStatus().
    */
   declare readonly provCode?: string;
-  /** The provider's words for {@link provErrno}. */
+  /** The provider's text for {@link provErrno}. */
   declare readonly provMessage?: string;
   /**
-   * Whether the cause may pass by itself, so that the operation is worth trying again: known where
-   * {@link provCode} is.
+   * Whether the cause may be temporary, so that a retry may succeed. Known if {@link provCode} is
+   * known.
    */
   declare readonly retryable?: boolean;
-  /** What is known to cause this, and what usually helps. */
+  /** The known cause and the usual remedy. */
   declare readonly hint?: string;
-  /** Of av.insertMany(): the peers of the addresses before it, which stay inserted. */
+  /**
+   * For av.insertMany(): the peers of the addresses before the refused one, which stay inserted.
+   */
   declare readonly inserted?: readonly Peer[];
   /**
-   * Of an operation of a batch: its index, as the batch's call returned it. The batch goes on; this is
-   * the first that failed. Of av.insertMany(): which address was refused.
+   * For an operation of a batch: its index, as returned by the batch's call. Of several failed
+   * operations, this is the first; the others continue. For av.insertMany(): the index of the
+   * refused address.
    */
   declare readonly index?: number;
   /**
-   * Whom the operation names: the target of a send, of RMA or of an atomic, the source of a receive
-   * that takes from one peer only. Of whom another failed receive came from, no provider tells.
+   * The peer that the operation names: the target of a send, RMA or atomic operation, or the source
+   * of a receive that accepts one peer only. For other failed receives, no provider reports the
+   * sender.
    */
   declare readonly peer?: Peer;
   /**
-   * Bytes that arrived, of an operation that completed in error. This and the following are what
-   * fi_cq_readerr(3) tells besides the error; which provider tells what:
+   * For an operation that completed in error: the bytes that arrived. fi_cq_readerr(3) reports this
+   * field and the following ones besides the error. The fields depend on the provider:
    * [errors](../docs/troubleshooting.md#what-a-failed-operation-tells).
    */
   declare readonly len?: number;
   /**
-   * Bytes that did not fit: after FI_ETRUNC the message had `len + olen` bytes. Missing where the
-   * provider does not tell.
+   * Bytes that did not fit: after FI_ETRUNC the message had `len + olen` bytes. Missing if the
+   * provider does not report it.
    */
   declare readonly olen?: number;
   /** The tag of a tagged message. */
   declare readonly tag?: bigint;
-  /** The remote CQ data of the message, where it brought any but 0. */
+  /** The remote CQ data of the message, unless it is 0 or missing. */
   declare readonly data?: bigint;
-  /** What the operation was: `['FI_RECV', 'FI_MSG']`. */
+  /** The kind of the operation: `['FI_RECV', 'FI_MSG']`. */
   declare readonly flags?: readonly CompletionFlag[];
   /**
-   * What the provider adds, in a form of its own; with FI_EADDRNOTAVAIL the address of the sender, for
+   * The provider's own error data. With FI_EADDRNOTAVAIL, the address of the sender, for
    * `av.insert()`.
    */
   declare readonly errData?: Uint8Array;
 
-  /** @param trim the stack starts at the caller of this function. */
+  /** @param trim the function whose caller is the top of the stack. */
   constructor(
     errno: number,
     syscall: string,
@@ -139,9 +146,7 @@ export class FabricError extends Error {
     publishError(this);
   }
 
-  /**
-   * Of an operation whose `timeout` was over: resolves when its memory is free again. See released().
-   */
+  /** For an operation that timed out: resolves when its memory is free again. See released(). */
   get released(): Promise<void> | undefined {
     return endOf(this);
   }
@@ -166,7 +171,7 @@ const OF_COMPLETIONS = [
 Object.defineProperty(FabricError.prototype, 'name', { value: 'FabricError', configurable: true });
 Object.defineProperty(FabricError.prototype, brand, { value: true });
 
-/** What the addon makes its errors with. `provider` is '' where the call concerns none. */
+/** Creates the addon's errors. `provider` is '' if the call has no provider. */
 export function makeFabricError(
   errno: number,
   syscall: string,
@@ -180,7 +185,7 @@ export function makeFabricError(
 const packageFrame = /^ {4}at (?:async )?(?:.* \()?/;
 const packageFiles = new URL('.', import.meta.url).href;
 
-/** The same error with a stack that starts at the caller of the package: without its own frames. */
+/** Removes the package's own frames from the top of the error's stack. */
 export function startAtCaller<E extends Error>(error: E): E {
   const stack = String(error.stack);
   const first = stack.indexOf('\n    at ');
@@ -193,13 +198,15 @@ export function startAtCaller<E extends Error>(error: E): E {
   return error;
 }
 
-/** The same error with a stack that starts at the caller of `from`, for `throw atCallerOf(...)`. */
+/** Makes the error's stack start at the caller of `from`, for `throw atCallerOf(...)`. */
 export function atCallerOf(from: AnyFunction, error: unknown): unknown {
   if (error instanceof Error) Error.captureStackTrace(error, from);
   return error;
 }
 
-/** Awaits what the addon does off the event loop: its error's stack names whoever awaits. */
+/**
+ * Awaits the addon's work off the event loop. The stack of its error names the awaiting function.
+ */
 export async function offLoop<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise;
@@ -210,7 +217,7 @@ export async function offLoop<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-/** An error of misuse: what Node's own calls throw. */
+/** An error for an invalid call, like those of Node itself. */
 export type MisuseError<E extends Error = Error> = E & { readonly code: string };
 
 function misuse<E extends Error>(error: E, code: string, trim: AnyFunction): MisuseError<E> {
@@ -271,18 +278,18 @@ export function outOfRange(
   return misuse(new RangeError(text), 'ERR_OUT_OF_RANGE', outOfRange);
 }
 
-/** `ERR_INVALID_THIS`: a method was called on something else than what it belongs to. */
+/** `ERR_INVALID_THIS`: a method was called on an object of another class. */
 export function invalidThis(name: string): MisuseError<TypeError> {
   const text = `this must be ${name}`;
   return misuse(new TypeError(text), 'ERR_INVALID_THIS', invalidThis);
 }
 
-/** `ERR_CLOSED`: the object was closed before, or while, it was used. */
+/** `ERR_CLOSED`: the object was closed before the call or during it. */
 export function closed(name: string): MisuseError {
   return misuse(new Error(`${name} is closed`), 'ERR_CLOSED', closed);
 }
 
-/** `ERR_INVALID_STATE`: not now. */
+/** `ERR_INVALID_STATE`: the call is not valid in the current state. */
 export function invalidState(text: string): MisuseError {
   return misuse(new Error(text), 'ERR_INVALID_STATE', invalidState);
 }

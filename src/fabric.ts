@@ -1,13 +1,17 @@
 import { checkOptions } from './checks.js';
 import { publishClose, publishOpen } from './diagnostics.js';
 import { Domain, type DomainOptions } from './domain.js';
-import { type CloseOptions, checkPatience, type Patience } from './endpoint/patience.js';
+import {
+  type CheckedCloseOptions,
+  type CloseOptions,
+  checkCloseOptions,
+} from './endpoint/close-options.js';
 import { atCallerOf, closed, invalidArgValue } from './errors.js';
 import { infoHandle } from './info.js';
 import type { AnyInfo } from './info-types.js';
 import { type Handle, native } from './native.js';
 
-/** A network: what domains are opened on (fi_fabric(3)). */
+/** A fabric: the network that domains are opened on (fi_fabric(3)). */
 export class Fabric {
   /** Its name: `info.fabricAttr.name`. */
   readonly name: string | null;
@@ -23,7 +27,11 @@ export class Fabric {
     publishOpen('fabric', this);
   }
 
-  /** Opens the fabric of an entry of getInfo(): fi_fabric. */
+  /**
+   * Opens the fabric of an entry of getInfo(): fi_fabric.
+   *
+   * @throws FabricError with the code of fi_fabric(3).
+   */
   static open(info: AnyInfo): Fabric {
     try {
       return new Fabric(info);
@@ -32,19 +40,26 @@ export class Fabric {
     }
   }
 
-  /** Whether it is closed, or something that it belongs to is. */
+  /** Whether the fabric is closed. */
   get closed(): boolean {
     return this.#closing !== undefined;
   }
 
-  /** Opens a domain, usually a NIC, and the engine that drives it: fi_domain. */
+  /**
+   * Opens a domain, usually a NIC, and the engine that drives it: fi_domain.
+   *
+   * @throws FabricError with the code of fi_domain(3), such as FI_ENOMEM.
+   * @throws Error ERR_CLOSED if the fabric is closed.
+   * @throws TypeError ERR_INVALID_ARG_VALUE if the entry belongs to another fabric or needs a mode that
+   * this package does not support.
+   */
   domain(info: AnyInfo, options?: DomainOptions): Domain {
     if (this.closed) throw closed('the fabric');
     checkOptions('options', options);
     infoHandle(info);
     const { name, provName } = info.fabricAttr;
     if (name !== this.name || provName !== this.#provName) {
-      throw invalidArgValue('info', 'is of another fabric');
+      throw invalidArgValue('info', 'belongs to another fabric');
     }
     const domain: Domain = new Domain(this.#handle, info, options ?? {}, () => {
       this.#domains.delete(domain);
@@ -53,22 +68,26 @@ export class Fabric {
     return domain;
   }
 
-  /** Closes the fabric, and its domains first. */
+  /**
+   * Closes the fabric's domains, then the fabric.
+   *
+   * @throws FabricError FI_ETIMEDOUT if a domain cannot be closed: see Domain.close().
+   */
   async close(options: CloseOptions = {}): Promise<void> {
-    const patience = checkPatience(options);
-    this.#closing ??= this.#close(patience);
+    const checked = checkCloseOptions(options);
+    this.#closing ??= this.#close(checked);
     return this.#closing;
   }
 
-  async #close(patience: Patience): Promise<void> {
-    const closings = [...this.#domains].map((domain) => domain.close(patience));
+  async #close(options: CheckedCloseOptions): Promise<void> {
+    const closings = [...this.#domains].map((domain) => domain.close(options));
     const failed = (await Promise.allSettled(closings)).find(({ status }) => status === 'rejected');
     native.fabricClose(this.#handle);
     publishClose('fabric', this);
     if (failed?.status === 'rejected') throw failed.reason;
   }
 
-  /** Closes it: `await using`. */
+  /** Closes the fabric: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

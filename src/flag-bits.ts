@@ -5,8 +5,8 @@ import { native } from './native.js';
 const completionNames = new Map<string, readonly CompletionFlag[]>();
 
 const SEARCHING: readonly OpFlag[] = ['FI_PEEK', 'FI_CLAIM', 'FI_DISCARD'];
-// Other bits mean things to a provider that are not there, or belong to calls of their own; some
-// providers crash on them.
+// Providers interpret other bits as features that this package does not use, or that have calls of
+// their own. Some providers crash on them.
 const ALLOWED: readonly OpFlag[] = [
   'FI_MORE',
   'FI_FENCE',
@@ -46,12 +46,12 @@ function readOpFlags(): OpFlags {
   };
 }
 
-/** Whether an operation's flags have one of them. */
+/** Whether an operation's flags contain this flag. */
 export function hasFlag(bits: bigint | number, flag: OpFlag): boolean {
   return bits !== 0 && (BigInt(bits) & (opFlags().bits.get(flag) ?? 0n)) !== 0n;
 }
 
-/** The bits of an operation's flags; 0 where there are none, without a bigint. */
+/** The bits of an operation's flags. Without flags it is the number 0, not a bigint. */
 export function opFlagBits(flags: unknown, searches: boolean, own: bigint): bigint | number {
   if (flags === undefined) return 0;
   if (!Array.isArray(flags)) {
@@ -60,7 +60,7 @@ export function opFlagBits(flags: unknown, searches: boolean, own: bigint): bigi
   const { bits: bitsOf, allowed, searching } = opFlags();
   let bits = 0n;
   for (const name of flags) {
-    // The addon knows the other spellings, and the words for a wrong one.
+    // The addon knows alternative spellings, and throws the error for an unknown name.
     bits |= bitsOf.get(name) ?? native.bitsFromNames('op', [name]);
   }
   const refused = bits & ~(allowed | own);

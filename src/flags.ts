@@ -1,17 +1,17 @@
 /**
  * libfabric's own names for its bits and enumerations, up to libfabric 2.6. Flags are arrays of
- * these names, enumerations one of them; the addon converts them to numbers and back.
+ * these names; an enumeration is one of them. The addon converts them to numbers and back.
  *
- * What a newer libfabric reports without a name here is not lost: a bit reads `'bit 42'`, a value of
- * an enumeration `'FI_ADDR_0x2a'`, and both may be handed back.
+ * Values of a newer libfabric that have no name here are kept: a bit reads `'bit 42'`, an
+ * enumeration value `'FI_ADDR_0x2a'`. Both can be passed back.
  */
 
 /** A bit that has no name here. */
 export type UnknownBit = `bit ${number}`;
 
 /**
- * Capabilities: fi_getinfo(3). `FI_VARIABLE_MSG` is of libfabric 1, `FI_EXACT_DIRECTED_RECV` of
- * 2.
+ * Capabilities: fi_getinfo(3). `FI_VARIABLE_MSG` exists in libfabric 1 only,
+ * `FI_EXACT_DIRECTED_RECV` in libfabric 2.
  */
 export type Cap =
   | 'FI_MSG'
@@ -50,7 +50,7 @@ export type Cap =
   | 'FI_NAMED_RX_CTX'
   | 'FI_DIRECTED_RECV';
 
-/** What a provider asks of its caller: fi_getinfo(3), Mode. */
+/** Modes that a provider requires of its caller: fi_getinfo(3), Mode. */
 export type Mode =
   | 'FI_PEER_TRANSFER'
   | 'FI_BUFFERED_RECV'
@@ -92,7 +92,7 @@ export type OpFlag =
   | 'FI_CLAIM'
   | 'FI_EFA_WR_HIGH_PPS';
 
-/** What a completion tells of its operation: fi_cq(3). */
+/** Flags of a completion: fi_cq(3). */
 export type CompletionFlag =
   | 'FI_MSG'
   | 'FI_RMA'
@@ -167,7 +167,7 @@ export type MrMode =
   | 'FI_MR_HMEM'
   | 'FI_MR_COLLECTIVE';
 
-/** What a memory region may be used for: fi_mr(3). */
+/** Access rights of a memory region: fi_mr(3). */
 export type MrAccess =
   | 'FI_COLLECTIVE'
   | 'FI_READ'
@@ -209,8 +209,8 @@ export type EpType =
   | 'FI_EP_SOCK_DGRAM';
 
 /**
- * The types of endpoints that this package opens: those without a connection. EFA has no other, and for
- * FI_EP_MSG there would have to be the calls of fi_cm(3).
+ * The endpoint types that this package can open: the connectionless ones. EFA has no others.
+ * FI_EP_MSG would need the calls of fi_cm(3).
  */
 export type OpenableEpType = Extract<EpType, 'FI_EP_RDM' | 'FI_EP_DGRAM'>;
 

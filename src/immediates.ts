@@ -1,33 +1,40 @@
 import { Arrivals } from './endpoint/arrivals.js';
-import { type StreamOptions, tooLate } from './endpoint/stream.js';
+import { type StreamOptions, timeoutError } from './endpoint/stream.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { errnoByCode } from './error-codes.js';
 import { FabricError } from './errors.js';
 import type { Wait } from './wait-options.js';
 
-/** The arrival of a remote write with data. */
+/** A remote write with data that has arrived. */
 export interface Immediate {
-  /** What the writer sent with it. */
+  /** The writer's data. */
   readonly data: bigint;
-  /** Bytes, where the provider tells; else 0. */
+  /** The length in bytes, or 0 if the provider does not report it. */
   readonly length: number;
 }
 
-/** How a stream of arrivals is waited for. */
+/** The wait options of a stream of arrivals. */
 export interface ImmediatesOptions extends StreamOptions {
-  /** Arrivals that may wait to be taken, 65,536 when left out: FI_EOVERRUN where there are more. */
+  /**
+   * The most arrivals that may be untaken. If omitted, 65,536. If more arrive, next() rejects with
+   * FI_EOVERRUN.
+   */
   readonly limit?: number;
 }
 
 /**
  * Arrivals of remote writes with data, as an async iterator: `completionQueue.immediates()`. A
- * rejection of next() ends it. Where more arrivals come than may wait, next() tells of those and then
- * rejects with FI_EOVERRUN; the others are counted for `arrived()` and the next such stream.
+ * rejection of next() ends it. If more than `limit` arrivals are untaken, next() returns those
+ * first and then rejects with FI_EOVERRUN. The excess arrivals count for `arrived()` and the next
+ * stream.
+ *
+ * @throws FabricError from next(): FI_EOVERRUN, or FI_ETIMEDOUT after `options.timeout`.
+ * @throws AbortError from next(), or the reason of `options.signal`.
  */
 export class Immediates implements AsyncIterableIterator<Immediate> {
   readonly #engine: Engine;
-  readonly #onEnd: (left: Immediate[]) => void;
+  readonly #onEnd: (untaken: Immediate[]) => void;
   readonly #limit: number;
   #full = false;
   readonly #arrivals: Arrivals<Immediate>;
@@ -35,33 +42,33 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
   #done = false;
 
   /** @internal */
-  constructor(engine: Engine, wait: Wait, limit: number, onEnd: (left: Immediate[]) => void) {
+  constructor(engine: Engine, wait: Wait, limit: number, onEnd: (untaken: Immediate[]) => void) {
     this.#engine = engine;
     this.#limit = limit;
     this.#onEnd = onEnd;
-    this.#arrivals = new Arrivals(wait, tooLate, () => this.finish());
+    this.#arrivals = new Arrivals(wait, timeoutError, () => this.finish());
   }
 
-  /** @internal Whether there was room for it. */
+  /** @internal Adds an arrival. Returns false if the stream is full. */
   push(immediate: Immediate): boolean {
     if (this.#full) return false;
     if (this.#arrivals.waiting < this.#limit) {
       this.#arrivals.push(immediate);
       return true;
     }
-    const detail = `more than ${this.#limit} arrivals waited; the others are counted`;
+    const detail = `more than ${this.#limit} arrivals were not taken; the others are counted`;
     this.overrun(new FabricError(errnoByCode.FI_EOVERRUN, 'fi_cq_read', { detail }));
     return false;
   }
 
-  /** @internal Nothing comes any more, for this reason. */
+  /** @internal Ends the stream with this error. */
   overrun(error: FabricError): void {
     if (this.#full) return;
     this.#full = true;
     this.#arrivals.fail(error);
   }
 
-  /** Takes an arrival that has been delivered already, without waiting for one. */
+  /** Returns an arrival that was already delivered, without waiting. */
   take(): Immediate | undefined {
     return this.#arrivals.takeNow();
   }
@@ -70,12 +77,12 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
   next(): Promise<IteratorResult<Immediate>> {
     const taken = this.#arrivals.take();
     if (this.#arrivals.awaited === 0) return taken;
-    // Someone who waits keeps the event loop alive, as any other request does.
+    // A pending next() keeps the event loop alive, as any other request does.
     this.#request ??= this.#engine.begin(Kind.Void, this);
     return taken.finally(() => this.#letLoopGo());
   }
 
-  /** Ends the iteration; arrivals that it has not told of count for `arrived()` again. */
+  /** Ends the iteration. Untaken arrivals count for `arrived()` again. */
   return(): Promise<IteratorResult<Immediate>> {
     this.finish();
     return Promise.resolve({ value: undefined, done: true });
@@ -94,7 +101,7 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     this.#request = undefined;
   }
 
-  /** Itself. */
+  /** Returns the stream itself. */
   [Symbol.asyncIterator](): this {
     return this;
   }

@@ -1,10 +1,10 @@
 /**
- * libfabric for Node.js: endpoints, memory regions, address vectors and completion queues. `open()` is
- * where to begin.
+ * libfabric for Node.js: endpoints, memory regions, address vectors and completion queues. Start
+ * with `open()`.
  *
  * @module libfabric
  */
-import { dumpWhereAskedFor } from './dump-on-signal.js';
+import { dumpIfRequested } from './dump-on-signal.js';
 
 export { AddressVector, type AddressVectorOptions } from './address-vector.js';
 export type { BatchBase, BatchUpdate, RoundOptions, RunOptions } from './batch.js';
@@ -32,6 +32,7 @@ export type {
 } from './efa-types.js';
 export { type EfaVariables, efaVariables, setEfaVariables } from './efa-variables.js';
 export type { AtomicCalls, AtomicKind, AtomicOptions } from './endpoint/atomic.js';
+export type { CloseOptions } from './endpoint/close-options.js';
 export type {
   AtomicQuery,
   Batch,
@@ -49,7 +50,6 @@ export type {
 } from './endpoint/messages.js';
 export type { MsgRecv, MsgSend } from './endpoint/msg.js';
 export type { MultiRecv, MultiRecvMessage } from './endpoint/multi-recv.js';
-export type { CloseOptions } from './endpoint/patience.js';
 export type { Direction, QueuedCalls } from './endpoint/queued.js';
 export type { RemoteSegment } from './endpoint/remote-pieces.js';
 export type { RmaOptions, RmaRead, RmaVectorOptions, RmaWrite } from './endpoint/rma.js';
@@ -92,7 +92,7 @@ export type { AllocateOptions } from './registration.js';
 export { type RegionDescription, RemoteRegion } from './remote-region.js';
 export type { WaitOptions } from './wait-options.js';
 
-dumpWhereAskedFor();
+dumpIfRequested();
 
 export { released } from './released.js';
 export type {

@@ -27,32 +27,32 @@ declare const requested: unique symbol;
  * One entry of {@link getInfo}: a provider's offer of an endpoint of type `T` with at least the
  * capabilities `C`. See fi_getinfo(3).
  *
- * Counts and sizes are numbers, `Infinity` where a provider says "no limit" with more than 2^53.
- * Masks, tags and the sizes that providers do set beyond 2^53 are bigints. Versions read
- * `'major.minor'`. Values that were not given are null.
+ * Counts and sizes are numbers. A count above 2^53, with which a provider says "no limit", is
+ * `Infinity`. Masks, tags and the sizes that providers do set beyond 2^53 are bigints. Versions
+ * have the form `'major.minor'`. Values that the provider does not give are null.
  */
 export interface Info<T extends EpType = EpType, C extends Cap = Cap> {
-  /** What an endpoint opened with this entry can do. */
+  /** The capabilities of an endpoint that is opened with this entry. */
   readonly caps: Flags<Cap>;
-  /** What the provider asks of its caller. */
+  /** The modes that the provider requires of its caller. */
   readonly mode: Flags<Mode>;
   readonly addrFormat: AddrFormat;
   /** The local address, in `addrFormat`. */
   readonly srcAddr: Uint8Array | null;
-  /** The address of the node that was asked for, in `addrFormat`. */
+  /** The address of the requested node, in `addrFormat`. */
   readonly destAddr: Uint8Array | null;
   readonly txAttr: TxAttr;
   readonly rxAttr: RxAttr;
   readonly epAttr: EpAttr<T>;
   readonly domainAttr: DomainAttr;
   readonly fabricAttr: FabricAttr;
-  /** The network card, where the provider is tied to one: fi_nic(3). */
+  /** The network card, if the provider is bound to one: fi_nic(3). */
   readonly nic: Nic | null;
-  /** Type only: more capabilities are welcome where fewer are needed. */
+  /** In the type only: an entry with more capabilities can be used where fewer are needed. */
   readonly [requested]?: (caps: C) => void;
 }
 
-/** An entry of whatever type and capabilities. */
+/** An entry of any type and capabilities. */
 export type AnyInfo = Info<EpType, never>;
 
 /** Transmit context attributes: fi_endpoint(3). */
@@ -63,13 +63,13 @@ export interface TxAttr {
   readonly opFlags: Flags<OpFlag>;
   readonly msgOrder: Flags<MsgOrder>;
   readonly compOrder: Flags<CompOrder>;
-  /** Bytes that the inject calls take at most. */
+  /** The most bytes of an inject call. */
   readonly injectSize: number;
-  /** Operations that may be outstanding. */
+  /** The most outstanding operations. */
   readonly size: number;
-  /** Local buffers in one operation. */
+  /** The most local buffers of one operation. */
   readonly iovLimit: number;
-  /** Remote buffers in one RMA operation. */
+  /** The most remote buffers of one RMA operation. */
   readonly rmaIovLimit: number;
   readonly tclass: TrafficClass;
 }
@@ -82,15 +82,15 @@ export interface RxAttr {
   readonly opFlags: Flags<OpFlag>;
   readonly msgOrder: Flags<MsgOrder>;
   readonly compOrder: Flags<CompOrder>;
-  /** Bytes of unexpected messages that are kept. */
+  /** The bytes of unexpected messages that the provider buffers. */
   readonly totalBufferedRecv: number;
-  /** Receives that may be outstanding. */
+  /** The most outstanding receives. */
   readonly size: number;
-  /** Local buffers in one receive. */
+  /** The most local buffers of one receive. */
   readonly iovLimit: number;
 }
 
-/** A count of contexts, or that one is shared among endpoints. */
+/** A number of contexts, or FI_SHARED_CONTEXT if endpoints share one. */
 export type ContextCount = number | 'FI_SHARED_CONTEXT';
 
 /** Endpoint attributes: fi_endpoint(3). */
@@ -106,7 +106,7 @@ export interface EpAttr<T extends EpType = EpType> {
   readonly maxOrderRawSize: bigint;
   readonly maxOrderWarSize: bigint;
   readonly maxOrderWawSize: bigint;
-  /** The bits of a tag that may be used, and how they group. */
+  /** The usable bits of a tag, and their groups. */
   readonly memTagFormat: bigint;
   readonly txCtxCnt: ContextCount;
   readonly rxCtxCnt: ContextCount;
@@ -121,11 +121,11 @@ export interface DomainAttr {
   readonly dataProgress: Progress;
   readonly resourceMgmt: ResourceMgmt;
   readonly avType: AvType;
-  /** What registering memory takes with this provider. */
+  /** The provider's requirements for memory registration. */
   readonly mrMode: Flags<MrMode>;
   /** Bytes of a memory key. */
   readonly mrKeySize: number;
-  /** Bytes of remote CQ data; 0 where there is none. */
+  /** Bytes of remote CQ data. 0 if the provider does not support it. */
   readonly cqDataSize: number;
   readonly cqCnt: number;
   readonly epCnt: number;
@@ -184,7 +184,7 @@ export interface DeviceAttr {
 /** The bus of a network card: fi_nic(3). */
 export interface BusAttr {
   readonly busType: BusType;
-  /** Where the card sits, with busType FI_BUS_PCI. */
+  /** The card's PCI address, with busType FI_BUS_PCI. */
   readonly pci: PciAttr | null;
 }
 

@@ -8,24 +8,24 @@ const handles = new WeakMap<object, NativeInfo>();
 const requested = new WeakMap<object, ReadonlySet<string>>();
 
 /**
- * What this machine offers: one entry for every way to open an endpoint that meets the hints, the
- * fastest first (fi_getinfo(3)). An entry opens a fabric, a domain and an endpoint.
+ * Lists the ways to open an endpoint on this machine that match the hints, the fastest first
+ * (fi_getinfo(3)). With an entry you open a fabric, a domain and an endpoint.
  *
- * Hints ask: what they name an entry must have, what they leave out is the provider's choice, except
- * for what this package does for its caller anyway. Without a word in the hints these are
+ * An entry has every attribute that the hints name. The provider chooses the others, except those
+ * that this package handles for its caller. Unless the hints set them, these are
  * - `mode`: FI_CONTEXT, FI_CONTEXT2, FI_MSG_PREFIX, FI_RX_CQ_DATA;
  * - `domainAttr.threading`: FI_THREAD_DOMAIN;
  * - `domainAttr.mrMode`: FI_MR_LOCAL, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY.
  *
- * `getInfo(null)` asks without hints: every provider's own preference, as fi_info(1) shows it, which
- * may name modes that this package does not handle.
+ * `getInfo(null)` passes no hints: it returns every provider's own preference, as fi_info(1) does.
+ * These entries may need modes that this package does not support.
  *
- * Entries are deeply frozen; the bytes in them are copies. The array is empty where nothing matches
- * (FI_ENODATA).
+ * Entries are deeply frozen, and the bytes in them are copies. If nothing matches (FI_ENODATA), the
+ * array is empty.
  *
  * @throws FabricError for other failures of fi_getinfo.
  * @throws TypeError or RangeError (`ERR_INVALID_ARG_TYPE`, `ERR_INVALID_ARG_VALUE`,
- * `ERR_OUT_OF_RANGE`) for wrong hints, with the path of the wrong one.
+ * `ERR_OUT_OF_RANGE`) for invalid hints, with the path of the invalid one.
  *
  * @example
  * ```ts
@@ -51,9 +51,9 @@ export function getInfo(hints?: Hints | null): Info[] {
 }
 
 /**
- * As {@link getInfo}, but asked as fi_info(1) asks: all modes are welcome where the hints do not say,
- * there are no hints where only node, service or flags are given, and entries are just as the
- * providers made them.
+ * Like {@link getInfo}, but with the hints of fi_info(1): if the hints name no modes, all are
+ * accepted; if only node, service or flags are given, there are no hints; and entries are returned
+ * as the providers made them.
  */
 export function queryInfo(hints: Hints): Info[] {
   return native.query(hints).map(([data, handle]) => {
@@ -63,29 +63,33 @@ export function queryInfo(hints: Hints): Info[] {
 }
 
 /**
- * libfabric's own text of an entry, which `fi_info -v` prints: fi_tostr of FI_TYPE_INFO,
- * fi_fabric(3). It is for people; its form changes with the version of libfabric.
+ * libfabric's own text of an entry, as `fi_info -v` prints it: fi_tostr of FI_TYPE_INFO,
+ * fi_fabric(3). It is meant for people; its form depends on the version of libfabric.
  *
- * @throws TypeError (`ERR_INVALID_ARG_TYPE`) for anything that getInfo() did not return.
+ * @throws TypeError (`ERR_INVALID_ARG_TYPE`) for an object that getInfo() did not return.
  */
 export function infoToString(info: AnyInfo): string {
   return native.infoToString(infoHandle(info));
 }
 
-/** The names of the providers that can open something on this machine, sorted. */
+/**
+ * The sorted names of the providers that can open an endpoint on this machine.
+ *
+ * @throws FabricError with the code of fi_getinfo(3).
+ */
 export function providers(): string[] {
   const names = getInfo(null).map((info) => info.fabricAttr.provName ?? '');
   return [...new Set(names)].sort();
 }
 
-/** What native functions take for an entry; refuses any object that getInfo did not return. */
+/** The native handle of an entry. Throws for an object that getInfo() did not return. */
 export function infoHandle(info: AnyInfo, name = 'info'): NativeInfo {
   const handle = handles.get(info);
   if (handle === undefined) throw invalidArgType(name, 'an entry of getInfo()', info);
   return handle;
 }
 
-/** Whether an entry was asked for with this capability; providers offer some unasked. */
+/** Whether this capability was requested for an entry. Providers also offer unrequested ones. */
 export function wasRequested(info: AnyInfo, cap: Cap): boolean {
   return requested.get(info)?.has(cap) ?? true;
 }

@@ -6,15 +6,15 @@ import { native } from './native.js';
 export interface Version {
   readonly major: number;
   readonly minor: number;
-  /** Left out where the library does not tell. */
+  /** Missing if the library does not report it. */
   readonly patch?: number;
-  /** The whole of it: `'1.17.0'`, `'2.1.0amzn5.0'`. */
+  /** The full version: `'1.17.0'`, `'2.1.0amzn5.0'`. */
   readonly string: string;
-  /** That of the headers this addon was built with: `'1.17'`. */
+  /** The version of the headers that this addon was built with: `'1.17'`. */
   readonly builtWith: string;
   /**
-   * The newest version of the interfaces that both this package and the library know, `'2.6'` at most:
-   * what getInfo() and open() ask for. It does not depend on `builtWith`.
+   * The newest API version that both this package and the library support, at most `'2.6'`.
+   * getInfo() and open() request it. It does not depend on `builtWith`.
    */
   readonly apiVersion: string;
 }
@@ -39,14 +39,18 @@ function majorMinor(version: number): string {
 }
 
 /**
- * The file of the libfabric that was loaded, links resolved; null where the system does not tell.
- * Two copies of libfabric in one process do not share devices: this is the one in use here.
+ * The file of the loaded libfabric, with links resolved. Null if the system does not report it. Two
+ * copies of libfabric in one process do not share devices: this is the copy that this package uses.
  */
 export function libraryPath(): string | null {
   return native.libraryPath();
 }
 
-/** libfabric's text for an error number, fi_strerror(3): `strerror(265)` is `'Truncation error'`. */
+/**
+ * libfabric's text for an error number, fi_strerror(3): `strerror(265)` is `'Truncation error'`.
+ *
+ * @throws TypeError ERR_INVALID_ARG_TYPE, RangeError ERR_OUT_OF_RANGE.
+ */
 export function strerror(errno: number): string {
   try {
     return native.strerror(errno);
@@ -55,23 +59,23 @@ export function strerror(errno: number): string {
   }
 }
 
-/** A setting of libfabric or of one of its providers: an environment variable. */
+/** An environment variable of libfabric or of one of its providers. */
 export interface Param {
   /** `'FI_EFA_TX_SIZE'`. */
   readonly name: string;
   readonly type: ParamType;
-  /** What libfabric says about it, in its own words. */
+  /** libfabric's own description. */
   readonly helpString: string;
-  /** Its value in this process; null where it is not set, and the provider's default holds. */
+  /** Its value in this process. Null if it is not set; the provider's default applies then. */
   readonly value: string | null;
 }
 
 /**
- * The environment variables that libfabric and the providers which could be loaded here read, as
- * `fi_info -e` lists them: fi_getparams, fi_setup(7). Most are read once, when libfabric is first used,
- * which this call does.
+ * The environment variables that libfabric and its loadable providers read, as `fi_info -e` lists
+ * them: fi_getparams, fi_setup(7). libfabric reads most of them once, at its first use. This call
+ * counts as a use.
  *
- * @throws FabricError where there is no memory for the list.
+ * @throws FabricError FI_ENOMEM.
  */
 export function getParams(): Param[] {
   return native.getparams();

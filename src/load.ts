@@ -8,21 +8,21 @@ const require = createRequire(import.meta.url);
 /** Symbol versions of glibc and of libstdc++. */
 const SYSTEM: readonly string[] = ['GLIBC', 'GLIBCXX', 'CXXABI'];
 
-/** A namespace that was entered: native. */
+/** The native handle of a namespace that this process has entered. */
 export type Entered = { readonly __entered: never };
 
 /** native/preload */
 export interface Preload {
-  /** Returns why it could not, or undefined. */
+  /** Returns the error text, or undefined on success. */
   loadGlobal(path: string, ...namesAndValues: string[]): string | undefined;
-  /** Joins a namespace of software devices: its folder, and what leaves it. */
+  /** Joins a namespace of software devices. Returns its folder and the handle to leave it. */
   enterNamespace(library: string, directory: string, name: string): [string, Entered];
   leaveNamespace(library: string, entered: Entered): void;
-  /** Removes a namespace, unless processes use it: gives how many. */
+  /** Removes a namespace unless processes use it. Returns the number of these processes. */
   removeNamespace(library: string, directory: string, name: string): number;
 }
 
-/** The folder the addon is taken from: in a checkout what was built there, else what is shipped. */
+/** The folder of the addon: in a checkout the build folder, otherwise the prebuilt binaries. */
 export function addonFolder(): string {
   const chosen = process.env.LIBFABRIC_ADDON_DIR;
   if (chosen) return chosen;
@@ -34,14 +34,14 @@ function inPackage(path: string): string {
   return fileURLToPath(new URL(`../${path}`, import.meta.url));
 }
 
-/** Loads the native addon, or throws an error that says what is missing and how to get it. */
+/** Loads the native addon. The error of a failure names the missing part and the way to get it. */
 export function loadAddon(): unknown {
-  // The preload sets what libfabric reads from the environment while it is being loaded.
+  // The preload sets environment variables that libfabric reads while it is being loaded.
   const [, addon] = loadAll(['preload.node', 'libfabric.node']);
   return addon;
 }
 
-/** Loads what comes before libfabric, without libfabric. */
+/** Loads the preload addon, without libfabric. */
 export function loadPreload(): Preload {
   return loadAll(['preload.node'])[0] as Preload;
 }
@@ -66,7 +66,7 @@ function loadAll(names: readonly string[]): unknown[] {
   });
 }
 
-/** Gives a failure of dlopen(3) its reason, where it is one of the known ones. */
+/** Explains a known failure of dlopen(3). */
 function explainDlopen(error: unknown, file: string): unknown {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_DLOPEN_FAILED') {
     return error;
@@ -87,8 +87,8 @@ function coded(code: string, lines: string[], cause?: Error): Error {
 
 function addonNotFound(file: string): Error {
   return coded('ERR_ADDON_NOT_FOUND', [
-    `The native addon of libfabric is not built for ${platform()}: there is no ${file}.`,
-    'The package brings it for Linux x64 and arm64. Elsewhere, build it with `npm run build` in a',
+    `The native addon of libfabric is not built for ${platform()}: ${file} does not exist.`,
+    'The package contains it for Linux x64 and arm64. Elsewhere, build it with `npm run build` in a',
     'clone of the repository, which needs a C++ compiler and the headers of libfabric, and set',
     'LIBFABRIC_ADDON_DIR to its build/Release.',
   ]);
@@ -113,7 +113,7 @@ function libraryNotFound(library: string, cause: Error): Error {
   return coded(
     'ERR_LIBFABRIC_NOT_FOUND',
     [
-      `${library} was not found on ${platform()}. It was looked for in`,
+      `${library} was not found on ${platform()}. The linker searched`,
       '  /opt/amazon/efa/lib64, /opt/amazon/efa/lib',
       `  LD_LIBRARY_PATH (${path ? path : 'not set'})`,
       "  the system's linker path (see ldconfig -p)",
@@ -158,7 +158,7 @@ function isMusl(): boolean {
   return process.platform === 'linux' && glibcVersion() === undefined;
 }
 
-// The report costs milliseconds, so it is asked for only where loading has failed.
+// The report takes milliseconds, so it is created only after loading has failed.
 function glibcVersion(): string | undefined {
   const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return report.header?.glibcVersionRuntime;

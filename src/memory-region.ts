@@ -21,24 +21,26 @@ const collected = new FinalizationRegistry<Engine>((engine) => {
 });
 
 /**
- * Memory that is registered with a domain (fi_mr(3)): operations use it without further ado, and
- * peers may reach it as far as its access rights go.
+ * Memory that is registered with a domain (fi_mr(3)). Operations use it without further
+ * registration, and peers may access it as its rights allow.
  *
- * The memory stays registered until close(), whoever else lets go of it. Memory that allocate() made
- * is page-aligned.
+ * The memory stays registered until close(), even if nothing else references it. Memory from
+ * allocate() is page-aligned.
  */
 export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   /** Bytes from the start of the region: 0. */
   readonly offset = 0;
   /** Bytes. */
   readonly length: number;
-  /** The key peers need: fi_mr_key(3). */
+  /** The key that peers need: fi_mr_key(3). */
   readonly key: bigint;
-  /** What peers count offsets from: the virtual address with FI_MR_VIRT_ADDR, else 0. */
+  /**
+   * The address that peers add offsets to: the virtual address with FI_MR_VIRT_ADDR, otherwise 0.
+   */
   readonly address: bigint;
-  /** What the region may be used for. */
+  /** The access rights of the region. */
   readonly access: readonly string[];
-  /** Whether the memory is in huge pages; undefined for memory that was not allocated here. */
+  /** Whether the memory is in huge pages. Undefined if allocate() did not allocate it. */
   readonly hugePages: boolean | undefined;
   /** @internal */
   readonly memory: Memory;
@@ -75,8 +77,11 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   }
 
   /**
-   * The memory. Where its ArrayBuffer was detached (by transfer(), structuredClone() or a byte
-   * stream), another one over the same memory: whoever has the first shares it with the region.
+   * The memory. If its ArrayBuffer was detached (by transfer(), structuredClone() or a byte
+   * stream), this is another ArrayBuffer over the same memory: the holder of the first one shares
+   * it with the region.
+   *
+   * @throws Error ERR_CLOSED if the ArrayBuffer was detached and the region is closed.
    */
   get buffer(): ArrayBufferLike {
     if (!types.isSharedArrayBuffer(this.#buffer) && sizeOf(this.#buffer) === 0) this.#renew();
@@ -102,12 +107,16 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     return new Uint8Array(this.buffer, this.#start, this.length);
   }
 
-  /** Whether it is closed, or something that it belongs to is. */
+  /** Whether the region or its domain is closed. */
   get closed(): boolean {
     return this.#closing !== undefined || !this.#engine.open;
   }
 
-  /** A piece of the region, for operations. */
+  /**
+   * A slice of the region, for operations.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE if the slice is not within the region.
+   */
   slice(offset: number, length?: number): RegionSlice {
     if (!RegisteredBytes.is(this)) throw invalidThis('a MemoryRegion');
     checkInteger('offset', offset, 0, this.length);
@@ -115,15 +124,18 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     return new RegionSlice(this, offset, checkInteger('length', length ?? rest, 0, rest));
   }
 
-  /** What a peer needs to reach the region, to be sent to it: its domain.remote() takes it. */
+  /** The descriptor of the region. Send it to a peer, which passes it to domain.remote(). */
   descriptor(): Uint8Array {
     if (!RegisteredBytes.is(this)) throw invalidThis('a MemoryRegion');
     return encodeDescriptor(this);
   }
 
   /**
-   * Deregisters the memory, once no operation of ours uses it any more; where the wait ends before,
-   * then all the same.
+   * Deregisters the memory when no local operation uses it any more: fi_close. If the timeout or
+   * the signal ends the wait, the memory is still deregistered then.
+   *
+   * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or the code of fi_close(3).
+   * AbortError, or the signal's reason.
    */
   async close(options: WaitOptions = {}): Promise<void> {
     const wait = checkWait(options);
@@ -144,13 +156,13 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     publishClose('memoryRegion', this);
   }
 
-  /** Closes it: `await using`. */
+  /** Deregisters the memory: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 }
 
-/** A piece of a memory region. */
+/** A slice of a memory region. */
 export class RegionSlice extends RegisteredBytes {
   readonly region: MemoryRegion;
   readonly offset: number;
@@ -170,18 +182,22 @@ export class RegionSlice extends RegisteredBytes {
     this.memoryHandle = region.memoryHandle;
   }
 
-  /** Whether it is closed, or something that it belongs to is. */
+  /** Whether the region or its domain is closed. */
   get closed(): boolean {
     return this.region.closed;
   }
 
-  /** The bytes of this piece. */
+  /** The bytes of this slice. */
   get bytes(): Uint8Array {
     const whole = this.region.bytes;
     return whole.subarray(this.offset, this.offset + this.length);
   }
 
-  /** A piece of this piece; offset and length in bytes. */
+  /**
+   * A slice of this slice. Offset and length are in bytes.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE if the new slice is not within this one.
+   */
   slice(offset: number, length?: number): RegionSlice {
     if (!RegisteredBytes.is(this)) throw invalidThis('a RegionSlice');
     checkInteger('offset', offset, 0, this.length);

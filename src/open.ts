@@ -13,59 +13,63 @@ import { getInfo } from './info.js';
 import type { AnyInfo, Flags, RxAttr, TxAttr } from './info-types.js';
 import { checkOpenable } from './openable.js';
 
-/** What open() looks for, and how it opens what it finds. */
+/** What open() searches for, and how it opens the entry that it finds. */
 export interface OpenOptions<
   T extends OpenableEpType = OpenableEpType,
   C extends Cap = Cap,
   N extends string = string,
 > extends DomainOptions {
-  /** `'efa'`, `'shm'`, `'tcp'`, ...; the best there is when left out. */
+  /** `'efa'`, `'shm'`, `'tcp'`, ... If omitted, libfabric's first choice. */
   readonly provider?: string;
-  /** `'FI_EP_RDM'` when left out. */
+  /** `'FI_EP_RDM'` if omitted. */
   readonly type?: T;
-  /** `['FI_MSG']` when left out. */
+  /** `['FI_MSG']` if omitted. */
   readonly caps?: readonly C[];
   /** The domain's name, usually the NIC's: `'rdmap0s6-rdm'`, `'eth0'`. */
   readonly domain?: string;
-  /** The fabric's name. With efa, `'efa'` is taken before `'efa-direct'` when this is left out. */
+  /** The fabric's name. If omitted, open() prefers the fabric `'efa'` to `'efa-direct'`. */
   readonly fabric?: string;
-  /** A local address to be reached at. */
+  /** The local address that the endpoint binds to. */
   readonly node?: string;
   readonly service?: string;
-  /** The version of the interfaces to speak, `'1.17'`; `version().apiVersion` when left out. */
+  /** The libfabric API version to request, such as `'1.17'`. If omitted, `version().apiVersion`. */
   readonly apiVersion?: string;
   /**
-   * Options to set before the endpoint is enabled: fi_setopt, fi_endpoint(3). FI_ENOPROTOOPT where the
-   * provider does not know one.
+   * Options to set before the endpoint is enabled: fi_setopt, fi_endpoint(3). If the provider does
+   * not know an option, open() fails with FI_ENOPROTOOPT.
    */
   readonly options?: WritableOptions;
   /**
-   * The traffic class of what the endpoint sends: fi_endpoint(3). efa (2.1 and later) makes
-   * FI_TC_LOW_LATENCY a service level of the device's. A provider that has no such thing ignores it.
+   * The traffic class of the operations that the endpoint sends: fi_endpoint(3). efa (2.1 and
+   * later) maps FI_TC_LOW_LATENCY to a service level of the device. A provider without traffic
+   * classes ignores it.
    */
   readonly tclass?: TrafficClass;
   /**
-   * The order of operations in both directions; for one direction, `txAttr.msgOrder` or
-   * `rxAttr.msgOrder`. When all are left out, RDM endpoints keep the messages of a sender in order where
-   * the provider can (FI_ORDER_SAS). `[]` asks for no order.
+   * The order of operations in both directions. For one direction, set `txAttr.msgOrder` or
+   * `rxAttr.msgOrder`. If all are omitted, RDM endpoints keep the messages of a sender in order if
+   * the provider can (FI_ORDER_SAS). `[]` requests no order.
    */
   readonly msgOrder?: Flags<MsgOrder>;
-  /** What sending must offer: `{ size: 512 }` operations outstanding, `{ injectSize: 64 }` bytes, ... */
+  /**
+   * Minimum transmit attributes: `{ size: 512 }` outstanding operations, `{ injectSize: 64 }`
+   * bytes, ...
+   */
   readonly txAttr?: Asked<TxAttr>;
-  /** What receiving must offer: `{ size: 1024 }` receives outstanding, ... */
+  /** Minimum receive attributes: `{ size: 1024 }` outstanding receives, ... */
   readonly rxAttr?: Asked<RxAttr>;
-  /** How the completion queue is opened: its size and format. */
+  /** Options of the completion queue: its size and format. */
   readonly cq?: CompletionQueueOptions;
-  /** How the address vector is opened. */
+  /** Options of the address vector. */
   readonly av?: AddressVectorOptions;
   /**
-   * Counters to open, by names of the caller's choice, and what each counts: FI_SEND, FI_RECV, FI_READ,
-   * FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE. They are in `endpoint.counters`.
+   * Counters to open. The caller chooses each name and lists what the counter counts: FI_SEND,
+   * FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE. `endpoint.counters` holds them.
    */
   readonly counters?: { readonly [Name in N]: readonly Cap[] };
 }
 
-/** The counters that open() was asked for, by their names. */
+/** The counters requested in open(), by name. */
 export interface Counted<N extends string = string> {
   readonly counters: { readonly [Name in N]: Counter };
 }
@@ -75,10 +79,13 @@ const DIRECT = 'efa-direct';
 
 /**
  * Opens an endpoint and everything it needs, ready to use: a fabric, a domain, a completion queue, an
- * address vector, counters. Closing the endpoint closes all of them, and so does closing its domain.
+ * address vector, counters. Closing the endpoint or its domain closes all of them.
  *
- * @throws FabricError FI_ENODATA where nothing on this machine matches.
- * @throws TypeError or RangeError for wrong options, among them the type of a connected endpoint.
+ * @throws FabricError FI_ENODATA if no entry of fi_getinfo(3) matches the options.
+ * @throws FabricError with the code of the libfabric call that failed: FI_ENOPROTOOPT for an option
+ * that the provider does not know, FI_ENOSYS for counters it does not support, FI_ENOMEM.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
+ * invalid options, including the type of a connected endpoint.
  *
  * @example
  * ```ts
@@ -148,7 +155,7 @@ function find(options: Partial<OpenOptions>): AnyInfo {
     ];
     throw new FabricError(ENODATA, 'fi_getinfo', {
       detail: `no ${asked.join(' and ')}${provider ? ` on ${provider}` : ''}`,
-      hint: 'see getInfo() for what there is',
+      hint: 'getInfo() lists the entries of this machine',
     });
   }
   return inOrder(info, hints);
@@ -175,7 +182,7 @@ function hintsOf(options: Partial<OpenOptions>, type: OpenableEpType, caps: read
   } satisfies Hints;
 }
 
-// efa of libfabric 2 keeps messages in order where it was asked to.
+// efa of libfabric 2 keeps messages in order only if this is requested.
 function inOrder(info: AnyInfo, hints: ReturnType<typeof hintsOf>): AnyInfo {
   const msgOrder = ['FI_ORDER_SAS'] as const;
   const { txAttr, rxAttr } = hints;
@@ -195,8 +202,8 @@ const isSame = (a: AnyInfo, b: AnyInfo) =>
   a.domainAttr.name === b.domainAttr.name;
 
 /**
- * @internal The entry to open, where a fabric may have been asked for. Messages of efa-direct are no
- * longer than a packet and come in any order: it is for those who ask.
+ * @internal The entry to open. `fabric` is the name that the caller requested, if any. Messages of
+ * efa-direct are limited to one packet and arrive in any order, so it is used only on request.
  */
 export function preferredEntry(
   entries: readonly AnyInfo[],

@@ -1,8 +1,10 @@
-/** A peer: an address in an address vector (fi_av(3)). It is good for operations until removed. */
+/**
+ * A peer: an address in an address vector (fi_av(3)). Operations can use it until it is removed.
+ */
 export class Peer {
-  /** @internal Handle in the engine's table: it carries a generation. */
+  /** @internal The handle in the engine's table. It contains a generation number. */
   readonly handle: number;
-  /** @internal The addresses this peer belongs to, by identity. */
+  /** @internal The identity of its address vector. */
   readonly vector: object;
   #removed = false;
 
@@ -12,7 +14,7 @@ export class Peer {
     this.vector = vector;
   }
 
-  /** Whether it has been removed from its address vector. */
+  /** Whether it was removed from its address vector. */
   get removed(): boolean {
     return this.#removed;
   }

@@ -10,11 +10,11 @@ import { endsWith } from './released.js';
 import { bufferOf, bytesOf, isBufferView } from './views.js';
 import { checkWait, type Wait, type WaitOptions, within } from './wait-options.js';
 
-/** What memory `domain.allocate()` makes. */
+/** The options of `domain.allocate()`. */
 export interface AllocateOptions extends WaitOptions {
-  /** Asks for huge pages; `region.hugePages` says whether there were any. */
+  /** Requests huge pages. `region.hugePages` tells whether they were available. */
   readonly hugePages?: boolean;
-  /** Makes it a SharedArrayBuffer, which workers share when it is posted to them. */
+  /** Allocates a SharedArrayBuffer, which workers share when it is posted to them. */
   readonly shared?: boolean;
 }
 
@@ -64,7 +64,7 @@ export async function allocate(
   return orClosed(allocating(), wait);
 }
 
-// A region that nobody waits for any more is closed when it is there.
+// If the wait ended before the registration, the region is closed when it is ready.
 async function orClosed(region: Promise<MemoryRegion>, wait: Wait): Promise<MemoryRegion> {
   try {
     return await within(region, wait, 'fi_mr_reg');
@@ -77,7 +77,7 @@ async function orClosed(region: Promise<MemoryRegion>, wait: Wait): Promise<Memo
   }
 }
 
-// A copy: what is granted must be what was checked.
+// Copies the list, so that the rights granted are the rights checked.
 function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
   if (!Array.isArray(access) || access.length === 0 || access.length > MAX_RIGHTS) {
     throw invalidArgType('access', "an array of rights, such as ['FI_SEND', 'FI_RECV']", access);
@@ -85,7 +85,7 @@ function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
   return Array.from(access as readonly MrAccess[]);
 }
 
-// A view of our own: a subclass may say what it likes.
+// Creates a new view, because a subclass may override its properties.
 function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
   if (isBufferView(buffer)) {
     refuseDetached(bufferOf(buffer), 'buffer');

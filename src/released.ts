@@ -1,10 +1,11 @@
 import { types } from 'node:util';
 import { invalidArgType } from './errors.js';
 
-// When the memory is free again of what a promise stood for, or an error or an abort's reason told of.
+// The promises that resolve when the memory of an operation is free again, by the operation's
+// promise, its error or its abort reason.
 const ends = new WeakMap<object, Set<Promise<unknown>>>();
 
-/** Whoever holds `key` can learn that `end` has come. */
+/** Lets the holder of `key` wait for `end`. */
 export function endsWith(key: unknown, end: Promise<unknown>): void {
   if ((typeof key !== 'object' && typeof key !== 'function') || key === null) return;
   const known = ends.get(key);
@@ -16,27 +17,30 @@ export function endsWith(key: unknown, end: Promise<unknown>): void {
   end.then(forget, forget);
 }
 
-/** When that has come; undefined where nothing was given up. */
+/** Resolves when all ends of `key` have come. Undefined if the key has none. */
 export const endOf = (key: object): Promise<void> | undefined =>
   ends.has(key) ? ended(key) : undefined;
 
 async function ended(key: unknown): Promise<void> {
   if ((typeof key !== 'object' && typeof key !== 'function') || key === null) return;
-  for (let left = ends.get(key); left !== undefined && left.size > 0; ) {
-    await Promise.allSettled(left);
+  for (let ending = ends.get(key); ending !== undefined && ending.size > 0; ) {
+    await Promise.allSettled(ending);
   }
 }
 
 /**
- * Resolves when the memory of an operation is free again. An operation that was given up (aborted, or
- * overdue) may go on to use its buffers: a send, RMA or atomic that was posted can't be recalled.
+ * Resolves when the memory of an operation is free again. After an abort or a timeout, an operation
+ * may still use its buffers: a posted send, RMA or atomic operation cannot be cancelled.
  *
- * @param given what the call returned, a promise that waits for it, or what it rejected with: an
- * error, or the reason of a signal. A reason concerns all operations that the signal has ended, and
- * so this resolves when all of them are done. A reason that is no object concerns none.
+ * @param given the promise that the call returned, a promise that waits for it, or what it rejected
+ * with: an error, or the reason of a signal. A reason stands for all operations that the signal
+ * aborted: released() resolves when all of them are done. A reason that is not an object stands for
+ * none.
  *
- * It resolves as well when the domain closes; it never rejects. With the manual
- * driver, somebody must turn the engine meanwhile.
+ * The promise also resolves when the domain closes. It never rejects for an operation's failure.
+ * With the manual driver, the caller must turn the engine meanwhile.
+ *
+ * @throws TypeError ERR_INVALID_ARG_TYPE if `given` is not an object.
  */
 export async function released(given: unknown): Promise<void> {
   if ((typeof given !== 'object' && typeof given !== 'function') || given === null) {

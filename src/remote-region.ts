@@ -3,13 +3,13 @@ import type { Engine } from './engine/engine.js';
 import { invalidArgValue } from './errors.js';
 import { native } from './native.js';
 
-// What a descriptor looks like on the wire, little-endian: 4 bytes of magic, 1 of version, 3 of 0,
-// then key, address and length, 8 bytes each.
+// The wire format of a descriptor, little-endian: 4 bytes of magic, 1 of version, 3 of 0, then key,
+// address and length, 8 bytes each.
 const MAGIC = 0x4d524946; // 'FIRM'
 const VERSION = 1;
 const BYTES = 32;
 
-/** What a peer must know of a memory region to read or write it. */
+/** What a peer must know about a memory region to read or write it. */
 export interface RegionDescription {
   readonly key: bigint;
   readonly address: bigint;
@@ -17,7 +17,7 @@ export interface RegionDescription {
   readonly length: number;
 }
 
-/** Serialises a region's description, to hand to a peer. */
+/** Serialises a region's description for a peer. */
 export function encodeDescriptor(region: RegionDescription): Uint8Array {
   const bytes = new Uint8Array(BYTES);
   const view = new DataView(bytes.buffer);
@@ -29,7 +29,7 @@ export function encodeDescriptor(region: RegionDescription): Uint8Array {
   return bytes;
 }
 
-/** What a peer told of its region, as a descriptor or by itself; everything in it is checked. */
+/** Checks a peer's description of its region: a descriptor, or an object. */
 export function describedRegion(
   description: ArrayBufferView | ArrayBuffer | RegionDescription,
 ): RegionDescription {
@@ -74,14 +74,14 @@ function decodeDescriptor(descriptor: unknown): RegionDescription {
   return checkRegion({ key, address, length: Number(length) });
 }
 
-// A remote region that nobody holds any more frees its slot in the engine's table.
+// A garbage-collected remote region frees its slot in the engine's table.
 const forget = new FinalizationRegistry<{ engine: Engine; handle: number }>(
   ({ engine, handle }) => {
     if (engine.open) native.remoteForget(engine.handle, handle);
   },
 );
 
-/** A peer's memory region, from the descriptor that the peer handed over: domain.remote(). */
+/** A peer's memory region: domain.remote() creates it from the peer's descriptor. */
 export class RemoteRegion implements RegionDescription {
   readonly key: bigint;
   readonly address: bigint;
@@ -89,7 +89,7 @@ export class RemoteRegion implements RegionDescription {
   readonly length: number;
   /** @internal */
   readonly engine: Engine;
-  /** @internal Handle in the engine's table. */
+  /** @internal The handle in the engine's table. */
   readonly handle: number;
   #closed = false;
 
@@ -103,7 +103,7 @@ export class RemoteRegion implements RegionDescription {
     forget.register(this, { engine, handle: this.handle }, this);
   }
 
-  /** Whether it was closed. */
+  /** Whether close() was called. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -113,7 +113,7 @@ export class RemoteRegion implements RegionDescription {
     return typeof value === 'object' && value !== null && #closed in value;
   }
 
-  /** Forgets the region. Operations that use it and have not been posted fail. */
+  /** Removes the region from the engine. Operations that use it and are not yet posted fail. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -121,7 +121,7 @@ export class RemoteRegion implements RegionDescription {
     if (this.engine.open) native.remoteForget(this.engine.handle, this.handle);
   }
 
-  /** Closes it: `using`. */
+  /** Closes the region: `using`. */
   [Symbol.dispose](): void {
     this.close();
   }

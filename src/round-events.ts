@@ -5,47 +5,47 @@ import { invalidArgType, invalidArgValue } from './errors.js';
 import type { MemoryRegion, RegionSlice } from './memory-region.js';
 import type { NativeByte, NativeRoundEvents } from './native.js';
 
-/** A byte of registered memory whose value rises by 1 with each round, modulo 256. */
+/** A byte of registered memory. Its value increases by 1 with each round, modulo 256. */
 export interface RoundByte {
-  /** Its first byte is meant. */
+  /** The region or slice whose first byte is used. */
   readonly byte: MemoryRegion | RegionSlice;
-  /** In the first round: 0 to 255. */
+  /** The value in the first round, 0 to 255. */
   readonly value: number;
 }
 
-/** A counter of the same domain that reaches a threshold: fi_cntr_wait(3). */
+/** A counter of the same domain and the threshold that it must reach: fi_cntr_wait(3). */
 export interface RoundCounter {
   readonly counter: Counter;
-  /** Of the first round. */
+  /** The threshold of the first round. */
   readonly threshold: bigint | number;
-  /** What each further round adds to the threshold; 1 when left out. */
+  /** The amount that each further round adds to the threshold. If omitted, 1. */
   readonly step?: bigint | number;
 }
 
-/** Remote writes with data that have arrived at the endpoint's receive queue, whatever the data. */
+/** Remote writes with data that arrive at the endpoint's receive queue, with any data. */
 export interface RoundImmediates {
-  /** How many each round takes. */
+  /** The number of arrivals that each round consumes. */
   readonly immediates: number;
 }
 
-/** What a round waits for besides its own operations. */
+/** An event that a round waits for in addition to its own operations. */
 export type RoundEvent = RoundByte | RoundCounter | RoundImmediates;
 
-/** What each round of a batch sets, and waits for. */
+/** The byte that each round of a batch sets, and the events that it waits for. */
 export interface RoundEventOptions {
   /**
-   * A byte that is set before a round's operations are posted, so that the peer that they write it to
-   * can tell the rounds apart.
+   * A byte that the engine sets before it posts a round's operations. A peer that receives this
+   * byte can tell the rounds apart.
    */
   readonly mark?: RoundByte;
   /**
-   * What must have happened before a round has completed, besides its operations: all of it, at the
-   * same time. It is looked at in each turn of the engine.
+   * The events that complete a round, in addition to its operations. All of them must be true at
+   * the same time. The engine checks them at each turn.
    */
   readonly until?: RoundEvent | readonly RoundEvent[];
 }
 
-/** Undefined where the options ask for nothing of the kind. */
+/** Checks the options. Returns undefined if they contain none of these. */
 export function checkRoundEvents(
   { mark, until }: RoundEventOptions,
   memory: Memory,

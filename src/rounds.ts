@@ -4,39 +4,42 @@ import { invalidArgType, invalidArgValue } from './errors.js';
 import { type Handle, type NativeRoundEvents, native } from './native.js';
 import { checkRoundEvents, type RoundEventOptions } from './round-events.js';
 
-/** How often a batch is posted by one call: again when all its operations have completed. */
+/**
+ * How often one call posts a batch. A round starts when all operations of the round before it have
+ * completed.
+ */
 export interface RoundOptions extends RoundEventOptions {
-  /** Rounds; 1 when left out, and without end where there is a `duration`. */
+  /** The number of rounds. If omitted, 1, or unlimited with a `duration`. */
   readonly times?: number;
-  /** Milliseconds after which no further round begins. */
+  /** Milliseconds after which no further round starts. */
   readonly duration?: number;
   /**
-   * Takes the microseconds of single rounds, from the first place on, until it is full: of the
-   * first round, and then of every `every`-th. Those of a call that fails are lost.
+   * Receives the durations of single rounds in microseconds until it is full: of the first round,
+   * and then of every `every`-th round. If the call fails, nothing is written.
    */
   readonly samples?: Float64Array;
-  /** One round of so many is timed; 1 when left out. Timing one costs about 50 ns. */
+  /** Every how many rounds one is timed. If omitted, 1. Timing a round costs about 50 ns. */
   readonly every?: number;
 }
 
-/** What {@link BatchBase.run} does. */
+/** The options of {@link BatchBase.run}. */
 export interface RunOptions extends RoundOptions {
-  /** Milliseconds that a round may take; 10,000 when left out. */
+  /** The timeout of a round in milliseconds. If omitted, 10,000. */
   readonly timeout?: number;
 }
 
-/** The options of rounds, checked and read once. */
+/** The checked options of rounds. */
 export interface Rounds {
   readonly times: number;
-  /** Microseconds, 0: without end. */
+  /** Microseconds. 0: unlimited. */
   readonly span: number;
   readonly samples: Float64Array | undefined;
-  /** 0: none is timed. */
+  /** 0: no round is timed. */
   readonly every: number;
   readonly events: NativeRoundEvents | undefined;
 }
 
-/** What a call without options does. */
+/** The rounds of a call without options. */
 export const ONE_ROUND: Rounds = {
   times: 1,
   span: 0,
@@ -45,7 +48,7 @@ export const ONE_ROUND: Rounds = {
   events: undefined,
 };
 
-/** Undefined where the options ask for nothing of the kind. */
+/** Checks the options. Returns undefined if they contain none of these. */
 export function checkRounds(options: RoundOptions, memory: Memory): Rounds | undefined {
   const { times, duration, samples, every } = options;
   if (times !== undefined) checkInteger('options.times', times, 1);
@@ -60,7 +63,7 @@ export function checkRounds(options: RoundOptions, memory: Memory): Rounds | und
   }
   return {
     times: times ?? (duration === undefined ? 1 : Number.MAX_SAFE_INTEGER),
-    // A duration of 0 lets one round begin, too.
+    // A duration of 0 still runs one round.
     span: duration === undefined ? 0 : Math.max(duration * 1000, Number.MIN_VALUE),
     samples,
     every: samples === undefined || samples.length === 0 ? 0 : (every ?? 1),
@@ -68,11 +71,11 @@ export function checkRounds(options: RoundOptions, memory: Memory): Rounds | und
   };
 }
 
-/** Where the engine writes what the rounds of a batch take. */
+/** The array in which the engine writes the durations of a batch's rounds. */
 export class RoundTimes {
   #times = new Float64Array(0);
 
-  /** Tells the engine what the rounds of the next submission need; the batch must not be in flight. */
+  /** Prepares the engine for the rounds of the next submission. The batch must not be in flight. */
   prepare(domain: Handle<'Domain'>, batch: number, { samples, events }: Rounds): void {
     const room = samples?.length ?? 0;
     if (this.#times.length < room) {
@@ -81,7 +84,7 @@ export class RoundTimes {
     if (events !== undefined) native.batchEvents(domain, batch, events);
   }
 
-  /** Gives the caller those of `done` rounds. */
+  /** Copies the durations of `done` rounds into the caller's array. */
   give({ samples, every }: Rounds, done: number): void {
     if (samples === undefined || every === 0) return;
     samples.set(this.#times.subarray(0, Math.min(samples.length, Math.ceil(done / every))));

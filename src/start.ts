@@ -1,4 +1,4 @@
-// npm start: two processes of this machine move data through libfabric and print fabtests' tables.
+// npm start: two processes on this machine move data through libfabric and print fabtests' tables.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -11,8 +11,8 @@ import { getInfo, libraryPath, version } from './index.js';
 import { hasEfaDevice, loadSoftefa } from './softefa/index.js';
 
 const LOOPBACK = '127.0.0.1';
-const EMULATED = ", a device in software: its speed is not EFA's";
-const PATIENCE = 20_000; // milliseconds for the other process to start
+const EMULATED = ', a software device: its speed is not that of EFA';
+const START_TIMEOUT = 20_000; // milliseconds for the server process to start
 
 const MEASUREMENTS: readonly Measurement[] = [
   {
@@ -23,14 +23,14 @@ const MEASUREMENTS: readonly Measurement[] = [
   { benchmark: rdmPingpong, name: 'ping-pong latency, half a round trip', options: [] },
 ];
 
-/** Where no EFA device is, software ones: two hosts that only these two processes see. */
+/** Without an EFA device, creates software ones: two hosts that only these two processes see. */
 function prepareDevice(namespace: string, node: number): boolean {
   if (hasEfaDevice()) return false;
   loadSoftefa({ namespace, node });
   return true;
 }
 
-/** Where to run: over EFA, over shared memory, over sockets. */
+/** The providers to run on: EFA, shared memory, sockets. */
 function providers(): string[] {
   return ['efa', 'shm', 'tcp'].filter(
     (provName) =>
@@ -44,19 +44,19 @@ function providers(): string[] {
 
 interface Server {
   readonly oob: OobSocket;
-  /** Rejects where it has failed. */
+  /** Rejects if the server process fails. */
   readonly ended: Promise<unknown>;
 }
 
-/** Starts this program once more, as the server, and connects to it. */
+/** Starts this program again as the server, and connects to it. */
 async function startServer(namespace: string): Promise<Server> {
   const child = fork(fileURLToPath(import.meta.url), ['--server', namespace]);
   const ended = once(child, 'exit').then(([code]) => {
-    if (code !== 0) throw new Error(`the other process ended with code ${code}`);
+    if (code !== 0) throw new Error(`the server process ended with code ${code}`);
   });
-  ended.catch(() => {}); // who waits for it hears of it
+  ended.catch(() => {}); // callers that await it still get the error
   const [port] = (await Promise.race([once(child, 'message'), ended])) as [number];
-  return { oob: await OobSocket.connect(port, LOOPBACK, PATIENCE), ended };
+  return { oob: await OobSocket.connect(port, LOOPBACK, START_TIMEOUT), ended };
 }
 
 async function client(): Promise<void> {
@@ -101,7 +101,7 @@ async function server(namespace: string): Promise<void> {
   oob.close();
 }
 
-/** A line on a terminal, gone when the next row is printed. */
+/** A line on a terminal that disappears when the next row is printed. */
 function progress(step?: number, steps?: number, what = ''): void {
   if (!process.stderr.isTTY) return;
   process.stderr.write(step === undefined ? '\r\x1b[K' : `\r\x1b[K[${step}/${steps}] ${what}`);

@@ -2,11 +2,11 @@ import { checkMilliseconds, checkOptions, checkSignal } from './checks.js';
 import { overdue } from './engine/deadlines.js';
 import { errorOf } from './engine/failure.js';
 
-/** How long a call may take. */
+/** How long a call may wait. */
 export interface WaitOptions {
-  /** Ends the wait: the call rejects with the signal's reason. */
+  /** Ends the wait. The call rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Milliseconds; FI_ETIMEDOUT afterwards. Without end when left out. */
+  /** Milliseconds until the call rejects with FI_ETIMEDOUT. If omitted, the call has no timeout. */
   readonly timeout?: number;
 }
 
@@ -26,14 +26,14 @@ export function checkTimeout(timeout: unknown): number | undefined {
 }
 
 /**
- * What a promise settles with, unless the wait ends first: then what it stands for goes on.
+ * Settles as the promise does, unless the wait ends first. The underlying operation continues then.
  *
- * @param syscall the call that it waits in.
+ * @param syscall the name of the call, for the error.
  */
 export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string): Promise<T> {
   const { signal, timeout } = wait;
   if (signal === undefined && timeout === undefined) return promise;
-  promise.catch(() => {}); // nobody may be left to hear of it
+  promise.catch(() => {}); // it may reject after the wait has ended
   let timer: NodeJS.Timeout | undefined;
   let onAbort: (() => void) | undefined;
   const end = new Promise<never>((_, reject) => {

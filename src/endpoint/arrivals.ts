@@ -5,15 +5,15 @@ interface Taker<T> {
   reject(reason: unknown): void;
 }
 
-/** What has arrived and nobody has taken, in order. */
-export interface Left<T> {
+/** The untaken items, in order. */
+export interface UntakenItems<T> {
   readonly values: T[];
   readonly errors: unknown[];
 }
 
 /**
- * What has arrived and waits to be taken, or the takers that wait: the core of an async iterator. Its
- * first rejection is its end, as that of an async generator: a loop calls no return() then.
+ * The core of an async iterator: a queue of arrived items, or of pending next() calls ("takers").
+ * The first rejection ends it, as it ends an async generator: a loop does not call return() then.
  */
 export class Arrivals<T> {
   readonly #timeout: number | undefined;
@@ -26,9 +26,9 @@ export class Arrivals<T> {
   #stopped = false;
 
   /**
-   * @param wait how long each taker waits, and the signal that ends it all.
-   * @param overdue what a taker rejects with whose time is over.
-   * @param failed called when a rejection has ended it.
+   * @param wait the timeout of each taker, and the signal that ends the queue.
+   * @param overdue makes the error of a taker that timed out.
+   * @param failed called when a rejection has ended the queue.
    */
   constructor(wait: Wait, overdue: (milliseconds: number) => unknown, failed: () => void) {
     const { signal, timeout } = wait;
@@ -41,17 +41,17 @@ export class Arrivals<T> {
     this.#forget = () => signal.removeEventListener('abort', onAbort);
   }
 
-  /** Takers that wait. */
+  /** The number of pending takers. */
   get awaited(): number {
     return this.#takers.length;
   }
 
-  /** What has arrived and nobody has taken. */
+  /** The number of untaken items. */
   get waiting(): number {
     return this.#items.length;
   }
 
-  /** Whether stop() was called: what arrives from then on is its caller's. */
+  /** Whether stop() was called. Later arrivals belong to its caller. */
   get stopped(): boolean {
     return this.#stopped;
   }
@@ -68,15 +68,15 @@ export class Arrivals<T> {
     else this.#reject(taker, error);
   }
 
-  /** Nothing comes any more; what has arrived can be taken. */
+  /** Ends the queue. Items that have arrived can still be taken. */
   end(): void {
     this.#end ??= {};
     this.#forget?.();
     for (const taker of this.#takers.splice(0)) taker.resolve({ value: undefined, done: true });
   }
 
-  /** Nothing comes any more; returns what has arrived. */
-  stop(): Left<T> {
+  /** Ends the queue and returns the untaken items. */
+  stop(): UntakenItems<T> {
     this.#stopped = true;
     this.end();
     const items = this.#items.splice(0);
@@ -99,7 +99,7 @@ export class Arrivals<T> {
     this.#failed();
   }
 
-  /** Takes what is there, without waiting. */
+  /** Takes an arrived item without waiting. */
   takeNow(): T | undefined {
     const [item] = this.#items;
     if (item === undefined || 'error' in item) return undefined;

@@ -20,17 +20,26 @@ import { checkRemote } from './remote-pieces.js';
 import type { RmaOptions } from './rma.js';
 import { checkOpen, chooseOptions, peerHandle, refuse, type Target } from './target.js';
 
-/** What an atomic operation does, on elements of which type. */
+/** The operation and the type of its elements. */
 export interface AtomicOptions extends RmaOptions {
   readonly datatype: Datatype;
   readonly op: AtomicOp;
 }
 
-/** Atomic operations on a peer's memory: fi_atomic(3). */
+/**
+ * Atomic operations on a peer's memory: fi_atomic(3). `S` is the return type.
+ *
+ * @throws FabricError FI_EOPNOTSUPP if the provider does not support the operation on this
+ * datatype; the code of fi_cq_readerr(3); FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the
+ * endpoint or its domain is closed first.
+ * @throws AbortError, or the reason of `options.signal`.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
+ * too many elements or a range outside the remote region. Error ERR_CLOSED.
+ */
 export interface AtomicCalls<S> {
-  /** Combines the elements of `operand` into the peer's region. */
+  /** Applies the operation to the elements of the peer's region, with `operand`. */
   atomic(operand: Buffers, peer: Peer, remote: RemoteRegion, options: AtomicOptions): S;
-  /** The same, and fetches what was there before into `result`. */
+  /** Like atomic, and fetches the previous values into `result`. */
   fetchAtomic(
     operand: Buffers,
     result: Buffers,
@@ -38,7 +47,7 @@ export interface AtomicCalls<S> {
     remote: RemoteRegion,
     options: AtomicOptions,
   ): S;
-  /** Compares with `compare` first; `result` gets what was there before. */
+  /** Compares with `compare` first, and fetches the previous values into `result`. */
   compareAtomic(
     operand: Buffers,
     compare: Buffers,
@@ -49,7 +58,7 @@ export interface AtomicCalls<S> {
   ): S;
 }
 
-/** The kinds of atomic operations, by the calls that query them. */
+/** The kinds of atomic operations, named after their calls. */
 export type AtomicKind = 'atomic' | 'fetch' | 'compare';
 
 export const atomicCalls = {
@@ -76,7 +85,7 @@ export const atomicCalls = {
   },
 } satisfies AtomicCalls<unknown> & ThisType<AtomicTarget>;
 
-/** A target whose endpoint can be asked what atomics it has. */
+/** A target with the atomics that its endpoint supports. */
 export interface AtomicTarget extends Target {
   readonly atomicQueries: AtomicQueries;
 }
@@ -90,7 +99,9 @@ interface AtomicLimit {
 
 const KINDS: readonly AtomicKind[] = ['atomic', 'fetch', 'compare'];
 
-/** The answers of fi_query_atomic(3) and its like, asked for once. */
+/**
+ * The cached results of fi_atomicvalid(3), fi_fetch_atomicvalid(3) and fi_compare_atomicvalid(3).
+ */
 export class AtomicQueries {
   readonly #handle: Parameters<typeof native.endpointAtomicQuery>[0];
   readonly #known = new Map<string, AtomicLimit>();
@@ -133,13 +144,13 @@ function post(
   const kind = KINDS[buffers.length - 1] as AtomicKind;
   const limit = target.atomicQueries.query(kind, datatype, op);
   if (limit.count === 0) {
-    const detail = `${kind} ${op} of ${datatype} is not offered by the provider`;
+    const detail = `${kind} ${op} of ${datatype} is not supported by the provider`;
     throw startAtCaller(new FabricError(errnoByCode.FI_EOPNOTSUPP, 'fi_atomic', { detail }));
   }
   const to = peerHandle(limits, peer);
   const located = new Located(limits.engine, buffers, buffers.length, BUFFERS);
   const [length, ...others] = located.lengths as [number, ...number[]];
-  // FI_ATOMIC_READ has no operand but takes its size from the result.
+  // FI_ATOMIC_READ has no operand; its size is that of the result.
   const size = others[0] ?? length;
   if (size % limit.size !== 0 || size === 0) {
     throw invalidArgValue('operand', `must hold whole elements of ${limit.size} bytes`);

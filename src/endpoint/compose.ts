@@ -15,9 +15,9 @@ import type { StreamOptions } from './stream.js';
 import { type TaggedRecv, type TaggedSend, taggedRecv, taggedSend } from './tagged.js';
 
 /**
- * The data transfer calls of an endpoint of type `T` that was opened with the capabilities `C`.
- * `S` is what sends and RMA return, `R` what receives return. What the endpoint cannot do is not
- * there, neither for the compiler nor at run time.
+ * The data transfer calls of an endpoint of type `T` that was opened with the capabilities `C`. `S`
+ * is the return type of sends and RMA, `R` that of receives. An endpoint has only the calls that
+ * its type and capabilities allow, both in its TypeScript type and at run time.
  */
 export type Calls<T extends EpType, C extends Cap, S, R> = If<
   Sends<C, 'FI_MSG', 'FI_SEND', 'FI_RECV'>,
@@ -35,9 +35,16 @@ export type Calls<T extends EpType, C extends Cap, S, R> = If<
 /** An endpoint of type `T` with the capabilities `C`: fi_endpoint(3). */
 export type Endpoint<T extends EpType = EpType, C extends Cap = Cap> = EndpointBase &
   Calls<T, C, Promise<void>, Promise<Completion>> & {
-    /** A list of operations with one promise, to be submitted once or again and again. */
+    /**
+     * A list of operations with one promise. It can be submitted repeatedly.
+     *
+     * @throws Error ERR_CLOSED if the endpoint is closed. FabricError FI_ENOMEM.
+     */
     batch(): Batch<T, C>;
-    /** The calls as C has them: completions are read from the completion queue. */
+    /**
+     * The calls in the style of C: they return nothing, and their completions are read from the
+     * completion queue.
+     */
     readonly post: Post<T, C>;
   } & If<Sends<C, 'FI_MSG', 'FI_RECV', 'FI_SEND'>, Receiving> &
   (T extends 'FI_EP_DGRAM'
@@ -52,30 +59,44 @@ export type Batch<T extends EpType = EpType, C extends Cap = Cap> = BatchBase &
 export type Post<T extends EpType = EpType, C extends Cap = Cap> = QueuedCalls &
   Calls<T, C, void, void>;
 
-/** What an endpoint that receives messages has, besides the calls. */
+/** The methods of an endpoint that receives messages, besides the calls. */
 export interface Receiving {
-  /** Incoming messages as an async iterator that keeps a set of buffers posted. */
+  /**
+   * Incoming messages, as an async iterator that keeps a set of buffers posted.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE for the options. Error ERR_CLOSED if the endpoint is
+   * closed. Rejections of next(): see Messages.
+   */
   messages(options?: MessagesOptions): Messages;
 }
 
-/** What an endpoint that was opened with FI_MULTI_RECV has. */
+/** The methods of an endpoint that was opened with FI_MULTI_RECV. */
 export interface MultiReceiving {
-  /** Posts a buffer that takes message after message: FI_MULTI_RECV. */
+  /**
+   * Posts a buffer that receives several messages: FI_MULTI_RECV.
+   *
+   * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE for the buffer. Error
+   * ERR_CLOSED if the endpoint is closed. Rejections of next(): see MultiRecv.
+   */
   multiRecv(buffer: Buffers, options?: StreamOptions): MultiRecv;
 }
 
-/** What an endpoint that was opened with FI_ATOMIC has, besides the calls. */
+/** The methods of an endpoint that was opened with FI_ATOMIC, besides the calls. */
 export interface AtomicQuery {
   /**
-   * The largest number of elements of one atomic operation: fi_atomicvalid(3) and its like. 0 where
-   * the provider does not have it.
+   * The largest number of elements in one atomic operation: fi_atomicvalid(3),
+   * fi_fetch_atomicvalid(3), fi_compare_atomicvalid(3). 0 if the provider does not support the
+   * operation.
+   *
+   * @throws FabricError with another code of fi_atomicvalid(3). TypeError ERR_INVALID_ARG_VALUE.
+   * Error ERR_CLOSED.
    */
   atomicValid(kind: AtomicKind, datatype: Datatype, op: AtomicOp): number;
 }
 
 type Has<C extends Cap, F extends Cap> = F extends C ? true : false;
 type If<Condition, T> = Condition extends true ? T : unknown;
-// A capability without either of its two modifiers has both.
+// A capability without a direction modifier covers both directions.
 type Sends<C extends Cap, F extends Cap, This extends Cap, Other extends Cap> = F extends C
   ? This extends C
     ? true
@@ -104,7 +125,7 @@ const atomicQuery: AtomicQuery = {
 
 type Constructor<T> = new (...args: never[]) => T;
 
-/** A subclass with the calls of these sets. */
+/** A subclass with the methods of these sets. */
 function withCalls<T>(Base: Constructor<T>, name: string, sets: object[]): Constructor<T> {
   // biome-ignore lint/suspicious/noExplicitAny: TypeScript wants a mixin's arguments to be any[]
   const Composed = class extends (Base as new (...args: any[]) => any) {};
@@ -119,7 +140,7 @@ function withCalls<T>(Base: Constructor<T>, name: string, sets: object[]): Const
 
 const composed = new Map<string, typeof EndpointBase>();
 
-/** The class of endpoints that an entry opens: made once for every set of capabilities. */
+/** The endpoint class of an entry. There is one class for each set of capabilities. */
 export function endpointClassOf(info: AnyInfo): typeof EndpointBase {
   const { type } = info.epAttr;
   const caps = new Set<string>(info.caps);

@@ -21,37 +21,42 @@ import { type Handle, native } from '../native.js';
 import { bytesOf, isBufferView } from '../views.js';
 import { checkWait } from '../wait-options.js';
 import { type AtomicKind, AtomicQueries } from './atomic.js';
+import { type CheckedCloseOptions, type CloseOptions, checkCloseOptions } from './close-options.js';
 import { Messages, type MessagesOptions } from './messages.js';
 import { MultiRecv } from './multi-recv.js';
-import { type CloseOptions, checkPatience, type Patience } from './patience.js';
 import { checkDirections, type Direction, type QueuedCalls } from './queued.js';
 import type { StreamOptions } from './stream.js';
 import type { Chosen, Limits, Target } from './target.js';
 
-/** What an endpoint is opened with, besides its entry of getInfo(). */
+/** The options of an endpoint, besides its entry of getInfo(). */
 export interface EndpointOptions {
-  /** The peers it talks to. */
+  /** The address vector with the endpoint's peers. */
   readonly av: AddressVector;
-  /** Where its operations complete; sendQueue and receiveQueue set them apart. */
+  /**
+   * The completion queue of all operations. sendQueue and receiveQueue set one for each direction.
+   */
   readonly cq?: CompletionQueue;
   readonly sendQueue?: CompletionQueue;
   readonly receiveQueue?: CompletionQueue;
-  /** Counters and what they count: FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_*. */
+  /**
+   * Counters to bind, and the operations that each counts: FI_SEND, FI_RECV, FI_READ, FI_WRITE,
+   * FI_REMOTE_*.
+   */
   readonly counters?: readonly { readonly counter: Counter; readonly flags: readonly Cap[] }[];
   /**
-   * FI_SELECTIVE_COMPLETION of fi_ep_bind(3), for sends and RMA or for receives: of what is posted
-   * through `endpoint.post`, the queue has an entry only where the operation's flags have FI_COMPLETION,
-   * and where it failed.
+   * FI_SELECTIVE_COMPLETION of fi_ep_bind(3), for transmits (sends and RMA) or receives. In these
+   * directions an operation posted through `endpoint.post` adds an entry to the queue only if its
+   * flags contain FI_COMPLETION, or if it fails.
    *
-   * Promises and batches settle as always. The provider is asked for every completion all the same,
-   * since nothing else proves that it is done with an operation's memory: which is why the buffers of
-   * operations without an entry are kept until then, like all others.
+   * Promises and batches settle as usual. The package still requests every completion from the
+   * provider, because only a completion proves that the provider no longer uses the operation's
+   * memory. So the buffers of operations without an entry are also kept until they complete.
    */
   readonly selectiveCompletion?: readonly Direction[];
   /** Options to set before the endpoint is enabled (fi_setopt). */
   readonly options?: WritableOptions;
   /**
-   * Datagrams: copy through registered memory even where the provider does not ask for it
+   * Datagrams: copy through registered memory even if the provider does not require it
    * (FI_MSG_PREFIX, FI_MR_LOCAL).
    */
   readonly staging?: boolean;
@@ -105,14 +110,14 @@ function nativeOptions(options: EndpointOptions) {
   };
 }
 
-/** What every endpoint has, whatever its type and capabilities: fi_endpoint(3). */
+/** The methods that every endpoint has: fi_endpoint(3). */
 export class EndpointBase implements Target {
   readonly info: AnyInfo;
   readonly domain: Domain;
   readonly av: AddressVector;
   readonly sendQueue: CompletionQueue;
   readonly receiveQueue: CompletionQueue;
-  /** Its address, to hand to peers: fi_getname. */
+  /** The endpoint's address, for its peers: fi_getname. */
   readonly address: Uint8Array;
   /** @internal */
   readonly limits: Limits;
@@ -177,12 +182,12 @@ export class EndpointBase implements Target {
     return this.#handle;
   }
 
-  /** The queue of an endpoint that has one for both directions. */
+  /** The completion queue, if both directions share one; otherwise the receive queue. */
   get cq(): CompletionQueue {
     return this.receiveQueue;
   }
 
-  /** Whether it is closed, or something that it belongs to is. */
+  /** Whether the endpoint, its domain, or an object that it is bound to is closed. */
   get closed(): boolean {
     return this.limits.isClosed || !this.#engine.open;
   }
@@ -204,7 +209,7 @@ export class EndpointBase implements Target {
     return Promise.reject(#engine in this ? error : invalidThis('an Endpoint'));
   }
 
-  /** The counters that open() was asked for, by their names. */
+  /** The counters requested in open(), by name. */
   get counters(): Readonly<Record<string, Counter>> {
     return this.#counters;
   }
@@ -266,7 +271,12 @@ export class EndpointBase implements Target {
     return this.atomicQueries.query(kind, datatype, op).count;
   }
 
-  /** Reads an option: fi_getopt. FI_ENOPROTOOPT where the provider does not know it. */
+  /**
+   * Reads an option: fi_getopt.
+   *
+   * @throws FabricError FI_ENOPROTOOPT if the provider does not know the option.
+   * @throws TypeError ERR_INVALID_ARG_VALUE for an unknown or write-only option. Error ERR_CLOSED.
+   */
   getOption<N extends ReadableOption>(name: N): OptionValue<N> {
     this.#checkOpen();
     return decodeOption(name, (level, number, size) =>
@@ -274,7 +284,15 @@ export class EndpointBase implements Target {
     ) as OptionValue<N>;
   }
 
-  /** Sets an option: fi_setopt. Most must be set before the endpoint is enabled: EndpointOptions. */
+  /**
+   * Sets an option: fi_setopt. Most options must be set before the endpoint is enabled: see
+   * EndpointOptions.
+   *
+   * @throws FabricError FI_ENOPROTOOPT if the provider does not know the option, or another code of
+   * fi_setopt(3), such as FI_EINVAL.
+   * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE.
+   * Error ERR_CLOSED.
+   */
   setOption<N extends keyof WritableOptions>(
     name: N,
     value: NonNullable<WritableOptions[N]>,
@@ -284,29 +302,33 @@ export class EndpointBase implements Target {
   }
 
   /**
-   * Closes the endpoint. New operations are refused at once, waiting ones and posted receives are
-   * cancelled, posted sends and RMA have `timeout` to complete. Resolves when every operation has
-   * been settled and its memory is free, but for what the provider does not let go of: that stays
-   * with its operation until it has ended (`released()`), and `libfabric:parked` tells of it.
+   * Closes the endpoint. New operations fail at once. Waiting operations and posted receives are
+   * cancelled. Posted sends and RMA operations have `timeout` to complete. Resolves when every
+   * operation is settled and its memory is free, except for operations that the provider has not
+   * finished. Their memory stays in use until they end (`released()`), and `libfabric:parked`
+   * reports them.
+   *
+   * @throws FabricError FI_ETIMEDOUT if the driver's thread is in a provider call that does not
+   * return, FI_EOTHER if the provider does not return from closing an endpoint.
    */
   async close(options: CloseOptions = {}): Promise<void> {
-    const patience = checkPatience(options);
+    const checked = checkCloseOptions(options);
     try {
-      await this.end(patience);
+      await this.end(checked);
     } finally {
       await this.#owned?.close();
     }
   }
 
-  /** @internal Closes it without what it owns, which may be the domain that asks. */
-  end(patience: Patience): Promise<void> {
-    this.#ending ??= this.#end(patience);
+  /** @internal Closes the endpoint without the domain that it owns, which may be the caller. */
+  end(options: CheckedCloseOptions): Promise<void> {
+    this.#ending ??= this.#end(options);
     return this.#ending;
   }
 
-  async #end(patience: Patience): Promise<void> {
+  async #end(options: CheckedCloseOptions): Promise<void> {
     try {
-      if (!this.closed) await this.#settle(patience);
+      if (!this.closed) await this.#settle(options);
     } finally {
       for (const used of this.#uses) used.users.delete(this.limits);
       this.domain.forget(this);
@@ -314,7 +336,7 @@ export class EndpointBase implements Target {
     }
   }
 
-  async #settle({ timeout, signal }: Patience): Promise<void> {
+  async #settle({ timeout, signal }: CheckedCloseOptions): Promise<void> {
     this.limits.isClosed = true;
     const engine = this.#engine;
     const request = engine.begin(Kind.Completion, this);
@@ -325,7 +347,7 @@ export class EndpointBase implements Target {
     if (operations > 0) publishParked({ type: 'endpoint', object: this, operations });
   }
 
-  /** Closes it: `await using`. */
+  /** Closes the endpoint: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -335,10 +357,10 @@ export class EndpointBase implements Target {
   }
 }
 
-// An operation has at most 255 further blocks of 64 bytes, and the engine takes 32 segments.
+// An operation has at most 255 additional blocks of 64 bytes, and the engine accepts 32 segments.
 const MAX_INJECT = 255 * 64;
 const MAX_SEGMENTS = 32;
-// Of the buffers of one stream of messages.
+// The most bytes in the buffers of one stream of messages.
 const MAX_BUFFERS = 2 ** 30;
 
 function allBytesOf(buffer: Buffers): Uint8Array {

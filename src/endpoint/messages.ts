@@ -10,27 +10,27 @@ import type { FabricError } from '../errors.js';
 import type { Peer } from '../peer.js';
 import type { Wait } from '../wait-options.js';
 import { Arrivals } from './arrivals.js';
-import { giveBack, type Receiver, type StreamOptions, tooLate } from './stream.js';
+import { giveBack, type Receiver, type StreamOptions, timeoutError } from './stream.js';
 import type { Limits } from './target.js';
 
 /**
- * A message of a stream. Its bytes are good until the next message is asked for. Who asks for several
- * at once, so that one next() is called while another waits, gets bytes of its own with each of them,
- * from then on.
+ * A message of a stream. Its bytes are valid until the next message is requested. If the caller
+ * calls next() while another call is pending, every message from then on has its own copy of the
+ * bytes.
  */
 export interface Message {
   readonly bytes: Uint8Array;
-  /** Who sent it, with FI_SOURCE. */
+  /** The sender, with FI_SOURCE. */
   readonly source: Peer | undefined;
-  /** The remote CQ data that came with it. */
+  /** The remote CQ data of the message. */
   readonly data: bigint | undefined;
 }
 
-/** The buffers of a stream of messages, and how it is waited for. */
+/** The buffers and wait options of a stream of messages. */
 export interface MessagesOptions extends StreamOptions {
-  /** Buffers that are kept posted; 64 when left out. */
+  /** The number of buffers to keep posted. If omitted, 64. */
   readonly count?: number;
-  /** Bytes of each buffer, which is the longest message; 4096 when left out. */
+  /** The size of each buffer in bytes, and so of the longest message. If omitted, 4096. */
   readonly size?: number;
 }
 
@@ -41,44 +41,50 @@ interface Arrival {
   readonly arrival: number;
 }
 
-/** Milliseconds for a message that is arriving in a buffer that is taken back. */
-const ARRIVING = 30;
+/**
+ * Milliseconds to wait for a message that is arriving in a buffer when its receive is cancelled.
+ */
+const ARRIVING_MS = 30;
 
 /**
- * Incoming messages as an async iterator. It keeps a set of buffers posted; a buffer is posted again
- * when the message after its own is asked for.
+ * Incoming messages as an async iterator. It keeps a set of buffers posted. It posts a buffer again
+ * when the message after its own is requested.
  *
- * The stream ends with return(), which a loop calls that is left, and when next() rejects: its time
- * is over, its signal aborts, or a message has failed, as one that is longer than a buffer does with
- * FI_ETRUNC. Then it takes its buffers back, and what has arrived in them, untaken, goes to the next
- * receives of the endpoint, in order: `recv()`, another stream. A next() rejects when that is done.
+ * The stream ends with return(), which a loop calls when it exits early, and when next() rejects.
+ * Then it cancels its receives. Messages that have arrived and were not taken go to the next
+ * receives of the endpoint, in order: `recv()`, or another stream. A next() rejects after that is
+ * done.
+ *
+ * @throws FabricError from next(): FI_ETRUNC for a message that is longer than a buffer,
+ * FI_ETIMEDOUT after `options.timeout`, or another code of fi_cq_readerr(3).
+ * @throws AbortError from next(), or the reason of `options.signal`.
  */
 export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
-  /** @internal Whoever reads messages keeps their endpoint. */
+  /** @internal The stream keeps its endpoint alive. */
   readonly endpoint: Receiver;
   readonly #engine: Engine;
   readonly #limits: Limits;
   readonly #slots: Slots;
   readonly #posted = new Map<number, Slot>();
-  // Requests whose buffers a message was arriving in when they were to be taken back.
+  // Receives that could not be cancelled because a message was arriving.
   #busy = 0;
   readonly #arrivals: Arrivals<Arrival>;
-  // The slot of the message that was taken last.
+  // The slot of the last message taken.
   #current: Slot | undefined;
-  // Calls of next() that wait, and whether there was ever more than one.
+  // Pending calls of next(), and whether there was ever more than one.
   #asking = 0;
   #shared = false;
-  // Buffers are no longer posted: the endpoint is closed, or they are being taken back.
+  // No more buffers are posted: the endpoint is closed, or the receives are being cancelled.
   #ended = false;
   #drained: (() => void) | undefined;
   #idle: (() => void) | undefined;
-  #takingBack: Promise<void> | undefined;
+  #ending: Promise<void> | undefined;
   readonly #untaken: Arrival[] = [];
 
   /** @internal */
   constructor(endpoint: Receiver, count: number, size: number, wait: Wait) {
     this.endpoint = endpoint;
-    this.#arrivals = new Arrivals(wait, tooLate, () => this.#takeBack());
+    this.#arrivals = new Arrivals(wait, timeoutError, () => this.#stop());
     this.#limits = endpoint.limits;
     this.#engine = endpoint.limits.engine;
     this.#slots = new Slots(this.#engine, count, size);
@@ -115,7 +121,8 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     const { completions } = this.#engine;
     const completion = completions.at(word);
     const message = { slot, completion, arrival: completions.arrivalAt(word) };
-    // Before #takingBack is set: with the manual driver messages arrive while it is called.
+    // Checks `stopped` and not #ending, which is set later: with the manual driver, messages
+    // arrive during that call.
     if (this.#arrivals.stopped) this.#untaken.push(message);
     else this.#arrivals.push(message);
   }
@@ -131,12 +138,13 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     } else {
       this.#arrivals.fail(errorOf(failure));
       if (failure.broken) this.#ended = true;
-      // A message that failed leaves room for the next; a receive that was refused would be again.
+      // After a failed message, the buffer is posted again. A receive that the provider refused
+      // would be refused again.
       if (failure.syscall === 'fi_cq_readerr') this.#post(slot as Slot);
     }
   }
 
-  /** @internal A message is arriving in this buffer: the engine gives it to the next receive. */
+  /** @internal A message is arriving in this buffer. The engine passes it to the next receive. */
   cancelRefused(request: number): void {
     this.#posted.delete(request);
     this.#busy++;
@@ -147,7 +155,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     if (this.#posted.size === 0 && this.#busy === 0) this.#slots.close();
   }
 
-  /** The next message; the bytes of the one before are no longer good. */
+  /** The next message. The bytes of the message before it become invalid. */
   async next(): Promise<IteratorResult<Message>> {
     if (this.#asking > 0) this.#shared = true;
     if (this.#current !== undefined) this.#post(this.#current);
@@ -157,7 +165,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
       const taken = await this.#arrivals.take();
       return taken.done ? taken : { value: this.#open(taken.value), done: false };
     } catch (error) {
-      await this.#takeBack();
+      await this.#stop();
       throw error;
     } finally {
       this.#asking--;
@@ -176,15 +184,15 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     return { bytes: copy, source, data };
   }
 
-  /** Takes the buffers back; what has arrived in them goes to the next receives of the endpoint. */
+  /** Cancels the receives. Untaken messages go to the next receives of the endpoint. */
   async return(): Promise<IteratorResult<Message>> {
-    await this.#takeBack();
+    await this.#stop();
     return { value: undefined, done: true };
   }
 
-  #takeBack(): Promise<void> {
-    this.#takingBack ??= this.#cancelAll();
-    return this.#takingBack;
+  #stop(): Promise<void> {
+    this.#ending ??= this.#cancelAll();
+    return this.#ending;
   }
 
   async #cancelAll(): Promise<void> {
@@ -207,11 +215,12 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     this.#free();
   }
 
-  // What is arriving comes before what the next receives get, unless its sender keeps it waiting.
+  // Messages that are arriving must come before those of the next receives, unless the sender
+  // stalls.
   async #finishBusy(): Promise<void> {
     if (this.#busy === 0) return;
     const waiting = new AbortController();
-    const late = sleep(ARRIVING, undefined, waiting).catch(() => {});
+    const late = sleep(ARRIVING_MS, undefined, waiting).catch(() => {});
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
@@ -219,12 +228,12 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     waiting.abort();
   }
 
-  /** Itself. */
+  /** Returns the stream itself. */
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  /** Takes the buffers back: `await using`. */
+  /** Cancels the receives: `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return();
   }

@@ -22,27 +22,45 @@ import {
   vectorData,
 } from './target.js';
 
-/** Sending messages: fi_msg(3). `S` is what a call returns. */
+/**
+ * Sending messages: fi_msg(3). `S` is the return type.
+ *
+ * @throws FabricError with the code of fi_cq_readerr(3) or of the call that could not post:
+ * FI_EMSGSIZE for more than `epAttr.maxMsgSize` bytes; FI_ETIMEDOUT after `options.timeout`;
+ * FI_ECANCELED if the endpoint or its domain is closed first.
+ * @throws AbortError, or the reason of `options.signal`.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
+ * arguments. Error ERR_CLOSED if the endpoint is closed already.
+ */
 export interface MsgSend<S> {
-  /** Sends a buffer. The buffer belongs to the operation until it has completed. */
+  /** Sends a buffer. The buffer belongs to the operation until it completes. */
   send(buffer: Buffers, peer: Peer, options?: OperationOptions): S;
   /** Sends several buffers, at most `txAttr.iovLimit`, as one message. */
   sendv(buffers: readonly Buffers[], peer: Peer, options?: VectorOptions): S;
-  /** Sends a buffer with remote CQ data, of `domainAttr.cqDataSize` bytes. */
+  /** Sends a buffer with remote CQ data of `domainAttr.cqDataSize` bytes. */
   senddata(buffer: Buffers, data: bigint | number, peer: Peer, options?: OperationOptions): S;
   /**
-   * Sends at most `txAttr.injectSize` bytes, which are copied: the buffer is free when the call
-   * returns. Done when the provider has taken it; nothing tells of its arrival.
+   * Copies and sends at most `txAttr.injectSize` bytes. The caller may reuse the buffer when the
+   * call returns. Completes when the provider has accepted the message, not when it has arrived.
    */
   inject(buffer: ArrayBufferView | ArrayBuffer, peer: Peer): S;
   /** Like inject, with remote CQ data. */
   injectdata(buffer: ArrayBufferView | ArrayBuffer, data: bigint | number, peer: Peer): S;
 }
 
-/** Receiving messages: fi_msg(3). `R` is what a call returns. */
+/**
+ * Receiving messages: fi_msg(3). `R` is the return type.
+ *
+ * @throws FabricError with the code of fi_cq_readerr(3): FI_ETRUNC if the message is longer than
+ * the buffer; FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the endpoint or its domain is
+ * closed first.
+ * @throws AbortError, or the reason of `options.signal`.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
+ * arguments. Error ERR_CLOSED if the endpoint is closed already.
+ */
 export interface MsgRecv<R> {
   /**
-   * Receives a message into a buffer, from anyone or, with FI_DIRECTED_RECV, from one peer. A
+   * Receives a message into a buffer: from any peer, or with FI_DIRECTED_RECV from one peer. A
    * message that is longer than the buffer fails with FI_ETRUNC.
    */
   recv(buffer: Buffers, source?: Source, options?: OperationOptions): R;
@@ -112,7 +130,7 @@ export const msgRecv = {
   },
 } satisfies MsgRecv<unknown> & ThisType<Target>;
 
-/** A send of one buffer: plain or tagged, with data or without. */
+/** Sends one buffer, with or without a tag and data. */
 export function sendOne(
   target: Target,
   code: Op,
@@ -151,7 +169,7 @@ export function sendMany(
   return postMany(target, code, Kind.Void, owner, located, to, 0, tag, false, data, flags, chosen);
 }
 
-/** A receive into one buffer: plain or tagged. */
+/** Receives into one buffer, with or without a tag. */
 export function receiveOne(
   target: Target,
   code: Op,

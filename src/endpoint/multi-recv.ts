@@ -11,11 +11,11 @@ import { isDetached } from '../views.js';
 import type { Wait } from '../wait-options.js';
 import { Arrivals } from './arrivals.js';
 import type { Message } from './messages.js';
-import { giveBack, type Receiver, tooLate } from './stream.js';
+import { giveBack, type Receiver, timeoutError } from './stream.js';
 
-/** A message in a multi-receive buffer; its bytes stay until the buffer is posted again. */
+/** A message in a multi-receive buffer. Its bytes stay valid until the buffer is posted again. */
 export interface MultiRecvMessage extends Message {
-  /** Bytes from the start of the buffer. */
+  /** Offset in the buffer, in bytes. */
   readonly offset: number;
 }
 
@@ -28,14 +28,19 @@ interface Arrival {
 const MULTI_RECV = 2 ** 16;
 
 /**
- * A buffer that takes message after message (FI_MULTI_RECV, fi_msg(3)), as an async iterator. It
- * ends when the provider gives the buffer back: when less than FI_OPT_MIN_MULTI_RECV is left of it.
+ * A buffer that receives several messages (FI_MULTI_RECV, fi_msg(3)), as an async iterator. It ends
+ * when the provider releases the buffer: when less than FI_OPT_MIN_MULTI_RECV bytes of it are free.
  *
- * It also ends with return(), which a loop calls that is left, and when next() rejects. Then it takes
- * the buffer back, and what has arrived in it, untaken, goes to the next receives of the endpoint.
+ * It also ends with return(), which a loop calls when it exits early, and when next() rejects. Then
+ * the receive is cancelled. Messages that have arrived and were not taken go to the next receives
+ * of the endpoint.
+ *
+ * @throws FabricError from next(): FI_ETIMEDOUT after `options.timeout`, or another code of
+ * fi_cq_readerr(3).
+ * @throws AbortError from next(), or the reason of `options.signal`.
  */
 export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, RequestOwner {
-  /** @internal Whoever reads messages keeps their endpoint. */
+  /** @internal The stream keeps its endpoint alive. */
   readonly endpoint: Receiver;
   readonly #engine: Engine;
   readonly #arrivals: Arrivals<Arrival>;
@@ -45,13 +50,13 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   readonly #request: number;
   #released = false;
   #onRelease: (() => void) | undefined;
-  #takingBack: Promise<void> | undefined;
+  #ending: Promise<void> | undefined;
   readonly #untaken: Arrival[] = [];
 
-  /** @internal `place` is where `bytes` are. */
+  /** @internal `place` is the location of `bytes`. */
   constructor(endpoint: Receiver, bytes: Uint8Array, place: Place, wait: Wait) {
     const { limits } = endpoint;
-    this.#arrivals = new Arrivals(wait, tooLate, () => this.#takeBack());
+    this.#arrivals = new Arrivals(wait, timeoutError, () => this.#stop());
     this.endpoint = endpoint;
     this.#engine = limits.engine;
     this.#bytes = bytes;
@@ -67,7 +72,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     submissions.commit();
   }
 
-  /** Whether the provider has given the buffer back. */
+  /** Whether the provider has released the buffer. */
   get released(): boolean {
     return this.#released;
   }
@@ -92,7 +97,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     this.#onRelease?.();
   }
 
-  /** @internal A message is arriving in the buffer: the engine gives it to the next receive. */
+  /** @internal A message is arriving in the buffer. The engine passes it to the next receive. */
   cancelRefused(): void {
     this.#onRelease?.();
   }
@@ -113,7 +118,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
       const taken = await this.#arrivals.take();
       return taken.done ? taken : { value: this.#open(taken.value.completion), done: false };
     } catch (error) {
-      await this.#takeBack();
+      await this.#stop();
       throw error;
     }
   }
@@ -124,22 +129,22 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     return { bytes: this.#received(offset, length), offset, source, data };
   }
 
-  // A copy, where the buffer was detached meanwhile.
+  // Copies the bytes if the buffer was detached.
   #received(offset: number, length: number): Uint8Array {
     if (!isDetached(this.#bytes.buffer)) return this.#bytes.subarray(offset, offset + length);
     const { handle } = this.#engine;
     return new Uint8Array(native.memoryRead(handle, this.#handle, this.#start + offset, length));
   }
 
-  /** Takes the buffer back; what has arrived in it goes to the next receives of the endpoint. */
+  /** Cancels the receive. Untaken messages go to the next receives of the endpoint. */
   async return(): Promise<IteratorResult<MultiRecvMessage>> {
-    await this.#takeBack();
+    await this.#stop();
     return { value: undefined, done: true };
   }
 
-  #takeBack(): Promise<void> {
-    this.#takingBack ??= this.#cancel();
-    return this.#takingBack;
+  #stop(): Promise<void> {
+    this.#ending ??= this.#cancel();
+    return this.#ending;
   }
 
   async #cancel(): Promise<void> {
@@ -162,12 +167,12 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     await giveBack(limits, messages);
   }
 
-  /** Itself. */
+  /** Returns the stream itself. */
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  /** Takes the buffer back: `await using`. */
+  /** Cancels the receive: `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.return();
   }

@@ -1,5 +1,5 @@
-// How an operation is written where its target leads: into the engine's ring or into a batch. As in
-// target.ts, what runs for every operation is kept small for V8 to inline.
+// Writes an operation to its target: the engine's ring or a batch. As in target.ts, the code that
+// runs for every operation is kept small, so that V8 inlines it.
 import type { Engine } from '../engine/engine.js';
 import type { Entries } from '../engine/entries.js';
 import { ENTRY_BYTES, ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
@@ -9,21 +9,21 @@ import { invalidArgType, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
 import type { Chosen, Target } from './target.js';
 
-/** A piece of a peer's region, as the engine knows it. */
+/** A piece of a peer's region, by its handle in the engine. */
 export interface RemotePiece {
   readonly handle: number;
   readonly offset: number;
   readonly length: number;
 }
 
-/** One buffer or a list of them, located and ready to be written. */
+/** A list of buffers, located and ready to be written. */
 export class Located {
-  /** The buffers, for whoever must keep them. */
+  /** The buffers, which the operation must keep alive. */
   readonly buffers: Buffers[];
   readonly handles: number[] = [];
   readonly offsets: number[] = [];
   readonly lengths: number[] = [];
-  /** Pieces of remote regions, beyond the first. */
+  /** The pieces of remote regions after the first. */
   remotes: readonly RemotePiece[] = [];
   total = 0;
 
@@ -50,7 +50,7 @@ export class Located {
     }
   }
 
-  /** Further segments, beyond the first. */
+  /** The number of segments after the first. */
   get more(): number {
     return this.handles.length - 1;
   }
@@ -75,13 +75,16 @@ export class Located {
   }
 }
 
-/** Locates a buffer that is sent: a batch sends what the buffer holds then, all others what it does now. */
+/**
+ * Locates a buffer to send. A batch sends the content at the time of submission; other sends use
+ * the content at the time of the call.
+ */
 export function locateToSend({ limits, sink }: Target, buffer: Buffers): Place {
   const { memory, submissions } = limits.engine;
   return memory.locate(buffer, 'buffer', sink === submissions);
 }
 
-/** Applies an operation's options to its entry. */
+/** Writes the flags of an operation into its entry. */
 export function putFlags(
   entries: Entries,
   at: number,
@@ -97,8 +100,8 @@ export function putFlags(
 }
 
 /**
- * Writes an operation of one buffer, and its bytes where they travel with it. `wide` and `data` are
- * its two 64-bit fields: tag or remote offset, and remote data or ignore mask.
+ * Writes an operation with one buffer, and copies small payloads inline. `wide` and `data` are its
+ * two 64-bit fields: the tag or remote offset, and the remote CQ data or ignore mask.
  */
 export function postOne(
   target: Target,
@@ -147,7 +150,7 @@ function putExtras(
   putFlags(entries, at, options, flags);
 }
 
-/** Writes an operation of several buffers. */
+/** Writes an operation with several buffers. */
 export function postMany(
   target: Target,
   code: Op,
@@ -186,7 +189,10 @@ export function postMany(
   return target.finish(kind, request, options);
 }
 
-/** Writes an inject: its payload travels in the ring, so the buffer is free at once. */
+/**
+ * Writes an inject. Its payload is copied into the ring, so the caller may reuse the buffer at
+ * once.
+ */
 export function postInject(
   target: Target,
   code: Op,

@@ -21,8 +21,11 @@ export function checkDirections(name: string, value: unknown): readonly Directio
 }
 
 /**
- * The calls of an endpoint as C has them: they return nothing, and the completion, with the context
- * that the call was given, is read from the completion queue.
+ * The calls of an endpoint in the style of C. They return nothing. The completion, with the context
+ * of the call, is read from the completion queue.
+ *
+ * Each call throws TypeError, RangeError or Error ERR_CLOSED as the same call of the endpoint
+ * rejects with them. The error of a posted operation is in its queue entry.
  */
 export class QueuedCalls implements Target {
   readonly limits: Limits;
@@ -85,9 +88,9 @@ class QueuedRequest implements RequestOwner {
   readonly context: unknown;
   readonly #engine: Engine;
   readonly #queue: CompletionQueue;
-  /** What the operation uses. */
+  /** The objects that the operation uses. */
   readonly owner: unknown;
-  /** Whether nobody is told of its success. */
+  /** Whether a success adds no entry to the queue. */
   readonly #silent: boolean;
 
   constructor(

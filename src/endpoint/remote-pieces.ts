@@ -1,16 +1,16 @@
-// Where RMA and atomics go to or come from: regions of peers, and pieces of them.
+// The remote side of RMA and atomics: regions of peers, and pieces of them.
 import { checkInteger, checkOptions } from '../checks.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import { RemoteRegion } from '../remote-region.js';
 import type { RemotePiece } from './posting.js';
 import type { Limits } from './target.js';
 
-/** A piece of a peer's region: what fi_rma(3) calls a fi_rma_iov. */
+/** A piece of a peer's region: fi_rma_iov of fi_rma(3). */
 export interface RemoteSegment {
   readonly remote: RemoteRegion;
-  /** Bytes from the start of the region; 0 when left out. */
+  /** Offset in the region, in bytes. If omitted, 0. */
   readonly offset?: number;
-  /** Bytes; up to the region's end when left out. */
+  /** Length in bytes. If omitted, up to the end of the region. */
   readonly length?: number;
 }
 
@@ -28,7 +28,8 @@ export function checkRemote(
 
 function wrongRemote(limits: Limits, remote: unknown, end: number): Error {
   if (!RemoteRegion.is(remote)) return invalidArgType('remote', 'a RemoteRegion', remote);
-  if (remote.engine !== limits.engine) return invalidArgValue('remote', 'is of another domain');
+  if (remote.engine !== limits.engine)
+    return invalidArgValue('remote', 'belongs to another domain');
   if (remote.closed) return closed('the remote region');
   return outOfRange('offset + length', `at most ${remote.length} (the remote region)`, end);
 }
@@ -38,7 +39,7 @@ interface Reached {
   readonly pieces: [RemotePiece, ...RemotePiece[]];
 }
 
-/** The pieces of remote regions that `length` bytes go to or come from, checked. */
+/** Checks and lists the pieces of remote regions for a transfer of `length` bytes. */
 export function reach(
   limits: Limits,
   remote: RemoteRegion | readonly RemoteSegment[],
@@ -51,12 +52,16 @@ export function reach(
     return { regions: [region], pieces: [{ handle: region.handle, offset: start, length }] };
   }
   const { remoteSegments } = limits;
-  const { length: count } = remote; // checked before it is copied: an array may claim 2 ** 32 - 1
+  const { length: count } = remote; // checked before the copy: a sparse array may have 2 ** 32 - 1
   if (!(count >= 1 && count <= remoteSegments)) {
     throw outOfRange('remote.length', `from 1 to ${remoteSegments} (rmaIovLimit)`, count);
   }
   const segments: RemoteSegment[] = Array.from({ length: count }, (_, i) => remote[i]);
-  if (start !== 0) throw invalidArgValue('options.offset', 'is for one region: give each its own');
+  if (start !== 0)
+    throw invalidArgValue(
+      'options.offset',
+      'is for a single region: set the offset of each segment',
+    );
   const regions: RemoteRegion[] = [];
   const pieces: RemotePiece[] = [];
   let total = 0;

@@ -27,21 +27,30 @@ import {
 
 /** Options of RMA and atomics. */
 export interface RmaOptions extends OperationOptions {
-  /** Bytes from the start of the remote region; 0 when left out. */
+  /** Offset in the remote region, in bytes. If omitted, 0. */
   readonly offset?: number;
 }
 
 /** Options of a write of several buffers. */
 export interface RmaVectorOptions extends RmaOptions, VectorOptions {}
 
-/** Writing to a peer's memory: fi_rma(3). */
+/**
+ * Writing to a peer's memory: fi_rma(3). `S` is the return type.
+ *
+ * @throws FabricError with the code of fi_cq_readerr(3) or of the call that could not post, for
+ * example if the peer refuses the access; FI_EMSGSIZE for more than `epAttr.maxMsgSize` bytes;
+ * FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the endpoint or its domain is closed first.
+ * @throws AbortError, or the reason of `options.signal`.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE if
+ * the transfer exceeds the remote region. Error ERR_CLOSED.
+ */
 export interface RmaWrite<S> {
   /** Writes a buffer into a peer's region. */
   write(buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
   /**
-   * Writes several buffers, at most `txAttr.iovLimit`, one behind the other, into one region or into
-   * several pieces of regions, at most `txAttr.rmaIovLimit`, which together are as long as the buffers:
-   * fi_writemsg.
+   * Writes several buffers in sequence, at most `txAttr.iovLimit`: fi_writemsg. The target is one
+   * region, or at most `txAttr.rmaIovLimit` pieces of regions whose total length is that of the
+   * buffers.
    */
   writev(
     buffers: readonly Buffers[],
@@ -49,7 +58,9 @@ export interface RmaWrite<S> {
     remote: RemoteRegion | readonly RemoteSegment[],
     options?: RmaVectorOptions,
   ): S;
-  /** Writes, and tells the peer with data: its `immediates()` and `arrived()` see it. */
+  /**
+   * Writes with remote CQ data. The peer receives the data through `immediates()` and `arrived()`.
+   */
   writedata(
     buffer: Buffers,
     data: bigint | number,
@@ -57,14 +68,14 @@ export interface RmaWrite<S> {
     remote: RemoteRegion,
     options?: RmaOptions,
   ): S;
-  /** Writes at most `txAttr.injectSize` bytes, which are copied. */
+  /** Copies and writes at most `txAttr.injectSize` bytes. */
   injectWrite(
     buffer: ArrayBufferView | ArrayBuffer,
     peer: Peer,
     remote: RemoteRegion,
     options?: RmaOptions,
   ): S;
-  /** Like injectWrite, and tells the peer with data, as writedata does. */
+  /** Like injectWrite, with remote CQ data as in writedata. */
   injectWritedata(
     buffer: ArrayBufferView | ArrayBuffer,
     data: bigint | number,
@@ -74,14 +85,23 @@ export interface RmaWrite<S> {
   ): S;
 }
 
-/** Reading a peer's memory: fi_rma(3). */
+/**
+ * Reading a peer's memory: fi_rma(3). `S` is the return type.
+ *
+ * @throws FabricError with the code of fi_cq_readerr(3) or of the call that could not post, for
+ * example if the peer refuses the access; FI_EMSGSIZE for more than `epAttr.maxMsgSize` bytes;
+ * FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the endpoint or its domain is closed first.
+ * @throws AbortError, or the reason of `options.signal`.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE if
+ * the transfer exceeds the remote region. Error ERR_CLOSED.
+ */
 export interface RmaRead<S> {
-  /** Reads from a peer's region into a buffer, as many bytes as the buffer has. */
+  /** Reads from a peer's region until the buffer is full. */
   read(buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
   /**
-   * Reads into several buffers, at most `txAttr.iovLimit`, one behind the other, from one region or from
-   * several pieces of regions, at most `txAttr.rmaIovLimit`, which together are as long as the buffers:
-   * fi_readmsg.
+   * Reads into several buffers in sequence, at most `txAttr.iovLimit`: fi_readmsg. The source is
+   * one region, or at most `txAttr.rmaIovLimit` pieces of regions whose total length is that of the
+   * buffers.
    */
   readv(
     buffers: readonly Buffers[],
@@ -153,11 +173,12 @@ function offsetOf(options: RmaOptions | undefined): number {
   return offset === undefined ? 0 : checkInteger('options.offset', offset);
 }
 
-// fi_inject_write(3) takes no flags, and is over when it returns.
+// fi_inject_write(3) takes no flags and is done when it returns.
 function refuseOptions(options: Chosen | undefined): void {
   if (options === undefined) return;
-  if (options.flags !== 0) throw invalidArgValue('options.flags', 'are not for inject calls');
-  refuseWait(options, 'is not for inject calls');
+  if (options.flags !== 0)
+    throw invalidArgValue('options.flags', 'are not supported by inject calls');
+  refuseWait(options, 'is not supported by inject calls');
 }
 
 function transferOne(
@@ -182,7 +203,7 @@ function transferOne(
   checkRemote(limits, remote, offset, length);
   const kind = Kind.Void;
   const at = remote.handle;
-  // The remote region must outlive the operation too. Regions of ours live until they are closed.
+  // The operation keeps the remote region alive too. A local region lives until it is closed.
   const owner = RegisteredBytes.is(buffer) ? remote : [buffer, remote];
   return postOne(target, code, kind, owner, place, to, at, offset, true, data, flags, chosen);
 }

@@ -1,4 +1,4 @@
-// What the streams of messages have in common.
+// Shared by the streams of messages.
 import type { Completion } from '../completion.js';
 import { overdue } from '../engine/deadlines.js';
 import type { Engine } from '../engine/engine.js';
@@ -9,13 +9,16 @@ import type { FabricError } from '../errors.js';
 import type { Limits } from './target.js';
 
 /**
- * How a stream is waited for. What makes next() reject ends the stream, as an error ends an async
+ * The wait options of a stream. A rejection of next() ends the stream, as an error ends an async
  * generator: JavaScript does not call return() then.
  */
 export interface StreamOptions {
-  /** Ends the stream: what waits, or asks for more, rejects with the signal's reason. */
+  /** Ends the stream. Pending and later calls of next() reject with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Milliseconds that next() waits; then it rejects with FI_ETIMEDOUT, and the stream ends. */
+  /**
+   * The timeout of next() in milliseconds. Then next() rejects with FI_ETIMEDOUT, and the stream
+   * ends.
+   */
   readonly timeout?: number;
 }
 
@@ -26,21 +29,24 @@ export interface Receiver {
 }
 
 /** @internal */
-export const tooLate = (milliseconds: number) => errorOf(overdue('fi_cq_read', milliseconds));
+export const timeoutError = (milliseconds: number) => errorOf(overdue('fi_cq_read', milliseconds));
 
-/** @internal A message that arrived for a stream and that nobody has taken. */
+/** @internal A message that arrived for a stream and was not taken. */
 export interface Untaken {
   readonly completion: Completion;
-  /** When it arrived: its number among all messages. */
+  /** Its sequence number among all messages that arrived. */
   readonly arrival: number;
-  /** Where the engine finds its bytes. */
+  /** The engine's handle of the memory with its bytes. */
   readonly handle: number;
   readonly offset: number;
-  /** What keeps them. */
+  /** The object that keeps the memory alive. */
   readonly owner: unknown;
 }
 
-/** @internal Gives messages to the next receives of their endpoint; done when the engine has them. */
+/**
+ * @internal Passes messages to the next receives of their endpoint. Resolves when the engine has
+ * them.
+ */
 export async function giveBack({ engine, handle }: Limits, messages: Untaken[]): Promise<void> {
   let last = 0;
   for (const message of messages) last = putBack(engine, handle, message);

@@ -23,16 +23,25 @@ import {
   type VectorOptions,
 } from './target.js';
 
-/** A tag: 64 bits, of which `epAttr.memTagFormat` says which may be used. */
+/** A tag of 64 bits. `epAttr.memTagFormat` tells which bits may be used. */
 export type Tag = bigint | number;
 
-/** Sending tagged messages: fi_tagged(3). */
+/**
+ * Sending tagged messages: fi_tagged(3). `S` is the return type.
+ *
+ * @throws FabricError with the code of fi_cq_readerr(3) or of the call that could not post:
+ * FI_EMSGSIZE for more than `epAttr.maxMsgSize` bytes; FI_ETIMEDOUT after `options.timeout`;
+ * FI_ECANCELED if the endpoint or its domain is closed first.
+ * @throws AbortError, or the reason of `options.signal`.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
+ * arguments. Error ERR_CLOSED if the endpoint is closed already.
+ */
 export interface TaggedSend<S> {
-  /** Sends a buffer with a tag. The buffer belongs to the operation until it has completed. */
+  /** Sends a buffer with a tag. The buffer belongs to the operation until it completes. */
   tsend(buffer: Buffers, peer: Peer, tag: Tag, options?: OperationOptions): S;
   /** Sends several buffers, at most `txAttr.iovLimit`, as one message. */
   tsendv(buffers: readonly Buffers[], peer: Peer, tag: Tag, options?: VectorOptions): S;
-  /** Sends a buffer with remote CQ data, of `domainAttr.cqDataSize` bytes. */
+  /** Sends a buffer with remote CQ data of `domainAttr.cqDataSize` bytes. */
   tsenddata(
     buffer: Buffers,
     data: bigint | number,
@@ -53,18 +62,27 @@ export interface TaggedSend<S> {
 
 /** Options of tagged receives. */
 export interface TaggedRecvOptions extends OperationOptions {
-  /** With `flags: ['FI_CLAIM']`: what a peek with FI_PEEK and FI_CLAIM has found. */
+  /** With `flags: ['FI_CLAIM']`: the completion of a peek with FI_PEEK and FI_CLAIM. */
   readonly claim?: Completion;
 }
 
-/** Receiving tagged messages: fi_tagged(3). */
+/**
+ * Receiving tagged messages: fi_tagged(3). `R` is the return type.
+ *
+ * @throws FabricError with the code of fi_cq_readerr(3): FI_ETRUNC if the message is longer than
+ * the buffer, FI_ENOMSG if a peek finds no message; FI_ETIMEDOUT after `options.timeout`;
+ * FI_ECANCELED if the endpoint or its domain is closed first.
+ * @throws AbortError, or the reason of `options.signal`.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
+ * arguments. Error ERR_CLOSED if the endpoint is closed already.
+ */
 export interface TaggedRecv<R> {
   /**
    * Receives a message whose tag equals `tag` in every bit that is not set in `ignore`.
    *
-   * With `flags: ['FI_PEEK']` nothing is received (the buffer may be null): completes with what a
-   * receive would have found, or fails with FI_ENOMSG. With FI_CLAIM as well, the message is set
-   * aside for a `trecv` with `flags: ['FI_CLAIM'], claim`.
+   * With `flags: ['FI_PEEK']` it receives nothing, and the buffer may be null. It completes with
+   * the message that a receive would match, or fails with FI_ENOMSG. With FI_CLAIM as well, it
+   * reserves the message for a `trecv` with `flags: ['FI_CLAIM'], claim`.
    */
   trecv(
     buffer: Buffers | null,
@@ -164,7 +182,7 @@ export const taggedRecv = {
   },
 } satisfies TaggedRecv<unknown> & ThisType<Target>;
 
-// Peeking needs no buffer, claiming names what was peeked.
+// A peek needs no buffer. A receive with FI_CLAIM needs the completion of its peek.
 function receiveFlagged(
   target: Target,
   buffer: Buffers | null,

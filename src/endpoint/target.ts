@@ -21,67 +21,73 @@ const EMSGSIZE = 90;
 /** FI_REMOTE_CQ_DATA: the operation carries data for the peer's completion. */
 export const REMOTE_CQ_DATA = 2 ** 17;
 
-/** What one endpoint can take, and how the engine knows it. */
+/** The limits of one endpoint, and its handles in the engine. */
 export interface Limits {
   readonly engine: Engine;
-  /** Handle in the engine's table. */
+  /** The endpoint's handle in the engine's table. */
   readonly handle: number;
-  /** The addresses of the endpoint's vector, by identity. */
+  /** The identity of the endpoint's address vector. */
   readonly vector: object;
   readonly maxMsgSize: number;
   readonly injectSize: number;
   readonly sendSegments: number;
   readonly receiveSegments: number;
-  /** Pieces of remote regions. */
+  /** The number of pieces of remote regions. */
   readonly remoteSegments: number;
-  /** Bytes of remote CQ data that arrive. */
+  /** The bytes of remote CQ data that the provider delivers. */
   readonly remoteData: number;
   readonly directedReceive: boolean;
-  /** Flags of operations that only its provider has. */
+  /** Operation flags that are specific to the provider. */
   readonly ownFlags: bigint;
   isClosed: boolean;
 }
 
 /**
- * Where the data transfer calls lead: the endpoint itself (a promise for every operation), a batch
- * (the operation's index) or the queue form (nothing; the completion is read from the queue).
+ * The target of the data transfer calls: the endpoint (each call returns a promise), a batch (the
+ * index of the operation) or `endpoint.post` (nothing; the completion is read from the queue).
  */
 export interface Target {
   readonly limits: Limits;
   readonly sink: Sink;
-  /** The number an operation goes by, or an error. `owner` is what it uses. */
+  /** Starts an operation that uses `owner`. Returns its number, or throws. */
   begin(kind: Kind, owner: unknown, options: Chosen | undefined): number;
-  /** What the call returns for an operation that has been written. */
+  /** The return value of a call whose operation was written. */
   finish(kind: Kind, request: number, options: Chosen | undefined): unknown;
-  /** What the call does about an operation that was refused. */
+  /** Rejects or throws the error of a call. */
   refuse(error: unknown): unknown;
 }
 
 /** Options of every operation. */
 export interface OperationOptions {
-  /** Flags of this operation: fi_msg(3), fi_rma(3). They add to the endpoint's own. */
+  /**
+   * Flags of this operation: fi_msg(3), fi_rma(3). They are added to the endpoint's default flags.
+   */
   readonly flags?: readonly OpFlag[];
   /**
-   * Aborts the operation. One that has not been posted and a posted receive are taken back; a posted
-   * send or RMA can't be recalled: its promise rejects, its memory stays in use until it completes.
+   * Aborts the operation. An operation that is not posted yet is removed, and a posted receive is
+   * cancelled. A posted send or RMA operation cannot be cancelled: its promise rejects, and its
+   * memory stays in use until it completes.
    */
   readonly signal?: AbortSignal;
-  /** Milliseconds after which the operation ends likewise, with FI_ETIMEDOUT. */
+  /** Milliseconds until the operation is aborted with FI_ETIMEDOUT. */
   readonly timeout?: number;
-  /** `endpoint.post` only: what the queue's entry for this operation has as its context. */
+  /** `endpoint.post` only: the context of the operation's queue entry. */
   readonly context?: unknown;
 }
 
-/** Options of operations of several buffers. */
+/** Options of operations with several buffers. */
 export interface VectorOptions extends OperationOptions {
   /**
-   * Remote CQ data that the operation carries, as `senddata` does: FI_REMOTE_CQ_DATA of
-   * fi_sendmsg(3), of `domainAttr.cqDataSize` bytes.
+   * Remote CQ data of `domainAttr.cqDataSize` bytes, as in `senddata`: FI_REMOTE_CQ_DATA of
+   * fi_sendmsg(3).
    */
   readonly data?: bigint | number;
 }
 
-/** The options of an operation, checked and read once: getters are the caller's code. */
+/**
+ * The checked options of an operation. They are read only once, because a getter runs the caller's
+ * code.
+ */
 export interface Chosen {
   readonly flags: bigint | number;
   readonly signal: AbortSignal | undefined;
@@ -89,21 +95,22 @@ export interface Chosen {
   readonly context: unknown;
 }
 
-/** A receive's source, or null for any. */
+/** The source of a receive, or null for any peer. */
 export type Source = Peer | null | undefined;
 
 export function checkOpen(limits: Limits): void {
   if (limits.isClosed) throw closed('the endpoint');
 }
 
-/** What a call does about its error: a promise rejects, a batch throws. */
+/** Reports the error of a call: endpoints reject a promise, batches throw. */
 export function refuse(target: Target, error: unknown): unknown {
   if (typeof target?.refuse !== 'function') throw invalidThis('an Endpoint');
   return target.refuse(error);
 }
 
-// What runs for every operation is kept so small that V8 inlines all of it into the call (920 bytes
-// of bytecode in all): 23 instead of 35 ns a send. What refuses is apart.
+// The code that runs for every operation is kept small enough for V8 to inline all of it into the
+// call (920 bytes of bytecode in total): 23 instead of 35 ns per send. The code that refuses an
+// argument is in separate functions.
 
 export function peerHandle(limits: Limits, peer: Peer, name = 'peer'): number {
   if (Peer.is(peer) && peer.vector === limits.vector && !peer.removed) return peer.handle;
@@ -112,7 +119,9 @@ export function peerHandle(limits: Limits, peer: Peer, name = 'peer'): number {
 
 function wrongPeer(peer: unknown, name: string): Error {
   if (!Peer.is(peer)) return invalidArgType(name, 'a Peer of the address vector', peer);
-  const was = peer.removed ? 'was removed from its address vector' : 'is of another address vector';
+  const was = peer.removed
+    ? 'was removed from its address vector'
+    : 'belongs to another address vector';
   return invalidArgValue(name, was);
 }
 
@@ -138,16 +147,16 @@ function checkLimits(limits: Limits, length: number, options: Chosen | undefined
   }
 }
 
-/** Refuses data that the provider would cut: fi_domain(3), cq_data_size. */
+/** Refuses data that the provider would truncate: fi_domain(3), cq_data_size. */
 export function checkData(limits: Limits, data: number | bigint): void {
   const bytes = limits.remoteData;
-  if (bytes === 0) throw outOfRange('data', 'left out (domainAttr.cqDataSize is 0)', data);
+  if (bytes === 0) throw outOfRange('data', 'omitted (domainAttr.cqDataSize is 0)', data);
   if (bytes < 8 && data >= 2 ** (bytes * 8)) {
     throw outOfRange('data', `at most ${bytes} bytes wide (domainAttr.cqDataSize)`, data);
   }
 }
 
-/** The remote CQ data of an operation of several buffers; 0 and no flag where it has none. */
+/** The remote CQ data of an operation with several buffers. 0 and no flag if it has none. */
 export function vectorData(
   limits: Limits,
   options: { readonly data?: bigint | number } | undefined,
@@ -158,13 +167,13 @@ export function vectorData(
   return { data, flags: REMOTE_CQ_DATA };
 }
 
-/** Refuses what ends a promise's wait where there is no promise. */
+/** Refuses the signal and timeout of a call that returns no promise. */
 export function refuseWait(options: Chosen | undefined, why: string): void {
   if (options?.signal !== undefined) throw invalidArgValue('options.signal', why);
   if (options?.timeout !== undefined) throw invalidArgValue('options.timeout', why);
 }
 
-/** Reads an operation's options; `searches` allows the flags of trecv alone. */
+/** Checks an operation's options. `searches` allows the flags that only trecv supports. */
 export function chooseOptions(
   limits: Limits,
   options: OperationOptions | undefined,

@@ -145,9 +145,15 @@ describe('peers that no call takes', () => {
   const PEERS = ['peer', 'source'];
 
   test('a peer of another address vector', async () => {
-    await spoil(PEERS, other.self, /(peer|source) is of another address vector/);
-    await expectThrown(() => loopback.ep.av.lookup(other.self), /of another address vector/);
-    await expectRejected(() => loopback.ep.av.remove(other.self), /of another address vector/);
+    await spoil(PEERS, other.self, /(peer|source) belongs to another address vector/);
+    await expectThrown(
+      () => loopback.ep.av.lookup(other.self),
+      /belongs to another address vector/,
+    );
+    await expectRejected(
+      () => loopback.ep.av.remove(other.self),
+      /belongs to another address vector/,
+    );
   });
 
   test('a removed peer', async () => {
@@ -169,7 +175,7 @@ describe('peers that no call takes', () => {
 describe('remote regions that no call takes', () => {
   test('one of another domain', async () => {
     const foreign = other.ep.domain.remote(region.descriptor());
-    await spoil(['remote'], foreign, /remote is of another domain/);
+    await spoil(['remote'], foreign, /remote belongs to another domain/);
   });
 
   test('a closed one', async () => {
@@ -210,7 +216,7 @@ test('objects of one domain are refused by another', async () => {
   const tcp = await open({ provider: 'tcp', node: '127.0.0.1' });
   await expectThrown(
     () => ep.domain.endpoint(tcp.info, mine as never),
-    /info is of another domain/,
+    /info belongs to another domain/,
   );
   await tcp.close();
 });

@@ -44,7 +44,7 @@ test.each(['FI_EP_UNSPEC', 'FI_EP_SOCK_STREAM', 'rdm', null])(
   async (type) => {
     const shown = type === null ? 'null' : `'${type}'`;
     await expect(open({ type } as never)).rejects.toEqual(
-      refusal(`options.type cannot be ${shown}: it is none of FI_EP_RDM, FI_EP_DGRAM`),
+      refusal(`options.type cannot be ${shown}: use one of FI_EP_RDM, FI_EP_DGRAM`),
     );
   },
 );

@@ -115,7 +115,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await expect(a.readv(buffer, toB, [{ remote, offset: 60 }])).rejects.toEqual(range);
     await expect(a.readv(buffer, toB, [{ remote, offset: 65 }])).rejects.toEqual(range);
     await expect(a.readv(buffer, toB, [{ remote, length: 8 }], { offset: 1 })).rejects.toThrow(
-      'options.offset is for one region',
+      'options.offset is for a single region',
     );
     await expect(a.readv(buffer, toB, [{ remote: {} as never }])).rejects.toThrow(TypeError);
     await expect(a.writev(buffer, toB, [null as never])).rejects.toThrow(TypeError);

@@ -1,25 +1,25 @@
 import { checkInteger, checkOptions, MAX_MILLISECONDS } from '../checks.js';
 import { invalidArgType } from '../errors.js';
 
-/** How long what is in flight has when something is closed. */
+/** How long close() waits for operations in flight. */
 export interface CloseOptions {
   /**
-   * Milliseconds that posted operations have to complete; 1000 when left out. Then they fail with
+   * Milliseconds that posted operations have to complete. If omitted, 1000. Then they fail with
    * FI_ECANCELED.
    */
   readonly timeout?: number;
-  /** Ends that time early. */
+  /** Ends the wait early. */
   readonly signal?: AbortSignal;
 }
 
-/** @internal The options of a close(), checked and read once. */
-export interface Patience {
+/** @internal The checked options of close(). */
+export interface CheckedCloseOptions {
   readonly timeout: number;
   readonly signal?: AbortSignal;
 }
 
 /** @internal */
-export function checkPatience(options: CloseOptions): Patience {
+export function checkCloseOptions(options: CloseOptions): CheckedCloseOptions {
   const { timeout = 1000, signal } = checkOptions('options', options);
   checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
   if (signal === undefined) return { timeout };
