@@ -6,9 +6,9 @@ interface Watched {
 }
 
 /**
- * The requests that a signal may abort, with one listener for each signal. What has not been posted
- * is taken back, a posted receive is cancelled; a posted send or RMA can't be recalled: its promise
- * rejects, its memory stays in use until the provider has completed it.
+ * The requests that a signal may abort, with one listener per signal. An unposted operation is
+ * removed, and a posted receive is cancelled. A posted send or RMA operation cannot be cancelled:
+ * its promise rejects, and its memory stays in use until the provider has completed it.
  */
 export class AbortWatch {
   readonly #signals = new Map<AbortSignal, Watched>();
@@ -16,7 +16,7 @@ export class AbortWatch {
   readonly #cancel: (request: number) => void;
   readonly #ended: (request: number) => Promise<void>;
 
-  /** @param ended resolves when a request that was aborted has ended. */
+  /** @param ended resolves when an aborted request has ended. */
   constructor(cancel: (request: number) => void, ended: (request: number) => Promise<void>) {
     this.#cancel = cancel;
     this.#ended = ended;
@@ -39,7 +39,7 @@ export class AbortWatch {
     this.#signalOf.set(request, signal);
   }
 
-  /** Why a request was aborted; undefined when it was not. */
+  /** The abort reason of a request. Undefined if it was not aborted. */
   reasonOf(request: number): unknown {
     const signal = this.#signalOf.get(request);
     return signal?.aborted ? signal.reason : undefined;

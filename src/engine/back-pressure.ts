@@ -4,12 +4,12 @@ import { STATS } from './layout.js';
 
 const COUNT = STATS.indexOf('backPressure');
 
-/** Tells the channel `libfabric:backpressure` of one engine's. */
+/** Publishes one engine's back-pressure on the channel `libfabric:backpressure`. */
 export class BackPressure {
   readonly #stats: BigUint64Array;
   readonly #names: DomainNames;
   readonly #driver: DriverKind;
-  #told = 0;
+  #published = 0;
 
   constructor(stats: BigUint64Array, names: DomainNames, driver: DriverKind) {
     this.#stats = stats;
@@ -17,14 +17,14 @@ export class BackPressure {
     this.#driver = driver;
   }
 
-  /** Tells how often the provider has had no room since the last look. */
-  look(): void {
+  /** Publishes how often the provider has returned FI_EAGAIN since the last call. */
+  check(): void {
     const total = Number(this.#stats[COUNT]);
-    if (total > this.#told) this.tell('provider', total - this.#told);
-    this.#told = total;
+    if (total > this.#published) this.publish('provider', total - this.#published);
+    this.#published = total;
   }
 
-  tell(by: BackPressureMessage['by'], times: number): void {
+  publish(by: BackPressureMessage['by'], times: number): void {
     if (!backPressure.hasSubscribers) return;
     const { domain, provider } = this.#names;
     backPressure.publish({ by, times, domain, provider, driver: this.#driver });

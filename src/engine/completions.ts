@@ -6,7 +6,7 @@ import type { BackPressure } from './back-pressure.js';
 import { type Failure, takeFailure } from './failure.js';
 import { CompletionField, ENTRY_BYTES, ENTRY_U32, Event, Word } from './layout.js';
 
-/** Who is told of completions, one by one: the engine. */
+/** Receives the completions one by one: the engine. */
 interface Reader {
   readonly handle: Handle<'Domain'>;
   readonly peers: ReadonlyMap<number, Peer>;
@@ -14,10 +14,10 @@ interface Reader {
   deliver(word: number): void;
 }
 
-/** The ring that the engine writes and JavaScript reads. */
+/** The completion ring: the engine writes it, JavaScript reads it. */
 export class Completions {
   readonly u32: Uint32Array;
-  /** How many have been read, modulo 2 ** 32. */
+  /** The number of completions read, modulo 2 ** 32. */
   head = 0;
   readonly #f64: Float64Array;
   readonly #u64: BigUint64Array;
@@ -46,7 +46,7 @@ export class Completions {
     this.#backPressure = backPressure;
   }
 
-  /** Delivers all that are there; nothing, when called by what one was delivered to. */
+  /** Delivers all available completions. Does nothing if a delivery calls it. */
   read(): void {
     if (this.#reading) return;
     this.#reading = true;
@@ -65,10 +65,11 @@ export class Completions {
     } finally {
       this.#reading = false;
     }
-    if (backPressure.hasSubscribers) this.#backPressure.look();
+    if (backPressure.hasSubscribers) this.#backPressure.check();
   }
 
-  // V8 calls out for Atomics: about 20 ns that an engine on this thread need not cost.
+  // V8 does not inline Atomics. If the engine runs on this thread, a plain access saves about 20
+  // ns.
   #load(word: Word): number {
     return this.#threaded ? Atomics.load(this.#control, word) : (this.#control[word] as number);
   }
@@ -78,7 +79,7 @@ export class Completions {
     else this.#control[word] = value;
   }
 
-  /** What the completion at `word` tells of its operation. */
+  /** The completion at `word`. */
   at(word: number): Completion {
     const wide = word >> 1;
     const source = this.u32[word + CompletionField.Source32] as number;
@@ -94,21 +95,21 @@ export class Completions {
     );
   }
 
-  /** The same of a peek that has claimed a message. */
+  /** The completion at `word` of a peek that claimed a message. */
   claimAt(word: number): Completion {
     const completion = this.at(word);
     setClaim(completion, completion.offset);
     return completion;
   }
 
-  // A bigint only where a number would lose bits.
+  // Returns a bigint only if a number would lose bits.
   #read64(word: number, field: CompletionField): bigint | number {
     const high = this.u32[word + field * 2 + 1] as number;
     if (high >= 0x20_0000) return this.#u64[(word >> 1) + field] as bigint;
     return high * 0x1_0000_0000 + (this.u32[word + field * 2] as number);
   }
 
-  /** What is known of the failed completion at `word`. */
+  /** The failure of the completion at `word`. */
   failureAt(word: number): Failure {
     const errno = this.u32[word + CompletionField.Status32] as number;
     const key = this.u32[word + CompletionField.Error32] as number;
@@ -120,17 +121,17 @@ export class Completions {
     return this.u32[word + CompletionField.Event32] !== Event.Partial;
   }
 
-  /** The number of a message among all that have arrived, modulo 2 ** 32. */
+  /** The sequence number of a message among all that have arrived, modulo 2 ** 32. */
   arrivalAt(word: number): number {
     return this.u32[word + CompletionField.Queue32] as number;
   }
 
-  /** Bytes. */
+  /** The length in bytes. */
   lengthAt(word: number): number {
     return this.#f64[(word >> 1) + CompletionField.Length64] as number;
   }
 
-  /** Rounds of a batch that have completed. */
+  /** The number of completed rounds of a batch. */
   roundsAt(word: number): number {
     return this.#f64[(word >> 1) + CompletionField.Offset64] as number;
   }

@@ -1,7 +1,7 @@
 import { errnoByCode } from '../error-codes.js';
 import type { Failure } from './failure.js';
 
-/** What a caller who has waited long enough is told. */
+/** The failure of a call that has timed out. */
 export const overdue = (syscall: string, milliseconds: number): Failure => ({
   errno: errnoByCode.FI_ETIMEDOUT,
   syscall,
@@ -9,7 +9,10 @@ export const overdue = (syscall: string, milliseconds: number): Failure => ({
   provErrno: 0,
 });
 
-/** The requests that may only take so long: one that is overdue is cancelled, as a signal does. */
+/**
+ * The requests with a timeout. A request that exceeds its timeout is cancelled, as a signal cancels
+ * it.
+ */
 export class Deadlines {
   readonly #timers = new Map<number, NodeJS.Timeout>();
   readonly #overdue = new Map<number, Failure>();
@@ -19,7 +22,7 @@ export class Deadlines {
     this.#cancel = cancel;
   }
 
-  /** @param syscall the call that such a request waits in: `'fi_cq_read'`. */
+  /** @param syscall the call of the request, for the error: `'fi_cq_read'`. */
   watch(request: number, milliseconds: number, syscall: string): void {
     const timer = setTimeout(() => {
       this.#overdue.set(request, overdue(syscall, milliseconds));
@@ -28,7 +31,7 @@ export class Deadlines {
     this.#timers.set(request, timer);
   }
 
-  /** Why a request was cancelled; undefined when it was not. */
+  /** The failure of a request that timed out. Undefined if it did not. */
   failureOf(request: number): Failure | undefined {
     return this.#overdue.get(request);
   }

@@ -16,13 +16,13 @@ import { Kind, type RequestOwner, Requests } from './requests.js';
 import { Submissions } from './submissions.js';
 import { unresponsive } from './unresponsive.js';
 
-/** Who turns the engine: a native thread, the event loop, or the caller. */
+/** What drives the engine: a native thread, the event loop, or the caller. */
 export type DriverKind = 'thread' | 'loop' | 'manual';
 
-/** What a domain's engine has done since it was opened. */
+/** The activity of a domain's engine since it was opened. */
 export type Stats = { readonly [Name in (typeof STATS)[number]]: number };
 
-/** Told of what belongs to no request. */
+/** Receives the events that belong to no request. */
 export interface QueueListener {
   immediate(data: bigint, length: number): void;
   overrun(error: FabricError): void;
@@ -32,16 +32,17 @@ export interface QueueListener {
 }
 
 const NO_REQUEST = 0xffff_ffff;
-/** What a request that is taken back has to end by itself. */
+/** Milliseconds that a cancelled request has to end before its promise rejects. */
 const GRACE_MS = 25;
 
-// Open engines are roots: what is in flight must not be collected with the objects that started it.
+// Open engines are garbage collection roots: an operation in flight must not be collected with the
+// objects that started it.
 const open = new Set<Engine>();
 
-/** The engines of this thread. */
+/** The open engines of this thread. */
 export const openEngines = (): Iterable<Engine> => open;
 
-/** What a domain goes by: `info.fabricAttr` and `info.domainAttr`. */
+/** The names of a domain: `info.fabricAttr` and `info.domainAttr`. */
 export interface DomainNames {
   readonly fabric: string | null;
   readonly domain: string | null;
@@ -58,7 +59,7 @@ export class Engine {
   readonly memory: Memory;
   readonly peers = new Map<number, Peer>();
   readonly queues = new Map<number, QueueListener>();
-  /** Shared memory of open regions: not every runtime lets the addon hold it. */
+  /** The shared memory of open regions. Not every runtime lets the addon hold a reference to it. */
   readonly registered = new Map<number, SharedArrayBuffer>();
   readonly handle: Handle<'Domain'>;
   readonly #number: number;
@@ -68,10 +69,10 @@ export class Engine {
   readonly #stats: BigUint64Array;
   readonly #releases = new Releases();
   readonly #aborts = new AbortWatch(
-    (request) => this.#takeBack(request),
+    (request) => this.#cancelAndReject(request),
     (request) => this.#releases.end(request),
   );
-  readonly #deadlines = new Deadlines((request) => this.#takeBack(request));
+  readonly #deadlines = new Deadlines((request) => this.#cancelAndReject(request));
   #open = true;
 
   constructor(
@@ -108,7 +109,7 @@ export class Engine {
       },
       () => wake(opened.number),
       threaded,
-      () => backPressure.tell('ring', 1),
+      () => backPressure.publish('ring', 1),
     );
     this.memory = new Memory(opened.handle);
     open.add(this);
@@ -118,12 +119,12 @@ export class Engine {
     return this.#open;
   }
 
-  /** Whether its thread sleeps until there is something to do. */
+  /** Whether the engine's thread sleeps until there is work. */
   get asleep(): boolean {
     return this.#control[Word.Sleeping] !== 0;
   }
 
-  /** Takes a request; the event loop stays alive until it has ended. */
+  /** Starts a request. The event loop stays alive until the request has ended. */
   begin(kind: Kind, owner: unknown): number {
     const request = this.requests.begin(kind, owner);
     this.#control[Word.Pending] = this.requests.pending;
@@ -139,7 +140,7 @@ export class Engine {
     this.#control[Word.Pending] = this.requests.pending;
   }
 
-  /** A request that no operation was written for after all. */
+  /** Ends a request for which no operation was written. */
   abandon(request: number): void {
     this.#end(request);
     this.#letLoopGo();
@@ -149,12 +150,12 @@ export class Engine {
     if (this.requests.pending === 0) this.#holdLoop();
   }
 
-  // The native side looks at the pending count; a manual driver has nothing on the event loop.
+  // The native side reads the pending count. A manual driver does not use the event loop.
   #holdLoop(): void {
     if (this.driver !== 'manual') this.#native.ref(this.#number);
   }
 
-  /** Submits an operation without buffers: the end of something, or a cancellation. */
+  /** Submits an operation without buffers: a close, a removal or a cancellation. */
   control(code: Op, request: number, endpoint: number, peer: number, memory: number, length = 0) {
     let at: number;
     try {
@@ -172,24 +173,25 @@ export class Engine {
     try {
       this.control(Op.Cancel, NO_REQUEST, 0, 0, request);
     } catch {
-      // The engine is stuck. Timers and signals call this, and there is nobody to tell.
+      // The engine is stuck. Timers and signals call this, so no caller can receive the error.
     }
   }
 
-  // The caller is told soon, whatever the engine is at: it may be in a call that takes long, or be
-  // turned by nobody.
-  #takeBack(request: number): void {
+  // Rejects the caller's promise soon, even if the engine is in a long call or nothing turns it.
+  #cancelAndReject(request: number): void {
     this.cancel(request);
     setTimeout(() => this.#giveUp(request), GRACE_MS);
   }
 
-  /** One turn by the caller: manual driver. */
+  /** Manual driver: turns the engine once. */
   turn(): void {
     this.#native.turn(this.#number);
     this.completions.read();
   }
 
-  /** Turns until `count` completions are there or the time is over: manual driver. */
+  /**
+   * Manual driver: turns the engine until `count` completions have arrived or the timeout is over.
+   */
   wait(count: number, milliseconds: number): void {
     this.#controlF64[Word.WaitCount64] = count;
     this.#controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
@@ -198,8 +200,9 @@ export class Engine {
   }
 
   /**
-   * Submits a batch and turns until its rounds have ended: manual driver. Returns its status, or
-   * RUNNING when a round took longer than `milliseconds`: then that goes on as a request of its owner.
+   * Manual driver: submits a batch and turns the engine until its rounds have ended. Returns its
+   * status, or RUNNING if a round took longer than `milliseconds`. The round then continues as a
+   * request of its owner.
    */
   run(
     owner: RequestOwner,
@@ -231,18 +234,18 @@ export class Engine {
     return status;
   }
 
-  /** Rounds that the last run() has completed. */
+  /** The number of rounds that the last run() completed. */
   get rounds(): number {
     return this.#controlF64[Word.RunRounds64] as number;
   }
 
-  /** Why the last run() failed. */
+  /** The failure of the last run(). */
   runFailure(errno: number): Failure {
     const key = this.#control[Word.RunError] as number;
     return takeFailure(this.handle, this.peers, errno, key);
   }
 
-  /** Awaits the end of a request; with the manual driver, turns for it. */
+  /** Awaits the end of a request. With the manual driver, turns the engine until then. */
   async settled<T>(promise: Promise<T>): Promise<T> {
     if (this.driver !== 'manual') return promise;
     let done = false;
@@ -257,15 +260,16 @@ export class Engine {
     return promise;
   }
 
-  /** Reads the completions of something that was closed. */
+  /** Reads the remaining completions of an object that was closed. */
   drain(): void {
-    // What was submitted to it before: with the manual driver, perhaps nobody turns any more.
+    // Processes the operations that were submitted before the close. With the manual driver,
+    // nothing else may turn the engine any more.
     if (this.driver === 'manual') while (this.#open && this.backlog().unread > 0) this.turn();
     this.completions.read();
     this.#letLoopGo();
   }
 
-  /** Tells whom the completion at u32 index `word` of the ring concerns. */
+  /** Delivers the completion at u32 index `word` of the ring. */
   deliver(word: number): void {
     const { u32 } = this.completions;
     const event = u32[word + CompletionField.Event32] as Event;
@@ -288,7 +292,7 @@ export class Engine {
         if (status === 0) requests.resolve(request, this.completions.claimAt(word));
         else this.fail(request, word);
         break;
-      case Kind.Left:
+      case Kind.Detached:
         if (status !== 0) this.completions.failureAt(word);
         break;
       default:
@@ -306,11 +310,12 @@ export class Engine {
       return;
     }
     if (event === Event.Left) {
-      this.#leave(request, word);
+      this.#settleUnfinished(request, word);
       return;
     }
     if (event === Event.CancelRefused) {
-      // Posted, and not to be recalled: the caller is free, the memory stays with the provider.
+      // The operation is posted and cannot be cancelled. Its promise rejects; the provider keeps
+      // its memory.
       if (!this.#giveUp(request) && this.requests.owned(request))
         (this.requests.owner(request) as RequestOwner).cancelRefused?.(request);
       return;
@@ -325,8 +330,8 @@ export class Engine {
     }
   }
 
-  // The endpoint was closed, and the provider is not done with this operation.
-  #leave(request: number, word: number): void {
+  // The endpoint was closed, but the provider has not finished this operation.
+  #settleUnfinished(request: number, word: number): void {
     const { requests } = this;
     if (requests.kind(request) === Kind.Owner) {
       const status = this.completions.u32[word + CompletionField.Status32] as number;
@@ -338,7 +343,7 @@ export class Engine {
     }
     this.#aborts.forget(request);
     this.#deadlines.forget(request);
-    requests.leave(request);
+    requests.detach(request);
     this.#control[Word.Pending] = requests.pending;
     this.#letLoopGo();
   }
@@ -350,7 +355,7 @@ export class Engine {
     this.#reject(request, failure);
   }
 
-  // Tells the caller of a request that was aborted or is overdue, whether it has ended or not.
+  // Rejects the promise of a request that was aborted or timed out, even if it has not ended.
   #giveUp(request: number): boolean {
     const reason = this.#aborts.reasonOf(request);
     const late = this.#deadlines.failureOf(request);
@@ -361,12 +366,12 @@ export class Engine {
     return reason !== undefined || late !== undefined;
   }
 
-  // An error is made only where somebody waits: a rejection of nobody's would end the process.
+  // Creates an error only if the promise is pending: an unhandled rejection would end the process.
   #reject(request: number, failure: Failure): void {
     if (this.requests.awaited(request)) this.requests.resolve(request, rejectLater(failure));
   }
 
-  /** Lets a signal abort a request with its promise, or the time: see AbortWatch. */
+  /** Lets a signal or a timeout abort a request: see AbortWatch. */
   limit(
     request: number,
     promise: Promise<unknown>,
@@ -379,7 +384,7 @@ export class Engine {
     if (timeout !== undefined) this.#deadlines.watch(request, timeout, syscall);
   }
 
-  /** What each side of the rings has not read. */
+  /** The number of entries that each side of the rings has not read. */
   backlog(): { unread: number; undelivered: number } {
     const word = (at: Word) => this.#control[at] as number;
     return {
@@ -394,8 +399,8 @@ export class Engine {
   }
 
   /**
-   * Stops the engine and closes what is left under the domain; settles what was in flight. Returns
-   * what could not be freed.
+   * Stops the engine, closes the remaining objects of the domain, and settles the requests in
+   * flight. Returns what could not be freed.
    */
   close(): { endpoints: number; refused: string | null } {
     if (!this.#open) return { endpoints: 0, refused: null };

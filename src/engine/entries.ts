@@ -9,7 +9,7 @@ import {
   SEGMENT_U32,
 } from './layout.js';
 
-/** Operations in memory that the engine reads: views of all widths, and how they are written. */
+/** Operations in memory that the engine reads: views of all widths, and methods that write them. */
 export class Entries {
   readonly u8: Uint8Array;
   readonly u32: Uint32Array;
@@ -55,7 +55,7 @@ export class Entries {
     f64[wide + OpField.Flags64] = 0;
   }
 
-  /** Writes the i-th segment beyond the first. */
+  /** Writes the i-th segment after the first. */
   putSegment(at: number, i: number, memory: number, offset: number, length: number): void {
     const block = at + 1 + (i >> 1);
     const word = block * ENTRY_U32 + (i & 1) * SEGMENT_U32;
@@ -65,7 +65,10 @@ export class Entries {
     this.f64[wide + 2] = length;
   }
 
-  /** Writes what travels with an operation: so many bytes, whatever becomes of the buffer meanwhile. */
+  /**
+   * Copies the inline payload of an operation: exactly `length` bytes, even if the buffer changes
+   * meanwhile.
+   */
   putPayload(at: number, bytes: Uint8Array, length: number): void {
     const start = (at + 1) * ENTRY_BYTES;
     if (length > ENTRY_BYTES) {
@@ -75,12 +78,12 @@ export class Entries {
     for (let i = 0; i < length; i++) this.u8[start + i] = bytes[i] as number;
   }
 
-  /** Bytes of the i-th segment beyond the first. */
+  /** The length of the i-th segment after the first, in bytes. */
   segmentLength(at: number, i: number): number {
     return this.f64[(at + 1 + (i >> 1)) * ENTRY_F64 + (i & 1) * SEGMENT_F64 + 2] as number;
   }
 
-  /** Writes 64 bits: without a bigint where the value is a number. */
+  /** Writes 64 bits, without creating a bigint if the value is a number. */
   set64(at: number, field: OpField, value: number | bigint): void {
     if (typeof value === 'bigint') {
       this.u64[at * ENTRY_F64 + field] = value;

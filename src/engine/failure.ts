@@ -7,28 +7,28 @@ import { type Handle, type NativeFailedCompletion, native } from '../native.js';
 import type { Peer } from '../peer.js';
 import { endsWith } from '../released.js';
 
-/** What is known of an operation that failed. */
+/** The details of a failed operation. */
 export interface Failure {
   readonly errno: number;
   readonly syscall: string;
-  /** The provider's words, or ours. */
+  /** The provider's text, or this package's. */
   readonly text: string;
   readonly provErrno: number;
-  /** The provider, whose numbers mean what they mean nowhere else; none for failures of ours. */
+  /** The provider that defines provErrno. Undefined for failures of this package. */
   readonly provider?: string;
-  /** Whether the endpoint works no more. */
+  /** Whether the endpoint is unusable from now on. */
   readonly broken?: boolean;
-  /** Of an operation that was given up: when it has ended. */
+  /** For an aborted or timed-out operation: resolves when it has ended. */
   readonly released?: Promise<void>;
-  /** Of an operation of a batch: which. */
+  /** For an operation of a batch: its index. */
   readonly index?: number;
-  /** Whom the operation was for. */
+  /** The peer of the operation. */
   readonly peer?: Peer | undefined;
-  /** What the completion told. */
+  /** The fields of the completion. */
   readonly completion?: NativeFailedCompletion;
 }
 
-/** The failure that the addon keeps under a key. */
+/** The failure that the addon stores under a key. */
 export function takeFailure(
   domain: Handle<'Domain'>,
   peers: ReadonlyMap<number, Peer>,
@@ -61,7 +61,7 @@ function entryOf(entry: NativeFailedCompletion): FabricErrorDetails {
     errData,
     ...(olen > 0 && { olen }),
     ...((flags & TAGGED) !== 0n && { tag }),
-    ...((flags & REMOTE_CQ_DATA) !== 0n && data !== 0n && { data }), // shm has 0 for all
+    ...((flags & REMOTE_CQ_DATA) !== 0n && data !== 0n && { data }), // shm reports 0 for every message
   };
 }
 
@@ -76,7 +76,8 @@ const UNKNOWN = 'Unknown error';
 
 function efaDetailsOf({ errno, text, provErrno, broken }: Failure): FabricErrorDetails {
   const library = version();
-  // The shm provider below efa repeats the errno; that is EIO for every status of the device in 1.x.
+  // The shm provider below efa repeats the errno as its provider error. In 1.x every device status has
+  // the errno EIO, so EIO is ambiguous.
   const ambiguous = errno === EIO && library.major < 2;
   if (provErrno === errno && !ambiguous) return { hint: hintOfSharedMemory(errno) };
   const status = efaStatus(provErrno, library);
@@ -95,9 +96,9 @@ function efaDetailsOf({ errno, text, provErrno, broken }: Failure): FabricErrorD
 const ANOTHER = 'open another endpoint';
 
 /**
- * A promise that rejects with the failure's error, made so that its stack names whoever awaits the
- * operation. V8 follows the promises that wait for the one whose reaction is running, so the error
- * is created one step after the operation's promise has begun to wait for this one.
+ * A promise that rejects with the failure's error. The error's stack names the function that awaits
+ * the operation: V8 follows the promises that wait for the one whose reaction is running, so the
+ * error is created one step after the operation's promise has begun to wait for this one.
  */
 export async function rejectLater(failure: Failure): Promise<never> {
   await null;

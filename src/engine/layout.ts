@@ -1,6 +1,7 @@
-// The memory that JavaScript shares with the engine: native/engine/layout.h. A test compares both.
+// The layout of the memory that JavaScript shares with the engine. It equals
+// native/engine/layout.h; a test compares the two.
 
-/** Bytes of an operation, of a further block of one, and of a completion. */
+/** Bytes of an operation, of each of its additional blocks, and of a completion. */
 export const ENTRY_BYTES = 64;
 export const ENTRY_U32 = 16;
 export const ENTRY_F64 = 8;
@@ -25,7 +26,9 @@ export const enum Op {
   GiveBack = 37,
 }
 
-/** An operation's fields: indices into its entry, in units of 4 or 8 bytes as the name says. */
+/**
+ * The fields of an operation: indices into its entry, in units of 4 or 8 bytes as the name says.
+ */
 export const enum OpField {
   Head32 = 0, // code, blocks, segments, remotes: a byte each
   Request32 = 1,
@@ -40,7 +43,7 @@ export const enum OpField {
   Flags64 = 7,
 }
 
-/** Bytes of a send that travel with it at most. */
+/** The most bytes of a send that are copied inline into the ring. */
 export const CARRIED_BYTES = 192;
 
 export const SEGMENTS_PER_BLOCK = 2;
@@ -54,7 +57,7 @@ export const enum Event {
   Partial = 3,
   Unsolicited = 4,
   Overrun = 5,
-  Left = 6,
+  Left = 6, // the request has failed but its operation continues; Operation follows
 }
 
 export const enum CompletionField {
@@ -71,7 +74,7 @@ export const enum CompletionField {
   Queue32 = 15, // or the number of the message
 }
 
-/** Words of the control block, in units of 4 bytes or, with 64, of 8. */
+/** Words of the control block, in units of 4 bytes, or of 8 if the name ends with 64. */
 export const enum Word {
   SubmissionTail = 0,
   SubmissionHead = 16,
@@ -96,7 +99,7 @@ export const enum Word {
   Stats64 = 72,
 }
 
-/** The status of the batch that run() waits for. */
+/** The status of run()'s batch while it is running. */
 export const RUNNING = 0xffff_ffff;
 
 export const STATS = [

@@ -13,21 +13,21 @@ import {
 } from '../views.js';
 import { CARRIED_BYTES } from './layout.js';
 
-/** Memory that an operation may use: bytes of the caller's, or a piece of a registered region. */
+/** Memory that an operation may use: the caller's bytes, or a registered region or slice. */
 export type Buffers = ArrayBufferView | ArrayBufferLike | RegisteredBytes;
 
-/** A piece of a {@link MemoryRegion}. */
+/** A {@link MemoryRegion} or a slice of one. */
 export abstract class RegisteredBytes {
-  /** @internal The engine's table that knows the memory. */
+  /** @internal The table of buffers that contains the memory. */
   abstract readonly memory: Memory;
-  /** @internal Handle in the engine's table. */
+  /** @internal The handle in the engine's table. */
   abstract readonly memoryHandle: number;
-  /** Bytes from the start of the region. */
+  /** Offset in the region, in bytes. */
   abstract readonly offset: number;
   /** Bytes. */
   abstract readonly length: number;
   abstract readonly closed: boolean;
-  // What only looks like a region lacks it.
+  // Objects that only imitate a region lack it.
   readonly #genuine = true;
 
   /** @internal */
@@ -36,25 +36,25 @@ export abstract class RegisteredBytes {
   }
 }
 
-/** Where a buffer's bytes are, in the engine's table. */
+/** The location of a buffer's bytes in the engine's table. */
 export interface Place {
-  /** 0 names no memory: there are no bytes, or they are {@link carried}. */
+  /** 0 means no bytes, or {@link carried} bytes. */
   readonly handle: number;
   readonly offset: number;
   readonly length: number;
-  /** The bytes of a buffer that was not entered. */
+  /** The bytes of a buffer that was not entered, to be copied inline. */
   readonly carried: Uint8Array | undefined;
 }
 
 type Found = { -readonly [Field in keyof Place]: Place[Field] };
 
-/** In place of a handle: the buffer has been sent once, and was not entered for that. */
+/** Used instead of a handle: the buffer was sent once, inline, and is not in the table. */
 const CARRIED = 0;
 
 /**
- * The buffers that the engine of a domain knows. A buffer is entered once, when it is first used,
- * and found again by identity. From then on the engine holds its memory, and goes on to do so while
- * an operation uses it: a buffer may be detached at any time.
+ * The table of buffers in the engine of a domain. A buffer is entered at its first use and found
+ * again by identity. From then on the engine holds its memory, also while an operation uses it,
+ * because a buffer may be detached at any time.
  */
 export class Memory {
   readonly #domain: Handle<'Domain'>;
@@ -71,11 +71,11 @@ export class Memory {
   }
 
   /**
-   * Finds where a buffer's bytes are, in an object that the next call uses again. Throws for what
-   * can't be used.
+   * Locates a buffer's bytes. The next call overwrites the returned object. Throws if the buffer
+   * cannot be used.
    *
-   * @param once the bytes are read once, from now on: a few of them in a buffer that is not known are
-   * better carried along than entered, which takes 3 us and a FinalizationRegistry.
+   * @param once the bytes are read once, immediately. A few bytes of an unknown buffer are copied
+   * inline, because entering the buffer takes 3 us and a FinalizationRegistry.
    */
   locate(buffer: Buffers, name = 'buffer', once = false): Place {
     const place = this.#place;
@@ -137,7 +137,7 @@ export class Memory {
     return handle;
   }
 
-  // What is sent a second time is entered: it may be sent for ever.
+  // A buffer that is sent a second time is entered, because more sends may follow.
   #carry(place: Found, buffer: ArrayBufferLike, view: Buffers): number {
     const { offset, length } = place;
     place.carried = isUint8Array(view) ? view : new Uint8Array(buffer, offset, length);
@@ -145,7 +145,7 @@ export class Memory {
     return 0;
   }
 
-  /** A registered region covers this buffer: operations on it use the region. */
+  /** Enters a buffer that a registered region covers: operations on it use the region. */
   cover(buffer: ArrayBufferLike, handle: number): void {
     this.#handles.set(buffer, handle);
     this.#lastBuffer = undefined;
@@ -157,7 +157,7 @@ export class Memory {
   }
 }
 
-/** Refuses a buffer that is detached, or whose memory may move. */
+/** Refuses a buffer that is detached or whose memory may move. */
 export function refuseUnsteady(buffer: ArrayBufferLike, name: string): void {
   if (isResizable(buffer)) {
     throw invalidArgValue(name, 'is resizable: its memory may move while the network uses it');

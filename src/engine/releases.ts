@@ -1,16 +1,16 @@
 import { endsWith } from '../released.js';
 
-/** The requests that somebody may give up, and the ends of those that were. */
+/** The requests that may be aborted or time out, and the ends of those that did. */
 export class Releases {
   readonly #promises = new Map<number, Promise<unknown>>();
   readonly #ends = new Map<number, { end: Promise<void>; tell: () => void }>();
 
-  /** A request that may be given up. */
+  /** Registers a request that may be aborted or time out. */
   watch(request: number, promise: Promise<unknown>): void {
     this.#promises.set(request, promise);
   }
 
-  /** A request was given up: it has ended when this resolves. */
+  /** Marks a request as aborted or timed out. The promise resolves when it has ended. */
   end(request: number): Promise<void> {
     let known = this.#ends.get(request);
     if (known === undefined) {
@@ -26,7 +26,7 @@ export class Releases {
     return known.end;
   }
 
-  /** A request has ended. */
+  /** Marks a request as ended. */
   forget(request: number): void {
     if (this.#promises.size === 0 && this.#ends.size === 0) return;
     this.#promises.delete(request);

@@ -1,28 +1,31 @@
-/** What becomes of a request that has completed. */
+/** The effect of a completion on its request. */
 export const enum Kind {
-  /** Resolves with nothing. */
+  /** Resolves with undefined. */
   Void = 0,
   /** Resolves with a Completion. */
   Completion = 1,
-  /** Its owner is told. */
+  /** Calls its owner. */
   Owner = 2,
-  /** Resolves with a Completion that holds what a peek has claimed. */
+  /** Resolves with a Completion that holds a claimed message. */
   Claim = 3,
-  /** Is settled; its operation goes on, and so it keeps what that uses. */
-  Left = 4,
+  /** Is already settled. Its operation continues, so the request keeps the memory alive. */
+  Detached = 4,
 }
 
-/** An owner of requests of kind {@link Kind.Owner}. */
+/** The owner of a request of kind {@link Kind.Owner}. */
 export interface RequestOwner {
-  /** A completion at u32 index `word` of the completion ring; `status` is 0 or an errno. */
+  /**
+   * Called for a completion at u32 index `word` of the completion ring. `status` is 0 or an errno.
+   */
   completed(request: number, status: number, word: number): void;
-  /** The operation was to be cancelled, but it is posted and can't be recalled. */
+  /** Called if the operation could not be cancelled because it is posted. */
   cancelRefused?(request: number): void;
 }
 
 let capturedResolve: (value: unknown) => void;
 let capturedReject: (reason: unknown) => void;
-// One executor for all: a closure for every promise would be the most expensive part of a send.
+// All promises share one executor: a closure for each promise would be the most expensive part of a
+// send.
 const capture = (resolve: (value: unknown) => void, reject: (reason: unknown) => void): void => {
   capturedResolve = resolve;
   capturedReject = reject;
@@ -41,16 +44,16 @@ class Request {
 }
 
 /**
- * The requests in flight, by number. A request holds everything that its operation uses, and lets
- * go of it only when the engine has completed it.
+ * The requests in flight, by number. A request holds all objects that its operation uses, and
+ * releases them only when the engine has completed it.
  */
 export class Requests {
   #free: number[] = [];
   #requests: (Request | undefined)[] = [];
-  /** Requests that have not completed. */
+  /** The number of requests that have not completed. */
   pending = 0;
 
-  /** Takes a number for an operation that uses `owner`. */
+  /** Allocates a number for an operation that uses `owner`. */
   begin(kind: Kind, owner: unknown): number {
     this.pending++;
     const number = this.#free.length > 0 ? (this.#free.pop() as number) : this.#requests.length;
@@ -58,7 +61,7 @@ export class Requests {
     return number;
   }
 
-  /** The promise of a request that has just begun. */
+  /** Creates the promise of a new request. */
   promise<T>(number: number): Promise<T> {
     const promise = new Promise(capture) as Promise<T>;
     const request = this.#requests[number] as Request;
@@ -71,7 +74,7 @@ export class Requests {
     return (this.#requests[number] as Request).kind;
   }
 
-  /** Whether somebody is to be told of its completions. */
+  /** Whether it has an owner to call. */
   owned(number: number): boolean {
     return this.#requests[number]?.kind === Kind.Owner;
   }
@@ -96,7 +99,7 @@ export class Requests {
     request.resolve = undefined;
   }
 
-  /** Settles the promise while the operation goes on to use its memory. */
+  /** Rejects the promise. The operation continues to use its memory. */
   reject(number: number, reason: unknown): void {
     const request = this.#requests[number];
     if (request?.resolve === undefined) return;
@@ -109,15 +112,15 @@ export class Requests {
     return [...this.#requests.keys()].filter((number) => this.#requests[number] !== undefined);
   }
 
-  /** Counts a request that is settled, and whose operation goes on, as pending no longer. */
-  leave(number: number): void {
-    this.#requests[number] = new Request(Kind.Left, this.owner(number));
+  /** Detaches the operation of a settled request: it continues, and no longer counts as pending. */
+  detach(number: number): void {
+    this.#requests[number] = new Request(Kind.Detached, this.owner(number));
     this.pending--;
   }
 
-  /** Lets go of what a completed request held, and of its number. */
+  /** Releases the objects and the number of a completed request. */
   end(number: number): void {
-    if (this.kind(number) !== Kind.Left) this.pending--;
+    if (this.kind(number) !== Kind.Detached) this.pending--;
     this.#requests[number] = undefined;
     this.#free.push(number);
   }

@@ -2,9 +2,9 @@ import { native } from '../native.js';
 import { isDetached } from '../views.js';
 import type { Engine } from './engine.js';
 
-/** A buffer of the package's own, for one receive at a time. */
+/** A buffer of this package, for one receive at a time. */
 export class Slot {
-  /** @internal Handle in the engine's table. */
+  /** @internal The handle in the engine's table. */
   handle: number;
   /** @internal */
   buffer: ArrayBuffer;
@@ -25,12 +25,12 @@ function forget(engine: Engine, handles: Set<number>): void {
 }
 
 /**
- * Buffers that receives are posted to. Each has an ArrayBuffer of its own, so that a caller who
- * transfers a message's buffer takes that message and nothing else; its slot then gets other memory.
+ * Buffers for receives. Each has its own ArrayBuffer, so a caller who transfers a message's buffer
+ * takes only that message. Its slot then gets new memory.
  */
 export class Slots {
   readonly all: readonly Slot[];
-  /** Bytes of each. */
+  /** The size of each buffer in bytes. */
   readonly size: number;
   readonly #engine: Engine;
   readonly #handles: Set<number>;
@@ -45,7 +45,7 @@ export class Slots {
     collected.register(this, { engine, handles: this.#handles }, this);
   }
 
-  /** Readies a slot for a receive: its memory must be its own. */
+  /** Prepares a slot for a receive: gives it new memory if its buffer was transferred. */
   ready(slot: Slot): void {
     if (isDetached(slot.buffer)) this.#renew(slot);
   }
@@ -60,13 +60,16 @@ export class Slots {
     this.#engine.memory.cover(slot.buffer, slot.handle);
   }
 
-  /** What a slot has received: a copy, where its buffer was taken while the receive was posted. */
+  /**
+   * The received bytes of a slot. A copy, if its buffer was transferred while the receive was
+   * posted.
+   */
   received(slot: Slot, length: number): Uint8Array {
     if (!isDetached(slot.buffer)) return new Uint8Array(slot.buffer, 0, length);
     return new Uint8Array(native.memoryRead(this.#engine.handle, slot.handle, 0, length));
   }
 
-  /** Gives the memory back; what callers hold of it stays theirs. */
+  /** Frees the slots. Memory that callers still reference stays valid. */
   close(): void {
     collected.unregister(this);
     for (const { buffer, handle } of this.all) this.#engine.memory.uncover(buffer, handle);

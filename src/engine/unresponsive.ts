@@ -3,16 +3,16 @@ import { FabricError } from '../errors.js';
 import { native } from '../native.js';
 import type { Engine } from './engine.js';
 
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 
-/** The engine's thread is in a call of the provider that does not return. */
+/** The error for an engine thread that is stuck in a provider call. */
 export function unresponsive(syscall: string): FabricError {
   const detail = 'the provider does not return from a call';
   const hint = 'close the domain, which leaks it, and open another one, or end the process';
   return new FabricError(errnoByCode.FI_ETIMEDOUT, syscall, { detail, hint }, unresponsive);
 }
 
-/** What a promise settles with; rejects where the engine's thread is stuck. */
+/** Settles as the promise does, or rejects if the engine's thread is stuck. */
 export async function unlessStuck<T>(engine: Engine, promise: Promise<T>): Promise<T> {
   if (engine.driver !== 'thread') return promise;
   let timer: NodeJS.Timeout | undefined;
@@ -25,7 +25,7 @@ export async function unlessStuck<T>(engine: Engine, promise: Promise<T>): Promi
       turns = engine.stats().turns;
       if (turns !== before || engine.asleep) since = now;
       else if (native.domainOverdue(engine.handle, now - since)) reject(unresponsive('fi_close'));
-    }, LOOK_MS);
+    }, CHECK_MS);
   });
   try {
     return await Promise.race([promise, stuck]);
@@ -35,13 +35,13 @@ export async function unlessStuck<T>(engine: Engine, promise: Promise<T>): Promi
 }
 
 /**
- * Has the engine's thread stop, without a wait of the event loop's for a call of the provider that
- * takes long. False: it is overdue.
+ * Stops the engine's thread without blocking the event loop during a long provider call. Returns
+ * false if the call exceeds its time limit.
  */
 export async function stop(engine: Engine): Promise<boolean> {
   for (;;) {
-    const left = native.domainStop(engine.handle);
-    if (left <= 0) return left === 0;
-    await new Promise((resolve) => setTimeout(resolve, Math.min(left, LOOK_MS)));
+    const remaining = native.domainStop(engine.handle);
+    if (remaining <= 0) return remaining === 0;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(remaining, CHECK_MS)));
   }
 }
