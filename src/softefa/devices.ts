@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const AMAZON = '0x1d0f';
 
-/** Whether this machine has an EFA device, one of hardware. */
+/** Whether this machine has an EFA device in hardware. */
 export function hasEfaDevice(sysfs = '/sys'): boolean {
   const devices = `${sysfs}/class/infiniband`;
   let names: string[];

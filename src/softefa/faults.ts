@@ -5,37 +5,40 @@ import { ANY, Knob, KnobsPage, RULE_BYTES, RULES, RuleField } from './knobs.js';
 import { capabilityMask, type SoftefaCapability, type SoftefaOptions } from './options.js';
 import { placeOf } from './place.js';
 
-/** What applies to every operation of a namespace from now on. What is left out stays as it is. */
+/** Conditions for every operation of a namespace from now on. Omitted ones stay as they are. */
 export interface Conditions {
-  /** Operations start up to so many microseconds later. */
+  /** Operations start up to this many microseconds later, in random order. */
   readonly reorder?: number;
-  /** Operations start so many microseconds later. */
+  /** Operations start this many microseconds later. */
   readonly delay?: number;
-  /** Of a thousand packets that are lost: datagrams for good, others are sent again. */
+  /**
+   * The number of packets in a thousand that are dropped. Dropped datagrams are not sent again;
+   * other packets are.
+   */
   readonly drop?: number;
-  /** Of every random choice of the processes that join from now on. */
+  /** The seed of every random choice in processes that join the namespace from now on. */
   readonly seed?: number;
-  /** All that is left of what the devices can do. */
+  /** The capabilities that the devices keep. All others are removed. */
   readonly capabilities?: readonly SoftefaCapability[];
 }
 
-/** What goes wrong. */
+/** A kind of fault. */
 export type FaultKind =
   /** Operations to the peer complete with status `value`. */
   | 'status'
   /** Sends to the peer find no receive posted. */
   | 'rnr'
-  /** The peer is silent: operations to it wait, then time out. */
+  /** The peer does not answer: operations to it wait, then time out. */
   | 'freeze'
-  /** The peer's host is gone: operations to it fail at once. */
+  /** The peer's host is down: operations to it fail at once. */
   | 'kill'
-  /** The port is down, and up again when the fault is removed. */
+  /** The port is down until the fault is removed. */
   | 'portDown'
-  /** Polling a completion queue finds it overrun. */
+  /** Polling a completion queue reports an overrun. */
   | 'cqOverrun'
   /** Registrations fail with errno `value`. */
   | 'registration'
-  /** A slow link: operations of the device and to it start `value` microseconds later. */
+  /** A slow link: operations from and to the device start `value` microseconds later. */
   | 'delay';
 
 const KINDS: readonly FaultKind[] = [
@@ -49,33 +52,36 @@ const KINDS: readonly FaultKind[] = [
   'delay',
 ];
 
-/** Where and how often a fault strikes. */
+/** Where a fault applies, and how often it occurs. */
 export interface FaultOptions {
-  /** Host; any when left out, together with nic. */
+  /** The host. If node and nic are omitted, any host. */
   readonly node?: number;
-  /** Device of that host; 0 when only node is given. */
+  /** The device of that host. 0 if only node is given. */
   readonly nic?: number;
-  /** Queue pair; any when left out. */
+  /** The queue pair. If omitted, any. */
   readonly qpn?: number;
-  /** How often; without end when left out. */
+  /** How often the fault occurs. If omitted, until it is removed. */
   readonly count?: number;
-  /** The device's status of an operation, a registration's error, or microseconds. */
+  /** The device's completion status, the errno of a registration, or microseconds. */
   readonly value?: number | FabricErrorCode;
 }
 
-/** A fault that is under way. */
+/** An active fault. */
 export interface Fault extends Disposable {
-  /** How often it has struck. */
+  /** How often the fault has occurred. */
   readonly hits: number;
-  /** How often it will strike yet; Infinity where there is no end. */
+  /** How often it can still occur. Infinity without a count. */
   readonly left: number;
-  /** Ends the fault. */
+  /** Removes the fault. */
   remove(): void;
 }
 
 /**
- * Steers the software EFA devices of a namespace while they run, from any process of the same user.
- * Faults last until they are removed, used up, or closed.
+ * Controls the software EFA devices of a namespace at run time, from any process of the same user.
+ * A fault lasts until it is removed or used up, or until close().
+ *
+ * @throws Error ERR_CLOSED from every call after close(), ERR_ADDON_NOT_FOUND if softefa is not
+ * installed, and system errors such as EACCES from the constructor.
  */
 export class SoftefaFaults {
   readonly #page: KnobsPage;
@@ -86,15 +92,19 @@ export class SoftefaFaults {
   }
 
   /**
-   * How many work requests devices have taken from queues that their users filled by themselves: the
-   * `direct` of their options.
+   * The number of work requests that devices have taken from queues that the provider fills itself
+   * (`direct` in SoftefaOptions).
    */
   get directRequests(): bigint {
     this.#checkOpen();
     return this.#page.read64(Knob.Fetched64);
   }
 
-  /** Changes what applies to every operation. */
+  /**
+   * Changes the conditions of every operation.
+   *
+   * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE.
+   */
   set(conditions: Conditions): void {
     this.#checkOpen();
     const { reorder, delay, drop, seed, capabilities } = checkOptions('conditions', conditions);
@@ -105,14 +115,19 @@ export class SoftefaFaults {
     if (drop !== undefined) page.write(Knob.DropPerMille, checkInteger('drop', drop, 0, 1000));
     if (seed !== undefined) page.write64(Knob.Seed64, BigInt(checkInteger('seed', seed, 1)));
     if (capabilities !== undefined) {
-      // 0 stands for all: a bit that no device has stands for none.
+      // 0 means all. A bit that no device has makes an empty set nonzero.
       const mask = capabilityMask('capabilities', capabilities) | 0x8000_0000;
       page.write(Knob.Capabilities, mask >>> 0);
     }
     page.write(Knob.Engaged, 1);
   }
 
-  /** Starts a fault. */
+  /**
+   * Starts a fault.
+   *
+   * @throws TypeError ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE. Error ERR_INVALID_STATE
+   * if the namespace has 32 faults already.
+   */
   add(kind: FaultKind, options?: FaultOptions): Fault {
     this.#checkOpen();
     const code = KINDS.indexOf(oneOf('kind', kind, KINDS)) + 1;
@@ -147,7 +162,7 @@ export class SoftefaFaults {
     throw invalidState(`there are ${RULES} faults already`);
   }
 
-  /** Ends all faults and conditions, whoever has set them. */
+  /** Ends all faults and conditions of the namespace, including those of other processes. */
   clear(): void {
     this.#checkOpen();
     const page = this.#page;
@@ -159,7 +174,7 @@ export class SoftefaFaults {
     for (let i = 0; i < RULES; i++) page.write(Knob.Rules + i * RULE_BYTES + RuleField.Fault, 0);
   }
 
-  /** Ends all faults and lets go of the namespace. */
+  /** Ends all faults and leaves the namespace. */
   close(): void {
     if (!this.#open) return;
     this.clear();
@@ -180,7 +195,7 @@ export class SoftefaFaults {
 class Rule implements Fault {
   readonly #page: KnobsPage;
   readonly #at: number;
-  // What was known when it was removed: its place may have another tenant by then.
+  // The counts at its removal. Another fault may use its slot afterwards.
   #ended: { hits: number; left: number } | undefined;
 
   constructor(page: KnobsPage, at: number) {

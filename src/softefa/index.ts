@@ -1,5 +1,5 @@
 /**
- * A software EFA device, on which the efa provider runs on any Linux machine, and its faults.
+ * A software EFA device, which lets the efa provider run on any Linux machine, and its faults.
  *
  * @module libfabric/softefa
  */

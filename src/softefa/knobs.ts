@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Entered, loadPreload } from '../load.js';
 import { softefaLibrary } from './load.js';
 
-/** Where a field of the page is, in bytes: native/softefa/knobs.h. */
+/** The byte offset of each field of the page: native/softefa/knobs.h. */
 export const enum Knob {
   Engaged = 16,
   Capabilities = 20,
@@ -26,10 +26,13 @@ export const enum RuleField {
 
 export const RULES = 32;
 export const RULE_BYTES = 32;
-/** Any NIC, any queue pair, no end. */
+/** Any NIC, any queue pair, or no limit. */
 export const ANY = 0xffff_ffff;
 
-/** The page by which the devices of a namespace are steered. This process keeps the namespace. */
+/**
+ * The shared page that controls the devices of a namespace. While it is open, this process is a
+ * user of the namespace.
+ */
 export class KnobsPage {
   readonly #file: number;
   readonly #entered: Entered;

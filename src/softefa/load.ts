@@ -5,43 +5,60 @@ import { addonFolder, loadPreload } from '../load.js';
 import { type SoftefaOptions, softefaVariables } from './options.js';
 import { placeOf } from './place.js';
 
-/** The file of the software device. */
+/**
+ * The path of the software device's library.
+ *
+ * @throws Error ERR_ADDON_NOT_FOUND if it is not installed.
+ */
 export function softefaLibrary(): string {
   const file = join(addonFolder(), 'libsoftefa.so');
   if (existsSync(file)) return file;
   const error = new Error(
-    `softefa is not there: ${file}. The package brings it for Linux x64 and arm64; elsewhere, build it with npm run build in a clone of the repository.`,
+    `softefa was not found: ${file} does not exist. The package contains it for Linux x64 and arm64. On other systems, build it with npm run build in a clone of the repository.`,
   );
   throw Object.assign(error, { code: 'ERR_ADDON_NOT_FOUND' });
 }
 
 /**
- * Gives this process software EFA devices, for the efa provider to find. Must be called before
- * anything of libfabric is used, in this process once: ERR_INVALID_STATE afterwards.
+ * Creates software EFA devices in this process, for the efa provider. Call it once, before the
+ * first use of libfabric.
+ *
+ * @throws Error ERR_INVALID_STATE if libfabric or softefa is already loaded, ERR_ADDON_NOT_FOUND if
+ * softefa is not installed.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
+ * options.
  */
 export function loadSoftefa(options?: SoftefaOptions): void {
   const variables = softefaVariables(options);
   const library = softefaLibrary();
   if (process.env.LD_PRELOAD?.includes('libsoftefa.so')) {
-    throw invalidState('softefa is in this process already, by LD_PRELOAD');
+    throw invalidState('LD_PRELOAD has already loaded softefa in this process');
   }
   const failure = loadPreload().loadGlobal(library, ...Object.entries(variables).flat());
   if (failure !== undefined) throw invalidState(failure);
 }
 
-/** The environment that gives another process software EFA devices: for child_process. */
+/**
+ * The environment that creates software EFA devices in another process, for child_process.
+ *
+ * @throws Error ERR_ADDON_NOT_FOUND if softefa is not installed.
+ * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
+ * options.
+ */
 export function softefaEnvironment(options?: SoftefaOptions): Record<string, string> {
   const variables = softefaVariables(options);
   const before = process.env.LD_PRELOAD?.split(/[ :]+/).filter(
     (file) => file !== '' && !file.endsWith('libsoftefa.so'),
   );
-  // Last: a sanitizer has to be the first.
+  // softefa comes last, because a sanitizer must be first.
   return { LD_PRELOAD: [...(before ?? []), softefaLibrary()].join(' '), ...variables };
 }
 
 /**
- * Removes a namespace of software EFA devices, whose counters otherwise stay for a day after its last
- * use. ERR_INVALID_STATE while processes use it.
+ * Removes a namespace of software EFA devices. Otherwise its counters remain for a day after the
+ * last use.
+ *
+ * @throws Error ERR_INVALID_STATE while processes use the namespace.
  */
 export function removeSoftefa(options?: Pick<SoftefaOptions, 'namespace' | 'directory'>): void {
   const [directory, name] = placeOf(options);

@@ -1,7 +1,7 @@
 import { checkInteger, checkOptions, checkString, oneOf } from '../checks.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
 
-/** What a softefa device can do: `efadv_query_device`. */
+/** The capabilities of a softefa device: `efadv_query_device`. */
 export type SoftefaCapability =
   | 'RDMA_READ'
   | 'RNR_RETRY'
@@ -11,40 +11,55 @@ export type SoftefaCapability =
   | 'CQ_WITH_EXT_MEM_DMABUF'
   | 'COMP_CNTR';
 
-/** How the software EFA devices of a process are made. */
+/** The software EFA devices of a process. */
 export interface SoftefaOptions {
-  /** Devices; 1 when left out. */
+  /** The number of devices. If omitted, 1. */
   readonly nics?: number;
-  /** Which host of the namespace this process plays, 0 when left out: others are remote to it. */
+  /**
+   * The host of the namespace that this process represents. If omitted, 0. All other hosts are
+   * remote.
+   */
   readonly node?: number;
-  /** Processes of one user meet where they give the same name; `'default'` when left out. */
+  /**
+   * The namespace. Processes of one user with the same namespace reach each other. If omitted,
+   * `'default'`.
+   */
   readonly namespace?: string;
-  /** Where shared files live; /dev/shm when left out. */
+  /** The folder of the shared files. If omitted, /dev/shm. */
   readonly directory?: string;
-  /** Whether the counters of the devices outlive the last process; true when left out. */
+  /**
+   * Whether the counters of the devices remain after the last process has ended. If omitted, true.
+   */
   readonly keep?: boolean;
-  /** Moves data after the post has returned, in pieces of random order: finds early reuse. */
+  /**
+   * Moves data after the post has returned, in pieces and in random order. This finds buffers that
+   * are reused too early.
+   */
   readonly asynchronous?: boolean;
   /**
-   * Queues that the efa provider fills and reads by itself, as it does on hardware: libfabric 2.3 and
-   * later, built with rdma-core 59 and later. A thread of the device watches them, which costs latency.
+   * Lets the efa provider fill and read the queues itself, as it does on hardware. Requires
+   * libfabric 2.3 or later, built with rdma-core 59 or later. A thread of the device polls the
+   * queues, which adds latency.
    */
   readonly direct?: boolean;
-  /** Of every random choice; 1 when left out. */
+  /** The seed of every random choice. If omitted, 1. */
   readonly seed?: number;
-  /** Of those that the part may have; the ones its devices usually have when left out. */
+  /**
+   * A subset of the capabilities that the device id supports. If omitted, those that such devices
+   * usually have.
+   */
   readonly capabilities?: readonly SoftefaCapability[];
-  /** vendor_part_id, which says what the device can do: docs/softefa.md. 0xefa2 when left out. */
+  /** The vendor_part_id, which determines the capabilities: docs/softefa.md. If omitted, 0xefa2. */
   readonly partId?: number;
-  /** What ibv_is_fork_initialized(3) says; `'unneeded'` when left out. */
+  /** The result of ibv_is_fork_initialized(3). If omitted, `'unneeded'`. */
   readonly forkStatus?: 'disabled' | 'enabled' | 'unneeded';
-  /** Memory regions of a process; 65,536 when left out. */
+  /** The most memory regions of a process. If omitted, 65,536. */
   readonly maxMr?: number;
-  /** Bytes a process may register, in place of RLIMIT_MEMLOCK. */
+  /** The bytes that a process may register, instead of RLIMIT_MEMLOCK. */
   readonly memlock?: number | 'unlimited';
-  /** Milliseconds until a peer that does not answer is given up; 5000 when left out. */
+  /** Milliseconds until operations to a peer that does not answer fail. If omitted, 5000. */
   readonly timeout?: number;
-  /** Copies through shared memory, as where process_vm_readv(2) is forbidden. */
+  /** Copies through shared memory, as softefa does if process_vm_readv(2) is forbidden. */
   readonly bounce?: boolean;
 }
 
@@ -119,7 +134,7 @@ function checkNamespace(name: string, value: never): string {
   return given;
 }
 
-/** The variables that tell softefa of these options. */
+/** The environment variables for these options. */
 export function softefaVariables(options?: SoftefaOptions): Record<string, string> {
   const checked = checkOptions('options', options);
   const variables: Record<string, string> = {};

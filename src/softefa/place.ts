@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type SoftefaOptions, softefaVariables } from './options.js';
 
-/** Where a namespace's folder is, and its name: as the device finds them. */
+/** The folder and the name of a namespace, as the device determines them. */
 export function placeOf(
   options: Pick<SoftefaOptions, 'namespace' | 'directory'> | undefined,
 ): [directory: string, name: string] {

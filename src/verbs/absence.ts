@@ -6,23 +6,27 @@ import { linkName, namesIn, readText, sysfsRoot } from './sysfs.js';
 export type AbsenceCode =
   /** libibverbs is not installed. */
   | 'ERR_RDMA_CORE_NOT_FOUND'
-  /** There is an EFA, and no driver has taken it. */
+  /** The machine has an EFA device, but no driver is bound to it. */
   | 'ERR_NO_RDMA_DRIVER'
-  /** The kernel has no RDMA: its modules are not loaded. */
+  /** The kernel's RDMA modules are not loaded. */
   | 'ERR_NO_RDMA_SUBSYSTEM'
-  /** The kernel has RDMA, and no device. */
+  /** The kernel's RDMA modules are loaded, but there is no device. */
   | 'ERR_NO_RDMA_DEVICE';
 
 /** Why there is no RDMA device. */
 export interface Absence {
   readonly code: AbsenceCode;
-  /** The reason and what to do, in a few lines. */
+  /** The reason and a remedy, in a few lines. */
   readonly message: string;
 }
 
 const TRY_SOFTEFA = 'A software EFA device works on any machine: npx libfabric softefa -- COMMAND';
 
-/** Why {@link devices} gives none; null where it gives some. */
+/**
+ * Why {@link devices} returns none. Null if it returns any.
+ *
+ * @throws VerbsError if rdma-core fails for another reason.
+ */
 export function whyNoDevices(): Absence | null {
   try {
     if (findDevices().length > 0) return null;
@@ -33,11 +37,11 @@ export function whyNoDevices(): Absence | null {
   const root = sysfsRoot();
   const idle = idleEfas(root);
   if (idle.length > 0) {
-    const message = `No driver has taken the EFA at ${idle.join(', ')}: modprobe efa, or install the EFA driver.`;
+    const message = `No driver is bound to the EFA device at ${idle.join(', ')}: modprobe efa, or install the EFA driver.`;
     return { code: 'ERR_NO_RDMA_DRIVER', message };
   }
   if (!namesIn(root, 'class').includes('infiniband')) {
-    const message = `This machine has no RDMA device: there is no ${root}/class/infiniband.\n${advice(root)}`;
+    const message = `This machine has no RDMA device: ${root}/class/infiniband does not exist.\n${advice(root)}`;
     return { code: 'ERR_NO_RDMA_SUBSYSTEM', message };
   }
   const message = `This machine has no RDMA device: ${root}/class/infiniband is empty.\n${advice(root)}`;
@@ -47,10 +51,10 @@ export function whyNoDevices(): Absence | null {
 function advice(root: string): string {
   const onEc2 = /Amazon EC2/.test(readText(root, 'class/dmi/id/sys_vendor') ?? '');
   if (!onEc2) return TRY_SOFTEFA;
-  return `On EC2, attach a network interface of type EFA to an instance type that has them.\n${TRY_SOFTEFA}`;
+  return `On EC2, attach an EFA network interface to an instance type that supports EFA.\n${TRY_SOFTEFA}`;
 }
 
-/** PCI addresses of EFAs without a driver. */
+/** PCI addresses of EFA devices without a driver. */
 function idleEfas(root: string): string[] {
   const folder = `${root}/bus/pci/devices`;
   return namesIn(folder).filter((address) => {

@@ -1,13 +1,13 @@
-// The counters of a device, where the kernel has them in sysfs.
+// The counters of a device, from sysfs.
 import { join } from 'node:path';
 import { namesIn, readText } from './sysfs.js';
 
-/** Counters of a device's own, and of one of its ports. */
+/** The counters of a device, and of one of its ports. */
 export const SCOPES = ['device', 'port'] as const;
 export type Scope = (typeof SCOPES)[number];
 export type ScopedCounters = Record<Scope, Record<string, bigint>>;
 
-/** What a device's folder says. */
+/** Reads the counters below a device's folder. */
 export function readCounters(device: string, port: number): ScopedCounters {
   const folder = join(device, 'ports', String(port));
   return {
@@ -26,10 +26,10 @@ function readFolder(folder: string): Record<string, bigint> {
   return counters;
 }
 
-// <namespace>/<pid>.<16 digits>/sysfs of a process or <namespace>/node-<n> of a host, and what is
-// below: native/softefa/sysfs.h
+// The folder of a software device: <namespace>/<pid>.<16 digits>/sysfs of a process or
+// <namespace>/node-<n> of a host, and the path below it. See native/softefa/sysfs.h.
 const SOFTEFA =
   /\/softefa-\d+\.[^/]+\/(\d+\.[\da-f]{16}\/sysfs|node-\d+)\/class\/infiniband\/[^/]+$/;
 
-/** Whether a device's folder is a software device's. */
+/** Whether this is the folder of a software device. */
 export const isSoftefa = (device: string): boolean => SOFTEFA.test(device);

@@ -1,8 +1,8 @@
 import { readCounters, SCOPES, type ScopedCounters } from './counter-files.js';
 
 /**
- * Counters of a device and a port that never fall: what was counted stays when a driver is loaded
- * anew, which starts from 0.
+ * Counters of a device and a port that never decrease. Reloading the driver resets its counters to
+ * 0; the totals here continue.
  */
 export class CounterMeter {
   readonly #device: string;

@@ -12,27 +12,27 @@ import { VerbsError } from './errors.js';
 import { findFolders } from './find.js';
 import { portNumbers } from './sysfs.js';
 
-/** By the names of sysfs: `tx_bytes`, `rx_drops`, `port_xmit_data`. */
+/** Counters by their names in sysfs: `tx_bytes`, `rx_drops`, `port_xmit_data`. */
 export type Counters<Value = bigint> = Readonly<Record<string, Value>>;
 
-/** Whose counters. */
+/** The port whose counters are read. */
 export interface CountersOptions {
-  /** From 1; 1 when left out. */
+  /** The port number, from 1. If omitted, 1. */
   readonly port?: number;
 }
 
-/** Whose counters, how often, until when. */
+/** The port, interval and end of counters.watch(). */
 export interface WatchOptions extends CountersOptions {
-  /** Milliseconds from one sample to the next; 1000 when left out. */
+  /** Milliseconds between samples. If omitted, 1000. */
   readonly interval?: number;
-  /** Ends the iteration: it throws the signal's reason. */
+  /** Ends the iteration, which throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Counters, and what has become of them since the sample before. */
+/** The counters, and their changes since the previous sample. */
 export interface CounterSample {
   readonly at: Date;
-  /** They never fall, whatever becomes of the driver. */
+  /** They never decrease, even if the driver is reloaded. */
   readonly values: Counters;
   readonly deltas: Counters;
   readonly perSecond: Counters<number>;
@@ -40,18 +40,24 @@ export interface CounterSample {
 
 /**
  * The counters of a device and of one of its ports, from sysfs: `hw_counters` of both, and
- * `ports/N/counters` where the device has the standard ones. Those of an EFA are listed in AWS's
- * documentation. rdma-core is not needed. With softefa they are those of the node's device, whatever
- * process uses or used it, and up to a second old.
+ * `ports/N/counters` if the device has the standard ones. AWS documents the counters of an EFA.
+ * rdma-core is not needed. With softefa, they are the counters of the node's device, for all
+ * processes that use or used it, and up to a second old.
  *
- * @throws VerbsError ENODEV where there is no such device, ENXIO where it has no such port.
+ * @throws VerbsError ENODEV if there is no such device, ENXIO if it has no such port.
+ * @throws TypeError ERR_INVALID_ARG_TYPE, RangeError ERR_OUT_OF_RANGE.
  */
 export function counters(device: string, options?: CountersOptions): Counters {
   const { port } = checkOptions('options', options);
   return flat(meterOf(device, port).read());
 }
 
-/** The counters again and again from now on: the first sample comes after one interval. */
+/**
+ * Samples the counters repeatedly. The first sample comes after one interval.
+ *
+ * @throws VerbsError ENODEV if there is no such device, ENXIO if it has no such port.
+ * @throws AbortError, or the signal's reason, from next().
+ */
 counters.watch = (device: string, options?: WatchOptions): AsyncGenerator<CounterSample, never> => {
   const { port, interval = 1000, signal } = checkOptions('options', options);
   checkInteger('options.interval', interval, 1, MAX_MILLISECONDS);
@@ -68,7 +74,7 @@ async function* samples(
   throw signal?.reason;
 }
 
-/** Takes samples of a meter, from now on. */
+/** Returns a function that samples a meter, starting now. */
 export function sampler(meter: CounterMeter): () => CounterSample {
   let before = { values: flat(meter.read()), time: performance.now() };
   return () => {
@@ -98,7 +104,7 @@ export async function* ticks(interval: number, signal?: AbortSignal): AsyncGener
       throw error;
     }
     yield;
-    // A consumer that was slow misses ticks, and gets no burst of them.
+    // A slow consumer skips ticks instead of receiving a burst of them.
     count = Math.max(count + 1, Math.ceil((performance.now() - start) / interval));
   }
 }
@@ -124,6 +130,6 @@ function pathOf(device: string): string {
   throw new VerbsError(
     constants.errno.ENODEV,
     'counters',
-    `there is no RDMA device ${device} (there is: ${names})`,
+    `there is no RDMA device ${device} (devices: ${names})`,
   );
 }

@@ -1,24 +1,24 @@
 import type { VerbsError } from './errors.js';
 
-/** An RDMA device of this machine. What nothing tells is null. */
+/** An RDMA device of this machine. An unknown value is null. */
 export interface Device {
   /** `'rdmap0s31'`, `'mlx5_0'`, `'softefa_0'`. */
   readonly name: string;
   /** `'0000:0000:0000:0001'`, as in sysfs. */
   readonly nodeGuid: string | null;
   readonly systemImageGuid: string | null;
-  /** Its folder in sysfs, where its counters are. */
+  /** Its folder in sysfs, which contains its counters. */
   readonly sysfsPath: string;
-  /** `'0000:00:1f.0'`; null for a device that is on no PCI bus. */
+  /** `'0000:00:1f.0'`. Null for a device that is not on a PCI bus. */
   readonly pciAddress: string | null;
-  /** Null where the machine has one node, or does not tell. */
+  /** Null if the machine has one node or does not report it. */
   readonly numaNode: number | null;
   /** The kernel module: `'efa'`. */
   readonly driver: string | null;
-  /** Null for a module that bears no version, as those of the kernel's own tree. */
+  /** Null for a module without a version, such as those of the kernel's own tree. */
   readonly driverVersion: string | null;
   readonly firmware: string | null;
-  /** That of ibv_query_device(3); of PCI where the device cannot be opened. */
+  /** From ibv_query_device(3), or from PCI if the device cannot be opened. */
   readonly vendorId: number | null;
   readonly vendorPartId: number | null;
   readonly hardwareVersion: number | null;
@@ -28,13 +28,15 @@ export interface Device {
   /** ibv_query_device(3). */
   readonly limits: DeviceLimits | null;
   readonly ports: readonly Port[];
-  /** efadv_query_device(3); null where the device is no EFA. */
+  /** efadv_query_device(3). Null if the device is not an EFA. */
   readonly efa: EfaAttributes | null;
-  /** libfabric's names for it, `domainAttr.name`: `NAME-rdm` and `NAME-dgrm` for an EFA. */
+  /** Its domain names in libfabric (`domainAttr.name`): `NAME-rdm` and `NAME-dgrm` for an EFA. */
   readonly domains: readonly string[];
-  /** Whether it is a device in software: softefa. */
+  /** Whether it is a software device: softefa. */
   readonly emulated: boolean;
-  /** Why the device could not be opened or not be asked: the rest is from sysfs. */
+  /**
+   * The error if the device could not be opened or queried. The other fields are then from sysfs.
+   */
   readonly error: VerbsError | (Error & { readonly code: string }) | null;
 }
 
@@ -42,7 +44,7 @@ export interface Device {
 export interface DeviceLimits {
   /** Bytes of a memory region. */
   readonly maxMrSize: bigint;
-  /** Page sizes, a bit each. */
+  /** The supported page sizes, one bit each. */
   readonly pageSizeCap: bigint;
   readonly maxQp: number;
   readonly maxQpWr: number;
@@ -98,16 +100,16 @@ export interface Port {
   readonly linkLayer: LinkLayer | null;
   /** Bytes. */
   readonly maxMtu: number | null;
-  /** Bytes. An EFA says 4096 and takes more: see maxMessageSize. */
+  /** Bytes. An EFA reports 4096 but supports more: see maxMessageSize. */
   readonly activeMtu: number | null;
   /** Bytes. */
   readonly maxMessageSize: number | null;
   readonly lid: number | null;
   /** Lanes. */
   readonly activeWidth: number | null;
-  /** Gbit/s of all lanes: nominal, as the rate in sysfs. */
+  /** Nominal Gbit/s of all lanes, as the rate in sysfs. */
   readonly speed: number | null;
-  /** Those that are set. */
+  /** The GIDs that are set. */
   readonly gids: readonly Gid[];
 }
 
@@ -118,7 +120,7 @@ export interface Gid {
   readonly gid: string;
   /** `'RoCE v2'`, `'IB/RoCE v1'`. */
   readonly type: string | null;
-  /** `'eth0'`, of RoCE. */
+  /** The network device of a RoCE GID: `'eth0'`. */
   readonly netdev: string | null;
 }
 
@@ -133,18 +135,21 @@ export type EfaCapability =
   | 'COMP_CNTR'
   | (string & {});
 
-/** efadv_query_device(3). rdma-core tells of no capability that is newer than itself. */
+/** efadv_query_device(3). rdma-core does not report capabilities that are newer than itself. */
 export interface EfaAttributes {
   readonly compMask: bigint;
   readonly maxSqWr: number;
   readonly maxRqWr: number;
   readonly maxSqSge: number;
   readonly maxRqSge: number;
-  /** Bytes of a send. */
+  /** Bytes of inline data in a send. */
   readonly inlineBufSize: number;
-  /** Bytes, with the larger descriptors; 0 where rdma-core or the device has none. */
+  /**
+   * Bytes of inline data with the larger descriptors. 0 if rdma-core or the device does not support
+   * them.
+   */
   readonly inlineBufSizeEx: number;
-  /** Bytes of one RDMA read or write; 0 without either. */
+  /** Bytes of one RDMA read or write. 0 if the device supports neither. */
   readonly maxRdmaSize: number;
   readonly capabilities: readonly EfaCapability[];
 }

@@ -11,12 +11,13 @@ const AMAZON = 0x1d0f;
 const { ENODEV } = constants.errno;
 
 /**
- * The RDMA devices of this machine, by name, each opened and asked: ibv_get_device_list(3),
- * ibv_query_device(3), ibv_query_port(3), efadv_query_device(3). None is `[]`, and
- * {@link whyNoDevices} says why. One that cannot be opened, for want of permission say, has `error`
- * and what sysfs has of it.
+ * The RDMA devices of this machine, sorted by name. Each is opened and queried:
+ * ibv_get_device_list(3), ibv_query_device(3), ibv_query_port(3), efadv_query_device(3). Without
+ * devices the list is empty, and {@link whyNoDevices} gives the reason. A device that cannot be
+ * opened, for example without permission, has `error` and its data from sysfs.
  *
- * @throws Error with code ERR_RDMA_CORE_NOT_FOUND where there is no libibverbs.
+ * @throws Error ERR_RDMA_CORE_NOT_FOUND if libibverbs is not installed. VerbsError if
+ * ibv_get_device_list(3) fails.
  */
 export function devices(): Device[] {
   return findDevices().map(describe);
@@ -52,11 +53,11 @@ function describe({ name, path, guid }: Found): Device {
 }
 
 function notListed(): never {
-  const text = 'libibverbs has no driver for it, or this container no /dev/infiniband';
+  const text = 'libibverbs has no driver for this device, or this container has no /dev/infiniband';
   throw new VerbsError(ENODEV, 'ibv_get_device_list', text);
 }
 
-/** What the device of Amazon's says beside; a device of another vendor's as it is. */
+/** Adds the EFA attributes to a device of Amazon. */
 function withEfa(name: string, verbs: NativeDevice) {
   if (verbs.vendorId !== AMAZON) return { verbs, efa: null, error: null };
   const { value, error } = attempt(() => efaAttributes(name));

@@ -38,7 +38,7 @@ export function rdmaCoreNotFound(library: string, cause: Error): Error & { reado
   return Object.assign(error, { code: 'ERR_RDMA_CORE_NOT_FOUND' as const });
 }
 
-/** Whether rdma-core is missing, or a part of it. */
+/** Whether rdma-core, or a part of it, is missing. */
 export function isRdmaCoreNotFound(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'code' in error && error.code === 'ERR_RDMA_CORE_NOT_FOUND';
 }

@@ -2,12 +2,12 @@ import { isRdmaCoreNotFound } from './errors.js';
 import { listDevices } from './native.js';
 import { kernelDevices, rootOf, sysfsRoot } from './sysfs.js';
 
-/** A device that there is, not opened. */
+/** A device that was found but not opened. */
 export interface Found {
   readonly name: string;
   /** Its folder in sysfs. */
   readonly path: string;
-  /** Where libibverbs has a driver for it. */
+  /** Set if libibverbs has a driver for it. */
   readonly guid?: bigint;
 }
 
@@ -21,7 +21,7 @@ export function findDevices(): Found[] {
   return withKernelDevices(listDevices());
 }
 
-/** The same without rdma-core, where it is missing: enough for what is in sysfs. */
+/** Like findDevices(), but works without rdma-core: enough to read sysfs. */
 export function findFolders(): Found[] {
   try {
     return findDevices();

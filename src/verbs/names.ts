@@ -61,13 +61,13 @@ export const EFA_CAPABILITIES: Readonly<Record<number, string>> = {
   6: 'COMP_CNTR',
 };
 
-/** The names of the bits of 32, `'0x80'` for one that has none. */
+/** The names of the set bits of 32, or `'0x80'` for a bit without a name. */
 export function bitNames(bits: number, names: Readonly<Record<number, string>>): string[] {
   const set = Array.from({ length: 32 }, (_, bit) => bit).filter((bit) => (bits >>> bit) & 1);
   return set.map((bit) => names[bit] ?? `0x${(2 ** bit).toString(16)}`);
 }
 
-/** `'fe80:0000:0000:0001'`: groups of four hex digits, as sysfs has GUIDs and GIDs. */
+/** `'fe80:0000:0000:0001'`: groups of four hex digits, the format of GUIDs and GIDs in sysfs. */
 export function groups(hex: string): string {
   return hex.match(/.{4}/g)?.join(':') ?? '';
 }

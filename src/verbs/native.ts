@@ -3,9 +3,9 @@ import { loadVerbs } from '../load.js';
 import type { DeviceLimits } from './device-types.js';
 import { rdmaCoreNotFound, VerbsError } from './errors.js';
 
-/** The contract with native/verbs: numbers as rdma-core has them. */
+/** The interface of native/verbs. Numbers are those of rdma-core. */
 export interface NativeVerbs {
-  /** ibv_get_device_list(3); `path` is that of the device in sysfs. */
+  /** ibv_get_device_list(3). `path` is the device's folder in sysfs. */
   list(): { name: string; path: string; guid: bigint }[];
   /** ibv_query_device(3), ibv_query_port(3), ibv_query_gid(3) */
   query(name: string): NativeDevice;
@@ -76,7 +76,7 @@ export function listDevices(): ReturnType<NativeVerbs['list']> {
   try {
     return call((verbs) => verbs.list());
   } catch (error) {
-    // The kernel has no RDMA at all.
+    // The kernel's RDMA modules are not loaded.
     if (error instanceof VerbsError && error.errno === constants.errno.ENOSYS) return [];
     throw error;
   }

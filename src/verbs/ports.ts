@@ -20,7 +20,7 @@ const LANE_SPEED: Readonly<Record<number, number>> = {
 };
 const UNSET = /^[0:]*$/;
 
-/** A port as libibverbs has it. `device` is the folder of the device in sysfs. */
+/** A port, from libibverbs. `device` is the device's folder in sysfs. */
 export function portFromVerbs(device: string, port: NativePort): Port {
   const { number, activeWidth, activeSpeed } = port;
   const lanes = LANES[activeWidth] ?? null;
@@ -42,7 +42,7 @@ export function portFromVerbs(device: string, port: NativePort): Port {
   };
 }
 
-/** The ports of a device that could not be opened, as far as sysfs has them. */
+/** The ports of a device that could not be opened, from sysfs. */
 export function portsFromSysfs(device: string): Port[] {
   return portNumbers(device).map((number) => {
     const folder = join(device, 'ports', String(number));
@@ -70,7 +70,7 @@ export function portsFromSysfs(device: string): Port[] {
 // The files begin with the number: "4: ACTIVE".
 const leadingNumber = (text: string | null) => Number.parseInt(text ?? '', 10);
 
-/** The state of the port of a folder. */
+/** The state of a port, from its folder. */
 export function stateOf(folder: string): PortState | null {
   return PORT_STATES[leadingNumber(readText(folder, 'state'))] ?? null;
 }

@@ -1,4 +1,4 @@
-// Files of sysfs. As rdma-core does, SYSFS_PATH in the environment stands for /sys.
+// Reads sysfs. The environment variable SYSFS_PATH replaces /sys, as in rdma-core.
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
@@ -6,7 +6,7 @@ const CLASS = 'class/infiniband';
 
 export const sysfsRoot = (): string => process.env.SYSFS_PATH || '/sys';
 
-/** What a file says, without the line's end; null where there is none or it cannot be read. */
+/** The content of a file without its newline. Null if it does not exist or cannot be read. */
 export function readText(...path: readonly string[]): string | null {
   try {
     return readFileSync(join(...path), 'utf8').trim();
@@ -15,7 +15,7 @@ export function readText(...path: readonly string[]): string | null {
   }
 }
 
-/** The names in a folder; none where there is no such folder. */
+/** The names in a folder. Empty if it does not exist. */
 export function namesIn(...path: readonly string[]): string[] {
   try {
     return readdirSync(join(...path));
@@ -24,7 +24,7 @@ export function namesIn(...path: readonly string[]): string[] {
   }
 }
 
-/** The name of what a link leads to. */
+/** The name of a link's target. */
 export function linkName(...path: readonly string[]): string | null {
   try {
     return basename(readlinkSync(join(...path)));
@@ -46,10 +46,10 @@ export function kernelDevices(root: string): { name: string; path: string }[] {
   return namesIn(root, CLASS).map((name) => ({ name, path: join(root, CLASS, name) }));
 }
 
-/** The root that a device's folder is below. */
+/** The sysfs root of a device's folder. */
 export const rootOf = (device: string): string => join(device, '../../..');
 
-/** What sysfs says of a device. */
+/** The identity of a device in sysfs. */
 export function identityOf(device: string) {
   const parent = join(device, 'device');
   const driver = linkName(parent, 'driver');

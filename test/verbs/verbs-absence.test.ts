@@ -27,7 +27,7 @@ describe.skipIf(hasRdmaDevice())('on a machine without devices', () => {
 
   test('on EC2 the advice is to attach an EFA', () => {
     fake.put({ 'class/dmi/id/sys_vendor': 'Amazon EC2' });
-    expect(whyNoDevices()?.message).toMatch(/EC2.*type EFA/);
+    expect(whyNoDevices()?.message).toMatch(/EC2.*EFA network interface/);
   });
 
   test('a kernel with RDMA may have no device', () => {
