@@ -1,5 +1,5 @@
+import { publishClose, publishOpen } from './channels.js';
 import { checkBytes, checkInteger, checkString, oneOf } from './checks.js';
-import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';

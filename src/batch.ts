@@ -7,6 +7,7 @@ import { Entries } from './engine/entries.js';
 import { errorOf } from './engine/failure.js';
 import { ENTRY_F64, Op, OpField, RUNNING } from './engine/layout.js';
 import { Kind, type RequestOwner } from './engine/requests.js';
+import { ONE_ROUND, type Rounds, RoundTimes } from './engine/round-times.js';
 import type { Sink } from './engine/submissions.js';
 import { errnoByCode } from './error-codes.js';
 import {
@@ -18,14 +19,7 @@ import {
   invalidThis,
 } from './errors.js';
 import { type NativeRoundEvents, native } from './native.js';
-import {
-  checkRounds,
-  ONE_ROUND,
-  type RoundOptions,
-  type Rounds,
-  RoundTimes,
-  type RunOptions,
-} from './rounds.js';
+import { checkRounds, type RoundOptions, type RunOptions } from './rounds.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
 export type { BatchUpdate, RoundOptions, RunOptions };

@@ -1,6 +1,6 @@
+import { publishClose, publishOpen } from './channels.js';
 import { check64, checkInteger, oneOf } from './checks.js';
 import type { Completion } from './completion.js';
-import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { closed, type FabricError } from './errors.js';

@@ -1,5 +1,5 @@
+import { publishClose, publishOpen } from './channels.js';
 import { check64, oneOf } from './checks.js';
-import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { closed } from './errors.js';

@@ -1,8 +1,8 @@
 import { AddressVector, type AddressVectorOptions } from './address-vector.js';
+import { publishClose, publishOpen, publishParked } from './channels.js';
 import { checkInteger, checkMilliseconds, checkOptions, oneOf } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter, type CounterOptions } from './counter.js';
-import { publishClose, publishOpen, publishParked } from './diagnostics.js';
 import { EfaQueries } from './efa-queries.js';
 import {
   type CheckedCloseOptions,

@@ -1,4 +1,4 @@
-import type { DriverKind, Stats } from './engine/engine.js';
+import type { DriverKind, Stats } from './engine/kinds.js';
 
 /** An operation, or another request, that has not completed. */
 export interface OperationState {

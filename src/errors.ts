@@ -1,9 +1,9 @@
-import { publishError } from './diagnostics.js';
+import { publishError } from './channels.js';
+import { endOf } from './ends.js';
 import { describeErrno, type FabricErrorCode } from './error-codes.js';
 import { hintOfCall } from './error-hints.js';
 import type { CompletionFlag } from './flags.js';
 import type { Peer } from './peer.js';
-import { endOf } from './released.js';
 
 const brand = Symbol.for('libfabric.FabricError');
 

@@ -1,5 +1,5 @@
+import { publishClose, publishOpen } from './channels.js';
 import { checkOptions } from './checks.js';
-import { publishClose, publishOpen } from './diagnostics.js';
 import { Domain, type DomainOptions } from './domain.js';
 import {
   type CheckedCloseOptions,

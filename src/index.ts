@@ -79,7 +79,6 @@ export type * from './info-types.js';
 export {
   getParams,
   libraryPath,
-  type Param,
   strerror,
   type Version,
   version,

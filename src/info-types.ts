@@ -10,6 +10,7 @@ import type {
   MrMode,
   MsgOrder,
   OpFlag,
+  ParamType,
   Progress,
   Protocol,
   ResourceMgmt,
@@ -205,4 +206,15 @@ export interface LinkAttr {
   readonly speed: number;
   readonly state: LinkState;
   readonly networkType: string | null;
+}
+
+/** An environment variable of libfabric or of one of its providers. */
+export interface Param {
+  /** `'FI_EFA_TX_SIZE'`. */
+  readonly name: string;
+  readonly type: ParamType;
+  /** libfabric's own description. */
+  readonly helpString: string;
+  /** Its value in this process. Null if it is not set; the provider's default applies then. */
+  readonly value: string | null;
 }

@@ -1,5 +1,5 @@
 import { atCallerOf } from './errors.js';
-import type { ParamType } from './flags.js';
+import type { Param } from './info-types.js';
 import { native } from './native.js';
 
 /** The libfabric in use: fi_version(3). */
@@ -57,17 +57,6 @@ export function strerror(errno: number): string {
   } catch (error) {
     throw atCallerOf(strerror, error);
   }
-}
-
-/** An environment variable of libfabric or of one of its providers. */
-export interface Param {
-  /** `'FI_EFA_TX_SIZE'`. */
-  readonly name: string;
-  readonly type: ParamType;
-  /** libfabric's own description. */
-  readonly helpString: string;
-  /** Its value in this process. Null if it is not set; the provider's default applies then. */
-  readonly value: string | null;
 }
 
 /**

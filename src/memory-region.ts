@@ -1,6 +1,6 @@
 import { types } from 'node:util';
+import { publishClose, publishOpen } from './channels.js';
 import { checkInteger } from './checks.js';
-import { publishClose, publishOpen } from './diagnostics.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { type Memory, RegisteredBytes } from './engine/memory.js';

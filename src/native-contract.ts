@@ -16,7 +16,7 @@
 import type { EngineState } from './dump-types.js';
 import type { EfaAddr, EfaCqAttr, EfaMrAttr, EfaQpWqs } from './efa-types.js';
 import type { FabricError, makeFabricError } from './errors.js';
-import type { Param } from './library.js';
+import type { Param } from './info-types.js';
 
 declare const handleOf: unique symbol;
 

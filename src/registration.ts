@@ -1,12 +1,12 @@
 import { types } from 'node:util';
 import { checkInteger, checkOptions, refuseDetached } from './checks.js';
+import { endsWith } from './ends.js';
 import type { Engine } from './engine/engine.js';
 import { refuseUnsteady } from './engine/memory.js';
 import { invalidArgType, invalidArgValue, offLoop } from './errors.js';
 import type { MrAccess } from './flags.js';
 import { MemoryRegion } from './memory-region.js';
 import { native } from './native.js';
-import { endsWith } from './released.js';
 import { bufferOf, bytesOf, isBufferView } from './views.js';
 import { checkWait, type Wait, type WaitOptions, within } from './wait-options.js';
 

@@ -1,32 +1,6 @@
 import { types } from 'node:util';
+import { ended, knowsEnd } from './ends.js';
 import { invalidArgType } from './errors.js';
-
-// The promises that resolve when the memory of an operation is free again, by the operation's
-// promise, its error or its abort reason.
-const ends = new WeakMap<object, Set<Promise<unknown>>>();
-
-/** Lets the holder of `key` wait for `end`. */
-export function endsWith(key: unknown, end: Promise<unknown>): void {
-  if ((typeof key !== 'object' && typeof key !== 'function') || key === null) return;
-  const known = ends.get(key);
-  if (known !== undefined) known.add(end);
-  else ends.set(key, new Set([end]));
-  const forget = () => {
-    ends.get(key)?.delete(end);
-  };
-  end.then(forget, forget);
-}
-
-/** Resolves when all ends of `key` have come. Undefined if the key has none. */
-export const endOf = (key: object): Promise<void> | undefined =>
-  ends.has(key) ? ended(key) : undefined;
-
-async function ended(key: unknown): Promise<void> {
-  if ((typeof key !== 'object' && typeof key !== 'function') || key === null) return;
-  for (let ending = ends.get(key); ending !== undefined && ending.size > 0; ) {
-    await Promise.allSettled(ending);
-  }
-}
 
 /**
  * Resolves when the memory of an operation is free again. After an abort or a timeout, an operation
@@ -51,6 +25,6 @@ export async function released(given: unknown): Promise<void> {
   await given.catch((error) => {
     reason = error;
   });
-  if (ends.has(given)) await ended(given);
+  if (knowsEnd(given)) await ended(given);
   else await ended(reason);
 }

@@ -1,7 +1,7 @@
 import { checkInteger, checkMilliseconds } from './checks.js';
 import type { Memory } from './engine/memory.js';
+import type { Rounds } from './engine/round-times.js';
 import { invalidArgType, invalidArgValue } from './errors.js';
-import { type Handle, type NativeRoundEvents, native } from './native.js';
 import { checkRoundEvents, type RoundEventOptions } from './round-events.js';
 
 /**
@@ -28,26 +28,6 @@ export interface RunOptions extends RoundOptions {
   readonly timeout?: number;
 }
 
-/** The checked options of rounds. */
-export interface Rounds {
-  readonly times: number;
-  /** Microseconds. 0: unlimited. */
-  readonly span: number;
-  readonly samples: Float64Array | undefined;
-  /** 0: no round is timed. */
-  readonly every: number;
-  readonly events: NativeRoundEvents | undefined;
-}
-
-/** The rounds of a call without options. */
-export const ONE_ROUND: Rounds = {
-  times: 1,
-  span: 0,
-  samples: undefined,
-  every: 0,
-  events: undefined,
-};
-
 /** Checks the options. Returns undefined if they contain none of these. */
 export function checkRounds(options: RoundOptions, memory: Memory): Rounds | undefined {
   const { times, duration, samples, every } = options;
@@ -69,24 +49,4 @@ export function checkRounds(options: RoundOptions, memory: Memory): Rounds | und
     every: samples === undefined || samples.length === 0 ? 0 : (every ?? 1),
     events,
   };
-}
-
-/** The array in which the engine writes the durations of a batch's rounds. */
-export class RoundTimes {
-  #times = new Float64Array(0);
-
-  /** Prepares the engine for the rounds of the next submission. The batch must not be in flight. */
-  prepare(domain: Handle<'Domain'>, batch: number, { samples, events }: Rounds): void {
-    const room = samples?.length ?? 0;
-    if (this.#times.length < room) {
-      this.#times = new Float64Array(native.batchSamples(domain, batch, room));
-    }
-    if (events !== undefined) native.batchEvents(domain, batch, events);
-  }
-
-  /** Copies the durations of `done` rounds into the caller's array. */
-  give({ samples, every }: Rounds, done: number): void {
-    if (samples === undefined || every === 0) return;
-    samples.set(this.#times.subarray(0, Math.min(samples.length, Math.ceil(done / every))));
-  }
 }

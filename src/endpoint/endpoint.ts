@@ -1,10 +1,10 @@
 import { AddressVector } from '../address-vector.js';
 import type { BatchBase } from '../batch.js';
+import { publishClose, publishOpen, publishParked } from '../channels.js';
 import { checkInteger, checkOptions } from '../checks.js';
 import type { Completion } from '../completion.js';
 import { CompletionQueue } from '../completion-queue.js';
 import { Counter } from '../counter.js';
-import { publishClose, publishOpen, publishParked } from '../diagnostics.js';
 import type { Domain } from '../domain.js';
 import { decodeOption, encodeOption, type WritableOptions } from '../endpoint-option-values.js';
 import type { EndpointOption, OptionValue, ReadableOption } from '../endpoint-options.js';

@@ -1,4 +1,4 @@
-import { endsWith } from '../released.js';
+import { endsWith } from '../ends.js';
 
 interface Watched {
   readonly requests: Set<number>;

@@ -1,5 +1,5 @@
-import { type BackPressureMessage, backPressure } from '../diagnostics.js';
-import type { DomainNames, DriverKind } from './engine.js';
+import { type BackPressureMessage, backPressure } from '../channels.js';
+import type { DomainNames, DriverKind } from './kinds.js';
 import { STATS } from './layout.js';
 
 const COUNT = STATS.indexOf('backPressure');

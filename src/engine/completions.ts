@@ -1,5 +1,5 @@
+import { backPressure } from '../channels.js';
 import { Completion, setClaim } from '../completion.js';
-import { backPressure } from '../diagnostics.js';
 import type { Handle } from '../native.js';
 import type { Peer } from '../peer.js';
 import type { BackPressure } from './back-pressure.js';

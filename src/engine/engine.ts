@@ -2,25 +2,21 @@ import { describeErrno, errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
 import type { Peer } from '../peer.js';
-import type { Rounds } from '../rounds.js';
 import type { Wait } from '../wait-options.js';
 import { AbortWatch } from './abort.js';
 import { BackPressure } from './back-pressure.js';
 import { Completions } from './completions.js';
 import { Deadlines } from './deadlines.js';
-import { errorOf, type Failure, rejectLater, takeFailure } from './failure.js';
+import { errorOf, type Failure, rejectLater, takeFailure, unresponsive } from './failure.js';
+import type { DomainNames, DriverKind, Stats } from './kinds.js';
 import { CompletionField, Event, Op, RUNNING, STATS, Word } from './layout.js';
 import { Memory } from './memory.js';
 import { Releases } from './releases.js';
 import { Kind, type RequestOwner, Requests } from './requests.js';
+import type { Rounds } from './round-times.js';
 import { Submissions } from './submissions.js';
-import { unresponsive } from './unresponsive.js';
 
-/** What drives the engine: a native thread, the event loop, or the caller. */
-export type DriverKind = 'thread' | 'loop' | 'manual';
-
-/** The activity of a domain's engine since it was opened. */
-export type Stats = { readonly [Name in (typeof STATS)[number]]: number };
+export type { DriverKind, Stats };
 
 /** Receives the events that belong to no request. */
 export interface QueueListener {
@@ -41,13 +37,6 @@ const open = new Set<Engine>();
 
 /** The open engines of this thread. */
 export const openEngines = (): Iterable<Engine> => open;
-
-/** The names of a domain: `info.fabricAttr` and `info.domainAttr`. */
-export interface DomainNames {
-  readonly fabric: string | null;
-  readonly domain: string | null;
-  readonly provider: string | null;
-}
 
 /** The JavaScript half of a domain's engine: writes operations, reads completions. */
 export class Engine {

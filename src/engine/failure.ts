@@ -1,11 +1,12 @@
 import { efaStatus } from '../efa-statuses.js';
+import { endsWith } from '../ends.js';
+import { errnoByCode } from '../error-codes.js';
 import { hintOfCall, hintOfSharedMemory } from '../error-hints.js';
 import { FabricError, type FabricErrorDetails } from '../errors.js';
 import { completionFlagNames } from '../flag-bits.js';
 import { version } from '../library.js';
 import { type Handle, type NativeFailedCompletion, native } from '../native.js';
 import type { Peer } from '../peer.js';
-import { endsWith } from '../released.js';
 
 /** The details of a failed operation. */
 export interface Failure {
@@ -106,4 +107,11 @@ export async function rejectLater(failure: Failure): Promise<never> {
   const error = errorOf(failure);
   if (failure.released !== undefined) endsWith(error, failure.released);
   throw error;
+}
+
+/** The error for an engine thread that is stuck in a provider call. */
+export function unresponsive(syscall: string): FabricError {
+  const detail = 'the provider does not return from a call';
+  const hint = 'close the domain, which leaks it, and open another one, or end the process';
+  return new FabricError(errnoByCode.FI_ETIMEDOUT, syscall, { detail, hint }, unresponsive);
 }

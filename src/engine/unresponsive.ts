@@ -1,16 +1,8 @@
-import { errnoByCode } from '../error-codes.js';
-import { FabricError } from '../errors.js';
 import { native } from '../native.js';
 import type { Engine } from './engine.js';
+import { unresponsive } from './failure.js';
 
 const CHECK_MS = 250;
-
-/** The error for an engine thread that is stuck in a provider call. */
-export function unresponsive(syscall: string): FabricError {
-  const detail = 'the provider does not return from a call';
-  const hint = 'close the domain, which leaks it, and open another one, or end the process';
-  return new FabricError(errnoByCode.FI_ETIMEDOUT, syscall, { detail, hint }, unresponsive);
-}
 
 /** Settles as the promise does, or rejects if the engine's thread is stuck. */
 export async function unlessStuck<T>(engine: Engine, promise: Promise<T>): Promise<T> {

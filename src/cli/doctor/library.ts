@@ -1,6 +1,7 @@
 import { FabricError } from '../../errors.js';
 import { getInfo } from '../../info.js';
-import { getParams, libraryPath, type Param, version } from '../../library.js';
+import type { Param } from '../../info-types.js';
+import { getParams, libraryPath, version } from '../../library.js';
 import { runInProcess } from './subprocess.js';
 
 /** The libfabric of this process. */

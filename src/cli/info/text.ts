@@ -1,7 +1,6 @@
 import type { ParamType } from '../../flags.js';
 import { infoToString } from '../../info.js';
-import type { Info } from '../../info-types.js';
-import type { Param } from '../../library.js';
+import type { Info, Param } from '../../info-types.js';
 
 // What fi_info(1) prints, to the byte.
 

@@ -1,4 +1,4 @@
-import type { Param } from '../../../library.js';
+import type { Param } from '../../../info-types.js';
 import { type Check, error, type Group, note, ok, skipped, warning } from '../check.js';
 import { booleanOf, isOff, isOn, misspelt, RDMA_CORE, SETTINGS } from '../environment-variables.js';
 import { isEfa, type Machine } from '../machine.js';
