@@ -1,7 +1,7 @@
 import { type BatchUpdate, updateEntry } from './batch-update.js';
 import { checkInteger, checkMilliseconds } from './checks.js';
 import type { AtomicQueries } from './endpoint/atomic.js';
-import { type Chosen, type Limits, refuseWait, type Target } from './endpoint/target.js';
+import { type CheckedOptions, type Limits, refuseWait, type Target } from './endpoint/target.js';
 import type { Engine } from './engine/engine.js';
 import { Entries } from './engine/entries.js';
 import { errorOf } from './engine/failure.js';
@@ -109,9 +109,9 @@ export class BatchBase implements Target, Sink, RequestOwner {
   }
 
   /** @internal */
-  begin(kind: Kind, owner: unknown, options: Chosen | undefined): number {
+  begin(kind: Kind, owner: unknown, options: CheckedOptions | undefined): number {
     if (this.#inFlight > 0 || this.#closed) this.#checkIdle();
-    if (options !== undefined) checkChosen(kind, options);
+    if (options !== undefined) checkBatchOptions(kind, options);
     this.#owner = owner;
     return this.#size;
   }
@@ -374,7 +374,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
 const timedOut = (timeout: number) =>
   new FabricError(errnoByCode.FI_ETIMEDOUT, 'run', { detail: `not completed after ${timeout} ms` });
 
-function checkChosen(kind: Kind, options: Chosen): void {
+function checkBatchOptions(kind: Kind, options: CheckedOptions): void {
   refuseWait(options, 'is for single operations, and for submit()');
   if (kind === Kind.Claim) {
     throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');

@@ -57,7 +57,12 @@ const collected = new FinalizationRegistry<Engine>((engine) => {
   );
 });
 
-/** A domain: one NIC, one engine, and everything that belongs to it (fi_domain(3)). */
+/**
+ * A domain: one NIC, one engine, and everything that belongs to it (fi_domain(3)).
+ *
+ * If the provider does not return from closing an endpoint, the domain becomes unusable: later calls
+ * fail with FabricError FI_EOTHER. Close the domain and open another one.
+ */
 export class Domain {
   readonly info: AnyInfo;
   readonly driver: DriverKind;

@@ -13,7 +13,7 @@ import { Peer } from './peer.js';
  * whether the loaded library supports it.
  *
  * @throws FabricError FI_ENOSYS if this libfabric does not have the call; FI_EOPNOTSUPP if the
- * device does not support it, or if the fabric is not efa-direct. Each call can throw this.
+ * device does not support it, or if the fabric is not efa-direct.
  * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE. Error ERR_CLOSED.
  */
 export class EfaQueries {
@@ -24,7 +24,12 @@ export class EfaQueries {
     this.#engine = engine;
   }
 
-  /** The interconnects by which the device reaches a region: libfabric 1.22 and later. */
+  /**
+   * The interconnects by which the device reaches a region: libfabric 1.22 and later.
+   *
+   * @throws FabricError FI_ENOSYS, FI_EOPNOTSUPP: see {@link EfaQueries}. TypeError. Error
+   * ERR_CLOSED.
+   */
   queryMr(region: MemoryRegion): EfaMrAttr {
     return native.efaQueryMr(this.#domain, this.#memoryOf(region));
   }
@@ -53,12 +58,22 @@ export class EfaQueries {
     return native.efaQueryAddr(this.#domain, handle, peer.handle);
   }
 
-  /** The work queues of an endpoint's queue pair: libfabric 2.2 and later, from 2.3 on efa-direct. */
+  /**
+   * The work queues of an endpoint's queue pair: libfabric 2.2 and later, from 2.3 on efa-direct.
+   *
+   * @throws FabricError FI_ENOSYS, FI_EOPNOTSUPP: see {@link EfaQueries}. TypeError. Error
+   * ERR_CLOSED.
+   */
   queryQpWqs(endpoint: EndpointBase): EfaQpWqs {
     return native.efaQueryQpWqs(this.#domain, this.#endpointOf(endpoint));
   }
 
-  /** A completion queue's memory: libfabric 2.2 and later, from 2.3 on efa-direct. */
+  /**
+   * A completion queue's memory: libfabric 2.2 and later, from 2.3 on efa-direct.
+   *
+   * @throws FabricError FI_ENOSYS, FI_EOPNOTSUPP: see {@link EfaQueries}. TypeError. Error
+   * ERR_CLOSED.
+   */
   queryCq(cq: CompletionQueue): EfaCqAttr {
     if (!CompletionQueue.is(cq)) throw invalidArgType('cq', 'a CompletionQueue', cq);
     return native.efaQueryCq(this.#domain, cq.handle);
@@ -66,6 +81,8 @@ export class EfaQueries {
 
   /**
    * Whether the provider has a feature that its version does not imply: libfabric 2.6 and later.
+   *
+   * @throws FabricError FI_ENOSYS: see {@link EfaQueries}. Error ERR_CLOSED.
    */
   query(feature: EfaFeature): boolean {
     return native.efaQueryFeature(this.#domain, checkString('feature', feature));

@@ -248,7 +248,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   4127: {
     suffix: 'PEER_ABORTED',
     text: 'The peer closed its region or endpoint during the transfer',
-    hint: 'the peer cancelled the transfer: exchange descriptors and addresses again',
+    hint: 'the peer cancelled the transfer: coordinate with it before a retry',
   },
 };
 

@@ -28,9 +28,6 @@ export interface ImmediatesOptions extends StreamOptions {
  * rejection of next() ends it. If more than `limit` arrivals are untaken, next() returns those
  * first and then rejects with FI_EOVERRUN. The excess arrivals count for `arrived()` and the next
  * stream.
- *
- * @throws FabricError from next(): FI_EOVERRUN, or FI_ETIMEDOUT after `options.timeout`.
- * @throws AbortError from next(), or the reason of `options.signal`.
  */
 export class Immediates implements AsyncIterableIterator<Immediate> {
   readonly #engine: Engine;
@@ -73,7 +70,13 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     return this.#arrivals.takeNow();
   }
 
-  /** The next arrival. */
+  /**
+   * The next arrival.
+   *
+   * @throws FabricError FI_EOVERRUN if more than `options.limit` arrivals are untaken, FI_ETIMEDOUT
+   * after `options.timeout`.
+   * @throws AbortError, or the reason of `options.signal`.
+   */
   next(): Promise<IteratorResult<Immediate>> {
     const taken = this.#arrivals.take();
     if (this.#arrivals.awaited === 0) return taken;

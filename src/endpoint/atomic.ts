@@ -18,7 +18,7 @@ import type { RemoteRegion } from '../remote-region.js';
 import { Located, putFlags } from './posting.js';
 import { checkRemote } from './remote-pieces.js';
 import type { RmaOptions } from './rma.js';
-import { checkOpen, chooseOptions, peerHandle, refuse, type Target } from './target.js';
+import { checkOpen, checkOperationOptions, peerHandle, refuse, type Target } from './target.js';
 
 /** The operation and the type of its elements. */
 export interface AtomicOptions extends RmaOptions {
@@ -37,9 +37,19 @@ export interface AtomicOptions extends RmaOptions {
  * too many elements or a range outside the remote region. Error ERR_CLOSED.
  */
 export interface AtomicCalls<S> {
-  /** Applies the operation to the elements of the peer's region, with `operand`. */
+  /**
+   * Applies the operation to the elements of the peer's region, with `operand`.
+   *
+   * @throws FabricError FI_EOPNOTSUPP, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link AtomicCalls}.
+   */
   atomic(operand: Buffers, peer: Peer, remote: RemoteRegion, options: AtomicOptions): S;
-  /** Like atomic, and fetches the previous values into `result`. */
+  /**
+   * Like atomic, and fetches the previous values into `result`.
+   *
+   * @throws FabricError FI_EOPNOTSUPP, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link AtomicCalls}.
+   */
   fetchAtomic(
     operand: Buffers,
     result: Buffers,
@@ -47,7 +57,12 @@ export interface AtomicCalls<S> {
     remote: RemoteRegion,
     options: AtomicOptions,
   ): S;
-  /** Compares with `compare` first, and fetches the previous values into `result`. */
+  /**
+   * Compares with `compare` first, and fetches the previous values into `result`.
+   *
+   * @throws FabricError FI_EOPNOTSUPP, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link AtomicCalls}.
+   */
   compareAtomic(
     operand: Buffers,
     compare: Buffers,
@@ -137,8 +152,8 @@ function post(
 ): unknown {
   const { limits, sink } = target;
   checkOpen(limits);
-  const chosen = chooseOptions(limits, options);
-  if (chosen === undefined) throw invalidArgType('options', 'an object', options);
+  const checked = checkOperationOptions(limits, options);
+  if (checked === undefined) throw invalidArgType('options', 'an object', options);
   const { datatype, op } = options;
   const offset = checkInteger('options.offset', options.offset ?? 0);
   const kind = KINDS[buffers.length - 1] as AtomicKind;
@@ -163,7 +178,7 @@ function post(
   }
   checkRemote(limits, remote, offset, size);
 
-  const request = target.begin(Kind.Void, [...buffers, remote], chosen);
+  const request = target.begin(Kind.Void, [...buffers, remote], checked);
   const at = sink.reserve(located.blocks);
   const { entries } = sink;
   const [memory, start] = [located.handles[0] as number, located.offsets[0] as number];
@@ -174,7 +189,7 @@ function post(
   entries.f64[at * 8 + OpField.Tag64] = offset;
   entries.u32[at * 16 + OpField.Data64 * 2] = limit.datatype;
   entries.u32[at * 16 + OpField.Data64 * 2 + 1] = limit.op;
-  putFlags(entries, at, chosen, 0);
+  putFlags(entries, at, checked, 0);
   sink.commit();
-  return target.finish(Kind.Void, request, chosen);
+  return target.finish(Kind.Void, request, checked);
 }

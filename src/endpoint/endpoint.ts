@@ -26,7 +26,7 @@ import { Messages, type MessagesOptions } from './messages.js';
 import { MultiRecv } from './multi-recv.js';
 import { checkDirections, type Direction, type QueuedCalls } from './queued.js';
 import type { StreamOptions } from './stream.js';
-import type { Chosen, Limits, Target } from './target.js';
+import type { CheckedOptions, Limits, Target } from './target.js';
 
 /** The options of an endpoint, besides its entry of getInfo(). */
 export interface EndpointOptions {
@@ -198,7 +198,7 @@ export class EndpointBase implements Target {
   }
 
   /** @internal */
-  finish(_kind: Kind, request: number, options: Chosen | undefined): Promise<unknown> {
+  finish(_kind: Kind, request: number, options: CheckedOptions | undefined): Promise<unknown> {
     const promise = this.#engine.requests.promise(request);
     if (options !== undefined) this.#engine.limit(request, promise, options);
     return promise;
@@ -309,7 +309,7 @@ export class EndpointBase implements Target {
    * reports them.
    *
    * @throws FabricError FI_ETIMEDOUT if the driver's thread is in a provider call that does not
-   * return, FI_EOTHER if the provider does not return from closing an endpoint.
+   * return.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     const checked = checkCloseOptions(options);

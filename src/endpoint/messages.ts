@@ -54,10 +54,6 @@ const ARRIVING_MS = 30;
  * Then it cancels its receives. Messages that have arrived and were not taken go to the next
  * receives of the endpoint, in order: `recv()`, or another stream. A next() rejects after that is
  * done.
- *
- * @throws FabricError from next(): FI_ETRUNC for a message that is longer than a buffer,
- * FI_ETIMEDOUT after `options.timeout`, or another code of fi_cq_readerr(3).
- * @throws AbortError from next(), or the reason of `options.signal`.
  */
 export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   /** @internal The stream keeps its endpoint alive. */
@@ -155,7 +151,13 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     if (this.#posted.size === 0 && this.#busy === 0) this.#slots.close();
   }
 
-  /** The next message. The bytes of the message before it become invalid. */
+  /**
+   * The next message. The bytes of the message before it become invalid.
+   *
+   * @throws FabricError FI_ETRUNC for a message that is longer than a buffer, FI_ETIMEDOUT after
+   * `options.timeout`, or another code of fi_cq_readerr(3).
+   * @throws AbortError, or the reason of `options.signal`.
+   */
   async next(): Promise<IteratorResult<Message>> {
     if (this.#asking > 0) this.#shared = true;
     if (this.#current !== undefined) this.#post(this.#current);

@@ -6,11 +6,11 @@ import { Kind } from '../engine/requests.js';
 import type { Peer } from '../peer.js';
 import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
 import {
-  type Chosen,
+  type CheckedOptions,
   checkData,
   checkLength,
   checkOpen,
-  chooseOptions,
+  checkOperationOptions,
   type OperationOptions,
   peerHandle,
   REMOTE_CQ_DATA,
@@ -33,18 +33,41 @@ import {
  * arguments. Error ERR_CLOSED if the endpoint is closed already.
  */
 export interface MsgSend<S> {
-  /** Sends a buffer. The buffer belongs to the operation until it completes. */
+  /**
+   * Sends a buffer. The buffer belongs to the operation until it completes.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link MsgSend}.
+   */
   send(buffer: Buffers, peer: Peer, options?: OperationOptions): S;
-  /** Sends several buffers, at most `txAttr.iovLimit`, as one message. */
+  /**
+   * Sends several buffers, at most `txAttr.iovLimit`, as one message.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link MsgSend}.
+   */
   sendv(buffers: readonly Buffers[], peer: Peer, options?: VectorOptions): S;
-  /** Sends a buffer with remote CQ data of `domainAttr.cqDataSize` bytes. */
+  /**
+   * Sends a buffer with remote CQ data of `domainAttr.cqDataSize` bytes.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link MsgSend}.
+   */
   senddata(buffer: Buffers, data: bigint | number, peer: Peer, options?: OperationOptions): S;
   /**
    * Copies and sends at most `txAttr.injectSize` bytes. The caller may reuse the buffer when the
    * call returns. Completes when the provider has accepted the message, not when it has arrived.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE for more than `txAttr.injectSize` bytes. FabricError: see
+   * {@link MsgSend}.
    */
   inject(buffer: ArrayBufferView | ArrayBuffer, peer: Peer): S;
-  /** Like inject, with remote CQ data. */
+  /**
+   * Like inject, with remote CQ data.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE for more than `txAttr.injectSize` bytes. FabricError: see
+   * {@link MsgSend}.
+   */
   injectdata(buffer: ArrayBufferView | ArrayBuffer, data: bigint | number, peer: Peer): S;
 }
 
@@ -62,9 +85,17 @@ export interface MsgRecv<R> {
   /**
    * Receives a message into a buffer: from any peer, or with FI_DIRECTED_RECV from one peer. A
    * message that is longer than the buffer fails with FI_ETRUNC.
+   *
+   * @throws FabricError FI_ETRUNC, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed receive:
+   * see {@link MsgRecv}.
    */
   recv(buffer: Buffers, source?: Source, options?: OperationOptions): R;
-  /** Receives a message into several buffers, at most `rxAttr.iovLimit`. */
+  /**
+   * Receives a message into several buffers, at most `rxAttr.iovLimit`.
+   *
+   * @throws FabricError FI_ETRUNC, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed receive:
+   * see {@link MsgRecv}.
+   */
   recvv(buffers: readonly Buffers[], source?: Source, options?: OperationOptions): R;
 }
 
@@ -116,7 +147,15 @@ export const msgSend = {
 export const msgRecv = {
   recv(buffer, source, options) {
     try {
-      return receiveOne(this, Op.Recv, buffer, source, 0, 0, chooseOptions(this.limits, options));
+      return receiveOne(
+        this,
+        Op.Recv,
+        buffer,
+        source,
+        0,
+        0,
+        checkOperationOptions(this.limits, options),
+      );
     } catch (error) {
       return refuse(this, error);
     }
@@ -143,11 +182,11 @@ export function sendOne(
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
-  const chosen = options === undefined ? undefined : chooseOptions(limits, options);
+  const checked = options === undefined ? undefined : checkOperationOptions(limits, options);
   const to = peerHandle(limits, peer);
   const place = locateToSend(target, buffer);
-  checkLength(limits, place.length, chosen);
-  return postOne(target, code, Kind.Void, buffer, place, to, 0, tag, false, data, flags, chosen);
+  checkLength(limits, place.length, checked);
+  return postOne(target, code, Kind.Void, buffer, place, to, 0, tag, false, data, flags, checked);
 }
 
 export function sendMany(
@@ -160,13 +199,13 @@ export function sendMany(
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
-  const chosen = chooseOptions(limits, options);
+  const checked = checkOperationOptions(limits, options);
   const { data, flags } = vectorData(limits, options);
   const to = peerHandle(limits, peer);
   const located = new Located(limits.engine, buffers, limits.sendSegments);
-  checkLength(limits, located.total, chosen);
+  checkLength(limits, located.total, checked);
   const owner = located.buffers;
-  return postMany(target, code, Kind.Void, owner, located, to, 0, tag, false, data, flags, chosen);
+  return postMany(target, code, Kind.Void, owner, located, to, 0, tag, false, data, flags, checked);
 }
 
 /** Receives into one buffer, with or without a tag. */
@@ -177,7 +216,7 @@ export function receiveOne(
   source: Source,
   tag: bigint | number,
   ignore: bigint | number,
-  options: Chosen | undefined,
+  options: CheckedOptions | undefined,
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
@@ -198,10 +237,10 @@ export function receiveMany(
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
-  const chosen = chooseOptions(limits, options);
+  const checked = checkOperationOptions(limits, options);
   const from = sourceHandle(limits, source);
   const located = new Located(limits.engine, buffers, limits.receiveSegments);
   const owner = located.buffers;
   const kind = Kind.Completion;
-  return postMany(target, code, kind, owner, located, from, 0, tag, false, ignore, 0, chosen);
+  return postMany(target, code, kind, owner, located, from, 0, tag, false, ignore, 0, checked);
 }

@@ -34,10 +34,6 @@ const MULTI_RECV = 2 ** 16;
  * It also ends with return(), which a loop calls when it exits early, and when next() rejects. Then
  * the receive is cancelled. Messages that have arrived and were not taken go to the next receives
  * of the endpoint.
- *
- * @throws FabricError from next(): FI_ETIMEDOUT after `options.timeout`, or another code of
- * fi_cq_readerr(3).
- * @throws AbortError from next(), or the reason of `options.signal`.
  */
 export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, RequestOwner {
   /** @internal The stream keeps its endpoint alive. */
@@ -112,7 +108,12 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     else this.#arrivals.fail(error);
   }
 
-  /** The next message in the buffer. */
+  /**
+   * The next message in the buffer.
+   *
+   * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or another code of fi_cq_readerr(3).
+   * @throws AbortError, or the reason of `options.signal`.
+   */
   async next(): Promise<IteratorResult<MultiRecvMessage>> {
     try {
       const taken = await this.#arrivals.take();

@@ -7,7 +7,7 @@ import type { Buffers, Place } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { invalidArgType, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
-import type { Chosen, Target } from './target.js';
+import type { CheckedOptions, Target } from './target.js';
 
 /** A piece of a peer's region, by its handle in the engine. */
 export interface RemotePiece {
@@ -88,7 +88,7 @@ export function locateToSend({ limits, sink }: Target, buffer: Buffers): Place {
 export function putFlags(
   entries: Entries,
   at: number,
-  options: Chosen | undefined,
+  options: CheckedOptions | undefined,
   also: number,
 ): void {
   const bits = options === undefined ? 0 : options.flags;
@@ -115,7 +115,7 @@ export function postOne(
   wideIsOffset: boolean,
   data: number | bigint,
   flags: number,
-  options: Chosen | undefined,
+  options: CheckedOptions | undefined,
 ): unknown {
   const { limits, sink } = target;
   const { handle, offset, length } = place;
@@ -144,7 +144,7 @@ function putExtras(
   at: number,
   data: number | bigint,
   flags: number,
-  options: Chosen | undefined,
+  options: CheckedOptions | undefined,
 ): void {
   entries.set64(at, OpField.Data64, data);
   putFlags(entries, at, options, flags);
@@ -163,7 +163,7 @@ export function postMany(
   wideIsOffset: boolean,
   data: number | bigint,
   flags: number,
-  options: Chosen | undefined,
+  options: CheckedOptions | undefined,
 ): unknown {
   const { limits, sink } = target;
   const request = target.begin(kind, owner, options);

@@ -7,7 +7,7 @@ import type { Sink } from '../engine/submissions.js';
 import { invalidArgType, invalidArgValue, invalidThis } from '../errors.js';
 import { hasFlag } from '../flag-bits.js';
 import type { AtomicQueries } from './atomic.js';
-import { type Chosen, type Limits, refuseWait, type Target } from './target.js';
+import { type CheckedOptions, type Limits, refuseWait, type Target } from './target.js';
 
 /** A direction of an endpoint, as fi_ep_bind(3) names it. */
 export type Direction = 'FI_TRANSMIT' | 'FI_RECV';
@@ -55,7 +55,7 @@ export class QueuedCalls implements Target {
   }
 
   /** @internal */
-  begin(kind: Kind, owner: unknown, options: Chosen | undefined): number {
+  begin(kind: Kind, owner: unknown, options: CheckedOptions | undefined): number {
     refuseWait(options, 'needs a promise: use the call of the endpoint');
     if (kind === Kind.Claim) {
       throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
@@ -70,7 +70,7 @@ export class QueuedCalls implements Target {
     );
   }
 
-  #silences(sends: boolean, options: Chosen | undefined): boolean {
+  #silences(sends: boolean, options: CheckedOptions | undefined): boolean {
     if (!this.#selective.includes(sends ? 'FI_TRANSMIT' : 'FI_RECV')) return false;
     return options === undefined || !hasFlag(options.flags, 'FI_COMPLETION');
   }

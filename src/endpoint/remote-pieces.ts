@@ -34,18 +34,18 @@ function wrongRemote(limits: Limits, remote: unknown, end: number): Error {
   return outOfRange('offset + length', `at most ${remote.length} (the remote region)`, end);
 }
 
-interface Reached {
+interface RemotePieces {
   readonly regions: readonly RemoteRegion[];
   readonly pieces: [RemotePiece, ...RemotePiece[]];
 }
 
 /** Checks and lists the pieces of remote regions for a transfer of `length` bytes. */
-export function reach(
+export function checkRemotePieces(
   limits: Limits,
   remote: RemoteRegion | readonly RemoteSegment[],
   start: number,
   length: number,
-): Reached {
+): RemotePieces {
   if (!Array.isArray(remote)) {
     const region = remote as RemoteRegion;
     checkRemote(limits, region, start, length);
@@ -74,7 +74,7 @@ export function reach(
   if (total !== length) {
     throw outOfRange('remote', `as long as the buffers, ${length} bytes`, total);
   }
-  return { regions, pieces: pieces as Reached['pieces'] };
+  return { regions, pieces: pieces as RemotePieces['pieces'] };
 }
 
 function remotePiece(limits: Limits, segment: RemoteSegment, name: string) {

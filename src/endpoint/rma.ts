@@ -8,13 +8,13 @@ import type { Peer } from '../peer.js';
 import type { RemoteRegion } from '../remote-region.js';
 import { lengthOf } from '../views.js';
 import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
-import { checkRemote, type RemoteSegment, reach } from './remote-pieces.js';
+import { checkRemote, checkRemotePieces, type RemoteSegment } from './remote-pieces.js';
 import {
-  type Chosen,
+  type CheckedOptions,
   checkData,
   checkLength,
   checkOpen,
-  chooseOptions,
+  checkOperationOptions,
   type OperationOptions,
   peerHandle,
   REMOTE_CQ_DATA,
@@ -45,12 +45,20 @@ export interface RmaVectorOptions extends RmaOptions, VectorOptions {}
  * the transfer exceeds the remote region. Error ERR_CLOSED.
  */
 export interface RmaWrite<S> {
-  /** Writes a buffer into a peer's region. */
+  /**
+   * Writes a buffer into a peer's region.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link RmaWrite}. RangeError ERR_OUT_OF_RANGE outside the remote region.
+   */
   write(buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
   /**
    * Writes several buffers in sequence, at most `txAttr.iovLimit`: fi_writemsg. The target is one
    * region, or at most `txAttr.rmaIovLimit` pieces of regions whose total length is that of the
    * buffers.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link RmaWrite}. RangeError ERR_OUT_OF_RANGE outside the remote region.
    */
   writev(
     buffers: readonly Buffers[],
@@ -60,6 +68,9 @@ export interface RmaWrite<S> {
   ): S;
   /**
    * Writes with remote CQ data. The peer receives the data through `immediates()` and `arrived()`.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link RmaWrite}. RangeError ERR_OUT_OF_RANGE outside the remote region.
    */
   writedata(
     buffer: Buffers,
@@ -68,14 +79,24 @@ export interface RmaWrite<S> {
     remote: RemoteRegion,
     options?: RmaOptions,
   ): S;
-  /** Copies and writes at most `txAttr.injectSize` bytes. */
+  /**
+   * Copies and writes at most `txAttr.injectSize` bytes.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE for more than `txAttr.injectSize` bytes or outside the
+   * remote region. FabricError: see {@link RmaWrite}.
+   */
   injectWrite(
     buffer: ArrayBufferView | ArrayBuffer,
     peer: Peer,
     remote: RemoteRegion,
     options?: RmaOptions,
   ): S;
-  /** Like injectWrite, with remote CQ data as in writedata. */
+  /**
+   * Like injectWrite, with remote CQ data as in writedata.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE for more than `txAttr.injectSize` bytes or outside the
+   * remote region. FabricError: see {@link RmaWrite}.
+   */
   injectWritedata(
     buffer: ArrayBufferView | ArrayBuffer,
     data: bigint | number,
@@ -96,12 +117,20 @@ export interface RmaWrite<S> {
  * the transfer exceeds the remote region. Error ERR_CLOSED.
  */
 export interface RmaRead<S> {
-  /** Reads from a peer's region until the buffer is full. */
+  /**
+   * Reads from a peer's region until the buffer is full.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link RmaRead}. RangeError ERR_OUT_OF_RANGE outside the remote region.
+   */
   read(buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
   /**
    * Reads into several buffers in sequence, at most `txAttr.iovLimit`: fi_readmsg. The source is
    * one region, or at most `txAttr.rmaIovLimit` pieces of regions whose total length is that of the
    * buffers.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link RmaRead}. RangeError ERR_OUT_OF_RANGE outside the remote region.
    */
   readv(
     buffers: readonly Buffers[],
@@ -174,7 +203,7 @@ function offsetOf(options: RmaOptions | undefined): number {
 }
 
 // fi_inject_write(3) takes no flags and is done when it returns.
-function refuseOptions(options: Chosen | undefined): void {
+function refuseOptions(options: CheckedOptions | undefined): void {
   if (options === undefined) return;
   if (options.flags !== 0)
     throw invalidArgValue('options.flags', 'are not supported by inject calls');
@@ -194,18 +223,18 @@ function transferOne(
   const { limits } = target;
   const { engine } = limits;
   checkOpen(limits);
-  const chosen = options === undefined ? undefined : chooseOptions(limits, options);
+  const checked = options === undefined ? undefined : checkOperationOptions(limits, options);
   const offset = options === undefined ? 0 : offsetOf(options);
   const to = peerHandle(limits, peer);
   const place = code === Op.Write ? locateToSend(target, buffer) : engine.memory.locate(buffer);
   const { length } = place;
-  checkLength(limits, length, chosen);
+  checkLength(limits, length, checked);
   checkRemote(limits, remote, offset, length);
   const kind = Kind.Void;
   const at = remote.handle;
   // The operation keeps the remote region alive too. A local region lives until it is closed.
   const owner = RegisteredBytes.is(buffer) ? remote : [buffer, remote];
-  return postOne(target, code, kind, owner, place, to, at, offset, true, data, flags, chosen);
+  return postOne(target, code, kind, owner, place, to, at, offset, true, data, flags, checked);
 }
 
 function transferMany(
@@ -218,13 +247,13 @@ function transferMany(
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
-  const chosen = chooseOptions(limits, options);
+  const checked = checkOperationOptions(limits, options);
   const { data, flags } = code === Op.Write ? vectorData(limits, options) : NO_DATA;
   const start = offsetOf(options);
   const to = peerHandle(limits, peer);
   const located = new Located(limits.engine, buffers, limits.sendSegments);
-  checkLength(limits, located.total, chosen);
-  const { regions, pieces } = reach(limits, remote, start, located.total);
+  checkLength(limits, located.total, checked);
+  const { regions, pieces } = checkRemotePieces(limits, remote, start, located.total);
   const [{ handle, offset }, ...further] = pieces;
   located.remotes = further;
   const owner = [located.buffers, regions];
@@ -241,7 +270,7 @@ function transferMany(
     true,
     data,
     flags,
-    chosen,
+    checked,
   );
 }
 
@@ -258,7 +287,7 @@ function injectOne(
 ): unknown {
   const { limits } = target;
   checkOpen(limits);
-  refuseOptions(chooseOptions(limits, options));
+  refuseOptions(checkOperationOptions(limits, options));
   const offset = offsetOf(options);
   const to = peerHandle(limits, peer);
   const bytes = checkBytes('buffer', buffer);

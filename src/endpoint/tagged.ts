@@ -9,10 +9,10 @@ import type { Peer } from '../peer.js';
 import { receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
 import { postInject, postOne } from './posting.js';
 import {
-  type Chosen,
+  type CheckedOptions,
   checkData,
   checkOpen,
-  chooseOptions,
+  checkOperationOptions,
   type OperationOptions,
   peerHandle,
   REMOTE_CQ_DATA,
@@ -37,11 +37,26 @@ export type Tag = bigint | number;
  * arguments. Error ERR_CLOSED if the endpoint is closed already.
  */
 export interface TaggedSend<S> {
-  /** Sends a buffer with a tag. The buffer belongs to the operation until it completes. */
+  /**
+   * Sends a buffer with a tag. The buffer belongs to the operation until it completes.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link TaggedSend}.
+   */
   tsend(buffer: Buffers, peer: Peer, tag: Tag, options?: OperationOptions): S;
-  /** Sends several buffers, at most `txAttr.iovLimit`, as one message. */
+  /**
+   * Sends several buffers, at most `txAttr.iovLimit`, as one message.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link TaggedSend}.
+   */
   tsendv(buffers: readonly Buffers[], peer: Peer, tag: Tag, options?: VectorOptions): S;
-  /** Sends a buffer with remote CQ data of `domainAttr.cqDataSize` bytes. */
+  /**
+   * Sends a buffer with remote CQ data of `domainAttr.cqDataSize` bytes.
+   *
+   * @throws FabricError FI_EMSGSIZE, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed
+   * operation: see {@link TaggedSend}.
+   */
   tsenddata(
     buffer: Buffers,
     data: bigint | number,
@@ -49,9 +64,19 @@ export interface TaggedSend<S> {
     tag: Tag,
     options?: OperationOptions,
   ): S;
-  /** Like inject: at most `txAttr.injectSize` bytes, copied. */
+  /**
+   * Like inject: at most `txAttr.injectSize` bytes, copied.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE for more than `txAttr.injectSize` bytes. FabricError: see
+   * {@link TaggedSend}.
+   */
   tinject(buffer: ArrayBufferView | ArrayBuffer, peer: Peer, tag: Tag): S;
-  /** Like tinject, with remote CQ data. */
+  /**
+   * Like tinject, with remote CQ data.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE for more than `txAttr.injectSize` bytes. FabricError: see
+   * {@link TaggedSend}.
+   */
   tinjectdata(
     buffer: ArrayBufferView | ArrayBuffer,
     data: bigint | number,
@@ -83,6 +108,9 @@ export interface TaggedRecv<R> {
    * With `flags: ['FI_PEEK']` it receives nothing, and the buffer may be null. It completes with
    * the message that a receive would match, or fails with FI_ENOMSG. With FI_CLAIM as well, it
    * reserves the message for a `trecv` with `flags: ['FI_CLAIM'], claim`.
+   *
+   * @throws FabricError FI_ENOMSG if a peek finds no message; FI_ETRUNC, FI_ETIMEDOUT, FI_ECANCELED
+   * or the code of the failed receive: see {@link TaggedRecv}.
    */
   trecv(
     buffer: Buffers | null,
@@ -91,7 +119,12 @@ export interface TaggedRecv<R> {
     ignore?: bigint | number,
     options?: TaggedRecvOptions,
   ): R;
-  /** Receives into several buffers, at most `rxAttr.iovLimit`. */
+  /**
+   * Receives into several buffers, at most `rxAttr.iovLimit`.
+   *
+   * @throws FabricError FI_ETRUNC, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed receive:
+   * see {@link TaggedRecv}.
+   */
   trecvv(
     buffers: readonly Buffers[],
     source: Source,
@@ -162,11 +195,11 @@ export const taggedRecv = {
     try {
       check64('tag', tag);
       check64('ignore', ignore);
-      const chosen = chooseOptions(this.limits, options, true);
-      if (chosen === undefined || chosen.flags === 0) {
-        return receiveOne(this, Op.Trecv, buffer as Buffers, source, tag, ignore, chosen);
+      const checked = checkOperationOptions(this.limits, options, true);
+      if (checked === undefined || checked.flags === 0) {
+        return receiveOne(this, Op.Trecv, buffer as Buffers, source, tag, ignore, checked);
       }
-      return receiveFlagged(this, buffer, source, tag, ignore, chosen, options?.claim);
+      return receiveFlagged(this, buffer, source, tag, ignore, checked, options?.claim);
     } catch (error) {
       return refuse(this, error);
     }
@@ -189,7 +222,7 @@ function receiveFlagged(
   source: Source,
   tag: Tag,
   ignore: bigint | number,
-  options: Chosen,
+  options: CheckedOptions,
   claim: Completion | undefined,
 ): unknown {
   const { limits } = target;

@@ -50,9 +50,9 @@ export interface Target {
   readonly limits: Limits;
   readonly sink: Sink;
   /** Starts an operation that uses `owner`. Returns its number, or throws. */
-  begin(kind: Kind, owner: unknown, options: Chosen | undefined): number;
+  begin(kind: Kind, owner: unknown, options: CheckedOptions | undefined): number;
   /** The return value of a call whose operation was written. */
-  finish(kind: Kind, request: number, options: Chosen | undefined): unknown;
+  finish(kind: Kind, request: number, options: CheckedOptions | undefined): unknown;
   /** Rejects or throws the error of a call. */
   refuse(error: unknown): unknown;
 }
@@ -88,7 +88,7 @@ export interface VectorOptions extends OperationOptions {
  * The checked options of an operation. They are read only once, because a getter runs the caller's
  * code.
  */
-export interface Chosen {
+export interface CheckedOptions {
   readonly flags: bigint | number;
   readonly signal: AbortSignal | undefined;
   readonly timeout: number | undefined;
@@ -133,11 +133,11 @@ export function sourceHandle(limits: Limits, source: Source): number {
   return peerHandle(limits, source, 'source');
 }
 
-export function checkLength(limits: Limits, length: number, options?: Chosen): void {
+export function checkLength(limits: Limits, length: number, options?: CheckedOptions): void {
   if (length > limits.maxMsgSize || options !== undefined) checkLimits(limits, length, options);
 }
 
-function checkLimits(limits: Limits, length: number, options: Chosen | undefined): void {
+function checkLimits(limits: Limits, length: number, options: CheckedOptions | undefined): void {
   if (length > limits.maxMsgSize) {
     const detail = `${length} bytes, but epAttr.maxMsgSize is ${limits.maxMsgSize}`;
     throw startAtCaller(new FabricError(EMSGSIZE, 'fi_send', { detail }, checkLength));
@@ -168,17 +168,17 @@ export function vectorData(
 }
 
 /** Refuses the signal and timeout of a call that returns no promise. */
-export function refuseWait(options: Chosen | undefined, why: string): void {
+export function refuseWait(options: CheckedOptions | undefined, why: string): void {
   if (options?.signal !== undefined) throw invalidArgValue('options.signal', why);
   if (options?.timeout !== undefined) throw invalidArgValue('options.timeout', why);
 }
 
 /** Checks an operation's options. `searches` allows the flags that only trecv supports. */
-export function chooseOptions(
+export function checkOperationOptions(
   limits: Limits,
   options: OperationOptions | undefined,
   searches = false,
-): Chosen | undefined {
+): CheckedOptions | undefined {
   if (options === undefined) return undefined;
   const { flags, signal, timeout, context } = checkOptions('options', options);
   return {

@@ -7,7 +7,7 @@ import { placeOf } from './place.js';
 
 /** Conditions for every operation of a namespace from now on. Omitted ones stay as they are. */
 export interface Conditions {
-  /** Operations start up to this many microseconds later, in random order. */
+  /** Operations start up to this many microseconds later. */
   readonly reorder?: number;
   /** Operations start this many microseconds later. */
   readonly delay?: number;
@@ -162,7 +162,11 @@ export class SoftefaFaults {
     throw invalidState(`there are ${RULES} faults already`);
   }
 
-  /** Ends all faults and conditions of the namespace, including those of other processes. */
+  /**
+   * Ends all faults and conditions of the namespace, including those of other processes.
+   *
+   * @throws Error ERR_CLOSED after close().
+   */
   clear(): void {
     this.#checkOpen();
     const page = this.#page;
