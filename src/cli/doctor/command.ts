@@ -38,7 +38,7 @@ export function doctorCommand(): Command {
       new Option('--peer <host>', 'also try EFA to a host where --listen runs').conflicts('listen'),
     )
     .addOption(
-      new Option('--listen [address]', 'answer the other side of --peer, until Ctrl-C').conflicts([
+      new Option('--listen [address]', 'answer the peer of --peer, until Ctrl-C').conflicts([
         'json',
         'verbose',
       ]),

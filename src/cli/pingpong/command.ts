@@ -95,7 +95,7 @@ export function pingpongCommand(): Command {
     .option('--stats', 'percentiles, spread and CPU below the table')
     .option('--json', 'one JSON object, with everything')
     .option('--label <text>', 'a name for the result')
-    .option('--timeout <seconds>', 'without progress: the other side is gone', count(1, 86_400), 10)
+    .option('--timeout <seconds>', 'without progress: the peer is gone', count(1, 86_400), 10)
     .action(async (host: string | undefined, flags: Flags, self: Command) => {
       const argv = (self.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
       await interruptibly((control) => run(settingsOf(flags, host, argv), flags, control));

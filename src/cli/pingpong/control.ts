@@ -45,12 +45,11 @@ export function sendName(oob: OobSocket, { format, address }: Name): void {
   oob.send(Buffer.concat([head, address]));
 }
 
-/** Hears the other side's. */
+/** Hears the peer's. */
 export async function receiveName(oob: OobSocket): Promise<Name> {
   const head = await oob.receive(8);
   const length = head.readUInt32BE(0);
-  if (length > MOST_ADDRESS_BYTES)
-    throw new Error(`the other side has an address of ${length} bytes`);
+  if (length > MOST_ADDRESS_BYTES) throw new Error(`the peer has an address of ${length} bytes`);
   const number = head.readUInt32LE(4);
   const format = FORMATS[number] ?? (`FI_ADDR_0x${number.toString(16)}` as AddrFormat);
   return { format, address: await oob.receive(length) };
@@ -79,13 +78,13 @@ export async function shareCount(session: Session, oob: OobSocket, own: number):
   }
   const text = (await session.until(oob.receive(COUNT_BYTES))).toString('latin1');
   const count = Number(text.replace(/\0.*$/s, ''));
-  if (!Number.isSafeInteger(count)) throw new Error(`the other side has counted ${text}`);
+  if (!Number.isSafeInteger(count)) throw new Error(`the peer has counted ${text}`);
   oob.send(COUNTED);
   return count;
 }
 
 async function expect(session: Session, oob: OobSocket, expected: Buffer): Promise<void> {
-  const heard = await session.until(oob.receive(expected.length), session.passively);
+  const heard = await session.until(oob.receive(expected.length), session.passiveTimeout);
   if (heard.equals(expected)) return;
-  throw new Error(`the other side has said ${JSON.stringify(heard.toString('latin1'))}`);
+  throw new Error(`the peer has said ${JSON.stringify(heard.toString('latin1'))}`);
 }

@@ -19,8 +19,8 @@ export function frameOf(message: object): Buffer {
 /** How a link treats what it receives. */
 export interface JsonLinkOptions<In> {
   /**
-   * The longest message that it accepts, in bytes. It bounds the memory that a connection takes. The
-   * link asks for it before every message, because it may rise once the peer is known.
+   * The longest message that it accepts, in bytes. It bounds the memory that a connection takes.
+   * The link asks for it before every message, because it may rise once the peer is known.
    */
   readonly maxBytes: () => number;
   /** Messages that may wait for receive(). */
@@ -29,7 +29,9 @@ export interface JsonLinkOptions<In> {
   readonly onMessage?: (message: In) => boolean;
 }
 
-/** A TCP connection that carries JSON objects. It ends at the first bytes that are not a message. */
+/**
+ * A TCP connection that carries JSON objects. It ends at the first bytes that are not a message.
+ */
 export class JsonLink<In extends object, Out extends object> {
   /** Resolves with the reason when the connection has ended. */
   readonly closed: Promise<Error>;
@@ -51,7 +53,7 @@ export class JsonLink<In extends object, Out extends object> {
     socket.on('error', (error) => this.#end(error));
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
-        this.#end(new Error('the other side has closed the connection'));
+        this.#end(new Error('the peer has closed the connection'));
         resolve(this.#ended as Error);
       });
     });

@@ -91,7 +91,10 @@ export interface BenchmarkRow {
   readonly cpu?: CpuUse;
   /** What each NIC has carried of it, where there are several. */
   readonly nics?: readonly MatrixNic[];
-  /** By how much counters of the device's port grew meanwhile, by name: `tx_bytes`; not those that did not. */
+  /**
+   * By how much counters of the device's port grew meanwhile, by name: `tx_bytes`; not those that
+   * did not.
+   */
   readonly counters?: Readonly<Record<string, number>>;
 }
 
@@ -107,7 +110,7 @@ export interface LatencyPercentiles {
 export interface CpuUse {
   /** Of the process that wrote the result. */
   readonly own: number;
-  /** Of the other side's. */
+  /** Of the peer's. */
   readonly peer?: number;
 }
 
@@ -119,7 +122,9 @@ export interface MatrixResult extends ResultHeader {
   readonly size: number;
   /** The unit of `values`: 10^6 bytes a second, or microseconds of a transfer. */
   readonly metric: 'MB/s' | 'us';
-  /** A row for each sender, a column for each receiver; null on the diagonal and for what failed. */
+  /**
+   * A row for each sender, a column for each receiver; null on the diagonal and for what failed.
+   */
   readonly values: readonly (readonly (number | null)[])[];
   /** The operation measured: `'write'`. */
   readonly operation?: string;
@@ -131,7 +136,9 @@ export interface MatrixResult extends ResultHeader {
   readonly nics?: readonly MatrixNic[];
 }
 
-/** One of several NICs: of a benchmark's side, or of every rank of a matrix by its name at rank 0. */
+/**
+ * One of several NICs: of a benchmark's side, or of every rank of a matrix by its name at rank 0.
+ */
 export interface MatrixNic {
   readonly name: string;
   /** 10^6 bytes a second. */

@@ -53,7 +53,7 @@ function reachText(kind: ReachKind, port: number): [meaning: string, fix: string
         `On that host, with this release of the package: npx libfabric doctor --listen --port ${port}`,
       ];
     case 'failed':
-      return ['it does not work', 'Look at what the other side says.'];
+      return ['it does not work', 'Look at what the peer says.'];
   }
 }
 
@@ -86,7 +86,7 @@ function fabricOutcome(attempt: Attempt): Outcome {
   if (back !== null && back.kind !== 'delivered') return explained('back', back);
   return error(
     'the message came there; the answer was sent, and has not come',
-    `The other side's device says that it was delivered. Try again with a longer --timeout.`,
+    `The peer's device says that it was delivered. Try again with a longer --timeout.`,
   );
 }
 
@@ -117,7 +117,7 @@ function deliveryText({ kind }: Delivery): [meaning: string, fix: string] {
     case 'refused':
       return [
         'refused: the other device answers that it has no such endpoint',
-        'The security group is fine. Start the other side again: npx libfabric doctor --listen',
+        'The security group is fine. Start the peer again: npx libfabric doctor --listen',
       ];
     case 'not-ready':
       return [

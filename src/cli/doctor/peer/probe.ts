@@ -2,7 +2,7 @@ import { connectTo, PeerConnection } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { type Delivery, decode, deliveryIn, encode, plain } from './messages.js';
 
-const GRACE = 5000; // milliseconds that the other side needs beside its waiting
+const GRACE = 5000; // milliseconds that the peer needs beside its waiting
 
 /** A probe between a local NIC and one of the peer. */
 export interface Attempt {

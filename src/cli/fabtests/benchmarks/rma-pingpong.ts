@@ -115,7 +115,7 @@ async function measureReads(
   const { settings, role, waiter } = session;
   await session.sync();
   if (role === 'server') {
-    await session.syncInBand(session.passively);
+    await session.syncInBand(session.passiveTimeout);
     return undefined;
   }
   const into = buffers.receiving(size);

@@ -64,7 +64,7 @@ async function write(
 async function watch(session: Session, arrivals: Arrivals, iterations: number): Promise<void> {
   const { operation, warmUp } = session.settings;
   if (operation === 'writedata') {
-    await arrivals.wait(warmUp + iterations, session.passively);
+    await arrivals.wait(warmUp + iterations, session.passiveTimeout);
   }
-  await session.sync(session.passively);
+  await session.sync(session.passiveTimeout);
 }

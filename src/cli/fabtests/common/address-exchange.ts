@@ -7,26 +7,35 @@ import { CONTROL_BYTES, encodeAddress, type PeerInfo, peerInfoIn } from './peer-
 import { PeerLink, PeerListener } from './peer-link.js';
 import type { Session } from './session.js';
 
-// How long a client waits for its server to send first, in milliseconds: fabtests' clients wait 1 s.
+// How long a client waits for its server to send first, in milliseconds: fabtests' clients wait 1
+// s.
 const HANDSHAKE_WAIT = 300;
-// How long fabtests' clients wait for the server's endpoint after the out-of-band connection, in milliseconds.
+// How long fabtests' clients wait for the server's endpoint after the out-of-band connection, in
+// milliseconds.
 const HEAD_START = 1000;
 const HANDSHAKE = Buffer.alloc(4);
 
 /**
- * Exchanges the addresses of both sides as fabtests do, in band or out of band. Then `session.peer` is
- * set, `session.dialect` is what both sides speak, and two sides of this package have a `peerLink`.
+ * Exchanges the addresses of both sides as fabtests do, in band or out of band. It sets
+ * `session.peer` and `session.dialect`, the dialect that both sides speak. If both run this
+ * package, it opens a `peerLink`.
  */
 export async function exchangeAddresses(session: Session): Promise<void> {
   await exchangeBy(session, exchangeOutOfBand);
 }
 
-/** The same with another client on the same socket or in a later session: without a handshake. */
+/**
+ * Exchanges addresses with another client on the same socket, or in a later session: without a
+ * handshake.
+ */
 export async function exchangeAddressesAgain(session: Session): Promise<void> {
   await exchangeBy(session, swapAddressMessages);
 }
 
-/** The same in a later session whose sides repeat the handshake, if they had one in the first. */
+/**
+ * Exchanges addresses in a later session. The sides repeat the handshake if the first session had
+ * one.
+ */
 export async function exchangeAddressesWithHandshake(session: Session): Promise<void> {
   await exchangeBy(session, async (_, oob) => {
     await handshake(session, oob, session.dialect.handshakes);
@@ -56,7 +65,7 @@ const peerInfoOf = (session: Session, messageBytes: number): PeerInfo => ({
 const addressMessage = (session: Session, messageBytes = CONTROL_BYTES) =>
   encodeAddress(session.ep.address, peerInfoOf(session, messageBytes));
 
-/** In band: the client knows the server's address and sends its own there. */
+/** In band: the client knows the server's address and sends its own address to the server. */
 async function callServer(session: Session): Promise<void> {
   const { destAddr } = session.info;
   if (destAddr === null)
@@ -82,12 +91,13 @@ async function awaitClient(session: Session): Promise<void> {
   const message = (await received).slice();
   session.peer = session.ep.av.insert(addressIn(session, message));
   const info = peerInfoIn(message);
-  // One byte is what fabtests answer.
+  // fabtests answer with one byte.
   await session.send(info ? addressMessage(session) : new Uint8Array(1));
   await applyPeerInfo(session, info);
 }
 
-// The bytes of an address: as many as a local address has, or up to the NUL of a string.
+// The bytes of an address: the length of a local address, or up to the NUL if the address is a
+// string.
 function addressIn(session: Session, message: Uint8Array): Uint8Array {
   if (session.ep.av.addrFormat !== 'FI_ADDR_STR') {
     return message.subarray(0, session.ep.address.length);
@@ -101,13 +111,16 @@ async function exchangeOutOfBand(session: Session, oob: OobSocket): Promise<void
   await swapAddressMessages(session, oob);
 }
 
-/** Tells the peer that this side is ready and waits for the same, if the sides do so at all. */
+/**
+ * Reports to the peer that this side is ready, and waits for the peer's report, if the dialect has
+ * a handshake.
+ */
 async function handshake(session: Session, oob: OobSocket, handshakes: boolean): Promise<void> {
   session.dialect = dialectOf(guessRelease(session, handshakes));
   if (!handshakes) return;
   oob.send(HANDSHAKE);
   const answer = await session.until(oob.receive(HANDSHAKE.length));
-  if (!answer.equals(HANDSHAKE)) throw new PeerGone('the other side reports that it has failed');
+  if (!answer.equals(HANDSHAKE)) throw new PeerGone('the peer reports that it has failed');
 }
 
 // In band, a client's handshake comes before its first message.
@@ -129,7 +142,7 @@ async function swapAddressMessages(session: Session, oob: OobSocket): Promise<vo
 
 /** Exchanges the address of one more endpoint, out of band. */
 export async function exchangeEndpointAddress(session: Session, ep: TestEndpoint): Promise<Peer> {
-  if (session.oob === undefined) throw new Error('there is no connection beside the fabric');
+  if (session.oob === undefined) throw new Error('there is no out-of-band connection');
   const padded = Buffer.alloc(session.dialect.controlBytes);
   padded.set(ep.address);
   return ep.av.insert(addressIn(session, await swap(session, session.oob, padded)));
@@ -144,8 +157,9 @@ async function swap(session: Session, oob: OobSocket, message: Uint8Array): Prom
 }
 
 /**
- * Whether a handshake precedes the addresses, as in fabtests since 1.22: four bytes of 0, with which no
- * address starts. fabtests send without being asked, so the first bytes decide.
+ * Whether a handshake precedes the addresses, as in fabtests since 1.22. The handshake is four
+ * bytes of 0, and no address starts with them. fabtests send it unprompted, so the first bytes
+ * decide.
  */
 async function startsWithHandshake(session: Session, oob: OobSocket): Promise<boolean> {
   if (session.role === 'client') {
@@ -161,11 +175,11 @@ async function within(promise: Promise<void>, milliseconds: number): Promise<boo
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, milliseconds, false);
   });
-  promise.catch(() => {}); // nobody waits for it after the time is over
+  promise.catch(() => {}); // after the timeout nothing awaits it
   return Promise.race([promise.then(() => true), late]).finally(() => clearTimeout(timer));
 }
 
-// If the release of fabtests was not given, only the handshake hints at it.
+// If the release of fabtests was not given, only the presence of a handshake hints at it.
 function guessRelease(session: Session, handshakes: boolean): string {
   const own = ownRelease(session);
   if (session.settings.release !== undefined || dialectOf(own).handshakes === handshakes)

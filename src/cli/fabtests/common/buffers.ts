@@ -3,14 +3,14 @@ import type { MrAccess } from '../../../flags.js';
 import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
 import { allocateFor } from './memory.js';
 
-/** What the memory of a test is laid out for. */
+/** The dimensions of a test's memory. */
 export interface Layout {
   /** Bytes of the largest transfer. */
   readonly room: number;
-  /** Transfers that have a place of their own: those of a window, or 1. */
+  /** The number of transfers that have separate places: those of a window, or 1. */
   readonly places: number;
   readonly access: readonly MrAccess[];
-  /** Bytes that a place has at least. */
+  /** The minimum bytes of a place. */
   readonly least: number;
 }
 
@@ -20,9 +20,9 @@ export const RESERVED = 4;
 const LINE = 64;
 
 /**
- * The memory of a test: one registered region, what is received first and what is sent behind it, as
- * fabtests since 1.19 have it. The peer counts on that: it reads what is to be sent `half` bytes from
- * the region's start.
+ * The memory of a test: one registered region, first the receive half and then the send half, as in
+ * fabtests since 1.19. The peer relies on this layout: it reads the send half `half` bytes from the
+ * region's start.
  */
 export class Buffers {
   readonly region: MemoryRegion;
@@ -40,12 +40,12 @@ export class Buffers {
     return new Buffers(await allocateFor(domain, half * 2, layout.access), half);
   }
 
-  /** Where `size` bytes are received, `offset` bytes into that half. */
+  /** `size` bytes of the receive half, from `offset` on. */
   receiving(size: number, offset = 0): RegionSlice {
     return this.region.slice(offset, size);
   }
 
-  /** Where `size` bytes are sent from, `offset` bytes into that half. */
+  /** `size` bytes of the send half, from `offset` on. */
   sending(size: number, offset = 0): RegionSlice {
     return this.region.slice(this.half + offset, size);
   }

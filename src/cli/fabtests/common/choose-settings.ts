@@ -3,20 +3,20 @@ import { isNameless } from './open-endpoint.js';
 import { type Flags, modelsOf } from './options.js';
 import type { Operation, Settings } from './settings.js';
 
-/** What a test is, as far as its options depend on it. */
+/** The properties of a test that its options depend on. */
 export interface TestKind {
   /** `'rma-bw'`. */
   readonly command: string;
   readonly type: EpType;
-  /** What `-o` may be; the first is what it is when left out. */
+  /** The operations that `-o` accepts; the first is the default. */
   readonly operations?: readonly Operation[];
-  /** `-t counter` has a meaning. */
+  /** Whether `-t counter` is supported. */
   readonly counters?: boolean;
-  /** `-v` has none: the reason. */
+  /** Why `-v` is not supported; undefined if it is. */
   readonly unverifiable?: (operation: Operation | undefined) => string | undefined;
-  /** The sides always wait for one another out of band. */
+  /** The sides always synchronize out of band. */
   readonly oobSync?: boolean;
-  /** They always exchange addresses so. */
+  /** The sides always exchange addresses out of band. */
   readonly oobExchange?: boolean;
 }
 
@@ -30,7 +30,7 @@ const FORMATS: Record<string, AddrFormat> = {
 const TIMEOUT = 10;
 const OOB_PORT = 3000;
 
-/** Options that cannot be had, with the reason and what comes closest. */
+/** Options that are not supported: the reason and the closest alternative. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
@@ -48,9 +48,9 @@ function refuseAbsent(flags: Flags): void {
   }
   if (flags.avName !== undefined) refuse('-a: named address vectors are not offered; leave it out');
   if (flags.fork) refuse('-K: Node.js does not fork its own process; leave it out');
-  if (flags.eqOnDomain) refuse('-Q: nothing here has an event queue; leave it out');
+  if (flags.eqOnDomain) refuse('-Q: this package uses no event queue here; leave it out');
   if (flags.method !== 'spin') {
-    refuse(`-c ${flags.method}: the loops of this test poll; -c spin is what there is`);
+    refuse(`-c ${flags.method}: the loops of this test poll; only -c spin is supported`);
   }
 }
 
@@ -58,15 +58,15 @@ function typeOf(flags: Flags, kind: TestKind): EpType {
   const given = flags.type?.toLowerCase();
   if (given === undefined) return kind.type;
   if (given === 'msg') {
-    refuse('-e msg: connected endpoints (FI_EP_MSG) are not offered, nor does efa; use -e rdm');
+    refuse('-e msg: connected endpoints (FI_EP_MSG) are not offered, and efa has none; use -e rdm');
   }
   const type = ({ rdm: 'FI_EP_RDM', dgram: 'FI_EP_DGRAM' } as const)[given];
   if (type === undefined) return refuse(`-e must be rdm or dgram, not ${flags.type}`);
   if (type === kind.type) return type;
   return refuse(
     type === 'FI_EP_DGRAM'
-      ? `-e dgram: ${kind.command} needs a reliable endpoint; datagrams have dgram-pingpong`
-      : `-e rdm: ${kind.command} is about datagrams; use rdm-pingpong`,
+      ? `-e dgram: ${kind.command} needs a reliable endpoint; for datagrams use dgram-pingpong`
+      : `-e rdm: ${kind.command} measures datagrams; use rdm-pingpong`,
   );
 }
 
@@ -102,7 +102,7 @@ function exchangeOf(flags: Flags, kind: TestKind) {
   };
 }
 
-/** The settings that options amount to. Throws a Refusal for those that cannot be had. */
+/** The settings for these options. Throws a Refusal for options that are not supported. */
 export function chooseSettings(
   kind: TestKind,
   flags: Flags,
@@ -118,7 +118,9 @@ export function chooseSettings(
     refuse(`-t must be queue or counter, not ${flags.completionType}`);
   }
   if (flags.completionType === 'counter' && !kind.counters) {
-    refuse(`-t counter: ${kind.command} completes through queues; rdm-cntr-pingpong counts`);
+    refuse(
+      `-t counter: ${kind.command} uses completion queues; for counters use rdm-cntr-pingpong`,
+    );
   }
   const unverifiable = flags.verify && kind.unverifiable?.(operation);
   if (unverifiable) refuse(`-v: ${unverifiable}`);
@@ -126,7 +128,7 @@ export function chooseSettings(
     refuse('--nics: several NICs write or read; data goes with the writes of one NIC');
   }
   if (flags.nics !== undefined && flags.verify) {
-    refuse('--nics: nothing tells when the data of each NIC may be looked at; use all-to-all -v');
+    refuse('--nics: nothing signals when the data of each NIC may be verified; use all-to-all -v');
   }
   return {
     command: kind.command,

@@ -7,7 +7,7 @@ import type { TestEndpoint } from './open-endpoint.js';
 import { fillPattern } from './pattern.js';
 import { CONTROL_BYTES } from './peer-info.js';
 
-// A few receives may be posted ahead, each in a slot of its own; messages go out from one more.
+// Each receive that is posted ahead has its own slot. Sends use one more slot.
 const SLOTS = 4;
 const [OUT, ACKNOWLEDGEMENT, ANSWER] = [SLOTS, SLOTS + 1, SLOTS + 2];
 const ALL_SLOTS = SLOTS + 3;
@@ -17,7 +17,7 @@ interface PostedReceive {
   readonly slot: RegionSlice;
 }
 
-/** What a session has that its control messages go through. */
+/** The parts of a session that its control messages use. */
 export interface ControlChannel {
   readonly ep: TestEndpoint;
   readonly domain: Domain;
@@ -27,7 +27,7 @@ export interface ControlChannel {
   until<T>(promise: Promise<T>): Promise<T>;
 }
 
-/** The messages of a session outside its timed loops, of at most 256 bytes, and their memory. */
+/** A session's messages outside its timed loops, at most 256 bytes each, and their memory. */
 export class ControlMessages {
   readonly #session: ControlChannel;
   readonly #region: MemoryRegion;
@@ -43,14 +43,14 @@ export class ControlMessages {
     return allocateFor(domain, ALL_SLOTS * CONTROL_BYTES, ['FI_SEND', 'FI_RECV']);
   }
 
-  /** What bandwidth tests acknowledge a window with. */
+  /** The message with which bandwidth tests acknowledge a window. */
   get acknowledgement(): RegionSlice {
     const slice = this.#slot(ACKNOWLEDGEMENT, 4);
     fillPattern(slice.bytes);
     return slice;
   }
 
-  /** Where acknowledgements are received. */
+  /** The receive buffer for acknowledgements. */
   get answer(): RegionSlice {
     return this.#slot(ANSWER);
   }
@@ -65,17 +65,17 @@ export class ControlMessages {
     this.#next = (this.#next + 1) % SLOTS;
     const tag = this.#session.received++;
     const promise = tagged ? ep.trecv(slot, null, tag) : ep.recv(slot);
-    promise.catch(() => {}); // it may never come, and then ends with the endpoint
+    promise.catch(() => {}); // if no message arrives, it rejects when the endpoint closes
     this.#posted.push({ promise, slot });
     domain.progress();
   }
 
-  /** Posts a receive where none is. */
+  /** Posts a receive if none is posted. */
   receiveAhead(): void {
     if (this.#posted.length === 0) this.postReceive();
   }
 
-  /** Receives a message. `wait` turns the engine until it has come. */
+  /** Receives a message. `wait` drives the engine until the message has arrived. */
   async receive(wait: (promise: Promise<Completion>) => Promise<Completion>): Promise<Uint8Array> {
     this.receiveAhead();
     const posted = this.#posted[0] as PostedReceive;

@@ -5,12 +5,12 @@ import { type Found, findFolders } from '../../../verbs/find.js';
 import { queryDevice } from '../../../verbs/native.js';
 import { readText } from '../../../verbs/sysfs.js';
 
-// libfabric's providers use the first.
+// libfabric's providers use the first port.
 const PORT = 1;
 
 /**
- * What the counters of RDMA devices rise by, in numbers that JSON can have. Those of a software device
- * are of this process, those of hardware of all.
+ * The increase of RDMA device counters, in numbers that JSON can represent. A software device
+ * counts for this process, a hardware device for all processes.
  */
 export class DeviceCounters {
   readonly #devices: readonly Found[];
@@ -20,7 +20,7 @@ export class DeviceCounters {
     this.#devices = devices;
   }
 
-  /** Counts from now on; undefined where none of the entries is of a device that has counters. */
+  /** Starts to count. Undefined if no entry belongs to a device that has counters. */
   static async open(entries: readonly AnyInfo[]): Promise<DeviceCounters | undefined> {
     const folders = findFolders();
     const devices = folders.filter(
@@ -32,7 +32,7 @@ export class DeviceCounters {
     return counters;
   }
 
-  /** What has risen since the last call, by name: the sum of all devices. */
+  /** The increase of each counter since the last call, by name, summed over all devices. */
   async grown(): Promise<Record<string, number>> {
     await sleep(Math.max(...this.#devices.map(refresh)));
     const before = this.#last;
@@ -52,16 +52,16 @@ export class DeviceCounters {
   }
 }
 
-// efa's domains have names of their own: rdmap0s6-rdm.
+// efa's domains add to the device name: rdmap0s6-rdm.
 const isOf = ({ name }: Found, { nic, domainAttr }: AnyInfo) =>
   nic?.deviceAttr?.name === name || domainAttr.name?.replace(/-(rdm|dgrm)$/, '') === name;
 
 const hasCounters = ({ path }: Found) => Object.keys(readCounters(path, PORT).port).length > 0;
 
-/** Sees to it that what is read in so many milliseconds is of now. */
+/** Makes the counters refresh. A read after the returned number of milliseconds is up to date. */
 function refresh({ name, path }: Found): number {
-  if (isSoftefa(path)) queryDevice(name); // it writes its counters when it is asked
-  // How long the kernel answers with what it has read before.
+  if (isSoftefa(path)) queryDevice(name); // a query makes it write its counters
+  // How long the kernel answers from its cache.
   const lifespan = Number(readText(path, 'ports', String(PORT), 'hw_counters/lifespan'));
   return Number.isFinite(lifespan) ? lifespan : 0;
 }

@@ -1,22 +1,22 @@
 import { version } from '../../../library.js';
 
-/** What differs between releases of fabtests on the wire. */
+/** The differences on the wire between releases of fabtests. */
 export interface Dialect {
-  /** The release it is of: 117 is 1.17. */
+  /** The release of fabtests: 117 is 1.17. */
   readonly release: number;
-  /** Bytes of an address out of band, and the least that a transfer has room for: 1024 since 1.18. */
+  /** Bytes of an address out of band, and the minimum room of a transfer: 1024 since 1.18. */
   readonly controlBytes: number;
-  /** Since 1.19 every RMA operation of a window has a place of its own in the buffers. */
+  /** Since 1.19 every RMA operation of a window has its own place in the buffers. */
   readonly spreads: boolean;
   /** Since 1.22 a handshake over the out-of-band socket precedes the addresses. */
   readonly handshakes: boolean;
-  /** Bytes of a message that only tells: none since 2.0, so that it changes no memory. */
+  /** Bytes of a sync message: 0 since 2.0, so that it changes no memory. */
   readonly syncBytes: number;
-  /** Since 2.4 the warm-up is over before the clock starts, and `-b` also ends out of band. */
+  /** Since 2.4 the warm-up completes before the clock starts, and `-b` also ends out of band. */
   readonly drains: boolean;
 }
 
-/** The dialect of a release, `'1.17'`. */
+/** The dialect of a release such as `'1.17'`. */
 export function dialectOf(release: string): Dialect {
   const [major = 0, minor = 0] = release.split('.').map(Number);
   const number = major * 100 + minor;
@@ -31,7 +31,7 @@ export function dialectOf(release: string): Dialect {
   };
 }
 
-/** That of the fabtests which belong to the libfabric in use. */
+/** The release of fabtests that matches the loaded libfabric. */
 export function usualRelease(): string {
   const { major, minor } = version();
   return `${major}.${minor}`;

@@ -5,7 +5,7 @@ const MESSAGE_BYTES = 4;
 const RESEND = 250; // milliseconds
 const ATTEMPTS = 4;
 
-/** The last message of both sides: ft_finalize(). */
+/** Exchanges the final messages of both sides: ft_finalize(). */
 export async function finalize(session: Session): Promise<void> {
   const { dialect, settings, oob, info } = session;
   session.end();
@@ -20,7 +20,8 @@ export async function finalize(session: Session): Promise<void> {
   else await session.receive();
 }
 
-// A last datagram that arrives before its receive is dropped, ours as well as theirs. That does no harm.
+// A final datagram that arrives before its receive is posted is dropped, on either side. This is
+// harmless.
 async function resendUntilReceived(session: Session): Promise<void> {
   const heard = session.receive().then(() => true);
   heard.catch(() => {});

@@ -1,17 +1,20 @@
 import type { BatchBase } from '../../../batch.js';
 import type { Nic } from './nics.js';
 
-/** What a flow is made of. */
+/** The parameters of a flow. */
 export interface FlowOptions {
-  /** What it does, over and over. */
+  /** The batch that it submits repeatedly. */
   readonly batch: BatchBase;
-  /** How often its batch is in flight at once. */
+  /** Submissions in flight at once. */
   readonly depth: number;
-  /** How often in all; without it as long as there is time. */
+  /** Submissions in all; if undefined, the flow runs until its time is over. */
   readonly total?: number;
 }
 
-/** A batch that is kept in flight: some submissions at once, so that the next is there in time. */
+/**
+ * A batch that is kept in flight: several submissions at once, so that the device never waits for
+ * the next.
+ */
 export class Flow {
   readonly batch: BatchBase;
   readonly #depth: number;
@@ -27,12 +30,12 @@ export class Flow {
     this.#total = total;
   }
 
-  /** How often the batch has completed. */
+  /** The number of completed submissions. */
   get completed(): number {
     return this.#completed;
   }
 
-  /** When it has completed last: performance.now(). */
+  /** The time of the last completion: performance.now(). */
   get last(): number {
     return this.#last;
   }
@@ -41,7 +44,7 @@ export class Flow {
     return this.batch.inFlight > 0;
   }
 
-  /** Submits as much as there is room for. `settled` is told when a submission has completed. */
+  /** Submits until `depth` submissions are in flight. Calls `settled` when a submission settles. */
   fill(settled: () => void): void {
     const failed = (error: unknown) => {
       this.#failure ??= error;
@@ -53,7 +56,7 @@ export class Flow {
     }
   }
 
-  /** Counts what has completed. Returns whether there was anything. */
+  /** Counts completed submissions. Returns whether there were new ones. */
   count(now: number): boolean {
     const completed = this.#submitted - this.batch.inFlight;
     if (completed === this.#completed) return false;
@@ -62,29 +65,31 @@ export class Flow {
     return true;
   }
 
-  /** Throws what a submission has failed with: known after the event loop has turned. */
+  /**
+   * Throws the error of a failed submission. The error is known after the event loop has turned.
+   */
   check(): void {
     if (this.#failure !== undefined) throw this.#failure;
   }
 }
 
-/** How long flows go on. */
+/** How long flows run. */
 export interface PumpOptions {
-  /** Milliseconds until no more is submitted. */
+  /** Milliseconds after which nothing more is submitted. */
   readonly time?: number;
-  /** Milliseconds without any completion after which to give up. */
+  /** Milliseconds without any completion after which pump() throws. */
   readonly timeout: number;
-  /** Lets the event loop turn; throws when there is no point in going on. */
+  /** Lets the event loop turn. Throws if the measurement has to end. */
   readonly yieldToEvents: () => Promise<void>;
 }
 
 // Milliseconds between turns of the event loop.
 const YIELD_INTERVAL = 50;
 
-/** Nothing has completed for too long. */
+/** No operation has completed within the timeout. */
 export class Stalled extends Error {
   override readonly name = 'Stalled';
-  /** Those that wait, by their index. */
+  /** Indexes of the flows that wait. */
   readonly flows: readonly number[];
 
   constructor(milliseconds: number, flows: readonly number[]) {
@@ -93,29 +98,29 @@ export class Stalled extends Error {
   }
 }
 
-/** Keeps flows going until all have done what they should. Returns when it began. */
+/** Drives flows until all have finished. Returns the start time. */
 export async function pump(
   nics: readonly Nic[],
   flows: readonly Flow[],
   { time = Number.POSITIVE_INFINITY, timeout, yieldToEvents }: PumpOptions,
 ): Promise<number> {
   const [{ domain }] = nics as [Nic];
-  const bell = domain.driver === 'manual' ? undefined : new WakeUp();
-  const settled = bell ? bell.wake : () => {};
+  const wakeUp = domain.driver === 'manual' ? undefined : new WakeUp();
+  const settled = wakeUp ? wakeUp.wake : () => {};
   const start = performance.now();
   const end = start + time;
   let nextYield = start + YIELD_INTERVAL;
-  let news = start;
+  let lastCompletion = start;
   for (const flow of flows) flow.fill(settled);
   try {
     for (;;) {
-      if (bell) await bell.wait();
+      if (wakeUp) await wakeUp.wait();
       else domain.wait(1, YIELD_INTERVAL);
       const now = performance.now();
       let busy = false;
       for (const flow of flows) {
         if (flow.count(now)) {
-          news = now;
+          lastCompletion = now;
           if (now < end) flow.fill(settled);
         }
         busy ||= flow.busy;
@@ -124,34 +129,34 @@ export async function pump(
       await yieldToEvents();
       for (const flow of flows) flow.check();
       if (!busy) return start;
-      if (now - news > timeout) throw new Stalled(timeout, indicesOf(flows));
+      if (now - lastCompletion > timeout) throw new Stalled(timeout, indicesOf(flows));
       nextYield = performance.now() + YIELD_INTERVAL;
     }
   } finally {
-    bell?.stop();
+    wakeUp?.stop();
   }
 }
 
 const indicesOf = (flows: readonly Flow[]) => flows.flatMap((flow, i) => (flow.busy ? [i] : []));
 
-/** Rings when something has completed by the work of other threads, and now and then by itself. */
+/** Wakes up when an operation completes on another thread, and every YIELD_INTERVAL. */
 class WakeUp {
   readonly #timer = setInterval(() => this.wake(), YIELD_INTERVAL);
-  #rings = false;
+  #signalled = false;
   #wake: (() => void) | undefined;
 
   readonly wake = (): void => {
-    this.#rings = true;
+    this.#signalled = true;
     this.#wake?.();
   };
 
   async wait(): Promise<void> {
-    if (!this.#rings) {
+    if (!this.#signalled) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    this.#rings = false;
+    this.#signalled = false;
   }
 
   stop(): void {

@@ -2,54 +2,54 @@ import type { RoundOptions } from '../../../batch.js';
 import type { MatrixNic } from '../../shared/result.js';
 import type { Waiter } from './waiter.js';
 
-/** What is done again and again. */
+/** Work that consists of repeated steps. */
 export interface Work {
-  /** Steps in all, the warm-up's included: iterations, or windows of them. */
+  /** Steps in all, including the warm-up: iterations, or windows of them. */
   readonly steps: number;
   /** The step at which the clock starts. */
   readonly clockAt: number;
   /** Iterations in a step; 1 when left out. */
   readonly weight?: (index: number) => number;
-  /** Steps from `index` on that are rounds of one batch, which run natively. */
+  /** The steps from `index` on that are rounds of one batch. They run natively. */
   readonly rounds?: ((index: number) => Rounds) | undefined;
-  /** One step, where steps are no rounds. */
+  /** Runs one step, if steps are not rounds. */
   readonly step?: ((index: number) => Promise<void>) | undefined;
-  /** Looks at what a step has brought: throws where the data is wrong. */
+  /** Verifies the data that a step received. Throws if it is wrong. */
   readonly verify?: ((index: number) => void) | undefined;
-  /** The first step, where that is another. */
+  /** Runs the first step, if it differs from the others. */
   readonly first?: (() => Promise<void>) | undefined;
-  /** What is left when all steps are done, within the measured time. */
+  /** Runs after all steps, within the measured time. */
   readonly last?: (() => Promise<void>) | undefined;
 }
 
-/** Steps that are alike. */
+/** Identical steps. */
 export interface Rounds {
   /** How many there are. */
   readonly count: number;
-  /** Does some; returns how many. */
+  /** Runs some of them and returns how many. */
   readonly run: (options: RoundOptions) => Promise<number>;
 }
 
-/** All steps, where they are rounds of one batch. */
+/** All steps, if they are rounds of one batch. */
 export function allAlike(run: Rounds['run']): () => Rounds {
   const rounds = { count: Number.MAX_SAFE_INTEGER, run };
   return () => rounds;
 }
 
-/** How long work has taken. */
+/** How long work took. */
 export interface Timing {
   /** Iterations within the measured time. */
   readonly iterations: number;
   readonly seconds: number;
-  /** Milliseconds an iteration, of single steps; empty unless asked for. */
+  /** Milliseconds per iteration, of single steps; empty unless asked for. */
   readonly samples: Float64Array;
   /** Successive parts of the measured time; empty unless asked for. */
   readonly slices: readonly Slice[];
-  /** Cores that this process has used. */
+  /** Cores that this process used. */
   readonly cpu: number;
-  /** What each NIC has carried, where there are several. */
+  /** The bandwidth of each NIC, if there are several. */
   readonly nics?: readonly MatrixNic[];
-  /** Why it ended early. */
+  /** Why the work ended early. */
   readonly error?: unknown;
 }
 
@@ -59,15 +59,15 @@ export interface Slice {
 }
 
 const SLICES = 20;
-// How often the event loop turns, for Ctrl-C and for news of the other side, in milliseconds.
+// Milliseconds between turns of the event loop, which handles Ctrl-C and messages of the peer.
 const YIELD_INTERVAL = 100;
 const FIRST_CHUNK = 16;
-// Two readings of the clock take about 0.1 us; they may add 1 %.
+// Two clock reads take about 0.1 us. They may add 1 %.
 const CLOCK = 1e-4;
 const SHARE = 0.01;
 const MOST_SAMPLES = 2 ** 20;
 
-/** Does work and measures it. */
+/** Runs work and measures it. */
 export async function measure(waiter: Waiter, work: Work, statistics: boolean): Promise<Timing> {
   const run = new Run(waiter, work);
   const { clockAt, steps } = work;
@@ -103,12 +103,12 @@ export async function measure(waiter: Waiter, work: Work, statistics: boolean): 
   };
 }
 
-/** What this process uses of the machine's cores, from when it is made. */
+/** The CPU use of this process since construction. */
 export class Usage {
   readonly #usage = process.cpuUsage();
   readonly #start = performance.now();
 
-  /** 1: one core busy all the time. */
+  /** Average number of busy cores: 1 is one core busy all the time. */
   get cores(): number {
     const { user, system } = process.cpuUsage(this.#usage);
     return (user + system) / 1000 / (performance.now() - this.#start);
@@ -116,7 +116,7 @@ export class Usage {
 }
 
 class Run {
-  /** Steps that are done. */
+  /** Completed steps. */
   done = 0;
   samples = new Float64Array(0);
   sampled = 0;
@@ -132,7 +132,7 @@ class Run {
     this.#work = work;
   }
 
-  /** Iterations in the steps from `from` to what is done. */
+  /** Iterations in the completed steps from `from` on. */
   iterations(from: number): number {
     const { weight } = this.#work;
     if (weight === undefined) return Math.max(0, this.done - from);
@@ -141,7 +141,10 @@ class Run {
     return sum;
   }
 
-  /** From now on steps are timed: as many as it takes little of the `milliseconds` of a step. */
+  /**
+   * Starts to time steps: as many as possible while the clock reads stay cheap. A step takes
+   * `milliseconds`.
+   */
   sample(milliseconds: number): void {
     const left = this.#work.steps - this.done;
     const cheap = Math.ceil(CLOCK / SHARE / (milliseconds || CLOCK));
@@ -150,7 +153,7 @@ class Run {
     this.samples = new Float64Array(Math.ceil(left / this.#every));
   }
 
-  /** Does the steps before `end`. */
+  /** Runs the steps before `end`. */
   async until(end: number): Promise<void> {
     const { first, verify, step, rounds } = this.#work;
     if (this.done === 0 && end > 0 && first) {
@@ -190,7 +193,7 @@ class Run {
     }
   }
 
-  /** Microseconds of steps become milliseconds of iterations. */
+  /** Converts microseconds per step into milliseconds per iteration. */
   #took(samples: Float64Array): void {
     const weight = this.#work.weight?.(this.done) ?? 1;
     if (weight === 0) return;

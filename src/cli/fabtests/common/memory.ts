@@ -4,7 +4,7 @@ import type { MemoryRegion } from '../../../memory-region.js';
 
 const regions = new WeakMap<Domain, MemoryRegion[]>();
 
-/** Allocates memory that stays registered until its domain closes, which ends a command. */
+/** Allocates memory that stays registered until its domain closes at the end of the command. */
 export async function allocateFor(
   domain: Domain,
   length: number,

@@ -1,8 +1,8 @@
 // Several NICs of one process at once: an endpoint on each.
 //
-// One NIC is turned by the loop that measures (driver 'manual'), several have a native thread each
-// (driver 'thread'). Writes over four devices of softefa with 2 cores: one loop that turns all in a
-// round 0.88 M/s of 64 B and 4.7 GB/s of 64 KiB, threads 1.07 M/s and 8.4 GB/s.
+// The measuring loop drives a single NIC (driver 'manual'). Each of several NICs has a native
+// thread (driver 'thread'). Writes over four softefa devices with 2 cores: one loop that drives all
+// in turn reaches 0.88 M/s at 64 B and 4.7 GB/s at 64 KiB; threads reach 1.07 M/s and 8.4 GB/s.
 import { errnoByCode } from '../../../error-codes.js';
 import { FabricError } from '../../../errors.js';
 import type { Cap } from '../../../flags.js';
@@ -13,21 +13,21 @@ import { type OpenedEndpoint, openEndpoint } from './open-endpoint.js';
 
 /** Which NICs to use. */
 export interface NicChoice {
-  /** efa where there is a device, else tcp, when left out. */
+  /** Default: efa if there is a device, otherwise tcp. */
   readonly provider?: string;
   readonly fabric?: string;
   readonly domain?: string;
-  /** A local address, which is one NIC's. */
+  /** The local address of one NIC. */
   readonly source?: string;
-  /** Names of NICs, or all; one when left out. */
+  /** Names of NICs, or all. Default: one. */
   readonly nics?: 'all' | readonly string[];
 }
 
 /**
  * The entries to open, one for each NIC.
  *
- * @param local where one NIC is used: which one. Ranks of a host take theirs in turn.
- * @throws FabricError FI_ENODATA where there is none.
+ * @param local the index of the NIC, if one is used. The ranks of a host take NICs in turn.
+ * @throws FabricError FI_ENODATA if no NIC matches.
  */
 export function chooseNics(choice: NicChoice, caps: readonly Cap[], local: number): AnyInfo[] {
   const provider = choice.provider ?? (entriesOf('efa', choice, caps).length > 0 ? 'efa' : 'tcp');
@@ -40,7 +40,7 @@ export function chooseNics(choice: NicChoice, caps: readonly Cap[], local: numbe
     );
     throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: [`no endpoint with ${caps.join(', ')} on ${provider}`, ...where].join(', '),
-      hint: 'fi_info shows what there is',
+      hint: 'fi_info lists the available endpoints',
     });
   }
   const { provName } = preferred.fabricAttr;
@@ -65,7 +65,7 @@ function entriesOf(provider: string, choice: NicChoice, caps: readonly Cap[]): A
   }) as AnyInfo[];
 }
 
-/** A NIC's name: a domain's without what efa adds for its kind of endpoint. */
+/** A NIC's name: the domain's name without the endpoint type that efa appends. */
 export function nicOf({ domainAttr }: AnyInfo): string {
   return (domainAttr.name ?? '').replace(/-rdm$/, '');
 }
@@ -79,10 +79,10 @@ function chosenNames({ nics }: NicChoice, names: readonly string[], local: numbe
   throw new Error(`--nics: no NIC ${missing}; there are ${names.join(', ')}`);
 }
 
-/** An endpoint and what it is opened with. */
+/** An endpoint with its fabric and domain. */
 export type Nic = Pick<OpenedEndpoint, 'fabric' | 'domain' | 'ep'>;
 
-/** An endpoint on each of these NICs, in their order. */
+/** Opens an endpoint on each of these NICs, in their order. */
 export async function openNics(infos: readonly AnyInfo[]): Promise<Nic[]> {
   const driver = infos.length === 1 ? 'manual' : 'thread';
   const opened: Nic[] = [];

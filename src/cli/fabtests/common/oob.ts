@@ -4,12 +4,14 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from './settings.js';
 
-/** The peer is gone: its connection has ended, or it has not answered in time. */
+/** The peer is gone: its connection ended, or it did not answer in time. */
 export class PeerGone extends Error {
   override readonly name = 'PeerGone';
 }
 
-/** Bytes that may wait to be read: more than any message, and a limit for foreign processes. */
+/**
+ * Most bytes that may wait to be read: more than any message, and a limit for foreign processes.
+ */
 const MOST_UNREAD = 4 << 20;
 
 /** A byte stream to the peer that is read in exact portions. */
@@ -30,7 +32,7 @@ export class OobSocket {
       this.#wake?.();
     });
     const ended = (error?: Error) => {
-      this.#failure ??= error ?? new PeerGone('the other side has closed the connection');
+      this.#failure ??= error ?? new PeerGone('the peer has closed the connection');
       this.#wake?.();
     };
     socket.on('error', ended);
@@ -49,7 +51,7 @@ export class OobSocket {
     return new OobSocket(await connectToServer(...where));
   }
 
-  /** Why no more bytes arrive, once that is so. */
+  /** Why no more bytes arrive; undefined while the connection is open. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -75,7 +77,7 @@ export class OobSocket {
     return bytes.subarray(0, length);
   }
 
-  /** The next bytes, without consuming them. */
+  /** Returns the next bytes without consuming them. */
   async peek(length: number): Promise<Buffer> {
     await this.filled(length);
     return Buffer.concat(this.#chunks).subarray(0, length);
@@ -100,9 +102,9 @@ export class OobSocket {
 }
 
 /**
- * Waits for one client and returns its connection, paused. The port is then free again.
+ * Waits for one client and returns its connection, paused. Then the port is free again.
  *
- * @param port 0 for any free port, which `listening` gets.
+ * @param port 0 for any free port; `listening` receives the port.
  */
 async function acceptClient(
   port: number,
@@ -122,7 +124,7 @@ async function acceptClient(
   }
 }
 
-/** Connects to a server; waits `timeout` milliseconds for one that is not there yet. */
+/** Connects to a server. Retries for `timeout` milliseconds while none listens. */
 async function connectToServer(port: number, host: string, timeout: number): Promise<Socket> {
   const deadline = performance.now() + timeout;
   for (;;) {
@@ -134,7 +136,7 @@ async function connectToServer(port: number, host: string, timeout: number): Pro
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'ECONNREFUSED' || performance.now() >= deadline) {
         throw new PeerGone(
-          `no server at ${host}, port ${port} (${code}); is it started, with the same options?`,
+          `no server at ${host}, port ${port} (${code}); check that it runs, with the same options`,
         );
       }
       await sleep(100);
@@ -157,7 +159,7 @@ export async function openOob(
   return new OobSocket(await connectSides(settings, signal));
 }
 
-/** The out-of-band connection: the server waits for its client, and the client for its server to listen. */
+/** Opens the out-of-band connection: the server waits for its client, the client for its server. */
 export async function connectSides(
   { host, oobAddress, sourceAddress, oobPort, timeout }: OobAddress,
   signal?: AbortSignal,

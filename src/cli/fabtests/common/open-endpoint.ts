@@ -12,23 +12,23 @@ import type { DomainAttr, Info, RxAttr, TxAttr } from '../../../info-types.js';
 import { preferredEntry } from '../../../open.js';
 import type { Settings } from './settings.js';
 
-/** What a test asks of a provider. */
+/** A test's requirements of a provider. */
 export interface Needs {
   readonly caps: readonly Cap[];
   readonly tx?: Asked<TxAttr>;
   readonly rx?: Asked<RxAttr>;
   readonly domain?: Asked<DomainAttr>;
-  /** The own address, where it is not the options that say which. */
+  /** The local address, if the options do not set it. */
   readonly source?: Pick<Hints, 'srcAddr' | 'addrFormat'>;
-  /** Endpoint options to set before it is enabled. */
+  /** Options to set before the endpoint is enabled. */
   readonly options?: WritableOptions;
   /** Counts sends and receives. */
   readonly counters?: boolean;
 }
 
 /**
- * An endpoint with whatever calls a test has asked for. Those it did not ask for are not there at
- * run time.
+ * An endpoint with the calls of every test. At run time it has only the calls of the capabilities
+ * that the test asked for.
  */
 export type TestEndpoint = Endpoint<
   'FI_EP_RDM',
@@ -37,7 +37,7 @@ export type TestEndpoint = Endpoint<
 
 const DEFAULT_PORT = '9228';
 
-/** Where to be, and whom to reach: fi_getinfo's node, service and FI_SOURCE. */
+/** The local address and the server's: fi_getinfo's node, service and FI_SOURCE. */
 function whereabouts(settings: Settings, given?: Partial<Hints>): Partial<Hints> {
   const { host, sourceAddress: node, sourcePort, destinationPort = DEFAULT_PORT } = settings;
   const own = { ...(node !== undefined && { node }), flags: ['FI_SOURCE'] } as const;
@@ -50,7 +50,8 @@ function whereabouts(settings: Settings, given?: Partial<Hints>): Partial<Hints>
   return { ...own, service: sourcePort ?? DEFAULT_PORT };
 }
 
-// A client's own address takes a question of its own: node and service are the server's.
+// A client's local address needs a separate fi_getinfo call, because node and service are the
+// server's.
 function sourceOf(settings: Settings): Partial<Hints> {
   const { sourceAddress: node, sourcePort: service } = settings;
   const [found] = getInfo({
@@ -95,8 +96,8 @@ function hintsOf(settings: Settings, needs: Needs): Hints {
 }
 
 /**
- * The entry of getInfo() that a test runs on. `near` is the own address of the connection beside the
- * fabric: where nothing else was asked for, the other side is reached from there.
+ * The entry of getInfo() that a test runs on. `near` is the local address of the out-of-band
+ * connection. If the options select no source address, an entry of that address is preferred.
  */
 export function findEntry(settings: Settings, needs: Needs, near?: string): Info {
   const entries = entriesFor(settings, needs, near);
@@ -106,7 +107,7 @@ export function findEntry(settings: Settings, needs: Needs, near?: string): Info
     const where = [provider && `on ${provider}`, domain && `with domain ${domain}`];
     throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: `no ${type} endpoint with ${needs.caps.join(', ')} ${where.filter(Boolean).join(' ')}`,
-      hint: 'fi_info shows what there is',
+      hint: 'fi_info lists the available endpoints',
     });
   }
   if (settings.prefix && !found.txAttr.mode.includes('FI_MSG_PREFIX')) {
@@ -126,16 +127,16 @@ function entriesFor(settings: Settings, needs: Needs, near: string | undefined) 
   return getInfo(hintsOf(settings, needs));
 }
 
-/** Whether a provider's addresses are none that a host name stands for. */
+/** Whether host names cannot resolve to a provider's addresses. */
 export const isNameless = (provider: string | undefined) =>
   provider !== undefined && /(^|;)(efa|shm)(;|$)/.test(provider);
 
-/** An endpoint and what it is opened with. */
+/** An endpoint with its fabric, domain and counters. */
 export interface OpenedEndpoint {
   readonly fabric: Fabric;
   readonly domain: Domain;
   readonly ep: TestEndpoint;
-  /** Where they were asked for. */
+  /** Set if the test asked for counters. */
   readonly counters: Counters | undefined;
 }
 
@@ -146,15 +147,17 @@ export interface Counters {
 
 /** How an endpoint is opened. */
 export interface OpenOptions {
-  /** Who turns the engine: the caller (`'manual'`) when left out. */
+  /** What drives the engine. Default: the caller (`'manual'`). */
   readonly driver?: DomainOptions['driver'];
   /** Options to set before the endpoint is enabled. */
   readonly options?: WritableOptions;
-  /** Count sends and receives. */
+  /** Bind counters of sends and receives. */
   readonly counters?: boolean;
 }
 
-/** Opens an endpoint on an entry, with a fabric, a domain, a queue and an address vector of its own. */
+/**
+ * Opens an endpoint on an entry, with its own fabric, domain, completion queue and address vector.
+ */
 export async function openEndpoint(
   info: Info,
   { driver = 'manual', options = {}, counters: counts = false }: OpenOptions = {},

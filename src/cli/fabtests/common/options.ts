@@ -42,7 +42,7 @@ export interface Flags {
   readonly label?: string;
   readonly timeout?: number;
   readonly pinCore?: string;
-  // Accepted, to be refused with the reason.
+  // Parsed only so that the refusal can state the reason.
   readonly device?: string;
   readonly deviceId?: string;
   readonly hmem?: true;
@@ -70,7 +70,7 @@ export function count(from: number, to = 2 ** 31 - 1) {
 const DEFAULT_OOB_PORT = 3000;
 const tcpPort = count(1, 65_535);
 
-// -b=PORT as fabtests have it: with the equals sign or without a port.
+// fabtests' syntax: -b, or -b=PORT with the equals sign.
 function attachedPort(text: string): number {
   if (text === '=') return DEFAULT_OOB_PORT;
   if (!text.startsWith('=')) refuse(`Write the port with an equals sign: =${text}.`);
@@ -85,10 +85,10 @@ function sizes(text: string): SizeChoice {
   }
 }
 
-// An optional value belongs to its letter only where it is attached: `-E HOST` is -E and a host.
+// An optional value must be attached to its letter: `-E HOST` is -E and a host.
 const attach = (argument: string) => (/^-[bE]$/.test(argument) ? `${argument}=` : argument);
 
-/** A command with fabtests' way to write `-b`, `-b=PORT`, `-E` and `-E=PORT`. */
+/** A command that accepts fabtests' syntax `-b`, `-b=PORT`, `-E` and `-E=PORT`. */
 export class TestCommand extends Command {
   override parseOptions(args: string[]) {
     return super.parseOptions(args.map(attach));
@@ -97,16 +97,16 @@ export class TestCommand extends Command {
 
 export type OptionGroup = readonly [heading: string, options: readonly Option[]];
 
-/** Options of whom to talk to: the fabric's. */
+/** Options that select the fabric and the addresses. */
 export const ADDRESSES: OptionGroup = [
-  'Whom to talk to:',
+  'Peer and provider:',
   [
     new Option('-p, --provider <name>', 'efa, shm, tcp, udp, ...'),
     new Option('-f, --fabric <name>', 'efa, efa-direct, or a network'),
     new Option('-d, --domain <name>', 'the NIC: rdmap0s6-rdm, eth0, ...'),
     new Option('-e, --type <type>', 'endpoint type: rdm or dgram (default: the one of the test)'),
-    new Option('-s, --source <address>', 'own address'),
-    new Option('-B, --source-port <port>', 'own port (default of the server: 9228)'),
+    new Option('-s, --source <address>', 'local address'),
+    new Option('-B, --source-port <port>', 'local port (default of the server: 9228)'),
     new Option('-P, --port <port>', 'port of the server (default: 9228)'),
     new Option('-F, --format <format>', 'address format: fi_sockaddr_in, fi_sockaddr_in6, ...'),
     new Option('-C, --connections <n>', 'clients to serve one after another')
@@ -115,16 +115,16 @@ export const ADDRESSES: OptionGroup = [
   ],
 ];
 
-/** Those of the connection beside the fabric. */
+/** Options of the out-of-band connection. */
 export const OOB: OptionGroup = [
-  'Beside the fabric (TCP):',
+  'Out of band (TCP):',
   [
     new Option('-b, --oob [=port]', 'exchange addresses and synchronize (default port: 3000)'),
     new Option('-E, --exchange [=port]', 'exchange addresses only (default port: 3000)'),
     new Option('-O, --oob-address <host>', 'where the server listens for -b and -E'),
     new Option(
       '--fabtests <release>',
-      'release of the fabtests at the other side, 1.17 (default: found out, or that of libfabric)',
+      "the peer's fabtests release, such as 1.17 (default: detected, or the release of libfabric)",
     ),
   ].map((option) =>
     /^(oob|exchange)$/.test(option.attributeName()) ? option.argParser(attachedPort) : option,
@@ -138,13 +138,15 @@ const WHAT: OptionGroup = [
       .argParser(sizes)
       .default({ kind: 'default' } satisfies SizeChoice, '64, 256, 1k, 4k, 64k, 1m'),
     new Option('-I, --iterations <n>', 'iterations (default: by size)').argParser(count(1)),
-    new Option('-w, --warm-up <n>', 'iterations before them').argParser(count(0)).default(10),
+    new Option('-w, --warm-up <n>', 'iterations before the measured ones')
+      .argParser(count(0))
+      .default(10),
     new Option('-W, --window <n>', 'transfers in flight at once').argParser(count(1)).default(64),
     new Option('-o, --operation <op>', 'read, write or writedata (RMA; default: write)'),
     new Option('-v, --verify', 'check every byte'),
     new Option('-j, --inject <bytes>', 'inject transfers up to this size').argParser(count(0)),
-    new Option('-r, --no-rx', 'ping-pong: post a receive only when its message is awaited'),
-    new Option('-k, --prefix', 'insist on FI_MSG_PREFIX'),
+    new Option('-r, --no-rx', 'ping-pong: post each receive only when waiting for its message'),
+    new Option('-k, --prefix', 'require FI_MSG_PREFIX'),
     new Option('-U, --delivery-complete', 'complete when the data has arrived'),
     new Option('-l, --align', 'page-aligned buffers (they always are)'),
     new Option('-t, --completion-type <type>', 'queue or counter').default('queue'),
@@ -153,9 +155,9 @@ const WHAT: OptionGroup = [
   ],
 ];
 
-/** Those of the provider's models. */
+/** Options of the provider's threading and progress models. */
 export const FABRIC: OptionGroup = [
-  'How the provider works:',
+  'Provider models:',
   [
     new Option('--threading <model>', 'safe, completion or domain'),
     new Option('--data-progress <model>', 'manual or auto'),
@@ -169,9 +171,9 @@ export const FABRIC: OptionGroup = [
   ],
 ];
 
-/** Those of the output. */
+/** Options of the output. */
 export const OUTPUT: OptionGroup = [
-  'How to tell:',
+  'Output:',
   [
     new Option('-m, --machine', 'YAML, as fabtests do'),
     new Option('--json', 'one JSON object, with everything').conflicts('machine'),
@@ -179,7 +181,7 @@ export const OUTPUT: OptionGroup = [
     new Option('--label <text>', 'a name for the result'),
     new Option(
       '--timeout <seconds>',
-      'without progress: the other side is gone (default: 10)',
+      'without progress until the peer counts as gone (default: 10)',
     ).argParser(count(1, 86_400)),
     new Option('--pin-core <cores>', 'cores to run on: 0,2-4'),
   ],
@@ -189,11 +191,14 @@ const names = (text: string) => (text === 'all' ? text : text.split(',').filter(
 
 /** `--nics` */
 export const nicsOption = () =>
-  new Option('--nics <names>', 'several NICs at once: all, or names with commas')
+  new Option('--nics <names>', 'several NICs at once: all, or names separated by commas')
     .argParser(names)
     .conflicts('domain');
 
-/** fabtests' options for what is not here: accepted, so that the refusal can give its reason. */
+/**
+ * fabtests' options that are not supported. They are parsed so that the refusal can state the
+ * reason.
+ */
 export const REFUSED: readonly Option[] = [
   new Option('-D, --device <interface>'),
   new Option('-i, --device-id <n>'),

@@ -1,15 +1,15 @@
-// The data that fabtests send with -v: 62 letters, over and over.
+// The data that fabtests send with -v: 62 letters, repeated.
 const ALPHABET = Buffer.from('0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ');
 
 let made = Buffer.from(ALPHABET);
 
-/** The first `length` bytes of the pattern; not to be written to. */
+/** The first `length` bytes of the pattern. Do not write to them. */
 export function pattern(length: number): Buffer {
   if (made.length < length) made = Buffer.alloc(length + (1 << 16), ALPHABET);
   return made.subarray(0, length);
 }
 
-/** Data that is not what the other side has sent. */
+/** Received data that differs from what the peer sent. */
 export class DataCheckError extends Error {
   override readonly name = 'DataCheckError';
 }
@@ -19,7 +19,7 @@ export function fillPattern(bytes: Uint8Array): void {
   bytes.set(pattern(bytes.length));
 }
 
-/** Throws where bytes are not the pattern. */
+/** Throws if bytes differ from the pattern. */
 export function verifyPattern(bytes: Uint8Array): void {
   const expected = pattern(bytes.length);
   if (expected.equals(bytes)) return;

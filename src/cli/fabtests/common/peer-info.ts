@@ -1,16 +1,16 @@
-// What two sides of this package tell each other behind their addresses. fabtests take the address
-// and leave alone what follows it, so nobody is bothered who does not know it.
+// Two sides of this package exchange this information behind their addresses. fabtests read the
+// address and ignore the bytes that follow it.
 
-/** What fabtests have room for when a message with an address comes, at least. */
+/** The minimum room that fabtests have for a message with an address. */
 export const CONTROL_BYTES = 256;
 
-/** What a side of this package tells its peer about itself. */
+/** What a side of this package reports to its peer about itself. */
 export interface PeerInfo {
-  /** Release of the fabtests whose dialect it would speak, `'1.17'`. */
+  /** Release of the fabtests whose dialect it prefers: `'1.17'`. */
   readonly release: string;
-  /** TCP port of the server's PeerListener; 0: none. */
+  /** TCP port of the server's PeerListener; 0 if there is none. */
   readonly port: number;
-  /** Bytes of the message that has it: the other side may take the sender for another release. */
+  /** Bytes of the message that contains it: the peer may assume another release. */
   readonly messageBytes: number;
 }
 
@@ -18,7 +18,7 @@ const MAGIC = Buffer.from('npm:libfabric/1\0');
 const LENGTH = 24; // the magic, two numbers of the release, the port, the message's length
 const AT = CONTROL_BYTES - LENGTH;
 
-/** An address, with this information at the end of the first 256 bytes of the message. */
+/** A message with an address, and this information at the end of its first 256 bytes. */
 export function encodeAddress(address: Uint8Array, info: PeerInfo): Buffer {
   if (address.length > AT) throw new RangeError(`an address of ${address.length} bytes`);
   const message = Buffer.alloc(info.messageBytes);
@@ -32,7 +32,7 @@ export function encodeAddress(address: Uint8Array, info: PeerInfo): Buffer {
   return message;
 }
 
-/** The information in a control message; undefined if fabtests sent it. */
+/** The information in a control message; undefined if fabtests sent the message. */
 export function peerInfoIn(message: Uint8Array): PeerInfo | undefined {
   if (message.length < CONTROL_BYTES) return undefined;
   const bytes = Buffer.from(message.buffer, message.byteOffset + AT, LENGTH);

@@ -1,5 +1,5 @@
-// A TCP connection between two sides of this package. Each side sees at once when the other ends, and
-// learns what it measured. With fabtests as the peer there is none.
+// A TCP connection between two sides of this package. It shows each side at once that the peer has
+// ended, and carries what the peer measured. There is none if the peer is fabtests.
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { FrameError, JsonLink } from '../../shared/json-link.js';
@@ -9,9 +9,9 @@ import { PeerGone } from './oob.js';
 type Message = { readonly note: unknown } | { readonly ended: string };
 
 const MAX_BYTES = 4 << 20; // of a message
-const CONNECT_TIMEOUT = 1000; // milliseconds: a firewall may be in between
+const CONNECT_TIMEOUT = 1000; // milliseconds: a firewall may drop the packets
 
-/** The server's end before its client has connected. */
+/** The server's end until its client connects. */
 export class PeerListener {
   readonly #server: Server;
   readonly port: number;
@@ -34,7 +34,7 @@ export class PeerListener {
     return new PeerListener(server);
   }
 
-  /** Waits for the client, which connects as soon as it knows the port, if it can. */
+  /** Waits for the client. A client that can reach the port connects as soon as it knows it. */
   async accept(): Promise<void> {
     if (this.#link) return;
     const signal = AbortSignal.timeout(CONNECT_TIMEOUT);
@@ -82,9 +82,9 @@ export class PeerLink {
     return new PeerLink(socket.unref());
   }
 
-  /** Why the other side has ended, once it has. */
+  /** Why the peer has ended; undefined while it runs. */
   get ended(): string | undefined {
-    return this.#ended ?? (this.#link.ended && 'it has ended without a word');
+    return this.#ended ?? (this.#link.ended && 'its connection closed without a reason');
   }
 
   /** Whether the peer has sent bytes that no side of this package sends. */
@@ -103,12 +103,14 @@ export class PeerLink {
     return message?.note;
   }
 
-  /** The peer's next note. Throws PeerGone if it has ended or sends nothing for this many seconds. */
+  /**
+   * The peer's next note. Throws PeerGone if it has ended or sends nothing for this many seconds.
+   */
   async expect(seconds = Number.POSITIVE_INFINITY): Promise<unknown> {
     const message = await this.#link.receive(seconds * 1000);
     if (message !== undefined && 'note' in message) return message.note;
-    if (this.ended !== undefined) throw new PeerGone(`the other side has ended: ${this.ended}`);
-    throw new PeerGone(`the other side has not answered for ${seconds} s`);
+    if (this.ended !== undefined) throw new PeerGone(`the peer has ended: ${this.ended}`);
+    throw new PeerGone(`the peer has not answered for ${seconds} s`);
   }
 
   /** Ends the connection, with a reason if the test has not finished. */

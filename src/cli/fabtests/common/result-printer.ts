@@ -11,21 +11,21 @@ import type { Session } from './session.js';
 import type { Settings } from './settings.js';
 import { statisticsTable } from './statistics-table.js';
 
-/** What a result says of the test that it is of. */
+/** The properties of a test that its result contains. */
 export interface MeasuredTest {
-  /** Has a window: several transfers are in flight at once. */
+  /** Whether the test has a window: several transfers in flight at once. */
   readonly bandwidth: boolean;
-  /** What is easily misread about its figures. */
+  /** A warning against misreading its figures. */
   readonly caveat?: (settings: Settings) => string | undefined;
 }
 
-/** A row of another table, and what stands above the first. */
+/** A row of a table in another format, and the header of that table. */
 export interface TableRow {
   readonly header: string;
   readonly text: string;
 }
 
-/** Tells what is measured, as it is measured: fabtests' table or YAML, or JSON in the end. */
+/** Prints fabtests' table or YAML row by row, or JSON at the end. */
 export class ResultPrinter {
   readonly #benchmark: MeasuredTest;
   readonly #settings: Settings;
@@ -46,7 +46,7 @@ export class ResultPrinter {
     this.#write = write;
   }
 
-  /** Tells a size; `own` is its row where the table is not that of fabtests' benchmarks. */
+  /** Prints the row of a size. `own` replaces the row of fabtests' benchmarks. */
   row(row: BenchmarkRow, own?: TableRow): void {
     const { output, command, argv } = this.#settings;
     const first = this.#rows.push(row) === 1;
@@ -62,7 +62,7 @@ export class ResultPrinter {
     }
   }
 
-  /** What there is to say in the end. */
+  /** Prints what follows the rows. */
   end(trouble?: string): void {
     const { output, statistics } = this.#settings;
     const warnings = trouble === undefined ? this.#warnings() : [...this.#warnings(), trouble];
@@ -105,7 +105,7 @@ export class ResultPrinter {
   }
 }
 
-/** Measures over a session, tells how that has ended, and closes the session. */
+/** Measures over a session, prints the result or the failure, and closes the session. */
 export async function printingResult(
   report: ResultPrinter,
   session: Session,
@@ -115,7 +115,7 @@ export async function printingResult(
     await measure();
   } catch (error) {
     const reason = (error as Error).message;
-    report.end(`it has not come to its end: ${reason}`);
+    report.end(`the test did not finish: ${reason}`);
     await session.close(reason).catch(() => {});
     throw error;
   }

@@ -1,7 +1,7 @@
 import type { BenchmarkRow, LatencyPercentiles } from '../../shared/result.js';
 import type { Slice, Timing } from './measure.js';
 
-/** One size's row, in its units. */
+/** The row of one size, in the units of a result. */
 export function rowOf(
   size: number,
   transfersPerIteration: number,

@@ -1,10 +1,10 @@
-// What fabtests' RMA tests have in common: access to memory, its keys and remote CQ data.
+// Shared by fabtests' RMA tests: memory access, keys and remote CQ data.
 import type { MrAccess } from '../../../flags.js';
 import type { RegionDescription, RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from './buffers.js';
 import type { Session } from './session.js';
 
-/** What fabtests let a peer do with their memory. */
+/** The access that fabtests grant to their memory. */
 export const RMA_ACCESS: readonly MrAccess[] = [
   'FI_SEND',
   'FI_RECV',
@@ -16,7 +16,7 @@ export const RMA_ACCESS: readonly MrAccess[] = [
 
 const REMOTE_DATA = 0x0123_4567_89ab_cdefn;
 
-/** The data that fabtests send along: as much of it as the provider carries. */
+/** The remote CQ data that fabtests send, cut to the size that the provider carries. */
 export function remoteData({ ep }: Session): bigint {
   return BigInt.asUintN(Math.min(ep.limits.remoteData, 8) * 8, REMOTE_DATA);
 }
@@ -24,7 +24,7 @@ export function remoteData({ ep }: Session): bigint {
 // struct fi_rma_iov, little-endian: address, length, key.
 const BYTES = 24;
 
-/** Where a region is, as fabtests send it. */
+/** A region's address and key in fabtests' format. */
 export function encodeKeys(region: RegionDescription): Buffer {
   const bytes = Buffer.alloc(BYTES);
   bytes.writeBigUInt64LE(region.address, 0);
@@ -33,14 +33,14 @@ export function encodeKeys(region: RegionDescription): Buffer {
   return bytes;
 }
 
-/** Where the other side's region is. fabtests leave its length unset: `length` stands for it. */
+/** Reads the peer's region. fabtests do not set its length, so `length` replaces it. */
 export function decodeKeys(bytes: Uint8Array, length: number): RegionDescription {
   if (bytes.length < BYTES) throw new Error(`keys of ${bytes.length} bytes, not ${BYTES}`);
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, BYTES);
   return { address: buffer.readBigUInt64LE(0), length, key: buffer.readBigUInt64LE(16) };
 }
 
-/** Tells the other side where a region is, and learns of its own: ft_exchange_keys(). */
+/** Exchanges the addresses and keys of both sides' regions: ft_exchange_keys(). */
 export async function exchangeKeys(session: Session, buffers: Buffers): Promise<RemoteRegion> {
   const { region } = buffers;
   session.postReceive();

@@ -21,10 +21,10 @@ import type { Settings } from './settings.js';
 import { syncInBand, syncOutOfBand } from './sync.js';
 import { Interrupted, Waiter } from './waiter.js';
 
-// Times the timeout that a passive side waits where nothing else tells of the other.
+// The passive side waits this many timeouts when it has no other sign of its peer.
 const LONG = 60;
 
-/** What a session is made of, before the other side is known. */
+/** The parts of a session before the peer is known. */
 interface Parts extends OpenedEndpoint {
   readonly info: Info;
   readonly control: MemoryRegion;
@@ -34,31 +34,31 @@ interface Parts extends OpenedEndpoint {
 export type TestBatch = ReturnType<TestEndpoint['batch']>;
 
 /**
- * One of the two sides of a test: an endpoint, the other side's address, and the protocol that
- * fabtests speak outside their timed loops. The engine is turned by the caller (driver 'manual').
+ * One of the two sides of a test: an endpoint, the peer's address, and the protocol that fabtests
+ * speak outside their timed loops. The caller drives the engine (driver 'manual').
  *
- * The n-th message of a side has tag n where messages have tags, from 0 and counted over everything
- * it sends: `sent` and `received` count on, and loops that send by batches count on with them.
+ * If messages have tags, the n-th message of a side has tag n, starting at 0 and counting every
+ * message. `sent` and `received` hold the count, and loops that send by batches update them.
  */
 export class Session {
   readonly settings: Settings;
   readonly info: Info;
-  /** Of the NICs that carry what is measured: `info`, unless a test opens others. */
+  /** The entries of the measured NICs: `info`, unless a test opens others. */
   nics: readonly AnyInfo[];
   readonly ep: TestEndpoint;
   readonly domain: Domain;
   readonly role: 'client' | 'server';
   readonly waiter: Waiter;
   readonly tagged: boolean;
-  /** Where the test has asked for counters. */
+  /** Set if the test asked for counters. */
   readonly counters: Counters | undefined;
-  /** The connection beside the fabric; another one when the next client has come. */
+  /** The out-of-band connection. The next client may replace it. */
   oob: OobSocket | undefined;
-  /** Whether the other side is one of this package. */
+  /** Whether the peer runs this package. */
   samePackage = false;
-  /** Messages sent so far, which is the next one's tag. */
+  /** The number of messages sent, which is the next send's tag. */
   sent = 0;
-  /** Receives posted so far, which is the next one's tag. */
+  /** The number of receives posted, which is the next receive's tag. */
   received = 0;
   /** The dialect that both sides speak. */
   dialect: Dialect;
@@ -88,12 +88,12 @@ export class Session {
   }
 
   /**
-   * Opens an endpoint, and the connection beside the fabric where the settings ask for it. The
-   * server waits for its client there, as fabtests do. The other side's address is yet to be
-   * exchanged: see exchangeAddresses().
+   * Opens an endpoint, and the out-of-band connection if the settings ask for it. The server waits
+   * for its client there, as fabtests do. exchangeAddresses() then exchanges the addresses.
    *
-   * @param hear what is to be heard over that connection before, and what it says about the endpoint.
-   * @param kept the connection beside the fabric, of a session before this one.
+   * @param hear receives messages over that connection before the endpoint opens, and returns the
+   * settings they imply.
+   * @param kept the out-of-band connection of an earlier session.
    */
   static async open(
     settings: Settings,
@@ -126,7 +126,7 @@ export class Session {
     return new Session(settings, { ...opened, info, control, oob });
   }
 
-  /** The other side. */
+  /** The peer. */
   get peer(): Peer {
     if (this.#peer === undefined) throw new Error('addresses have not been exchanged');
     return this.#peer;
@@ -136,7 +136,10 @@ export class Session {
     this.#peer = peer;
   }
 
-  /** To the other side, where that is one of this package: a client's comes to the listener. */
+  /**
+   * The link to a peer that runs this package. At the server it appears once the client has
+   * connected.
+   */
   get peerLink(): PeerLink | undefined {
     return this.#peerLink ?? this.listener?.link;
   }
@@ -150,39 +153,39 @@ export class Session {
     return this.#interrupted !== undefined;
   }
 
-  /** Ctrl-C: whatever waits ends soon, with Interrupted. */
+  /** Handles Ctrl-C: pending waits end soon with Interrupted. */
   interrupt(): void {
     this.#interrupted ??= new Interrupted('interrupted');
   }
 
   #trouble(): Error | undefined {
     if (this.#interrupted) return this.#interrupted;
-    if (this.#finishing) return undefined; // the other side may be through
+    if (this.#finishing) return undefined; // the peer may have finished
     const ended = this.peerLink?.ended;
-    if (ended !== undefined) return new PeerGone(`the other side has ended: ${ended}`);
+    if (ended !== undefined) return new PeerGone(`the peer has ended: ${ended}`);
     return this.oob?.failure;
   }
 
-  /** What bandwidth tests acknowledge a window with: 4 bytes of fabtests' pattern. */
+  /** The message with which bandwidth tests acknowledge a window: 4 bytes of fabtests' pattern. */
   get acknowledgement(): RegionSlice {
     return this.#control.acknowledgement;
   }
 
-  /** Where acknowledgements are received. */
+  /** The receive buffer for acknowledgements. */
   get answer(): RegionSlice {
     return this.#control.answer;
   }
 
   /**
-   * Seconds to wait for what the other side only does when it has measured a whole size: without
-   * limit where its end would be noticed.
+   * Seconds that the passive side waits while its peer measures a whole size. Without limit if a
+   * TCP connection would show that the peer has ended.
    */
-  get passively(): number {
+  get passiveTimeout(): number {
     const noticed = this.peerLink !== undefined || this.oob !== undefined;
     return noticed ? Number.POSITIVE_INFINITY : this.settings.timeout * LONG;
   }
 
-  /** Turns the engine until a promise is settled. */
+  /** Drives the engine until a promise is settled. */
   until<T>(promise: Promise<T>, seconds?: number): Promise<T> {
     return this.waiter.until(promise, seconds);
   }
@@ -200,9 +203,9 @@ export class Session {
   }
 
   /**
-   * Waits until both sides have come here, before RMA whose end the other side may be ahead of: it
-   * then finds a receive for its next sync. With tcp, what answers to RMA gets stuck behind a message
-   * that has no receive.
+   * Synchronizes both sides before RMA that the peer may finish first. It also posts the receive of
+   * the peer's next sync. With tcp, responses to RMA get stuck behind a message that has no receive
+   * posted.
    */
   async syncBeforeRma(): Promise<void> {
     await this.sync();
@@ -210,14 +213,14 @@ export class Session {
   }
 
   /**
-   * Receives a control message, posting a receive where none is. Its bytes are good until a few
-   * more have come.
+   * Receives a control message. Posts a receive if none is posted. The bytes stay valid until a few
+   * more messages have arrived.
    */
   receive(seconds?: number): Promise<Uint8Array> {
     return this.#control.receive((promise) => this.until(promise, seconds));
   }
 
-  /** The same, from a client that may come in an hour. */
+  /** Receives a control message without a time limit: a client may start much later. */
   receiveWithoutLimit(): Promise<Uint8Array> {
     return this.#control.receive((promise) => this.waiter.untilWithoutLimit(promise));
   }
@@ -228,19 +231,19 @@ export class Session {
   }
 
   /**
-   * Waits until both sides have come here: ft_sync(). Over the fabric, or over the socket with -b.
+   * Waits until both sides have called it: ft_sync(). It uses the fabric, or the socket with -b.
    */
   async sync(seconds?: number): Promise<void> {
     if (this.settings.oobSync && this.oob) return syncOutOfBand(this, this.oob, seconds);
     return this.syncInBand(seconds);
   }
 
-  /** The same over the fabric, whatever the settings say. */
+  /** Synchronizes over the fabric, whatever the settings say. */
   syncInBand(seconds?: number): Promise<void> {
     return syncInBand(this, seconds);
   }
 
-  /** All is measured: that the other side ends is no trouble from now on. */
+  /** Marks the measurement as finished: from now on it is no error that the peer ends. */
   end(): void {
     this.#finishing = true;
   }
@@ -250,13 +253,13 @@ export class Session {
     return this.waiter.complete(batch);
   }
 
-  /** Memory for the test's transfers. */
+  /** Allocates memory for the test's transfers. */
   allocate(room: number, places: number, access: readonly MrAccess[]): Promise<Buffers> {
     const least = this.dialect.controlBytes;
     return Buffers.allocate(this.domain, { room, places, access, least });
   }
 
-  /** Ends the conversation with the other side; a reason tells it that the test is not over. */
+  /** Closes the link to the peer. A reason reports that the test did not finish. */
   closePeerLink(reason?: string): void {
     this.peerLink?.close(reason);
     this.listener?.close();
@@ -264,14 +267,14 @@ export class Session {
     this.listener = undefined;
   }
 
-  /** What is to be closed with the session. */
+  /** Registers a function that runs when the session closes. */
   onClose(close: () => Promise<void>): void {
     this.#belongings.push(close);
   }
 
   /**
-   * Closes everything; a reason tells the other side that the test has not come to its end. The
-   * connection beside the fabric may be kept for a session to come.
+   * Closes everything. A reason reports to the peer that the test did not finish. `keepOob` keeps
+   * the out-of-band connection for a later session.
    */
   async close(reason?: string, keepOob = false): Promise<void> {
     this.closePeerLink(reason);

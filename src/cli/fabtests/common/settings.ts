@@ -1,39 +1,41 @@
 import type { AddrFormat, EpType, Progress, Threading } from '../../../flags.js';
 import type { SizeChoice } from './sizes.js';
 
-/** What the transfers of a test are: `-o`. */
+/** The operation of a test's transfers: `-o`. */
 export type Operation = 'read' | 'write' | 'writedata' | 'senddata' | 'msg' | 'tagged';
 
-/** How a test was asked to run: the options of the command line, checked. */
+/** The checked options of a test's command line. */
 export interface Settings {
-  /** The command and its arguments, for the record. */
+  /** The command and its arguments, as the result reports them. */
   readonly command: string;
   readonly argv: readonly string[];
 
-  // Whom to talk to.
-  /** The other side, where this is the client. */
+  // The peer and the provider.
+  /** The server, if this side is the client. */
   readonly host?: string;
   readonly provider?: string;
   readonly fabric?: string;
   readonly domain?: string;
   readonly type?: EpType;
-  /** Several NICs at once: between sides of this package. */
+  /** Several NICs at once. Both sides must run this package. */
   readonly nics?: 'all' | readonly string[];
   readonly addrFormat?: AddrFormat;
   readonly sourceAddress?: string;
   readonly sourcePort?: string;
   readonly destinationPort?: string;
-  /** Clients that the server takes one after another. */
+  /** The number of clients that the server serves one after another. */
   readonly connections: number;
 
-  // The TCP connection beside the fabric.
-  /** `-b` and `-E`: addresses are exchanged over it. */
+  // The out-of-band TCP connection.
+  /** `-b` and `-E`: exchange addresses over it. */
   readonly oobExchange: boolean;
-  /** `-b`: the sides also wait for one another over it. */
+  /** `-b`: also synchronize over it. */
   readonly oobSync: boolean;
   readonly oobPort: number;
   readonly oobAddress?: string;
-  /** Release of the fabtests that the other side is; undefined: find out, or as the library. */
+  /**
+   * The peer's release of fabtests. If undefined, it is detected, or taken from the loaded library.
+   */
   readonly release?: string;
 
   // What to measure.
@@ -44,11 +46,13 @@ export interface Settings {
   readonly window: number;
   readonly operation?: Operation;
   readonly verify: boolean;
-  /** Ping-pongs look at the last message of a size only, so that it costs nothing that is timed. */
+  /**
+   * Ping-pongs verify only the last message of a size, so that verification costs no measured time.
+   */
   readonly verifiesLast?: true;
-  /** Bytes up to which a transfer is injected. */
+  /** The largest transfer that is injected, in bytes. */
   readonly injectSize?: number;
-  /** Whether receives are posted before the messages they take come: not with `-r`. */
+  /** Whether receives are posted before their messages arrive; false with `-r`. */
   readonly prePosted: boolean;
   readonly prefix: boolean;
   readonly deliveryComplete: boolean;
@@ -57,16 +61,16 @@ export interface Settings {
   readonly dataProgress?: Progress;
   readonly controlProgress?: Progress;
   readonly maxMsgSize?: number;
-  /** FI_MORE on all but the last of a window, also where batches do not set it by themselves. */
+  /** Sets FI_MORE on all but the last operation of a window, even if batches would not set it. */
   readonly fiMore: boolean;
   readonly rxCqData: boolean;
 
-  // How to tell.
+  // The output.
   readonly output: 'table' | 'yaml' | 'json';
   /** Percentiles, spread and load below the table. */
   readonly statistics: boolean;
   readonly label?: string;
-  /** Seconds without progress after which the other side counts as gone; Infinity: never. */
+  /** Seconds without progress after which the peer counts as gone. Infinity means never. */
   readonly timeout: number;
   readonly pinCore?: string;
 }

@@ -1,4 +1,4 @@
-/** What `-S` chooses. */
+/** The sizes that `-S` selects. */
 export type SizeChoice =
   | { readonly kind: 'default' | 'all' }
   | { readonly kind: 'one'; readonly size: number }
@@ -6,7 +6,7 @@ export type SizeChoice =
 
 const DEFAULT = [64, 256, 1024, 4096, 65_536, 2 ** 20];
 
-// 1, 2, 3, 4, 6, 8, 12, ... to 8 MiB: the powers of two and what lies halfway.
+// 1, 2, 3, 4, 6, 8, 12, ... to 8 MiB: the powers of two and the values halfway between them.
 const ALL = [
   1,
   ...Array.from({ length: 22 }, (_, i) => [2 ** (i + 1), 3 * 2 ** i]).flat(),
@@ -43,7 +43,7 @@ export function parseSizes(text: string): SizeChoice {
   };
 }
 
-/** The sizes to measure, as far as a provider carries them in one transfer. */
+/** The sizes to measure, up to the largest transfer that the provider carries. */
 export function sizesOf(choice: SizeChoice, maxMsgSize: number): readonly number[] {
   return allSizesOf(choice).filter((size) => size <= maxMsgSize);
 }
@@ -55,8 +55,8 @@ function allSizesOf(choice: SizeChoice): readonly number[] {
 }
 
 /**
- * Bytes that a side makes room for: those of the one size, or of the last in fabtests' table, which
- * ends with 8 MiB however few of its sizes are used.
+ * Bytes that a side allocates for a transfer: the one size, or the last size in fabtests' table.
+ * That table always ends with 8 MiB, even if few of its sizes are used.
  */
 export function roomOf(choice: SizeChoice, maxMsgSize: number): number {
   const room =
@@ -68,7 +68,7 @@ export function roomOf(choice: SizeChoice, maxMsgSize: number): number {
   return Math.min(room, maxMsgSize);
 }
 
-/** Iterations where `-I` does not say: fewer for larger transfers, twice as many for bandwidth. */
+/** Iterations without `-I`: fewer for larger transfers, twice as many for bandwidth. */
 export function iterationsOf(size: number, bandwidth: boolean): number {
   const base = size >= 2 ** 20 ? 100 : size >= 2 ** 16 ? 1000 : 10_000;
   return bandwidth ? base * 2 : base;

@@ -5,7 +5,7 @@ import { type Traffic, trafficOf } from '../../shared/traffic.js';
 const COLUMNS = ['p50', 'p99', 'p99.9', 'max', 'min', 'median', 'max', 'own', 'peer'];
 const GROUPS = ['latency, usec/xfer', 'MB/sec of slices', 'cores'];
 
-/** What fabtests' table lacks, to be read below it. */
+/** The statistics that are printed below fabtests' table. */
 export function statisticsTable(
   rows: readonly BenchmarkRow[],
   device: ResultDevice,
@@ -75,7 +75,7 @@ const COUNTER_COLUMNS: readonly CounterColumn[] = [
   column('remotes', 'impaired', 'impaired'),
 ];
 
-/** What the device's counters rose by while each size ran; nothing where it has none. */
+/** The increase of the device's counters during each size; empty if the device has none. */
 export function counterTable(rows: readonly BenchmarkRow[]): string[] {
   const counted = rows.filter(({ counters }) => counters !== undefined);
   if (counted.length === 0) return [];

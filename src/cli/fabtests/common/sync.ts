@@ -1,9 +1,9 @@
-// ft_sync(): both sides wait until the other has come to the same place.
+// ft_sync(): a barrier between both sides.
 import type { Info } from '../../../info-types.js';
 import type { Dialect } from './dialect.js';
 import type { OobSocket } from './oob.js';
 
-/** What a session has that its sides synchronize by. */
+/** The parts of a session that synchronization uses. */
 export interface SyncSession {
   readonly role: 'client' | 'server';
   readonly info: Info;
@@ -13,7 +13,7 @@ export interface SyncSession {
   until<T>(promise: Promise<T>, seconds?: number): Promise<T>;
 }
 
-/** Over the fabric. */
+/** Synchronizes over the fabric. */
 export async function syncInBand(session: SyncSession, seconds?: number): Promise<void> {
   const message = new Uint8Array(syncBytes(session));
   if (session.role === 'client') {
@@ -25,14 +25,14 @@ export async function syncInBand(session: SyncSession, seconds?: number): Promis
   }
 }
 
-// shm (1.17) never delivers an empty message that is to be complete when it has been delivered.
+// shm (1.17) never delivers an empty message with delivery-complete semantics.
 function syncBytes({ info, dialect }: SyncSession): number {
   const { fabricAttr, txAttr } = info;
   const refused = fabricAttr.provName === 'shm' && txAttr.opFlags.includes('FI_DELIVERY_COMPLETE');
   return refused ? 1 : dialect.syncBytes;
 }
 
-/** Over the connection beside the fabric: -b. */
+/** Synchronizes over the out-of-band connection: -b. */
 export async function syncOutOfBand(
   session: SyncSession,
   oob: OobSocket,

@@ -4,23 +4,23 @@ import { addTestOptions, type Flags, TestCommand } from './options.js';
 import type { Settings } from './settings.js';
 import { Interrupted } from './waiter.js';
 
-/** A command of two sides, as it is offered. */
+/** The specification of a command with two sides. */
 export interface TestSpec extends TestKind {
   readonly summary: string;
   readonly description?: string;
 }
 
-/** What a test may do when it is interrupted: Ctrl-C. */
+/** A test that Ctrl-C can interrupt. */
 export interface Interruptible {
   interrupt(): void;
 }
 
-const INTERRUPTED = 130; // as a shell has it: 128 and SIGINT's number
+const INTERRUPTED = 130; // the shell's convention: 128 plus SIGINT's number
 
 /**
- * A command with fabtests' options, whose sides are a server (without an argument) and a client (with
- * the server's name). `run` gets the settings, and a signal that aborts on Ctrl-C while it is still
- * waiting for a client; afterwards `interruptible` takes over.
+ * A command with fabtests' options. It runs the server without an argument, and the client with the
+ * server's name. `run` receives the settings, and a signal that aborts on Ctrl-C while the server
+ * waits for a client; afterwards `interruptible` handles Ctrl-C.
  */
 export function testCommand(
   spec: TestSpec,
@@ -30,7 +30,7 @@ export function testCommand(
     .summary(spec.summary)
     .description(
       `${spec.description ?? `Measures the ${spec.summary}.`}\n` +
-        'Speaks with fabtests: either side may be theirs.',
+        'It is compatible with fabtests: either side may be theirs.',
     )
     .argument('[server]', 'the server to connect to; without it this side is the server');
   addTestOptions(command);
@@ -55,7 +55,7 @@ Examples:
   }) as TestCommand;
 }
 
-/** How Ctrl-C reaches a test. */
+/** Routes Ctrl-C to a test. */
 export class Control {
   readonly #abort = new AbortController();
   #target: Interruptible | undefined;
@@ -65,7 +65,7 @@ export class Control {
     return this.#abort.signal;
   }
 
-  /** From now on Ctrl-C interrupts this. */
+  /** Sets what Ctrl-C interrupts from now on. */
   set target(target: Interruptible) {
     this.#target = target;
     if (this.signal.aborted) target.interrupt();
@@ -77,13 +77,13 @@ export class Control {
   }
 }
 
-/** Runs a test whose waiting Ctrl-C ends; the second one ends the process. */
+/** Runs a test. The first Ctrl-C ends its waits, the second ends the process. */
 export async function interruptibly(run: (control: Control) => Promise<void>): Promise<void> {
   const control = new Control();
   const interrupt = () => {
     control.interrupt();
     process.exitCode = INTERRUPTED;
-    process.off('SIGINT', interrupt); // the second one ends the process
+    process.off('SIGINT', interrupt); // the second Ctrl-C ends the process
   };
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
@@ -97,7 +97,7 @@ export async function interruptibly(run: (control: Control) => Promise<void>): P
   }
 }
 
-/** Lets this process run on some cores only, `'0,2-4'`: --pin-core. */
+/** Pins this process to cores such as `'0,2-4'`: --pin-core. */
 export function pinToCores(cores: string): void {
   try {
     execFileSync('taskset', ['-a', '-p', '-c', cores, String(process.pid)], { stdio: 'pipe' });

@@ -4,34 +4,35 @@ import type { Domain } from '../../../domain.js';
 import { FabricError } from '../../../errors.js';
 import { PeerGone } from './oob.js';
 
-/** The user has pressed Ctrl-C, here or at the other side. */
+/** The user pressed Ctrl-C, here or at the peer. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-// Milliseconds that a native call may keep the event loop, and with it Ctrl-C, waiting.
+// Milliseconds that a native call may block the event loop, and with it Ctrl-C.
 const SLICE = 250;
-// Milliseconds between looks at the event loop by who waits asynchronously. A loop that turns more
-// often is soon compiled, and that goes on when what it has waited for is timed.
+// Milliseconds between turns of the event loop during an asynchronous wait. V8 soon compiles a loop
+// that turns more often, and the compilation would continue into the timed part that follows the
+// wait.
 const SPAN = 1;
-// How long to poll without a pause for something that does not come, and the pause then.
+// Milliseconds of polling without a pause, and the pause between polls after that.
 const POLL_TIME = 1000;
 const PAUSE = 1;
-// What the other side has sent before it ended may still be on its way, in milliseconds.
+// Milliseconds to wait for messages that the peer sent before it ended.
 const DRAIN_TIME = 500;
 
 const isTimeout = (error: unknown) =>
   error instanceof FabricError && error.code === 'FI_ETIMEDOUT' && error.syscall === 'run';
 
 /**
- * Waits for things that the other side has a part in, while the engine of a domain (driver 'manual')
- * and the event loop both turn: not longer than it makes sense.
+ * Waits for operations that depend on the peer, and drives the engine of a domain (driver 'manual')
+ * and the event loop meanwhile. A wait ends when the peer is gone or does not answer in time.
  */
 export class Waiter {
-  /** Seconds without progress after which the other side counts as gone. */
+  /** Seconds without progress after which the peer counts as gone. */
   readonly timeout: number;
   readonly #domain: Domain;
-  /** Says why waiting is pointless, once it is. */
+  /** Returns the reason if a wait has become pointless. */
   readonly #trouble: () => Error | undefined;
   #batch: BatchBase | undefined;
 
@@ -41,7 +42,7 @@ export class Waiter {
     this.#trouble = trouble;
   }
 
-  /** Lets the event loop turn; throws when there is no point in going on. */
+  /** Lets the event loop turn. Throws if a wait has become pointless. */
   async yieldToEvents(): Promise<void> {
     await new Promise(setImmediate);
     const trouble = this.#trouble();
@@ -49,8 +50,8 @@ export class Waiter {
   }
 
   /**
-   * Submits a batch and waits for it, in one native call: for loops that are timed. Where the call
-   * takes long it throws, and finish() goes on.
+   * Submits a batch and waits for it in one native call, for timed loops. If the call takes long it
+   * throws, and finish() continues to wait.
    */
   run(batch: BatchBase): void {
     this.#batch = batch;
@@ -58,8 +59,8 @@ export class Waiter {
   }
 
   /**
-   * Posts a batch again and again, in one native call, until a round takes long: then it waits for
-   * that, at most so many seconds. Returns the rounds that were completed.
+   * Posts a batch repeatedly in one native call. If a round takes long, it waits for that round, at
+   * most so many seconds. Returns the number of completed rounds.
    */
   async rounds(batch: BatchBase, options: RoundOptions, seconds?: number): Promise<number> {
     this.#batch = batch;
@@ -72,7 +73,7 @@ export class Waiter {
     }
   }
 
-  /** After an error of run(): rethrows it, or waits longer for the batch where its time was over. */
+  /** Handles an error of run(): continues to wait after a timeout, and rethrows any other error. */
   async finish(error: unknown, seconds = this.timeout): Promise<void> {
     const batch = this.#batch;
     if (!isTimeout(error) || batch === undefined) throw error;
@@ -99,7 +100,7 @@ export class Waiter {
   }
 
   /**
-   * Turns the engine until a promise is settled.
+   * Drives the engine until a promise is settled.
    *
    * @param seconds how long to wait.
    */
@@ -107,7 +108,10 @@ export class Waiter {
     return this.#until(promise, seconds, false);
   }
 
-  /** The same for what may come in an hour: without a limit, and without keeping a core busy. */
+  /**
+   * Drives the engine until a promise is settled, without a time limit and without keeping a core
+   * busy.
+   */
   untilWithoutLimit<T>(promise: Promise<T>): Promise<T> {
     return this.#until(promise, Number.POSITIVE_INFINITY, true);
   }
@@ -136,7 +140,7 @@ export class Waiter {
 
   #gone(): Error {
     return new PeerGone(
-      `the other side has not answered for ${this.timeout} s; is it there, with the same options?`,
+      `the peer has not answered for ${this.timeout} s; check that it runs, with the same options`,
     );
   }
 }

@@ -7,7 +7,7 @@ import { awaiting, NotOffered, TestFailure } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
 import type { TestSide } from './shared/test-side.js';
 
-/** fabtests' av_xfer: messages go on where addresses were removed and inserted again. */
+/** fabtests' av_xfer: messages arrive after addresses were removed and inserted again. */
 export const avXfer: FunctionalTest = {
   command: 'av-xfer',
   type: 'FI_EP_RDM',
@@ -16,8 +16,8 @@ export const avXfer: FunctionalTest = {
   size: 1024,
   summary: 'an address may be removed and inserted again',
   description:
-    'A message goes from the client to the server, both remove the other from their address vectors, insert it ' +
-    'again, and a message goes the other way; then the same anew, with both messages from the client.',
+    'The client sends a message to the server. Both sides remove the peer from their address vectors and insert ' +
+    'it again, and the server sends a message. Then this repeats, with both messages from the client.',
   run,
 };
 
@@ -27,16 +27,18 @@ async function run(side: TestSide): Promise<string> {
   await removal(side, oob, 'client');
   side.say('AV re-insertion address: PASS');
   const proved =
-    'messages arrived in both directions after the address of the other side was removed and inserted again';
+    'messages arrived in both directions after the address of the peer was removed and inserted again';
   return keepsAddresses(side.entry) ? `${proved} (efa itself has kept it)` : proved;
 }
 
-// efa would number its messages anew to a peer that goes on counting, so that this package keeps the
-// addresses there: two sides have to be of one mind.
+// With efa this package keeps removed addresses. Otherwise efa would restart its message numbers
+// while the peer continues to count. Both sides must do the same.
 const keepsAddresses = (entry: Session['info'] | undefined) =>
   entry?.fabricAttr.provName?.startsWith('efa') === true;
 
-/** Both sides forget one another between two messages, the second of which `sender` sends. */
+/**
+ * Both sides remove each other's address between two messages. `sender` sends the second message.
+ */
 async function removal(
   side: TestSide,
   oob: OobSocket | undefined,
@@ -46,7 +48,7 @@ async function removal(
   const session = await side.open({ caps }, { oob, handshake: true });
   if (!session.samePackage && keepsAddresses(session.info)) {
     throw new NotOffered(
-      'fabtests at the other side remove addresses from efa, where this package keeps them: efa would ' +
+      'fabtests at the peer remove addresses from efa, where this package keeps them: efa would ' +
         'abort. Take this package on both sides',
     );
   }
@@ -62,7 +64,7 @@ async function removal(
     const slice = into[index] as (typeof into)[number];
     const { length } = await awaiting(what, session.until(receiveNext(session, slice)));
     if (length === side.size) return;
-    throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the other side runs');
+    throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the peer runs');
   };
 
   await transfer('client', 'the message before the removal', 0);
@@ -78,7 +80,7 @@ async function removal(
 }
 
 async function endOf(side: TestSide, session: Session, oob: OobSocket | undefined) {
-  if (oob !== undefined) return undefined; // the last one ends with the test
+  if (oob !== undefined) return undefined; // the connection closes with the test
   return side.closeKeepingOob(session);
 }
 
@@ -94,7 +96,7 @@ export function receiveNext(session: Session, into: RegionSlice): Promise<Comple
   const { ep, tagged } = session;
   const tag = session.received++;
   const posted = tagged ? ep.trecv(into, null, tag) : ep.recv(into);
-  posted.catch(() => {}); // it may never come, and then ends with the endpoint
+  posted.catch(() => {}); // if no message arrives, it rejects when the endpoint closes
   session.domain.progress();
   return posted;
 }

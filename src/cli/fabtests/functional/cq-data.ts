@@ -10,7 +10,7 @@ import type { TestSide } from './shared/test-side.js';
 const BYTES = 1000;
 const EBADFLAGS = 1;
 
-/** fabtests' cq_data: remote CQ data arrives with what it was sent with. */
+/** fabtests' cq_data: remote CQ data arrives with its message or write. */
 export const cqData: FunctionalTest = {
   command: 'cq-data',
   type: 'FI_EP_RDM',
@@ -19,7 +19,7 @@ export const cqData: FunctionalTest = {
   summary: 'remote CQ data arrives',
   description:
     'The client sends a message (or writes, with -o writedata) with remote CQ data (FI_REMOTE_CQ_DATA), ' +
-    'which the completion of the server has to bring.',
+    "which the server's completion must contain.",
   options: [new Option('-o, --operation <op>', 'senddata or writedata (default: senddata)')],
   run,
 };
@@ -29,7 +29,8 @@ async function run(side: TestSide): Promise<string> {
   const arrival = new Arrival();
   const session = await side.open(
     { caps: writes ? ['FI_MSG', 'FI_RMA'] : ['FI_MSG'] },
-    // The receive is there before the message: some providers lose the data else.
+    // The receive is posted before the message arrives, because some providers otherwise lose the
+    // data.
     { beforePeerSends: (opened) => side.role === 'server' && !writes && arrival.post(opened) },
   );
   const data = remoteData(session);
@@ -63,7 +64,7 @@ interface Arrived {
   readonly length: number;
 }
 
-/** What the server waits for. */
+/** The completion that the server awaits. */
 class Arrival {
   awaited: Promise<Arrived> = Promise.reject(new Error('nothing is awaited'));
 
@@ -71,7 +72,7 @@ class Arrival {
     this.awaited.catch(() => {});
   }
 
-  /** Posts the receive; in band the client's address comes before the message. */
+  /** Posts the receive. In band, the client's address arrives before the message. */
   post(session: Session): void {
     if (!session.settings.oobExchange) session.postReceive();
     this.#set(session.ep.recv(new Uint8Array(BYTES)));
@@ -82,14 +83,14 @@ class Arrival {
     this.#set(
       immediates.next().then(({ value }) => {
         if (value === undefined) throw new Error('the completion queue was closed');
-        // Not every provider tells the length of a write.
+        // Not every provider reports the length of a write.
         return { data: value.data, length: value.length || BYTES };
       }),
     );
   }
 
   #set(awaited: Promise<Arrived>): void {
-    awaited.catch(() => {}); // of an endpoint that is closed before it has come
+    awaited.catch(() => {}); // it rejects if the endpoint closes first
     this.awaited = awaited;
   }
 }
@@ -115,7 +116,7 @@ function compare(data: bigint, found: bigint | undefined, length: number): void 
     throw new TestFailure(
       `the data ${hex(data)}`,
       'a completion without FI_REMOTE_CQ_DATA',
-      'whether the other side sends data, and else at the provider, which loses it',
+      'whether the peer sends data, and else at the provider, which loses it',
       EBADFLAGS,
     );
   }
@@ -127,10 +128,6 @@ function compare(data: bigint, found: bigint | undefined, length: number): void 
     );
   }
   if (length !== BYTES) {
-    throw new TestFailure(
-      `a transfer of ${BYTES} bytes`,
-      `one of ${length}`,
-      'what the other side runs',
-    );
+    throw new TestFailure(`a transfer of ${BYTES} bytes`, `one of ${length}`, 'what the peer runs');
   }
 }

@@ -17,7 +17,7 @@ interface Own {
   readonly flag?: keyof typeof FLAGS;
 }
 
-/** fabtests' inject_test (msg_inject): the sender's buffer is free when the flags say so. */
+/** fabtests' inject_test (msg_inject): the sender reuses its buffer as early as the flags allow. */
 export const inject: FunctionalTest<Own> = {
   command: 'inject',
   type: 'FI_EP_RDM',
@@ -26,7 +26,7 @@ export const inject: FunctionalTest<Own> = {
   summary: "a sender's buffer is free when the flags say so",
   description:
     'The client sends tagged messages and overwrites its buffer: at once with -A inject (FI_INJECT), after the ' +
-    'completion with -A inj_complete (FI_INJECT_COMPLETE). The server looks at what arrives.',
+    'completion with -A inj_complete (FI_INJECT_COMPLETE). The server verifies the messages.',
   options: [
     new Option('-A, --flag <flag>', 'the flag of the sends (default: none)').choices(
       Object.keys(FLAGS),
@@ -59,7 +59,7 @@ async function run(side: TestSide<Own>): Promise<string> {
   return `${messages} arrived${side.settings.verify ? ' as they were sent' : ''}`;
 }
 
-/** fabtests cut what is injected to a size that nobody sets: to nothing. */
+/** fabtests cut injected messages to a size that they never set, so these have 0 bytes. */
 function sizeOf(side: TestSide<Own>, session: Session, flag: OpFlag | undefined): number {
   if (flag !== 'FI_INJECT') return side.size;
   return session.samePackage ? Math.min(side.size, session.info.txAttr.injectSize) : 0;
@@ -70,16 +70,16 @@ async function send(session: Session, bytes: RegionSlice, flag: OpFlag | undefin
   fillPattern(bytes.bytes);
   const { operations } = domain.stats();
   const sent = ep.tsend(bytes, peer, TAG, flag && { flags: [flag] });
-  sent.catch(() => {}); // it is waited for below
+  sent.catch(() => {}); // it is awaited below
   let done = false;
   const end = () => {
     done = true;
   };
   sent.then(end, end);
-  const handed = (async () => {
+  const posted = (async () => {
     while (!done && domain.stats().operations === operations) await new Promise(setImmediate);
   })();
-  await awaiting('the provider to take the message', session.until(handed));
+  await awaiting('the provider to take the message', session.until(posted));
   if (flag === 'FI_INJECT') bytes.bytes.fill(OVERWRITTEN);
   await awaiting('the completion of the send', session.until(sent));
   if (flag === 'FI_INJECT_COMPLETE') bytes.bytes.fill(OVERWRITTEN);

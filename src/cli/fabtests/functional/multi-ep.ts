@@ -26,7 +26,7 @@ interface Own {
   readonly sharedCq?: true;
 }
 
-/** fabtests' multi_ep: several endpoints of one domain, each with a partner. */
+/** fabtests' multi_ep: several endpoints of one domain, each with a partner at the peer. */
 export const multiEp: FunctionalTest<Own> = {
   command: 'multi-ep',
   type: 'FI_EP_RDM',
@@ -35,8 +35,8 @@ export const multiEp: FunctionalTest<Own> = {
   summary: 'a domain may have several endpoints',
   description:
     'Both sides open endpoints in one domain, each with an address vector and a completion queue, or with ' +
-    'shared ones. Each endpoint sends to its partner and receives from it; between sides since release 2.0 each ' +
-    'also writes to the memory of its partner, twice, where the memory is registered anew.',
+    'shared ones. Each endpoint sends to its partner and receives from it. If both sides are of release 2.0 or ' +
+    "newer, each also writes twice to its partner's memory, which is registered again in between.",
   options: [
     new Option('-c, --endpoints <n>', `endpoints (default: ${ENDPOINTS})`).argParser(
       count(1, 1024),
@@ -57,7 +57,7 @@ async function run(side: TestSide<Own>): Promise<string> {
   const partners = await pairEndpoints(session, opened);
   if (writes) await writeToPartners(side, session, partners);
   else await sendToPartners(side, session, partners);
-  await awaiting('the end of the other side', finalize(session));
+  await awaiting('the end of the peer', finalize(session));
   side.say('PASSED multi ep');
   const had = writes ? 'messages and two writes' : 'a message';
   const verified = side.settings.verify ? ', as it was sent' : '';
@@ -78,7 +78,7 @@ function openerOf({ own }: TestSide<Own>, { domain, ep, settings, oob }: Session
   };
 }
 
-// The first endpoint has the port.
+// The first endpoint uses the port.
 function withoutPort({ sourcePort: _, ...settings }: Settings): Settings {
   return settings;
 }
@@ -107,7 +107,7 @@ async function sendToPartners(
     return ep.send(bytes, peer);
   });
   side.say('Wait for all messages from peer');
-  for (const promise of [...receives, ...sends]) promise.catch(() => {}); // the first failure counts
+  for (const promise of [...receives, ...sends]) promise.catch(() => {}); // the first failure is reported
   for (const i of partners.keys()) {
     await awaiting(`the completion of endpoint ${i + 1}`, session.until(sends[i] as Promise<void>));
     const what = `the message to endpoint ${i + 1}`;
@@ -116,7 +116,7 @@ async function sendToPartners(
       session.until(receives[i] as (typeof receives)[number]),
     );
     if (length !== size) {
-      throw new TestFailure(`${size} bytes in ${what}`, `${length}`, 'what the other side runs');
+      throw new TestFailure(`${size} bytes in ${what}`, `${length}`, 'what the peer runs');
     }
   }
   if (!side.settings.verify) return;
@@ -127,15 +127,15 @@ async function sendToPartners(
   side.say('Data check OK');
 }
 
-/** An endpoint, and its partner at the other side. */
+/** An endpoint, and its partner at the peer. */
 export interface PairedEndpoint {
   readonly ep: TestEndpoint;
   readonly peer: Peer;
 }
 
 /**
- * What fabtests do since 2.0: each endpoint writes to the memory of its partner, which has sent the
- * key for it; then once more, to memory that is registered anew.
+ * Since fabtests 2.0 each endpoint writes to its partner's memory, with the key that the partner
+ * sent. Then the memory is registered again, and each endpoint writes once more.
  */
 export async function writeToPartners(
   side: TestSide,
@@ -173,7 +173,7 @@ async function writeOnce(side: TestSide, session: Session, partners: readonly Pa
   await buffers.region.close();
 }
 
-/** Tells each partner where it may write, and learns the same of it. */
+/** Exchanges memory addresses and keys with each partner. */
 async function exchangeKeys(
   session: Session,
   partners: readonly PairedEndpoint[],
@@ -186,7 +186,7 @@ async function exchangeKeys(
   return messages.map((message) => session.domain.remote(decodeKeys(message, size)));
 }
 
-/** Each endpoint, one after another, sends a message to its partner, and receives one. */
+/** Each endpoint in turn sends a message to its partner and receives one. */
 async function exchange(
   session: Session,
   partners: readonly PairedEndpoint[],

@@ -12,11 +12,11 @@ import type { TestSide } from './shared/test-side.js';
 
 const MOST = 2 ** 20;
 const BUFFERS = 2;
-const MESSAGES = 64; // that a buffer holds, if they are not too long
-// Sends between looks at Ctrl-C and the other side.
+const MESSAGES = 64; // messages per buffer, unless they are too long
+// Sends between checks for Ctrl-C and the peer's end.
 const YIELD_EVERY = 256;
 
-/** fabtests' multi_recv: messages share a receive buffer. */
+/** fabtests' multi_recv: several messages share a receive buffer. */
 export const multiRecv: FunctionalTest = {
   command: 'multi-recv',
   type: 'FI_EP_RDM',
@@ -26,8 +26,8 @@ export const multiRecv: FunctionalTest = {
   iterations: 1000,
   summary: 'messages share a receive buffer',
   description:
-    'The client sends messages, which the server receives in two buffers of many messages each ' +
-    '(FI_MULTI_RECV). Each is given back when it is full, and posted again.',
+    'The client sends messages. The server receives them in two buffers of many messages each ' +
+    '(FI_MULTI_RECV). The provider releases a full buffer, and the server posts it again.',
   options: [
     SIZE,
     ITERATIONS,
@@ -67,7 +67,7 @@ async function sender(side: TestSide, session: Session) {
       await awaiting(`the completion of send ${i + 1}`, session.complete(batch));
       if (i % YIELD_EVERY === 0) await session.waiter.yieldToEvents();
     }
-    batch.close(); // else with the endpoint
+    batch.close(); // after an error it closes with the endpoint
     return `${iterations} messages of ${size} bytes were sent`;
   };
 }
@@ -103,7 +103,7 @@ async function receiver(side: TestSide, session: Session) {
   };
 }
 
-/** A buffer that is posted again and again. */
+/** A receive buffer that is posted repeatedly. */
 class Shared {
   readonly #session: Session;
   readonly #slice: RegionSlice;
@@ -128,7 +128,7 @@ class Shared {
   }
 }
 
-/** Takes messages out of a buffer until it is given back or `most` have come. */
+/** Receives messages of a buffer until the provider releases it or `most` have arrived. */
 async function take(
   session: Session,
   buffer: Shared,

@@ -22,7 +22,7 @@ import { DELIVERY_COMPLETE, ITERATIONS, SIZE, VERIFY } from './shared/options.js
 import { PerfLines } from './shared/perf-lines.js';
 import type { TestSide } from './shared/test-side.js';
 
-// Operations between looks at Ctrl-C and the other side.
+// Operations between checks for Ctrl-C and the peer's end.
 const YIELD_EVERY = 256;
 const LARGEST = 32; // bytes of an element
 
@@ -34,15 +34,15 @@ interface Own {
   readonly datatype?: string;
 }
 
-/** fabtests' rdm_atomic: atomic operations on the memory of the other side. */
+/** fabtests' rdm_atomic: atomic operations on the peer's memory. */
 export const rdmAtomic: FunctionalTest<Own> = {
   command: 'rdm-atomic',
   type: 'FI_EP_RDM',
   iterations: 1000,
   summary: 'atomic operations on remote memory',
   description:
-    'Both sides do atomic operations on an element in the memory of the other, one at a time, for every operation ' +
-    'and type that the provider has. With -v the results are compared with what the operations have to come to.',
+    "Both sides run atomic operations on an element in each other's memory, one at a time, for every operation " +
+    'and type that the provider supports. With -v the results are compared with the expected results.',
   options: [
     new Option('-o, --op <op>', 'operation (default: all)').choices(
       choices(OPERATIONS.map(({ name }) => name)),
@@ -74,7 +74,7 @@ async function run(side: TestSide<Own>): Promise<string> {
         done++;
       } else {
         const call = operation.kind === 'atomic' ? 'base' : operation.kind;
-        side.complain(
+        side.warn(
           `Provider doesn't support ${operation.op} ${call} atomic operation on ${type.datatype}`,
         );
       }
@@ -82,7 +82,7 @@ async function run(side: TestSide<Own>): Promise<string> {
     }
   }
   await awaiting('a sync after the operations', session.sync());
-  await awaiting('the end of the other side', finalize(session));
+  await awaiting('the end of the peer', finalize(session));
   if (done === 0) throw new NotOffered('the provider has none of these operations');
   const pairs = `${done} pairs of operation and type, ${side.iterations} times each,`;
   if (!side.settings.verify) return `${pairs} completed (-v compares the results too)`;
@@ -91,7 +91,7 @@ async function run(side: TestSide<Own>): Promise<string> {
   return `${pairs} came to the right results${uncompared}`;
 }
 
-// fabtests since 2.0 wait for one another after every pair of operation and type.
+// Since fabtests 2.0 both sides synchronize after every pair of operation and type.
 function syncsPairs(side: TestSide<Own>, { samePackage, dialect }: Session): boolean {
   const pairwise = !samePackage && dialect.release >= 200;
   if (side.settings.verify && !samePackage && !pairwise) {
@@ -100,7 +100,7 @@ function syncsPairs(side: TestSide<Own>, { samePackage, dialect }: Session): boo
   return pairwise;
 }
 
-/** The memory that operations work on, and how they are done. */
+/** The memory of the operations, and the operations themselves. */
 class Work {
   /** Pairs whose results were compared. */
   compared = 0;
@@ -108,7 +108,7 @@ class Work {
   readonly #session: Session;
   readonly #buffers: Buffers;
   readonly #remote: RemoteRegion;
-  /** What was fetched, and behind it what is compared with. */
+  /** The fetched element, followed by the compare operand. */
   readonly #results: MemoryRegion;
   readonly #perf: PerfLines;
   readonly #start: Start;
@@ -146,7 +146,7 @@ class Work {
     const { verify: verifies } = this.#side.settings;
     const { iterations } = this.#side;
     const what = `${operation.op} of ${type.datatype}`;
-    // fabtests look at every result, this package at what all iterations come to.
+    // fabtests verify every result; this package verifies the result after all iterations.
     const [rounds, times] =
       verifies && !this.#session.samePackage ? [iterations, 1] : [1, iterations];
     const batch = this.#batch(operation, type);
@@ -162,7 +162,7 @@ class Work {
         this.#compare(operation, type, what, times);
       }
     }
-    batch.close(); // else with the endpoint
+    batch.close(); // after an error it closes with the endpoint
     if (verifies && type.numbers) this.compared++;
     const call = operation.kind === 'atomic' ? 'base' : operation.kind;
     const perf = { size: type.size, iterations, seconds, transfersPerIteration: 1 };

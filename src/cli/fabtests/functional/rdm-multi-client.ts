@@ -8,14 +8,14 @@ import type { FunctionalTest } from './shared/functional-test.js';
 import { DELIVERY_COMPLETE, ITERATIONS, SIZE } from './shared/options.js';
 import type { TestSide } from './shared/test-side.js';
 
-// Messages between looks at Ctrl-C and the other side.
+// Messages between checks for Ctrl-C and the peer's end.
 const YIELD_EVERY = 256;
 
 interface Own {
   readonly reuseAddress?: true;
 }
 
-/** fabtests' rdm_multi_client: one server endpoint, clients that come and go. */
+/** fabtests' rdm_multi_client: one server endpoint, several clients one after another. */
 export const multiClient: FunctionalTest<Own> = {
   command: 'rdm-multi-client',
   type: 'FI_EP_RDM',
@@ -23,8 +23,8 @@ export const multiClient: FunctionalTest<Own> = {
   iterations: 1000,
   summary: 'clients come and go',
   description:
-    'The server keeps its endpoint while clients (-C on both sides) come one after another, each with an endpoint ' +
-    'of its own, have a ping-pong with it and go.',
+    'The server keeps its endpoint while clients (-C on both sides) connect one after another. Each client opens ' +
+    'its own endpoint, runs a ping-pong and leaves.',
   options: [
     SIZE,
     ITERATIONS,
@@ -93,6 +93,6 @@ async function pingpong(side: TestSide<Own>, session: Session): Promise<void> {
     }
     if (i % YIELD_EVERY === 0) await session.waiter.yieldToEvents();
   }
-  for (const batch of order) batch.close(); // else with the endpoint
+  for (const batch of order) batch.close(); // after an error they close with the endpoint
   side.say('Ping-pong succeeds.');
 }

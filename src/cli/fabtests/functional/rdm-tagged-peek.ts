@@ -15,10 +15,10 @@ const FIRST = 0x900d;
 const DONE = 0xabc;
 const SIZE = 1024;
 
-/** What differs since fabtests 1.18. */
+/** The messages of the test, which differ since fabtests 1.18. */
 interface Script {
   readonly tags: readonly number[];
-  /** What is received in the end, by the order of sending. */
+  /** The messages that are received at the end, by their order of sending. */
   readonly rest: readonly number[];
   readonly endsOutOfBand: boolean;
 }
@@ -31,7 +31,7 @@ function scriptOf(release: number): Script {
     : { tags: range(10, FIRST + 1), rest: [4, 5, 9, 8, 7, 6], endsOutOfBand: true };
 }
 
-/** Providers that do not come back from a peek. */
+/** Why a provider cannot run the test: on these a peek hangs or crashes. */
 function limit(provider: string): string | undefined {
   const { major, minor } = version();
   if (provider === 'shm' && major === 1 && minor < 19) {
@@ -43,14 +43,14 @@ function limit(provider: string): string | undefined {
   return undefined;
 }
 
-/** fabtests' rdm_tagged_peek: messages are found, set aside and discarded before they are received. */
+/** fabtests' rdm_tagged_peek: finds, claims, discards and receives unexpected messages. */
 export const taggedPeek: FunctionalTest = {
   command: 'rdm-tagged-peek',
   type: 'FI_EP_RDM',
   summary: 'messages can be looked for',
   description:
-    'The server sends tagged messages. The client looks for them (FI_PEEK), sets some aside (FI_CLAIM), drops ' +
-    'some (FI_DISCARD) and receives the others, each in its turn.',
+    'The server sends tagged messages. The client peeks at them (FI_PEEK), claims some (FI_CLAIM), discards ' +
+    'some (FI_DISCARD) and receives the others in order.',
   proves: 'client',
   limit,
   run,
@@ -72,10 +72,7 @@ async function run(side: TestSide): Promise<string> {
   } else {
     await new Search(side, session, script, buffers.receiving(SIZE)).all();
   }
-  await awaiting(
-    'the end of the other side',
-    script.endsOutOfBand ? session.sync() : finalize(session),
-  );
+  await awaiting('the end of the peer', script.endsOutOfBand ? session.sync() : finalize(session));
   return side.role === 'server'
     ? `${tags.length} tagged messages were sent, to be looked for`
     : 'messages were found by FI_PEEK, set aside by FI_CLAIM, dropped by FI_DISCARD, and the others arrived';
@@ -103,7 +100,7 @@ async function sendAll(
   );
 }
 
-/** What the client does. */
+/** The client's side. */
 class Search {
   readonly #side: TestSide;
   readonly #session: Session;
@@ -161,7 +158,7 @@ class Search {
     return this.#session.until(this.#session.ep.trecv(null, null, tag, 0, { flags }));
   }
 
-  /** Looks for a message that is not there. */
+  /** Peeks at a tag that no message has. */
   async #absent(tag: number, flags: readonly OpFlag[]): Promise<void> {
     const what = `FI_ENOMSG for the tag 0x${tag.toString(16)}, which no message has`;
     const found = await awaiting(what, absence(this.#peek(tag, flags)));
@@ -170,7 +167,7 @@ class Search {
     throw new TestFailure(what, `a message of ${found.length} bytes`, lookAt);
   }
 
-  /** Looks for a message that arrives when it does. */
+  /** Peeks until a message with the tag has arrived. */
   async #find(tag: number, flags: readonly OpFlag[]): Promise<Completion> {
     const what = `a message with tag 0x${tag.toString(16)}, by ${flags.join(' and ')}`;
     const { timeout } = this.#side.settings;
@@ -179,7 +176,7 @@ class Search {
       const peek = this.#peek(tag, flags);
       if ((await awaiting(what, absence(peek))) !== undefined) return peek;
       if (performance.now() < deadline) continue;
-      const lookAt = 'whether the other side has sent it, and else at the provider';
+      const lookAt = 'whether the peer has sent it, and else at the provider';
       throw new TestFailure(what, `none for ${timeout} s`, lookAt, 42);
     }
   }
@@ -191,7 +188,7 @@ class Search {
     const receive = ep.trecv(this.#into, null, tag, 0, options);
     const { length } = await awaiting(what, this.#session.until(receive));
     if (length !== SIZE) {
-      throw new TestFailure(`${SIZE} bytes in ${what}`, `${length}`, 'what the other side runs');
+      throw new TestFailure(`${SIZE} bytes in ${what}`, `${length}`, 'what the peer runs');
     }
     // fabtests before 1.18 do not fill it.
     if (this.#session.samePackage || this.#script.tags.length === 10) {
@@ -206,7 +203,7 @@ class Search {
   }
 }
 
-/** Undefined where a peek has found nothing. */
+/** The result of a peek; undefined if it found nothing. */
 async function absence(peek: Promise<Completion>): Promise<Completion | undefined> {
   try {
     return await peek;

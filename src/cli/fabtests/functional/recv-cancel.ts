@@ -11,7 +11,7 @@ interface Own {
   readonly verbose?: true;
 }
 
-/** fabtests' recv_cancel: a posted receive can be taken back. */
+/** fabtests' recv_cancel: cancels a posted receive. */
 export const recvCancel: FunctionalTest<Own> = {
   command: 'recv-cancel',
   type: 'FI_EP_RDM',
@@ -20,7 +20,7 @@ export const recvCancel: FunctionalTest<Own> = {
   description:
     'The server posts two tagged receives and cancels one (fi_cancel). The client then sends to both tags: ' +
     'the cancelled receive takes nothing, and one that is posted later does.',
-  options: [new Option('-V, --verbose', 'tell of every step')],
+  options: [new Option('-V, --verbose', 'print every step')],
   run,
 };
 
@@ -63,7 +63,7 @@ async function receive(side: TestSide<Own>, session: Session, into: RegionSlice)
     (error) => (error === cancel.signal.reason ? undefined : String(error)),
   );
   const standard = ep.trecv(into, null, STANDARD);
-  standard.catch(() => {}); // it ends with the endpoint where the cancelled one does not
+  standard.catch(() => {}); // if the cancellation fails, it rejects when the endpoint closes
   domain.progress();
   cancel.abort();
   const found = await awaiting('FI_ECANCELED of the cancelled receive', session.until(outcome));
@@ -93,9 +93,9 @@ async function expectMessage(
   const lookAt =
     tag === CANCELLED
       ? 'whether the provider has cancelled the receive indeed: it may have taken the message'
-      : 'what the other side runs';
+      : 'what the peer runs';
   const what = `the message with tag 0x${tag.toString(16)}`;
   const { length } = await awaiting(what, session.until(receive), lookAt);
   if (length === side.size) return;
-  throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the other side runs');
+  throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the peer runs');
 }

@@ -19,13 +19,13 @@ interface Own {
   readonly cqData?: true;
 }
 
-/** What fabtests send where the options do not say. */
+/** The number of messages that fabtests send by default. */
 const usual = ({ release }: Dialect) =>
   release >= ADDRESSES_SENT_AGAIN_SINCE
     ? { bytes: 128, messages: 4 }
     : { bytes: 1024, messages: 5 };
 
-/** fabtests' unexpected_msg: messages that come before their receives. */
+/** fabtests' unexpected_msg: messages that arrive before their receives are posted. */
 export const unexpectedMsg: FunctionalTest<Own> = {
   command: 'unexpected-msg',
   type: 'FI_EP_RDM',
@@ -34,8 +34,8 @@ export const unexpectedMsg: FunctionalTest<Own> = {
   iterations: 600,
   summary: 'messages may come before their receives',
   description:
-    'Both sides send tagged messages, then post the receives in reverse order of the tags: each message was ' +
-    'unexpected, and has to find its own receive.',
+    'Both sides send tagged messages, then post the receives in reverse order of the tags: each message is ' +
+    'unexpected and must match its own receive.',
   options: [
     SIZE,
     ITERATIONS,
@@ -68,7 +68,7 @@ async function run(side: TestSide<Own>): Promise<string> {
       send(session, sending(j), TAG + j, cqData),
     );
     const sent = Promise.all(sends);
-    sent.catch(() => {}); // it is waited for below, where nothing else fails first
+    sent.catch(() => {}); // it is awaited below, unless something else fails first
     session.domain.progress();
     await awaiting('a sync after the sends', session.sync());
     for (let j = messages - 1; j >= 0; j--) {
@@ -82,7 +82,7 @@ async function run(side: TestSide<Own>): Promise<string> {
   await awaiting('a sync after the last message', session.sync());
   side.say(`PID ${process.pid} GOOD all done`);
   const verified = side.settings.verify ? ' as they were sent' : '';
-  return `${iterations} times ${messages} messages of ${size} bytes arrived before their receives, and each found its own${verified}`;
+  return `${iterations} times ${messages} messages of ${size} bytes arrived before their receives, and each matched its own${verified}`;
 }
 
 function send(session: Session, bytes: RegionSlice, tag: number, withData?: true): Promise<void> {
@@ -117,7 +117,7 @@ async function receive(
   if (side.settings.verify) verify(what, () => verifyPattern(into.bytes));
 }
 
-/** What fabtests do since 1.19 when addresses have been exchanged: the client is told of once more. */
+/** Since 1.19, fabtests' client sends its address again in two messages, and the server answers. */
 async function sendAddressesAgain(session: Session): Promise<void> {
   const { ep, role } = session;
   if (role === 'client') {

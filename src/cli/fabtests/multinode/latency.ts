@@ -9,8 +9,8 @@ const SLICE = 50; // ms that a native call or a row of them keeps the event loop
 const LOOK = 16; // iterations between looks at the clock
 
 /**
- * Microseconds of a transfer, measured by the rank that starts it. For messages: half of a round trip,
- * which the other rank answers. For reads and writes: the time until the data has arrived.
+ * Microseconds of a transfer, measured by the rank that starts it. For messages: half of a round
+ * trip, which the other rank answers. For reads and writes: the time until the data has arrived.
  */
 export async function measureLatency(mesh: Mesh, to: number, iterations: number): Promise<number> {
   const lane = mesh.lanes[0] as Lane;
@@ -26,7 +26,7 @@ export async function measureLatency(mesh: Mesh, to: number, iterations: number)
   return message ? microseconds / 2 : microseconds;
 }
 
-/** The other side of measureLatency() with messages: answers each. */
+/** The peer of measureLatency() with messages: answers each. */
 export async function answer(mesh: Mesh, from: number, iterations: number): Promise<void> {
   const lane = mesh.lanes[0] as Lane;
   const [receive, exchange, send] = [lane.ep.batch(), lane.ep.batch(), lane.ep.batch()];

@@ -114,7 +114,7 @@ test('--nics on one side only ends both with the reason', async () => {
   );
   const [theirs, ours] = await Promise.all([server.ended, client.ended]);
   expect([ours.code, theirs.code]).toEqual([1, 1]);
-  expect(ours.stderr).toContain('--nics: 2 NICs here and 1 at the other side');
+  expect(ours.stderr).toContain('--nics: 2 NICs here and 1 at the peer');
 });
 
 test('dgram-pingpong over udp and over efa', async () => {
@@ -152,14 +152,14 @@ async function underWay() {
   return { server, client };
 }
 
-test('the other side is killed: an error within seconds that says so', async () => {
+test('the peer is killed: an error within seconds that says so', async () => {
   const { server, client } = await underWay();
   const start = performance.now();
   server.child.kill('SIGKILL');
   const { code, stderr } = await client.ended;
   expect(performance.now() - start).toBeLessThan(10_000);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^(the other side has (ended|closed)|FI_E).*\n$/);
+  expect(stderr).toMatch(/^(the peer has (ended|closed)|FI_E).*\n$/);
   await server.ended;
 });
 
@@ -170,6 +170,6 @@ test('Ctrl-C ends both sides, and each has told what it has measured so far', as
   expect({ ...ours, stdout: '' }).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
   expect(ours.stdout).toMatch(/^bytes .*\n1 +20 +40 /);
   expect(theirs.code).toBe(1);
-  expect(theirs.stderr).toContain('the other side has ended: interrupted');
+  expect(theirs.stderr).toContain('the peer has ended: interrupted');
   expect(theirs.stdout).toMatch(/^bytes .*\n1 +20 +40 /);
 });

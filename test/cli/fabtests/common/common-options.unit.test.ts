@@ -106,7 +106,7 @@ describe('options', () => {
 
   test('the help has them in groups', async () => {
     const { stdout } = await call('rdm-pingpong', '--help');
-    for (const heading of ['Whom to talk to:', 'Beside the fabric (TCP):', 'What to measure:']) {
+    for (const heading of ['Peer and provider:', 'Out of band (TCP):', 'What to measure:']) {
       expect(stdout).toContain(heading);
     }
     expect(stdout).not.toContain('--dmabuf');

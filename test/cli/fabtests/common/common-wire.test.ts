@@ -38,7 +38,7 @@ test('1.17, client: 256 bytes with the address, then a message of size with tag 
   expect((await client.ended).stdout).toMatch(/\n100 +2 +400 /);
 });
 
-test('--nics is refused where the other side is of fabtests', async () => {
+test('--nics is refused where the peer is of fabtests', async () => {
   const port = await freePort();
   const ep = await rawEndpoint('shm', ['FI_MSG']);
   const accepted = OobSocket.accept(port, '127.0.0.1');

@@ -63,7 +63,7 @@ test('a greeting that is another is told of', async () => {
   const { code, stdout, stderr } = await ended;
   expect(stderr).toBe(
     "rdm: failed: expected the greeting 'Hello from Client!' (19 bytes); found 19 bytes, 'Hello from Martian.'. " +
-      'Look at what the other side runs, and else at the provider: it delivers other bytes than were sent.\n',
+      'Look at what the peer runs, and else at the provider: it delivers other bytes than were sent.\n',
   );
   expect(stdout).not.toContain('passed');
   expect(code).toBe(5); // FI_EIO
@@ -81,7 +81,7 @@ test('--json has what was expected, what was found, and what to look at', async 
     offered: true,
     expected: "the greeting 'Hello from Client!' (19 bytes)",
     found: "6 bytes, 'Hello.'",
-    lookAt: expect.stringContaining('what the other side runs'),
+    lookAt: expect.stringContaining('what the peer runs'),
     provider: 'tcp;ofi_rxm',
     errno: 5,
   });
@@ -111,7 +111,7 @@ test('a tag that is another is told of, after --timeout', async () => {
   await ep.tsend(new Uint8Array(8), peer, 0xabce);
   const { code, stderr } = await ended;
   expect(stderr).toContain(
-    'inject: failed: expected a message with tag 0xabcd; found that the other side has not answered for 2 s. Look at',
+    'inject: failed: expected a message with tag 0xabcd; found that the peer has not answered for 2 s. Look at',
   );
   expect(code).toBe(110); // ETIMEDOUT
 });
@@ -134,13 +134,13 @@ test('-v tells the first byte that is another', async () => {
   expect(code).toBe(5);
 });
 
-test('the other side going away is an error that names what was awaited', async () => {
+test('the peer going away is an error that names what was awaited', async () => {
   const { port, ended } = await server('recv-cancel');
   const { socket } = await client(port, ['FI_TAGGED']);
   socket.end();
   const { code, stderr } = await ended;
   expect(stderr).toMatch(
-    /recv-cancel: failed: expected the (message with tag 0xa|completion of the go-ahead); found that the other side has closed the connection\. /,
+    /recv-cancel: failed: expected the (message with tag 0xa|completion of the go-ahead); found that the peer has closed the connection\. /,
   );
   expect(code).toBe(110);
 });
@@ -164,7 +164,7 @@ test('an atomic operation that comes to something else is told of', async () => 
   const b = start([...args, '-I', '4', '--timeout', '2', '127.0.0.1']);
   const [one, other] = await Promise.all([a.ended, b.ended]);
   expect([one.code, other.code]).not.toContain(0);
-  // 5 is there, and 3 is added as often as the other side does.
+  // 5 is there, and 3 is added as often as the peer does.
   expect(one.stderr + other.stderr).toMatch(
     /expected (14 .*, 3 times; found 17|17 .*, 4 times; found 14)\. Look at whether both sides have the same -I/,
   );
@@ -187,7 +187,7 @@ test('a server that says nothing is an error that names what was awaited', async
   const { port } = silent.address() as { port: number };
   const { ended } = start(['rdm', '-p', 'tcp', `-E=${port}`, '--timeout', '1', '127.0.0.1']);
   const { code, stderr } = await ended;
-  expect(stderr).toContain('expected an exchange of addresses; found that the other side has not');
+  expect(stderr).toContain('expected an exchange of addresses; found that the peer has not');
   expect(code).toBe(110);
 });
 

@@ -71,7 +71,7 @@ const CASES: readonly (readonly [string, readonly string[], Expected])[] = [
     both(
       'PID 1 GOOD iter 0/101 completed\nPID 1 GOOD iter 100/101 completed\nPID 1 GOOD all done\n' +
         'unexpected-msg: passed: 101 times 7 messages of 300 bytes arrived before their receives, ' +
-        'and each found its own as they were sent.\n',
+        'and each matched its own as they were sent.\n',
     ),
   ],
   [
@@ -79,7 +79,7 @@ const CASES: readonly (readonly [string, readonly string[], Expected])[] = [
     [],
     both(
       'AV address removal: PASS\nAV re-insertion address: PASS\n' +
-        'av-xfer: passed: messages arrived in both directions after the address of the other side was removed and inserted again.\n',
+        'av-xfer: passed: messages arrived in both directions after the address of the peer was removed and inserted again.\n',
     ),
   ],
   [

@@ -135,7 +135,7 @@ test.each(['server', 'client'] as const)('Ctrl-C at the %s ends both sides', asy
     code: 1,
     signal: null,
     stdout: '',
-    stderr: 'the other side has ended: interrupted\n',
+    stderr: 'the peer has ended: interrupted\n',
   });
   for (const pid of checks) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });

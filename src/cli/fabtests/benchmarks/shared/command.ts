@@ -18,7 +18,7 @@ export function benchmarkCommand(benchmark: Benchmark) {
     runBenchmark(benchmark, settings, control),
   );
   for (const option of benchmark.options?.() ?? []) {
-    command.addOption(option.helpGroup('Whom to talk to:'));
+    command.addOption(option.helpGroup('Peer and provider:'));
   }
   return command;
 }
@@ -66,7 +66,7 @@ async function measureSizes(
   }
 }
 
-/** A row with what the other side says of its CPU, which it does when it has done this size, too. */
+/** A row with what the peer says of its CPU, which it does when it has done this size, too. */
 async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {
   const { peerLink } = session;
   if (peerLink === undefined || row.cpu === undefined) return row;

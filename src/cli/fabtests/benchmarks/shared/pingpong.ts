@@ -55,7 +55,7 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
     const [one, other] = role === 'client' ? [send, receive] : [receive, send];
     return await measure(waiter, { ...work, ...inTurns(one, other) }, settings.statistics);
   }
-  // The first receive is posted before the other side can send: a datagram would be dropped.
+  // The first receive is posted before the peer can send: a datagram would be dropped.
   if (!settings.oobSync) session.postReceive(); // the sync's own comes first
   const posted = receive.post();
   await session.sync();

@@ -26,7 +26,7 @@ interface OwnLane extends Nic {
   readonly offered: MemoryRegion;
 }
 
-/** A NIC of this side, its memory, and the other side's NIC of the same number. */
+/** A NIC of this side, its memory, and the peer's NIC of the same number. */
 interface Lane extends OwnLane {
   readonly peer: Peer;
   readonly remote: RemoteRegion;
@@ -71,7 +71,7 @@ async function withMemory(nic: Nic, { settings }: Session, room: number): Promis
   return { ...nic, name: nicOf(nic.ep.info as AnyInfo), own, offered };
 }
 
-/** Tells the other side of this one's NICs, and hears of its own. */
+/** Tells the peer of this one's NICs, and hears of its own. */
 async function exchangeNicAddresses(
   session: Session,
   lanes: readonly OwnLane[],
@@ -86,14 +86,14 @@ async function exchangeNicAddresses(
     })),
   };
   peerLink.tell(card);
-  // Without --nics the other side has nothing to tell yet.
+  // Without --nics the peer has nothing to tell yet.
   const silence = sleep(session.settings.timeout * 500, undefined, { ref: false });
   const heard = (await session.until(Promise.race([peerLink.hear(), silence]))) as
     | Partial<NicAddresses>
     | undefined;
   const theirs = heard?.nics?.length ?? 1;
   if (theirs !== lanes.length) {
-    throw new Error(`--nics: ${lanes.length} NICs here and ${theirs} at the other side`);
+    throw new Error(`--nics: ${lanes.length} NICs here and ${theirs} at the peer`);
   }
   return heard as NicAddresses;
 }

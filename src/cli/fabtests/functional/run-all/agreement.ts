@@ -6,21 +6,21 @@ const PROTOCOL = 'libfabric check 1';
 /** What a side wants to run. */
 export interface Plan {
   readonly names: readonly string[];
-  /** Options that both sides need alike. */
+  /** Options that must be the same on both sides. */
   readonly common: string;
 }
 
-/** Sides that were asked for different things. */
+/** The options of the two sides do not match. */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement';
 }
 
-/** The tests that both sides are to run, in the order of this one's. */
+/** The tests that both sides run, in the order of this side. */
 export async function agreeOn(own: Plan, link: PeerLink, seconds: number): Promise<string[]> {
   link.tell({ protocol: PROTOCOL, ...own });
   const theirs = (await planOf(link, seconds)) as Partial<Plan> & { protocol?: string };
   if (theirs?.protocol !== PROTOCOL) {
-    throw new Disagreement(`the other side is not ${PROTOCOL}; both need the same release`);
+    throw new Disagreement(`the peer is not ${PROTOCOL}; both need the same release`);
   }
   const { names = [], common = '' } = theirs;
   if (common !== own.common) {

@@ -1,20 +1,20 @@
 import { ADDRESSES, FABRIC, type Flags, OOB, OUTPUT } from '../../common/options.js';
 import { FUNCTIONAL_TESTS } from '../all.js';
 
-/** Of all tests. */
+/** The names of all tests. */
 export const NAMES = FUNCTIONAL_TESTS.map(({ command }) => command);
 
-// What proves more than the defaults do, or as much in less time.
+// Arguments that prove more than the defaults, or as much in less time.
 const MORE: Readonly<Record<string, readonly string[]>> = {
   'rdm-atomic': ['-I', '20'],
   'rdm-multi-client': ['-C', '3'],
   inject: ['-A', 'inject', '-I', '50'],
 };
 
-// Said in another way, or of the whole.
+// Options that are passed to the tests in another form, or that apply to the whole run.
 const OWN = new Set(['oob', 'exchange', 'json']);
 
-/** The arguments of one test's command: what is said of all, and every byte looked at. */
+/** The arguments of one test's command: the common options, and -v. */
 export function argumentsOf(
   name: string,
   given: Partial<Flags>,
@@ -26,7 +26,7 @@ export function argumentsOf(
   return [
     name,
     ...passedOn(given),
-    // Addresses always go beside the fabric, so that a client waits for its server.
+    // Addresses are always exchanged out of band, so that a client waits for its server.
     `${given.oob === undefined ? '-E' : '-b'}=${oobPort}`,
     ...(verifies ? ['-v'] : []),
     ...(MORE[name] ?? []),

@@ -15,10 +15,10 @@ type Given = Partial<Flags> & {
 const USAGE = 2;
 const TIMEOUT = 10;
 const OOB_PORT = 3000;
-// Times the timeout that a test may take.
+// A test may take this many timeouts.
 const TIMEOUTS_PER_TEST = 6;
 
-/** Wrong usage has an exit code of its own, since 1 is a test that has failed. */
+/** Wrong usage exits with 2, because 1 reports a failed test. */
 class RunAllCommand extends TestCommand {
   override error(message: string, options?: ErrorOptions): never {
     return super.error(message, { ...options, exitCode: USAGE });
@@ -30,12 +30,16 @@ export function runAllCommand(): TestCommand {
   const command = new RunAllCommand('check')
     .summary('all of them, one after another')
     .description(
-      'Runs all functional checks, one after another, between two sides of this package, each in a process\n' +
-        'of its own. The exit code is 0 where none has failed, 1 where one has, and 2 for wrong usage.',
+      'Runs all functional checks, one after another, between two sides of this package. Each check runs in\n' +
+        'its own process. The exit code is 0 if none failed, 1 if one failed, and 2 for wrong usage.',
     )
     .argument('[server]', 'the server to connect to; without it this side is the server')
-    .addOption(choice('--only <checks>', 'these checks, with commas').helpGroup('What to check:'))
-    .addOption(choice('--skip <checks>', 'all but these').helpGroup('What to check:'));
+    .addOption(
+      choice('--only <checks>', 'only these checks, separated by commas').helpGroup(
+        'What to check:',
+      ),
+    )
+    .addOption(choice('--skip <checks>', 'all checks except these').helpGroup('What to check:'));
   for (const [heading, options] of [ADDRESSES, OOB, FABRIC, OUTPUT]) {
     const offered = options.filter((option) => OFFERED.has(option.attributeName()));
     for (const option of offered) command.addOption(option.helpGroup(heading));
@@ -115,11 +119,11 @@ const commonOf = ({ provider, fabric, oob }: Given): string =>
 
 const WIDTH = Math.max(...NAMES.map(({ length }) => length)) + 2;
 
-/** A test's line. */
+/** The output line of a test. */
 export const lineOf = ({ name, outcome, detail }: Outcome) =>
   name.padEnd(WIDTH) + outcome.padEnd(9) + detail.replaceAll('\n', ' ');
 
-/** All of it, as --json writes it. */
+/** All outcomes, as --json writes them. */
 export function totalsOf(checks: readonly Outcome[]) {
   const count = (which: Outcome['outcome']) =>
     checks.filter(({ outcome }) => outcome === which).length;
@@ -134,7 +138,7 @@ export function totalsOf(checks: readonly Outcome[]) {
   };
 }
 
-/** The last line. */
+/** The last line of the output. */
 export function summaryOf(outcomes: readonly Outcome[]): string {
   const { provider, passed, failed, skipped } = totalsOf(outcomes);
   const over = provider === null ? '' : ` over ${provider}`;

@@ -2,11 +2,11 @@ import type { PeerLink } from '../../common/peer-link.js';
 import { FUNCTIONAL_TESTS } from '../all.js';
 import { type SideVerdict, TestProcess } from './test-process.js';
 
-/** What a test has come to, on both sides. */
+/** The outcome of a test on both sides. */
 export interface Outcome {
   readonly name: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';
-  /** What was proved, what went wrong and where, or what is not offered. */
+  /** What the test proved, what went wrong and where, or what is not offered. */
   readonly detail: string;
   readonly server: SideVerdict;
   readonly client: SideVerdict;
@@ -22,14 +22,14 @@ export interface Suite {
   readonly limit: number;
 }
 
-// Seconds that a side gets for a verdict of its own when the other has failed.
+// Seconds that a side has left to report a verdict after its peer has failed.
 const VERDICT_GRACE = 3;
-// Seconds to the other side's verdict beside those of the test.
+// Additional seconds to wait for the peer's verdict after the test's time limit.
 const SLACK = 10;
 
 /**
- * Runs the tests one after another, each when both sides are through with the one before: whatever
- * has become of it. Throws PeerGone when the other side has ended.
+ * Runs the tests one after another. Each starts when both sides have finished the previous one,
+ * whatever its outcome. Throws PeerGone if the peer has ended.
  */
 export async function* runSuite(
   suite: Suite,
@@ -58,7 +58,7 @@ async function runOne(
     });
     const theirs = link.expect(limit + SLACK).then((note) => {
       const verdict = verdictIn(note, name);
-      const why = `the other side: ${verdict.detail}`;
+      const why = `the peer: ${verdict.detail}`;
       if (!verdict.passed) test.endWithin(verdict.offered ? VERDICT_GRACE : 0, why);
       return verdict;
     });
@@ -75,11 +75,14 @@ async function runOne(
 
 function verdictIn(note: unknown, name: string): SideVerdict {
   const told = note as { name?: string; verdict: SideVerdict };
-  if (told.name !== name) throw new Error(`the other side is at ${told.name}, this one at ${name}`);
+  if (told.name !== name) throw new Error(`the peer is at ${told.name}, this one at ${name}`);
   return told.verdict;
 }
 
-/** What went wrong first is the reason of the rest. */
+/**
+ * The outcome of both sides. If both failed, the first failure is reported, because it caused the
+ * other.
+ */
 function outcomeOf(name: string, server: SideVerdict, client: SideVerdict): Outcome {
   const sides = { server, client };
   const troubles = Object.entries(sides)

@@ -2,19 +2,19 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Verdict } from '../shared/command.js';
 
-// What a process gets that is asked to end, in milliseconds.
+// Milliseconds between SIGTERM and SIGKILL.
 const KILL_AFTER = 2000;
 
-/** What has become of one side of a test. */
+/** The outcome of one side of a test. */
 export interface SideVerdict extends Partial<Verdict> {
   readonly passed: boolean;
   readonly offered: boolean;
   readonly detail: string;
-  /** From the start of the process to its end. */
+  /** Seconds from the start of the process to its end. */
   readonly seconds: number;
 }
 
-/** One side of a test in a process of its own, which may crash or hang. */
+/** One side of a test in a separate process, because it may crash or hang. */
 export class TestProcess {
   readonly ended: Promise<SideVerdict>;
   readonly #stop: (reason: string) => void;
@@ -22,7 +22,7 @@ export class TestProcess {
   #over = false;
 
   constructor(args: readonly string[]) {
-    const main = process.argv[1] as string; // a test is a command of its own
+    const main = process.argv[1] as string; // each test is a command
     const child = spawn(process.execPath, [...process.execArgv, main, ...args, '--json'], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -47,7 +47,7 @@ export class TestProcess {
     });
   }
 
-  /** Ends it, unless it does so by itself in so many seconds. */
+  /** Kills the process if it does not end within so many seconds. */
   endWithin(seconds: number, reason: string): void {
     if (this.#over) return;
     if (seconds === 0) this.#stop(reason);
@@ -59,12 +59,15 @@ function endOf(code: number | null, signal: NodeJS.Signals | null): string {
   return signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`;
 }
 
-/** The verdict that it printed, else how it ended and its last words. */
+/**
+ * The verdict that the process printed. If there is none: how it ended, and the last line of its
+ * output.
+ */
 function verdictOf(output: { stdout: string; stderr: string }, end: string) {
   try {
     return JSON.parse(output.stdout) as Verdict;
   } catch {
-    const words = output.stderr.trim().split('\n').at(-1);
-    return { passed: false, offered: true, detail: words ? `${end}: ${words}` : end };
+    const lastLine = output.stderr.trim().split('\n').at(-1);
+    return { passed: false, offered: true, detail: lastLine ? `${end}: ${lastLine}` : end };
   }
 }

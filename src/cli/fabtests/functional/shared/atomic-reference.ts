@@ -1,22 +1,22 @@
-// What atomic operations have to come to: fi_atomic(3), done by hand.
+// The expected results of atomic operations: fi_atomic(3), implemented in JavaScript.
 import type { AtomicKind } from '../../../../endpoint/atomic.js';
 import type { AtomicOp, Datatype } from '../../../../flags.js';
 
 type Value = number | bigint;
 
-/** A type of elements, with what JavaScript needs to know of it. */
+/** An element type, and how JavaScript handles it. */
 export interface AtomicType {
   readonly datatype: Datatype;
   /** Bytes. */
   readonly size: number;
-  /** Absent where JavaScript has no such numbers. */
+  /** Undefined if JavaScript has no such numbers. */
   readonly numbers?: {
     read(view: DataView): Value;
     write(view: DataView, value: Value): void;
-    /** What of a value fits into the type. */
+    /** Truncates or rounds a value to the type. */
     cut(value: Value): Value;
   };
-  /** 48 (48 + 48i) where JavaScript has no such numbers. */
+  /** The bytes of 48 (48 + 48i) if JavaScript has no such numbers. */
   readonly fortyEight?: Uint8Array;
 }
 
@@ -56,7 +56,7 @@ function float(datatype: Datatype, get: Get, set: Set, cut: (value: number) => n
   };
 }
 
-// 1.5 * 2^5 as x86 has it, and as IEEE 754 has it, in 16 bytes.
+// 1.5 * 2^5 in 16 bytes: in the format of x86, and in that of IEEE 754.
 const LONG_DOUBLE_48 = new Uint8Array(16);
 if (process.arch === 'x64') LONG_DOUBLE_48.set([0xc0, 0x04, 0x40], 7);
 else LONG_DOUBLE_48.set([0x80, 0x04, 0x40], 13);
@@ -80,11 +80,11 @@ export const TYPES: readonly AtomicType[] = [
   integer(128, false),
 ];
 
-/** An operation: `-o`'s name for it, and what it leaves in the target. */
+/** An operation: its name in `-o`, and its result in the target. */
 export interface AtomicOperation {
   readonly name: string;
   readonly op: AtomicOp;
-  /** By which call it is posted. */
+  /** The call that posts it. */
   readonly kind: AtomicKind;
   readonly result: (target: Value, operand: Value, compare: Value) => Value;
 }
@@ -150,20 +150,20 @@ export const OPERATIONS: readonly AtomicOperation[] = [
   },
 ];
 
-/** What the elements are before the first operation. */
+/** The elements before the first operation. */
 export interface Start {
   readonly target: number;
   readonly operand: number;
   readonly compare: number;
 }
 
-/** Between sides of this package: nearly every operation makes something else of it. */
+/** Between sides of this package: nearly every operation gives a different result. */
 export const START: Start = { target: 5, operand: 3, compare: 5 };
 
-/** With fabtests, since 2.0: the letter that their pattern starts with. */
+/** With fabtests, since 2.0: the first letter of their pattern. */
 export const FABTESTS_START: Start = { target: 48, operand: 48, compare: 48 };
 
-/** What an operation that is repeated leaves in the target, and what it fetches the last time. */
+/** The target after repeated operations, and the value that the last operation fetches. */
 export function outcomeOf(
   operation: AtomicOperation,
   type: AtomicType,

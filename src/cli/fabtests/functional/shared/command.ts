@@ -9,14 +9,14 @@ import type { FunctionalTest } from './functional-test.js';
 import { addFunctionalOptions, flagsOf } from './options.js';
 import { TestSide } from './test-side.js';
 
-/** What a test has come to, as --json writes it. */
+/** The result of a test, as --json writes it. */
 export interface Verdict {
   readonly name: string;
   readonly role: 'client' | 'server';
   readonly passed: boolean;
-  /** Whether the provider could be asked at all. */
+  /** Whether the provider supports the test. */
   readonly offered: boolean;
-  /** What was proved, or what went wrong. */
+  /** What the test proved, or what went wrong. */
   readonly detail: string;
   readonly expected?: string;
   readonly found?: string;
@@ -33,7 +33,7 @@ export function functionalTestCommand(test: FunctionalTest): TestCommand {
   const command = new TestCommand(test.command)
     .summary(test.summary)
     .description(
-      `${test.description}\nSpeaks with fabtests: either side may be theirs. The exit code is 0, or the error's number.`,
+      `${test.description}\nIt is compatible with fabtests: either side may be theirs. The exit code is 0, or the error's number.`,
     )
     .argument('[server]', 'the server to connect to; without it this side is the server');
   addFunctionalOptions(command, test);
@@ -58,7 +58,7 @@ export function functionalTestCommand(test: FunctionalTest): TestCommand {
   }) as TestCommand;
 }
 
-// -e may choose another type where the test takes it; the core then tests against that.
+// -e may choose any endpoint type that the test supports.
 function kindFor(test: FunctionalTest, { type }: Partial<Flags>): FunctionalTest {
   const { types = [test.type] } = test;
   const chosen = types.find((each) => each === `FI_EP_${type?.toUpperCase()}`);
@@ -77,7 +77,7 @@ function orRefuse<T>(command: TestCommand, choose: () => T): T {
   }
 }
 
-/** Does the part of one side, to the end. Throws on Ctrl-C only. */
+/** Runs one side of a test to its end. Throws on Ctrl-C only. */
 export async function judge(test: FunctionalTest, side: TestSide): Promise<Verdict> {
   try {
     const proved = await test.run(side);

@@ -3,14 +3,14 @@ import { FabricError } from '../../../../errors.js';
 import { PeerGone } from '../../common/oob.js';
 import { DataCheckError } from '../../common/pattern.js';
 
-/** What a test has found to be otherwise than it should be. */
+/** A difference between the expected and the actual behaviour. */
 export class TestFailure extends Error {
   override readonly name = 'CheckFailure';
   readonly expected: string;
   readonly found: string;
-  /** What to look at. */
+  /** Where to look for the cause. */
   readonly lookAt: string;
-  /** The exit code, as fabtests have it. */
+  /** The exit code, as in fabtests. */
   readonly errno: number;
 
   constructor(expected: string, found: string, lookAt: string, errno: number = errnoByCode.FI_EIO) {
@@ -22,29 +22,29 @@ export class TestFailure extends Error {
   }
 }
 
-/** What a provider, or fabtests at the other side, cannot do: the reason. */
+/** Why a provider, or fabtests as the peer, does not support the test. */
 export class NotOffered extends Error {
   override readonly name = 'NotOffered';
   readonly errno = errnoByCode.FI_EOPNOTSUPP;
 }
 
-/** Awaits something by its name, which a failure then has. */
+/** Awaits a promise. `what` names it in the message of a failure. */
 export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: string): Promise<T> {
   try {
     return await promise;
   } catch (error) {
     if (error instanceof PeerGone) {
-      const hint = 'what the other side says, and whether both have the same options';
+      const hint = 'what the peer says, and whether both have the same options';
       const found = error.message.replace(/(; is it there.*|\.)$/, '');
       throw new TestFailure(what, `that ${found}`, lookAt ?? hint, errnoByCode.FI_ETIMEDOUT);
     }
     if (FabricError.is(error)) {
-      const hint = error.hint ?? `the provider: FI_LOG_LEVEL=warn tells more`;
+      const hint = error.hint ?? `the provider: FI_LOG_LEVEL=warn shows more`;
       const found = error.message.replace(`; ${error.hint}`, '');
       throw new TestFailure(what, found, lookAt ?? hint, error.errno);
     }
     if (isSystemError(error)) {
-      const lookAt = 'what the other side says, and the network between the sides';
+      const lookAt = 'what the peer says, and the network between the sides';
       throw new TestFailure(
         what,
         error.message,
@@ -56,11 +56,11 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
   }
 }
 
-// Of the connection beside the fabric.
+// An error of the out-of-band connection.
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error && 'syscall' in error;
 
-/** Throws a failure where data is not what the other side has sent. */
+/** Throws a TestFailure if data differs from what the peer sent. */
 export function verify(what: string, check: () => void): void {
   try {
     check();

@@ -3,22 +3,24 @@ import type { EpType } from '../../../../flags.js';
 import type { TestKind } from '../../common/choose-settings.js';
 import type { TestSide } from './test-side.js';
 
-/** One of fabtests' functional tests. `Own` are the values of the options that only it has. */
+/**
+ * One of fabtests' functional tests. `Own` holds the values of the options that only this test has.
+ */
 export interface FunctionalTest<Own extends object = object> extends TestKind {
   readonly summary: string;
   /** What the two sides do. */
   readonly description: string;
-  /** What -e may choose; the test's own type when left out. */
+  /** The endpoint types that -e accepts. Default: the test's type. */
   readonly types?: readonly EpType[];
-  /** Bytes of a message and iterations, where -S and -I do not say. */
+  /** The defaults of -S and -I. */
   readonly size?: number;
   readonly iterations?: number;
-  /** Options beside those that all have. They win over one of the same letter. */
+  /** Additional options. They replace common options with the same letter. */
   readonly options?: readonly Option[];
-  /** The side that looks at what has come; the server when left out. */
+  /** The side that verifies the received data. Default: the server. */
   readonly proves?: 'client';
-  /** Why a provider cannot do it, where that would end in a hang or a crash. */
+  /** Why a provider cannot run the test: it would hang or crash. */
   readonly limit?: (provider: string) => string | undefined;
-  /** Does the part of one side. Resolves to what that has proved; throws a CheckFailure else. */
+  /** Runs one side. Resolves to what it proved. Throws a TestFailure if the test fails. */
   run(side: TestSide<Own>): Promise<string>;
 }

@@ -5,10 +5,10 @@ import type { TestSide } from './test-side.js';
 const TEXT = 'Hello from Client!';
 const GREETING = Buffer.from(`${TEXT}\0`);
 
-/** The part of one side: ft_send_greeting() and ft_recv_greeting(). */
+/** Runs one side: ft_send_greeting() and ft_recv_greeting(). */
 export async function exchangeGreeting(side: TestSide): Promise<string> {
   const { role, settings } = side;
-  // A datagram that finds no receive is lost.
+  // A datagram that arrives when no receive is posted is dropped.
   const beforePeerSends = (session: Session) => {
     if (role === 'server') session.postReceive();
   };
@@ -41,7 +41,7 @@ async function receiveGreeting(side: TestSide, session: Session): Promise<void> 
     throw new TestFailure(
       `the greeting '${TEXT}' (${GREETING.length} bytes)`,
       `${bytes.length} bytes, '${printable(bytes)}'`,
-      'what the other side runs, and else at the provider: it delivers other bytes than were sent',
+      'what the peer runs, and else at the provider: it delivers other bytes than were sent',
     );
   }
   side.say('Data check OK');

@@ -10,7 +10,7 @@ import {
 } from '../../common/options.js';
 import type { FunctionalTest } from './functional-test.js';
 
-/** Options that several tests have. */
+/** Options of several tests. */
 export const SIZE = new Option('-S, --size <bytes>', 'bytes of a message').argParser((text) => ({
   kind: 'one',
   size: count(0)(text),
@@ -22,7 +22,7 @@ export const DELIVERY_COMPLETE = new Option(
   'complete when the data has arrived',
 );
 
-// fabtests' options without an effect here.
+// fabtests' options that have no effect here.
 const IGNORED = [
   new Option('-w, --warm-up <n>').argParser(count(0)),
   new Option('-l, --align'),
@@ -31,10 +31,10 @@ const IGNORED = [
   new Option('-M, --mode <mode>'),
 ].map((option) => option.hideHelp());
 
-// Of benchmarks only.
+// Options of benchmarks only.
 const UNUSED = new Set(['stats', 'label', 'useFiMore', 'maxMsgSize']);
 
-/** What the core expects of options that a test does not have. */
+/** Values for options that a test does not have. */
 const ABSENT = {
   connections: 1,
   warmUp: 0,
@@ -61,7 +61,7 @@ export function addFunctionalOptions(command: Command, test: FunctionalTest): vo
   add(REFUSED);
 }
 
-/** The options as the core takes them. */
+/** The given options, completed with the test's defaults. */
 export function flagsOf(test: FunctionalTest, given: Partial<Flags>): Flags {
   const size = { kind: 'one', size: test.size ?? 1024 } as const;
   const iterations = test.iterations === undefined ? {} : { iterations: test.iterations };

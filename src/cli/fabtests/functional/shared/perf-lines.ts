@@ -9,7 +9,9 @@ import type { TestSide } from './test-side.js';
 
 const NAME_WIDTH = 50;
 
-/** The figures that some tests print beside their verdict: fabtests' table, with names or without. */
+/**
+ * The figures that some tests print besides their verdict: fabtests' table, with names or without.
+ */
 export class PerfLines {
   readonly #side: TestSide;
   #first = true;

@@ -13,28 +13,28 @@ import { awaiting, NotOffered } from './failure.js';
 
 /** How a test opens its endpoint. */
 export interface OpenOptions {
-  /** What to do before the peer can send anything. */
+  /** Runs before the peer can send anything. */
   readonly beforePeerSends?: (session: Session) => void;
-  /** The out-of-band connection of the session before, if there was one. */
+  /** The out-of-band connection of the previous session, if there was one. */
   readonly oob?: OobSocket | undefined;
-  /** They repeat the handshake nevertheless. */
+  /** Repeat the handshake even on a kept connection. */
   readonly handshake?: boolean;
 }
 
-/** One side of a test: what it was asked to do, the sessions it opens, and what it says. */
+/** One side of a test: its options, its sessions and its output. */
 export class TestSide<Own extends object = object> {
   readonly settings: Settings;
-  /** The test's own options. */
+  /** The options that only this test has. */
   readonly own: Own;
   readonly role: 'client' | 'server';
   readonly #limit: ((provider: string) => string | undefined) | undefined;
   readonly #control: Control;
   readonly #write: (line: string) => void;
-  readonly #complain: (line: string) => void;
+  readonly #warn: (line: string) => void;
   #session: Session | undefined;
-  // The connection beside the fabric, between two sessions.
+  // The out-of-band connection, between two sessions.
   #kept: OobSocket | undefined;
-  // What the other side of the session before speaks, which it need not tell again.
+  // The peer's dialect in the previous session. The peer does not report it again.
   #dialect: Dialect | undefined;
   #entry: Session['info'] | undefined;
 
@@ -44,7 +44,7 @@ export class TestSide<Own extends object = object> {
     own: Own,
     control: Control,
     write: (line: string) => void,
-    complain: (line: string) => void,
+    warn: (line: string) => void,
   ) {
     this.#limit = limit;
     this.settings = settings;
@@ -52,22 +52,22 @@ export class TestSide<Own extends object = object> {
     this.role = settings.host === undefined ? 'server' : 'client';
     this.#control = control;
     this.#write = write;
-    this.#complain = complain;
+    this.#warn = warn;
   }
 
-  /** Bytes of a message: -S. */
+  /** Bytes per message: -S. */
   get size(): number {
     const { sizes } = this.settings;
     if (sizes.kind !== 'one') throw new Error('a functional test has one size');
     return sizes.size;
   }
 
-  /** How often: -I. */
+  /** Iterations: -I. */
   get iterations(): number {
     return this.settings.iterations ?? 1;
   }
 
-  /** The release whose dialect this side speaks before it knows the other: 117 is 1.17. */
+  /** The release whose dialect this side speaks before it knows its peer: 117 is 1.17. */
   get release(): number {
     return dialectOf(this.settings.release ?? usualRelease()).release;
   }
@@ -82,22 +82,22 @@ export class TestSide<Own extends object = object> {
     return this.#entry;
   }
 
-  /** A line of fabtests' text. */
+  /** Prints a line of fabtests' text. */
   say(line: string): void {
     if (this.settings.output === 'table') this.#write(line);
   }
 
-  /** A line of figures, in whatever form they are asked for. */
+  /** Prints a line of figures, in the chosen format. */
   figures(line: string): void {
     if (this.settings.output !== 'json') this.#write(line);
   }
 
-  /** A line for those who look for trouble. */
-  complain(line: string): void {
-    this.#complain(line);
+  /** Prints a line of debugging output. */
+  warn(line: string): void {
+    this.#warn(line);
   }
 
-  /** Opens an endpoint and meets the other side. */
+  /** Opens an endpoint and exchanges addresses with the peer. */
   async open(
     needs: Needs,
     { beforePeerSends, oob, handshake }: OpenOptions = {},
@@ -117,7 +117,7 @@ export class TestSide<Own extends object = object> {
     return session;
   }
 
-  // Before a client is waited for.
+  // Called before the server waits for a client.
   #refuse(entry: Session['info']): void {
     this.#entry = entry;
     const limit = this.#limit?.(entry.fabricAttr.provName ?? '');
@@ -125,18 +125,17 @@ export class TestSide<Own extends object = object> {
   }
 
   /**
-   * Waits until the other side has come to its end too, where it is one of this package. Throws where
-   * it has failed.
+   * Waits until the peer has also finished, if it runs this package. Throws if the peer has failed.
    */
   async conclude(session: Session): Promise<void> {
     if (!session.samePackage) return;
     const { peerLink } = session;
     if (peerLink === undefined) return;
     peerLink.tell('passed');
-    await awaiting('the verdict of the other side', session.until(peerLink.expect()));
+    await awaiting('the verdict of the peer', session.until(peerLink.expect()));
   }
 
-  /** The server's next client: with -b and -E it comes by a connection of its own. */
+  /** Waits for the server's next client. With -b and -E it makes a new connection. */
   async nextClient(session: Session): Promise<void> {
     await this.conclude(session);
     session.closePeerLink();
@@ -145,7 +144,7 @@ export class TestSide<Own extends object = object> {
     await awaiting('an exchange of addresses with the next client', exchangeAddresses(session));
   }
 
-  /** The next client that comes by the same connection. */
+  /** Waits for the next client, on the same connection. */
   async nextClientOnSameSocket(session: Session): Promise<void> {
     await this.conclude(session);
     session.closePeerLink();
@@ -155,7 +154,7 @@ export class TestSide<Own extends object = object> {
     );
   }
 
-  /** Ends a session, of which the connection beside the fabric is kept for the next one. */
+  /** Closes a session and keeps its out-of-band connection for the next one. */
   async closeKeepingOob(session: Session): Promise<OobSocket | undefined> {
     await this.conclude(session);
     await session.close(undefined, true);
@@ -165,7 +164,7 @@ export class TestSide<Own extends object = object> {
     return session.oob;
   }
 
-  /** Ends what is open. A reason tells the other side that the test has failed. */
+  /** Closes everything. A reason reports to the peer that the test has failed. */
   async close(reason?: string): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
