@@ -58,10 +58,10 @@ function sizes(text: string): SizeChoice {
 /** libfabric pingpong: fi_pingpong(1), with its options and its protocol. */
 export function pingpongCommand(): Command {
   return new Command('pingpong')
-    .summary('fi_pingpong: latency of messages, with a control connection of its own')
+    .summary('fi_pingpong: latency of messages, with its own control connection')
     .description(
-      'Measures the latency of messages as fi_pingpong(1) does, with its options and its protocol:\n' +
-        'either side may be fi_pingpong. Note -e: the default is dgram; -c verifies, -v is about debugging.',
+      'Measures the latency of messages as fi_pingpong(1) does, with its options and its protocol.\n' +
+        'Either side may be fi_pingpong. Note: -e defaults to dgram, -c verifies, and -v prints debugging output.',
     )
     .argument('[server]', 'the server to connect to; without it this side is the server')
     .option('-p, --provider <name>', 'efa, shm, tcp, udp, ...')
@@ -72,7 +72,7 @@ export function pingpongCommand(): Command {
         .argParser(endpointType)
         .default('dgram'),
     )
-    .option('-s, --source <address>', 'own address')
+    .option('-s, --source <address>', 'local address')
     .option(
       '-B, --source-port <port>',
       'control port of the server',
@@ -95,7 +95,12 @@ export function pingpongCommand(): Command {
     .option('--stats', 'percentiles, spread and CPU below the table')
     .option('--json', 'one JSON object, with everything')
     .option('--label <text>', 'a name for the result')
-    .option('--timeout <seconds>', 'without progress: the peer is gone', count(1, 86_400), 10)
+    .option(
+      '--timeout <seconds>',
+      'without progress until the peer counts as gone',
+      count(1, 86_400),
+      10,
+    )
     .action(async (host: string | undefined, flags: Flags, self: Command) => {
       const argv = (self.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
       await interruptibly((control) => run(settingsOf(flags, host, argv), flags, control));
@@ -137,14 +142,15 @@ function settingsOf(flags: Flags, host: string | undefined, argv: readonly strin
 async function run(settings: Settings, flags: Flags, control: Control): Promise<void> {
   const caps = [flags.mode === 'tagged' ? 'FI_TAGGED' : 'FI_MSG'] as const;
   let name: Uint8Array | undefined;
-  // The client hears the server's address before it looks for an endpoint of that format.
-  const hear = async (oob: OobSocket): Promise<Partial<Settings>> => {
+  // The client receives the server's address before it selects an endpoint with that address
+  // format.
+  const receiveServerName = async (oob: OobSocket): Promise<Partial<Settings>> => {
     if (settings.host === undefined) return {};
     const { format, address } = await receiveName(oob);
     name = address;
     return format === 'FI_FORMAT_UNSPEC' ? {} : { addrFormat: format };
   };
-  const session = await Session.open(settings, { caps }, control.signal, hear);
+  const session = await Session.open(settings, { caps }, control.signal, receiveServerName);
   control.target = session;
   const oob = session.oob as OobSocket;
   const report = new ResultPrinter({ bandwidth: false }, settings, deviceOf(session.ep));
@@ -185,7 +191,7 @@ async function measureSizes(
 const DEFAULT = [64, 256, 1024, 4096, 65_536, 2 ** 20];
 const LARGEST = 2 ** 22 + 2 ** 21;
 
-/** Bytes that fi_pingpong makes room for. */
+/** Bytes that fi_pingpong allocates for a message. */
 export function roomOf(choice: SizeChoice, maxMsgSize: number): number {
   return Math.min(choice.kind === 'one' ? choice.size : LARGEST, maxMsgSize);
 }

@@ -1,4 +1,4 @@
-// What fi_pingpong(1)'s two sides say over their control connection.
+// The messages of fi_pingpong(1)'s two sides over their control connection.
 import type { AddrFormat } from '../../flags.js';
 import type { OobSocket } from '../fabtests/common/oob.js';
 import type { Session } from '../fabtests/common/session.js';
@@ -14,7 +14,7 @@ const [QUESTION, ANSWER, COUNTED] = ['q\0', 'a\0', 'cnt ok\0'].map((text) => Buf
   Buffer,
 ];
 
-// fi_getinfo(3)'s numbers; others go by their number.
+// fi_getinfo(3)'s numbers. A format without a name here is identified by its number.
 const FORMATS: readonly AddrFormat[] = [
   'FI_FORMAT_UNSPEC',
   'FI_SOCKADDR',
@@ -31,13 +31,13 @@ const FORMATS: readonly AddrFormat[] = [
   'FI_ADDR_EFA',
 ];
 
-/** An endpoint's address, as its side tells it. */
+/** An endpoint's address, as its side sends it. */
 export interface Name {
   readonly format: AddrFormat;
   readonly address: Uint8Array;
 }
 
-/** Tells the own address: its length, its format, itself. */
+/** Sends the local address: its length, its format and its bytes. */
 export function sendName(oob: OobSocket, { format, address }: Name): void {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(address.length, 0);
@@ -45,7 +45,7 @@ export function sendName(oob: OobSocket, { format, address }: Name): void {
   oob.send(Buffer.concat([head, address]));
 }
 
-/** Hears the peer's. */
+/** Receives the peer's address. */
 export async function receiveName(oob: OobSocket): Promise<Name> {
   const head = await oob.receive(8);
   const length = head.readUInt32BE(0);
@@ -60,14 +60,14 @@ function numberOf(format: AddrFormat): number {
   return known >= 0 ? known : Number.parseInt(format.replace(/^FI_ADDR_0x/, ''), 16) || 0;
 }
 
-/** Waits until both sides have come here. */
+/** Waits until both sides have called it. */
 export async function synchronize(session: Session, oob: OobSocket): Promise<void> {
   if (session.role === 'client') oob.send(QUESTION);
   await expect(session, oob, session.role === 'client' ? ANSWER : QUESTION);
   if (session.role === 'server') oob.send(ANSWER);
 }
 
-/** Messages that the client has received, which both sides print. */
+/** Exchanges the number of messages that the client received. Both sides print it. */
 export async function shareCount(session: Session, oob: OobSocket, own: number): Promise<number> {
   if (session.role === 'client') {
     const text = Buffer.alloc(COUNT_BYTES);
@@ -78,13 +78,15 @@ export async function shareCount(session: Session, oob: OobSocket, own: number):
   }
   const text = (await session.until(oob.receive(COUNT_BYTES))).toString('latin1');
   const count = Number(text.replace(/\0.*$/s, ''));
-  if (!Number.isSafeInteger(count)) throw new Error(`the peer has counted ${text}`);
+  if (!Number.isSafeInteger(count)) throw new Error(`the peer sent an invalid count: ${text}`);
   oob.send(COUNTED);
   return count;
 }
 
 async function expect(session: Session, oob: OobSocket, expected: Buffer): Promise<void> {
-  const heard = await session.until(oob.receive(expected.length), session.passiveTimeout);
-  if (heard.equals(expected)) return;
-  throw new Error(`the peer has said ${JSON.stringify(heard.toString('latin1'))}`);
+  const reply = await session.until(oob.receive(expected.length), session.passiveTimeout);
+  if (reply.equals(expected)) return;
+  throw new Error(
+    `the peer sent an unexpected message: ${JSON.stringify(reply.toString('latin1'))}`,
+  );
 }

@@ -8,12 +8,12 @@ const TAG = 1234;
 const LETTERS = 62;
 const SEED = 7;
 
-/** The messages of fi_pingpong(1), which all have one tag or none. */
+/** The messages of fi_pingpong(1). All have the same tag, or none. */
 export class Messages {
   readonly #session: Session;
   readonly #region: MemoryRegion;
   readonly #room: number;
-  // Messages so far, over all sizes: each starts elsewhere in the pattern.
+  // Messages so far, over all sizes. Each starts at another position of the pattern.
   #filled = 0;
   #checked = 0;
 
@@ -29,7 +29,7 @@ export class Messages {
     return new Messages(session, region, bytes);
   }
 
-  /** Measures one size, both sides at once; `ready` is when the first receive is posted. */
+  /** Measures one size, on both sides at once. Calls `ready` when the first receive is posted. */
   async measure(
     size: number,
     iterations: number,
@@ -78,7 +78,7 @@ export class Messages {
     );
   }
 
-  /** The last word of both sides: "fin". */
+  /** Exchanges the final message of both sides: "fin". */
   async finish(): Promise<void> {
     const word = Buffer.from('fin\0');
     this.#region.bytes.set(word, this.#room);

@@ -18,9 +18,9 @@ export const rmaBandwidth: Benchmark = {
   type: 'FI_EP_RDM',
   summary: 'bandwidth of RMA',
   description:
-    'Measures the bandwidth of RMA. Writes and reads go both ways at once: each side measures its own.\n' +
-    'Writes with data go from the client to the server. With --nics, on both sides, several NICs\n' +
-    'transfer at once: below each row is what each of them has carried.',
+    'Measures the bandwidth of RMA. Both sides write or read at once, and each side measures its transfers.\n' +
+    'Writes with data go from the client to the server. With --nics on both sides, several NICs\n' +
+    "transfer at once, and each NIC's bandwidth is printed below the row.",
   operations: ['write', 'read', 'writedata'],
   transfersPerIteration: () => 1,
   bandwidth: true,
@@ -40,7 +40,7 @@ export const rmaBandwidth: Benchmark = {
   prepare,
 };
 
-// What has been written can only be looked at when it is known to be there.
+// Written data can only be verified once it is known to have arrived.
 const verifiesWindows = ({ verify, operation, release }: Settings) =>
   verify && operation !== 'writedata' && dialectOf(release ?? usualRelease()).spreads;
 
@@ -49,7 +49,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const { spreads } = session.dialect;
   const places = spreads ? session.settings.window : 1;
   const buffers = await session.allocate(room, places, RMA_ACCESS);
-  const arrivals = new Arrivals(session); // from before the first can come
+  const arrivals = new Arrivals(session); // created before the first write can arrive
   const remote = await exchangeKeys(session, buffers);
   fillPattern(buffers.sending(room * places, spreads ? RESERVED : 0).bytes);
   if (session.settings.operation !== 'writedata') {
@@ -59,7 +59,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
     new WritesWithData(arrivals, session, buffers, remote, size).measure(iterations);
 }
 
-/** The windows from `index` on that are the same batch. */
+/** The successive windows from `index` on that use the same batch. */
 const roundsFrom = (
   waiter: Waiter,
   batches: readonly (TestBatch | undefined)[],
@@ -69,7 +69,7 @@ const roundsFrom = (
   run: (options) => waiter.rounds(batches[index] as TestBatch, options),
 });
 
-/** Writes or reads of both sides at once. No message tells of them. */
+/** Writes or reads of both sides at once. No message acknowledges them. */
 class BothWays extends RmaTransfers {
   async measure(iterations: number): Promise<Timing> {
     const { session } = this;
@@ -77,7 +77,7 @@ class BothWays extends RmaTransfers {
     const { drains, spreads } = session.dialect;
     const all = windowsOf(settings.window, settings.warmUp, iterations, drains);
     const verify = settings.verify && spreads;
-    // The last acknowledgement is none here, but where data is verified the sides meet once more.
+    // There is no last acknowledgement here. If data is verified, the sides synchronize once more.
     const windows = all.windows.filter(({ count }) => count > 0 || verify);
     const clockAt = windows.findIndex((window) => !window.warmUp);
     const batches = windows.map((window) =>
@@ -91,7 +91,7 @@ class BothWays extends RmaTransfers {
       weight: (index: number) => windows[index]?.count ?? 0,
       rounds: verify ? undefined : (index: number) => roundsFrom(waiter, batches, index),
       step: verify
-        ? (index: number) => this.#verified(windows[index] as Window, batches[index])
+        ? (index: number) => this.#verifiedStep(windows[index] as Window, batches[index])
         : undefined,
     };
     await session.syncBeforeRma();
@@ -100,8 +100,8 @@ class BothWays extends RmaTransfers {
     return timing;
   }
 
-  /** A window whose data is looked at, as fabtests do since 1.19. */
-  async #verified(window: Window, batch: TestBatch | undefined) {
+  /** Runs a window and verifies its data, as fabtests do since 1.19. */
+  async #verifiedStep(window: Window, batch: TestBatch | undefined) {
     const { session, buffers, size } = this;
     if (window.count > 0 && window.from === 0) {
       buffers.receiving(size * session.settings.window, RESERVED).bytes.fill(0);
@@ -152,13 +152,13 @@ class WritesWithData extends RmaTransfers {
     if (!settings.verify) return { rounds: (index) => roundsFrom(waiter, batches, index) };
     return {
       step: async (index) => {
-        await this.#meetBefore(windows[index] as Window);
+        await this.#syncBefore(windows[index] as Window);
         await session.complete(batches[index] as TestBatch);
       },
     };
   }
 
-  /** The writes of a window, and the messages that answer them. */
+  /** The writes of a window, and the receives of the messages that answer them. */
   #writes(window: Window): TestBatch {
     const { session } = this;
     const answers = this.#messagesWith(window) + (window.acknowledged ? 1 : 0);
@@ -171,13 +171,13 @@ class WritesWithData extends RmaTransfers {
   async #receive(window: Window): Promise<void> {
     const { session, size } = this;
     const { from, count, acknowledged } = window;
-    await this.#meetBefore(window);
-    await this.#tell(this.#messagesWith(window));
+    await this.#syncBefore(window);
+    await this.#sendMessages(this.#messagesWith(window));
     await this.#arrivals.wait(count);
     if (!acknowledged) return;
     const { spreads } = session.dialect;
     if (!spreads) this.#verify(window, size);
-    await this.#tell(1);
+    await this.#sendMessages(1);
     if (spreads) this.#verify(window, size * (from + count));
   }
 
@@ -186,7 +186,7 @@ class WritesWithData extends RmaTransfers {
     return window.warmUp && this.session.dialect.drains ? window.count : 0;
   }
 
-  async #tell(messages: number): Promise<void> {
+  async #sendMessages(messages: number): Promise<void> {
     if (messages === 0) return;
     const { acknowledgement, peer } = this.session;
     const batch = this.batch(`${messages} messages`, (batch) => {
@@ -195,8 +195,8 @@ class WritesWithData extends RmaTransfers {
     await this.session.complete(batch);
   }
 
-  /** With -v both sides start a window together, since 1.19. */
-  async #meetBefore(window: Window): Promise<void> {
+  /** With -v, since 1.19, both sides synchronize before a window. */
+  async #syncBefore(window: Window): Promise<void> {
     const { session, buffers, size } = this;
     const { verify } = session.settings;
     if (!verify || !session.dialect.spreads || window.from > 0 || window.count === 0) return;

@@ -13,14 +13,14 @@ export const rmaPingpong: Benchmark = {
   type: 'FI_EP_RDM',
   summary: 'latency of RMA',
   description:
-    'Measures the latency of RMA. A write has arrived when its last byte is seen to change, a write\n' +
-    'with data when the data arrives. Reads go from the client, one at a time.',
+    'Measures the latency of RMA. A write has arrived when its last byte changes in memory, a write\n' +
+    'with data when the data arrives. The client reads, one read at a time.',
   operations: ['write', 'writedata', 'read'],
   transfersPerIteration: ({ operation }) => (operation === 'read' ? 1 : 2),
   bandwidth: false,
   unverifiable: (operation) =>
     operation === 'write'
-      ? 'the last byte of a write tells that it has arrived, and of the others nothing; use -o writedata'
+      ? 'only the last byte of a write is known to have arrived; use -o writedata'
       : undefined,
   caveat: ({ operation }) =>
     operation === 'read' ? undefined : 'polling memory shows when a write can be seen, not earlier',
@@ -30,19 +30,20 @@ export const rmaPingpong: Benchmark = {
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const { operation, window } = session.settings;
-  // fabtests read behind the places of a window, of which this test uses one.
+  // fabtests read from behind the places of a window, although this test uses only one place.
   const places = operation === 'read' ? window : 1;
   const buffers = await session.allocate(room, places, RMA_ACCESS);
   const remote = await exchangeKeys(session, buffers);
   return (size, iterations) => {
-    if (size === 0) throw new Error('RMA of 0 bytes has no latency: nothing tells of its arrival');
+    if (size === 0)
+      throw new Error('RMA of 0 bytes has no latency: its arrival cannot be detected');
     fillPattern(buffers.sending(size).bytes);
     if (operation === 'read') return measureReads(session, buffers, remote, size, iterations);
     return measureWrites(session, buffers, remote, size, iterations);
   };
 }
 
-/** Writes to and fro: one side writes when the other's write has arrived. */
+/** Alternating writes: each side writes when the peer's write has arrived. */
 async function measureWrites(
   session: Session,
   buffers: Buffers,
@@ -55,7 +56,7 @@ async function measureWrites(
   const [into, from] = [buffers.receiving(size), buffers.sending(size)];
   const arrival = into.slice(size - 1);
   const mark = from.slice(size - 1);
-  // Injected bytes are copied when the batch is made, too early for the mark.
+  // Injected bytes are copied when the batch is prepared, before the mark is set.
   using batch = session.batch((batch) =>
     addWrite(batch, session, from, remote, withData && injects(session, size)),
   );
@@ -65,7 +66,7 @@ async function measureWrites(
     until: withData ? { immediates: 1 } : { byte: arrival, value: write & 0xff },
   });
   const steps = settings.warmUp + iterations;
-  // The client's write `index` is answered by the server's, and that by the client's next.
+  // The server answers the client's write `index`, and the client answers that with its next write.
   const client = {
     rounds: (index: number): Rounds => ({
       count: Number.MAX_SAFE_INTEGER,
@@ -89,7 +90,7 @@ async function measureWrites(
     if (index < settings.warmUp) return;
     verifyPattern(into.bytes.subarray(0, size - 1));
   };
-  // fabtests count the writes in their last byte, from 0 through the warm-up and on.
+  // fabtests count the writes in their last byte, from 0 and including the warm-up.
   if (!withData) arrival.bytes[0] = 0xff;
   await session.sync();
   return await measure(
@@ -104,7 +105,7 @@ async function measureWrites(
   );
 }
 
-/** Reads of the client, one at a time; the server only waits. */
+/** The client reads, one read at a time. The server only waits. */
 async function measureReads(
   session: Session,
   buffers: Buffers,

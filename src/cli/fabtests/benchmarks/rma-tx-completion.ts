@@ -7,13 +7,13 @@ import type { Session } from '../common/session.js';
 import { type Benchmark, injects, type MeasureSize } from './shared/benchmark.js';
 import { Arrivals, addWrite, rmaNeeds } from './shared/rma.js';
 
-/** How long a write takes to complete at its writer: fabtests' fi_rma_tx_completion, since 2.4. */
+/** The time until a write completes at its writer: fabtests' fi_rma_tx_completion, since 2.4. */
 export const rmaTxCompletion: Benchmark = {
   command: 'rma-tx-completion',
   type: 'FI_EP_RDM',
   summary: 'time until a write completes at its writer',
   description:
-    'Measures the time until a write completes at its writer: the client, one at a time.',
+    'Measures the time until a write completes at its writer. The client writes, one write at a time.',
   operations: ['write', 'writedata'],
   transfersPerIteration: () => 1,
   bandwidth: false,
@@ -25,7 +25,7 @@ export const rmaTxCompletion: Benchmark = {
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, RMA_ACCESS);
-  const arrivals = new Arrivals(session); // from before the first can come
+  const arrivals = new Arrivals(session); // created before the first write can arrive
   const remote = await exchangeKeys(session, buffers);
   fillPattern(buffers.sending(room).bytes);
   return async (size, iterations) => {
@@ -60,7 +60,7 @@ async function write(
   return timing;
 }
 
-/** The server's part: it takes what arrives. */
+/** The server's side: waits for the writes. */
 async function watch(session: Session, arrivals: Arrivals, iterations: number): Promise<void> {
   const { operation, warmUp } = session.settings;
   if (operation === 'writedata') {

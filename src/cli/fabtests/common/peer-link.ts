@@ -93,12 +93,12 @@ export class PeerLink {
   }
 
   /** Sends a note to the peer. */
-  tell(note: unknown): void {
+  send(note: unknown): void {
     this.#link.send({ note });
   }
 
   /** The peer's next note; undefined if it has ended. */
-  async hear(): Promise<unknown> {
+  async receive(): Promise<unknown> {
     const message = (await this.#link.receive()) as { readonly note: unknown } | undefined;
     return message?.note;
   }

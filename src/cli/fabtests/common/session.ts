@@ -91,21 +91,21 @@ export class Session {
    * Opens an endpoint, and the out-of-band connection if the settings ask for it. The server waits
    * for its client there, as fabtests do. exchangeAddresses() then exchanges the addresses.
    *
-   * @param hear receives messages over that connection before the endpoint opens, and returns the
-   * settings they imply.
+   * @param beforeOpen receives messages over that connection before the endpoint opens, and returns
+   * the settings they imply.
    * @param kept the out-of-band connection of an earlier session.
    */
   static async open(
     settings: Settings,
     needs: Needs,
     signal?: AbortSignal,
-    hear?: (oob: OobSocket) => Promise<Partial<Settings>>,
+    beforeOpen?: (oob: OobSocket) => Promise<Partial<Settings>>,
     kept?: OobSocket,
   ): Promise<Session> {
     const oob = kept ?? (await openOob(settings, signal));
     try {
-      const heard = oob && (await hear?.(oob));
-      const info = findEntry({ ...settings, ...heard }, needs, oob?.localAddress);
+      const overrides = oob && (await beforeOpen?.(oob));
+      const info = findEntry({ ...settings, ...overrides }, needs, oob?.localAddress);
       return await Session.#on(info, settings, needs, oob);
     } catch (error) {
       oob?.close();

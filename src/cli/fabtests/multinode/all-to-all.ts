@@ -9,7 +9,7 @@ export const allToAllCommand = () =>
     name: 'all-to-all',
     summary: 'bandwidth of many ranks, all to all others at once',
     description:
-      'All ranks write to all others at once, each pair at its own pace: what a\n' +
+      'All ranks write to all others at once, each pair at its own pace. Shows what a\n' +
       'network carries as a whole, and which pairs and ranks get less than others.',
     examples: [
       'npx libfabric all-to-all --local 4 -p shm            four processes of this machine',
@@ -19,13 +19,13 @@ export const allToAllCommand = () =>
     measure: measureAll,
   });
 
-/** What a rank has measured. */
+/** The figures of a rank. */
 interface Measured {
   /** MB/s to each rank. */
   readonly toRank: readonly (number | null)[];
   /** Bytes over each NIC. */
   readonly nics: readonly number[];
-  /** Seconds until the last transfer was over. */
+  /** Seconds until the last transfer completed. */
   readonly seconds: number;
 }
 
@@ -75,7 +75,7 @@ async function verify(mesh: Mesh, others: readonly number[]): Promise<void> {
   for (const rank of others) mesh.verify(rank);
 }
 
-// A row holds the rank that the data comes from; for reads, that is the rank that is read.
+// Rows are senders. For reads, the sender is the rank whose memory is read.
 function figuresOf(all: readonly Measured[], reads: boolean): Figures {
   const seconds = Math.max(...all.map((one) => one.seconds));
   const nics = (all[0] as Measured).nics.map(

@@ -4,7 +4,7 @@ import { pump, Stalled } from '../common/flow.js';
 import type { Lane, Mesh } from './mesh.js';
 import { addReceive, addTransfer, type TransferFlow, transferFlow } from './transfers.js';
 
-/** What was transferred to one rank. */
+/** The transfers to one rank. */
 export interface Transferred {
   /** Over each NIC. */
   readonly bytes: readonly number[];
@@ -73,7 +73,10 @@ function figuresOf(carriers: readonly TransferFlow[], start: number, size: numbe
   };
 }
 
-/** One more transfer to each rank, complete when its data has arrived, so that the rank can verify it. */
+/**
+ * Transfers once more to each rank. The transfers complete when their data has arrived, so that the
+ * rank can verify it.
+ */
 export async function deliver(mesh: Mesh, ranks: readonly number[]): Promise<void> {
   const carriers = ranks.flatMap((rank) =>
     mesh.lanes.map((lane: Lane) =>

@@ -13,7 +13,7 @@ import { resultOf, tell } from './output.js';
 import { planOf, type Settings } from './settings.js';
 import { startWatchdog } from './watchdog.js';
 
-/** What a command of many ranks offers. */
+/** The specification of a command of many ranks. */
 export interface RanksSpec {
   readonly name: Settings['command'];
   readonly summary: string;
@@ -23,9 +23,10 @@ export interface RanksSpec {
   readonly measure: (mesh: Mesh, progress: Progress) => Promise<Figures | undefined>;
 }
 
-const INTERRUPTED = 130; // as a shell has it: 128 and SIGINT's number
+const INTERRUPTED = 130; // the shell's convention: 128 plus SIGINT's number
 
-// How long to wait, in milliseconds, for a better reason than a failed transfer: its rank has died.
+// A transfer may fail because its rank has died. Milliseconds to wait for the hub to report that
+// reason.
 const HINDSIGHT = 500;
 
 export function ranksCommand(spec: RanksSpec): Command {
@@ -34,7 +35,7 @@ export function ranksCommand(spec: RanksSpec): Command {
     .description(
       `${spec.description}\n` +
         'One process is one rank. Open MPI, MPICH, Slurm, torchrun and indexed jobs\n' +
-        'of Kubernetes say which; elsewhere say --rank, --ranks and --root, or --local\n' +
+        'of Kubernetes set the rank. Otherwise give --rank, --ranks and --root, or --local\n' +
         'for a first try.',
     );
   addOptions(command, spec.name);
@@ -77,7 +78,7 @@ class Run {
       this.#group?.fail('interrupted');
       this.#abort.abort();
     };
-    process.once('SIGINT', interrupt); // the second one ends the process
+    process.once('SIGINT', interrupt); // the second Ctrl-C ends the process
     process.once('SIGTERM', interrupt);
     try {
       await this.#measure();
@@ -135,7 +136,7 @@ class Run {
     process.stderr.write(done === undefined ? '\r\x1b[K' : `\r\x1b[K[${done}/${all}]`);
   };
 
-  /** Tells the other ranks and the user about a failure. Returns the exit code. */
+  /** Reports a failure to the other ranks and the user. Returns the exit code. */
   async #fail(error: unknown): Promise<number> {
     const group = this.#group;
     const reason = error instanceof Error ? error.message : String(error);

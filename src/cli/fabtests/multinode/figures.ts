@@ -2,9 +2,9 @@
 export interface Figures {
   /** By sender and receiver: MB/s, or microseconds; null on the diagonal. */
   readonly values: readonly (readonly (number | null)[])[];
-  /** All pairs at once, in MB/s: where they were measured so. */
+  /** The total of all pairs in MB/s, if they were measured at once. */
   readonly total?: number;
-  /** What each NIC of a rank has carried, in MB/s: of all ranks at once, or in the median pair. */
+  /** The bandwidth of each NIC of a rank in MB/s: summed over all ranks, or in the median pair. */
   readonly nics?: readonly number[];
 }
 

@@ -18,9 +18,9 @@ import {
 /** The measurement has ended early, at all ranks. */
 export class GroupOver extends Error {
   override readonly name = 'GroupOver';
-  /** Whether rank 0 knows. If it does, it tells the user. */
+  /** Whether rank 0 knows the reason. If it does, it prints the reason. */
   readonly knownToRoot: boolean;
-  /** The user has ended it. */
+  /** Whether the user ended it. */
   readonly interrupted: boolean;
 
   constructor(reason: string, knownToRoot: boolean, interrupted = false) {
@@ -40,7 +40,7 @@ export interface JoinOptions {
 }
 
 const RETRY = 100; // ms
-const GOODBYE = 1000; // ms for what was said last to get out
+const CLOSE_TIMEOUT = 1000; // ms to send the last messages
 
 /** All ranks, as one of them sees them. */
 export class Group {
@@ -48,7 +48,7 @@ export class Group {
   readonly ranks: number;
   readonly #link: JsonLink<FromHub, FromRank>;
   readonly #pulse: NodeJS.Timeout;
-  #heard = performance.now();
+  #lastMessageAt = performance.now();
   #waiting: { resolve: (values: unknown) => void; reject: (error: Error) => void } | undefined;
   #trouble: GroupOver | undefined;
   #left = false;
@@ -87,7 +87,7 @@ export class Group {
     const silence = silenceOf(timeout);
     this.#pulse = setInterval(() => {
       this.#say({ type: 'alive' });
-      if (performance.now() - this.#heard > silence * 1000) {
+      if (performance.now() - this.#lastMessageAt > silence * 1000) {
         this.#end(new GroupOver(`rank 0 has not been heard of for ${silence} s`, false));
       }
     }, PULSE);
@@ -98,12 +98,15 @@ export class Group {
     return this.#trouble;
   }
 
-  /** Contributes a value. Resolves to the values of all ranks, in their order, when all have contributed. */
+  /**
+   * Contributes a value. Resolves to the values of all ranks, in their order, when all have
+   * contributed.
+   */
   async share<T>(value: T): Promise<T[]> {
     return (await this.#contribute(value, true)) as T[];
   }
 
-  /** The same, but only rank 0 gets the values. For the other ranks it is a barrier. */
+  /** Like share(), but only rank 0 receives the values. For the other ranks it is a barrier. */
   async collect<T>(value: T): Promise<T[] | undefined> {
     return (await this.#contribute(value, false)) as T[] | undefined;
   }
@@ -113,7 +116,7 @@ export class Group {
     if (this.#trouble === undefined) this.#say({ type: 'failed', reason });
   }
 
-  /** The reason for a failure as the hub knows it: for example, a rank has died. */
+  /** The hub's reason for a failure: for example, a rank has died. */
   async explanation(milliseconds: number): Promise<GroupOver | undefined> {
     const end = performance.now() + milliseconds;
     while (this.#trouble === undefined && performance.now() < end) await sleep(10);
@@ -129,7 +132,7 @@ export class Group {
     else this.#say({ type: 'bye' });
     clearInterval(this.#pulse);
     this.#link.end();
-    await Promise.race([this.#link.closed, sleep(GOODBYE, undefined, { ref: false })]);
+    await Promise.race([this.#link.closed, sleep(CLOSE_TIMEOUT, undefined, { ref: false })]);
   }
 
   #contribute(value: unknown, everyone: boolean): Promise<unknown> {
@@ -144,7 +147,7 @@ export class Group {
   }
 
   #handle(message: FromHub): void {
-    this.#heard = performance.now();
+    this.#lastMessageAt = performance.now();
     if (message.type === 'collected') {
       const waiting = this.#waiting;
       this.#waiting = undefined;
@@ -166,7 +169,7 @@ export class Group {
   }
 }
 
-/** Connects to the hub, which may not be there yet. */
+/** Connects to the hub. Retries while it does not listen yet. */
 async function reach({ host, port }: Root, { timeout, signal }: JoinOptions): Promise<Socket> {
   const deadline = performance.now() + timeout * 1000;
   for (;;) {

@@ -29,7 +29,7 @@ type RankLink = JsonLink<FromRank, FromHub>;
 interface Member {
   readonly hello: Hello;
   readonly link: RankLink;
-  heard: number;
+  lastMessageAt: number;
   part: { readonly value: unknown; readonly everyone: boolean } | undefined;
   left: boolean;
 }
@@ -45,7 +45,7 @@ const LOOPBACK = /^(localhost|127\..*|::1)$/;
 
 /** Relays the messages of ranks, and ends all ranks as soon as one fails. */
 export class Hub {
-  /** Where this process reaches it. */
+  /** The address at which this process reaches the hub. */
   readonly root: Root;
   readonly #server: Server;
   readonly #options: HubOptions;
@@ -56,10 +56,11 @@ export class Hub {
   readonly #opened = performance.now();
   #over: FromHub | undefined;
 
-  /** Listens at the root; port 0 is any that is free. Ends by itself when all ranks have left. */
+  /** Listens at the root; port 0 selects any free port. The hub ends when all ranks have left. */
   static async open({ host, port }: Root, options: HubOptions): Promise<Hub> {
     const server = createServer();
-    // A name may resolve to another machine's address that leads here; then only the port is ours.
+    // A name may resolve to another machine's address that is forwarded here. Then only the port is
+    // local.
     server.listen({ port, ...(LOOPBACK.test(host) && { host }) });
     try {
       await once(server, 'listening');
@@ -81,19 +82,20 @@ export class Hub {
     this.root = root;
     this.#options = options;
     server.on('connection', (socket) => this.#accept(socket));
-    this.#pulse = setInterval(() => this.#look(), PULSE);
+    this.#pulse = setInterval(() => this.#checkRanks(), PULSE);
   }
 
-  /** Ends all ranks, for a reason. */
+  /** Ends all ranks with a reason. */
   end(reason: string, interrupted = false): void {
     if (this.#over) return;
     this.#over = { type: 'over', reason, interrupted };
     clearInterval(this.#pulse);
-    this.#server.unref(); // who comes from now on is told too
+    this.#server.unref(); // ranks that connect later also receive the reason
     for (const link of this.#links) this.#dismiss(link, this.#over);
   }
 
-  // A peer that does not close its end, such as a foreign process, must not keep this process alive.
+  // A peer that does not close its end, such as a foreign process, must not keep this process
+  // alive.
   #dismiss(link: RankLink, message?: FromHub): void {
     if (message !== undefined) link.send(message);
     link.end();
@@ -123,8 +125,8 @@ export class Hub {
     });
   }
 
-  // Any process may have opened a connection that has not identified itself: only a few are open at a
-  // time, each for a short time, and a new one closes the oldest.
+  // Any process may open a connection without identifying itself as a rank. Only a few such
+  // connections are open at a time, each for a short time, and a new one closes the oldest.
   #watchUnidentified(link: RankLink, socket: Socket): void {
     this.#unidentified.add(link);
     const [oldest] = this.#unidentified;
@@ -134,7 +136,7 @@ export class Hub {
     });
   }
 
-  // A connection that is no rank's was opened by mistake, and is ignored.
+  // A connection that does not belong to a rank was opened by mistake and is ignored.
   #admit(link: RankLink, message: object): Member | undefined {
     if (!isHello(message)) {
       link.destroy();
@@ -145,7 +147,7 @@ export class Hub {
     const member = {
       hello: message,
       link,
-      heard: performance.now(),
+      lastMessageAt: performance.now(),
       part: undefined,
       left: false,
     };
@@ -161,7 +163,7 @@ export class Hub {
   }
 
   #handle(member: Member, message: FromRank): void {
-    member.heard = performance.now();
+    member.lastMessageAt = performance.now();
     if (message.type === 'part') {
       member.part = message;
       this.#collect();
@@ -191,8 +193,8 @@ export class Hub {
     this.end(`${nameOf(member)} ${how}`);
   }
 
-  /** Looks for ranks that have not connected and for ranks that are silent. */
-  #look(): void {
+  /** Checks for ranks that have not connected and for ranks that are silent. */
+  #checkRanks(): void {
     this.#tell({ type: 'alive' });
     const { ranks, timeout } = this.#options;
     const now = performance.now();
@@ -206,7 +208,7 @@ export class Hub {
     }
     const silence = silenceOf(timeout);
     for (const member of this.#members.values()) {
-      if (!member.left && now - member.heard > silence * 1000) {
+      if (!member.left && now - member.lastMessageAt > silence * 1000) {
         this.end(`${nameOf(member)} has not been heard of for ${silence} s`);
       }
     }

@@ -5,12 +5,12 @@ import type { Lane, Mesh } from './mesh.js';
 import { addReceive, addTransfer } from './transfers.js';
 
 const WARM_UP = 10;
-const SLICE = 50; // ms that a native call or a row of them keeps the event loop waiting
-const LOOK = 16; // iterations between looks at the clock
+const SLICE = 50; // ms that native calls may block the event loop
+const CLOCK_INTERVAL = 16; // iterations between clock reads
 
 /**
- * Microseconds of a transfer, measured by the rank that starts it. For messages: half of a round
- * trip, which the other rank answers. For reads and writes: the time until the data has arrived.
+ * Microseconds of a transfer, measured by the rank that initiates it. For messages this is half a
+ * round trip: the other rank answers. For reads and writes it is the time until the data has arrived.
  */
 export async function measureLatency(mesh: Mesh, to: number, iterations: number): Promise<number> {
   const lane = mesh.lanes[0] as Lane;
@@ -42,7 +42,7 @@ export async function answer(mesh: Mesh, from: number, iterations: number): Prom
 async function repeat(mesh: Mesh, batch: BatchBase, times: number): Promise<void> {
   let nextYield = performance.now() + SLICE;
   for (let done = 0; done < times; ) {
-    const end = Math.min(times, done + LOOK);
+    const end = Math.min(times, done + CLOCK_INTERVAL);
     try {
       for (; done < end; done++) batch.run(SLICE);
     } catch (error) {

@@ -7,7 +7,7 @@ export interface Root {
   readonly port: number;
 }
 
-/** A process among others that were started together. */
+/** The place of a process among processes that were started together. */
 export interface Place {
   readonly rank: number;
   /** Ranks in all. */
@@ -15,7 +15,7 @@ export interface Place {
   readonly root: Root;
 }
 
-/** What the command line says of it. */
+/** The place as far as the command line gives it. */
 export interface GivenPlace {
   readonly rank?: number;
   readonly ranks?: number;
@@ -28,11 +28,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 interface Launcher {
   readonly name: string;
   readonly rank: string;
-  /** Undefined if the launcher does not say. */
+  /** Undefined if the launcher sets no variable for it. */
   readonly ranks?: string;
   /** Ranks on this host. */
   readonly localRanks?: string;
-  /** Tells jobs on one host apart. */
+  /** Variables that distinguish jobs on one host. */
   readonly job?: readonly string[];
 }
 
@@ -58,18 +58,18 @@ export const DEFAULT_PORT = 29_228;
 /** This process's place. Throws an Error that names what is missing. */
 export function placeOf(environment: Environment, given: GivenPlace): Place {
   const launcher = LAUNCHERS.find(({ rank }) => environment[rank] !== undefined);
-  const told = (name: string | undefined) =>
+  const fromLauncher = (name: string | undefined) =>
     name === undefined ? undefined : numberIn(environment, name);
-  const rank = given.rank ?? told(launcher?.rank);
-  const ranks = given.ranks ?? told(launcher?.ranks);
+  const rank = given.rank ?? fromLauncher(launcher?.rank);
+  const ranks = given.ranks ?? fromLauncher(launcher?.ranks);
   if (rank === undefined) {
     throw new Error(
-      'no launcher has started this process (Open MPI, MPICH, Slurm, torchrun, Kubernetes): say ' +
+      'no launcher has started this process (Open MPI, MPICH, Slurm, torchrun, Kubernetes): set ' +
         '--rank R --ranks N --root HOST, or --local N for processes of this machine',
     );
   }
   if (ranks === undefined) {
-    throw new Error(`--ranks is missing: ${launcher?.name ?? '--rank'} does not say how many`);
+    throw new Error(`--ranks is missing: ${launcher?.name ?? '--rank'} does not set the number`);
   }
   if (rank >= ranks) throw new Error(`rank ${rank} is not one of ${ranks} ranks, which start at 0`);
   return { rank, ranks, root: rootOf(environment, given, launcher, ranks) };
@@ -90,7 +90,7 @@ function rootOf(
   const together = launcher?.localRanks && environment[launcher.localRanks] === String(ranks);
   if (together) return { host: '127.0.0.1', port };
   throw new Error(
-    `--root is missing: ${launcher?.name ?? '--rank'} does not say where rank 0 is; say --root HOST, ` +
+    `--root is missing: ${launcher?.name ?? '--rank'} does not name the host of rank 0; set --root HOST, ` +
       'with the name of the host of rank 0, or set MASTER_ADDR',
   );
 }
@@ -114,7 +114,7 @@ function masterPort(environment: Environment, text: string | undefined): number 
   return taken ? (port % 65_535) + 1 : port;
 }
 
-// Below the ports that Linux gives to clients, 32768 and up.
+// Below Linux's ephemeral ports, which start at 32768.
 function jobPort(job: string | undefined): number {
   if (job === undefined) return DEFAULT_PORT;
   let hash = 0;

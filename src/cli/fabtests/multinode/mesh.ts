@@ -9,7 +9,7 @@ import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../common/nics
 import type { Group } from './group.js';
 import type { Settings, Transfer } from './settings.js';
 
-/** What a rank tells the others about itself. */
+/** What a rank reports to the others about itself. */
 interface RankInfo {
   readonly provider: string;
   readonly nics: readonly {
@@ -20,18 +20,18 @@ interface RankInfo {
   }[];
 }
 
-/** A NIC of this rank, with its memory and the other ranks' NICs of the same number. */
+/** A NIC of this rank, with its memory and the other ranks' NICs with the same index. */
 export interface Lane extends Nic {
-  /** What this rank sends: its own data. */
+  /** The data that this rank sends. */
   readonly out: MemoryRegion;
-  /** Where data arrives: a slot for each rank that may send at the same time. */
+  /** The memory where data arrives: a slot for each rank that may send at the same time. */
   readonly into: MemoryRegion;
-  /** By rank. */
+  /** The peers, by rank. */
   readonly peers: readonly Peer[];
   readonly remotes: readonly RemoteRegion[];
 }
 
-const MANY = 2 ** 31; // completions, of which there are none
+const MANY = 2 ** 31; // more completions than can occur
 const TURN = 1; // ms
 
 interface Rights {
@@ -52,7 +52,7 @@ export class Mesh {
   readonly lanes: readonly Lane[];
   /** Hosts, by rank. */
   readonly hosts: readonly string[];
-  /** Whether each rank has a slot of its own in the memory where data arrives. */
+  /** Whether each rank has a separate slot in the memory where data arrives. */
   readonly #slots: boolean;
 
   private constructor(
@@ -94,7 +94,7 @@ export class Mesh {
     return this.endpoint.info;
   }
 
-  /** That of the first NIC. */
+  /** The endpoint of the first NIC. */
   get endpoint(): EndpointBase {
     return (this.lanes[0] as Lane).ep;
   }
@@ -104,21 +104,21 @@ export class Mesh {
     return this.lanes.map(({ ep }) => nicOf(ep.info as AnyInfo));
   }
 
-  /** Where a rank's data arrives, in bytes from the start of the memory. */
+  /** The offset of a rank's slot in the memory where data arrives. */
   slotOf(rank: number): number {
     return this.#slots ? rank * this.settings.size : 0;
   }
 
-  /** Lets the event loop turn; throws when there is no point in going on. */
+  /** Lets the event loop turn. Throws if the measurement has ended. */
   readonly yieldToEvents = async (): Promise<void> => {
     await new Promise(setImmediate);
     if (this.group.trouble) throw this.group.trouble;
   };
 
-  /** Waits for a promise, and turns the engine meanwhile so that other ranks can make progress. */
+  /** Waits for a promise, and drives the engine meanwhile so that other ranks can make progress. */
   async turnUntil<T>(promise: Promise<T>): Promise<T> {
     const { domain } = this.lanes[0] as Lane;
-    if (domain.driver !== 'manual') return promise; // a thread turns it
+    if (domain.driver !== 'manual') return promise; // a thread drives the engine
     let settled = false;
     const settle = () => {
       settled = true;
@@ -181,8 +181,8 @@ function requireSameNics(cards: readonly RankInfo[], rank: number, hosts: readon
   for (const [other, { provider, nics }] of cards.entries()) {
     const what = (card: RankInfo) => `${card.nics.length} NICs on ${card.provider}`;
     if (provider === own.provider && nics.length === own.nics.length) continue;
-    const told = `has ${what(own)}, rank ${other} (${hosts[other]}) ${what({ provider, nics })}`;
-    throw new Error(`${told}: say -p and --nics so that they are the same`);
+    const mismatch = `has ${what(own)}, rank ${other} (${hosts[other]}) ${what({ provider, nics })}`;
+    throw new Error(`${mismatch}: set -p and --nics so that they are the same`);
   }
 }
 

@@ -1,4 +1,4 @@
-// Slurm's way to write host names: `gpu[001-003,007],login`.
+// Slurm's notation for host names: `gpu[001-003,007],login`.
 
 const MOST = 65_536; // hosts of a list
 

@@ -45,8 +45,8 @@ const RANKS = [
   new Option('--local <n>', 'start n processes on this machine').argParser(count(2, 256)),
   new Option('--rank <n>', 'of this process, from 0').argParser(count(0, MOST_RANKS)),
   new Option('--ranks <n>', 'processes in all').argParser(count(1, MOST_RANKS)),
-  new Option('--root <host[:port]>', 'where rank 0 is (default: as the launcher says)'),
-  new Option('--timeout <seconds>', 'for ranks to come, and without any progress')
+  new Option('--root <host[:port]>', 'host of rank 0 (default: from the launcher)'),
+  new Option('--timeout <seconds>', 'to wait for ranks, and without any progress')
     .argParser(seconds)
     .default(30),
 ];
@@ -54,14 +54,14 @@ const RANKS = [
 const WHERE = [
   new Option(
     '-p, --provider <name>',
-    'efa, shm, tcp, ... (default: efa, or tcp where there is none)',
+    'efa, shm, tcp, ... (default: efa, or tcp if there is no EFA)',
   ),
   new Option('-f, --fabric <name>', 'efa, efa-direct, or a network'),
   new Option(
     '-d, --domain <name>',
     'the NIC: rdmap0s6-rdm, eth0, ... (default: one for each rank of a host, in turn)',
   ),
-  new Option('-s, --source <address>', 'own address'),
+  new Option('-s, --source <address>', 'local address'),
 ];
 
 const WHAT = [
@@ -78,7 +78,7 @@ const WHAT = [
 const OUTPUT = [
   new Option(
     '--json [file]',
-    'the result as JSON, for libfabric report; without a file in place of the table',
+    'the result as JSON, for libfabric report; without a file, replaces the table',
   ),
   new Option('--label <text>', 'a name for the result'),
 ];
@@ -94,11 +94,13 @@ const PAIRWISE = [
   new Option('-I, --iterations <n>', 'transfers of each pair (default: by size)').argParser(
     count(1),
   ),
-  new Option('--concurrent', 'all pairs at once that have no rank in common'),
+  new Option('--concurrent', 'measure all pairs without a common rank at once'),
 ];
 
 const ALL_TO_ALL = [
-  new Option('-o, --operation <op>', 'what all do').choices(['write', 'read']).default('write'),
+  new Option('-o, --operation <op>', 'operation of all ranks')
+    .choices(['write', 'read'])
+    .default('write'),
   new Option('--seconds <n>', 'how long (default: 1)').argParser(seconds).conflicts('iterations'),
   new Option('-I, --iterations <n>', 'transfers to each rank, in place of a time').argParser(
     count(1),
@@ -110,9 +112,9 @@ export function addOptions(command: Command, name: Settings['command']): void {
   const own = name === 'pairwise' ? PAIRWISE : ALL_TO_ALL;
   const groups: [string, readonly Option[]][] = [
     ['Which ranks:', RANKS],
-    ['Over what:', [...WHERE, nicsOption()]],
+    ['Provider and NICs:', [...WHERE, nicsOption()]],
     ['What to measure:', [...own, ...WHAT]],
-    ['How to tell:', OUTPUT],
+    ['Output:', OUTPUT],
   ];
   for (const [heading, options] of groups) {
     for (const option of options) command.addOption(option.helpGroup(heading));
@@ -130,7 +132,9 @@ export function chooseSettings(
   const { metric = 'bandwidth', operation, label } = flags;
   const latency = metric === 'latency';
   if (latency && flags.nics !== undefined) {
-    throw new Error('error: --nics is about bandwidth: latency is measured over one NIC');
+    throw new Error(
+      'error: --nics requires the bandwidth metric: latency is measured over one NIC',
+    );
   }
   const size = flags.size ?? (latency ? 64 : 2 ** 20);
   const iterations =

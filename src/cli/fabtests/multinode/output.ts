@@ -45,7 +45,7 @@ export function resultOf(mesh: Mesh, figures: Figures, startedAt: Date): MatrixR
   };
 }
 
-// efa does so by default.
+// By default efa uses shared memory within a host.
 function sharedHostNotes({ provider }: ResultDevice, hosts: readonly string[]): string[] {
   const own = process.env.FI_EFA_ENABLE_SHM_TRANSFER === '0';
   if (provider !== 'efa' || own || new Set(hosts).size === hosts.length) return [];
@@ -66,7 +66,7 @@ function warningsFor({ metric, transfer }: Settings): string[] {
 const nicsOf = (mesh: Mesh, values: readonly number[]) =>
   values.map((megabytesPerSecond, i) => ({ name: mesh.nicNames[i] ?? '', megabytesPerSecond }));
 
-/** The same for a terminal. */
+/** The result as text for a terminal. */
 export function resultLines(result: MatrixResult, settings: Settings): string[] {
   const { nics = [], totalMegabytesPerSecond: total, warnings } = result;
   return [

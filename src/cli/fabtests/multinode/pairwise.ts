@@ -6,7 +6,7 @@ import { answer, measureLatency } from './latency.js';
 import type { Mesh } from './mesh.js';
 import { type RankPair, schedule } from './schedule.js';
 
-/** libfabric pairwise: bandwidth or latency between each two of many ranks. */
+/** libfabric pairwise: bandwidth or latency of each pair of many ranks. */
 export const pairwiseCommand = () =>
   ranksCommand({
     name: 'pairwise',
@@ -41,7 +41,7 @@ async function measurePairs(mesh: Mesh, progress: Progress): Promise<Figures | u
     for (const { from, to } of rank === 0 ? round : []) {
       const measured = all?.[from];
       if (!measured) continue;
-      // A row holds the rank that the data comes from.
+      // Rows are senders.
       if (settings.transfer !== 'read') note(values, from, to, measured.value);
       if (settings.transfer === 'read' || pingPong) note(values, to, from, measured.value);
       measured.nics?.forEach((value, i) => {
@@ -57,7 +57,7 @@ function note(values: (number | null)[][], from: number, to: number, value: numb
   (values[from] as (number | null)[])[to] = value;
 }
 
-/** This rank's part in a round. */
+/** Runs this rank's part of a round. */
 async function measureRound(
   mesh: Mesh,
   round: readonly RankPair[],
@@ -76,7 +76,7 @@ async function measureRound(
   const found = await mesh.turnUntil(group.collect(measured));
   if (settings.verify) {
     if (receives(mesh, starts)) mesh.verify(starts ? own.to : own.from);
-    await group.collect(null); // the next round must not overwrite what is still to be looked at
+    await group.collect(null); // the next round must not overwrite data that is not verified yet
   }
   return found;
 }

@@ -30,7 +30,10 @@ export interface Hello {
 /** From a rank to the hub. */
 export type FromRank =
   | Hello
-  /** Its value for share() or collect(): with `everyone` all ranks get the values, otherwise only rank 0. */
+  /**
+   * A rank's value for share() or collect(). With `everyone` all ranks get the values, otherwise
+   * only rank 0.
+   */
   | { readonly type: 'part'; readonly value: unknown; readonly everyone: boolean }
   | { readonly type: 'failed'; readonly reason: string }
   | { readonly type: 'alive' }

@@ -5,8 +5,9 @@ export interface RankPair {
 }
 
 /**
- * Rounds in which every rank is paired with every other once, and with at most one in each round. This
- * is the circle method of tournaments: one rank stays and the others move on by one place.
+ * Rounds in which every rank is paired with every other rank once, and with at most one rank in
+ * each round. This is the circle method of tournaments: one rank stays and the others move on by
+ * one place.
  */
 export function tournament(ranks: number): RankPair[][] {
   const places = ranks + (ranks % 2); // the place beyond the last rank is a rest

@@ -1,12 +1,12 @@
 import type { NicChoice } from '../common/nics.js';
 import type { Plan } from './protocol.js';
 
-/** What the transfers of a measurement are. */
+/** The operation of a measurement's transfers. */
 export type Transfer = 'write' | 'read' | 'send';
 
 /** How all ranks measure. */
 export interface Settings {
-  /** The command and its arguments, for the record. */
+  /** The command and its arguments, as the result reports them. */
   readonly command: 'all-to-all' | 'pairwise';
   readonly argv: readonly string[];
   readonly label?: string;
@@ -27,7 +27,7 @@ export interface Settings {
   readonly timeout: number;
 }
 
-/** What must be the same at all ranks. */
+/** The options that must be the same at all ranks. */
 export function planOf(settings: Settings): Plan {
   const { command, metric, transfer, size, window, iterations, seconds, verify } = settings;
   const { concurrent, nics } = settings;

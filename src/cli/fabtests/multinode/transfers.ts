@@ -8,7 +8,7 @@ type TestBatch = ReturnType<Nic['ep']['batch']>;
 
 const DELIVERED = { flags: ['FI_DELIVERY_COMPLETE'] } as const;
 
-/** Adds one transfer between this rank and another, as the one that starts it. */
+/** Adds one transfer that this rank initiates. */
 export function addTransfer(
   mesh: Mesh,
   lane: Lane,
@@ -32,7 +32,7 @@ function slotSlice(mesh: Mesh, lane: Lane, from: number): RegionSlice {
   return lane.into.slice(mesh.slotOf(from), mesh.settings.size);
 }
 
-/** How a window is kept full: two halves of it in turn. */
+/** The two alternating halves that keep a window full. */
 interface Halves {
   /** Transfers of a batch. */
   readonly count: number;
@@ -43,10 +43,10 @@ function halvesOf(window: number): Halves {
   return window === 1 ? { count: 1, depth: 1 } : { count: Math.ceil(window / 2), depth: 2 };
 }
 
-/** What a flow carries. */
+/** A flow and the size of its submissions. */
 export interface TransferFlow {
   readonly flow: Flow;
-  /** Transfers of each of its submissions. */
+  /** Transfers in each submission. */
   readonly transfers: number;
   close(): void;
 }
@@ -54,7 +54,8 @@ export interface TransferFlow {
 /**
  * A flow of transfers to or from another rank.
  *
- * @param iterations transfers in all, rounded up to whole halves of a window; else without end.
+ * @param iterations transfers in all, rounded up to whole halves of a window; unlimited if
+ * undefined.
  * @param add adds one transfer to a batch.
  */
 export function transferFlow(

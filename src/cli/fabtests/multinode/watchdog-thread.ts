@@ -1,21 +1,21 @@
-// The thread of a watchdog. It counts its looks and not the time: a process that was stopped as a
-// whole goes on as a whole.
+// The thread of a watchdog. It counts its checks instead of the time, because a stopped process
+// stops this thread, too.
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 
-/** What the watching thread gets. */
+/** The parameters of the thread. */
 export interface Watched {
   /** A counter that the main thread keeps counting. */
   readonly beats: SharedArrayBuffer;
-  /** Looks at it without any news after which the main thread counts as stuck. */
-  readonly looks: number;
-  /** Milliseconds between them. */
+  /** Checks without a change of the counter after which the main thread counts as stuck. */
+  readonly checks: number;
+  /** Milliseconds between checks. */
   readonly every: number;
-  /** What to tell the user then. */
+  /** The message to print if the main thread is stuck. */
   readonly line: string;
 }
 
-const { beats, looks, every, line } = workerData as Watched;
+const { beats, checks, every, line } = workerData as Watched;
 const counter = new Int32Array(beats);
 let last = -1;
 let silent = 0;
@@ -24,7 +24,7 @@ setInterval(() => {
   const now = Atomics.load(counter, 0);
   silent = now === last ? silent + 1 : 0;
   last = now;
-  if (silent < looks) return;
+  if (silent < checks) return;
   writeSync(2, line);
-  process.kill(process.pid, 'SIGKILL'); // exit handlers would be those of the thread that is stuck
+  process.kill(process.pid, 'SIGKILL'); // exit handlers would run on the stuck thread
 }, every);

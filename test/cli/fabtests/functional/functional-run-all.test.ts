@@ -170,7 +170,7 @@ test('a server that something else connects to says so', async () => {
     }
   }
   const { code, stderr } = await ended;
-  expect(stderr).toContain('what has connected is not libfabric check');
+  expect(stderr).toContain('the process that connected is not libfabric check');
   expect(code).toBe(1);
 });
 

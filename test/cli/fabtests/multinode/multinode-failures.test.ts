@@ -291,7 +291,7 @@ test('latency over several NICs is refused', async () => {
   const { code, stderr } = await start(['pairwise', '--metric', 'latency', '--nics', 'all']).ended;
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: 'error: --nics is about bandwidth: latency is measured over one NIC\n',
+    stderr: 'error: --nics requires the bandwidth metric: latency is measured over one NIC\n',
   });
 });
 

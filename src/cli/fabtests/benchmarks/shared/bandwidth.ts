@@ -34,7 +34,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   return (size, iterations) => measureSize(session, buffers, size, iterations);
 }
 
-/** A window is a step. */
+/** Work in which each window is a step. */
 function windowWork(
   { windows, clockAt }: Windows,
   batches: WindowBatches,
@@ -86,14 +86,15 @@ async function measureSize(
     bytes.fill(0);
   };
   const { acknowledgement } = session;
-  // Receives are posted before the window ahead is acknowledged, so that every message finds one.
+  // The receives of a window are posted before the previous window is acknowledged, so that every
+  // message has a receive.
   using receives = batchOf((batch, window) => {
     const more = moreIn(window, settings);
     for (let i = 0; i < window.count; i++) batch.receive(into, more(i));
     if (acknowledgedBefore(windows, window)) batch.send(acknowledgement);
   });
   using last = new MessageBatch(session).send(acknowledgement);
-  if (!settings.oobSync) session.postReceive(); // the sync's own comes first
+  if (!settings.oobSync) session.postReceive(); // the receive of the sync must be posted first
   const posted = receives.post(0);
   await session.sync();
   const work = windowWork(all, receives, {
@@ -107,7 +108,7 @@ async function measureSize(
 const acknowledgedBefore = (windows: readonly Window[], window: Window) =>
   windows[windows.indexOf(window) - 1]?.acknowledged === true;
 
-/** A prepared batch for every kind of window; most windows are of one. */
+/** A prepared batch for every kind of window. Most windows are of the same kind. */
 class WindowBatches {
   readonly #batches: (MessageBatch | undefined)[];
   readonly #made: MessageBatch[];
@@ -132,7 +133,7 @@ class WindowBatches {
     this.#made = [...kinds.values()];
   }
 
-  /** The windows of one kind from `index` on. */
+  /** The successive windows of one kind from `index` on. */
   rounds(index: number): Rounds {
     const batch = this.#batches[index] as MessageBatch;
     return {

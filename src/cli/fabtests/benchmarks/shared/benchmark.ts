@@ -5,35 +5,35 @@ import type { Needs } from '../../common/open-endpoint.js';
 import type { Session } from '../../common/session.js';
 import type { Settings } from '../../common/settings.js';
 
-/** Measures a size: both sides do so at once. Undefined on a side that has nothing to tell. */
+/** Measures a size, on both sides at once. Undefined on a side that has no result. */
 export type MeasureSize = (size: number, iterations: number) => Promise<Timing | undefined>;
 
 /** One of fabtests' benchmarks. */
 export interface Benchmark extends TestKind {
   readonly summary: string;
   readonly description?: string;
-  /** 2 for a ping-pong, whose latency is then half a round trip. */
+  /** 2 for a ping-pong: its latency is half a round trip. */
   readonly transfersPerIteration: (settings: Settings) => 1 | 2;
-  /** Has a window: more iterations. */
+  /** Whether it has a window; it then runs more iterations. */
   readonly bandwidth: boolean;
-  /** What is easily misread about its figures. */
+  /** A warning against misreading its figures. */
   readonly caveat?: (settings: Settings) => string | undefined;
-  /** Options of its own. */
+  /** Additional options. */
   readonly options?: () => readonly Option[];
   readonly needs: (settings: Settings) => Needs;
-  /** Makes ready what all sizes share, once the sides know each other. `room`: the largest size. */
+  /** Prepares what all sizes share, after the address exchange. `room` is the largest size. */
   readonly prepare: (session: Session, room: number) => Promise<MeasureSize>;
 }
 
 /**
- * Whether transfers of a window are injected: only where `-j` asks for it, because prepared sends and
- * writes are faster (shm, 64 B: 0.20 instead of 0.54 us a message, 1.82 instead of 2.18 us a write).
- * fabtests inject; the wire does not show it.
+ * Whether transfers of a window are injected: only if `-j` asks for it, because prepared sends and
+ * writes are faster (shm, 64 B: 0.20 instead of 0.54 us a message, 1.82 instead of 2.18 us a
+ * write). fabtests inject. The difference is not visible on the wire.
  */
 export const injectsInWindows = (session: Session, size: number): boolean =>
   session.settings.injectSize !== undefined && injects(session, size);
 
-/** Whether transfers of this size are injected: below the limit, up to it since 1.19. */
+/** Whether transfers of this size are injected: below the limit, or up to the limit since 1.19. */
 export function injects(session: Session, size: number): boolean {
   const { injectSize } = session.info.txAttr;
   const limit = Math.min(session.settings.injectSize ?? injectSize, injectSize);

@@ -23,7 +23,7 @@ export function benchmarkCommand(benchmark: Benchmark) {
   return command;
 }
 
-/** Runs one side of a benchmark, and tells what it measures. */
+/** Runs one side of a benchmark and prints its figures. */
 async function runBenchmark(
   benchmark: Benchmark,
   settings: Settings,
@@ -53,7 +53,7 @@ async function measureSizes(
     const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
     const usage = new Usage();
     const timing = await measure(size, iterations);
-    session.peerLink?.tell({ size, cpu: timing?.cpu ?? usage.cores });
+    session.peerLink?.send({ size, cpu: timing?.cpu ?? usage.cores });
     if (timing === undefined) continue;
     if (timing.iterations > 0) {
       const row = {
@@ -66,14 +66,14 @@ async function measureSizes(
   }
 }
 
-/** A row with what the peer says of its CPU, which it does when it has done this size, too. */
+/** Adds the peer's CPU use to a row. The peer reports it after it has finished the same size. */
 async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {
   const { peerLink } = session;
   if (peerLink === undefined || row.cpu === undefined) return row;
   while (true) {
-    const told = await session.until(peerLink.hear());
-    if (told === undefined) return row;
-    const { size, cpu } = told as { size?: unknown; cpu?: unknown };
+    const note = await session.until(peerLink.receive());
+    if (note === undefined) return row;
+    const { size, cpu } = note as { size?: unknown; cpu?: unknown };
     if (size === row.size && typeof cpu === 'number') {
       return { ...row, cpu: { own: row.cpu.own, peer: cpu } };
     }

@@ -1,5 +1,5 @@
-// The benchmarks as `npm start` shows them: every size for a moment, verified, several of them one
-// after another between the same two processes.
+// The benchmarks of `npm start`: every size runs briefly and is verified. Several benchmarks run
+// one after another between the same two processes.
 import type { Info } from '../../../../info-types.js';
 import type { BenchmarkRow } from '../../../shared/result.js';
 import { exchangeAddressesAgain } from '../../common/address-exchange.js';
@@ -17,40 +17,41 @@ import type { Benchmark, MeasureSize } from './benchmark.js';
 export const SIZES: readonly number[] = Array.from({ length: 24 }, (_, power) => 2 ** power);
 
 const LARGEST = SIZES.at(-1) as number;
-// About a fifth of a second a size, and at most the iterations of fabtests.
+// About 0.2 s for each size, and at most the iterations of fabtests.
 const TARGET_SECONDS = 0.2;
 const MOST = 20_000;
 
-/** A benchmark, and how it is asked to run. */
+/** A benchmark and its options. */
 export interface Measurement {
   readonly benchmark: Benchmark;
   readonly name: string;
   readonly options: readonly string[];
 }
 
-/** Who is told of what is measured. */
+/** Receives the progress and the figures of a measurement. */
 export interface DemoOutput {
   begin(info: Info): void;
-  /** A size comes next. */
+  /** The next size starts. */
   size(size: number): void;
   row(row: BenchmarkRow): void;
 }
 
-/** The settings of one side: those of a command line. */
+/** The settings of one side, parsed from a command line. */
 function settingsOf(
   { benchmark, options }: Measurement,
   provider: string,
   host: string | undefined,
 ): Settings {
   const command = addTestOptions(new TestCommand(benchmark.command));
-  // fabtests 1.17 write all to one place: a window of 8 MiB each would need half a gigabyte.
+  // In the dialect of fabtests 1.17 all writes go to one place. Separate places for a window of 8
+  // MiB transfers would need half a gigabyte.
   const argv = ['-p', provider, '-E', '-v', '--fabtests', '1.17', '-S', `l:${SIZES}`, ...options];
   command.parse(argv, { from: 'user' });
   const settings = chooseSettings(benchmark, command.opts<Flags>(), host, argv);
   return { ...settings, verifiesLast: true };
 }
 
-/** One side of a measurement: the client where it has a host, else the server. */
+/** Runs one side of a measurement: the client if there is a host, otherwise the server. */
 export async function measureSide(
   oob: OobSocket,
   host: string | undefined,
@@ -98,7 +99,7 @@ async function succeeded(timing: Promise<Timing | undefined>): Promise<Timing> {
   return measured;
 }
 
-/** Both sides take what the client says. */
+/** Both sides use the client's number. */
 async function agreeOn(session: Session, oob: OobSocket, number: number): Promise<number> {
   const message = Buffer.alloc(4);
   if (session.role === 'client') {

@@ -2,11 +2,11 @@ import type { Counter } from '../../../../counter.js';
 import type { RoundCounter } from '../../../../round-events.js';
 import type { Session } from '../../common/session.js';
 
-/** The exchanges of a ping-pong, by the counters that its endpoint is bound to. */
+/** Counts the exchanges of a ping-pong with the counters that are bound to its endpoint. */
 export class ExchangeCounts {
   readonly #counters: readonly { counter: Counter; before: bigint }[];
 
-  /** @param injects injected messages are not waited for. */
+  /** @param injects whether sends are injected; their completions are not awaited. */
   constructor(session: Session, injects: boolean) {
     const { counters } = session;
     if (counters === undefined) throw new Error('the endpoint has no counters');
@@ -15,7 +15,7 @@ export class ExchangeCounts {
     this.#counters = awaited.map((counter) => ({ counter, before: counter.read() }));
   }
 
-  /** What tells that so many exchanges have completed, and one more each round. */
+  /** The counter thresholds of so many completed exchanges. Each round raises them by one. */
   reach(exchanges: number): RoundCounter[] {
     return this.#counters.map(({ counter, before }) => ({
       counter,

@@ -4,15 +4,15 @@ import type { RegionSlice } from '../../../../memory-region.js';
 import type { Session } from '../../common/session.js';
 
 /**
- * Messages that are sent and received again and again: a prepared batch, in which tags count on from
- * submission to submission where the session's messages have tags.
+ * A prepared batch of messages that are sent and received repeatedly. If the session's messages
+ * have tags, the tags increase from submission to submission.
  */
 export class MessageBatch {
   readonly #session: Session;
   readonly #batch: ReturnType<Session['ep']['batch']>;
   readonly #receives: number[] = [];
   readonly #sends: number[] = [];
-  // The tags that the next submission goes on with.
+  // The first tags of the next submission.
   #received = -1;
   #sent = -1;
 
@@ -40,7 +40,7 @@ export class MessageBatch {
     return this;
   }
 
-  /** Sends bytes that are copied now: what changes in `from` later does not count. */
+  /** Injects bytes. They are copied now, so later changes of `from` have no effect. */
   inject(from: RegionSlice): this {
     const { tagged, peer } = this.#session;
     const batch = this.#batch;
@@ -54,7 +54,7 @@ export class MessageBatch {
     await this.#session.waiter.complete(this.#batch);
   }
 
-  /** Rounds of it, as Waiter.rounds() does them. */
+  /** Runs rounds of the batch: Waiter.rounds(). */
   async rounds(options: RoundOptions): Promise<number> {
     const session = this.#session;
     if (!session.tagged) return session.waiter.rounds(this.#batch, options);
@@ -64,11 +64,11 @@ export class MessageBatch {
     return done;
   }
 
-  /** Posts the batch ahead of what it waits for. */
+  /** Posts the batch before the peer sends its messages. */
   post(): Promise<void> {
     if (this.#session.tagged) this.#count();
     const posted = this.#batch.submit();
-    posted.catch(() => {}); // who waits for it hears of it
+    posted.catch(() => {}); // the caller that awaits it handles the error
     this.#session.domain.progress();
     return posted;
   }
@@ -84,7 +84,7 @@ export class MessageBatch {
     session.sent = this.#sent += submissions * this.#sends.length;
   }
 
-  /** Sets the tags, where others have used some: from there on each submission raises them. */
+  /** Resets the tags if other operations have used some. Each submission then raises them. */
   #renumber(): void {
     const { received, sent } = this.#session;
     if (received === this.#received && sent === this.#sent) return;

@@ -7,7 +7,7 @@ import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { ExchangeCounts } from './exchange-counts.js';
 import { MessageBatch } from './message-batch.js';
 
-/** A ping-pong of fabtests: latency of messages that go back and forth. */
+/** A ping-pong of fabtests: the latency of messages. */
 export function pingpong(
   command: string,
   cap: Cap & ('FI_MSG' | 'FI_TAGGED'),
@@ -37,7 +37,7 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
   const { settings, role, waiter } = session;
   const received = buffers.receiving(size).bytes;
   const steps = settings.warmUp + iterations;
-  const checked = settings.verifiesLast ? steps - 1 : settings.warmUp; // fabtests do not fill those
+  const checked = settings.verifiesLast ? steps - 1 : settings.warmUp; // fabtests do not fill the messages of the warm-up
   const verifyStep = (index: number) => {
     if (index < checked) return;
     verifyPattern(received);
@@ -56,7 +56,7 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
     return await measure(waiter, { ...work, ...inTurns(one, other) }, settings.statistics);
   }
   // The first receive is posted before the peer can send: a datagram would be dropped.
-  if (!settings.oobSync) session.postReceive(); // the sync's own comes first
+  if (!settings.oobSync) session.postReceive(); // the receive of the sync must be posted first
   const posted = receive.post();
   await session.sync();
   const first = async () => {
@@ -64,13 +64,13 @@ async function measureSize(session: Session, buffers: Buffers, size: number, ite
     await session.until(posted);
     exchange.count();
   };
-  // The server's step answers the message before, and receives the next.
+  // A step of the server answers the previous message and receives the next.
   const { rounds } = exchange;
   const last = role === 'server' ? () => send.complete() : undefined;
   return await measure(waiter, { ...work, first, rounds, last }, settings.statistics);
 }
 
-/** One batch, and when it is done another. */
+/** Steps that complete one batch, then the other. */
 function inTurns(one: MessageBatch, other: MessageBatch) {
   return {
     step: async () => {
@@ -80,12 +80,12 @@ function inTurns(one: MessageBatch, other: MessageBatch) {
   };
 }
 
-/** What a size sends and receives. */
+/** The batches of one size. */
 class Exchange {
   readonly receive: MessageBatch;
   readonly send: MessageBatch;
   readonly #session: Session;
-  /** Both, the receive posted first. */
+  /** A receive and a send. The receive is posted first. */
   readonly #both: MessageBatch;
   readonly #injects: boolean;
   #counts: ExchangeCounts | undefined;
@@ -101,7 +101,7 @@ class Exchange {
     this.#both = sending(new MessageBatch(session).receive(into));
   }
 
-  /** From now on exchanges are counted by counters, too, where the test has some. */
+  /** Starts to count exchanges with the counters, if the test has some. */
   count(): void {
     this.#counts = this.#session.counters && new ExchangeCounts(this.#session, this.#injects);
   }

@@ -1,5 +1,5 @@
-// RMA over several NICs at once: an endpoint on each of them, at both sides. fabtests have nothing
-// like it; the session's own endpoint is for what sides say to each other.
+// RMA over several NICs at once, with an endpoint on each NIC of both sides. fabtests have no such
+// test. The session's endpoint carries the control messages.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cap } from '../../../../flags.js';
 import type { AnyInfo } from '../../../../info-types.js';
@@ -15,7 +15,7 @@ import type { Session } from '../../common/session.js';
 import type { MeasureSize } from './benchmark.js';
 import { rmaCaps } from './rma.js';
 
-/** What a side tells the other of its NICs. */
+/** What a side reports to its peer about its NICs. */
 interface NicAddresses {
   readonly nics: readonly { readonly address: string; readonly region: string }[];
 }
@@ -26,18 +26,16 @@ interface OwnLane extends Nic {
   readonly offered: MemoryRegion;
 }
 
-/** A NIC of this side, its memory, and the peer's NIC of the same number. */
+/** A NIC of this side, its memory, and the peer's NIC with the same index. */
 interface Lane extends OwnLane {
   readonly peer: Peer;
   readonly remote: RemoteRegion;
 }
 
-/** Opens the NICs that the settings name, and makes ready what all sizes share. */
+/** Opens the NICs that the settings select, and prepares what all sizes share. */
 export async function prepareNics(session: Session, room: number): Promise<MeasureSize> {
   if (!session.samePackage) {
-    throw new Error(
-      '--nics: fabtests use one NIC; both sides have to be of this package, with --nics',
-    );
+    throw new Error('--nics: fabtests use one NIC; both sides must run this package with --nics');
   }
   const nics = await openNics(chosen(session));
   session.onClose(() => closeNics(nics));
@@ -71,7 +69,7 @@ async function withMemory(nic: Nic, { settings }: Session, room: number): Promis
   return { ...nic, name: nicOf(nic.ep.info as AnyInfo), own, offered };
 }
 
-/** Tells the peer of this one's NICs, and hears of its own. */
+/** Exchanges the addresses and memory of both sides' NICs. */
 async function exchangeNicAddresses(
   session: Session,
   lanes: readonly OwnLane[],
@@ -85,17 +83,17 @@ async function exchangeNicAddresses(
       region: text(offered.descriptor()),
     })),
   };
-  peerLink.tell(card);
-  // Without --nics the peer has nothing to tell yet.
+  peerLink.send(card);
+  // A peer without --nics sends nothing at this point.
   const silence = sleep(session.settings.timeout * 500, undefined, { ref: false });
-  const heard = (await session.until(Promise.race([peerLink.hear(), silence]))) as
+  const reply = (await session.until(Promise.race([peerLink.receive(), silence]))) as
     | Partial<NicAddresses>
     | undefined;
-  const theirs = heard?.nics?.length ?? 1;
+  const theirs = reply?.nics?.length ?? 1;
   if (theirs !== lanes.length) {
     throw new Error(`--nics: ${lanes.length} NICs here and ${theirs} at the peer`);
   }
-  return heard as NicAddresses;
+  return reply as NicAddresses;
 }
 
 function connect(lanes: readonly OwnLane[], { nics }: NicAddresses): Lane[] {
@@ -107,7 +105,7 @@ function connect(lanes: readonly OwnLane[], { nics }: NicAddresses): Lane[] {
   }));
 }
 
-/** Every NIC does as many iterations, of both sides at once. */
+/** Runs the same number of iterations on every NIC, on both sides at once. */
 async function measureLanes(
   session: Session,
   lanes: readonly Lane[],
@@ -134,7 +132,10 @@ async function measureLanes(
   };
 }
 
-/** What each NIC has done, and in which time. The window of each is kept full by halves in turn. */
+/**
+ * Transfers over all NICs. Returns the transfers and the seconds of each NIC. Two batches of half a
+ * window keep each NIC's window full.
+ */
 async function transfer(
   session: Session,
   lanes: readonly Lane[],

@@ -17,13 +17,13 @@ export function rmaCaps(operation: Operation | undefined): Cap[] {
   return ['FI_MSG', 'FI_RMA', ...direction];
 }
 
-/** What a test that writes needs of its session. */
+/** The requirements of an RMA test. */
 export const rmaNeeds = ({ operation }: Settings): Needs => ({
   caps: rmaCaps(operation),
   domain: { resourceMgmt: 'FI_RM_ENABLED' },
 });
 
-/** Writes with data that arrive here, counted whatever their data. */
+/** Counts the writes with data that arrive, whatever their data. */
 export class Arrivals {
   readonly #session: Session;
   readonly #nothing: TestBatch & Disposable;
@@ -33,7 +33,7 @@ export class Arrivals {
     this.#nothing = session.batch(() => {});
   }
 
-  /** Waits for some more. */
+  /** Waits for `count` more. */
   async wait(count: number, seconds?: number): Promise<void> {
     if (count === 0) return;
     const until = { immediates: count };
@@ -45,7 +45,7 @@ export class Arrivals {
   }
 }
 
-/** Adds a write as the benchmark was asked for it: with data or without, injected or not. */
+/** Adds a write according to the options: with or without data, injected or not. */
 export function addWrite(
   batch: TestBatch,
   session: Session,
@@ -63,7 +63,7 @@ export function addWrite(
   else batch.write(from, peer, remote, options);
 }
 
-/** What tells windows apart whose operations differ. */
+/** A key that is equal for windows with the same operations. */
 export const kindOf = ({ from, count, warmUp }: Window) => [from, count, warmUp].join();
 
 /** RMA operations of one size: prepared batches for every kind of window. */
@@ -81,12 +81,12 @@ export class RmaTransfers {
     this.#remote = remote;
   }
 
-  /** Bytes into a half where operation `index` of a window has its place. */
+  /** The offset in a half of the place of operation `index` of a window. */
   offset(index: number): number {
     return this.session.dialect.spreads ? RESERVED + index * this.size : 0;
   }
 
-  /** A batch that is made once for each `key`. */
+  /** The batch of a `key`. It is created on first use. */
   batch(key: string, fill: (batch: TestBatch) => void) {
     let batch = this.#batches.get(key);
     if (batch === undefined) {
@@ -100,7 +100,8 @@ export class RmaTransfers {
   add(batch: TestBatch, window: Window): void {
     const { session, buffers, size } = this;
     const { operation, verify } = session.settings;
-    // What must have arrived has to complete: injects do not tell.
+    // Verified data must have arrived, so its operations must report a completion. Injects report
+    // none.
     const inject = injectsInWindows(session, size) && !(verify && session.dialect.spreads);
     const more = moreIn(window, session.settings);
     for (let i = window.from; i < window.from + window.count; i++) {

@@ -1,23 +1,23 @@
 import type { OperationOptions } from '../../../../endpoint/target.js';
 import type { Settings } from '../../common/settings.js';
 
-/** Operations that are started together, and waited for together. */
+/** Operations that are posted together and awaited together. */
 export interface Window {
-  /** Its first operation's place in the window that fabtests count. */
+  /** The index of its first operation in the window as fabtests count it. */
   readonly from: number;
   readonly count: number;
-  /** The receiver acknowledges it, where there are acknowledgements. */
+  /** Whether the receiver acknowledges it, in tests with acknowledgements. */
   readonly acknowledged: boolean;
-  /** It belongs to the warm-up. */
+  /** Whether it belongs to the warm-up. */
   readonly warmUp: boolean;
 }
 
 const MORE: OperationOptions = { flags: ['FI_MORE'] };
 
 /**
- * Options of the sends, receives and writes of a window, by their index in it: --use-fi-more. As with
- * fabtests the warm-up has none, in which the sides of efa meet: what has to wait for that would be
- * kept back.
+ * Options of the sends, receives and writes of a window, by their index in it: --use-fi-more. As in
+ * fabtests, the warm-up does not set FI_MORE. efa's handshake happens during the warm-up, and
+ * operations that wait for it would be held back.
  */
 export function moreIn(window: Window, { fiMore }: Pick<Settings, 'fiMore'>) {
   const all = fiMore && !window.warmUp;
@@ -32,9 +32,10 @@ export interface Windows {
 }
 
 /**
- * The windows of a bandwidth test. The clock starts behind the warm-up, in the middle of a window:
- * that window comes in two, acknowledged once. Since 2.4 (`drains`) RMA tests let the warm-up end
- * with a window of its own. In the end there is one more acknowledgement, even with nothing before.
+ * The windows of a bandwidth test. The clock starts after the warm-up, possibly in the middle of a
+ * window. Such a window is split in two and acknowledged once. Since 2.4 (`drains`) the warm-up of
+ * RMA tests ends with a separate window. At the end there is one more acknowledgement, even if no
+ * operations are left.
  */
 export function windowsOf(
   size: number,
@@ -62,7 +63,7 @@ export function windowsOf(
   end();
   return { windows, clockAt };
 
-  // The last window, if it is not full, or nothing: acknowledged.
+  // Acknowledges the last window if it is not full, otherwise an empty one.
   function end() {
     const last = at > 0 ? windows.pop() : undefined;
     if (last) add(last.from, last.count, true);
@@ -71,7 +72,7 @@ export function windowsOf(
   }
 }
 
-/** How many from `index` on are the same batch. */
+/** The number of successive entries from `index` on that are the same batch. */
 export function alikeFrom(batches: readonly unknown[], index: number): number {
   let end = index + 1;
   while (end < batches.length && batches[end] === batches[index]) end++;

@@ -17,7 +17,7 @@ export class Disagreement extends Error {
 
 /** The tests that both sides run, in the order of this side. */
 export async function agreeOn(own: Plan, link: PeerLink, seconds: number): Promise<string[]> {
-  link.tell({ protocol: PROTOCOL, ...own });
+  link.send({ protocol: PROTOCOL, ...own });
   const theirs = (await planOf(link, seconds)) as Partial<Plan> & { protocol?: string };
   if (theirs?.protocol !== PROTOCOL) {
     throw new Disagreement(`the peer is not ${PROTOCOL}; both need the same release`);
@@ -37,6 +37,6 @@ async function planOf(link: PeerLink, seconds: number): Promise<unknown> {
   try {
     return await link.expect(seconds);
   } catch (error) {
-    throw link.foreign ? new PeerGone('what has connected is not libfabric check') : error;
+    throw link.foreign ? new PeerGone('the process that connected is not libfabric check') : error;
   }
 }

@@ -53,7 +53,7 @@ async function runOne(
   try {
     const own = test.ended.then((verdict) => {
       signal.throwIfAborted();
-      link.tell({ name, verdict });
+      link.send({ name, verdict });
       return verdict;
     });
     const theirs = link.expect(limit + SLACK).then((note) => {
@@ -74,9 +74,10 @@ async function runOne(
 }
 
 function verdictIn(note: unknown, name: string): SideVerdict {
-  const told = note as { name?: string; verdict: SideVerdict };
-  if (told.name !== name) throw new Error(`the peer is at ${told.name}, this one at ${name}`);
-  return told.verdict;
+  const reported = note as { name?: string; verdict: SideVerdict };
+  if (reported.name !== name)
+    throw new Error(`the peer is at ${reported.name}, this one at ${name}`);
+  return reported.verdict;
 }
 
 /**

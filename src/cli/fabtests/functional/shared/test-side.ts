@@ -131,7 +131,7 @@ export class TestSide<Own extends object = object> {
     if (!session.samePackage) return;
     const { peerLink } = session;
     if (peerLink === undefined) return;
-    peerLink.tell('passed');
+    peerLink.send('passed');
     await awaiting('the verdict of the peer', session.until(peerLink.expect()));
   }
 
