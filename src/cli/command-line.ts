@@ -31,13 +31,13 @@ export function commandLine(): Command {
     .addCommand(softefaCommand())
     .addCommand(reportCommand());
 
-  program.commandsGroup('Benchmarks, of two sides:');
+  program.commandsGroup('Benchmarks between two sides:');
   for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
   program.addCommand(pingpongCommand());
-  program.commandsGroup('Benchmarks, of many ranks:');
+  program.commandsGroup('Benchmarks between many ranks:');
   program.addCommand(allToAllCommand()).addCommand(pairwiseCommand());
 
-  program.commandsGroup('Functional checks, of two sides:');
+  program.commandsGroup('Functional checks between two sides:');
   program.addCommand(runAllCommand());
   for (const check of FUNCTIONAL_TESTS) program.addCommand(functionalTestCommand(check));
   return program;

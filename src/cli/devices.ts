@@ -7,13 +7,13 @@ interface Flags {
   readonly json?: true;
 }
 
-/** libfabric devices: the RDMA devices of this machine, as rdma-core has them. */
+/** libfabric devices: the RDMA devices of this machine, as rdma-core reports them. */
 export function devicesCommand(): Command {
   return new Command('devices')
     .summary('show the RDMA devices of this machine')
     .description(
-      'Shows the RDMA devices of this machine: what rdma-core and sysfs say of them, with the\n' +
-        'capabilities of an EFA. Without a device it says why, and the exit code is 1.',
+      'Shows the RDMA devices of this machine, as rdma-core and sysfs report them, with the\n' +
+        'capabilities of an EFA. Without a device it shows the reason, and the exit code is 1.',
     )
     .option('--json', 'print JSON: what devices() of libfabric/verbs returns')
     .addHelpText(
@@ -36,7 +36,7 @@ Examples:
 
 type Line = readonly [label: string, value: string | number | bigint | null | undefined];
 
-/** A block of lines. What nothing tells is left out. */
+/** A block of lines. Unknown values are omitted. */
 export function deviceText(device: Device): string {
   const { efa, limits } = device;
   const lines: readonly Line[] = [
@@ -68,7 +68,7 @@ export function deviceText(device: Device): string {
 
 const COLUMNS = 100;
 
-/** A list that is too long for a line, on several. */
+/** Wraps a list that is too long for one line. */
 function wrapped(text: string, indent: string): string {
   const [first = '', ...rest] = text.split(', ');
   let line = first;

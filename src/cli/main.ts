@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { commandLine } from './command-line.js';
 
-// As with any command, a reader such as head(1) may have had enough.
+// A reader such as head(1) may close the pipe early.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

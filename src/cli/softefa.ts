@@ -39,19 +39,19 @@ export function softefaCommand(): Command {
     .option('--nics <n>', 'devices (default: 1)', integer)
     .option(
       '--node <n>',
-      'host that the command plays; others are remote to it (default: 0)',
+      'simulated host of the command; other nodes are remote (default: 0)',
       integer,
     )
-    .option('--namespace <name>', 'only processes of one namespace meet (default: "default")')
-    .option('--async', 'move data after the post has returned, in random order: finds early reuse')
     .option(
-      '--direct',
-      'queues that the efa provider of libfabric >= 2.3 fills and reads by itself',
+      '--namespace <name>',
+      'processes communicate only within a namespace (default: "default")',
     )
-    .option('--seed <n>', 'of every random choice (default: 1)', integer)
+    .option('--async', 'move data after the post has returned, in random order: finds early reuse')
+    .option('--direct', 'queues that the efa provider of libfabric >= 2.3 accesses directly')
+    .option('--seed <n>', 'seed of every random choice (default: 1)', integer)
     .option(
       '--caps <list>',
-      'capabilities, with commas, or none (default: RDMA_READ,RDMA_WRITE,RNR_RETRY,' +
+      'capabilities, separated by commas, or none (default: RDMA_READ,RDMA_WRITE,RNR_RETRY,' +
         'CQ_WITH_SGID,UNSOLICITED_WRITE_RECV)',
       list,
     )
@@ -92,7 +92,7 @@ function printEnvironment(environment: Record<string, string>): void {
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
 
-/** Runs a command to its end and ends as it did: with its code, or 128 and its signal's number. */
+/** Runs a command and exits as it did: with its exit code, or 128 plus its signal's number. */
 async function runWith(environment: Record<string, string>, command: string[]): Promise<void> {
   const [program, ...args] = command as [string, ...string[]];
   const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...environment } });
@@ -113,8 +113,8 @@ async function runWith(environment: Record<string, string>, command: string[]): 
 }
 
 /**
- * Whether Ctrl-C in a terminal goes to the processes of this one's group, the command among them:
- * proc(5), /proc/pid/stat.
+ * Whether a terminal sends Ctrl-C to this process group, which includes the command: proc(5),
+ * /proc/pid/stat.
  */
 function isInForeground(): boolean {
   const stat = readFileSync('/proc/self/stat', 'latin1');

@@ -5,14 +5,14 @@ import { describeErrno, errnoByCode } from '../error-codes.js';
 import { strerror, version } from '../library.js';
 import { native } from '../native.js';
 
-/** An error number of libfabric's, with the members that it has in a FabricError. */
+/** An error number of libfabric, with its members in a FabricError. */
 interface ErrorText {
   readonly errno: number;
   readonly code: string;
   readonly text: string;
 }
 
-/** A number of a provider's own, likewise. */
+/** An error number of a provider, with its members in a FabricError. */
 interface ProviderErrorText {
   readonly provErrno: number;
   readonly provCode: string;
@@ -28,13 +28,13 @@ interface Options {
   readonly provider?: 'efa';
 }
 
-/** libfabric strerror: fi_strerror(1), for names as well. */
+/** libfabric strerror: fi_strerror(1), which also accepts names. */
 export function strerrorCommand(): Command {
   return new Command('strerror')
     .summary("show the name and text of libfabric's errors")
     .description(
-      "Shows the number, name and text of libfabric's errors: fi_strerror(1), fi_errno(3). Of what the " +
-        'efa provider reports (provErrno) also whether it is worth trying again, and what helps.',
+      "Shows the number, name and text of libfabric's errors: fi_strerror(1), fi_errno(3). For errors of the " +
+        'efa provider (provErrno) it also shows whether a retry may succeed, and what helps.',
     )
     .argument('<code...>', 'numbers (decimal, 0x.. or 0.., of either sign) or names: FI_ENODATA')
     .addOption(
@@ -56,7 +56,7 @@ Examples:
     });
 }
 
-// The provider's numbers from here on are nobody else's.
+// Numbers from here on belong to the efa provider only.
 const EFA_OWN = 4096;
 
 function describe(written: string): AnyText {
@@ -106,11 +106,11 @@ function table(errors: readonly AnyText[]): string {
 }
 
 function advice({ retryable, hint }: ProviderErrorText): string[] {
-  const retry = retryable ? 'may pass: worth trying again' : 'will not pass by itself';
+  const retry = retryable ? 'a retry may succeed' : 'a retry will not succeed';
   return hint === undefined ? [] : [retry, hint];
 }
 
-/** The positive number of what is written as strtol(3) reads it; undefined for a name. */
+/** The absolute value of a number in strtol(3) syntax; undefined for a name. */
 function numberOf(code: string): number | undefined {
   const [, digits] = /^[+-]?(0x[\da-f]+|\d+)$/i.exec(code) ?? [];
   if (digits === undefined) return undefined;
@@ -120,7 +120,9 @@ function numberOf(code: string): number | undefined {
   return errno;
 }
 
-/** libfabric's names, with and without `FI_`, and the system's where libfabric has none. */
+/**
+ * The number of a libfabric name, with or without `FI_`, or of a system name that libfabric lacks.
+ */
 function errnoOfName(name: string): number {
   const names = new Map<string, number>([
     ...[...getSystemErrorMap()].map(([errno, [code]]) => [code, -errno] as const),

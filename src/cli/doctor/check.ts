@@ -1,7 +1,7 @@
 import type { Finding, Status } from './diagnosis.js';
 import type { Machine } from './machine.js';
 
-/** What a check found. Omitted members have the check's own text. */
+/** The outcome of a check. Omitted members default to the check's text. */
 export interface Outcome {
   readonly status: Status;
   readonly found: string;
@@ -17,8 +17,8 @@ export interface Check {
   readonly expected: string;
   readonly why: string;
   /**
-   * Which programs it matters to: all, those with an EFA, or those with EFA hardware. For others it is
-   * skipped unless its status is ok.
+   * The machines on which the check matters: all, those with an EFA, or those with EFA hardware. On
+   * others it is skipped unless its status is ok.
    */
   readonly matters: 'always' | 'with-efa' | 'with-hardware';
   look(machine: Machine): Outcome;
@@ -34,13 +34,13 @@ export const ok = (found: string): Outcome => ({ status: 'ok', found });
 export const skipped = (found: string): Outcome => ({ status: 'skipped', found });
 
 type More = Pick<Outcome, 'expected' | 'why'>;
-const unwell =
+const problem =
   (status: Status) =>
   (found: string, fix: string, more?: More): Outcome => ({ status, found, fix, ...more });
 
-export const note = unwell('note');
-export const warning = unwell('warning');
-export const error = unwell('error');
+export const note = problem('note');
+export const warning = problem('warning');
+export const error = problem('error');
 
 /** Runs the checks of a group on a machine. */
 export function examine(group: Group, machine: Machine): Finding[] {

@@ -21,29 +21,29 @@ interface Flags {
   readonly timeout: number;
 }
 
-/** libfabric doctor: whether EFA works on this machine, and what to do where it does not. */
+/** libfabric doctor: whether EFA works on this machine, and how to fix it if not. */
 export function doctorCommand(): Command {
   return new Command('doctor')
-    .summary('find out whether EFA works here, and what to do where it does not')
+    .summary('check whether EFA works here, and show how to fix it if not')
     .description(
-      'Looks at all that EFA needs on this machine, and between two: the device, its driver, libfabric,\n' +
-        'rdma-core, memory that may be locked, the environment, security groups. For what is not well it\n' +
-        'says what was found, what should be, why it matters and what to do.\n\n' +
-        'The exit code is 0 where all is well, 1 where EFA works with warnings or where there is none, 2\n' +
-        'where libfabric, the EFA that there is, or the peer cannot be used.',
+      'Checks everything that EFA needs on this machine, and between two machines: the device, its driver,\n' +
+        'libfabric, rdma-core, locked memory, the environment, security groups. Each failed check shows what\n' +
+        'was found, what was expected, why it matters, and how to fix it.\n\n' +
+        'The exit code is 0 if all checks passed, 1 if EFA works with warnings or the machine has no EFA, 2\n' +
+        'if libfabric, an EFA that is present, or the peer cannot be used.',
     )
-    .option('-v, --verbose', 'the details of all checks, and those that were skipped')
-    .option('--json', 'print JSON: what was found, by names that stay')
+    .option('-v, --verbose', 'show the details of all checks, and the skipped checks')
+    .option('--json', 'print the findings as JSON, with stable names')
     .addOption(
-      new Option('--peer <host>', 'also try EFA to a host where --listen runs').conflicts('listen'),
+      new Option('--peer <host>', 'also test EFA to a host that runs --listen').conflicts('listen'),
     )
     .addOption(
-      new Option('--listen [address]', 'answer the peer of --peer, until Ctrl-C').conflicts([
-        'json',
-        'verbose',
-      ]),
+      new Option(
+        '--listen [address]',
+        'answer doctors that run with --peer, until Ctrl-C',
+      ).conflicts(['json', 'verbose']),
     )
-    .option('--port <n>', 'TCP port on which the sides meet', portNumber, PORT)
+    .option('--port <n>', 'TCP port that connects the two sides', portNumber, PORT)
     .addOption(
       new Option('--timeout <s>', 'seconds for each step of --peer')
         .argParser(milliseconds)
@@ -64,7 +64,7 @@ Examples:
 
 async function diagnose({ json, verbose, peer, port, timeout }: Flags): Promise<void> {
   const startedAt = new Date();
-  process.exitCode = EXIT_CODES.error; // where it does not come to a report
+  process.exitCode = EXIT_CODES.error; // in case of an error before the report
   const env = prepare(peer !== undefined);
   const machine = await thisMachine(env);
   const more = peer === undefined ? [] : await peerFindings({ host: peer, port, timeout }, machine);
@@ -80,7 +80,7 @@ async function diagnose({ json, verbose, peer, port, timeout }: Flags): Promise<
 
 async function peerFindings(target: Target, { library }: Machine): Promise<Finding[]> {
   const domains = library.loaded?.efaDomains ?? [];
-  if (domains.length === 0) return [noEfaFinding('this side has no EFA that libfabric offers')];
+  if (domains.length === 0) return [noEfaFinding('libfabric offers no EFA on this side')];
   try {
     const attempts = await probe(target, domains);
     return [tcpFinding(target), ...attempts.map(fabricFinding)];
@@ -94,8 +94,8 @@ async function answerPeers({ listen: address, port }: Flags): Promise<void> {
   prepare(true);
   const domains = efaDomains();
   if (domains.length === 0) {
-    console.error('This side has no EFA that libfabric offers, and the probe is of EFA only.');
-    console.error('Why, says npx libfabric doctor.');
+    console.error('libfabric offers no EFA on this side, and the probe tests EFA only.');
+    console.error('npx libfabric doctor shows the reason.');
     process.exitCode = EXIT_CODES.error;
     return;
   }

@@ -1,16 +1,17 @@
-// What `libfabric doctor` found, as --json prints it. Releases may add members; they never remove one.
+// What `libfabric doctor` found, as --json prints it. Releases may add members; they never remove
+// one.
 
 /** The result of a check. */
 export type Status =
   /** As it should be. */
   | 'ok'
-  /** Fine, and worth knowing. */
+  /** No problem, but worth knowing. */
   | 'note'
-  /** EFA works, but more slowly or at a risk; or there is none. */
+  /** EFA works, but more slowly or at a risk; or there is no EFA. */
   | 'warning'
   /** EFA does not work. */
   | 'error'
-  /** It does not matter here or cannot be determined; `found` says why. */
+  /** The check does not matter here or its result cannot be determined; `found` says why. */
   | 'skipped';
 
 /** A check and what it found. */
@@ -23,7 +24,7 @@ export interface Finding {
   readonly title: string;
   readonly status: Status;
   readonly found: string;
-  /** What it should be. */
+  /** The expected state. */
   readonly expected: string;
   /** Why it matters. */
   readonly why: string;

@@ -70,7 +70,7 @@ const BOOLEANS: Readonly<Record<string, boolean>> = {
   on: true,
 };
 
-/** The boolean that libfabric reads from a value; undefined if it is not one. */
+/** The boolean that libfabric reads from a value; undefined if it is not a boolean. */
 export const booleanOf = (value: string | undefined): boolean | undefined =>
   value === undefined ? undefined : BOOLEANS[value.toLowerCase()];
 

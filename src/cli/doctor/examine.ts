@@ -27,7 +27,7 @@ export const GROUPS: readonly Group[] = [
   environment,
 ];
 
-/** Runs all checks. `more` are findings of other origin: the probe of a peer. */
+/** Runs all checks. `more` contains further findings: those of the probe of a peer. */
 export function diagnosisOf(
   machine: Machine,
   startedAt: Date,

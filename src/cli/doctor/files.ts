@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { linkName, namesIn, readText } from '../../verbs/sysfs.js';
 
-/** The files of a machine, all below a root: /proc, /sys, /dev, /etc, /opt, /usr. */
+/** The files of a machine, relative to a root: /proc, /sys, /dev, /etc, /opt, /usr. */
 export class Files {
   readonly #root: string;
 

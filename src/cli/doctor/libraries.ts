@@ -1,4 +1,4 @@
-// Shared libraries: those in the process, and those on the machine.
+// Shared libraries in the process and on the machine.
 import type { Machine } from './machine.js';
 
 /** Where libfabric and rdma-core are installed, the EFA installer's places first. */
@@ -20,7 +20,7 @@ export function mapped({ files }: Machine, name: string): string[] {
   return distinct(paths.filter((path) => isFileOf(path, name)));
 }
 
-/** The files of a library that are installed where the loader may find them. */
+/** The files of a library in folders that the loader may search. */
 export function installed({ files, env }: Machine, name: string): string[] {
   const asked = (env.LD_LIBRARY_PATH ?? '').split(':').filter((folder) => folder.startsWith('/'));
   const paths = [...asked, ...FOLDERS].flatMap((folder) =>
@@ -37,14 +37,14 @@ export function inUse(machine: Machine, name: string): string | undefined {
   return mapped(machine, name)[0] ?? installed(machine, name)[0];
 }
 
-/** The release of rdma-core that a library of its is from: libibverbs.so.1.14.44.0 is of 44.0. */
+/** The release of rdma-core that contains a library: libibverbs.so.1.14.44.0 belongs to 44.0. */
 export function rdmaCoreRelease(path: string): string | null {
   return /\.so\.\d+\.\d+\.(\d+\.\d+)$/.exec(path)?.[1] ?? null;
 }
 
 const distinct = (paths: readonly string[]) => [...new Set(paths)];
 
-// Also as wheels have it, with a hash: libfabric-1a2b3c4d.so.1.
+// Python wheels add a hash to the name: libfabric-1a2b3c4d.so.1.
 function isFileOf(path: string, name: string): boolean {
   const file = path.slice(path.lastIndexOf('/') + 1);
   return file.startsWith(name) && /^(-[\da-f]{8})?\.so(\.\d+)*$/.test(file.slice(name.length));

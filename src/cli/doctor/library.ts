@@ -15,12 +15,15 @@ export interface LoadedLibrary {
   readonly efaDomains: readonly string[];
 }
 
-/** The library, or why there is none. */
+/** The library, or why it cannot be loaded. */
 export type Library =
   | { readonly loaded: LoadedLibrary; readonly error: null }
   | { readonly loaded: null; readonly error: Error };
 
-/** Loads libfabric after another process has done so and survived: settings may make a provider abort. */
+/**
+ * Loads libfabric after another process has done so and survived: settings may make a provider
+ * abort.
+ */
 export async function loadLibrarySafely(): Promise<Library> {
   const { failure } = await runInProcess('load-program.js');
   return failure === null ? loadLibrary() : { loaded: null, error: new Error(failure) };
@@ -33,7 +36,7 @@ export function loadLibrary(): Library {
       version: version().string,
       path: libraryPath(),
       efaDomains: efaDomains(),
-      params: getParams(), // those of providers are known once they were asked for something
+      params: getParams(), // providers register their parameters on the first query
     };
     return { loaded, error: null };
   } catch (error) {

@@ -13,7 +13,7 @@ export interface Space {
   readonly free: number;
 }
 
-/** Everything that checks read: of a real machine, or of one that a test makes up. */
+/** Everything that checks read, from a real machine or from one that a test defines. */
 export interface Machine {
   readonly files: Files;
   /** The environment before libfabric or this package changed it. */
@@ -21,13 +21,13 @@ export interface Machine {
   readonly library: Library;
   /** RDMA devices of any vendor. */
   readonly devices: readonly Device[];
-  /** Why there are none. */
+  /** Why there are no devices. */
   readonly absence: Absence | null;
   /** Which kind of EFA the programs of this machine have. */
   readonly efa: 'hardware' | 'software' | 'none';
   /** Counters of devices, by the device's name. */
   readonly counters: Readonly<Record<string, Readonly<Record<string, bigint>>>>;
-  /** /dev/shm; null where there is none. */
+  /** /dev/shm; null if there is none. */
   readonly sharedMemory: Space | null;
   /** Cores of the machine. */
   readonly cores: number;
@@ -81,7 +81,7 @@ function countersOf(device: string): Readonly<Record<string, bigint>> {
   try {
     return counters(device);
   } catch {
-    return {}; // it has no port
+    return {}; // the device has no port
   }
 }
 
@@ -99,11 +99,11 @@ export interface Trial {
   readonly domain: string;
   /** Null if it worked. */
   readonly failure: string | null;
-  /** Who carries out its reads and writes; null if it does not say. */
+  /** Whether the device carries out its reads and writes; null if unknown. */
   readonly rdma: Rdma | null;
 }
 
-// Within a host the provider would take shm, which needs no device.
+// Otherwise the provider would use shm within a host, which needs no device.
 const THROUGH_DEVICE = { FI_EFA_ENABLE_SHM_TRANSFER: '0' };
 
 /** Tries one domain after another. */

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const TIMEOUT = 60_000; // milliseconds: opening takes long where memory is short
+const TIMEOUT = 60_000; // milliseconds: opening takes long if memory is short
 
 /** How a program has ended. */
 export interface Ended {
@@ -11,7 +11,7 @@ export interface Ended {
   readonly output: string;
 }
 
-/** Runs a program of this folder in a process of its own, because a provider may abort it. */
+/** Runs a program of this folder in a separate process, because a provider may abort it. */
 export function runInProcess(
   program: string,
   args: readonly string[] = [],
@@ -35,8 +35,8 @@ interface ProcessError extends Error {
 }
 
 function failureText({ signal, killed, message }: ProcessError, stderr: string): string {
-  if (killed) return `no end after ${TIMEOUT / 1000} s`;
+  if (killed) return `still running after ${TIMEOUT / 1000} s`;
   if (!signal) return message;
   const last = stderr.split('\n').slice(-3).join(' ');
-  return `a process that does so dies by ${signal}${last ? `: ${last}` : ''}`;
+  return `a process that does this is killed by ${signal}${last ? `: ${last}` : ''}`;
 }

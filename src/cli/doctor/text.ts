@@ -11,12 +11,15 @@ const LOOKS: Readonly<Record<Status, readonly [symbol: string, style: Style]>> =
   skipped: ['-', 'gray'],
 };
 
-// Only on a terminal, and not where NO_COLOR is set.
+// Colours are used on a terminal only, and not if NO_COLOR is set.
 const paint = (style: Style, text: string) => styleText(style, text, { stream: process.stdout });
 
-const LABEL = 10; // columns of 'expected', 'fix' and the like, with what is before and after
+const LABEL = 10; // columns of labels such as 'expected' and 'fix', including the space around them
 
-/** The diagnosis as text: a line for each check, and details of those that failed or, if verbose, of all. */
+/**
+ * The diagnosis as text: a line for each check, and details of those that failed or, if verbose, of
+ * all.
+ */
 export function diagnosisText(report: Diagnosis, verbose: boolean, columns: number): string {
   const width = Math.max(...report.findings.map(({ title }) => title.length));
   const groups = [...new Set(report.findings.map(({ group }) => group))];
@@ -33,14 +36,14 @@ export function diagnosisText(report: Diagnosis, verbose: boolean, columns: numb
 function findingText(finding: Finding, width: number, verbose: boolean, columns: number): string {
   const { status, title, found, expected, why, fix } = finding;
   const [symbol, style] = LOOKS[status];
-  const unwell = status !== 'ok' && status !== 'skipped';
+  const failed = status !== 'ok' && status !== 'skipped';
   const indent = width + 6;
   const head = `  ${paint(style, symbol)} ${title.padEnd(width)}  `;
   const lines = [head + wrapped(found, columns, indent)];
   const label = (name: string) => paint('dim', `    ${name.padEnd(LABEL - 1)} `);
   const detail = (name: string, text: string) =>
     lines.push(label(name) + wrapped(text, columns, LABEL + 4));
-  if (unwell || verbose) {
+  if (failed || verbose) {
     detail('expected', expected);
     detail('why', why.replaceAll('\n', ' '));
     // Commands keep their lines, so that they can be copied.
@@ -82,7 +85,7 @@ function summaryText({ efa, emulated, findings }: Diagnosis, verbose: boolean): 
       ? ['There is no EFA on this machine', 'yellow']
       : efa === 'usable'
         ? [`EFA works${emulated ? ', in software' : ''}`, errors > 0 ? 'yellow' : 'green']
-        : ['There is an EFA, and it cannot be used', 'red'];
+        : ['There is an EFA, but it cannot be used', 'red'];
   const rest = totals.length > 0 ? `: ${totals.join(', ')}` : '';
   return `${paint('bold', paint(style, verdict))}${rest}.\n`;
 }

@@ -1,5 +1,6 @@
-// node trial-program.js DOMAIN: opens an endpoint of efa and sends itself a message. Prints who carries out
-// its reads and writes, as JSON, or why it cannot, and ends with 1.
+// node trial-program.js DOMAIN: opens an endpoint of efa and sends a message to itself. Prints as
+// JSON whether the device carries out its reads and writes. On a failure it prints the reason and
+// exits with 1.
 import { FabricError } from '../../errors.js';
 import { open } from '../../open.js';
 import { rdmaOf } from '../shared/rdma-support.js';

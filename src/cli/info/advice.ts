@@ -9,7 +9,7 @@ export function adviceFor(query: Query): string[] {
   return aboutProvider(query) ?? aboutFilters(query);
 }
 
-/** Where it is for the provider alone. */
+/** Advice if the provider alone has no results. */
 function aboutProvider({ provider, list }: Query): string[] | undefined {
   if (provider === undefined || count({ provider, ...(list && { list }) }) > 0) return undefined;
   const { FI_PROVIDER: allowed } = process.env;
@@ -39,7 +39,7 @@ function aboutEfa(): string {
   );
 }
 
-/** What there would be without any one of the options. */
+/** The number of results without each one of the options. */
 function aboutFilters(query: Query): string[] {
   const used = FILTERS.filter((name) => query[name] !== undefined);
   if (used.length === 0) return ['No provider finds a device: FI_LOG_LEVEL=info tells more.'];

@@ -22,12 +22,12 @@ interface Options extends Query {
 
 const more = (list: string, previous: string[] = []) => [...previous, ...namesOf(list)];
 
-/** libfabric info: fi_info(1), with JSON and with advice. */
+/** libfabric info: fi_info(1), with JSON and advice. */
 export function infoCommand(): Command {
   return new Command('info')
     .summary('show what libfabric offers on this machine')
     .description(
-      'Shows what libfabric offers on this machine, or what of it meets the options: fi_info(1).\n' +
+      'Shows what libfabric offers on this machine, or the part of it that matches the options: fi_info(1).\n' +
         'Names may be written in lower case; lists are separated by | or commas.',
     )
     .addOption(new Option('-s, --src_addr <addr>', 'a local name or address').conflicts('node'))
@@ -45,8 +45,11 @@ export function infoCommand(): Command {
     .option('-l, --list', 'list providers and their versions')
     .option('-v, --verbose', 'show everything about each result')
     .option('-i, --info <text>', 'show everything about results that contain a text')
-    .option('--rdma', 'open an endpoint of each efa, and say whether the device reads and writes')
-    .option('--json', 'print JSON: an array with all that -v, -l or -e has')
+    .option(
+      '--rdma',
+      'open an endpoint of each efa, and show whether the device carries out reads and writes',
+    )
+    .option('--json', 'print JSON: an array with all fields of -v, -l or -e')
     .option('--version', 'print versions, and which libfabric is used')
     .addHelpText(
       'after',
@@ -73,7 +76,7 @@ Examples:
     });
 }
 
-/** What fi_info prints for these options, in its order of precedence. */
+/** The output of fi_info for these options, in its order of precedence. */
 function answer(options: Options): string {
   const { json, list, verbose, info } = options;
   const entries = ask(options);
@@ -93,7 +96,7 @@ function answer(options: Options): string {
   return json ? jsonText(providers) : providersText(entries);
 }
 
-/** Who carries out RMA for each result of efa, the only provider that tells, by the answer of an endpoint. */
+/** Whether the device carries out RMA, for each result of efa: only endpoints of efa report it. */
 async function rdmaAnswer(options: Options): Promise<string> {
   const reliable = ask({ ...options, ep_type: 'FI_EP_RDM' });
   const entries = reliable.filter(
@@ -114,7 +117,7 @@ function explain(errno: number, query: Query): void {
   process.exitCode = errno;
 }
 
-/** What is wrong with an argument, without the path of the hint that it became. */
+/** The error of an argument, without the path of its hint. */
 function wrongName(error: unknown): string {
   if (!(error instanceof TypeError && 'code' in error)) throw error;
   return error.message.replace(/^hints\.\S+: /, '');

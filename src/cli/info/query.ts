@@ -2,7 +2,7 @@ import type { Hints } from '../../hints.js';
 import { queryInfo } from '../../info.js';
 import type { Info } from '../../info-types.js';
 
-/** The options of fi_info(1) that ask for something, by their long names. */
+/** The options of fi_info(1) that make up a query, by their long names. */
 export interface Query {
   readonly src_addr?: string;
   readonly node?: string;
@@ -14,11 +14,11 @@ export interface Query {
   readonly provider?: string;
   readonly domain?: string;
   readonly fabric?: string;
-  /** Providers instead of endpoints. */
+  /** List providers instead of endpoints. */
   readonly list?: true;
 }
 
-/** What a query that finds nothing can do without. */
+/** The options that can be dropped from a query without results. */
 export const FILTERS = [
   'src_addr',
   'node',
@@ -32,25 +32,29 @@ export const FILTERS = [
   'fabric',
 ] as const satisfies readonly (keyof Query)[];
 
-/** Names in a list as fi_info(1) takes it, `FI_MSG|FI_RMA`; commas need no quotes in a shell. */
+/**
+ * The names in a list: `FI_MSG|FI_RMA` as in fi_info(1), or with commas, which a shell does not
+ * interpret.
+ */
 export function namesOf(list: string): string[] {
   return list.split(/[|,]/).filter(Boolean).map(nameOf);
 }
 
-/** A name of libfabric's, in whatever case. */
+/** Normalizes a libfabric name to upper case. */
 export function nameOf(name: string): string {
   return /^bit |_0x/i.test(name) ? name : name.toUpperCase();
 }
 
-/** What libfabric answers. The array is empty where nothing matches. */
+/** The results of fi_getinfo(3). The array is empty if nothing matches. */
 export function ask(query: Query): Info[] {
   return queryInfo(hintsOf(query));
 }
 
-// fi_info takes these, flags of an operation, for capabilities.
+// fi_info accepts these operation flags as capabilities.
 const OPERATION_FLAGS: Readonly<Record<string, string>> = { FI_MORE: 'bit 18', FI_PEEK: 'bit 19' };
 
-// Names are checked where they become bits; a wrong one is an error that tells the nearest.
+// Names are checked when they are converted into bits. The error for an unknown name contains the
+// nearest name.
 function hintsOf(query: Query): Hints {
   const { caps, provider, fabric, domain } = query;
   const hints = {
@@ -70,7 +74,7 @@ function hintsOf(query: Query): Hints {
   return hints as Hints;
 }
 
-/** An empty structure would be a hint, too. */
+/** Omits an empty structure, because it would also be a hint. */
 function given<T extends object>(structure: T): T | undefined {
   return Object.values(structure).some((value) => value !== undefined) ? structure : undefined;
 }

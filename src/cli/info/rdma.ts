@@ -3,18 +3,18 @@ import type { Info } from '../../info-types.js';
 import { open } from '../../open.js';
 import { type Rdma, rdmaOf, rdmaText } from '../shared/rdma-support.js';
 
-/** What an endpoint of a result says of its RMA. */
+/** What an endpoint of a result reports about its RMA. */
 export interface RdmaAnswer {
   readonly provider: string | null;
   readonly fabric: string | null;
   readonly domain: string | null;
-  /** Null where it does not tell, or does not open. */
+  /** Null if the endpoint does not report it, or does not open. */
   readonly rdma: Rdma | null;
-  /** Why it does not open. */
+  /** Why the endpoint does not open. */
   readonly failure?: string;
 }
 
-/** Opens an endpoint for each provider, fabric and domain among entries, and asks it. */
+/** Opens an endpoint for each provider, fabric and domain among entries, and queries it. */
 export async function askEndpoints(entries: readonly Info[]): Promise<RdmaAnswer[]> {
   const places = new Map(entries.map((info) => [JSON.stringify(placeOf(info)), placeOf(info)]));
   const answers: RdmaAnswer[] = [];

@@ -2,7 +2,7 @@ import type { ParamType } from '../../flags.js';
 import { infoToString } from '../../info.js';
 import type { Info, Param } from '../../info-types.js';
 
-// What fi_info(1) prints, to the byte.
+// The output of fi_info(1), byte for byte.
 
 const NONE = '(null)'; // as printf(3) shows it
 
@@ -45,7 +45,7 @@ const TYPES: Readonly<Record<string, string>> = {
   FI_PARAM_BOOL: 'Boolean (0/1, on/off, true/false, yes/no)',
 } satisfies Partial<Record<ParamType, string>>;
 
-/** `fi_info -e`, but for the NUL bytes that it prints around a value without spaces. */
+/** `fi_info -e`, except for the NUL bytes that it prints around a value without spaces. */
 export function paramsText(params: readonly Param[]): string {
   return params.map((param) => `${textOf(paramLines(param))}\n`).join('');
 }

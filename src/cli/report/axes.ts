@@ -8,7 +8,7 @@ export interface Axis {
   readonly marks: readonly Markish[];
 }
 
-/** A logarithmic axis with ticks at 1, 2 and 5, or at decades where there are many. */
+/** A logarithmic axis with ticks at 1, 2 and 5, or at decades if there are many. */
 export function logAxis(values: readonly number[], label: string): Axis {
   const positive = values.filter((value) => value > 0);
   const low = Math.min(...positive) / 1.15;
@@ -23,7 +23,7 @@ export function logAxis(values: readonly number[], label: string): Axis {
   return verticalAxis({ type: 'log', domain: [low, high] }, within, label);
 }
 
-/** A linear axis; from 0 to a little more than the largest value, unless told. */
+/** A linear axis. By default it reaches from 0 to slightly above the largest value. */
 export function linearAxis(values: readonly number[], label: string, domain?: number[]): Axis {
   const high = Math.max(...values, 0) || 1;
   return verticalAxis({ domain: domain ?? [0, high * 1.05] }, 6, label);
@@ -50,7 +50,7 @@ export function sizeAxis(sizes: readonly number[], width: number): Axis {
   };
 }
 
-// Texts are given as such: a logarithmic scale drops some of those that tickFormat makes.
+// Labels are passed as strings, because a logarithmic scale drops some labels of tickFormat.
 function verticalAxis(scale: ScaleOptions, ticks: number | number[], label: string): Axis {
   const marks = [gridY({ ticks }), axisY({ ticks, text: shortText, tickSize: 0, label })];
   return { scale: { ...scale, axis: null }, marks };

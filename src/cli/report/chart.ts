@@ -3,20 +3,20 @@ import { type Axis, sizeAxis } from './axes.js';
 import { type Html, html } from './html.js';
 import { draw } from './svg-document.js';
 
-// Drawn twice, for wide and for narrow places (style.ts shows one of them): a picture that is merely
-// made smaller has letters too small to read.
+// Each chart is drawn twice, for wide and narrow pages, and style.ts shows one of them. If one
+// drawing were scaled down, its text would be too small to read.
 const WIDTHS = { wide: 600, narrow: 340 };
 
 /** A chart over sizes. */
 export interface ChartOptions {
   readonly title: string;
-  /** What it shows, for those who do not see it. */
+  /** A description for screen readers. */
   readonly description: string;
-  /** Every size of the chart, so that charts side by side have the same axis. */
+  /** Every size of the axis, so that adjacent charts have the same axis. */
   readonly sizes: readonly number[];
   readonly y: Axis;
   readonly marks: readonly Markish[];
-  /** Of this chart alone. */
+  /** The legend of this chart only. */
   readonly legend?: Html;
 }
 
@@ -38,7 +38,7 @@ export function sizeChart({ title, description, sizes, y, marks, legend }: Chart
   return figure(title, description, options, legend);
 }
 
-/** A figure with a drawing for wide and one for narrow places. */
+/** A figure with a drawing for wide and one for narrow pages. */
 export function figure(
   title: string,
   description: string,

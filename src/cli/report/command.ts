@@ -7,14 +7,14 @@ interface Flags {
   readonly title: string;
 }
 
-/** libfabric report: a page of HTML from the results of benchmarks. */
+/** libfabric report: an HTML page from benchmark results. */
 export function reportCommand(): Command {
   return new Command('report')
-    .summary('make a page of HTML from results of benchmarks')
+    .summary('make an HTML page from benchmark results')
     .description(
-      'Makes a page of HTML from results of benchmarks: charts and tables of bandwidth, latency, CPU and\n' +
+      'Makes an HTML page from benchmark results: charts and tables of bandwidth, latency, CPU and\n' +
         'counters, and of all pairs of ranks. Several runs are compared with the first.\n' +
-        "The page is one file and needs no network. Results may also be what fabtests' benchmarks print.",
+        "The page is one file and needs no network. Results may also be the output of fabtests' benchmarks.",
     )
     .argument(
       '<result...>',
@@ -33,7 +33,7 @@ Examples:
       if (files.some((file) => resolve(file) === resolve(output))) {
         throw new Error(`${output}: is a result, and would be overwritten`);
       }
-      // Imported only here, because their libraries would slow down every other command.
+      // Imported here, because the chart libraries would slow down every other command.
       const { reportPage } = await import('./page.js');
       const { readInputs } = await import('./read.js');
       const page = reportPage(title, files.flatMap(readInputs), new Date());

@@ -2,10 +2,10 @@ import type { BenchmarkRow } from '../shared/result.js';
 import { geometricMean } from '../shared/statistics.js';
 import type { Run } from './run.js';
 
-/** What is within this of the baseline is not called faster or slower. */
+/** A smaller relative difference to the baseline does not count as faster or slower. */
 export const NOTABLE = 0.05;
 
-/** A run's rows by size; of rows of one size the last. */
+/** A run's rows by size. If several rows have the same size, the last one. */
 export function rowsBySize(run: Run): Map<number, BenchmarkRow> {
   return new Map(run.rows.map((row) => [row.size, row]));
 }
@@ -17,7 +17,7 @@ export function sizesOf(runs: readonly Run[]): number[] {
   );
 }
 
-/** How many times as fast as the baseline a run is, at each size that both have. */
+/** The speedup of a run over the baseline, at each size that both have. */
 export function speedups(run: Run, baseline: Run): Map<number, number> {
   const base = rowsBySize(baseline);
   const found = new Map<number, number>();
@@ -28,7 +28,7 @@ export function speedups(run: Run, baseline: Run): Map<number, number> {
   return found;
 }
 
-/** The geometric mean over the sizes that both have; undefined where there are none. */
+/** The geometric mean over the sizes that both have; undefined if there are none. */
 export function overallSpeedup(run: Run, baseline: Run): number | undefined {
   const ratios = [...speedups(run, baseline).values()];
   return ratios.length === 0 ? undefined : geometricMean(ratios);

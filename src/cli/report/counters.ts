@@ -4,7 +4,7 @@ import { wholeText } from './format.js';
 import { details, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 
-/** What the device's counters say of each run. */
+/** The device's counters for each run. */
 export function countersSection(all: readonly Run[]): Html | undefined {
   const runs = all.filter((run) => run.rows.some(({ counters }) => counters !== undefined));
   if (runs.length === 0) return undefined;
@@ -16,7 +16,7 @@ export function countersSection(all: readonly Run[]): Html | undefined {
   );
 }
 
-/** The counters of trouble that grew in a run: lost, repeated and failed work. */
+/** The error counters that grew in a run: lost, repeated and failed work. */
 export function troubles({ rows }: Run): { name: string; total: number }[] {
   return grown(rows)
     .filter(isTrouble)
@@ -26,7 +26,7 @@ export function troubles({ rows }: Run): { name: string; total: number }[] {
     }));
 }
 
-// Names of amzn-drivers' efa_verbs.c.
+// Names from amzn-drivers' efa_verbs.c.
 function isTrouble(name: string): boolean {
   return /(_err$|_errs?_|^rx_drops$|^retrans_|^unresponsive_|^impaired_|^cmds_err$)/.test(name);
 }

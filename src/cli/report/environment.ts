@@ -23,7 +23,7 @@ const FIELDS: Record<string, (one: Measured) => string | undefined> = {
 
 const ALWAYS_OTHER = new Set(['file', 'started']);
 
-/** Where and how each was measured; what differs is marked. */
+/** Where and how each result was measured. Differences are marked. */
 export function environmentSection(all: readonly Measured[]): Html | undefined {
   if (all.length === 0) return undefined;
   const head = html`<tr><td></td>${all.map((one) => html`<th scope="col" class="text">${one.name}</th>`)}</tr>`;

@@ -1,13 +1,15 @@
 import type { BenchmarkRow } from '../shared/result.js';
 import type { Measurement } from './run.js';
 
-// fabtests print a table, or YAML with -m. Sizes are in units of 1024, counts of 1000; MB are 10^6
-// bytes (fabtests/common/shared.c: show_perf, show_perf_mr).
+// fabtests print a table, or YAML with -m. Sizes are in units of 1024, counts in units of 1000; MB
+// are 10^6 bytes (fabtests/common/shared.c: show_perf, show_perf_mr).
 
 const FIELDS = ['size', 'iterations', 'total', 'seconds', 'MB/sec', 'usec/xfer'] as const;
 type Fields = Partial<Record<(typeof FIELDS)[number], string | undefined>>;
 
-/** Reads what benchmarks of fabtests printed: each YAML document and each table is a measurement. */
+/**
+ * Parses the output of fabtests' benchmarks: each YAML document and each table is a measurement.
+ */
 export function parseFabtests(text: string): Measurement[] {
   const found: { command: string[]; rows: BenchmarkRow[]; rounded: boolean }[] = [];
   let columns: string[] = [];
@@ -48,7 +50,7 @@ function yamlFields(text: string): Fields {
   return { ...rest, size: xfer_size, seconds: time };
 }
 
-// fi_pingpong has #sent and #ack where the others have iters.
+// fi_pingpong prints #sent and #ack, the others print iters.
 function tableFields(columns: string[], cells: string[]): Fields {
   const cell = Object.fromEntries(columns.map((column, i) => [column, cells[i]]));
   const { bytes, iters, '#sent': sent, time, ...rest } = cell;
@@ -64,10 +66,10 @@ function rowOf(fields: Fields, line: number): BenchmarkRow {
   };
   const size = Math.round(amount('size', 1024));
   const iterations = amount('iterations');
-  // Both have as many decimals, so the larger number is the more precise one.
+  // Both have the same number of decimals, so the larger number is more precise.
   const [megabytes, microseconds] = [amount('MB/sec'), amount('usec/xfer')];
   const fromRate = size > 0 && megabytes > microseconds;
-  // Both ways of a ping-pong count, and units round the total down.
+  // A ping-pong counts both directions, and the units round the total down.
   const perIteration = amount('total', 1024) / (size * iterations);
   return {
     size,

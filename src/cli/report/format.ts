@@ -1,4 +1,5 @@
-// How figures are written. Fixed decimals, so that a column's points are below one another.
+// The format of figures. The number of decimals is fixed, so that the decimal points of a column
+// align.
 
 const english = (digits: number) =>
   new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
@@ -15,7 +16,9 @@ export function wholeText(value: number): string {
   return whole.format(value);
 }
 
-/** Three digits and more where there are more before the point: `0.00417`, `4.17`, `10,543`. */
+/**
+ * Three significant digits, or all digits before the decimal point: `0.00417`, `4.17`, `10,543`.
+ */
 export function shortText(value: number): string {
   if (Math.abs(value) >= 1000) return wholeText(value);
   return String(Number(value.toPrecision(3)));

@@ -6,8 +6,8 @@ import { figure } from './chart.js';
 import { decimalText, ratioText } from './format.js';
 import { type Html, html } from './html.js';
 
-// Up to here every pair is a cell with its figures; beyond, neighbours of one colour are one cell, which
-// keeps the page of a thousand ranks readable by a browser.
+// Up to this number, every pair is a cell with its figures. Above it, neighbours of one colour are
+// merged into one cell, so that a browser can display the page of a thousand ranks.
 const MOST_SINGLE_CELLS = 64 ** 2;
 
 const MARGINS = { left: 58, top: 58, right: 8, bottom: 8 };
@@ -23,11 +23,11 @@ interface Cell {
   readonly title?: string;
 }
 
-/** Senders downwards, receivers to the right; beside them each one's median. */
+/** A row for each sender and a column for each receiver, and the median of each rank. */
 export function heatMap(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html {
   const count = ranks.length;
   const cells = mergedCells(pairCells(matrix));
-  const strip = Math.ceil(count / 40); // cells between the pairs and the medians, and of the medians
+  const strip = Math.ceil(count / 40); // width of the gap and of the medians, in cells
   const medians = medianCells(matrix, ranks, strip);
   const slow = ranks.flatMap((rank, i) => (rank.slow ? [i] : []));
   const failures = cells.some(({ heat }) => heat === 'failed');
@@ -87,12 +87,12 @@ export function heatMap(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html
   return figure(title, description, options, heatLegend(failures));
 }
 
-/** What a matrix holds, in words. */
+/** The quantity of a matrix and its unit, in words. */
 export function quantityText(matrix: MatrixResult): string {
   return `${matrix.metric === 'us' ? 'Time per transfer' : 'Bandwidth'} (${unitOf(matrix)})`;
 }
 
-/** Its unit. */
+/** The unit of a matrix. */
 export function unitOf({ metric }: MatrixResult): string {
   return metric === 'us' ? 'µs' : metric;
 }
@@ -139,17 +139,18 @@ function medianCells(matrix: MatrixResult, ranks: readonly RankSpeed[], strip: n
   });
 }
 
-// From less than half as fast as the median pair to more than twice: orange over neutral to blue.
+// Orange is less than half the speed of the median pair, blue more than twice; the middle is
+// neutral.
 const LIMITS = [0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2];
 
-/** The class of style.ts for a speed; `'failed'` where there is none. */
+/** The colour name in style.ts for a speed; `'failed'` if there is none. */
 export function heatOf(speed: number | undefined): string {
   if (speed === undefined || Number.isNaN(speed)) return 'failed';
   const at = LIMITS.findIndex((limit) => speed < limit);
   return `heat-${at === -1 ? LIMITS.length : at}`;
 }
 
-/** What the colours mean. */
+/** The legend of the colours. */
 export function heatLegend(failures: boolean): Html {
   const steps = LIMITS.concat(Number.POSITIVE_INFINITY).map((limit, i) => {
     const from = LIMITS[i - 1];

@@ -14,7 +14,7 @@ import type { NamedMatrix } from './run.js';
 const MOST_TABLE_RANKS = 32;
 const MOST_PAIRS = 10;
 
-/** Every pair of ranks, and which ranks and pairs are slow. */
+/** Every pair of ranks, and the slow ranks and pairs. */
 export function matrixSection(matrix: NamedMatrix): Html {
   const ranks = rankSpeeds(matrix);
   const typical = typicalValue(matrix);

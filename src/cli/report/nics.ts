@@ -10,7 +10,7 @@ import { details, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, type Series, seriesMarks } from './series.js';
 
-/** What each of several NICs has carried: a chart for each run, in which a slow NIC stands out. */
+/** The bandwidth of each of several NICs: a chart for each run that shows slow NICs. */
 export function nicsSection(all: readonly Run[]): Html | undefined {
   const runs = all.map((run) => ({ run, nics: nicsOf(run) })).filter(({ nics }) => nics.length > 0);
   if (runs.length === 0) return undefined;
@@ -47,7 +47,7 @@ function nicChart(run: Run, nics: readonly Series[]): Html | undefined {
   return sizeChart({
     title: run.name,
     description:
-      'MB/s of each NIC against bytes per transfer, both logarithmic; figures are in the table.',
+      'MB/s of each NIC over bytes per transfer, both logarithmic; the table has the figures.',
     sizes: points.map(({ x }) => x),
     y: logAxis(
       points.map(({ y }) => y),

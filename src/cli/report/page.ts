@@ -12,10 +12,10 @@ import { style } from './style.js';
 import { throughputSection } from './throughput.js';
 import { warningsSection } from './warnings.js';
 
-// The page has no script, and may not run or load any.
+// The page contains no script, and this policy forbids it to run or load any.
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/** The page of a report: one file that needs nothing else. */
+/** The page of a report: one self-contained file. */
 export function reportPage(title: string, inputs: readonly Input[], made: Date): string {
   const { runs, matrices } = namedInputs(inputs);
   const page = html`<!doctype html>
@@ -50,7 +50,7 @@ ${environmentSection([...runs, ...matrices])}
   return page.markup;
 }
 
-// style.ts follows it.
+// The rules in style.ts depend on it.
 function themeSwitch(): Html {
   const choices = ['system', 'light', 'dark'].map(
     (theme, i) =>

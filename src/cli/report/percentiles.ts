@@ -22,7 +22,7 @@ const BANDS = [
   { low: 'p999', high: 'max', opacity: 0.08 },
 ] as const;
 
-/** How times of single transfers are spread: a chart for each run, all with the same axes. */
+/** The distribution of transfer times: a chart for each run, all with the same axes. */
 export function percentilesSection(all: readonly Run[]): Html | undefined {
   const runs = all.filter((run) => points(run).length > 0);
   if (runs.length === 0) return undefined;
@@ -45,7 +45,7 @@ export function percentilesSection(all: readonly Run[]): Html | undefined {
   );
 }
 
-// What a logarithmic axis can show.
+// The rows that a logarithmic axis can show.
 function points(run: Run): { size: number; latency: LatencyPercentiles }[] {
   return run.rows.flatMap(({ size, latency }) =>
     size > 0 && latency !== undefined && latency.p50 > 0 ? [{ size, latency }] : [],

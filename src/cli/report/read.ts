@@ -33,7 +33,7 @@ function bySize(rows: readonly BenchmarkRow[]): BenchmarkRow[] {
   return rows.toSorted((a, b) => a.size - b.size);
 }
 
-// Names and values of a file may be anything, and go to a terminal.
+// Names and values in a file may contain any characters, and the message goes to a terminal.
 function reasonOf(error: NodeJS.ErrnoException): string {
   const reasons: Record<string, string> = { ENOENT: 'no such file', EISDIR: 'is a directory' };
   const prefix = error instanceof SyntaxError ? 'not JSON: ' : '';

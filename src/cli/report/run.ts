@@ -1,6 +1,6 @@
 import type { BenchmarkResult, MatrixResult } from '../shared/result.js';
 
-/** What the report needs of a benchmark, whoever measured it: fabtests say less than this package. */
+/** The parts of a result that the report needs. fabtests print fewer of them than this package. */
 export interface Measurement
   extends Pick<BenchmarkResult, 'command' | 'arguments' | 'rows' | 'warnings'>,
     Partial<
@@ -10,7 +10,7 @@ export interface Measurement
       >
     > {}
 
-/** Something read from a file. */
+/** A result read from a file. */
 export type Input = { readonly file: string } & (
   | { readonly kind: 'benchmark'; readonly measured: Measurement }
   | { readonly kind: 'matrix'; readonly measured: MatrixResult }
@@ -18,9 +18,9 @@ export type Input = { readonly file: string } & (
 
 /** A benchmark of the report. */
 export interface Run extends Measurement {
-  /** Its place among the runs; the one at 0 is what the others are compared with. */
+  /** Its index among the runs. The others are compared with the run at 0. */
   readonly index: number;
-  /** No other run of the report has it. */
+  /** A name that is unique in the report. */
   readonly name: string;
   readonly file: string;
 }
@@ -31,7 +31,7 @@ export interface NamedMatrix extends MatrixResult {
   readonly file: string;
 }
 
-/** Splits what was read into benchmarks and matrices, each with a name of its own. */
+/** Splits the inputs into benchmarks and matrices, each with a unique name. */
 export function namedInputs(inputs: readonly Input[]): { runs: Run[]; matrices: NamedMatrix[] } {
   const taken = new Set<string>();
   const unique = (name: string) => {

@@ -5,9 +5,9 @@ import { draw } from './svg-document.js';
 const COLOURS = 8; // of style.ts
 const SYMBOLS = ['circle', 'square', 'triangle', 'diamond', 'star', 'wye', 'cross'] as const;
 
-/** What a chart has a line of: a run, a NIC of a run. */
+/** The data behind a line of a chart: a run, or a NIC of a run. */
 export interface Series {
-  /** Its place among those of the chart. */
+  /** Its index in the chart. */
   readonly index: number;
   readonly name: string;
 }
@@ -16,7 +16,7 @@ export interface Series {
 export interface Point {
   readonly x: number;
   readonly y: number;
-  /** What is shown when it is pointed at. */
+  /** The tooltip. */
   readonly title?: string;
 }
 
@@ -46,7 +46,7 @@ export function key(series: Series): Html {
   return html`<span class="key">${drawing}</span>`;
 }
 
-/** What the charts of a section have lines of. */
+/** The legend of a section's charts. */
 export function legend(all: readonly Series[]): Html {
   return html`<ul class="legend">${all.map((series) => html`<li>${key(series)} ${series.name}</li>`)}</ul>`;
 }

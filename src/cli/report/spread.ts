@@ -19,7 +19,7 @@ interface Spread {
   readonly high: number;
 }
 
-/** How steady bandwidth was from one slice of a run to the next. */
+/** The variation of bandwidth between the slices of a run. */
 export function spreadSection(all: readonly Run[]): Html | undefined {
   const runs = all
     .map((run) => ({ run, spreads: spreadsOf(run) }))
@@ -63,7 +63,8 @@ function spreadsOf(run: Run): Spread[] {
 
 function marks(run: Run, spreads: readonly Spread[]) {
   const fill = colourOf(run);
-  const alone = { x: 'size', stroke: fill, strokeWidth: 8 } as const; // a band has no width of its own
+  // A band of a single point would have no width.
+  const alone = { x: 'size', stroke: fill, strokeWidth: 8 } as const;
   if (spreads.length === 1) {
     const ends = (names: readonly (keyof Spread)[]) =>
       spreads.flatMap((spread) => names.map((name) => ({ size: spread.size, y: spread[name] })));
@@ -97,7 +98,7 @@ function spreadTable(run: Run, spreads: readonly Spread[]): Html {
   return table(`MB/s of the slices of ${run.name}, and how far apart they are`, head, rows);
 }
 
-// From 0 to the fastest slice, so that small changes look small.
+// The axis starts at 0, so that small changes look small.
 function course(run: Run, slices: readonly number[]): Html {
   const points = slices.map((y, x) => ({ x, y }));
   return draw({

@@ -1,5 +1,5 @@
-// The page's style. Colours are pairs for light and dark, and those of series and heat are told apart
-// with any colour vision; paper is always light.
+// The page's style. Each colour is a pair for the light and the dark theme. The colours of series
+// and heat can be distinguished with any colour vision. Printed pages are always light.
 
 /** CSS of the page. */
 export const style = `

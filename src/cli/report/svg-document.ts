@@ -1,7 +1,7 @@
 import { type PlotOptions, plot } from '../../vendor/plot.js';
 import { escapeText, Html } from './html.js';
 
-// As much of the DOM as Observable Plot draws with: elements with attributes, styles and text.
+// The part of the DOM that Observable Plot uses: elements with attributes, styles and text.
 
 class TextNode {
   parentNode: SvgElement | null = null;
@@ -12,7 +12,7 @@ class TextNode {
   }
 }
 
-/** An element, and what is below it, as markup. */
+/** An element and its children, rendered as markup. */
 export class SvgElement {
   parentNode: SvgElement | null = null;
   readonly childNodes: (SvgElement | TextNode)[] = [];
@@ -40,7 +40,7 @@ export class SvgElement {
   removeAttribute(name: string): void {
     this.#attributes.delete(name);
   }
-  addEventListener(): void {} // nothing happens to a picture
+  addEventListener(): void {} // a static image has no events
 
   get firstChild(): SvgElement | TextNode | null {
     return this.childNodes[0] ?? null;
@@ -70,7 +70,7 @@ export class SvgElement {
   }
 
   get markup(): string {
-    if (this.tagName === 'style') return ''; // the page has its own
+    if (this.tagName === 'style') return ''; // the page has its own style
     const attributes = [...this.#attributes].map(([name, value]) => ` ${name}="${tidy(value)}"`);
     const children = this.childNodes.map((node) => node.markup);
     return `<${this.tagName}${attributes.join('')}>${children.join('')}</${this.tagName}>`;
@@ -92,7 +92,7 @@ class SvgDocument {
   }
 }
 
-// A hundredth of a pixel is enough.
+// Rounds coordinates: a hundredth of a pixel is enough.
 function tidy(value: string): string {
   return escapeText(value.replace(/\d+\.\d{3,}/g, (number) => String(+(+number).toFixed(2))));
 }
@@ -102,7 +102,7 @@ export function svgDocument(): SvgDocument {
   return new SvgDocument();
 }
 
-/** Draws a picture with a name for those who do not see it; with none it is an ornament. */
+/** Draws an image. `name` describes it for screen readers; without a name it is decorative. */
 export function draw(options: PlotOptions, name?: string): Html {
   const document = svgDocument() as unknown as NonNullable<PlotOptions['document']>;
   const svg = plot({ ...options, document }) as unknown as SvgElement;

@@ -9,7 +9,7 @@ import { details, type Html, html, type Part, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, seriesMarks } from './series.js';
 
-/** Bandwidth and time of a transfer, and how runs compare with the first. */
+/** Bandwidth and time per transfer, and a comparison of runs with the first. */
 export function throughputSection(runs: readonly Run[]): Html | undefined {
   const drawn = runs.filter(({ rows }) => rows.some(({ size }) => size > 0));
   if (drawn.length === 0) return undefined;
@@ -47,7 +47,7 @@ function rowChart(
   if (points.length === 0) return html``;
   return sizeChart({
     title,
-    description: `${unit} against bytes per transfer, both logarithmic; figures are in the table.`,
+    description: `${unit} over bytes per transfer, both logarithmic; the table has the figures.`,
     sizes: points.map(({ x }) => x),
     y: logAxis(
       points.map(({ y }) => y),
@@ -69,7 +69,7 @@ function speedupChart(runs: readonly Run[], baseline: Run): Html {
   const ratios = series.flatMap(({ points }) => points.map(({ y }) => y));
   return sizeChart({
     title: `Bandwidth as a multiple of ${baseline.name}`,
-    description: 'Above 1 is faster than the first run; figures are in the table.',
+    description: 'Above 1 is faster than the first run; the table has the figures.',
     sizes: series.flatMap(({ points }) => points.map(({ x }) => x)),
     y: linearAxis([...ratios, 1], 'ratio'),
     marks: [
@@ -113,7 +113,7 @@ function resultTable(runs: readonly Run[]): Html {
   return table(caption, head, body, foot || undefined);
 }
 
-/** A ratio to the baseline; more than 5 % off it is marked. */
+/** A ratio to the baseline. A difference of more than 5 % is marked. */
 export function ratioCell(ratio: number | undefined): Html {
   if (ratio === undefined) return html`<td></td>`;
   const mark = ratio > 1 + NOTABLE ? 'faster' : ratio < 1 - NOTABLE ? 'slower' : 'same';

@@ -3,7 +3,7 @@ import { wholeText } from './format.js';
 import { type Html, html } from './html.js';
 import type { NamedMatrix, Run } from './run.js';
 
-/** What a reader has to know before believing the figures; nothing where there is nothing. */
+/** Warnings about the figures; undefined if there are none. */
 export function warningsSection(
   runs: readonly Run[],
   matrices: readonly NamedMatrix[],
@@ -30,10 +30,10 @@ export function warningsSection(
   return html`<section class="warnings" aria-labelledby="warnings"><h2 id="warnings">Warnings</h2><ul>${items}</ul></section>`;
 }
 
-// What makes a ratio to the baseline say something else than how fast the same work is.
+// Differences to the baseline because of which a ratio does not compare the same work.
 function differences(run: Run, baseline: Run): string[] {
   const facts = (one: Run): Record<string, unknown> => ({
-    benchmark: one.command.replace(/^fi_/, '').replaceAll('_', '-'), // fabtests' name for the same
+    benchmark: one.command.replace(/^fi_/, '').replaceAll('_', '-'), // fabtests' name of the same benchmark
     operation: one.operation,
     window: one.options?.window,
     verify: one.options?.verify,

@@ -3,12 +3,12 @@ import type { Socket } from 'node:net';
 
 const HEADER_BYTES = 4;
 
-/** What is wrong with bytes that are not a message. */
+/** Received bytes are not a valid message. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
-/** A message as it goes over the connection. */
+/** A message in its wire format. */
 export function frameOf(message: object): Buffer {
   const text = Buffer.from(JSON.stringify(message));
   const header = Buffer.alloc(HEADER_BYTES);
@@ -19,13 +19,13 @@ export function frameOf(message: object): Buffer {
 /** How a link treats what it receives. */
 export interface JsonLinkOptions<In> {
   /**
-   * The longest message that it accepts, in bytes. It bounds the memory that a connection takes.
-   * The link asks for it before every message, because it may rise once the peer is known.
+   * The longest accepted message, in bytes. It bounds the memory of a connection. The link calls it
+   * for every message, because the limit may rise once the peer is known.
    */
   readonly maxBytes: () => number;
-  /** Messages that may wait for receive(). */
+  /** The most messages that may wait for receive(). */
   readonly maxWaiting?: number;
-  /** Takes each message. Returns false for a message that is to wait for receive(). */
+  /** Handles each message. Returns false if receive() is to return the message. */
   readonly onMessage?: (message: In) => boolean;
 }
 
@@ -60,7 +60,7 @@ export class JsonLink<In extends object, Out extends object> {
     socket.resume();
   }
 
-  /** Why no more messages come, once that is so. */
+  /** Why no more messages arrive; undefined while the connection is open. */
   get ended(): Error | undefined {
     return this.#ended;
   }
@@ -76,8 +76,8 @@ export class JsonLink<In extends object, Out extends object> {
   }
 
   /**
-   * The next message that onMessage() has not taken. Undefined if none has come when the connection
-   * ends or so many milliseconds have passed.
+   * The next message that onMessage() did not handle. Undefined if none arrives before the
+   * connection ends or so many milliseconds have passed.
    */
   async receive(milliseconds = Number.POSITIVE_INFINITY): Promise<In | undefined> {
     let late = false;
@@ -95,12 +95,12 @@ export class JsonLink<In extends object, Out extends object> {
     return this.#waiting.shift();
   }
 
-  /** Ends the connection when what was sent has gone out. */
+  /** Ends the connection after all sent messages have been transmitted. */
   end(): void {
     this.#socket.end();
   }
 
-  /** Lets the process end although the connection has not. */
+  /** Lets the process end while the connection is open. */
   unref(): void {
     this.#socket.unref();
   }
@@ -162,5 +162,5 @@ function messageIn(bytes: Buffer): object {
     throw new FrameError('a message that is not JSON');
   }
   if (typeof message === 'object' && message !== null) return message;
-  throw new FrameError('a message that is no object');
+  throw new FrameError('a message that is not an object');
 }

@@ -1,6 +1,7 @@
 /**
- * What JSON has no type for: a bigint is a string of decimal digits, the mask memTagFormat one in
- * hex (BigInt() reads both), bytes are hex digits, and a size without limit is `"Infinity"`.
+ * Converts a value to JSON text. A bigint becomes a string of decimal digits, the mask memTagFormat
+ * a string in hex (BigInt() reads both), bytes become hex digits, and a size without limit becomes
+ * `"Infinity"`.
  */
 export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, toJson, 2)}\n`;

@@ -6,7 +6,7 @@ export interface Perf {
   readonly size: number;
   readonly iterations: number;
   readonly seconds: number;
-  /** Transfers of an iteration: 2 for a ping-pong, whose usec/xfer is then half a round trip. */
+  /** Transfers of an iteration: 2 for a ping-pong, so that usec/xfer is half a round trip. */
   readonly transfersPerIteration: number;
 }
 
@@ -25,7 +25,7 @@ export function countText(count: number): string {
   return `${Math.floor(count / 10 ** power)}${{ 0: '', 3: 'k', 6: 'm', 9: 'b' }[power]}`;
 }
 
-/** The line above the rows. */
+/** The table header. */
 export function perfHeader(): string {
   return header('iters'.padEnd(8));
 }
@@ -42,7 +42,7 @@ const header = (counts: string) =>
     'Mxfers/sec'.padStart(13),
   ].join('');
 
-// What fabtests print of a measurement: whole microseconds, and single precision for a transfer.
+// The precision of fabtests: whole microseconds, and single precision for the time of a transfer.
 function figuresOf({ size, iterations, seconds, transfersPerIteration }: Perf) {
   const microseconds = Math.round(seconds * 1e6);
   const bytes = size * iterations * transfersPerIteration;
@@ -65,7 +65,7 @@ export function perfRow(perf: Perf): string {
   ].join('');
 }
 
-/** What comes before the rows in YAML: the command line, which has the rows. */
+/** The YAML key of the rows: the command line. */
 export function perfYamlHeader(argv: readonly string[]): string {
   return `---\n${argv.map((argument) => `${argument} `).join('')}:`;
 }
@@ -85,12 +85,12 @@ export function perfYaml(perf: Perf): string {
   return `- { ${fields.join(', ')} }`;
 }
 
-/** The line above fi_pingpong(1)'s rows. */
+/** The table header of fi_pingpong(1). */
 export function pingpongHeader(): string {
   return header('#sent'.padEnd(8) + '#ack'.padEnd(9));
 }
 
-/** One of its rows, with the messages that the client has received. */
+/** A row of fi_pingpong(1), with the number of messages that the client received. */
 export function pingpongRow(perf: Perf, acknowledged: number): string {
   const { iterations } = perf;
   const sign = iterations === acknowledged ? '=' : iterations < acknowledged ? '-' : '+';

@@ -4,15 +4,15 @@ import { FabricError } from '../../errors.js';
 /** Who carries out RMA: the device, or the provider in software. */
 export type RmaImplementation = 'device' | 'emulated';
 
-/** What an endpoint says of its RMA. */
+/** What an endpoint reports about its RMA. */
 export interface Rdma {
   readonly reads: RmaImplementation;
   readonly writes: RmaImplementation;
 }
 
 /**
- * Who carries out the reads and writes of an endpoint, by its own answer (FI_OPT_EFA_EMULATED_*);
- * undefined where it gives none: other providers than efa, and efa of libfabric 1.17.
+ * Who carries out the reads and writes of an endpoint, as it reports (FI_OPT_EFA_EMULATED_*).
+ * Undefined if it does not report it: providers other than efa, and efa of libfabric 1.17.
  */
 export function rdmaOf(endpoint: Pick<EndpointBase, 'getOption'>): Rdma | undefined {
   const doer = (emulated: boolean): RmaImplementation => (emulated ? 'emulated' : 'device');

@@ -5,7 +5,7 @@ import { version } from '../../library.js';
 import { rdmaOf } from './rdma-support.js';
 import type { ResultDevice, ResultSoftware } from './result.js';
 
-// Providers that are nothing without a device.
+// Providers that require a device.
 const HARDWARE = /\b(efa|verbs|cxi|opx|psm2|psm3|mlx|ucx|usnic)\b/;
 
 type Asked = Pick<EndpointBase, 'info' | 'getOption'>;
@@ -32,7 +32,7 @@ export function deviceOf(endpoint: Asked): ResultDevice {
   };
 }
 
-/** What is in use on this machine. */
+/** The software of this machine. */
 export function softwareInUse(): ResultSoftware {
   const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
   return {
@@ -43,7 +43,7 @@ export function softwareInUse(): ResultSoftware {
   };
 }
 
-/** What is easily misread about figures of a device. */
+/** Warnings against misreading a device's figures. */
 export function warningsOf(device: ResultDevice): string[] {
   const warnings: string[] = [];
   if (device.domain.startsWith('softefa')) {

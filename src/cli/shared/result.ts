@@ -12,7 +12,7 @@ export const RESULT_VERSION = 1;
 /** A result: of one benchmark over some sizes, or of every pair of ranks. */
 export type Result = BenchmarkResult | MatrixResult;
 
-/** What every result says of where it comes from. */
+/** The origin of a result. */
 export interface ResultHeader {
   readonly format: typeof RESULT_FORMAT;
   readonly version: typeof RESULT_VERSION;
@@ -26,11 +26,11 @@ export interface ResultHeader {
   readonly label?: string;
   readonly software: ResultSoftware;
   readonly device: ResultDevice;
-  /** What a reader has to know before believing the figures. */
+  /** Warnings that a reader must know to interpret the figures. */
   readonly warnings: readonly string[];
 }
 
-/** Versions of what ran. */
+/** Versions of the software. */
 export interface ResultSoftware {
   readonly package: string;
   readonly libfabric: string;
@@ -38,7 +38,7 @@ export interface ResultSoftware {
   readonly kernel: string;
 }
 
-/** What the figures were measured on, in libfabric's names (fi_getinfo(3)). */
+/** The measured device, in libfabric's names (fi_getinfo(3)). */
 export interface ResultDevice {
   readonly provider: string;
   readonly fabric: string;
@@ -47,9 +47,9 @@ export interface ResultDevice {
   readonly endpointType: string;
   /** `'FI_PROTO_EFA'`. */
   readonly protocol: string;
-  /** Whether no hardware is behind it: softefa, shm, tcp. */
+  /** Whether it is implemented in software: softefa, shm, tcp. */
   readonly software: boolean;
-  /** Who carries out reads and writes, by the endpoint's own answer, where it gives one. */
+  /** Who carries out reads and writes, if the endpoint reports it. */
   readonly rdma?: Rdma;
 }
 
@@ -58,7 +58,7 @@ export interface BenchmarkResult extends ResultHeader {
   readonly kind: 'benchmark';
   /** The side that wrote the result. */
   readonly role: 'client' | 'server';
-  /** The operation measured, where the benchmark has several: `'write'`. */
+  /** The measured operation, if the benchmark has several: `'write'`. */
   readonly operation?: string;
   readonly options: ResultOptions;
   readonly rows: readonly BenchmarkRow[];
@@ -73,7 +73,7 @@ export interface ResultOptions {
   readonly [option: string]: unknown;
 }
 
-/** What was measured for one size. */
+/** The figures of one size. */
 export interface BenchmarkRow {
   /** Bytes of a transfer. */
   readonly size: number;
@@ -89,7 +89,7 @@ export interface BenchmarkRow {
   /** 10^6 bytes a second in successive equal slices of the run. */
   readonly bandwidthSlices?: readonly number[];
   readonly cpu?: CpuUse;
-  /** What each NIC has carried of it, where there are several. */
+  /** The part of each NIC, if there are several. */
   readonly nics?: readonly MatrixNic[];
   /**
    * By how much counters of the device's port grew meanwhile, by name: `tx_bytes`; not those that
@@ -108,9 +108,9 @@ export interface LatencyPercentiles {
 
 /** Cores that a process kept busy: 1 is one core. */
 export interface CpuUse {
-  /** Of the process that wrote the result. */
+  /** The process that wrote the result. */
   readonly own: number;
-  /** Of the peer's. */
+  /** The peer's process. */
   readonly peer?: number;
 }
 
@@ -126,13 +126,13 @@ export interface MatrixResult extends ResultHeader {
    * A row for each sender, a column for each receiver; null on the diagonal and for what failed.
    */
   readonly values: readonly (readonly (number | null)[])[];
-  /** The operation measured: `'write'`. */
+  /** The measured operation: `'write'`. */
   readonly operation?: string;
   /** How it was measured. */
   readonly options?: ResultOptions;
-  /** All pairs at once, in 10^6 bytes a second, where they were measured so. */
+  /** The total of all pairs in 10^6 bytes a second, if they were measured at once. */
   readonly totalMegabytesPerSecond?: number;
-  /** What the NICs carried: of all ranks at once, or in the median pair. */
+  /** The bandwidth of the NICs: summed over all ranks, or in the median pair. */
   readonly nics?: readonly MatrixNic[];
 }
 

@@ -4,23 +4,26 @@ import { median } from './statistics.js';
 /** A rank is slow below this share of the speed of all pairs. */
 export const SLOW_RANK = 0.8;
 
-/** A pair is slow below this share, where neither of its ranks is. */
+/** A pair is slow below this share if neither of its ranks is slow. */
 export const SLOW_PAIR = 0.6;
 
-/** How a rank fares among all. Speeds are multiples of the median pair's: 0.5 is half as fast. */
+/**
+ * The speed of a rank relative to all. Speeds are multiples of the median pair's: 0.5 is half as
+ * fast.
+ */
 export interface RankSpeed {
   readonly rank: number;
   readonly host: string;
-  /** Median of what it sends, in the matrix's unit; NaN where there is none. */
+  /** The median of its values as a sender, in the matrix's unit; NaN if there are none. */
   readonly sends: number;
   readonly sendSpeed: number;
-  /** Median of what it receives. */
+  /** The median of its values as a receiver. */
   readonly receives: number;
   readonly receiveSpeed: number;
   readonly slow: boolean;
 }
 
-/** Two ranks whose traffic is slower than that of either with others. */
+/** Two ranks whose traffic with each other is slower than with other ranks. */
 export interface SlowPair {
   readonly sender: number;
   readonly receiver: number;
@@ -34,7 +37,9 @@ export function typicalValue({ values }: MatrixResult): number {
   );
 }
 
-/** How fast a value is, as a multiple of a typical one: bandwidth is better high, time low. */
+/**
+ * The speed of a value as a multiple of a typical one: higher bandwidth or lower time is faster.
+ */
 export function speedOf(value: number, typical: number, metric: MatrixResult['metric']): number {
   return metric === 'us' ? typical / value : value / typical;
 }

@@ -1,4 +1,4 @@
-/** The value below which a share of the values lies, between neighbours in proportion. */
+/** The value below which a share of the values lies, interpolated linearly between neighbours. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const at = share * (sorted.length - 1);
@@ -7,12 +7,12 @@ export function quantile(values: readonly number[], share: number): number {
   return below + (above - below) * (at % 1);
 }
 
-/** NaN of no values. */
+/** NaN if there are no values. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** Of positive values; NaN of none. */
+/** The geometric mean of positive values; NaN if there are none. */
 export function geometricMean(values: readonly number[]): number {
   return Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
 }

@@ -1,13 +1,13 @@
-/** What counters say that a port has carried. */
+/** The traffic of a port, according to its counters. */
 export interface Traffic {
   readonly sentBytes: number;
   readonly sentPackets: number;
   readonly receivedBytes: number;
   readonly receivedPackets: number;
   readonly retransmittedBytes: number;
-  /** Packets that were sent again, or with other vendors' devices what leads to that. */
+  /** Retransmitted packets, or the causes of retransmissions with other vendors' devices. */
   readonly retransmits: number;
-  /** What was not acknowledged in time. */
+  /** Operations that were not acknowledged in time. */
   readonly timeouts: number;
   readonly drops: number;
   /** Peers that did not answer. */
@@ -16,8 +16,8 @@ export interface Traffic {
   readonly impaired: number;
 }
 
-// A sum of counters, each with the number of units it counts. The driver of EFA has names of its own;
-// InfiniBand's data counters count words of four bytes.
+// A sum of counters, each with its unit. The EFA driver uses its own names. InfiniBand's data
+// counters count words of four bytes.
 type Sum = Readonly<Record<string, number>>;
 
 const SUMS: Readonly<Record<keyof Traffic, Sum>> = {
@@ -39,7 +39,7 @@ const SUMS: Readonly<Record<keyof Traffic, Sum>> = {
   impaired: { impaired_remote_conn_events: 1 },
 };
 
-/** From counters by their names: what they rose by, or that in a second. */
+/** The traffic from counters by name: their increase, or their increase per second. */
 export function trafficOf(counters: Readonly<Record<string, number>>): Traffic {
   const sum = (parts: Sum) =>
     Object.entries(parts).reduce((all, [name, units]) => all + (counters[name] ?? 0) * units, 0);

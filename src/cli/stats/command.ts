@@ -14,22 +14,22 @@ interface Flags {
   readonly listen?: Address;
 }
 
-/** libfabric stats: what the counters of RDMA devices say. */
+/** libfabric stats: the counters of RDMA devices. */
 export function statsCommand(): Command {
   return new Command('stats')
     .summary('show the counters of RDMA devices')
     .description(
-      'Shows the counters of RDMA devices that the kernel has in sysfs: as they are, as what happens in\n' +
-        'a second, or to Prometheus. They count for all processes of the machine, whatever library they\n' +
-        'use, and stay when those end; a software device counts for its node of its namespace.',
+      'Shows the counters of RDMA devices in sysfs: their values, their rates per second, or as Prometheus\n' +
+        'metrics. They count for all processes of the machine, whatever library they use, and keep their\n' +
+        'values when processes end. A software device counts for its node of its namespace.',
     )
-    .option('-w, --watch', 'show rates again and again, until Ctrl-C')
+    .option('-w, --watch', 'show rates repeatedly, until Ctrl-C')
     .option('-i, --interval <s>', 'seconds between samples', milliseconds, 1000)
-    .option('-c, --count <n>', 'end after so many samples', count)
+    .option('-c, --count <n>', 'stop after this many samples', count)
     .option('-d, --device <name>', 'only this device')
     .addOption(new Option('--json', 'print JSON: with --watch a line for each port and sample'))
     .addOption(
-      new Option('-l, --listen <host:port>', 'serve /metrics to Prometheus, until Ctrl-C')
+      new Option('-l, --listen <host:port>', 'serve /metrics for Prometheus, until Ctrl-C')
         .argParser(address)
         .conflicts(['watch', 'json', 'count']),
     )

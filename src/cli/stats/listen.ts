@@ -11,13 +11,13 @@ export interface Address {
 const CONNECTIONS = 64; // at once
 const REQUEST_TIMEOUT = 10_000; // milliseconds
 
-/** Serves Prometheus at /metrics until the signal aborts. */
+/** Serves Prometheus metrics at /metrics until the signal aborts. */
 export async function listen(
   { host, port }: Address,
   all: readonly Source[],
   signal: AbortSignal,
 ): Promise<void> {
-  // Imported only here, because its library would slow down every other command.
+  // Imported here, because its library would slow down every other command.
   const { metricsText } = await import('./prometheus.js');
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const known = /^\/metrics(\?|$)/.test(request.url ?? '');

@@ -4,7 +4,7 @@ import { stateOf } from '../../verbs/ports.js';
 import { identityOf } from '../../verbs/sysfs.js';
 import type { Source } from './sources.js';
 
-/** Metrics in the text format of Prometheus. */
+/** Metrics in the Prometheus text format. */
 export async function metricsText(all: readonly Source[]): Promise<{ type: string; text: string }> {
   const registry = new Registry();
   addDevices(registry, all);
@@ -60,7 +60,7 @@ function addCounters(registry: Registry, all: readonly Source[]): void {
     for (const [name, value] of Object.entries(values.port)) {
       metric('port', name, ['device', 'port']).inc({ device, port }, Number(value));
     }
-    if (counted.has(device)) continue; // another port has them, too
+    if (counted.has(device)) continue; // another port already reported the device's counters
     counted.add(device);
     for (const [name, value] of Object.entries(values.device)) {
       metric('device', name, ['device']).inc({ device }, Number(value));

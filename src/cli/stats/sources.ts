@@ -12,7 +12,7 @@ export interface Source {
   readonly meter: CounterMeter;
 }
 
-/** The ports of all devices, or of one; throws an error that says why where there is none. */
+/** The ports of all devices, or of one. Throws an error with the reason if there is none. */
 export function sources(device?: string): Source[] {
   const found = findFolders();
   const chosen = found.filter(({ name }) => device === undefined || name === device);

@@ -16,7 +16,7 @@ export function totalsText(device: string, port: number, values: Counters): stri
 const TITLES = ['rx Gbit/s', 'tx Gbit/s', 'rx pkt/s', 'tx pkt/s', 'retrans/s', 'drops/s'] as const;
 const WIDTH = 11;
 
-/** The line above the rows; `width` is that of the names. */
+/** The table header. `width` is the width of the names. */
 export function ratesHeader(width: number): string {
   return 'device/port'.padEnd(width) + TITLES.map((title) => title.padStart(WIDTH)).join('');
 }
@@ -43,7 +43,7 @@ export interface Rates {
   readonly drops: number;
 }
 
-/** From counters per second. */
+/** The rates from counters per second. */
 export function ratesOf(perSecond: Counters<number>): Rates {
   const traffic = trafficOf(perSecond);
   return {

@@ -11,12 +11,12 @@ interface Taken {
 export interface WatchSettings {
   /** Milliseconds. */
   readonly interval: number;
-  /** Samples until it ends. */
+  /** The number of samples. */
   readonly count: number;
   readonly json: boolean;
 }
 
-/** Prints what all ports do, again and again, until the signal aborts. */
+/** Prints the rates of all ports repeatedly, until the signal aborts. */
 export async function watch(
   all: readonly Source[],
   { interval, count, json }: WatchSettings,
@@ -46,7 +46,7 @@ const nameOf = ({ device, port }: Source) => `${device}/${port}`;
 const widthOf = (all: readonly Source[]) =>
   Math.max('device/port'.length, ...all.map((source) => nameOf(source).length));
 
-/** A table that is drawn over again. */
+/** Prints a table that is redrawn in place. */
 function livePrinter(all: readonly Source[]) {
   const width = widthOf(all);
   let drawn = false;
@@ -62,7 +62,7 @@ function livePrinter(all: readonly Source[]) {
   };
 }
 
-/** A line for each port and sample, for files and pipes. */
+/** Prints a line for each port and sample, for files and pipes. */
 function linePrinter(all: readonly Source[]) {
   const width = widthOf(all);
   process.stdout.write(`${'time'.padEnd(24)}  ${ratesHeader(width)}\n`);

@@ -20,7 +20,7 @@ const unwell: Unwell[] = [
     'has not taken the device',
     { files: { 'sys/devices/pci0000:00/0000:00:06.0/driver': null } },
     'error',
-    /3\.3\.1, which has not taken 0000:00:06\.0/,
+    /3\.3\.1, not bound to 0000:00:06\.0/,
     /drivers\/efa\/bind/,
   ],
   [

@@ -10,7 +10,7 @@ const present: Check = {
   id: 'device.present',
   title: 'An EFA on this machine',
   expected: 'a network interface of type EFA',
-  why: 'The efa provider needs one. Everything else of this package works without.',
+  why: 'The efa provider needs one. The rest of this package works without it.',
   matters: 'always',
   look(machine) {
     const { efa, files } = machine;
@@ -24,7 +24,7 @@ const present: Check = {
       'Attach an interface of type EFA to an instance type that has them:\n' +
       "aws ec2 describe-instance-types --filters Name=network-info.efa-supported,Values=true --query 'InstanceTypes[].InstanceType'\n";
     return warning(
-      'none, which is no fault of this machine',
+      'none, which is no fault in itself',
       `${onEc2 ? ec2 : ''}To try EFA in software:\nnpx libfabric softefa -- npx libfabric doctor`,
     );
   },
@@ -33,8 +33,8 @@ const present: Check = {
 const driver: Check = {
   id: 'device.driver',
   title: 'Kernel driver efa',
-  expected: 'the module efa, loaded, with the device in its hands',
-  why: 'Without it the kernel has no EFA for anybody.',
+  expected: 'the module efa, loaded and bound to the device',
+  why: 'Without it the kernel offers no EFA.',
   matters: 'with-hardware',
   look({ files }) {
     const release = files.text('/proc/sys/kernel/osrelease') ?? 'unknown';
@@ -42,7 +42,7 @@ const driver: Check = {
       return error(
         `not loaded (Linux ${release})`,
         'sudo modprobe efa\n' +
-          'Where there is no such module: https://github.com/amzn/amzn-drivers/tree/master/kernel/linux/efa',
+          'If there is no such module: https://github.com/amzn/amzn-drivers/tree/master/kernel/linux/efa',
       );
     }
     const idle = efasOnPci(files).filter(
@@ -52,8 +52,8 @@ const driver: Check = {
     const found = version === null ? `of Linux ${release}` : version;
     if (idle.length === 0) return ok(found);
     return error(
-      `${found}, which has not taken ${idle.join(', ')}`,
-      `What it says of that: sudo dmesg | grep -i efa\nThen: echo ${idle[0]} | sudo tee /sys/bus/pci/drivers/efa/bind`,
+      `${found}, not bound to ${idle.join(', ')}`,
+      `For its messages: sudo dmesg | grep -i efa\nThen: echo ${idle[0]} | sudo tee /sys/bus/pci/drivers/efa/bind`,
     );
   },
 };
@@ -62,7 +62,7 @@ const nodes: Check = {
   id: 'device.nodes',
   title: 'Device nodes',
   expected: '/dev/infiniband/uverbs* of each EFA, which this user can read and write',
-  why: 'libibverbs opens the device there. Containers have no such node unless they are given it.',
+  why: 'libibverbs opens the device there. A container has the node only if it is passed in.',
   matters: 'with-hardware',
   look({ files }) {
     const folder = '/sys/class/infiniband_verbs';
@@ -91,7 +91,7 @@ interface Refused {
 
 function nodeFix({ path, code }: Refused): string {
   if (code === 'EACCES') {
-    return `sudo chmod 666 /dev/infiniband/uverbs*\nFor good, as a rule of udev: KERNEL=="uverbs*", MODE="0666"`;
+    return `sudo chmod 666 /dev/infiniband/uverbs*\nPermanently, as a udev rule: KERNEL=="uverbs*", MODE="0666"`;
   }
   return (
     `Docker: docker run --device=${path} --ulimit memlock=-1 ...\n` +
@@ -104,7 +104,7 @@ const opened: Check = {
   id: 'device.opened',
   title: 'rdma-core opens the device',
   expected: 'each EFA, opened',
-  why: 'libfabric opens it in the same way.',
+  why: 'libfabric opens it the same way.',
   matters: 'with-efa',
   look(machine) {
     const all = efas(machine);
@@ -140,7 +140,7 @@ const port: Check = {
     if (down.length > 0) {
       return error(
         down.map(text).join(', '),
-        'sudo rmmod efa && sudo modprobe efa; where it stays down, stop and start the instance',
+        'sudo rmmod efa && sudo modprobe efa; if it stays down, stop and start the instance',
       );
     }
     return ok(all.map((each) => `${text(each)}, ${each.speed ?? '?'} Gbit/s`).join('; '));
@@ -151,31 +151,31 @@ const rdma: Check = {
   id: 'device.rdma',
   title: 'RDMA in hardware',
   expected: 'RDMA_READ and RDMA_WRITE',
-  why: 'What the device cannot do is done with messages: it works, and costs the target CPU time.',
+  why: "The provider emulates missing operations with messages, which costs the target's CPU time.",
   matters: 'with-efa',
   look(machine) {
     const known = efas(machine).flatMap(({ name, efa }) => (efa === null ? [] : [{ name, efa }]));
-    if (known.length === 0) return skipped('no device that says');
+    if (known.length === 0) return skipped('no device reports it');
     const lacking = known.flatMap(({ name, efa }) => {
       const missing = ['RDMA_READ', 'RDMA_WRITE'].filter((cap) => !efa.capabilities.includes(cap));
       return missing.length > 0 ? [`${name} has no ${missing.join(' and no ')}`] : [];
     });
     if (lacking.length === 0) return ok('RDMA_READ, RDMA_WRITE');
     const fix =
-      'Older instance types lack them, and older releases of rdma-core do not tell: update it\n' +
+      'Older instance types lack them, and older releases of rdma-core do not report them: update it\n' +
       '(RDMA_WRITE: 46 or newer).';
     return note(lacking.join(', '), fix);
   },
 };
 
-// Since this release efa passes over devices of others.
+// Since this release efa ignores devices of other vendors.
 const TOLERANT = '2.2';
 
 const foreign: Check = {
   id: 'device.foreign',
   title: 'RDMA devices of other vendors',
   expected: `none, or libfabric ${TOLERANT} or newer`,
-  why: 'Before 2.2 efa finds no device at all where libibverbs lists one that is not an EFA.',
+  why: 'Before 2.2 efa finds no device at all if libibverbs lists one that is not an EFA.',
   matters: 'with-efa',
   look(machine) {
     const others = machine.devices.filter((device) => !isEfa(device));
@@ -188,7 +188,7 @@ const foreign: Check = {
       found,
       `Update libfabric to ${TOLERANT} or newer, or hide the others from libibverbs:\n` +
         `${others.map(({ driver: by }) => `sudo modprobe -r ${by ?? 'DRIVER'}`).join('\n')}\n` +
-        'In a container: give it the uverbs node of the EFA only.',
+        'In a container: pass in the uverbs node of the EFA only.',
     );
   },
 };
@@ -197,7 +197,7 @@ const refusals: Check = {
   id: 'device.refusals',
   title: 'Refused by the device',
   expected: 'no error counted since the driver was loaded',
-  why: 'Some program of this machine did not get what it asked for: queues, address handles, regions.',
+  why: 'The device refused a resource to a program on this machine: queues, address handles, regions.',
   matters: 'with-efa',
   look(machine) {
     if (efas(machine).length === 0) return skipped('no device to ask');
@@ -215,7 +215,7 @@ const refusals: Check = {
       regions
         ? 'Registrations fail at the locked-memory limit and at the number of pages of the device: see\n' +
             'Memory, use huge pages, and register fewer bytes.'
-        : 'Close what is not needed: the device has room for so many. npx libfabric devices says how many.',
+        : 'Close what is not needed: the resources of the device are limited. npx libfabric devices shows the limits.',
     );
   },
 };

@@ -7,7 +7,7 @@ const LOG_LEVELS = ['warn', 'trace', 'info', 'debug'];
 
 type Setting = readonly [name: string, value: string];
 
-/** What is set, of libfabric's and rdma-core's. */
+/** The variables of libfabric and rdma-core that are set. */
 function settingsOf({ env }: Machine): Setting[] {
   return Object.entries(env)
     .filter((entry): entry is [string, string] => entry[1] !== undefined)
@@ -21,8 +21,8 @@ const paramsOf = ({ library }: Machine): Map<string, Param> =>
 const set: Check = {
   id: 'environment.set',
   title: 'Variables that are set',
-  expected: 'none, or those that are meant',
-  why: 'They change how libfabric and rdma-core behave, in every program that is started with them.',
+  expected: 'none, or only intended ones',
+  why: 'They change the behaviour of libfabric and rdma-core in every program that is started with them.',
   matters: 'always',
   look(machine) {
     const params = paramsOf(machine);
@@ -39,12 +39,12 @@ const set: Check = {
 const unknown: Check = {
   id: 'environment.unknown',
   title: 'Variables that nothing reads',
-  expected: 'no FI_* or RDMAV_* beside those of libfabric and rdma-core',
-  why: 'A misspelt variable has no effect, and nobody says so.',
+  expected: 'no FI_* or RDMAV_* except those of libfabric and rdma-core',
+  why: 'A misspelt variable has no effect, and no program reports it.',
   matters: 'always',
   look(machine) {
     const { loaded } = machine.library;
-    if (loaded === null) return skipped('no libfabric to ask for those that it reads');
+    if (loaded === null) return skipped('no libfabric that could list its variables');
     const names = loaded.params.map(({ name }) => name);
     const wrong = settingsOf(machine).flatMap(([name]) => misspelt(name, names));
     if (wrong.length === 0) return ok('none');
@@ -58,8 +58,8 @@ const unknown: Check = {
 const values: Check = {
   id: 'environment.values',
   title: 'Values of variables',
-  expected: 'a number, or a boolean (0, 1, off, on, no, yes, false, true), where one is read',
-  why: 'libfabric passes over a value that it cannot read, and takes its default.',
+  expected: 'a number or a boolean (0, 1, off, on, no, yes, false, true), as the variable requires',
+  why: 'libfabric ignores a value that it cannot parse, and uses the default.',
   matters: 'always',
   look(machine) {
     const params = paramsOf(machine);
@@ -67,7 +67,7 @@ const values: Check = {
     const level = machine.env.FI_LOG_LEVEL;
     const bad = level !== undefined && !LOG_LEVELS.includes(level.toLowerCase());
     if (bad) wrong.push(['FI_LOG_LEVEL', level]);
-    if (wrong.length === 0) return ok('all can be read');
+    if (wrong.length === 0) return ok('all are valid');
     const more = bad
       ? `\nLevels are ${LOG_LEVELS.join(', ')}; libfabric 2.1 and 2.2 may crash on another.`
       : '';
@@ -93,9 +93,9 @@ function reads(param: Param | undefined, value: string): boolean {
 
 const providers: Check = {
   id: 'environment.selection',
-  title: 'What is left out',
+  title: 'Excluded providers and devices',
   expected: 'neither efa (FI_PROVIDER) nor its devices (FI_EFA_IFACE)',
-  why: 'libfabric then has no EFA for anybody, without a word.',
+  why: 'libfabric then offers no EFA, and reports nothing about it.',
   matters: 'with-efa',
   look({ env, devices }) {
     const { FI_PROVIDER: provider, FI_EFA_IFACE: iface } = env;
@@ -115,18 +115,18 @@ const providers: Check = {
   },
 };
 
-/** FI_PROVIDER: names with commas, those left out where it begins with ^. */
+/** FI_PROVIDER: names separated by commas. A leading ^ excludes them. */
 function allowsEfa(provider: string): boolean {
   const excludes = provider.startsWith('^');
   const names = provider.replace('^', '').split(/[,;]/);
   return names.includes('efa') !== excludes;
 }
 
-const hurtful: Check = {
+const speed: Check = {
   id: 'environment.speed',
   title: 'Variables that cost speed',
   expected: 'none of them',
-  why: 'They are for debugging, and easily forgotten.',
+  why: 'They are for debugging and are easily forgotten.',
   matters: 'with-efa',
   look(machine) {
     const { env } = machine;
@@ -151,7 +151,7 @@ function slowSettings(env: Machine['env']): [name: string, effect: string][] {
   const slow: [string, string, boolean][] = [
     [
       'FI_LOG_LEVEL',
-      'a line for every operation',
+      'prints a line for every operation',
       /^(trace|info|debug)$/i.test(env.FI_LOG_LEVEL ?? ''),
     ],
     ['FI_EFA_USE_DEVICE_RDMA', 'RMA is done with messages', isOff(env.FI_EFA_USE_DEVICE_RDMA)],
@@ -172,7 +172,7 @@ function slowSettings(env: Machine['env']): [name: string, effect: string][] {
     ],
     [
       'FI_EFA_USE_DATA_PATH_DIRECT',
-      'rdma-core is between efa and the device',
+      'efa reaches the device through rdma-core',
       isOff(env.FI_EFA_USE_DATA_PATH_DIRECT),
     ],
     [
@@ -186,5 +186,5 @@ function slowSettings(env: Machine['env']): [name: string, effect: string][] {
 
 export const environment: Group = {
   title: 'Environment',
-  checks: [providers, hurtful, unknown, values, set],
+  checks: [providers, speed, unknown, values, set],
 };

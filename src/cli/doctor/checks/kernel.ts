@@ -10,7 +10,7 @@ function linesOf(files: Files, path: string): string[] {
   return lines.map((line) => line.replace(/[#;].*/, '').trim()).filter((line) => line !== '');
 }
 
-/** A file of such a folder with a line that matches: modules-load.d(5), modprobe.d(5). */
+/** A file in such a folder with a matching line: modules-load.d(5), modprobe.d(5). */
 function fileWith(files: Files, folder: string, wanted: RegExp): string | undefined {
   const paths = LISTS.flatMap((root) => {
     const path = `${root}/${folder}`;
@@ -23,7 +23,7 @@ const boot: Check = {
   id: 'kernel.boot',
   title: 'Driver efa at boot',
   expected: 'loaded by udev, which knows its devices from depmod, or named in modules-load.d',
-  why: 'A driver that was loaded by hand is gone with the next boot, and the EFA with it.',
+  why: 'A driver that was loaded by hand is not loaded at the next boot, and the machine then has no EFA.',
   matters: 'with-hardware',
   look({ files }) {
     const refused = fileWith(
@@ -34,7 +34,7 @@ const boot: Check = {
     if (refused !== undefined) {
       return warning(
         `${refused} keeps it from being loaded`,
-        `Take the line about efa out of ${refused}`,
+        `Remove the line about efa from ${refused}`,
       );
     }
     const listed = linesOf(files, '/etc/modules').includes('efa')
@@ -43,7 +43,7 @@ const boot: Check = {
     if (listed !== undefined) return ok(`named in ${listed}`);
     const folder = `/lib/modules/${files.text('/proc/sys/kernel/osrelease') ?? ''}`;
     const known = files.text(`${folder}/modules.alias`);
-    if (known === null) return skipped(`${folder} is not to be seen from here`);
+    if (known === null) return skipped(`${folder} is not visible here`);
     if (/^alias pci:v00001D0Fd0000EFA\S* efa$/m.test(known)) return ok('by udev');
     return warning(
       `neither udev nor modules-load.d loads it for Linux ${folder.slice('/lib/modules/'.length)}`,
@@ -66,7 +66,7 @@ function accelerators(files: Files): string[] {
   });
 }
 
-/** What the driver says of each EFA; null where its driver has no such file. */
+/** The peer-to-peer state that the driver reports for each EFA; null if it has no such file. */
 function stateOf({ files, devices }: Machine): { name: string; p2p: string | null }[] {
   return devices.filter(isEfa).map(({ name }) => {
     const said = files.text(`/sys/class/infiniband/${name}/device/p2p`);
@@ -78,7 +78,7 @@ const p2p: Check = {
   id: 'kernel.peer-to-peer',
   title: 'Peer-to-peer with accelerators',
   expected: "each EFA offers it (sysfs: device/p2p), or there is no accelerator (NVIDIA's, Neuron)",
-  why: 'The EFA then reads and writes the memory of GPUs by itself. This package does not ask it to; other programs of this machine do.',
+  why: 'The EFA then reads and writes GPU memory directly. This package does not use it; other programs on this machine do.',
   matters: 'with-hardware',
   look(machine) {
     const states = stateOf(machine);
@@ -88,8 +88,8 @@ const p2p: Check = {
     if (states.every(({ p2p: said }) => said !== null)) return ok(told);
     return note(
       `${told}, beside ${others.join(', ')}`,
-      'Load the driver of the accelerator before efa, and an efa that was built with P2P, as that of the\n' +
-        'EFA installer is (cmake without -DENABLE_P2P=0). Linux 5.12 and newer share such memory as dma-buf, too.',
+      'Load the driver of the accelerator before efa, and use an efa that was built with P2P, such as the EFA\n' +
+        "installer's (cmake without -DENABLE_P2P=0). Linux 5.12 and newer also share such memory as dma-buf.",
     );
   },
 };

@@ -6,8 +6,7 @@ import type { Machine } from '../machine.js';
 const LEAST = '1.17';
 const EFA_FOLDER = '/opt/amazon/efa/';
 const INSTALLER = 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html';
-const OTHERS =
-  'A second libfabric sees no EFA in a process where the first has it, and the other way round.';
+const OTHERS = 'If one libfabric in a process uses an EFA, a second one does not see that EFA.';
 
 const present: Check = {
   id: 'libfabric.library',
@@ -17,7 +16,10 @@ const present: Check = {
   matters: 'always',
   look({ library: { loaded, error: reason } }) {
     if (loaded === null && !('code' in reason)) {
-      return error(reason.message, 'See Environment, below. If that is well, update libfabric.');
+      return error(
+        reason.message,
+        'See Environment, below. If those checks pass, update libfabric.',
+      );
     }
     if (loaded === null) {
       const install =
@@ -26,7 +28,7 @@ const present: Check = {
         `or run the EFA installer: ${INSTALLER}`;
       return error(reason.message, install);
     }
-    const found = `${loaded.version}, ${loaded.path ?? 'from a file that the system does not tell'}`;
+    const found = `${loaded.version}, ${loaded.path ?? 'from an unknown file'}`;
     if (atLeast(loaded.version, LEAST)) return ok(found);
     return error(found, `Update libfabric, or run the EFA installer: ${INSTALLER}`);
   },
@@ -47,7 +49,7 @@ const oneInProcess: Check = {
       files.join(', '),
       preloaded?.includes('libfabric')
         ? `Take libfabric out of LD_PRELOAD (${preloaded}).`
-        : `Let all of it use one: export LD_LIBRARY_PATH=${folderOf(preferred(files))}`,
+        : `To make the process use one: export LD_LIBRARY_PATH=${folderOf(preferred(files))}`,
     );
   },
 };
@@ -55,7 +57,7 @@ const oneInProcess: Check = {
 const oneOnMachine: Check = {
   id: 'libfabric.machine',
   title: 'One libfabric on the machine',
-  expected: 'one, or that of the EFA installer in use',
+  expected: "one, or the EFA installer's in use",
   why: `Which one a program gets depends on how it was linked. ${OTHERS}`,
   matters: 'always',
   look(machine) {
@@ -75,13 +77,13 @@ const efaProvider: Check = {
   id: 'libfabric.efa',
   title: 'The efa provider in libfabric',
   expected: 'a libfabric that was built with efa',
-  why: 'Without it libfabric has no EFA, whatever the device and the driver are.',
+  why: 'Without it libfabric has no EFA, whatever the device and the driver.',
   matters: 'always',
   look(machine) {
     const { loaded } = machine.library;
     if (loaded === null) return skipped('no libfabric');
     const defined = loaded.params.some(({ name }) => name.startsWith('FI_EFA_'));
-    // Where there is no device it may define nothing, but what it is linked with is there.
+    // Without a device the provider may define no parameters, but its libraries are still mapped.
     const linked = mapped(machine, 'libefa');
     if (defined || linked.length > 0) return ok('built in');
     return error(
@@ -92,7 +94,7 @@ const efaProvider: Check = {
   },
 };
 
-/** The EFA installer's, where it is there. */
+/** The file of the EFA installer, if there is one. */
 function preferred(files: readonly string[]): string {
   return files.find((file) => file.startsWith(EFA_FOLDER)) ?? (files[0] as string);
 }

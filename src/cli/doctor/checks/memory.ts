@@ -4,7 +4,7 @@ import { isEfa, type Machine } from '../machine.js';
 import { forkSupport } from './processes.js';
 
 const MIB = 2 ** 20;
-// What 1.17 locks for an endpoint: 74 MB for what it receives, 37 MB for what it sends.
+// The memory that 1.17 locks for an endpoint: 74 MB to receive, 37 MB to send.
 const LOCKED = 106 * MIB;
 /** The same in huge pages. */
 const ENDPOINT = 112 * MIB;
@@ -52,8 +52,8 @@ const hugePages: Check = {
   title: 'Huge pages',
   expected: `at least ${ENDPOINT / MIB} MiB free for each endpoint`,
   why:
-    'efa takes its buffers from them, and falls back to small pages without a word: those take longer to\n' +
-    'register, and a device has room for so many pages.',
+    'efa allocates its buffers from them, and silently falls back to small pages. Those take longer to\n' +
+    'register, and the number of pages of a device is limited.',
   matters: 'with-hardware',
   look(machine) {
     const { files, env } = machine;
@@ -62,7 +62,8 @@ const hugePages: Check = {
       const [, value] = new RegExp(`^${name}: +(\\d+)`, 'm').exec(memory) ?? [];
       return value === undefined ? null : Number(value);
     });
-    if (total == null || free == null || kib == null) return skipped('the kernel has none');
+    if (total == null || free == null || kib == null)
+      return skipped('the kernel has no huge pages');
     const found = `${free} of ${total} free, ${kib / 1024} MiB each`;
     if (isOff(env.FI_EFA_USE_HUGE_PAGE)) return ok(`${found}; FI_EFA_USE_HUGE_PAGE turns them off`);
     if (forkSupport(machine) === 'enabled')
@@ -78,7 +79,7 @@ const hugePages: Check = {
   },
 };
 
-// What an endpoint of 1.17 takes is below it.
+// An endpoint of 1.17 needs fewer.
 const LEAST_REGIONS = 64;
 
 const regions: Check = {
@@ -86,14 +87,14 @@ const regions: Check = {
   title: 'Memory regions',
   expected: `room for ${LEAST_REGIONS} and more, and none refused so far`,
   why:
-    'Each registered buffer is a region, cached ones too; a device has room for so many, and for so\n' +
-    'many pages in all.',
+    'Each registered buffer is a region, including cached ones. The number of regions and of pages of a\n' +
+    'device is limited.',
   matters: 'with-efa',
   look(machine) {
     const known = machine.devices.filter(isEfa).flatMap(({ name, limits }) => {
       return limits === null ? [] : [{ name, limits }];
     });
-    if (known.length === 0) return skipped('no device that says');
+    if (known.length === 0) return skipped('no device reports it');
     const found = known
       .map(
         ({ name, limits }) => `${name}: ${limits.maxMr}, of ${sizeText(Number(limits.maxMrSize))}`,
@@ -103,7 +104,7 @@ const regions: Check = {
     if (few)
       return warning(
         found,
-        'Open few endpoints, and register few large regions: not many small ones.',
+        'Open few endpoints, and register few large regions instead of many small ones.',
       );
     const refused = refusedRegions(machine);
     if (refused === 0n) return ok(found);

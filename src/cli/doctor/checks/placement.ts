@@ -19,15 +19,14 @@ function efasByNode({ devices }: Machine): Map<number, string[]> {
 const nic: Check = {
   id: 'placement.nic',
   title: 'NUMA nodes of the devices',
-  expected: 'known, where the machine has several',
-  why: 'A core of another node reaches the device and its memory by a detour.',
+  expected: 'known, if the machine has several',
+  why: 'A core of another node reaches the device and its memory through the interconnect.',
   matters: 'with-efa',
   look(machine) {
     const count = nodesOf(machine.files).length;
     if (count <= 1) return ok('the machine has one node');
     const nodes = efasByNode(machine);
-    if (nodes.size === 0)
-      return skipped(`${count} nodes, and the devices do not say where they are`);
+    if (nodes.size === 0) return skipped(`${count} nodes, and the devices do not report theirs`);
     return ok([...nodes].map(([node, names]) => `node ${node}: ${names.join(', ')}`).join('; '));
   },
 };
@@ -36,13 +35,13 @@ const process: Check = {
   id: 'placement.process',
   title: 'Cores of this process',
   expected: 'some on the node of each device',
-  why: 'Across nodes transfers take longer, and many devices at once get far less bandwidth.',
+  why: 'Transfers across nodes take longer, and several devices at once reach far less bandwidth.',
   matters: 'with-efa',
   look(machine) {
     const { files } = machine;
     const [, list] =
       /^Cpus_allowed_list:\s*(\S+)$/m.exec(files.text('/proc/self/status') ?? '') ?? [];
-    if (list === undefined) return skipped('/proc/self/status does not say');
+    if (list === undefined) return skipped('/proc/self/status does not report it');
     const found = `cores ${list}`;
     if (nodesOf(files).length <= 1) return ok(found);
     const own = numbersIn(list);

@@ -4,19 +4,19 @@ import { inUse, rdmaCoreRelease } from '../libraries.js';
 import { atLeast } from '../library.js';
 import type { Machine } from '../machine.js';
 
-// Since these the kernel copies registered pages on fork, and rdma-core knows.
+// Since these releases the kernel copies registered pages on fork, and rdma-core detects this.
 const KERNEL = '5.13';
 const RDMA_CORE = '35';
 
-/** What stands between efa and a fork of its process. */
+/** How a fork of a process that uses efa is protected. */
 export type ForkSupport =
-  /** The kernel sees to it. */
+  /** The kernel handles it. */
   | 'unneeded'
   /** rdma-core keeps registered pages from the child. */
   | 'enabled'
   /** efa aborts the process. */
   | 'missing'
-  /** efa does not open, or aborts at once: asked for together with huge pages. */
+  /** Fork support is requested together with huge pages: efa does not open, or aborts at once. */
   | 'contradicted'
   | 'unknown';
 
@@ -33,7 +33,7 @@ export function forkSupport(machine: Machine): ForkSupport {
     env.RDMAV_FORK_SAFE !== undefined ||
     env.IBV_FORK_SAFE !== undefined;
   if (asked) return huge ? 'contradicted' : 'enabled';
-  // This package asks for it where nothing is said.
+  // This package enables fork support if no variable is set.
   return huge || env.FI_EFA_FORK_SAFE !== undefined ? 'missing' : 'enabled';
 }
 
@@ -50,7 +50,7 @@ const fork: Check = {
   id: 'processes.fork',
   title: 'Starting processes',
   expected: `Linux ${KERNEL} and rdma-core ${RDMA_CORE} or newer, or FI_EFA_FORK_SAFE=1`,
-  why: 'efa aborts a process that forks where that could spoil registered memory; child_process forks.',
+  why: 'efa aborts a process that forks if this could corrupt registered memory; child_process forks.',
   matters: 'with-efa',
   look(machine) {
     const kernel = `Linux ${machine.files.text('/proc/sys/kernel/osrelease') ?? 'unknown'}`;
@@ -64,9 +64,9 @@ const fork: Check = {
       case 'missing':
         return error(`${kernel}: efa aborts a process that starts another`, FIX);
       case 'contradicted':
-        return error(`${kernel}: to be safe and to use huge pages is asked for at once`, FIX);
+        return error(`${kernel}: fork support and huge pages are requested at once`, FIX);
       case 'unknown':
-        return skipped('the release of rdma-core is not known');
+        return skipped('the release of rdma-core is unknown');
     }
   },
 };

@@ -8,7 +8,7 @@ const offered: Check = {
   id: 'provider.offered',
   title: 'libfabric offers the device',
   expected: 'a domain of efa for each device',
-  why: 'It is what a program finds, or does not: fi_getinfo ends with -61 (FI_ENODATA).',
+  why: 'Programs find the device this way. Without it fi_getinfo returns -61 (FI_ENODATA).',
   matters: 'with-efa',
   look(machine) {
     const { loaded } = machine.library;
@@ -23,7 +23,7 @@ function whyNothing(env: Readonly<Record<string, string | undefined>>, builtIn: 
   if (env.FI_PROVIDER) return `FI_PROVIDER=${env.FI_PROVIDER} is set: see Environment.`;
   if (env.FI_EFA_IFACE) return `FI_EFA_IFACE=${env.FI_EFA_IFACE} is set: see Environment.`;
   return (
-    'Mend what is wrong above. If nothing is:\n' +
+    'Fix the errors above. If there are none:\n' +
     'FI_LOG_LEVEL=info FI_LOG_PROV=efa npx libfabric info -p efa'
   );
 }
@@ -32,7 +32,7 @@ const works: Check = {
   id: 'provider.endpoint',
   title: 'An endpoint carries a message',
   expected: 'on every domain, from an endpoint to itself, through the device',
-  why: 'It takes everything above at once: permissions, memory that may be locked, the port.',
+  why: 'It needs everything above: permissions, locked memory, the port.',
   matters: 'with-efa',
   look({ trials }) {
     if (trials.length === 0) return skipped('no domain to try');
@@ -40,7 +40,7 @@ const works: Check = {
     if (failed.length === 0) return ok(trials.map(({ domain }) => domain).join(', '));
     return error(
       failed.map(({ domain, failure }) => `${domain}: ${failure}`).join('\n'),
-      'Where locked memory is an error below, mend that first. Else:\n' +
+      'If locked memory is an error below, fix that first. Otherwise:\n' +
         'FI_LOG_LEVEL=warn npx libfabric doctor',
     );
   },
@@ -49,15 +49,15 @@ const works: Check = {
 const rdma: Check = {
   id: 'provider.rdma',
   title: 'RDMA by the device',
-  expected: 'what the device can do, and the endpoint does not emulate',
-  why: 'An emulated read or write is a message that the processor of the target answers.',
+  expected: 'the endpoint emulates nothing that the device can do',
+  why: "An emulated read or write is a message that the target's CPU answers.",
   matters: 'with-efa',
   look({ trials, devices, library: { loaded } }) {
     const tried = trials.filter(({ failure }) => failure === null);
     if (tried.length === 0) return skipped('no endpoint to ask');
     const silent = tried.every((trial) => trial.rdma === null);
     if (silent && !devices.some(emulatedBy117)) {
-      return skipped(`libfabric ${loaded?.version ?? ''} does not tell`);
+      return skipped(`libfabric ${loaded?.version ?? ''} does not report it`);
     }
     if (silent) {
       const found = 'emulated: libfabric 1.17 does not use the RDMA of parts 0xefa0 and 0xefa1';
@@ -68,7 +68,8 @@ const rdma: Check = {
       devices.some((device) => trial.domain.startsWith(device.name) && wastes(trial, device)),
     );
     if (!wasted) return ok(found.join('\n'));
-    const fix = 'Unset FI_EFA_USE_DEVICE_RDMA; else update libfabric, which was built without it.';
+    const fix =
+      'Unset FI_EFA_USE_DEVICE_RDMA. If it is not set, update libfabric, which was built without RDMA.';
     return warning(found.join('\n'), fix);
   },
 };
@@ -76,7 +77,7 @@ const rdma: Check = {
 const emulatedBy117 = ({ vendorPartId, efa }: Device) =>
   (vendorPartId === 0xefa0 || vendorPartId === 0xefa1) && !!efa?.capabilities.includes('RDMA_READ');
 
-/** Whether the provider emulates what the device can do. */
+/** Whether the provider emulates operations that the device can carry out. */
 function wastes({ rdma: doers }: Trial, { efa }: Device): boolean {
   const can = (cap: string) => efa?.capabilities.some((name) => name === cap) ?? false;
   return (

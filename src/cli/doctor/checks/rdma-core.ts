@@ -19,7 +19,7 @@ function library(id: string, title: string, name: string, why: string): Check {
       if (path === undefined) return error(`no ${name}`, INSTALL);
       const release = rdmaCoreRelease(path);
       if (release === null)
-        return note(path, 'Its name says no release: nothing to do if EFA works.');
+        return note(path, 'Its name contains no release. Nothing to do if EFA works.');
       const found = `${release}, ${path}`;
       if (atLeast(release, LEAST)) return ok(found);
       return error(found, `Update rdma-core:\n${INSTALL}`);
@@ -31,7 +31,7 @@ const driver: Check = {
   id: 'rdma-core.driver',
   title: "rdma-core's driver for EFA",
   expected: 'libefa-rdmav*.so beside libibverbs, and efa.driver in /etc/libibverbs.d',
-  why: 'libibverbs finds devices through their drivers: without this one it has no EFA.',
+  why: 'libibverbs finds devices through their drivers. Without this driver it finds no EFA.',
   matters: 'with-hardware',
   look(machine) {
     const verbs = inUse(machine, 'libibverbs');
@@ -58,7 +58,7 @@ export const rdmaCore: Group = {
       'rdma-core.libefa',
       'libefa',
       'libefa',
-      'libfabric asks an EFA with it what it can do.',
+      'libfabric uses it to query the capabilities of an EFA.',
     ),
     driver,
   ],

@@ -10,8 +10,8 @@ const ptrace: Check = {
   title: 'Copies between processes',
   expected: 'kernel.yama.ptrace_scope = 0, or no Yama',
   why:
-    'Within a host efa goes through shm, which copies straight from process to process where ptrace may:\n' +
-    'else it copies twice.',
+    'Within a host efa uses shm. If ptrace is permitted, shm copies directly from process to process.\n' +
+    'Otherwise it copies twice.',
   matters: 'with-efa',
   look({ files, env }) {
     if (isOff(env.FI_EFA_ENABLE_SHM_TRANSFER))
@@ -31,7 +31,7 @@ const sharedMemory: Check = {
   id: 'same-host.shm',
   title: '/dev/shm',
   expected: `${REGION / MIB} MiB free for each core`,
-  why: 'shm keeps a region there for each endpoint, and offers nothing where less is free.',
+  why: 'shm keeps a region there for each endpoint, and offers no endpoint if less is free.',
   matters: 'always',
   look({ sharedMemory: space, cores }) {
     if (space === null) return skipped('there is no /dev/shm');
@@ -41,7 +41,7 @@ const sharedMemory: Check = {
     const wanted = Math.ceil(Math.max(2 * needed, space.size) / MIB);
     return warning(
       `${free}, ${cores} cores`,
-      `What is in it: ls -l /dev/shm. To enlarge it:\nsudo mount -o remount,size=${wanted}m /dev/shm\n` +
+      `To see its content: ls -l /dev/shm. To enlarge it:\nsudo mount -o remount,size=${wanted}m /dev/shm\n` +
         `Docker: docker run --shm-size=${wanted}m ...`,
       { expected: `${needed / MIB} MiB free: ${REGION / MIB} for each core` },
     );

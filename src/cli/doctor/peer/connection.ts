@@ -5,7 +5,7 @@ import { type Message, PROTOCOL, plain } from './messages.js';
 
 /** Why the peer cannot be reached over TCP. */
 export type ReachKind =
-  /** Its name has no address. */
+  /** The name has no address. */
   | 'unknown-host'
   /** ICMP or the kernel reports that there is no route. */
   | 'no-route'
@@ -13,7 +13,7 @@ export type ReachKind =
   | 'dropped'
   /** The host refuses the connection: nothing listens. */
   | 'refused'
-  /** Something other than the doctor listens there, or has ended. */
+  /** Something other than the doctor listens there, or the doctor has ended. */
   | 'not-a-doctor'
   | 'failed';
 
@@ -94,11 +94,12 @@ export class PeerConnection {
     const message = await this.#link.receive(milliseconds);
     if (message?.kind === kind) return message as Extract<Message, { kind: K }>;
     if (message?.kind === 'failed') throw new ReachError('failed', plain(message.message));
-    if (message) throw new ReachError('not-a-doctor', 'it does not speak as the doctor does');
-    throw new ReachError('not-a-doctor', this.#link.ended?.message ?? 'it does not say anything');
+    if (message)
+      throw new ReachError('not-a-doctor', 'it does not speak the protocol of the doctor');
+    throw new ReachError('not-a-doctor', this.#link.ended?.message ?? 'it sends nothing');
   }
 
-  /** Both sides tell their version and domains. Returns the peer's domains. */
+  /** Both sides send their version and domains. Returns the peer's domains. */
   async handshake(domains: readonly string[], milliseconds: number): Promise<readonly string[]> {
     this.send({ kind: 'hello', protocol: PROTOCOL, domains });
     const hello = await this.receive('hello', milliseconds);

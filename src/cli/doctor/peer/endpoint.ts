@@ -6,19 +6,19 @@ import type { Peer } from '../../../peer.js';
 import type { Delivery, DeliveryKind } from './messages.js';
 
 const PROBE_MESSAGE = Buffer.from('libfabric doctor');
-const CLOSING = 100; // milliseconds for what is still under way
+const CLOSING = 100; // milliseconds for operations in flight
 
 // efa's numbers for a failed operation: the device's status, or one of the provider's own.
 const KINDS: Readonly<Record<number, DeliveryKind>> = {
-  4: 'no-route', // the address handle is none
+  4: 'no-route', // invalid address handle
   9: 'refused', // no such queue pair
   10: 'not-ready',
   13: 'unresponsive',
-  14: 'refused', // it does not know this side
+  14: 'refused', // the peer does not know this side
   15: 'unreachable',
-  4110: 'no-route', // the address vector has not taken it
+  4110: 'no-route', // the address vector rejected the address
   4124: 'unresponsive',
-  4126: 'unreachable', // the device was reached, and no handshake came
+  4126: 'unreachable', // the device was reached, but no handshake arrived
 };
 
 const DELIVERED: Delivery = { kind: 'delivered', code: null, provErrno: null, message: null };
@@ -45,7 +45,7 @@ export class ProbeEndpoint {
     return this.#ep.address;
   }
 
-  /** Sends a message. Resolves to what became of it, at the latest after this time or when aborted. */
+  /** Sends a message. Resolves to its delivery, at the latest after this time or when aborted. */
   async send(address: Uint8Array, milliseconds: number, signal: AbortSignal): Promise<Delivery> {
     let peer: Peer;
     try {

@@ -7,8 +7,8 @@ import type { Attempt, Target } from './probe.js';
 const GROUP = 'Peer';
 
 const RULES =
-  'Traffic of EFA passes only by rules that name the security group itself: 0.0.0.0/0 does not match\n' +
-  'it. SG is the security group that both interfaces are in:\n' +
+  'EFA traffic needs rules that name the security group itself: 0.0.0.0/0 does not match\n' +
+  'it. SG is the security group of both interfaces:\n' +
   'aws ec2 authorize-security-group-egress --group-id SG --ip-permissions \\\n' +
   "  'IpProtocol=-1,UserIdGroupPairs=[{GroupId=SG}]'\n" +
   'aws ec2 authorize-security-group-ingress --group-id SG --protocol -1 --source-group SG';
@@ -18,8 +18,8 @@ export function tcpFinding({ host, port }: Target, failure?: ReachError): Findin
   const check = {
     id: 'peer.tcp',
     title: `TCP to ${host}, port ${port}`,
-    expected: 'a doctor that listens there',
-    why: 'The two sides tell each other their addresses of EFA over it.',
+    expected: 'a doctor listens there',
+    why: 'The two sides exchange their EFA addresses over it.',
   };
   if (failure === undefined) return findingOf(check, GROUP, ok('connected'));
   const [meaning, fix] = reachText(failure.kind, port);
@@ -29,31 +29,31 @@ export function tcpFinding({ host, port }: Target, failure?: ReachError): Findin
 function reachText(kind: ReachKind, port: number): [meaning: string, fix: string] {
   switch (kind) {
     case 'unknown-host':
-      return ['unknown host: the name has no address', 'Give its private IP address instead.'];
+      return ['unknown host: the name has no address', 'Use its private IP address instead.'];
     case 'no-route':
       return [
-        'no route: no way leads to that host',
-        'Look at the address, and at the route tables of the subnets: both hosts in one VPC.',
+        'no route: that host cannot be reached',
+        'Check the address and the route tables of the subnets. Both hosts must be in one VPC.',
       ];
     case 'dropped':
       return [
-        'dropped: nothing answers, so something on the way drops what is sent',
-        'Let TCP through between the hosts; SG is the security group that both are in:\n' +
+        'dropped: nothing answers, so packets are dropped between the hosts',
+        'Allow TCP between the hosts; SG is the security group of both:\n' +
           `aws ec2 authorize-security-group-ingress --group-id SG --protocol tcp --port ${port} --source-group SG\n` +
-          'Then look at the network ACLs of the subnets, and whether the host is up.',
+          'Then check the network ACLs of the subnets, and whether the host is up.',
       ];
     case 'refused':
       return [
-        'refused: the host is there, and nothing listens at that port',
+        'refused: the host is up, but nothing listens at that port',
         `On that host: npx libfabric doctor --listen --port ${port}`,
       ];
     case 'not-a-doctor':
       return [
-        'what listens there is not the doctor, or has ended',
+        'what listens there is not the doctor, or the doctor has ended',
         `On that host, with this release of the package: npx libfabric doctor --listen --port ${port}`,
       ];
     case 'failed':
-      return ['it does not work', 'Look at what the peer says.'];
+      return ['failed', "Check the peer's output."];
   }
 }
 
@@ -63,7 +63,7 @@ export function fabricFinding(attempt: Attempt): Finding {
     id: 'peer.fabric',
     title: `${attempt.domain} to ${attempt.peerDomain}`,
     expected: 'a message there and one back, over EFA',
-    why: 'It takes the security groups of both hosts: TCP may pass where EFA does not.',
+    why: 'The security groups of both hosts must allow it. They may allow TCP but not EFA.',
   };
   return findingOf(check, GROUP, fabricOutcome(attempt));
 }
@@ -80,13 +80,13 @@ function fabricOutcome(attempt: Attempt): Outcome {
   }
   if (!arrived) return explained('there', outward);
   if (outward.kind !== 'delivered') {
-    const found = `the message came there, but no acknowledgement of it back: ${textOf(outward)}`;
-    return error(found, `The way back is closed, from the other host to this one.\n${RULES}`);
+    const found = `the message arrived there, but its acknowledgement did not come back: ${textOf(outward)}`;
+    return error(found, `The way from the other host back to this one is closed.\n${RULES}`);
   }
   if (back !== null && back.kind !== 'delivered') return explained('back', back);
   return error(
-    'the message came there; the answer was sent, and has not come',
-    `The peer's device says that it was delivered. Try again with a longer --timeout.`,
+    'the message arrived there; the answer was sent, but did not arrive',
+    `The peer's device reports that it was delivered. Try again with a longer --timeout.`,
   );
 }
 
@@ -101,18 +101,18 @@ function deliveryText({ kind }: Delivery): [meaning: string, fix: string] {
     case 'no-route':
       return [
         'no route: the device has no way to that address',
-        'EFA does not pass from one VPC or availability zone to another: put both in one subnet.',
+        'EFA traffic cannot cross VPCs or availability zones: put both hosts in one subnet.',
       ];
     case 'unreachable':
     case 'silent':
       return [
-        'dropped: nothing of the other device has ever come back',
+        'dropped: nothing ever came back from the other device',
         `${RULES}\nBoth hosts must be in one availability zone of one VPC.`,
       ];
     case 'unresponsive':
       return [
         'dropped: the other device does not answer',
-        `See whether the other host is up, and its port: npx libfabric doctor. If it is:\n${RULES}`,
+        `Check whether the other host is up, and its port: npx libfabric doctor. If it is:\n${RULES}`,
       ];
     case 'refused':
       return [
@@ -121,16 +121,16 @@ function deliveryText({ kind }: Delivery): [meaning: string, fix: string] {
       ];
     case 'not-ready':
       return [
-        'refused for now: the other endpoint takes nothing in',
-        'The security group is fine. See whether the other host is short of CPU time or memory.',
+        'refused for now: the other endpoint receives nothing',
+        'The security group is fine. Check whether the other host is short of CPU time or memory.',
       ];
     case 'delivered':
       return [
-        'lost: this device says that it was delivered, and it has not come',
+        'lost: this device reports that it was delivered, but it did not arrive',
         'Try again with a longer --timeout; npx libfabric stats shows rx_drops there.',
       ];
     case 'failed':
-      return ['failed', 'FI_LOG_LEVEL=warn tells more, on both sides.'];
+      return ['failed', 'FI_LOG_LEVEL=warn shows more, on both sides.'];
   }
 }
 
@@ -145,7 +145,7 @@ export function noEfaFinding(reason: string): Finding {
     id: 'peer.fabric',
     title: 'EFA between the hosts',
     expected: 'an EFA on both sides',
-    why: 'The probe is of EFA and its security groups, and of nothing else.',
+    why: 'The probe tests EFA and its security groups, and nothing else.',
   };
   const fix =
     'Over TCP: npx libfabric rdm-pingpong -p tcp, on both hosts.\n' +

@@ -4,12 +4,12 @@ import { PeerConnection, ReachError } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { decode, encode, type Message } from './messages.js';
 
-const CLIENTS = 8; // that are answered at once, each with an endpoint
-const CONNECTIONS = 64; // the rest are told to come back
-const LONGEST = 300; // seconds that a client may ask for
+const CLIENTS = 8; // answered at once, each with an endpoint
+const CONNECTIONS = 64; // further connections are refused
+const LONGEST = 300; // the longest timeout that a client may request, in seconds
 const HANDSHAKE_TIMEOUT = 10_000; // milliseconds for a client to complete the handshake
-const GRACE = 2000; // milliseconds that a client's word may come late
-const STRAGGLER = 500; // milliseconds for a message that its sender has given up
+const GRACE = 2000; // additional milliseconds for a client's message
+const STRAGGLER = 500; // milliseconds to wait for a message that its sender reported as failed
 
 /** Answers doctors with --peer until the signal aborts. `domains` are those of efa. */
 export async function listen(
@@ -28,7 +28,7 @@ export async function listen(
       return;
     }
     const who = `${socket.remoteAddress?.replace(/^::ffff:/, '')}`;
-    // It counts as a client until its endpoint is closed, which may be later than its connection.
+    // A client counts until its endpoint is closed, which may be later than its connection.
     const served = serve(connection, domains, (line) => say(`${who}: ${line}`))
       .catch((error: unknown) => {
         say(`${who}: ${(error as Error).message}`);
@@ -64,7 +64,7 @@ async function serve(
     try {
       asked = await connection.receive('try', LONGEST * 1000);
     } catch (error) {
-      if (error instanceof ReachError) return; // it is done
+      if (error instanceof ReachError) return; // the client has finished
       throw error;
     }
     const nic = Number.isSafeInteger(asked.nic) && asked.nic >= 0 ? asked.nic : 0;
@@ -87,7 +87,9 @@ async function answer(
     const arrived = await endpoint.arrived(expected, connection.over);
     const back = arrived ? await endpoint.send(decode(address), timeout, connection.over) : null;
     connection.send({ kind: 'received', arrived, answer: back });
-    say(`${domain}: ${arrived ? `a message came; answer: ${back?.kind}` : 'no message came'}`);
+    say(
+      `${domain}: ${arrived ? `a message arrived; answer: ${back?.kind}` : 'no message arrived'}`,
+    );
   } finally {
     await endpoint.close();
   }

@@ -3,7 +3,7 @@
 /** The version of this protocol. */
 export const PROTOCOL = 1;
 
-/** What became of a message over the fabric, as its sender knows. */
+/** The fate of a message over the fabric, as its sender knows it. */
 export interface Delivery {
   readonly kind: DeliveryKind;
   /** `'FI_EHOSTUNREACH'`; null where no error was reported. */
@@ -45,9 +45,9 @@ export function deliveryIn(value: unknown): Delivery | null {
 export type DeliveryKind =
   /** The peer's device has acknowledged it. */
   | 'delivered'
-  /** There is no route to the address: the device has made no address handle for it. */
+  /** There is no route to the address: the device created no address handle for it. */
   | 'no-route'
-  /** The device has never had an answer from the peer's device. */
+  /** The device never received an answer from the peer's device. */
   | 'unreachable'
   /** The peer's device has stopped answering. */
   | 'unresponsive'
@@ -55,7 +55,7 @@ export type DeliveryKind =
   | 'refused'
   /** The peer's endpoint has no receive posted. */
   | 'not-ready'
-  /** Neither a completion nor an error in time. */
+  /** Neither a completion nor an error arrived in time. */
   | 'silent'
   /** Something else. */
   | 'failed';
@@ -71,9 +71,9 @@ export type Message =
     }
   | { readonly kind: 'ready'; readonly domain: string; readonly address: string }
   | { readonly kind: 'failed'; readonly message: string }
-  /** Client: what became of my message. */
+  /** Client: the delivery of my message. */
   | { readonly kind: 'sent'; readonly delivery: Delivery }
-  /** Server: whether it arrived, and what became of the answer. */
+  /** Server: whether the message arrived, and the delivery of the answer. */
   | {
       readonly kind: 'received';
       readonly arrived: boolean;

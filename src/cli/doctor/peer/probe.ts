@@ -2,7 +2,7 @@ import { connectTo, PeerConnection } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { type Delivery, decode, deliveryIn, encode, plain } from './messages.js';
 
-const GRACE = 5000; // milliseconds that the peer needs beside its waiting
+const GRACE = 5000; // additional milliseconds for the peer, besides its wait
 
 /** A probe between a local NIC and one of the peer. */
 export interface Attempt {
@@ -10,11 +10,11 @@ export interface Attempt {
   readonly peerDomain: string;
   /** Whether both are the same device, or devices of one host, so that no network was tested. */
   readonly sameDevice: boolean;
-  /** What became of the message, as this side knows. */
+  /** The delivery of the message, as this side knows it. */
   readonly outward: Delivery;
-  /** Whether it arrived, as the peer knows. */
+  /** Whether it arrived, as the peer reports. */
   readonly arrived: boolean;
-  /** What became of the answer, as the peer knows; null if none was sent. */
+  /** The delivery of the answer, as the peer reports; null if none was sent. */
   readonly back: Delivery | null;
   /** Whether the answer arrived. */
   readonly answered: boolean;
