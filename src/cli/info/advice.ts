@@ -30,7 +30,7 @@ function aboutEfa(): string {
   if (hasEfaDevice()) {
     return (
       'This machine has an EFA device, but its provider is not in ' +
-      `${libraryPath()} or cannot use it: FI_LOG_LEVEL=info FI_LOG_PROV=efa tells more.`
+      `${libraryPath()} or cannot use it: FI_LOG_LEVEL=info FI_LOG_PROV=efa shows more.`
     );
   }
   return (
@@ -42,12 +42,12 @@ function aboutEfa(): string {
 /** The number of results without each one of the options. */
 function aboutFilters(query: Query): string[] {
   const used = FILTERS.filter((name) => query[name] !== undefined);
-  if (used.length === 0) return ['No provider finds a device: FI_LOG_LEVEL=info tells more.'];
+  if (used.length === 0) return ['No provider finds a device: FI_LOG_LEVEL=info shows more.'];
   const wide = used.flatMap((name) => {
     const entries = count({ ...query, [name]: undefined });
     return entries > 0 ? [`Without ${asOption(query, name)}: ${countText(entries)}.`] : [];
   });
-  return wide.length > 0 ? wide : ['Nothing matches with any one option less, either.'];
+  return wide.length > 0 ? wide : ['Nothing matches even without any single option.'];
 }
 
 function asOption(query: Query, name: (typeof FILTERS)[number]): string {

@@ -56,8 +56,8 @@ export function infoCommand(): Command {
       `
 Without a result the exit code is that of fi_info, 61 (FI_ENODATA).
 
-In JSON, what is a bigint in the entries of getInfo() is a string of decimal digits, memTagFormat
-one in hex; addresses and keys are hex digits, and a size without limit is "Infinity".
+In JSON, a bigint of getInfo() is a string of decimal digits, and memTagFormat is a string in hex.
+Addresses and keys are hex digits. A size without limit is "Infinity".
 
 Examples:
   npx libfabric info

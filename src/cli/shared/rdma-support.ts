@@ -29,7 +29,7 @@ export function rdmaOf(endpoint: Pick<EndpointBase, 'getOption'>): Rdma | undefi
 
 /** In words: 'reads by the device, writes emulated'. */
 export function rdmaText(rdma: Rdma | undefined): string {
-  if (rdma === undefined) return 'not told';
+  if (rdma === undefined) return 'not reported';
   const words = { device: 'by the device', emulated: 'emulated' };
   return `reads ${words[rdma.reads]}, writes ${words[rdma.writes]}`;
 }

@@ -36,8 +36,8 @@ export function statsCommand(): Command {
     .addHelpText(
       'after',
       `
-A retransmit is a packet that was sent again, or with other vendors' devices what leads to that. In
-JSON a counter is a string of decimal digits.
+A retransmit is a packet that was sent again, or the cause of a retransmission with other vendors'
+devices. In JSON a counter is a string of decimal digits.
 
 Examples:
   npx libfabric stats

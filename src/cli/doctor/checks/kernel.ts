@@ -69,8 +69,8 @@ function accelerators(files: Files): string[] {
 /** The peer-to-peer state that the driver reports for each EFA; null if it has no such file. */
 function stateOf({ files, devices }: Machine): { name: string; p2p: string | null }[] {
   return devices.filter(isEfa).map(({ name }) => {
-    const said = files.text(`/sys/class/infiniband/${name}/device/p2p`);
-    return { name, p2p: said === '' || said === '0' ? null : said };
+    const state = files.text(`/sys/class/infiniband/${name}/device/p2p`);
+    return { name, p2p: state === '' || state === '0' ? null : state };
   });
 }
 
@@ -82,12 +82,12 @@ const p2p: Check = {
   matters: 'with-hardware',
   look(machine) {
     const states = stateOf(machine);
-    const told = states.map(({ name, p2p: said }) => `${name} ${said ?? 'without'}`).join(', ');
+    const found = states.map(({ name, p2p: state }) => `${name} ${state ?? 'without'}`).join(', ');
     const others = accelerators(machine.files);
-    if (others.length === 0) return ok(`no accelerator${told === '' ? '' : `; ${told}`}`);
-    if (states.every(({ p2p: said }) => said !== null)) return ok(told);
+    if (others.length === 0) return ok(`no accelerator${found === '' ? '' : `; ${found}`}`);
+    if (states.every(({ p2p: state }) => state !== null)) return ok(found);
     return note(
-      `${told}, beside ${others.join(', ')}`,
+      `${found}, beside ${others.join(', ')}`,
       'Load the driver of the accelerator before efa, and use an efa that was built with P2P, such as the EFA\n' +
         "installer's (cmake without -DENABLE_P2P=0). Linux 5.12 and newer also share such memory as dma-buf.",
     );

@@ -21,7 +21,8 @@ const locked: Check = {
   look({ files }) {
     const limits = files.text('/proc/self/limits') ?? '';
     const [, soft, hard] = /^Max locked memory +(\w+) +(\w+)/m.exec(limits) ?? [];
-    if (soft === undefined || hard === undefined) return skipped('/proc/self/limits does not say');
+    if (soft === undefined || hard === undefined)
+      return skipped('/proc/self/limits does not report it');
     if (soft === 'unlimited') return ok(soft);
     if (mayLockAll(files.text('/proc/self/status') ?? '')) {
       return ok(`${sizeText(Number(soft))}, which does not bind this user (CAP_IPC_LOCK)`);

@@ -60,7 +60,7 @@ async function measureWrites(
   using batch = session.batch((batch) =>
     addWrite(batch, session, from, remote, withData && injects(session, size)),
   );
-  using nothing = session.batch(() => {});
+  using emptyBatch = session.batch(() => {});
   const marked = (write: number) => (withData ? {} : { mark: { byte: mark, value: write & 0xff } });
   const arrived = (write: number) => ({
     until: withData ? { immediates: 1 } : { byte: arrival, value: write & 0xff },
@@ -75,7 +75,7 @@ async function measureWrites(
   };
   const server = {
     first: async () => {
-      await waiter.rounds(nothing, arrived(0));
+      await waiter.rounds(emptyBatch, arrived(0));
     },
     rounds: (index: number): Rounds => ({
       count: Number.MAX_SAFE_INTEGER,

@@ -18,7 +18,7 @@ export const rmaTxCompletion: Benchmark = {
   transfersPerIteration: () => 1,
   bandwidth: false,
   unverifiable: () => 'nothing waits for the data to arrive; use rma-bw',
-  caveat: () => 'an injected write (see -j) is complete when it has been posted',
+  caveat: () => 'an injected write (see -j) completes when it is posted',
   needs: rmaNeeds,
   prepare,
 };

@@ -164,8 +164,8 @@ async function swap(session: Session, oob: OobSocket, message: Uint8Array): Prom
 async function startsWithHandshake(session: Session, oob: OobSocket): Promise<boolean> {
   if (session.role === 'client') {
     if (session.settings.release !== undefined) return session.dialect.handshakes;
-    const heard = await session.until(within(oob.filled(HANDSHAKE.length), HANDSHAKE_WAIT));
-    if (!heard) return session.dialect.handshakes;
+    const arrived = await session.until(within(oob.filled(HANDSHAKE.length), HANDSHAKE_WAIT));
+    if (!arrived) return session.dialect.handshakes;
   }
   return (await session.until(oob.peek(HANDSHAKE.length))).equals(HANDSHAKE);
 }

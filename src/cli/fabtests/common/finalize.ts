@@ -23,10 +23,10 @@ export async function finalize(session: Session): Promise<void> {
 // A final datagram that arrives before its receive is posted is dropped, on either side. This is
 // harmless.
 async function resendUntilReceived(session: Session): Promise<void> {
-  const heard = session.receive().then(() => true);
-  heard.catch(() => {});
+  const received = session.receive().then(() => true);
+  received.catch(() => {});
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (await session.until(Promise.race([heard, sleep(RESEND, false)]))) return;
+    if (await session.until(Promise.race([received, sleep(RESEND, false)]))) return;
     await session.send(new Uint8Array(MESSAGE_BYTES));
   }
 }

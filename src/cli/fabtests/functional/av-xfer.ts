@@ -48,8 +48,8 @@ async function removal(
   const session = await side.open({ caps }, { oob, handshake: true });
   if (!session.samePackage && keepsAddresses(session.info)) {
     throw new NotOffered(
-      'fabtests at the peer remove addresses from efa, where this package keeps them: efa would ' +
-        'abort. Take this package on both sides',
+      'fabtests at the peer remove addresses from efa, but this package keeps them: efa would ' +
+        'abort. Use this package on both sides',
     );
   }
   const buffers = await session.allocate(side.size, 2, ['FI_SEND', 'FI_RECV']);

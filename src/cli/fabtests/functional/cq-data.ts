@@ -116,7 +116,7 @@ function compare(data: bigint, found: bigint | undefined, length: number): void 
     throw new TestFailure(
       `the data ${hex(data)}`,
       'a completion without FI_REMOTE_CQ_DATA',
-      'whether the peer sends data, and else at the provider, which loses it',
+      'whether the peer sends data; otherwise check the provider, which loses it',
       EBADFLAGS,
     );
   }

@@ -23,7 +23,7 @@ export const inject: FunctionalTest<Own> = {
   type: 'FI_EP_RDM',
   size: 1024,
   iterations: 1,
-  summary: "a sender's buffer is free when the flags say so",
+  summary: 'a sender may reuse its buffer as early as the flags allow',
   description:
     'The client sends tagged messages and overwrites its buffer: at once with -A inject (FI_INJECT), after the ' +
     'completion with -A inj_complete (FI_INJECT_COMPLETE). The server verifies the messages.',

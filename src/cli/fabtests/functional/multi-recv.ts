@@ -159,6 +159,6 @@ function wrongCount(expected: number, found: number, bytes: number, size: number
   return new TestFailure(
     `a buffer of ${bytes} bytes back after ${expected} messages of ${size} bytes`,
     `it back after ${found}`,
-    'the provider: FI_OPT_MIN_MULTI_RECV says when it is to give a buffer back',
+    'the provider: FI_OPT_MIN_MULTI_RECV sets when it must release a buffer',
   );
 }

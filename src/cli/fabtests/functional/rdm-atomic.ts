@@ -95,7 +95,7 @@ async function run(side: TestSide<Own>): Promise<string> {
 function syncsPairs(side: TestSide<Own>, { samePackage, dialect }: Session): boolean {
   const pairwise = !samePackage && dialect.release >= 200;
   if (side.settings.verify && !samePackage && !pairwise) {
-    throw new NotOffered('-v: fabtests before 2.0 do not compare; leave it out');
+    throw new NotOffered('-v: fabtests before 2.0 do not verify; leave it out');
   }
   return pairwise;
 }
@@ -228,7 +228,7 @@ class Work {
       throw new TestFailure(
         `${want} ${of} ${what}${times === 1 ? '' : `, ${times} times`}`,
         `${found}`,
-        'whether both sides have the same -I, and else at the provider: it computes otherwise than fi_atomic(3)',
+        'whether both sides have the same -I; otherwise check the provider: its result differs from fi_atomic(3)',
       );
     };
     compare('in the target of', expected.target, type.numbers.read(views.target));

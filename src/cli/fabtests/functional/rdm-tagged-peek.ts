@@ -35,10 +35,10 @@ function scriptOf(release: number): Script {
 function limit(provider: string): string | undefined {
   const { major, minor } = version();
   if (provider === 'shm' && major === 1 && minor < 19) {
-    return `shm of libfabric ${major}.${minor} takes a peek for a receive (1.19 and newer know FI_PEEK)`;
+    return `shm of libfabric ${major}.${minor} treats a peek as a receive (1.19 and newer support FI_PEEK)`;
   }
   if (provider === 'udp;ofi_rxd') {
-    return 'udp;ofi_rxd crashes where a message is claimed while others wait';
+    return 'udp;ofi_rxd crashes if a message is claimed while others wait';
   }
   return undefined;
 }
@@ -163,7 +163,7 @@ class Search {
     const what = `FI_ENOMSG for the tag 0x${tag.toString(16)}, which no message has`;
     const found = await awaiting(what, absence(this.#peek(tag, flags)));
     if (found === undefined) return;
-    const lookAt = 'the provider: fi_tagged(3) says what FI_PEEK and FI_DISCARD have to do';
+    const lookAt = 'the provider: fi_tagged(3) specifies FI_PEEK and FI_DISCARD';
     throw new TestFailure(what, `a message of ${found.length} bytes`, lookAt);
   }
 
@@ -176,7 +176,7 @@ class Search {
       const peek = this.#peek(tag, flags);
       if ((await awaiting(what, absence(peek))) !== undefined) return peek;
       if (performance.now() < deadline) continue;
-      const lookAt = 'whether the peer has sent it, and else at the provider';
+      const lookAt = 'whether the peer has sent it; otherwise check the provider';
       throw new TestFailure(what, `none for ${timeout} s`, lookAt, 42);
     }
   }

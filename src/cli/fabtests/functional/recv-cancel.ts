@@ -19,7 +19,7 @@ export const recvCancel: FunctionalTest<Own> = {
   summary: 'a posted receive can be cancelled',
   description:
     'The server posts two tagged receives and cancels one (fi_cancel). The client then sends to both tags: ' +
-    'the cancelled receive takes nothing, and one that is posted later does.',
+    'the cancelled receive takes no message, and a receive that is posted later takes it.',
   options: [new Option('-V, --verbose', 'print every step')],
   run,
 };
@@ -71,7 +71,7 @@ async function receive(side: TestSide<Own>, session: Session, into: RegionSlice)
     throw new TestFailure(
       'FI_ECANCELED of the cancelled receive',
       found,
-      'the provider: fi_cancel(3) of a receive that no message has come for has to succeed',
+      'the provider: fi_cancel(3) must succeed for a receive without a message',
       1,
     );
   }
@@ -92,7 +92,7 @@ async function expectMessage(
 ): Promise<void> {
   const lookAt =
     tag === CANCELLED
-      ? 'whether the provider has cancelled the receive indeed: it may have taken the message'
+      ? 'whether the provider really cancelled the receive: it may have taken the message'
       : 'what the peer runs';
   const what = `the message with tag 0x${tag.toString(16)}`;
   const { length } = await awaiting(what, session.until(receive), lookAt);

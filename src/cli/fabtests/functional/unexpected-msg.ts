@@ -104,14 +104,14 @@ async function receive(
     throw new TestFailure(
       `${length} bytes with tag 0x${tag.toString(16)}`,
       `${found.length} bytes with tag 0x${found.tag.toString(16)}`,
-      'whether both sides have the same -S and -M, and else at the provider: it mixes messages up',
+      'whether both sides have the same -S and -M; otherwise check the provider: it mixes messages up',
     );
   }
   if (side.own.cqData && found.data !== BigInt(length)) {
     throw new TestFailure(
       `remote CQ data ${length} with ${what}`,
       found.data === undefined ? 'a completion without FI_REMOTE_CQ_DATA' : `${found.data}`,
-      'whether both sides have -C, and else at the provider: some (efa 1.17, sockets) lose the flag or the data of unexpected messages',
+      'whether both sides have -C; otherwise check the provider: some (efa 1.17, sockets) lose the flag or the data of unexpected messages',
     );
   }
   if (side.settings.verify) verify(what, () => verifyPattern(into.bytes));

@@ -125,7 +125,7 @@ class Run {
       return { rank: 0, ranks: local, root: this.#hub.root };
     }
     const place = placeOf(process.env, this.#flags);
-    if (place.ranks < 2) throw new Error('one rank alone has nobody to talk to: start 2 or more');
+    if (place.ranks < 2) throw new Error('a single rank has no peer: start 2 or more');
     if (place.rank > 0) return place;
     this.#hub = await Hub.open(place.root, { ranks: place.ranks, plan, timeout });
     return { ...place, root: this.#hub.root };

@@ -58,7 +58,7 @@ export class Group {
     const group = new Group(rank, ranks, socket, options.timeout);
     const { plan } = options;
     const host = hostname();
-    group.#say({
+    group.#send({
       type: 'hello',
       libfabric: 'ranks',
       protocol: PROTOCOL,
@@ -86,9 +86,9 @@ export class Group {
     });
     const silence = silenceOf(timeout);
     this.#pulse = setInterval(() => {
-      this.#say({ type: 'alive' });
+      this.#send({ type: 'alive' });
       if (performance.now() - this.#lastMessageAt > silence * 1000) {
-        this.#end(new GroupOver(`rank 0 has not been heard of for ${silence} s`, false));
+        this.#end(new GroupOver(`rank 0 has sent nothing for ${silence} s`, false));
       }
     }, PULSE);
   }
@@ -113,7 +113,7 @@ export class Group {
 
   /** Ends all ranks with a reason. */
   fail(reason: string): void {
-    if (this.#trouble === undefined) this.#say({ type: 'failed', reason });
+    if (this.#trouble === undefined) this.#send({ type: 'failed', reason });
   }
 
   /** The hub's reason for a failure: for example, a rank has died. */
@@ -128,8 +128,8 @@ export class Group {
     this.#left = true;
     const trouble = this.#trouble;
     // If rank 0 was only slow, it must end the others.
-    if (trouble && !trouble.knownToRoot) this.#say({ type: 'failed', reason: trouble.message });
-    else this.#say({ type: 'bye' });
+    if (trouble && !trouble.knownToRoot) this.#send({ type: 'failed', reason: trouble.message });
+    else this.#send({ type: 'bye' });
     clearInterval(this.#pulse);
     this.#link.end();
     await Promise.race([this.#link.closed, sleep(CLOSE_TIMEOUT, undefined, { ref: false })]);
@@ -142,7 +142,7 @@ export class Group {
         return;
       }
       this.#waiting = { resolve, reject };
-      this.#say({ type: 'part', value, everyone });
+      this.#send({ type: 'part', value, everyone });
     });
   }
 
@@ -157,7 +157,7 @@ export class Group {
     }
   }
 
-  #say(message: FromRank): void {
+  #send(message: FromRank): void {
     this.#link.send(message);
   }
 

@@ -156,7 +156,7 @@ export class Hub {
     if (mismatch !== undefined) this.end(`${nameOf(member)} ${mismatch}`);
     else if (other !== undefined) {
       const both = [other, member].map(({ hello }) => `process ${hello.pid} of ${hello.host}`);
-      this.end(`rank ${message.rank} has come twice: ${both.join(' and ')}`);
+      this.end(`rank ${message.rank} has connected twice: ${both.join(' and ')}`);
     } else this.#members.set(message.rank, member);
     if (this.#members.size === ranks) this.#server.close();
     return member;
@@ -195,7 +195,7 @@ export class Hub {
 
   /** Checks for ranks that have not connected and for ranks that are silent. */
   #checkRanks(): void {
-    this.#tell({ type: 'alive' });
+    this.#broadcast({ type: 'alive' });
     const { ranks, timeout } = this.#options;
     const now = performance.now();
     if (this.#members.size < ranks) {
@@ -203,18 +203,18 @@ export class Hub {
       const missing = Array.from({ length: ranks }, (_, rank) => rank).filter(
         (rank) => !this.#members.has(rank),
       );
-      this.end(`${missingText(missing)} of ${ranks} has not come within ${timeout} s`);
+      this.end(`${missingText(missing)} of ${ranks} has not connected within ${timeout} s`);
       return;
     }
     const silence = silenceOf(timeout);
     for (const member of this.#members.values()) {
       if (!member.left && now - member.lastMessageAt > silence * 1000) {
-        this.end(`${nameOf(member)} has not been heard of for ${silence} s`);
+        this.end(`${nameOf(member)} has sent nothing for ${silence} s`);
       }
     }
   }
 
-  #tell(message: FromHub): void {
+  #broadcast(message: FromHub): void {
     for (const { link } of this.#members.values()) link.send(message);
   }
 

@@ -110,7 +110,7 @@ function nicLines(nics: NonNullable<MatrixResult['nics']>, median: boolean): str
   );
 }
 
-/** Writes the result where --json says, and the table unless that is standard output. */
+/** Writes the JSON to the destination of --json, and the table unless that is standard output. */
 export function tell(
   result: MatrixResult,
   settings: Settings,

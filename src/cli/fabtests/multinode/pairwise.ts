@@ -93,7 +93,7 @@ async function start(mesh: Mesh, to: number): Promise<Measured> {
   if (settings.metric === 'latency') return { value: await measureLatency(mesh, to, iterations) };
   await transferAll(mesh, [to], { iterations: settings.window }); // the first use of memory and connection
   const [carried] = await transferAll(mesh, [to], { iterations });
-  if (carried === undefined) throw new Error('nothing was carried');
+  if (carried === undefined) throw new Error('nothing was transferred');
   if (settings.verify && settings.transfer === 'write') await deliver(mesh, [to]);
   const { bytes, seconds } = carried;
   return {

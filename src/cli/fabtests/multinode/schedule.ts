@@ -30,5 +30,5 @@ export function schedule(ranks: number, concurrent: boolean, bothWays: boolean):
   const rounds = tournament(ranks).flatMap((round) =>
     bothWays ? [round, round.map(({ from, to }) => ({ from: to, to: from }))] : [round],
   );
-  return concurrent ? rounds : rounds.flatMap((round) => round.map((meeting) => [meeting]));
+  return concurrent ? rounds : rounds.flatMap((round) => round.map((pair) => [pair]));
 }

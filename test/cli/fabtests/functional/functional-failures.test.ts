@@ -63,7 +63,7 @@ test('a greeting that is another is told of', async () => {
   const { code, stdout, stderr } = await ended;
   expect(stderr).toBe(
     "rdm: failed: expected the greeting 'Hello from Client!' (19 bytes); found 19 bytes, 'Hello from Martian.'. " +
-      'Look at what the peer runs, and else at the provider: it delivers other bytes than were sent.\n',
+      'Check what the peer runs; otherwise check the provider: it delivers other bytes than were sent.\n',
   );
   expect(stdout).not.toContain('passed');
   expect(code).toBe(5); // FI_EIO
@@ -92,7 +92,7 @@ test('remote CQ data that is another is told of', async () => {
   const { ep, peer } = await client(port, ['FI_MSG']);
   await ep.senddata(new Uint8Array(1000), 42n, peer);
   const { code, stderr } = await ended;
-  expect(stderr).toContain('expected the data 0x123456789abcdef; found 0x2a. Look at domainAttr');
+  expect(stderr).toContain('expected the data 0x123456789abcdef; found 0x2a. Check domainAttr');
   expect(code).toBe(5);
 });
 
@@ -111,7 +111,7 @@ test('a tag that is another is told of, after --timeout', async () => {
   await ep.tsend(new Uint8Array(8), peer, 0xabce);
   const { code, stderr } = await ended;
   expect(stderr).toContain(
-    'inject: failed: expected a message with tag 0xabcd; found that the peer has not answered for 2 s. Look at',
+    'inject: failed: expected a message with tag 0xabcd; found that the peer has not answered for 2 s. Check',
   );
   expect(code).toBe(110); // ETIMEDOUT
 });
@@ -121,7 +121,7 @@ test('a message of another length is told of', async () => {
   const { ep, peer } = await client(port, ['FI_TAGGED']);
   await ep.tsend(new Uint8Array(7), peer, 0xabcd);
   const { code, stderr } = await ended;
-  expect(stderr).toContain('expected 8 bytes in a message with tag 0xabcd; found 7. Look at');
+  expect(stderr).toContain('expected 8 bytes in a message with tag 0xabcd; found 7. Check');
   expect(code).toBe(5);
 });
 
@@ -130,7 +130,7 @@ test('-v tells the first byte that is another', async () => {
   const { ep, peer } = await client(port, ['FI_TAGGED']);
   await ep.tsend(Buffer.from('01234x67'), peer, 0xabcd);
   const { code, stderr } = await ended;
-  expect(stderr).toContain('found Data check error (5!=x) at byte 5 for buffer size 8. Look at');
+  expect(stderr).toContain('found Data check error (5!=x) at byte 5 for buffer size 8. Check');
   expect(code).toBe(5);
 });
 
@@ -166,7 +166,7 @@ test('an atomic operation that comes to something else is told of', async () => 
   expect([one.code, other.code]).not.toContain(0);
   // 5 is there, and 3 is added as often as the peer does.
   expect(one.stderr + other.stderr).toMatch(
-    /expected (14 .*, 3 times; found 17|17 .*, 4 times; found 14)\. Look at whether both sides have the same -I/,
+    /expected (14 .*, 3 times; found 17|17 .*, 4 times; found 14)\. Check whether both sides have the same -I/,
   );
 });
 

@@ -187,7 +187,7 @@ test('sides that were asked for different providers both say so', async () => {
 test('sides that have no check in common both say so', async () => {
   const ended = await run([], { server: ['--only', 'rdm'], client: ['--skip', 'rdm'] });
   for (const { code, stderr } of ended) {
-    expect(stderr).toBe('--only and --skip of the two sides leave no check\n');
+    expect(stderr).toBe('--only and --skip of the two sides exclude every check\n');
     expect(code).toBe(2);
   }
 });

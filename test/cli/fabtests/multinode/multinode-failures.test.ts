@@ -84,7 +84,7 @@ test('a rank that gives up on rank 0 tells it why, in case it was only slow', as
   const { signal } = new AbortController();
   const place = { rank: 1, ranks: 2, root: { host: '127.0.0.1', port } };
   const group = await Group.join(place, { plan: {}, timeout: 2, signal });
-  const reason = 'rank 0 has not been heard of for 2 s';
+  const reason = 'rank 0 has sent nothing for 2 s';
   await expect(group.collect(null)).rejects.toThrow(reason);
   await group.leave();
   await connected;
@@ -98,14 +98,14 @@ describe('before it begins', () => {
     const ends = await endsOf(started);
     expect(ends.map(({ code }) => code)).toEqual([1, 1, 1]);
     expect(ends[0]?.stderr).toMatch(
-      /^rank 1 has come twice: process \d+ of \S+ and process \d+ of/,
+      /^rank 1 has connected twice: process \d+ of \S+ and process \d+ of/,
     );
     for (const pid of pids) expect(ends[0]?.stderr).toContain(`process ${pid} of`);
   });
 
   test('ranks that do not come are named', async () => {
     const ends = await endsOf(await ranks([0, 2], 4, [...QUICK, '--timeout', '1']));
-    expectFailures(ends, 'rank 1, 3 of 4 has not come within 1 s\n', [0]);
+    expectFailures(ends, 'rank 1, 3 of 4 has not connected within 1 s\n', [0]);
   });
 
   test('without a rank 0 each says where it has looked', async () => {
@@ -279,7 +279,7 @@ describe('in the middle of it', () => {
 test.each([
   [['--local', '1'], 'It must be a whole number from 2 to 256.'],
   [['--local', '2', '--nics', 'all', '-d', 'eth0'], "cannot be used with option '-d"],
-  [['--rank', '0', '--ranks', '1', '--root', 'localhost'], 'one rank alone has nobody to talk to'],
+  [['--rank', '0', '--ranks', '1', '--root', 'localhost'], 'a single rank has no peer'],
   [[], 'no launcher has started this process'],
 ])('%j is refused with the reason', async (args, reason) => {
   const { code, stderr } = await start(['all-to-all', ...args]).ended;

@@ -26,22 +26,22 @@ export const rmaNeeds = ({ operation }: Settings): Needs => ({
 /** Counts the writes with data that arrive, whatever their data. */
 export class Arrivals {
   readonly #session: Session;
-  readonly #nothing: TestBatch & Disposable;
+  readonly #emptyBatch: TestBatch & Disposable;
 
   constructor(session: Session) {
     this.#session = session;
-    this.#nothing = session.batch(() => {});
+    this.#emptyBatch = session.batch(() => {});
   }
 
   /** Waits for `count` more. */
   async wait(count: number, seconds?: number): Promise<void> {
     if (count === 0) return;
     const until = { immediates: count };
-    await this.#session.waiter.rounds(this.#nothing, { until }, seconds);
+    await this.#session.waiter.rounds(this.#emptyBatch, { until }, seconds);
   }
 
   [Symbol.dispose](): void {
-    this.#nothing[Symbol.dispose]();
+    this.#emptyBatch[Symbol.dispose]();
   }
 }
 

@@ -30,7 +30,7 @@ export async function agreeOn(own: Plan, link: PeerLink, seconds: number): Promi
   }
   const both = own.names.filter((name) => names.includes(name));
   if (both.length > 0) return both;
-  throw new Disagreement('--only and --skip of the two sides leave no check');
+  throw new Disagreement('--only and --skip of the two sides exclude every check');
 }
 
 async function planOf(link: PeerLink, seconds: number): Promise<unknown> {

@@ -49,8 +49,8 @@ export function runAllCommand(): TestCommand {
     `
 The checks: ${NAMES.join(', ')}
 
-The sides agree on what comes next over TCP, at the port of -b or -E (default: 3000), where the checks
-exchange their addresses, too. A check may take ${TIMEOUTS_PER_TEST} times --timeout.
+The sides coordinate the checks over TCP, at the port of -b or -E (default: 3000). The checks also
+exchange their addresses there. A check may take ${TIMEOUTS_PER_TEST} times --timeout.
 
 Examples:
   npx libfabric check -p efa                      on one host

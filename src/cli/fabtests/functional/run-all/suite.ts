@@ -76,7 +76,7 @@ async function runOne(
 function verdictIn(note: unknown, name: string): SideVerdict {
   const reported = note as { name?: string; verdict: SideVerdict };
   if (reported.name !== name)
-    throw new Error(`the peer is at ${reported.name}, this one at ${name}`);
+    throw new Error(`the peer runs ${reported.name}, this side runs ${name}`);
   return reported.verdict;
 }
 

@@ -14,7 +14,7 @@ export class TestFailure extends Error {
   readonly errno: number;
 
   constructor(expected: string, found: string, lookAt: string, errno: number = errnoByCode.FI_EIO) {
-    super(`expected ${expected}; found ${found}. Look at ${lookAt}.`);
+    super(`expected ${expected}; found ${found}. Check ${lookAt}.`);
     this.expected = expected;
     this.found = found;
     this.lookAt = lookAt;
@@ -34,7 +34,7 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
     return await promise;
   } catch (error) {
     if (error instanceof PeerGone) {
-      const hint = 'what the peer says, and whether both have the same options';
+      const hint = "the peer's output, and whether both have the same options";
       const found = error.message.replace(/(; is it there.*|\.)$/, '');
       throw new TestFailure(what, `that ${found}`, lookAt ?? hint, errnoByCode.FI_ETIMEDOUT);
     }
@@ -44,7 +44,7 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
       throw new TestFailure(what, found, lookAt ?? hint, error.errno);
     }
     if (isSystemError(error)) {
-      const lookAt = 'what the peer says, and the network between the sides';
+      const lookAt = "the peer's output, and the network between the sides";
       throw new TestFailure(
         what,
         error.message,
@@ -69,7 +69,7 @@ export function verify(what: string, check: () => void): void {
     throw new TestFailure(
       `the pattern in ${what}`,
       error.message,
-      'whether both sides have -v, and else at the provider: it delivers other bytes than were sent',
+      'whether both sides have -v; otherwise check the provider: it delivers other bytes than were sent',
     );
   }
 }

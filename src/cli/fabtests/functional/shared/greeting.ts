@@ -41,7 +41,7 @@ async function receiveGreeting(side: TestSide, session: Session): Promise<void> 
     throw new TestFailure(
       `the greeting '${TEXT}' (${GREETING.length} bytes)`,
       `${bytes.length} bytes, '${printable(bytes)}'`,
-      'what the peer runs, and else at the provider: it delivers other bytes than were sent',
+      'what the peer runs; otherwise check the provider: it delivers other bytes than were sent',
     );
   }
   side.say('Data check OK');
