@@ -35,7 +35,7 @@ export async function awaiting<T>(what: string, promise: Promise<T>, lookAt?: st
   } catch (error) {
     if (error instanceof PeerGone) {
       const hint = "the peer's output, and whether both have the same options";
-      const found = error.message.replace(/(; is it there.*|\.)$/, '');
+      const found = error.message.replace(/(; check that it runs.*|\.)$/, '');
       throw new TestFailure(what, `that ${found}`, lookAt ?? hint, errnoByCode.FI_ETIMEDOUT);
     }
     if (FabricError.is(error)) {
