@@ -293,7 +293,7 @@ describe('as commands', () => {
     own.child.kill('SIGTERM');
     const { code, stdout, stderr } = await own.ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/\n127\.0\.0\.1: softefa_0-rdm: a message came; answer: delivered\n$/);
+    expect(stdout).toMatch(/\n127\.0\.0\.1: softefa_0-rdm: a message arrived; answer: delivered\n$/);
   });
 
   test('the way is closed: the exit code is 2', async () => {
@@ -313,7 +313,7 @@ describe('as commands', () => {
 describe.skipIf(hasRdmaDevice())('without an EFA', () => {
   const bare = { LD_PRELOAD: '', SYSFS_PATH: '', SOFTEFA_NODE: '' };
 
-  test('--peer says that the probe is of EFA only', async () => {
+  test('--peer says that the probe tests EFA only', async () => {
     const ended = await start(['doctor', '--json', '--peer', '127.0.0.1'], bare).ended;
     const [finding] = inReport(ended, 'peer.fabric');
     expect(finding).toMatchObject({ status: 'error', why: expect.stringMatching(/nothing else/) });
@@ -323,6 +323,6 @@ describe.skipIf(hasRdmaDevice())('without an EFA', () => {
   test('--listen does not start', async () => {
     const { code, stderr } = await start(['doctor', '--listen', '--port', '0'], bare).ended;
     expect(code).toBe(2);
-    expect(stderr).toMatch(/no EFA .* the probe is of EFA only/);
+    expect(stderr).toMatch(/no EFA .* the probe tests EFA only/);
   });
 });
