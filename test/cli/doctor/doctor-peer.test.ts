@@ -293,7 +293,9 @@ describe('as commands', () => {
     own.child.kill('SIGTERM');
     const { code, stdout, stderr } = await own.ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/\n127\.0\.0\.1: softefa_0-rdm: a message arrived; answer: delivered\n$/);
+    expect(stdout).toMatch(
+      /\n127\.0\.0\.1: softefa_0-rdm: a message arrived; answer: delivered\n$/,
+    );
   });
 
   test('the way is closed: the exit code is 2', async () => {
