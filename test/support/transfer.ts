@@ -84,8 +84,16 @@ export class Pair<T extends 'FI_EP_RDM' | 'FI_EP_DGRAM', C extends Cap> {
   }
 
   /** Waits until b has posted so many operations: a datagram that finds no buffer is lost. */
-  async postedByB(operations: number): Promise<void> {
-    const { domain } = this.b;
+  postedByB(operations: number): Promise<void> {
+    return this.#posted(this.b, operations);
+  }
+
+  /** The same of a. */
+  postedByA(operations: number): Promise<void> {
+    return this.#posted(this.a, operations);
+  }
+
+  async #posted({ domain }: Driven & Stated, operations: number): Promise<void> {
     while (domain.stats().operations < operations) {
       if (domain.driver === 'manual') domain.progress();
       await new Promise(setImmediate);
@@ -101,6 +109,10 @@ export class Pair<T extends 'FI_EP_RDM' | 'FI_EP_DGRAM', C extends Cap> {
       ),
     );
   }
+}
+
+interface Stated {
+  readonly domain: { stats(): { readonly operations: number } };
 }
 
 interface Driven {
