@@ -8,7 +8,7 @@ import { ownNamespace } from '../support/own-namespace.js';
 import { fiPingpong, notInstalled, rowsOf, sendsPrefix, sizesUpTo } from '../support/pingpong.js';
 
 const YAMA = '/proc/sys/kernel/yama/ptrace_scope';
-const FORBIDDEN = /^softefa: process_vm_readv to process \d+: Operation not permitted/;
+const FORBIDDEN = /^softefa: process_vm_readv of process \d+: Operation not permitted/;
 const namespace = ownNamespace('copies');
 
 describe('efa without process_vm_readv', () => {
