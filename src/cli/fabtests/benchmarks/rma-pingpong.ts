@@ -1,3 +1,4 @@
+import type { RmaOptions } from '../../../endpoint/rma.js';
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { allAlike, measure, type Rounds, type Timing } from '../common/measure.js';
@@ -56,9 +57,12 @@ async function measureWrites(
   const [into, from] = [buffers.receiving(size), buffers.sending(size)];
   const arrival = into.slice(size - 1);
   const mark = from.slice(size - 1);
-  // Injected bytes are copied when the batch is prepared, before the mark is set.
+  const inject = injects(session, size);
+  // injectWrite() copies its bytes when the batch is prepared, before the mark is set. A write with
+  // FI_INJECT copies them when it is posted.
+  const atPost: RmaOptions = inject && !withData ? { flags: ['FI_INJECT'] } : {};
   using batch = session.batch((batch) =>
-    addWrite(batch, session, from, remote, withData && injects(session, size)),
+    addWrite(batch, session, from, remote, inject && withData, atPost),
   );
   using emptyBatch = session.batch(() => {});
   const marked = (write: number) => (withData ? {} : { mark: { byte: mark, value: write & 0xff } });
