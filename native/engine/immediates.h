@@ -99,7 +99,7 @@ class Immediates {
     return true;
   }
 
-  // Passes at most `limit` counted arrivals to take(value). Returns false if arrivals remain.
+  // Passes at most `most` counted arrivals to take(value). Returns false if arrivals remain.
   template <typename Take>
   bool takeCounted(uint64_t most, Take&& take) {
     for (auto it = counts_.begin(); it != counts_.end() && most > 0;) {

@@ -71,21 +71,16 @@ async function measureWrites(
   });
   const steps = settings.warmUp + iterations;
   // The server answers the client's write `index`, and the client answers that with its next write.
-  const client = {
-    rounds: (index: number): Rounds => ({
-      count: Number.MAX_SAFE_INTEGER,
-      run: (options) => waiter.rounds(batch, { ...options, ...marked(index), ...arrived(index) }),
-    }),
-  };
-  const server = {
+  const lag = role === 'client' ? 0 : 1;
+  const rounds = (index: number): Rounds => ({
+    count: Number.MAX_SAFE_INTEGER,
+    run: (options) =>
+      waiter.rounds(batch, { ...options, ...marked(index - lag), ...arrived(index) }),
+  });
+  const serversEnds = {
     first: async () => {
       await waiter.rounds(emptyBatch, arrived(0));
     },
-    rounds: (index: number): Rounds => ({
-      count: Number.MAX_SAFE_INTEGER,
-      run: (options) =>
-        waiter.rounds(batch, { ...options, ...marked(index - 1), ...arrived(index) }),
-    }),
     last: async () => {
       await waiter.rounds(batch, { times: 1, ...marked(steps - 1) });
     },
@@ -102,7 +97,8 @@ async function measureWrites(
     {
       steps,
       clockAt: settings.warmUp,
-      ...(role === 'client' ? client : server),
+      rounds,
+      ...(role === 'server' && serversEnds),
       verify: settings.verify ? verifyStep : undefined,
     },
     settings.statistics,
