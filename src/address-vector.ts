@@ -1,10 +1,10 @@
-import { publishClose, publishOpen } from './channels.js';
+import { BoundHandle } from './bound-handle.js';
+import { publishOpen } from './channels.js';
 import { checkBytes, checkInteger, checkString, oneOf } from './checks.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';
 import {
-  closed,
   type FabricError,
   invalidArgType,
   invalidArgValue,
@@ -13,7 +13,7 @@ import {
   startAtCaller,
 } from './errors.js';
 import type { AddrFormat } from './flags.js';
-import { type Handle, native } from './native.js';
+import { native } from './native.js';
 import { Peer } from './peer.js';
 import { checkWait, type WaitOptions, within } from './wait-options.js';
 
@@ -84,15 +84,13 @@ function insertionError(error: FabricError, inserted: readonly Peer[]): Error {
 
 /** An address vector: the peers of a domain's endpoints (fi_av(3)). */
 export class AddressVector {
+  /** @internal */
+  readonly bound: BoundHandle<'AddressVector'>;
   readonly #engine: Engine;
-  readonly #handle: Handle<'AddressVector'>;
   readonly #format: AddrFormat;
   // Identifies the vector in its peers. A separate object, so that peers do not keep the vector
   // alive.
   readonly #identity = {};
-  #closed = false;
-  /** @internal The endpoints that are closed with it. */
-  readonly users = new Set<{ isClosed: boolean }>();
 
   /** @internal */
   constructor(engine: Engine, format: AddrFormat, options: AddressVectorOptions) {
@@ -100,13 +98,14 @@ export class AddressVector {
     const count = checkInteger('options.count', options.count ?? 0, 0, MAX_PEERS);
     this.#engine = engine;
     this.#format = format;
-    this.#handle = native.avOpen(engine.handle, { type, count });
+    const handle = native.avOpen(engine.handle, { type, count });
+    this.bound = new BoundHandle('addressVector', engine, handle);
     publishOpen('addressVector', this);
   }
 
   /** Whether the address vector or its domain is closed. */
   get closed(): boolean {
-    return this.#closed || !this.#engine.open;
+    return this.bound.closed;
   }
 
   /** The format of its addresses. */
@@ -117,12 +116,6 @@ export class AddressVector {
   /** @internal */
   static is(value: unknown): value is AddressVector {
     return typeof value === 'object' && value !== null && #identity in value;
-  }
-
-  /** @internal */
-  get handle(): Handle<'AddressVector'> {
-    this.#checkOpen();
-    return this.#handle;
   }
 
   /** @internal */
@@ -142,8 +135,8 @@ export class AddressVector {
    * @throws Error ERR_CLOSED if the address vector is closed.
    */
   insert(address: ArrayBufferView | ArrayBuffer | string): Peer {
-    this.#checkOpen();
-    return this.#peer(native.avInsert(this.#handle, addressBytes(address)));
+    this.bound.checkOpen();
+    return this.#peer(native.avInsert(this.bound.handle, addressBytes(address)));
   }
 
   /**
@@ -163,10 +156,10 @@ export class AddressVector {
     addresses: readonly (ArrayBufferView | ArrayBuffer | string)[],
     options: WaitOptions = {},
   ): Promise<Peer[]> {
-    this.#checkOpen();
+    this.bound.checkOpen();
     const wait = checkWait(options);
     const { bytes, ends } = packed(addresses);
-    const inserting = offLoop(native.avInsertMany(this.#handle, bytes, ends));
+    const inserting = offLoop(native.avInsertMany(this.bound.handle, bytes, ends));
     const { peers, error } = await within(inserting, wait, 'fi_av_insert');
     const inserted: Peer[] = [];
     for (let i = 0; i < peers.length; i++) {
@@ -192,12 +185,12 @@ export class AddressVector {
     service: string | number,
     options: WaitOptions = {},
   ): Promise<Peer> {
-    this.#checkOpen();
+    this.bound.checkOpen();
     const wait = checkWait(options);
     checkName('node', node);
     if (typeof service === 'number') checkInteger('service', service, 0, 65_535);
     else checkName('service', service);
-    const inserted = offLoop(native.avInsertService(this.#handle, node, String(service)));
+    const inserted = offLoop(native.avInsertService(this.bound.handle, node, String(service)));
     return this.#peer(await within(inserted, wait, 'fi_av_insertsvc'));
   }
 
@@ -219,7 +212,7 @@ export class AddressVector {
    */
   lookup(peer: Peer): Uint8Array {
     this.#checkPeer(peer);
-    return native.avLookup(this.#handle, peer.handle);
+    return native.avLookup(this.bound.handle, peer.handle);
   }
 
   /**
@@ -254,8 +247,8 @@ export class AddressVector {
    * @throws FabricError FI_EINVAL if the provider cannot print the address. Error ERR_CLOSED.
    */
   straddr(address: ArrayBufferView | ArrayBuffer): string {
-    this.#checkOpen();
-    return native.avStraddr(this.#handle, addressBytes(address));
+    this.bound.checkOpen();
+    return native.avStraddr(this.bound.handle, addressBytes(address));
   }
 
   /**
@@ -265,11 +258,8 @@ export class AddressVector {
    */
   async close(): Promise<void> {
     if (this.closed) return;
-    native.avClose(this.#handle);
-    this.#closed = true;
-    publishClose('addressVector', this);
-    for (const user of this.users) user.isClosed = true;
-    this.#engine.drain();
+    native.avClose(this.bound.handle);
+    this.bound.end(this);
     const { peers } = this.#engine;
     for (const [handle, { vector }] of peers) if (vector === this.#identity) peers.delete(handle);
   }
@@ -279,12 +269,8 @@ export class AddressVector {
     return this.close();
   }
 
-  #checkOpen(): void {
-    if (this.closed) throw closed('the address vector');
-  }
-
   #checkPeer(peer: Peer): void {
-    this.#checkOpen();
+    this.bound.checkOpen();
     if (!Peer.is(peer)) throw invalidArgType('peer', 'a Peer', peer);
     if (peer.vector !== this.#identity) {
       throw invalidArgValue('peer', 'belongs to another address vector');

@@ -1,12 +1,13 @@
-import { publishClose, publishOpen } from './channels.js';
+import { BoundHandle } from './bound-handle.js';
+import { publishOpen } from './channels.js';
 import { check64, checkInteger, oneOf } from './checks.js';
 import type { Completion } from './completion.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
-import { closed, type FabricError } from './errors.js';
+import type { FabricError } from './errors.js';
 import type { CqFormat } from './flags.js';
 import { type Immediate, Immediates, type ImmediatesOptions } from './immediates.js';
-import { type Handle, native } from './native.js';
+import { native } from './native.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
 /** The options of a completion queue: fi_cq_open, fi_cq(3). */
@@ -54,15 +55,13 @@ export class CompletionQueue implements QueueListener {
   readonly format: CqFormat;
   /** Whether an idle engine can sleep until the queue wakes it. If not, it polls. */
   readonly waitable: boolean;
+  /** @internal */
+  readonly bound: BoundHandle<'CompletionQueue'>;
   readonly #engine: Engine;
-  readonly #handle: Handle<'CompletionQueue'>;
   readonly #queue: number;
   readonly #errors: FabricError[] = [];
   #entries: QueueEntry[] = [];
   #immediates: Immediates | undefined;
-  #closed = false;
-  /** @internal The endpoints that are closed with it. */
-  readonly users = new Set<{ isClosed: boolean }>();
 
   /** @internal */
   constructor(engine: Engine, options: CompletionQueueOptions) {
@@ -72,7 +71,7 @@ export class CompletionQueue implements QueueListener {
     const wait = engine.driver === 'thread';
     const opened = native.cqOpen(engine.handle, { size, format, wait });
     this.#engine = engine;
-    this.#handle = opened.handle;
+    this.bound = new BoundHandle('completionQueue', engine, opened.handle);
     this.#queue = opened.queue;
     this.size = opened.size;
     this.format = format ?? (opened.tagged ? 'FI_CQ_FORMAT_TAGGED' : 'FI_CQ_FORMAT_DATA');
@@ -83,18 +82,12 @@ export class CompletionQueue implements QueueListener {
 
   /** Whether the completion queue or its domain is closed. */
   get closed(): boolean {
-    return this.#closed || !this.#engine.open;
+    return this.bound.closed;
   }
 
   /** @internal */
   static is(value: unknown): value is CompletionQueue {
-    return typeof value === 'object' && value !== null && #handle in value;
-  }
-
-  /** @internal */
-  get handle(): Handle<'CompletionQueue'> {
-    this.#checkOpen();
-    return this.#handle;
+    return typeof value === 'object' && value !== null && #engine in value;
   }
 
   /**
@@ -105,7 +98,7 @@ export class CompletionQueue implements QueueListener {
    * closed.
    */
   read(max = 64): QueueEntry[] {
-    this.#checkOpen();
+    this.bound.checkOpen();
     checkInteger('max', max, 1);
     if (this.#engine.driver === 'manual') this.#engine.turn();
     if (this.#entries.length <= max) {
@@ -146,14 +139,14 @@ export class CompletionQueue implements QueueListener {
    * already.
    */
   async arrived(value: bigint | number, count = 1, options: WaitOptions = {}): Promise<void> {
-    this.#checkOpen();
+    this.bound.checkOpen();
     check64('value', value);
     checkInteger('count', count, 1);
     const wait = checkWait(options);
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     try {
-      native.cqExpect(this.#handle, value, count, request);
+      native.cqExpect(this.bound.handle, value, count, request);
     } catch (error) {
       engine.abandon(request);
       throw error;
@@ -173,24 +166,24 @@ export class CompletionQueue implements QueueListener {
    * Immediates.
    */
   immediates(options?: ImmediatesOptions): Immediates {
-    this.#checkOpen();
+    this.bound.checkOpen();
     const wait = checkWait(options);
     const limit = checkInteger('options.limit', options?.limit ?? 65_536, 1, 2 ** 24);
     if (this.#immediates !== undefined) return this.#immediates;
     this.#immediates = new Immediates(this.#engine, wait, limit, (untaken) =>
       this.#endStream(untaken),
     );
-    native.cqStream(this.#handle, limit);
+    native.cqStream(this.bound.handle, limit);
     return this.#immediates;
   }
 
   #endStream(untaken: Immediate[]): void {
     this.#immediates = undefined;
     if (this.closed) return;
-    native.cqStream(this.#handle, 0);
+    native.cqStream(this.bound.handle, 0);
     if (untaken.length === 0) return;
     native.cqCount(
-      this.#handle,
+      this.bound.handle,
       BigUint64Array.from(untaken, ({ data }) => data),
     );
     this.#engine.drain();
@@ -203,8 +196,8 @@ export class CompletionQueue implements QueueListener {
    * @throws Error ERR_CLOSED if the completion queue is closed.
    */
   forgetImmediates(): { counted: number; lost: number } {
-    this.#checkOpen();
-    return native.cqForget(this.#handle);
+    this.bound.checkOpen();
+    return native.cqForget(this.bound.handle);
   }
 
   /** @internal */
@@ -212,8 +205,8 @@ export class CompletionQueue implements QueueListener {
     if (this.#immediates?.push({ data, length })) return;
     if (this.closed) return;
     // The stream has ended or is full.
-    native.cqStream(this.#handle, 0);
-    native.cqCount(this.#handle, BigUint64Array.of(data));
+    native.cqStream(this.bound.handle, 0);
+    native.cqCount(this.bound.handle, BigUint64Array.of(data));
   }
 
   /** @internal */
@@ -235,16 +228,13 @@ export class CompletionQueue implements QueueListener {
    */
   async close(): Promise<void> {
     if (this.closed) return;
-    native.cqClose(this.#handle);
+    native.cqClose(this.bound.handle);
     this.end();
   }
 
   /** @internal Marks the queue as closed, by close() or with its domain. */
   end(): void {
-    this.#closed = true;
-    publishClose('completionQueue', this);
-    for (const user of this.users) user.isClosed = true;
-    this.#engine.drain();
+    this.bound.end(this);
     this.#engine.queues.delete(this.#queue);
     this.#immediates?.finish();
   }
@@ -252,9 +242,5 @@ export class CompletionQueue implements QueueListener {
   /** Closes the completion queue: `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  #checkOpen(): void {
-    if (this.closed) throw closed('the completion queue');
   }
 }

@@ -1,9 +1,9 @@
-import { publishClose, publishOpen } from './channels.js';
+import { BoundHandle } from './bound-handle.js';
+import { publishOpen } from './channels.js';
 import { check64, oneOf } from './checks.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
-import { closed } from './errors.js';
-import { type Handle, native } from './native.js';
+import { native } from './native.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
 /** The events that a counter counts: fi_cntr(3). */
@@ -24,34 +24,27 @@ const EVENTS: readonly CounterEvents[] = ['FI_CNTR_EVENTS_COMP', 'FI_CNTR_EVENTS
 export class Counter {
   /** Whether it counts operations or bytes. */
   readonly events: CounterEvents;
+  /** @internal */
+  readonly bound: BoundHandle<'Counter'>;
   readonly #engine: Engine;
-  readonly #handle: Handle<'Counter'>;
-  /** @internal The endpoints that it is bound to. They are closed with it. */
-  readonly users = new Set<{ isClosed: boolean }>();
-  #closed = false;
 
   /** @internal */
   constructor(engine: Engine, options: CounterOptions) {
     this.events = oneOf('options.events', options.events ?? 'FI_CNTR_EVENTS_COMP', EVENTS);
     this.#engine = engine;
-    this.#handle = native.counterOpen(engine.handle, this.events === 'FI_CNTR_EVENTS_BYTES');
+    const handle = native.counterOpen(engine.handle, this.events === 'FI_CNTR_EVENTS_BYTES');
+    this.bound = new BoundHandle('counter', engine, handle);
     publishOpen('counter', this);
   }
 
   /** Whether the counter or its domain is closed. */
   get closed(): boolean {
-    return this.#closed || !this.#engine.open;
+    return this.bound.closed;
   }
 
   /** @internal */
   static is(value: unknown): value is Counter {
-    return typeof value === 'object' && value !== null && #handle in value;
-  }
-
-  /** @internal */
-  get handle(): Handle<'Counter'> {
-    if (this.closed) throw closed('the counter');
-    return this.#handle;
+    return typeof value === 'object' && value !== null && #engine in value;
   }
 
   /**
@@ -60,7 +53,7 @@ export class Counter {
    * @throws Error ERR_CLOSED if the counter is closed.
    */
   read(): bigint {
-    return native.counterRead(this.handle);
+    return native.counterRead(this.bound.handle);
   }
 
   /**
@@ -69,7 +62,7 @@ export class Counter {
    * @throws Error ERR_CLOSED if the counter is closed.
    */
   readErr(): bigint {
-    return native.counterReadErr(this.handle);
+    return native.counterReadErr(this.bound.handle);
   }
 
   /**
@@ -79,7 +72,7 @@ export class Counter {
    * ERR_CLOSED.
    */
   add(value: bigint | number): void {
-    native.counterAdd(this.handle, check64('value', value));
+    native.counterAdd(this.bound.handle, check64('value', value));
   }
 
   /**
@@ -89,7 +82,7 @@ export class Counter {
    * ERR_CLOSED.
    */
   set(value: bigint | number): void {
-    native.counterSet(this.handle, check64('value', value));
+    native.counterSet(this.bound.handle, check64('value', value));
   }
 
   /**
@@ -100,7 +93,7 @@ export class Counter {
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the counter is closed already.
    */
   async wait(threshold: bigint | number, options: WaitOptions = {}): Promise<void> {
-    const handle = this.handle;
+    const handle = this.bound.handle;
     check64('threshold', threshold);
     const wait = checkWait(options);
     const engine = this.#engine;
@@ -123,11 +116,8 @@ export class Counter {
    */
   async close(): Promise<void> {
     if (this.closed) return;
-    native.counterClose(this.#handle);
-    this.#closed = true;
-    publishClose('counter', this);
-    for (const user of this.users) user.isClosed = true;
-    this.#engine.drain();
+    native.counterClose(this.bound.handle);
+    this.bound.end(this);
   }
 
   /** Closes the counter: `await using`. */

@@ -76,7 +76,7 @@ export class EfaQueries {
    */
   queryCq(cq: CompletionQueue): EfaCqAttr {
     if (!CompletionQueue.is(cq)) throw invalidArgType('cq', 'a CompletionQueue', cq);
-    return native.efaQueryCq(this.#domain, cq.handle);
+    return native.efaQueryCq(this.#domain, cq.bound.handle);
   }
 
   /**

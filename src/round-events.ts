@@ -52,7 +52,7 @@ export function checkRoundEvents(
 ): NativeRoundEvents | undefined {
   if (mark === undefined && until === undefined) return undefined;
   const bytes: NativeByte[] = [];
-  const thresholds: [Counter['handle'], bigint | number, bigint | number][] = [];
+  const thresholds: [Counter['bound']['handle'], bigint | number, bigint | number][] = [];
   let immediates = 0;
   const events = Array.isArray(until) ? until : until === undefined ? [] : [until];
   for (const event of events as readonly Partial<RoundByte & RoundCounter & RoundImmediates>[]) {
@@ -65,7 +65,7 @@ export function checkRoundEvents(
       if (!Counter.is(counter)) throw invalidArgType('options.until.counter', 'a Counter', counter);
       check64('options.until.threshold', threshold as bigint | number);
       check64('options.until.step', step);
-      thresholds.push([counter.handle, threshold as bigint | number, step]);
+      thresholds.push([counter.bound.handle, threshold as bigint | number, step]);
     } else if (arrivals !== undefined) {
       immediates += checkInteger('options.until.immediates', arrivals, 1);
     } else throw invalidArgValue('options.until', 'names no byte, counter or immediates');

@@ -1,5 +1,6 @@
 import { AddressVector } from '../address-vector.js';
 import type { BatchBase } from '../batch.js';
+import type { BoundHandle } from '../bound-handle.js';
 import { publishClose, publishOpen, publishParked } from '../channels.js';
 import { checkInteger, checkOptions } from '../checks.js';
 import type { Completion } from '../completion.js';
@@ -91,16 +92,16 @@ function nativeOptions(options: EndpointOptions) {
     av,
     counters: bound,
     native: {
-      av: av.handle,
-      sendQueue: queues.sendQueue.handle,
-      receiveQueue: queues.receiveQueue.handle,
+      av: av.bound.handle,
+      sendQueue: queues.sendQueue.bound.handle,
+      receiveQueue: queues.receiveQueue.bound.handle,
       counters: Array.from(counters, (entry, i) => {
         const name = `options.counters[${i}]`;
         const { counter, flags } = checkOptions(name, entry ?? null);
         if (!Counter.is(counter)) throw invalidArgType(`${name}.counter`, 'a Counter', counter);
         if (!Array.isArray(flags)) throw invalidArgType(`${name}.flags`, 'an array', flags);
         bound.push(counter);
-        return { counter: counter.handle, flags };
+        return { counter: counter.bound.handle, flags };
       }),
       options: Object.entries(checkOptions('options.options', options.options)).map(
         ([name, value]) => encodeOption(name as EndpointOption, value),
@@ -127,7 +128,7 @@ export class EndpointBase implements Target {
   readonly atomicQueries: AtomicQueries;
   readonly #engine: Engine;
   readonly #handle: Handle<'Endpoint'>;
-  readonly #uses: readonly { readonly users: Set<{ isClosed: boolean }> }[];
+  readonly #uses: readonly { readonly bound: BoundHandle<string> }[];
   #counters: Readonly<Record<string, Counter>> = {};
   readonly #selective: readonly Direction[];
   #queued: QueuedCalls | undefined;
@@ -167,7 +168,7 @@ export class EndpointBase implements Target {
       isClosed: false,
     };
     this.#uses = [this.av, this.sendQueue, this.receiveQueue, ...checked.counters];
-    for (const used of this.#uses) used.users.add(this.limits);
+    for (const used of this.#uses) used.bound.users.add(this.limits);
     publishOpen('endpoint', this);
   }
 
@@ -330,7 +331,7 @@ export class EndpointBase implements Target {
     try {
       if (!this.closed) await this.#settle(options);
     } finally {
-      for (const used of this.#uses) used.users.delete(this.limits);
+      for (const used of this.#uses) used.bound.users.delete(this.limits);
       this.domain.forget(this);
       publishClose('endpoint', this);
     }
