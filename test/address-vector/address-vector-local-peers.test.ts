@@ -2,7 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, greet, sharedMemoryOf, tally, turning } from '../support/lifecycle.js';
+import {
+  DRIVERS,
+  exchangeMessage,
+  sharedMemoryOf,
+  tally,
+  turnUntil,
+} from '../support/lifecycle.js';
 
 const combinations = (['shm', 'efa'] as const).flatMap((provider) =>
   DRIVERS.map((driver) => ({ provider, driver })),
@@ -20,13 +26,13 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   test('sends to an endpoint that has closed complete or end with an error', async () => {
     const a = await opened();
     const b = await opened();
-    const peer = await greet(a, b);
-    await turning([a.domain, b.domain], b.close());
+    const peer = await exchangeMessage(a, b);
+    await turnUntil([a.domain, b.domain], b.close());
     const COUNT = 3000;
     const small = Array.from({ length: COUNT }, () => a.send(new Uint8Array(64), peer));
     const large = Array.from({ length: 10 }, () => a.send(new Uint8Array(1 << 20), peer));
     const ends = tally([...small, ...large]);
-    await turning([a.domain], a.close({ timeout: 100 }));
+    await turnUntil([a.domain], a.close({ timeout: 100 }));
     const { ok = 0, ...errors } = await ends;
     expect(Object.keys(errors).every((code) => code.startsWith('FI_'))).toBe(true);
     expect(ok).toBeLessThan(COUNT + 10);
@@ -37,7 +43,10 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     async (order) => {
       const pair = [await opened(), await opened()] as const;
       const domains = pair.map(({ domain }) => domain);
-      const peers = [await greet(pair[0], pair[1]), await greet(pair[1], pair[0])] as const;
+      const peers = [
+        await exchangeMessage(pair[0], pair[1]),
+        await exchangeMessage(pair[1], pair[0]),
+      ] as const;
       const operations: Promise<unknown>[] = [];
       for (const [i, ep] of pair.entries()) {
         for (let k = 0; k < 50; k++) operations.push(ep.recv(new Uint8Array(64)));
@@ -47,8 +56,8 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       }
       const ends = tally(operations);
       const [leaver, stayer] = order === 'first' ? pair : ([pair[1], pair[0]] as const);
-      await turning(domains, leaver.close({ timeout: 50 }));
-      await turning(domains, stayer.close({ timeout: 50 }));
+      await turnUntil(domains, leaver.close({ timeout: 50 }));
+      await turnUntil(domains, stayer.close({ timeout: 50 }));
       const codes = Object.keys(await ends);
       expect(codes.every((code) => code === 'ok' || code.startsWith('FI_'))).toBe(true);
     },
@@ -57,17 +66,17 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   test('those who knew an endpoint that has closed go on with each other', async () => {
     const stayers = [await opened(), await opened()] as const;
     const domains = stayers.map(({ domain }) => domain);
-    const peer = await greet(...stayers);
+    const peer = await exchangeMessage(...stayers);
     for (let i = 0; i < 5; i++) {
       const guest = await opened();
       stayers[0].av.insert(guest.address);
-      await greet(guest, stayers[0]);
-      await greet(stayers[1], guest);
-      await turning([...domains, guest.domain], guest.close());
+      await exchangeMessage(guest, stayers[0]);
+      await exchangeMessage(stayers[1], guest);
+      await turnUntil([...domains, guest.domain], guest.close());
       const into = new Uint8Array(100_000);
       const received = stayers[1].recv(into);
       const sent = stayers[0].send(new Uint8Array(100_000).fill(i + 1), peer);
-      await turning(domains, Promise.all([received, sent]));
+      await turnUntil(domains, Promise.all([received, sent]));
       expect(into.every((byte) => byte === i + 1)).toBe(true);
     }
     for (const ep of stayers) await ep.close();
@@ -81,7 +90,7 @@ describe.each(DRIVERS)('shm, %s driver', (driver) => {
     const a = await opened();
     const b = await opened();
     const stranger = await opened();
-    await greet(a, b);
+    await exchangeMessage(a, b);
     const { address } = b;
     await b.close();
     for (const ep of [a, stranger]) {
@@ -100,8 +109,8 @@ describe.each(DRIVERS)('shm, %s driver', (driver) => {
     const round = async () => {
       const a = await opened();
       const b = await opened();
-      await greet(a, b);
-      await greet(b, a);
+      await exchangeMessage(a, b);
+      await exchangeMessage(b, a);
       await a.close();
       await b.close();
     };
@@ -114,7 +123,7 @@ describe.each(DRIVERS)('shm, %s driver', (driver) => {
 
   test('200 endpoints that nobody met leave nothing while others stay', async () => {
     const stayers = [await opened(), await opened()] as const;
-    await greet(...stayers);
+    await exchangeMessage(...stayers);
     for (let i = 0; i < 200; i++) await (await opened()).close();
     expect(sharedMemoryOf(process.pid)).toHaveLength(2);
     for (const ep of stayers) await ep.close();
@@ -126,7 +135,7 @@ describe.each(DRIVERS)('shm, %s driver', (driver) => {
     for (let i = 0; i < 10; i++) {
       const guest = await opened();
       guests.push(guest);
-      await greet(guest, host);
+      await exchangeMessage(guest, host);
       await guest.close();
     }
     expect(guests.every(({ closed }) => closed)).toBe(true);

@@ -1,6 +1,13 @@
 import { open, type Peer } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, greet, leavesEarly, PROVIDERS, turning, until } from '../support/lifecycle.js';
+import {
+  DRIVERS,
+  exchangeMessage,
+  PROVIDERS,
+  sendsEarly,
+  turnUntil,
+  until,
+} from '../support/lifecycle.js';
 
 const combinations = PROVIDERS.flatMap((provider) =>
   DRIVERS.map((driver) => ({ provider, driver })),
@@ -27,13 +34,13 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const a = await opened();
     const b = await opened();
     const domains = [a.domain, b.domain];
-    const peer = await greet(a, b);
+    const peer = await exchangeMessage(a, b);
     const big = new Uint8Array(1 << 20).fill(4); // too long to be sent before it is asked for
     let settled = false;
     const sent = a.send(big, peer).finally(() => {
       settled = true;
     });
-    await turning(
+    await turnUntil(
       [a.domain],
       until(() => a.domain.stats().operations >= 2),
     );
@@ -41,7 +48,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const into = new Uint8Array(1 << 20);
     await new Promise(setImmediate);
     const received = b.recv(into);
-    const [, , settledBefore] = await turning(domains, Promise.all([sent, received, removed]));
+    const [, , settledBefore] = await turnUntil(domains, Promise.all([sent, received, removed]));
     expect(settledBefore).toBe(true);
     expect(Buffer.compare(into, big)).toBe(0);
     await a.close();
@@ -49,16 +56,16 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   });
 
   test('a removal that waits no longer ends with the reason, and the peer goes when it can', async (context) => {
-    const early = leavesEarly(provider);
+    const early = sendsEarly(provider);
     if (early) context.skip(early);
     const a = await opened();
     // By hand: b asks for nothing before it is turned.
     const b = await open({ provider, driver: 'manual', caps: ['FI_MSG', 'FI_SOURCE'] });
     const domains = [a.domain, b.domain];
-    const peer = await greet(a, b);
+    const peer = await exchangeMessage(a, b);
     const big = new Uint8Array(1 << 20); // too long to be sent before it is asked for
     const sent = a.send(big, peer);
-    await turning(
+    await turnUntil(
       [a.domain],
       until(() => a.domain.stats().operations >= 2),
     );
@@ -68,13 +75,13 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expect(() => a.av.insert(b.address)).toThrow(expect.objectContaining({ code: 'FI_EBUSY' }));
 
     const received = b.recv(new Uint8Array(1 << 20));
-    await turning(domains, Promise.all([sent, received]));
+    await turnUntil(domains, Promise.all([sent, received]));
     const again = a.av.insert(b.address);
     expect(again).not.toBe(peer);
-    await turning(domains, Promise.all([a.send(big, again), b.recv(new Uint8Array(1 << 20))]));
+    await turnUntil(domains, Promise.all([a.send(big, again), b.recv(new Uint8Array(1 << 20))]));
 
     const last = a.send(big, again);
-    await turning(
+    await turnUntil(
       [a.domain],
       until(() => a.domain.stats().operations >= 4),
     );
@@ -82,7 +89,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const refused = a.av.remove(again, { signal: enough.signal });
     enough.abort(new Error('enough'));
     await expect(refused).rejects.toThrow('enough');
-    await turning(domains, Promise.all([last, b.recv(new Uint8Array(1 << 20))]));
+    await turnUntil(domains, Promise.all([last, b.recv(new Uint8Array(1 << 20))]));
     await a.close();
     await b.close();
   });
@@ -92,7 +99,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const b = await opened();
     const domains = [a.domain, b.domain];
     const seen = new Set<Peer>();
-    let peer = await greet(a, b);
+    let peer = await exchangeMessage(a, b);
     for (let i = 0; i < 20; i++) {
       expect(seen.has(peer)).toBe(false);
       seen.add(peer);
@@ -100,7 +107,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       await a.av.remove(peer);
       peer = a.av.insert(b.address);
       const received = b.recv(new Uint8Array(8));
-      await turning(domains, Promise.all([a.send(new Uint8Array(8), peer), received]));
+      await turnUntil(domains, Promise.all([a.send(new Uint8Array(8), peer), received]));
       // libfabric 2's shm leaves its prefix out.
       expect(Buffer.from(b.address).subarray(-a.av.lookup(peer).length)).toEqual(
         Buffer.from(a.av.lookup(peer)),
@@ -115,14 +122,14 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const domains = [a, b, c, other].map(({ domain }) => domain);
     // Let c know others first: its places for peers are not those of the removed one.
     for (const ep of [a, c]) b.av.insert(ep.address);
-    await greet(c, other);
-    await greet(c, b);
+    await exchangeMessage(c, other);
+    await exchangeMessage(c, b);
     const home = c.av.insert(a.address);
-    const removed = await greet(a, b);
-    await turning(domains, a.av.remove(removed));
+    const removed = await exchangeMessage(a, b);
+    await turnUntil(domains, a.av.remove(removed));
     const received = c.recv(new Uint8Array(1 << 20));
     const sent = a.send(new Uint8Array(1 << 20), a.av.insert(c.address));
-    const [{ source }] = await turning(domains, Promise.all([received, sent]));
+    const [{ source }] = await turnUntil(domains, Promise.all([received, sent]));
     expect(source).toBe(home);
     for (const ep of [a, b, c, other]) await ep.close();
   });
@@ -131,9 +138,9 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const a = await opened();
     const b = await opened();
     for (let i = 0; i < 300; i++) {
-      await turning([a.domain], a.av.remove(a.av.insert(b.address)));
+      await turnUntil([a.domain], a.av.remove(a.av.insert(b.address)));
     }
-    await greet(a, b);
+    await exchangeMessage(a, b);
     await a.close();
     await b.close();
   });
@@ -141,18 +148,18 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   test('a prepared batch with a removed peer fails, and does not reach its successor', async () => {
     const a = await opened();
     const b = await opened();
-    const peer = await greet(a, b);
+    const peer = await exchangeMessage(a, b);
     const batch = a.batch();
     batch.send(new Uint8Array(8), peer);
     batch.send(new Uint8Array(8), peer);
     await a.av.remove(peer);
     const again = a.av.insert(b.address);
-    await expect(turning([a.domain], batch.submit())).rejects.toMatchObject({
+    await expect(turnUntil([a.domain], batch.submit())).rejects.toMatchObject({
       code: 'FI_EADDRNOTAVAIL',
     });
     const received = b.recv(new Uint8Array(16));
     const both = Promise.all([a.send(new Uint8Array(16), again), received]);
-    const [, completion] = await turning([a.domain, b.domain], both);
+    const [, completion] = await turnUntil([a.domain, b.domain], both);
     expect(completion.length).toBe(16);
     await a.close();
     await b.close();

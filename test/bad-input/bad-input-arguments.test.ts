@@ -4,7 +4,7 @@ import {
   expectThrown,
   expectWorking,
   junk,
-  junkBut,
+  junkExcept,
   openLoopback,
 } from '../support/bad-input.js';
 import { callVerb, type Fixtures, VERBS, verbs } from '../support/verbs.js';
@@ -27,14 +27,14 @@ afterAll(async () => {
 function wrongFor(argument: string): { values: (readonly [string, unknown])[]; names: RegExp } {
   switch (argument) {
     case 'source':
-      return { values: junkBut('undefined', 'null'), names: /source/ };
+      return { values: junkExcept('undefined', 'null'), names: /source/ };
     case 'options':
-      return { values: junkBut('undefined', '{}', 'a proxy', CONVERTS), names: /options/ };
+      return { values: junkExcept('undefined', '{}', 'a proxy', CONVERTS), names: /options/ };
     case 'tag':
     case 'data':
-      return { values: junkBut('-0'), names: new RegExp(`^${argument} must be`) };
+      return { values: junkExcept('-0'), names: new RegExp(`^${argument} must be`) };
     case 'ignore':
-      return { values: junkBut('undefined', '-0'), names: /^ignore must be/ };
+      return { values: junkExcept('undefined', '-0'), names: /^ignore must be/ };
     default:
       return { values: [...junk], names: new RegExp(`^${argument}`) };
   }

@@ -2,7 +2,7 @@
 import { softefaEnvironment } from 'libfabric/softefa';
 import { expect, test } from 'vitest';
 import { libfabric } from '../support/command.js';
-import { connectx, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
+import { addConnectX, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
 import { ownNamespace } from '../support/own-namespace.js';
 
 const namespace = ownNamespace('cli-devices');
@@ -52,7 +52,7 @@ test.skipIf(hasRdmaDevice()).for([
 test.skipIf(hasRdmaDevice())('a device that cannot be opened is shown with the reason', () => {
   const fake = new FakeSysfs();
   try {
-    connectx(fake);
+    addConnectX(fake);
     const { status, stdout } = libfabric(['devices'], { ...process.env, SYSFS_PATH: fake.root });
     expect(status).toBe(0);
     expect(stdout).toMatch(/^mlx5_0\n {2}error +ENODEV: [\s\S]*\/dev\/infiniband/);

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type DomainOptions, type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, greet, PROVIDERS, turning, until } from '../support/lifecycle.js';
+import { DRIVERS, exchangeMessage, PROVIDERS, turnUntil, until } from '../support/lifecycle.js';
 
 type Ep = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 const opened = (provider: string, options: DomainOptions) =>
@@ -14,7 +14,7 @@ const opened = (provider: string, options: DomainOptions) =>
 async function pair(provider: string, options: DomainOptions) {
   const a = await opened(provider, options);
   const b = await opened(provider, options);
-  return { a, b, peer: await greet(a, b) };
+  return { a, b, peer: await exchangeMessage(a, b) };
 }
 
 async function close(...endpoints: Ep[]): Promise<void> {
@@ -185,7 +185,7 @@ describe.each(PROVIDERS)('%s: the manual driver', (provider) => {
     for (let i = 0; i < 100; i++) await new Promise(setImmediate);
     expect(done).toBe(false);
     expect([a.domain.stats(), b.domain.stats()]).toEqual(before);
-    await turning([a.domain, b.domain], both);
+    await turnUntil([a.domain, b.domain], both);
     await close(a, b);
   });
 

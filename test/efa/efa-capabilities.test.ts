@@ -2,8 +2,8 @@
 import { version } from 'libfabric';
 import type { SoftefaCapability, SoftefaOptions } from 'libfabric/softefa';
 import { expect, test } from 'vitest';
-import { couple, portCounter, transferAll, upToDate } from '../support/couple.js';
 import { runInline } from '../support/inline.js';
+import { portCounter, startPair, transferAll, upToDate } from '../support/process-pair.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const ALL: readonly SoftefaCapability[] = [
@@ -35,7 +35,7 @@ const devices: readonly [string, SoftefaOptions, reads: boolean][] = [
 ];
 
 test.each(devices)('efa moves everything with a device that has: %s', async (_, device, reads) => {
-  const [a, b] = await couple({ ...PART, ...device, node: 0 }, { ...PART, ...device, node: 1 });
+  const [a, b] = await startPair({ ...PART, ...device, node: 0 }, { ...PART, ...device, node: 1 });
   await transferAll(a, b);
   const sysfs = await upToDate(a, b);
   expect(portCounter(sysfs, 'rdma_read_bytes') > 0, 'reads by the device').toBe(reads);

@@ -1,8 +1,8 @@
 // The counters that the EFA driver has in sysfs count what the efa provider moves.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
-import { portCounter } from '../support/couple.js';
 import { until } from '../support/lifecycle.js';
+import { portCounter } from '../support/process-pair.js';
 import { isOldPart, partId, testFaults } from '../support/softefa.js';
 import { datagramPair, pair, pattern } from '../support/transfer.js';
 

@@ -2,8 +2,8 @@
 // device has moved, its counters tell.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
-import { couple, type Half, portCounter, upToDate } from '../support/couple.js';
 import { runInline } from '../support/inline.js';
+import { type ProcessOptions, portCounter, startPair, upToDate } from '../support/process-pair.js';
 import { withSoftefa } from '../support/softefa.js';
 import { expectBytes, pattern } from '../support/transfer.js';
 
@@ -15,9 +15,9 @@ const without = { FI_EFA_USE_DEVICE_RDMA: '0' };
 const insisting = { FI_EFA_USE_DEVICE_RDMA: '1' };
 
 /** Who reads and writes when the first transfers to the second. */
-async function byTheDevice(one: Half, two: Half = one) {
+async function byTheDevice(one: ProcessOptions, two: ProcessOptions = one) {
   const part = { partId: 0xefa2 };
-  const [a, b] = await couple({ ...part, ...one, node: 0 }, { ...part, ...two, node: 1 });
+  const [a, b] = await startPair({ ...part, ...one, node: 0 }, { ...part, ...two, node: 1 });
   await a.ask('send', pattern(8));
   await b.ask('recv', 8);
   // A node's counters outlive the processes of the tests before.
@@ -57,7 +57,7 @@ test('efa reads and writes by the device where both sides have it; 1.17 emulates
   expect(await byTheDevice({})).toEqual(all());
 });
 
-test.each<[string, Half, Half]>([
+test.each<[string, ProcessOptions, ProcessOptions]>([
   ['here', { variables: without }, {}],
   ['at the peer', {}, { variables: without }],
 ])('efa emulates both where FI_EFA_USE_DEVICE_RDMA is 0 %s', async (_, one, two) => {

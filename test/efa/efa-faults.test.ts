@@ -122,11 +122,11 @@ test('messages that the device loses on the way are sent again', async (context)
 test('a completion queue that overruns fails what is sent from it and to it', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG'], 'manual');
   const { a, b, toA, toB } = wire;
-  const greet = async () => {
+  const exchangeMessage = async () => {
     await wire.done(Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8))]));
     await wire.done(Promise.all([b.send(pattern(8), toA), a.recv(new Uint8Array(8))]));
   };
-  for (let i = 0; i < 10; i++) await greet();
+  for (let i = 0; i < 10; i++) await exchangeMessage();
   const overrun = faults.add('cqOverrun', { count: 1 });
   while (overrun.hits === 0) b.domain.progress();
   expect(await wire.fails(b.send(pattern(8), toA))).toEqual(fabricError('FI_EINVAL'));

@@ -10,12 +10,12 @@ const PROGRAM = `
   import { open } from 'libfabric';
   const ep = await open({ provider: 'efa' });
   const self = ep.av.insert(ep.address);
-  const greet = () => Promise.all([ep.recv(new Uint8Array(8)), ep.send(new Uint8Array(8), self)]);
-  await greet();
+  const exchangeMessage = () => Promise.all([ep.recv(new Uint8Array(8)), ep.send(new Uint8Array(8), self)]);
+  await exchangeMessage();
   // libuv 1.53 forks only where posix_spawn(3) can't do what is asked for, such as another user.
   const uid = process.getuid();
   console.log(execFileSync('echo', ['child'], { encoding: 'utf8', uid }).trim());
-  await greet();
+  await exchangeMessage();
   await ep.close();`;
 
 const run = (

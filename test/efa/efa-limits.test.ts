@@ -15,14 +15,14 @@ const PROGRAM = `
   const self = ep.av.insert(ep.address);
   const greeting = await ep.domain.allocate(8, ['FI_SEND']);
   const answer = await ep.domain.allocate(8, ['FI_RECV']);
-  const greet = () => Promise.all([ep.recv(answer), ep.send(greeting, self)]);
-  await greet();
+  const exchangeMessage = () => Promise.all([ep.recv(answer), ep.send(greeting, self)]);
+  await exchangeMessage();
   const regions = [];
   const register = async () => regions.push(await ep.domain.allocate(size, ['FI_REMOTE_READ']));
   let refusal;
   while (refusal === undefined) await register().catch((error) => { refusal = error; });
   const most = regions.length;
-  await greet(); // needs nothing new
+  await exchangeMessage(); // needs nothing new
   await regions.pop().close();
   await register();
   const again = await register().catch(({ code }) => code);

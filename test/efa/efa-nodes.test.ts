@@ -2,7 +2,7 @@
 // way of shm where it may.
 import { SoftefaFaults } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
-import { couple, portCounter, transferAll, upToDate } from '../support/couple.js';
+import { portCounter, startPair, transferAll, upToDate } from '../support/process-pair.js';
 import { namespace } from '../support/softefa.js';
 
 const NICS = [0, 1, 2, 3];
@@ -13,7 +13,7 @@ describe.each([
   { nodes: [0, 0], shm: '0' },
 ] as const)('efa, nodes $nodes, FI_EFA_ENABLE_SHM_TRANSFER=$shm', ({ nodes, shm }) => {
   test.each(NICS)('device %i carries all, and no other device anything', async (nic) => {
-    const [a, b] = await couple(...halves(nodes, shm, nic));
+    const [a, b] = await startPair(...halves(nodes, shm, nic));
     await transferAll(a, b);
     const sysfs = await upToDate(a, b, nic);
     const busy = NICS.filter((each) => portCounter(sysfs, 'tx_bytes', each) > 0);
@@ -24,7 +24,7 @@ describe.each([
 });
 
 test('efa within a node, with shm, needs no port of a device', async () => {
-  const [a, b] = await couple(...halves([0, 0], '1', 2));
+  const [a, b] = await startPair(...halves([0, 0], '1', 2));
   using faults = new SoftefaFaults({ namespace });
   faults.add('portDown');
   await transferAll(a, b);
@@ -34,7 +34,7 @@ test('efa within a node, with shm, needs no port of a device', async () => {
 
 test('efa between different devices of two nodes', async () => {
   const one = { nics: 4, node: 0, domain: 'softefa_3-rdm' };
-  const [a, b] = await couple(one, { ...one, node: 9, domain: 'softefa_0-rdm' });
+  const [a, b] = await startPair(one, { ...one, node: 9, domain: 'softefa_0-rdm' });
   await transferAll(a, b);
   await a.close();
   await b.close();

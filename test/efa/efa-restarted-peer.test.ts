@@ -31,9 +31,9 @@ beforeEach(async () => {
 });
 
 /** Another process, which has exchanged messages with ep. */
-async function meet() {
+async function connect() {
   const other = await OtherProcess.start({ provider: 'efa', env: withSoftefa({ node: 1 }) });
-  await other.ask('meet', ep.address);
+  await other.ask('connect', ep.address);
   const peer = ep.av.insert(other.address);
   const received = other.ask<Received>('recv', 64);
   await settle(ep.send(pattern(64), peer));
@@ -46,7 +46,7 @@ async function meet() {
   return { other, peer, remote: ep.domain.remote(other.descriptor) };
 }
 
-type Meeting = Awaited<ReturnType<typeof meet>>;
+type Meeting = Awaited<ReturnType<typeof connect>>;
 
 const floods: Record<string, (meeting: Meeting) => Promise<unknown>[]> = {
   messages: ({ peer }) => Array.from({ length: 5000 }, () => ep.send(pattern(512), peer)),
@@ -62,7 +62,7 @@ const floods: Record<string, (meeting: Meeting) => Promise<unknown>[]> = {
 
 describe('efa: the peer is killed', () => {
   test.each(Object.entries(floods))('while %s are under way: all settle', async (_, flood) => {
-    const meeting = await meet();
+    const meeting = await connect();
     // Holds them all back until the peer has died.
     const silence = faults.add('freeze', { node: 1 });
     const outcomes = Promise.allSettled(flood(meeting));
@@ -82,7 +82,7 @@ describe('efa: the peer is killed', () => {
   });
 
   test('and operations that begin afterwards fail with the device’s status', async () => {
-    const { other, peer, remote } = await meet();
+    const { other, peer, remote } = await connect();
     await other.kill();
     for (const operation of [
       ep.send(pattern(64), peer),
@@ -104,7 +104,7 @@ describe('efa: the peer is killed', () => {
   test('and its successors are reached by their addresses, five times over', async () => {
     const seen = new Set<string>();
     for (let life = 0; life < 5; life++) {
-      const { other, peer, remote } = await meet();
+      const { other, peer, remote } = await connect();
       expect(seen).not.toContain(Buffer.from(other.address).toString('hex'));
       seen.add(Buffer.from(other.address).toString('hex'));
       await settle(ep.write(pattern(MIB, life), peer, remote, { flags: ['FI_DELIVERY_COMPLETE'] }));

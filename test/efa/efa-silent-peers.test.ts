@@ -1,7 +1,7 @@
 // Peers of the efa provider that do not answer: operations wait, and then fail with the device's
 // status for it. Nothing waits for ever.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { TIMEOUT_MS } from '../support/impatient.js';
+import { TIMEOUT_MS } from '../support/short-timeout.js';
 import { testFaults } from '../support/softefa.js';
 import {
   efaError,

@@ -6,21 +6,21 @@ import { endpoint, expectBytes, pattern, settle, widestData } from '../support/t
 const MIB = 2 ** 20;
 const SIZES = [1, 4096, MIB];
 
-async function meet(context: Parameters<typeof endpoint>[0], name: string) {
+async function connect(context: Parameters<typeof endpoint>[0], name: string) {
   const ep = await endpoint(context, name, ['FI_MSG', 'FI_TAGGED', 'FI_RMA']);
   const provider = ep.info.fabricAttr.provName as string;
   const env = provider === 'efa' ? withSoftefa({ node: 1 }) : process.env;
   const other = await OtherProcess.start({ provider, env });
-  await other.ask('meet', ep.address);
+  await other.ask('connect', ep.address);
   const peer = ep.av.insert(other.address);
   const remote = ep.domain.remote(other.descriptor);
   return { ep, other, peer, remote };
 }
 
-// With efa, the other process is another host's.
+// With efa, the other process acts as another host.
 describe.each(['efa', 'shm', 'tcp;ofi_rxm'])('%s', (provider) => {
-  test('messages of every size go both ways', async (context) => {
-    const { ep, other, peer } = await meet(context, provider);
+  test('messages of every size are delivered in both directions', async (context) => {
+    const { ep, other, peer } = await connect(context, provider);
     for (const size of SIZES) {
       const received = other.ask<Received>('recv', size);
       await settle(ep.send(pattern(size, size), peer));
@@ -35,15 +35,15 @@ describe.each(['efa', 'shm', 'tcp;ofi_rxm'])('%s', (provider) => {
     await other.close();
   });
 
-  test('tagged messages find their receives in both processes', async (context) => {
-    const { ep, other, peer } = await meet(context, provider);
+  test('tagged messages match their receives in both processes', async (context) => {
+    const { ep, other, peer } = await connect(context, provider);
     const tags = [1n, 2n ** 32n + 5n, 2n ** 40n];
     for (const size of SIZES) {
-      const there = tags.map((tag) => other.ask<Received>('trecv', size, tag));
+      const receives = tags.map((tag) => other.ask<Received>('trecv', size, tag));
       await settle(
         Promise.all([2, 1, 0].map((i) => ep.tsend(pattern(size, i + 1), peer, tags[i] as bigint))),
       );
-      const received = await Promise.all(there);
+      const received = await Promise.all(receives);
       received.forEach(({ bytes, tag }, i) => {
         expect(tag).toBe(tags[i]);
         expectBytes(bytes, pattern(size, i + 1));
@@ -58,8 +58,8 @@ describe.each(['efa', 'shm', 'tcp;ofi_rxm'])('%s', (provider) => {
     await other.close();
   });
 
-  test("writes with data land in the peer's memory before arrived() resolves", async (context) => {
-    const { ep, other, peer, remote } = await meet(context, provider);
+  test("writes with remote data are in the peer's memory before arrived() resolves", async (context) => {
+    const { ep, other, peer, remote } = await connect(context, provider);
     for (const [i, size] of SIZES.entries()) {
       const data = widestData(ep) - BigInt(i);
       const arrived = other.ask('arrived', data, 1);
@@ -70,8 +70,8 @@ describe.each(['efa', 'shm', 'tcp;ofi_rxm'])('%s', (provider) => {
     await other.close();
   });
 
-  test("writes and reads reach the peer's memory and no more of it than asked", async (context) => {
-    const { ep, other, peer, remote } = await meet(context, provider);
+  test("writes and reads access exactly the requested range of the peer's memory", async (context) => {
+    const { ep, other, peer, remote } = await connect(context, provider);
     for (const size of SIZES) {
       const offset = Math.min(100, MIB - size);
       const before = pattern(MIB, 50);

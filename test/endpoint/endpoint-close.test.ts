@@ -3,11 +3,11 @@ import { type Domain, Fabric, getInfo, type LifecycleMessage, open } from 'libfa
 import { describe, expect, test } from 'vitest';
 import {
   DRIVERS,
-  greet,
-  leavesEarly,
+  exchangeMessage,
   PROVIDERS,
+  sendsEarly,
   tally,
-  turning,
+  turnUntil,
   until,
 } from '../support/lifecycle.js';
 
@@ -21,10 +21,10 @@ const combinations = PROVIDERS.flatMap((provider) =>
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
   const opened = () => open({ provider, driver, caps: CAPS });
 
-  test('close() settles every send, posted or waiting, to a peer that does not receive', async () => {
+  test('close() settles all posted and queued sends to a peer that does not receive', async () => {
     const sender = await opened();
-    const deaf = await opened();
-    const peer = await greet(sender, deaf);
+    const silent = await opened();
+    const peer = await exchangeMessage(sender, silent);
     const payload = new Uint8Array(4096);
     const sends = Array.from({ length: 10_000 }, () => sender.send(payload, peer));
     const ends = tally(sends);
@@ -34,10 +34,10 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expect(others).toEqual({});
     expect(ok + FI_ECANCELED).toBe(10_000);
     expect(FI_ECANCELED).toBeGreaterThan(0);
-    await deaf.close();
+    await silent.close();
   });
 
-  test('what was submitted before its queue or vector closed settles, though nobody turns', async () => {
+  test('operations settle when their completion queue or address vector closes, without progress calls', async () => {
     const [info] = getInfo({ fabricAttr: { provName: provider }, caps: ['FI_MSG'] });
     if (info === undefined) throw new Error(`no ${provider}`);
     await using fabric = Fabric.open(info);
@@ -53,7 +53,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     }
   });
 
-  test('close() cancels posted receives, tagged ones and batches of them', async () => {
+  test('close() cancels receives, tagged receives and batches of receives', async () => {
     const ep = await opened();
     const memory = new Uint8Array(64 * 1024);
     const piece = (i: number) => memory.subarray(i * 64, (i + 1) * 64);
@@ -68,10 +68,10 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expect(batch.inFlight).toBe(0);
   });
 
-  test('close() settles batches of sends and writes that wait for room', async () => {
+  test('close() settles queued batches of sends', async () => {
     const sender = await opened();
-    const deaf = await opened();
-    const peer = await greet(sender, deaf);
+    const silent = await opened();
+    const peer = await exchangeMessage(sender, silent);
     const batch = sender.batch();
     const payload = new Uint8Array(1024);
     for (let i = 0; i < 1000; i++) batch.send(payload, peer);
@@ -81,10 +81,10 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expect(others).toEqual({});
     expect(ok + FI_ECANCELED).toBe(20);
     expect(FI_ECANCELED).toBeGreaterThan(0);
-    await deaf.close();
+    await silent.close();
   });
 
-  test('close() ends messages() and arrived(), immediates() end with their queue', async () => {
+  test('close() ends messages(), arrived() and immediates()', async () => {
     const ep = await opened();
     const messages = ep.messages({ count: 16, size: 64 });
     const pending = [messages.next(), messages.next()];
@@ -100,7 +100,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expect(() => cq.immediates()).toThrow(closedError);
   });
 
-  test('operations after close() are refused', async () => {
+  test('operations after close() fail with ERR_CLOSED', async () => {
     const ep = await opened();
     const self = ep.av.insert(ep.address);
     const region = await ep.domain.allocate(64, ['FI_WRITE', 'FI_REMOTE_WRITE']);
@@ -134,7 +134,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await expect(ep.cq.arrived(1)).rejects.toEqual(closedError);
   });
 
-  test('close() of a domain and of a fabric settles what is in flight on all their endpoints', async () => {
+  test('close() of a domain or a fabric settles all operations in flight on its endpoints', async () => {
     const [info] = getInfo({
       fabricAttr: { provName: provider },
       epAttr: { type: 'FI_EP_RDM' },
@@ -152,7 +152,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       }
       await domain.allocate(4096, ['FI_REMOTE_WRITE']);
     }
-    await turning(domains, domains[0]!.close());
+    await turnUntil(domains, domains[0]!.close());
     expect(domains[0]!.closed).toBe(true);
     await fabric.close();
     expect(domains[1]!.closed).toBe(true);
@@ -163,22 +163,22 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   });
 
   test.each(['domain', 'cq', 'av'] as const)(
-    'close() of the %s of an endpoint that open() made ends the endpoint, whose close() ends the rest',
+    'close() of the %s of an endpoint from open() closes the endpoint; its close() then closes the rest',
     async (which) => {
-      const gone: string[] = [];
-      const note = (message: unknown) => {
-        gone.push((message as LifecycleMessage).type);
+      const closed: string[] = [];
+      const record = (message: unknown) => {
+        closed.push((message as LifecycleMessage).type);
       };
-      subscribe('libfabric:close', note);
+      subscribe('libfabric:close', record);
       const ep = await opened();
       const ends = tally([ep.recv(new Uint8Array(8)), ep.cq.arrived(1n)]);
       await ep[which].close();
       expect(ep.closed).toBe(true);
-      expect(gone.includes('fabric')).toBe(which === 'domain');
+      expect(closed.includes('fabric')).toBe(which === 'domain');
       await ep.close();
-      unsubscribe('libfabric:close', note);
+      unsubscribe('libfabric:close', record);
       expect(await ends).toEqual({ FI_ECANCELED: 2 });
-      expect(gone.filter((type) => /fabric|domain|endpoint/.test(type))).toEqual([
+      expect(closed.filter((type) => /fabric|domain|endpoint/.test(type))).toEqual([
         'endpoint',
         'domain',
         'fabric',
@@ -186,7 +186,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     },
   );
 
-  test('close() of an endpoint and of its domain at once end together', async () => {
+  test('an endpoint and its domain can be closed at the same time', async () => {
     const ep = await opened();
     const ends = tally([ep.recv(new Uint8Array(8))]);
     await Promise.all([ep.close(), ep.domain.close(), ep.close()]);
@@ -209,7 +209,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const ends = tally(Array.from({ length: 100 }, () => ep.recv(new Uint8Array(64))));
     const arrived = which === 'cq' ? [cq.arrived(1n, 2)] : [];
     const waits = tally(arrived);
-    await turning([domain], { av, cq }[which].close());
+    await turnUntil([domain], { av, cq }[which].close());
     expect(await ends).toEqual({ FI_ECANCELED: 100 });
     expect(await waits).toEqual(which === 'cq' ? { FI_ECANCELED: 1 } : {});
     expect(ep.closed).toBe(true);
@@ -218,8 +218,8 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
 
     const peer = other.av.insert(other.address);
     const receive = other.recv(new Uint8Array(8));
-    await turning([domain], other.send(new Uint8Array(8).fill(1), peer));
-    expect((await turning([domain], receive)).length).toBe(8);
+    await turnUntil([domain], other.send(new Uint8Array(8).fill(1), peer));
+    expect((await turnUntil([domain], receive)).length).toBe(8);
     await fabric.close();
   });
 
@@ -234,53 +234,54 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await expect(ep.recv(region)).rejects.toEqual(closedError);
     expect(closed).toBe(false);
     const self = ep.av.insert(ep.address);
-    await turning([ep.domain], ep.send(new Uint8Array(64).fill(9), self));
-    expect((await turning([ep.domain], receive)).length).toBe(64);
-    await turning([ep.domain], closing);
+    await turnUntil([ep.domain], ep.send(new Uint8Array(64).fill(9), self));
+    expect((await turnUntil([ep.domain], receive)).length).toBe(64);
+    await turnUntil([ep.domain], closing);
     expect(region.bytes.every((byte) => byte === 9)).toBe(true);
     await ep.close();
   });
 
-  test('close() waits for posted operations no longer than its timeout', async (context) => {
-    const early = leavesEarly(provider);
+  test('close() waits at most for its timeout for posted operations', async (context) => {
+    const early = sendsEarly(provider);
     if (early) context.skip(early);
     const sender = await opened();
-    const deaf = await opened();
-    const peer = await greet(sender, deaf);
-    const big = new Uint8Array(1 << 20); // too long to be sent before it is asked for
+    const silent = await opened();
+    const peer = await exchangeMessage(sender, silent);
+    const big = new Uint8Array(1 << 20); // too long to be sent before the receiver requests it
     const ends = tally([sender.send(big, peer)]);
-    await turning([sender.domain], untilPosted(sender.domain, 2));
+    await turnUntil([sender.domain], untilPosted(sender.domain, 2));
     const start = performance.now();
     await sender.close({ timeout: 300 });
-    const gone = performance.now() - start;
-    expect(gone).toBeGreaterThan(250);
-    expect(gone).toBeLessThan(3000);
+    const elapsed = performance.now() - start;
+    expect(elapsed).toBeGreaterThan(250);
+    expect(elapsed).toBeLessThan(3000);
     expect(await ends).toEqual({ FI_ECANCELED: 1 });
-    await deaf.close();
+    await silent.close();
   });
 
   test('close() lets posted operations complete within its timeout', async () => {
     const sender = await opened();
     const late = await opened();
     const big = new Uint8Array(1 << 20).fill(3);
-    const sent = sender.send(big, await greet(sender, late));
+    const sent = sender.send(big, await exchangeMessage(sender, late));
     const domains = [sender.domain, late.domain];
-    await turning(domains, untilPosted(sender.domain, 2));
+    await turnUntil(domains, untilPosted(sender.domain, 2));
     const closing = sender.close({ timeout: 10_000 });
     const into = new Uint8Array(1 << 20);
     const received = late.recv(into);
-    await turning(domains, Promise.all([received, sent, closing]));
+    await turnUntil(domains, Promise.all([received, sent, closing]));
     expect(Buffer.compare(into, big)).toBe(0);
     await late.close();
   });
 
-  test('a registration that is under way when its domain closes is refused', async () => {
+  test('a registration in progress settles when its domain closes', async () => {
     const ep = await opened();
     const ends = tally([
       ep.domain.register(new Uint8Array(4096), ['FI_SEND']),
       ep.domain.allocate(4096, ['FI_SEND']),
     ]);
-    // The registrations end off the event loop, which does not hear of it before the domain closes.
+    // The registrations end on another thread. The event loop is blocked, so the domain closes before it
+    // learns of this.
     const end = performance.now() + 20;
     while (performance.now() < end);
     await ep.close();
@@ -288,7 +289,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expect(ok + FI_ECANCELED).toBe(2);
   });
 
-  test('await using closes at the end of the block', async () => {
+  test('await using closes the endpoint at the end of the block', async () => {
     let seen: Domain | undefined;
     let receive: Promise<unknown> | undefined;
     {
@@ -306,7 +307,7 @@ function untilPosted(domain: Domain, operations: number): Promise<void> {
   return until(() => domain.stats().operations >= operations);
 }
 
-test('a multi-receive buffer is given back by close()', async () => {
+test('close() releases a multi-receive buffer', async () => {
   const ep = await open({ provider: 'tcp', caps: ['FI_MSG', 'FI_MULTI_RECV'] });
   const buffer = ep.multiRecv(new Uint8Array(65_536));
   const next = buffer.next();
@@ -316,7 +317,7 @@ test('a multi-receive buffer is given back by close()', async () => {
   await buffer.return();
 });
 
-test('waits for a counter end with the counter', async () => {
+test('close() of a counter or of its fabric ends waits for the counter', async () => {
   const [info] = getInfo({ fabricAttr: { provName: 'tcp' }, caps: ['FI_MSG'] });
   const fabric = Fabric.open(info!);
   const domain = fabric.domain(info!);
@@ -330,7 +331,7 @@ test('waits for a counter end with the counter', async () => {
   expect(await others).toEqual({ FI_ECANCELED: 1 });
 });
 
-test('timeouts that are no numbers of milliseconds are refused', async () => {
+test('close() refuses a timeout that is not a whole number of milliseconds', async () => {
   const ep = await open({ provider: 'shm' });
   for (const timeout of [-1, Number.NaN, 1.5, '5', null]) {
     await expect(async () => ep.close({ timeout } as never)).rejects.toMatchObject({

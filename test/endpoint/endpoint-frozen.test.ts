@@ -1,21 +1,21 @@
-// A close that the provider does not return from: efa (1.17, 2.1) waits for what it owes a peer.
+// efa (1.17, 2.1) does not return from fi_close(3) while it still has a read of a peer to answer.
 import { type AddressVector, dumpState, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { turning } from '../support/lifecycle.js';
+import { turnUntil } from '../support/lifecycle.js';
 import { pairOfDomain, parkedMessages } from '../support/parked.js';
 import { testFaults } from '../support/softefa.js';
 
 const faults = testFaults();
-// Without RDMA of the device, which the provider looks at once: reads are served by their target.
+// Without RDMA of the device, the target's provider answers reads. The provider queries the device once.
 faults.set({ capabilities: [] });
 
 const qpnOf = ({ av, address }: { av: AddressVector; address: Uint8Array }): number =>
   Number(/:(\d+):\d+$/.exec(av.straddr(address))?.[1]);
 
 describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
-  test('a close that the provider does not return from takes its domain along, and nothing else', async (context) => {
+  test('a blocked fi_close breaks the domain and nothing else', async (context) => {
     if (version().major === 2 && version().minor > 1) context.skip('libfabric 2.6 returns');
-    // The reader has no receive left, and never will: to its target it is a process that stopped.
+    // The reader posts no more receives: its target cannot tell it from a stopped process.
     const served = await pairOfDomain(driver);
     const reader = await pairOfDomain('manual');
     const region = await served.domain.allocate(8192, ['FI_REMOTE_READ']);
@@ -23,7 +23,7 @@ describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
     const remote = reader.domain.remote(region.descriptor());
     const read = () => reader.a.ep.read(new Uint8Array(8192), toTarget, remote);
     const first = read();
-    await turning([reader.domain, served.domain], first);
+    await turnUntil([reader.domain, served.domain], first);
     const full = faults.add('rnr', { qpn: qpnOf(reader.a.ep) });
     const reads = Promise.allSettled([1, 2, 3].map(read));
     while (full.hits < 3) {
@@ -51,7 +51,7 @@ describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
     await next.domain.close();
 
     full.remove();
-    await turning([reader.domain], reader.domain.close({ timeout: 0 }));
+    await turnUntil([reader.domain], reader.domain.close({ timeout: 0 }));
     await reads;
   });
 });

@@ -1,4 +1,5 @@
-// Entries of getInfo() that this package cannot open are refused with the reason before anything is open.
+// open(), domain() and endpoint() refuse entries of getInfo() that this package cannot open, before they open
+// anything.
 import { Fabric, getInfo, type Info, type OpenOptions, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { queryInfo } from '../../dist/info.js';
@@ -14,13 +15,13 @@ const CONNECTED = "cannot be 'FI_EP_MSG': connected endpoints are not supported;
 describe('FI_EP_MSG', () => {
   const [info] = getInfo(connected);
 
-  test('is listed, but opens no domain, and the fabric closes', async () => {
+  test('an entry is listed, but fabric.domain() refuses it', async () => {
     const fabric = Fabric.open(info!);
     expect(() => fabric.domain(info!)).toThrow(refusal(`info.epAttr.type ${CONNECTED}`));
     await fabric.close();
   });
 
-  test('opens no endpoint', async () => {
+  test('domain.endpoint() refuses an entry', async () => {
     const ep = await open({ provider: 'tcp' });
     const { domain, av, cq } = ep;
     // @ts-expect-error
@@ -32,7 +33,7 @@ describe('FI_EP_MSG', () => {
     await ep.close();
   });
 
-  test('is refused by open()', async () => {
+  test('open() refuses the type', async () => {
     // @ts-expect-error
     const options: OpenOptions = { provider: 'tcp', type: 'FI_EP_MSG' };
     await expect(open(options)).rejects.toEqual(refusal(`options.type ${CONNECTED}`));
@@ -64,18 +65,21 @@ describe('FI_MSG_PREFIX of efa', () => {
     { epAttr: { type: 'FI_EP_RDM' } },
     { mode: ['FI_CONTEXT', 'FI_CONTEXT2', 'FI_MSG_PREFIX'] },
     { mode: ['FI_CONTEXT', 'FI_CONTEXT2', 'FI_MSG_PREFIX'], epAttr: { type: 'FI_EP_RDM' } },
-  ])('no reliable endpoint has it, whatever the hints: %j', (hints) => {
+  ])('no reliable endpoint has it, with hints %j', (hints) => {
     const reliable = entries(hints).filter(({ type }) => type === 'FI_EP_RDM');
     expect(reliable.length).toBeGreaterThan(0);
     for (const entry of reliable) expect(entry).toEqual({ type: 'FI_EP_RDM', size: 0, modes: 0 });
   });
 
-  test.each([{}, { epAttr: { type: 'FI_EP_DGRAM' } }])('datagrams have it: %j', (hints) => {
-    const datagrams = entries(hints).filter(({ type }) => type === 'FI_EP_DGRAM');
-    expect(datagrams).toEqual([{ type: 'FI_EP_DGRAM', size: 40, modes: expect.any(Number) }]);
-  });
+  test.each([{}, { epAttr: { type: 'FI_EP_DGRAM' } }])(
+    'datagram endpoints have it, with hints %j',
+    (hints) => {
+      const datagrams = entries(hints).filter(({ type }) => type === 'FI_EP_DGRAM');
+      expect(datagrams).toEqual([{ type: 'FI_EP_DGRAM', size: 40, modes: expect.any(Number) }]);
+    },
+  );
 
-  test("an entry with it, as fi_info shows, is not opened: 2.5 and 2.6 can't talk to themselves", async () => {
+  test("domain.endpoint() refuses an entry with it: endpoints of 2.5 and 2.6 can't exchange messages", async () => {
     const shown = queryInfo({ ...rdm, fabricAttr }).find(({ mode }) =>
       mode.includes('FI_MSG_PREFIX'),
     );

@@ -9,7 +9,7 @@ import {
 
 const headers = ['/opt/amazon/efa/include/rdma', '/usr/include/rdma'].find(existsSync);
 
-// The names of an enum in the order of their values, from its first on.
+// Returns the names of the enum that starts with `first`, in the order of their values.
 function enumerators(file: string, first: string): string[] {
   const text = readFileSync(`${headers}/${file}`, 'utf8').replace(/\/\*.*?\*\//gs, '');
   const [, body] = new RegExp(`\\{\\s*(${first}\\b[^}]*)\\}`).exec(text) ?? [];
@@ -19,7 +19,7 @@ function enumerators(file: string, first: string): string[] {
 test.for([
   ['fi_endpoint.h', 'FI_OPT_MIN_MULTI_RECV', 0],
   ['fi_ext.h', 'FI_OPT_EFA_RNR_RETRY', -(0xefa << 16)],
-] as const)('every option of %s has its number', ([file, first, base], context) => {
+] as const)('every option of %s has the number from the header', ([file, first, base], context) => {
   if (!headers) return context.skip('the headers of libfabric are not installed');
   const names = enumerators(file, first).filter((name) => name !== 'FI_OPT_XPU_TRIGGER');
   const all = enumerators(file, first);
@@ -29,13 +29,13 @@ test.for([
   }
 });
 
-test('numbers are all different, and the table is frozen', () => {
+test('all numbers differ, and the table is frozen', () => {
   const numbers = Object.values(endpointOptions).map((option) => option.name);
   expect(new Set(numbers).size).toBe(numbers.length);
   expect(Object.isFrozen(endpointOptions)).toBe(true);
 });
 
-test('the type of a value follows from the name', () => {
+test("an option's name determines the type of its value", () => {
   expectTypeOf<OptionValue<'FI_OPT_MIN_MULTI_RECV'>>().toEqualTypeOf<number | bigint>();
   expectTypeOf<OptionValue<'FI_OPT_EFA_EMULATED_READ'>>().toEqualTypeOf<boolean>();
   expectTypeOf<'FI_OPT_CM_DATA_SIZE'>().toExtend<ReadableOption>();

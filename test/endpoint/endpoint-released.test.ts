@@ -1,6 +1,6 @@
 import { type Domain, FabricError, open, released } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, PROVIDERS, turning } from '../support/lifecycle.js';
+import { DRIVERS, PROVIDERS, turnUntil } from '../support/lifecycle.js';
 
 const combinations = PROVIDERS.flatMap((provider) =>
   DRIVERS.map((driver) => ({ provider, driver })),
@@ -8,16 +8,16 @@ const combinations = PROVIDERS.flatMap((provider) =>
 
 const SIZE = 1 << 20;
 
-/** Two endpoints that know each other; the second posts no receive by itself. */
-async function couple(provider: string, driver: (typeof DRIVERS)[number]) {
+/** Opens two endpoints and connects them. The second one posts no receive by itself. */
+async function openPair(provider: string, driver: (typeof DRIVERS)[number]) {
   const a = await open({ provider, driver, caps: ['FI_MSG', 'FI_TAGGED'] });
   const b = await open({ provider, driver, caps: ['FI_MSG', 'FI_TAGGED'] });
   const domains: Domain[] = [a.domain, b.domain];
-  const turn = <T>(promise: Promise<T>) => turning(domains, promise);
+  const drive = <T>(promise: Promise<T>) => turnUntil(domains, promise);
   const peer = a.av.insert(b.address);
   const received = b.recv(new Uint8Array(8));
-  await turn(Promise.all([a.send(new Uint8Array(8), peer), received]));
-  return { a, b, peer, turn };
+  await drive(Promise.all([a.send(new Uint8Array(8), peer), received]));
+  return { a, b, peer, drive };
 }
 
 async function isPending(promise: Promise<unknown>): Promise<boolean> {
@@ -27,37 +27,35 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
-  test('released() of a send that was given up resolves when it has completed', async ({
-    skip,
-  }) => {
-    const { a, b, peer, turn } = await couple(provider, driver);
+  test('released() of an abandoned send resolves when the send has completed', async ({ skip }) => {
+    const { a, b, peer, drive } = await openPair(provider, driver);
     const bytes = new Uint8Array(SIZE).fill(1);
     const sending = a.tsend(bytes, peer, 1n, { timeout: 20 });
-    const error = await turn(sending.catch((reason: unknown) => reason));
-    skip(!FabricError.is(error), 'it was sent at once');
-    const free = released(sending);
-    expect(await isPending(free)).toBe(true);
+    const error = await drive(sending.catch((reason: unknown) => reason));
+    skip(!FabricError.is(error), 'the send completed at once');
+    const release = released(sending);
+    expect(await isPending(release)).toBe(true);
     expect(await isPending((error as FabricError).released as Promise<void>)).toBe(true);
-    await turn(b.trecv(new Uint8Array(SIZE), null, 1n));
-    await turn(free);
-    await turn(released(error));
+    await drive(b.trecv(new Uint8Array(SIZE), null, 1n));
+    await drive(release);
+    await drive(released(error));
     await (error as FabricError).released;
     await Promise.all([a.close(), b.close()]);
   });
 
   test('released() of an aborted receive resolves at once', async () => {
-    const { a, b, turn } = await couple(provider, driver);
+    const { a, b, drive } = await openPair(provider, driver);
     const controller = new AbortController();
     const received = b.recv(new Uint8Array(64), null, { signal: controller.signal });
     controller.abort();
-    await expect(turn(received)).rejects.toBe(controller.signal.reason);
-    await turn(released(received));
-    await turn(released(controller.signal.reason));
+    await expect(drive(received)).rejects.toBe(controller.signal.reason);
+    await drive(released(received));
+    await drive(released(controller.signal.reason));
     await Promise.all([a.close(), b.close()]);
   });
 
-  test('released() of a reason resolves when all that it ended are done', async () => {
-    const { a, b, peer, turn } = await couple(provider, driver);
+  test('released() of an abort reason resolves when all operations that it aborted are released', async () => {
+    const { a, b, peer, drive } = await openPair(provider, driver);
     const controller = new AbortController();
     const { signal } = controller;
     const sends = Array.from({ length: 4 }, (_, i) =>
@@ -67,21 +65,21 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     batch.tsend(new Uint8Array(SIZE), peer, 4n);
     const submitted = batch.submit({ signal });
     setImmediate(() => controller.abort());
-    await turn(Promise.allSettled([...sends, submitted]));
-    const free = released(signal.reason);
-    // Those that were posted arrive, the others were taken back.
+    await drive(Promise.allSettled([...sends, submitted]));
+    const release = released(signal.reason);
+    // Posted sends arrive; queued ones were cancelled.
     const arriving = Array.from({ length: 5 }, (_, i) =>
       b.trecv(new Uint8Array(SIZE), null, BigInt(i), 0n, { timeout: 1000 }).catch(() => {}),
     );
-    await turn(Promise.all([free, ...[...sends, submitted].map(released)]));
+    await drive(Promise.all([release, ...[...sends, submitted].map(released)]));
     expect(batch.inFlight).toBe(0);
-    await turn(Promise.all(arriving));
+    await drive(Promise.all(arriving));
     await Promise.all([a.close(), b.close()]);
   });
 });
 
-test('what was given up is free when its endpoint closes', async () => {
-  const { a, b, peer } = await couple('shm', 'thread');
+test('an abandoned operation is released when its endpoint closes', async () => {
+  const { a, b, peer } = await openPair('shm', 'thread');
   const sending = a.tsend(new Uint8Array(SIZE), peer, 1n, { timeout: 20 });
   await sending.catch(() => {});
   await a.close({ timeout: 0 });
@@ -89,12 +87,12 @@ test('what was given up is free when its endpoint closes', async () => {
   await b.close();
 });
 
-test('an operation that was not given up is free when its promise settles', async () => {
-  const { a, b, peer } = await couple('shm', 'thread');
+test('an operation that was not abandoned is released when its promise settles', async () => {
+  const { a, b, peer } = await openPair('shm', 'thread');
   const received = b.recv(new Uint8Array(8), null, { timeout: 5000 });
   await a.send(new Uint8Array(8), peer);
   await released(received);
-  await released(new Error('of something else'));
+  await released(new Error('unrelated'));
   await expect(released('text')).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
   const failing = a.send(new Uint8Array(8), null as never);
   await released(failing);

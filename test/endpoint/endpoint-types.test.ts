@@ -2,7 +2,7 @@ import type { Cap, Endpoint, EpType, Peer, RemoteRegion } from 'libfabric';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { available, datagramPair, endpoint } from '../support/transfer.js';
 
-// Only compiled: tsc -p tsconfig.test.json fails where an expected error is missing.
+// These functions are only compiled: tsc -p tsconfig.test.json fails if an expected error is missing.
 const bytes = new Uint8Array(8);
 
 function datagrams(ep: Endpoint<'FI_EP_DGRAM', 'FI_MSG' | 'FI_TAGGED'>, peer: Peer): void {
@@ -85,13 +85,13 @@ function anything(ep: Endpoint, peer: Peer): void {
   ep.send(bytes, peer);
 }
 
-test('what endpoints can do is in their types', () => {
+test("an endpoint's type and capabilities determine its methods at compile time", () => {
   for (const compiled of [datagrams, messages, sender, everything, anything]) {
     expectTypeOf(compiled).returns.toBeVoid();
   }
 });
 
-function there(ep: object, calls: readonly string[], expected: boolean): void {
+function expectCalls(ep: object, calls: readonly string[], expected: boolean): void {
   const { post, batch } = ep as { post: object; batch(): object };
   for (const call of calls) {
     expect(call in ep, call).toBe(expected);
@@ -101,27 +101,27 @@ function there(ep: object, calls: readonly string[], expected: boolean): void {
 }
 
 describe.each(['shm', 'tcp;ofi_rxm'])('%s', (provider) => {
-  test('an endpoint for messages has no tagged, RMA and atomic calls', async (context) => {
+  test('an endpoint with FI_MSG has no tagged, RMA or atomic calls', async (context) => {
     const ep = await endpoint(context, provider, ['FI_MSG']);
-    there(ep, ['send', 'sendv', 'senddata', 'inject', 'recv', 'recvv'], true);
-    there(ep, ['tsend', 'trecv', 'tinject', 'write', 'writedata', 'read', 'atomic'], false);
+    expectCalls(ep, ['send', 'sendv', 'senddata', 'inject', 'recv', 'recvv'], true);
+    expectCalls(ep, ['tsend', 'trecv', 'tinject', 'write', 'writedata', 'read', 'atomic'], false);
     expect('messages' in ep).toBe(true);
   });
 
-  test('an endpoint that was opened to send has no receives', async (context) => {
+  test('an endpoint with FI_SEND has no receive calls', async (context) => {
     const ep = await endpoint(context, provider, ['FI_MSG', 'FI_SEND']);
-    there(ep, ['send', 'sendv', 'senddata', 'inject'], true);
-    there(ep, ['recv', 'recvv', 'tsend', 'write'], false);
+    expectCalls(ep, ['send', 'sendv', 'senddata', 'inject'], true);
+    expectCalls(ep, ['recv', 'recvv', 'tsend', 'write'], false);
     expect('messages' in ep).toBe(false);
   });
 
-  test('an endpoint for tagged messages and RMA has both and no plain messages', async (context) => {
+  test('an endpoint with FI_TAGGED and FI_RMA has both, and no untagged calls', async (context) => {
     const ep = await endpoint(context, provider, ['FI_TAGGED', 'FI_RMA']);
-    there(ep, ['tsend', 'trecv', 'write', 'read', 'writedata', 'injectWrite'], true);
-    there(ep, ['send', 'recv', 'atomic'], false);
+    expectCalls(ep, ['tsend', 'trecv', 'write', 'read', 'writedata', 'injectWrite'], true);
+    expectCalls(ep, ['send', 'recv', 'atomic'], false);
   });
 
-  test('an endpoint for multi-receive buffers has multiRecv', async (context) => {
+  test('an endpoint with FI_MULTI_RECV has multiRecv', async (context) => {
     available(context, provider, ['FI_MSG', 'FI_MULTI_RECV']);
     const ep = await endpoint(context, provider, ['FI_MSG', 'FI_MULTI_RECV']);
     expect('multiRecv' in ep).toBe(true);
@@ -130,6 +130,6 @@ describe.each(['shm', 'tcp;ofi_rxm'])('%s', (provider) => {
 
 test('a datagram endpoint has neither tagged nor RMA calls', async (context) => {
   const { a } = await datagramPair(context, 'udp');
-  there(a, ['send', 'recv'], true);
-  there(a, ['tsend', 'trecv', 'write', 'read', 'atomic'], false);
+  expectCalls(a, ['send', 'recv'], true);
+  expectCalls(a, ['tsend', 'trecv', 'write', 'read', 'atomic'], false);
 });

@@ -1,6 +1,6 @@
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, greet, PROVIDERS, turning } from '../support/lifecycle.js';
+import { DRIVERS, exchangeMessage, PROVIDERS, turnUntil } from '../support/lifecycle.js';
 
 const combinations = PROVIDERS.flatMap((provider) =>
   DRIVERS.map((driver) => ({ provider, driver })),
@@ -14,7 +14,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const a = await opened();
     const b = await opened();
     const domains = [a.domain, b.domain];
-    const peer = await greet(a, b);
+    const peer = await exchangeMessage(a, b);
     const numbers = Uint32Array.from({ length: COUNT }, (_, i) => i);
     const received = new Uint32Array(COUNT);
     const sends: Promise<void>[] = [];
@@ -26,7 +26,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
         await Promise.all(posted);
       }
     };
-    await turning(domains, Promise.all([receiveAll(), ...sends]));
+    await turnUntil(domains, Promise.all([receiveAll(), ...sends]));
     expect(received.every((number, i) => number === i)).toBe(true);
     expect(a.domain.stats().backPressure).toBeGreaterThan(0);
     await a.close();
@@ -37,7 +37,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const a = await opened();
     const b = await opened();
     const domains = [a.domain, b.domain];
-    const peer = await greet(a, b);
+    const peer = await exchangeMessage(a, b);
     const before = a.domain.stats();
     const ROUNDS = 50;
     const SIZE = 64;
@@ -57,7 +57,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
         expect(now[name]).toBeGreaterThanOrEqual(last[name]);
       }
       last = now;
-      await turning(domains, both);
+      await turnUntil(domains, both);
     }
     const after = a.domain.stats();
     const since = (name: keyof typeof after) => after[name] - before[name];
@@ -80,7 +80,7 @@ test.each(PROVIDERS)(
     const COUNT = 40_000; // the ring has room for 8,192
     const a = await open({ provider, driver: 'thread', caps: ['FI_MSG'] });
     const b = await open({ provider, driver: 'thread', caps: ['FI_MSG'] });
-    const peer = await greet(a, b);
+    const peer = await exchangeMessage(a, b);
     const messages = b.messages({ count: 512, size: 16 });
     const counted = (async () => {
       for (let i = 0; i < COUNT; i++) await messages.next();

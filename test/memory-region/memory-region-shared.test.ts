@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, PROVIDERS, runCleanly, turning } from '../support/lifecycle.js';
+import { DRIVERS, PROVIDERS, runCleanly, turnUntil } from '../support/lifecycle.js';
 
 const PAGE = 4096;
 
@@ -57,5 +57,5 @@ test('options.shared is a boolean', async () => {
   const ep = await open({ provider: 'shm', caps: ['FI_MSG'] });
   const refused = ep.domain.allocate(8, ['FI_SEND'], { shared: 1 as never });
   await expect(refused).rejects.toThrow(/options.shared must be a boolean/);
-  await turning([ep.domain], ep.close());
+  await turnUntil([ep.domain], ep.close());
 });

@@ -74,12 +74,12 @@ const same = (bytes, length = SIZE) =>
 // The peer's memory may be written after the write completes. Messages keep the peer's engine awake.
 async function becomesSame(region) {
   const end = performance.now() + 5000;
-  while (!same(region.bytes) && performance.now() < end) await greet();
+  while (!same(region.bytes) && performance.now() < end) await exchangeMessage();
   return same(region.bytes);
 }
 const rma = a.write !== undefined;
 
-async function greet() {
+async function exchangeMessage() {
   const received = b.recv(new Uint8Array(8));
   await Promise.all([a.send(new Uint8Array(8), peer), received]);
   const answered = a.recv(new Uint8Array(8));
@@ -173,7 +173,7 @@ const operations = {
   },
 };
 
-await greet();
+await exchangeMessage();
 for (const [way, make, detach] of makers) {
   for (const [name, begin] of Object.entries(operations)) {
     if (!rma && /region|read/.test(name)) continue;

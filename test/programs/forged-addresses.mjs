@@ -84,7 +84,7 @@ function mutated(own) {
   return bytes;
 }
 
-async function turning(ep, promises) {
+async function turnUntil(ep, promises) {
   let done = false;
   const all = Promise.all(promises).finally(() => {
     done = true;
@@ -115,7 +115,7 @@ async function round(addresses, one) {
       settled('insert')(error);
     }
   });
-  await turning(ep, sends);
+  await turnUntil(ep, sends);
   await ep.close({ timeout: 20 }).catch(settled('close'));
 }
 
@@ -149,7 +149,7 @@ if (provider === 'efa') {
   }
 }
 const self = ep.av.insert(ep.address);
-await turning(
+await turnUntil(
   ep,
   strangers.map((peer) => ep.send(new Uint8Array(4), peer, { timeout: 20 }).catch(settled('send'))),
 );

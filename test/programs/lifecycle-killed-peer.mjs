@@ -16,18 +16,18 @@ const hex = (bytes) => Buffer.from(bytes).toString('hex');
 async function victim() {
   const ep = await open({ provider, driver: 'manual', caps: CAPS });
   const region = await ep.domain.allocate(1 << 20, ['FI_REMOTE_WRITE']);
-  const greeted = ep.recv(new Uint8Array(8));
+  const exchanged = ep.recv(new Uint8Array(8));
   console.log(`${hex(ep.address)} ${hex(region.descriptor())}`);
   let done = false;
   const sent = ep.send(new Uint8Array(8), ep.av.insert(Buffer.from(address, 'hex')));
-  Promise.all([sent, greeted]).then(() => {
+  Promise.all([sent, exchanged]).then(() => {
     done = true;
   });
   while (!done) {
     ep.domain.progress();
     await new Promise(setImmediate);
   }
-  console.log('greeted');
+  console.log('exchanged');
   setInterval(() => ep.closed, 1000);
 }
 

@@ -17,7 +17,7 @@ async function filled(length, receive) {
 }
 
 const calls = {
-  meet(address, descriptor) {
+  connect(address, descriptor) {
     peer = ep.av.insert(address);
     remote = descriptor && ep.domain.remote(descriptor);
   },

@@ -5,7 +5,7 @@ import { type AnyInfo, getInfo, getParams, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { freePort } from '../support/free-port.js';
 import { runInline } from '../support/inline.js';
-import { onNode, startRanks } from '../support/ranks.js';
+import { nodeVariables, startRanks } from '../support/ranks.js';
 import { isOldPart, testFaults, withSoftefa } from '../support/softefa.js';
 import { closing, endpoint, fabricError, pair, pattern } from '../support/transfer.js';
 
@@ -64,7 +64,7 @@ test.each([
   // The second NIC has carried nothing before: the ranks meet over the first.
   const ranks = startRanks([0, 1], (rank) => ({
     args: [...options, '--rank', `${rank}`, '--ranks', '2', '--root', root],
-    env: { ...onNode(rank, 2), SOFTEFA_PART_ID: '0xefa1', ...variables },
+    env: { ...nodeVariables(rank, 2), SOFTEFA_PART_ID: '0xefa1', ...variables },
   }));
   const codes = (await Promise.all(ranks.map((one) => one.ended))).map(({ code }) => code);
   if (major > 1 || arrives) expect(codes).toEqual([0, 0]);

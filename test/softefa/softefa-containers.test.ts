@@ -5,9 +5,9 @@ import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { beforeEach, expect, test } from 'vitest';
-import { couple, transferAll } from '../support/couple.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { fiPingpong, notInstalled, rowsOf, sizesUpTo } from '../support/pingpong.js';
+import { startPair, transferAll } from '../support/process-pair.js';
 
 const CONTAINER = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', '--'];
 const forbidden =
@@ -24,7 +24,7 @@ test.each([true, false])(
   async (asynchronous) => {
     const namespace = ownNamespace('containers');
     const half = { namespace, asynchronous, launcher: CONTAINER };
-    const [a, b] = await couple({ ...half, node: 0 }, { ...half, node: 1 });
+    const [a, b] = await startPair({ ...half, node: 0 }, { ...half, node: 1 });
     await transferAll(a, b);
     await a.close();
     await b.close();
@@ -34,7 +34,10 @@ test.each([true, false])(
 
 test('one of them and its host exchange messages and RMA', async () => {
   const namespace = ownNamespace('containers');
-  const [a, b] = await couple({ namespace, node: 0, launcher: CONTAINER }, { namespace, node: 1 });
+  const [a, b] = await startPair(
+    { namespace, node: 0, launcher: CONTAINER },
+    { namespace, node: 1 },
+  );
   await transferAll(a, b);
   await a.close();
   await b.close();

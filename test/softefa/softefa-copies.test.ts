@@ -2,10 +2,10 @@
 // seccomp profile forbids that, or where Yama does.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { couple, transferAll } from '../support/couple.js';
 import { BUILD_LIMIT_MS, build, withoutProcessVm } from '../support/native-tests.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { fiPingpong, notInstalled, rowsOf, sendsPrefix, sizesUpTo } from '../support/pingpong.js';
+import { startPair, transferAll } from '../support/process-pair.js';
 
 const YAMA = '/proc/sys/kernel/yama/ptrace_scope';
 const FORBIDDEN = /^softefa: process_vm_readv of process \d+: Operation not permitted/;
@@ -36,7 +36,7 @@ describe('efa without process_vm_readv', () => {
 
   test.each([true, false])('RMA and messages, asynchronous: %s', async (asynchronous) => {
     const half = { asynchronous, launcher: [withoutProcessVm] };
-    const [a, b] = await couple({ ...half, node: 0 }, { ...half, node: 1 });
+    const [a, b] = await startPair({ ...half, node: 0 }, { ...half, node: 1 });
     await transferAll(a, b);
     await a.close();
     await b.close();
@@ -52,7 +52,7 @@ test('efa with ptrace_scope 1, where other processes must be let in', async (con
     return context.skip('ptrace_scope is 0 and may not be changed');
   }
   try {
-    const [a, b] = await couple({ node: 0 }, { node: 1 });
+    const [a, b] = await startPair({ node: 0 }, { node: 1 });
     await transferAll(a, b);
     await a.close();
     await b.close();

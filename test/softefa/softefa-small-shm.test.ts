@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, type TestContext, test } from 'vitest';
-import { couple, transferAll } from '../support/couple.js';
 import { BUILD_LIMIT_MS, build, LIMIT_MS, runTests } from '../support/native-tests.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import {
@@ -14,6 +13,7 @@ import {
   sendsPrefix,
   sizesUpTo,
 } from '../support/pingpong.js';
+import { startPair, transferAll } from '../support/process-pair.js';
 
 const namespace = ownNamespace('small');
 const holders: ChildProcess[] = [];
@@ -56,7 +56,7 @@ describe('efa with 64 MB of /dev/shm', () => {
   test('processes of several devices', async (context) => {
     const launcher = await withShm(context, '64m');
     const half = { launcher, nics: 4 };
-    const [a, b] = await couple({ ...half, node: 0 }, { ...half, node: 1 });
+    const [a, b] = await startPair({ ...half, node: 0 }, { ...half, node: 1 });
     await transferAll(a, b);
     await a.close();
     await b.close();

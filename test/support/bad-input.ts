@@ -1,7 +1,7 @@
 import { type Cap, type DriverKind, FabricError, open, type Peer } from 'libfabric';
 import { expect } from 'vitest';
 
-/** What a hostile object throws; its code makes it as good as an error of ours. */
+/** A hostile object throws this error. Like the errors of this package it has a code. */
 export const boom = Object.assign(new Error('boom'), { code: 'ERR_TEST_BOOM' });
 
 function explode(): never {
@@ -14,7 +14,7 @@ export function explosive(): object {
   return new Proxy({}, traps);
 }
 
-/** Values that are wrong nearly everywhere, by what they are called in a test's name. */
+/** Values that are wrong for nearly every parameter, with their labels in the names of tests. */
 export const junk: readonly (readonly [label: string, value: unknown])[] = [
   ['undefined', undefined],
   ['null', null],
@@ -39,14 +39,14 @@ export const junk: readonly (readonly [label: string, value: unknown])[] = [
   ['an object that throws when it is converted', { toString: explode, valueOf: explode }],
 ];
 
-/** The junk but for what is right here, by label. */
-export function junkBut(...labels: string[]): [string, unknown][] {
+/** Returns the junk without the values of these labels, which are valid here. */
+export function junkExcept(...labels: string[]): [string, unknown][] {
   return junk.filter(([label]) => !labels.includes(label)).map(([label, value]) => [label, value]);
 }
 
 export type Refusal = Error & { readonly code: string };
 
-/** How a call was refused: thrown, or as a rejected promise. */
+/** Tells whether a call threw, rejected, or was accepted. */
 export async function refusalOf(
   call: () => unknown,
 ): Promise<{ how: 'threw' | 'rejected' | 'accepted'; error: Refusal }> {
@@ -64,7 +64,7 @@ export async function refusalOf(
   return { how: 'accepted', error: new Error('the call was accepted') as Refusal };
 }
 
-/** An error that a program can tell by its code. */
+/** Expects an error that a program can identify by its code. */
 export function expectTyped(error: unknown): asserts error is Refusal {
   expect(error).toBeInstanceOf(Error);
   const { code } = error as Refusal;
@@ -72,7 +72,7 @@ export function expectTyped(error: unknown): asserts error is Refusal {
   else expect(code, String((error as Error).stack)).toMatch(/^ERR_/);
 }
 
-/** The call rejects, and throws nothing, with a typed error that names the argument. */
+/** Expects a call to reject, not throw, with a typed error that names the argument. */
 export async function expectRejected(call: () => unknown, names: RegExp = /./): Promise<Refusal> {
   const { how, error } = await refusalOf(call);
   expect(how, error.stack).toBe('rejected');
@@ -81,7 +81,7 @@ export async function expectRejected(call: () => unknown, names: RegExp = /./): 
   return error;
 }
 
-/** The call throws a typed error that names the argument. */
+/** Expects a call to throw a typed error that names the argument. */
 export async function expectThrown(call: () => unknown, names: RegExp = /./): Promise<Refusal> {
   const { how, error } = await refusalOf(call);
   expect(how, error.stack).toBe('threw');
@@ -106,7 +106,7 @@ const ALL_OF_SHM: readonly Cap[] = [
   'FI_SOURCE',
 ];
 
-/** An endpoint that talks to itself, with everything that it needs for the calls under test. */
+/** Opens an endpoint that is its own peer, with the capabilities that the calls under test need. */
 export async function openLoopback(options: LoopbackOptions = {}) {
   const { provider = 'shm', driver = 'loop', caps = ALL_OF_SHM } = options;
   const node = provider === 'shm' ? {} : { node: '127.0.0.1' };
@@ -116,7 +116,7 @@ export async function openLoopback(options: LoopbackOptions = {}) {
 
 type Loopback = Awaited<ReturnType<typeof openLoopback>>;
 
-/** An ordinary transfer still works: nothing was lost or left behind. */
+/** Checks that an ordinary transfer still works: no message was lost, none was left over. */
 export async function expectWorking(ep: Loopback['ep'], self: Peer): Promise<void> {
   const sent = Uint8Array.of(1, 2, 3, 4);
   const got = new Uint8Array(4);

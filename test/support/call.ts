@@ -1,5 +1,5 @@
-// The command line as a call: for what a command answers from its arguments and files alone. What it does to
-// a process (providers, signals, other processes) takes one, as of test/support/command.ts.
+// Runs a command in this process, for commands that need only their arguments and files. A command that uses
+// providers, signals or other processes needs a process of its own: see test/support/command.ts.
 
 import type { Command, CommanderError } from 'commander';
 import { vi } from 'vitest';
@@ -11,7 +11,7 @@ export interface Answer {
   readonly stderr: string;
 }
 
-/** Stands for the end of the process. */
+/** Thrown where the command would end its process. */
 class Ended {
   constructor(readonly status: number) {}
 }
@@ -20,12 +20,12 @@ function end({ exitCode }: CommanderError): never {
   throw new Ended(exitCode);
 }
 
-const withItsCommands = (command: Command): Command[] => [
+const withSubcommands = (command: Command): Command[] => [
   command,
-  ...command.commands.flatMap(withItsCommands),
+  ...command.commands.flatMap(withSubcommands),
 ];
 
-/** What `npx libfabric ...args` prints, and the status that it ends with. One at a time. */
+/** Returns the output and exit status of `npx libfabric ...args`. Only one call may run at a time. */
 export async function call(...args: readonly string[]): Promise<Answer> {
   let stdout = '';
   let stderr = '';
@@ -38,7 +38,7 @@ export async function call(...args: readonly string[]): Promise<Answer> {
     return true;
   };
   const program = commandLine();
-  for (const command of withItsCommands(program)) {
+  for (const command of withSubcommands(program)) {
     command.exitOverride(end).configureOutput({ writeOut: toStdout, writeErr: toStderr });
   }
   const spies = [

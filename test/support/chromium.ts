@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
-/** The path of a browser on this machine, if it has one. */
+/** Returns the path of a browser, or undefined if none is installed. */
 export function findChromium(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter);
   const paths = NAMES.flatMap((name) => folders.map((folder) => join(folder, name)));
@@ -27,7 +27,7 @@ interface Answer {
   readonly reject: (error: Error) => void;
 }
 
-/** Something that the browser says on its own. */
+/** An event that the browser reports. */
 export interface BrowserEvent {
   readonly method: string;
   readonly params: Params;

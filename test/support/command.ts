@@ -1,4 +1,4 @@
-// The command line of this build, and other programs.
+// Runs the command line of this build, and other programs.
 import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach } from 'vitest';
@@ -28,7 +28,7 @@ export interface Started {
   readonly ended: Promise<Ended>;
 }
 
-// What a test starts ends with it at the latest; what is started before all tests is not theirs.
+// The processes of a test are killed when it ends, but not those that were started before all tests.
 const running = new Set<ChildProcess>();
 beforeEach(() => running.clear());
 afterEach(() => {

@@ -1,15 +1,16 @@
-// Whether the efa provider of this process can fill and read the device's queues by itself.
+// Tells whether the efa provider of this process has a direct data path: it then accesses the device's queues
+// without rdma-core.
 import { readFileSync } from 'node:fs';
 import { version } from 'libfabric';
 import { partId } from './softefa.js';
 
-/** Why it cannot, if so. */
+/** Returns the reason if the direct data path is not available. */
 export function whyNotDirect(): string | undefined {
   const { major, minor } = version();
   if (major < 2 || (major === 2 && minor < 3)) {
     return `libfabric ${major}.${minor} has no direct data path, 2.3 is the first`;
   }
-  // The provider says so in efa_data_path_direct.c: that device has several queues in a completion queue.
+  // See efa_data_path_direct.c of the provider: a completion queue of that device has several sub-queues.
   if (partId === 0xefa0) return 'libfabric leaves the queues of a 0xefa0 to rdma-core';
   const maps = readFileSync('/proc/self/maps', 'latin1');
   const [file] = maps.match(/\/\S*\/libfabric\.so\S*/) ?? [];

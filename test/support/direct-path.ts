@@ -1,3 +1,3 @@
-// To be imported before support/softefa.js: devices whose queues the efa provider fills and reads by itself.
+// Import before support/softefa.js. The efa provider then accesses the device's queues without rdma-core.
 process.env.SOFTEFA_DIRECT = '1';
 process.env.FI_EFA_USE_DATA_PATH_DIRECT = '1';

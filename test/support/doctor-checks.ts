@@ -1,12 +1,12 @@
-// Tests of groups of checks of `libfabric doctor`, on machines that are made up.
+// Tests groups of checks of `libfabric doctor` on fake machines.
 import { expect, test } from 'vitest';
 import type { Group } from '../../dist/cli/doctor/check.js';
 import type { Diagnosis, Finding } from '../../dist/cli/doctor/diagnosis.js';
 import { diagnosisOf } from '../../dist/cli/doctor/examine.js';
 import { type Changes, fakeMachine } from './fake-machine.js';
 
-/** A check on a machine that is changed so that it finds something. */
-export type Unwell = [
+/** A check on a changed machine, with a finding. */
+export type FindingCase = [
   id: string,
   what: string,
   changes: Changes,
@@ -15,10 +15,10 @@ export type Unwell = [
   fix: RegExp,
 ];
 
-/** A check on a machine that is changed, and well all the same. */
-export type Well = [id: string, what: string, changes: Changes, found: RegExp];
+/** A check on a changed machine, without a finding. */
+export type OkCase = [id: string, what: string, changes: Changes, found: RegExp];
 
-/** The report on a healthy machine, but for some changes. */
+/** Returns the report on a healthy machine with some changes. */
 export const reportOf = (changes: Changes = {}): Diagnosis =>
   diagnosisOf(fakeMachine(changes), new Date());
 
@@ -28,29 +28,29 @@ export function findingOf(id: string, changes: Changes): Finding {
   return finding;
 }
 
-/** Tests each case, and that every check of the groups has one; `others` have none. */
+/** Tests each case, and that every check of the groups except `others` has a case with a finding. */
 export function testChecks(
   groups: readonly Group[],
-  unwell: Unwell[],
-  well: Well[],
+  findingCases: FindingCase[],
+  okCases: OkCase[],
   others: readonly string[] = [],
 ): void {
-  test.each(unwell)('%s: %s', (id, _, changes, status, found, fix) => {
+  test.each(findingCases)('%s: %s', (id, _, changes, status, found, fix) => {
     const finding = findingOf(id, changes);
     expect(finding).toMatchObject({ status });
     expect(finding.found).toMatch(found);
     expect(finding.fix).toMatch(fix);
   });
 
-  test.each(well)('%s: %s', (id, _, changes, found) => {
+  test.each(okCases)('%s: %s', (id, _, changes, found) => {
     const finding = findingOf(id, changes);
     expect(finding).toMatchObject({ status: 'ok', fix: null });
     expect(finding.found).toMatch(found);
   });
 
-  test('every check of the group is seen to find something', () => {
+  test('every check of the group has a case with a finding', () => {
     const all = groups.flatMap((group) => group.checks.map(({ id }) => id));
-    const covered = new Set(unwell.map(([id]) => id));
+    const covered = new Set(findingCases.map(([id]) => id));
     expect(all.filter((id) => !covered.has(id))).toEqual(others);
   });
 }

@@ -1,4 +1,4 @@
-// The code in the documents for people: README.md and docs/*.md.
+// The code blocks in README.md, docs/*.md and the other documents.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,15 +15,15 @@ export const documents: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
-/** A block of code between fences. */
+/** A fenced code block. */
 export interface Block {
   /** `'README.md:42'`, the line of its fence. */
   readonly place: string;
   readonly language: string;
   readonly code: string;
-  /** Why it is not run: `<!-- not run: REASON -->` on the line before the fence. */
+  /** The reason why the tests do not run it: `<!-- not run: REASON -->` on the line before the fence. */
   readonly notRun: string | undefined;
-  /** What it is a piece of: `<!-- within: NAME -->` names a program of test/documents. */
+  /** The program of test/documents that contains it: `<!-- within: NAME -->`. */
   readonly within: string | undefined;
 }
 

@@ -1,6 +1,6 @@
-// How long the event loop stands still, without what the kernel left this thread waiting for a core.
+// Measures how long the event loop is blocked, without the time in which this thread waits for a core.
 
-/** What the longest of its stalls may be, in ms: 50 on a quiet machine, and room for a busy one. */
+/** The longest stall that tests accept, in ms: 50 on an idle machine, and a margin for a busy one. */
 export const STALL_MS = 150;
 
 export { Stalls } from '../ends/lateness.mjs';

@@ -1,5 +1,5 @@
-// Machines for the checks of `libfabric doctor`: a healthy one with an EFA of hardware, and what a
-// test changes of it.
+// Fake machines for the checks of `libfabric doctor`: a healthy one with an EFA device, and the changes of a
+// test.
 import { rmSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import { Files } from '../../dist/cli/doctor/files.js';
@@ -67,14 +67,14 @@ const EFA = {
   error: null,
 } as unknown as Device;
 
-/** The EFA of the machine, with what a test changes of it. */
+/** Returns the EFA device of the machine with the changes of a test. */
 export const efaDevice = (changes: object = {}): Device => ({ ...EFA, ...changes }) as Device;
 
-/** A NIC of another vendor's. */
+/** Returns a NIC of another vendor. */
 export const foreignDevice = (): Device =>
   efaDevice({ name: 'mlx5_0', vendorId: 0x15b3, driver: 'mlx5_core', efa: null });
 
-/** A loaded library, with what a test changes of it. */
+/** Returns a loaded library with the changes of a test. */
 export function loadedLibrary(changes: object = {}): Machine['library'] {
   const param = (name: string, type: string) => ({ name, type, helpString: '', value: null });
   const loaded = {
@@ -93,20 +93,20 @@ export function loadedLibrary(changes: object = {}): Machine['library'] {
   return { loaded, error: null } as unknown as Machine['library'];
 }
 
-/** What a test changes: files that are written, or gone (null), and members of the machine. */
+/** The changes of a test: files that are written or removed (null), and members of the machine. */
 export interface Changes extends Partial<Omit<Machine, 'files'>> {
   readonly files?: Readonly<Record<string, string | number | null>>;
 }
 
-/** A machine that is gone when the test has ended. */
+/** Makes a machine. Its files are removed when the test ends. */
 export function fakeMachine({ files = {}, ...changes }: Changes = {}): Machine {
   const fake = new FakeSysfs();
   onTestFinished(() => fake.remove());
-  const gone = Object.keys(files).filter((path) => files[path] === null);
+  const removed = Object.keys(files).filter((path) => files[path] === null);
   const changed = Object.fromEntries(Object.entries(files).filter(([, text]) => text !== null));
   const kept = Object.entries(HEALTHY).filter(([path]) => !(path in changed));
   fake.put({ ...Object.fromEntries(kept), ...changed } as FileTree);
-  for (const path of gone) rmSync(`${fake.root}/${path}`, { recursive: true });
+  for (const path of removed) rmSync(`${fake.root}/${path}`, { recursive: true });
   return {
     files: new Files(fake.root),
     env: {},

@@ -1,9 +1,9 @@
-// A tree of files as sysfs has them for RDMA devices.
+// A file tree like that of sysfs for RDMA devices.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** Whether this machine has RDMA devices, which libibverbs lists whatever SYSFS_PATH says. */
+/** Whether this machine has RDMA devices. libibverbs lists these regardless of SYSFS_PATH. */
 export function hasRdmaDevice(): boolean {
   try {
     return readdirSync('/sys/class/infiniband').length > 0;
@@ -12,7 +12,7 @@ export function hasRdmaDevice(): boolean {
   }
 }
 
-/** What files say, by path; a value `-> x` makes a link. */
+/** The contents of files, by path. A value `-> x` makes a symbolic link. */
 export type Files = Readonly<Record<string, string | number | bigint>>;
 
 export class FakeSysfs {
@@ -33,8 +33,8 @@ export class FakeSysfs {
   }
 }
 
-/** A NIC of another vendor's, with two ports. */
-export function connectx(fake: FakeSysfs): void {
+/** Adds a NIC of another vendor with two ports. */
+export function addConnectX(fake: FakeSysfs): void {
   const pci = 'devices/pci0000:00/0000:3b:00.0';
   const device = 'class/infiniband/mlx5_0';
   fake.put({

@@ -1,2 +1,2 @@
-// Programs that Node.js runs as they are use it, too.
+// free-port.mjs can also be imported by programs that run without vitest.
 export { freePort } from './free-port.mjs';

@@ -1,8 +1,8 @@
-// Programs that are as short as a test.
+// Programs that are given as text.
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { HANG_MS } from './limits.js';
 
-/** Runs a module, given as text, in a process of its own to its end, or to the deadline in ms. */
+/** Runs a module in a process of its own. The process is killed at the deadline in ms. */
 export function runInline(
   source: string,
   env: NodeJS.ProcessEnv = process.env,

@@ -1,5 +1,5 @@
-// What the tests of lifetimes share: programs that run in processes of their own, what they may
-// leave behind, and engines that are turned by hand.
+// Helpers of the lifetime tests: they run programs in processes of their own, check what is left in /dev/shm,
+// and drive manual engines.
 import { spawn } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -40,7 +40,7 @@ export async function run(
   return { pid: child.pid as number, ...ended };
 }
 
-/** Runs a program that must end by itself, say what is expected, and leave nothing in /dev/shm. */
+/** Runs a program that must end by itself, print the expected text, and leave nothing in /dev/shm. */
 export async function runCleanly(
   name: string,
   args: readonly (string | number)[],
@@ -62,8 +62,8 @@ export async function runCleanly(
 const began = Date.now() - 100; // the clock of /dev/shm is coarse
 
 /**
- * The files in /dev/shm that a process of the shm provider has made: since this program began, as one
- * that was killed before may have had the same pid.
+ * Returns the files in /dev/shm that a process of the shm provider has made since this program began. An
+ * earlier process that was killed may have had the same pid.
  */
 export function sharedMemoryOf(pid: number): string[] {
   const isNew = (file: string) =>
@@ -71,8 +71,8 @@ export function sharedMemoryOf(pid: number): string[] {
   return readdirSync('/dev/shm').filter((file) => file.startsWith(`${pid}:`) && isNew(file));
 }
 
-/** Turns manual domains until a promise has settled. */
-export async function turning<T>(domains: readonly Domain[], promise: Promise<T>): Promise<T> {
+/** Calls progress() of manual domains until a promise has settled. */
+export async function turnUntil<T>(domains: readonly Domain[], promise: Promise<T>): Promise<T> {
   const manual = domains.filter((domain) => domain.driver === 'manual');
   if (manual.length === 0) return promise;
   let done = false;
@@ -87,16 +87,16 @@ export async function turning<T>(domains: readonly Domain[], promise: Promise<T>
   return promise;
 }
 
-/** Waits for a condition that nothing tells of. */
+/** Polls a condition that no event reports. */
 export async function until(condition: () => boolean, deadline = HANG_MS): Promise<void> {
   const end = performance.now() + deadline;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`still not so after ${deadline} ms: ${condition}`);
+    if (performance.now() > end) throw new Error(`not true after ${deadline} ms: ${condition}`);
     await new Promise(setImmediate);
   }
 }
 
-/** How promises end, counted: 'ok', or the error's code. */
+/** Counts the outcomes of promises: 'ok', or the error's code. */
 export async function tally(
   promises: readonly Promise<unknown>[],
 ): Promise<Record<string, number>> {
@@ -110,19 +110,19 @@ export async function tally(
 }
 
 /**
- * Sends one message, so that both sides know each other: a peer of the shm provider must not be gone
- * before its first message has been read.
+ * Sends one message, so that each endpoint knows the other: a peer of the shm provider must exist until its
+ * first message has been read.
  */
-export async function greet(from: Greeter, to: Greeter): Promise<Peer> {
+export async function exchangeMessage(from: MessageEndpoint, to: MessageEndpoint): Promise<Peer> {
   const peer = from.av.insert(to.address);
   const received = to.recv(new Uint8Array(8));
   const sent = from.send(new Uint8Array(8), peer);
-  await turning([from.domain, to.domain], Promise.all([sent, received]));
+  await turnUntil([from.domain, to.domain], Promise.all([sent, received]));
   return peer;
 }
 
-type Greeter = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
+type MessageEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 
-/** Why a message of 1 MiB may have left before it is asked for, if so. */
-export const leavesEarly = (provider: string) =>
-  provider !== 'efa' && version().major >= 2 && "libfabric 2's shm and tcp send it at once";
+/** The reason if a message of 1 MiB may be sent before the receiver requests it. */
+export const sendsEarly = (provider: string) =>
+  provider !== 'efa' && version().major >= 2 && 'shm and tcp of libfabric 2 send it at once';

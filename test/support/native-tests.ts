@@ -1,35 +1,35 @@
-// Builds C++ and its tests, which are in test/softefa/ and test/engine/, and runs them.
+// Builds and runs the C++ tests of test/softefa/ and test/engine/.
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What is tested: the software device, or what the engine is made of. */
+/** What is tested: the software device, or the parts of the engine. */
 export type Suite = 'softefa' | 'engine';
-/** How they are built: as they are, under AddressSanitizer with UBSan, or under ThreadSanitizer. */
+/** How they are built: plain, with AddressSanitizer and UBSan, or with ThreadSanitizer. */
 export type Variant = 'plain' | 'asan' | 'tsan';
-/** Whether a work request is executed while it is posted or by a thread of the device. */
+/** Who executes a work request: the post call (synchronous) or a thread of the device (asynchronous). */
 export type Mode = 'synchronous' | 'asynchronous';
 
-/** Whether a command succeeded, and all that it printed. */
+/** Whether a command succeeded, and its output. */
 export interface Outcome {
   readonly ok: boolean;
   readonly output: string;
 }
 
-/** The longest that tests may take that are run at once; below the time that the suite may be silent for. */
+/** Time limit of one run of tests. It is below the time after which test/reporter.ts ends a silent file. */
 export const LIMIT_MS = 160_000;
-/** The longest that compiling may take, on a machine that does other things as well. */
+/** Time limit of a build, also on a busy machine. */
 export const BUILD_LIMIT_MS = 600_000;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Builds the tests, of which only what is older than its sources. */
+/** Builds the tests where they are older than their sources. */
 export async function build(variant: Variant, suite: Suite = 'softefa'): Promise<void> {
   const { ok, output } = await make(suite, variant);
   if (!ok) throw new Error(`the tests of ${suite} do not build (${variant}):\n${output}`);
 }
 
-/** Why there can be no such variant here, if so. */
+/** Returns the reason if this variant cannot be built or run here. */
 export async function unavailable(
   variant: Variant,
   suite: Suite = 'softefa',
@@ -38,13 +38,13 @@ export async function unavailable(
   return ok ? undefined : `no ${variant} with this compiler or machine: ${output.split('\n')[0]}`;
 }
 
-/** The names of all tests. */
+/** Returns the names of all tests. */
 export async function testNames(suite: Suite = 'softefa'): Promise<string[]> {
   const { output } = await run(program(suite, 'plain'), ['--list']);
   return output.trimEnd().split('\n');
 }
 
-/** Runs the tests of these names, or all, each in a process of its own. A command may run them. */
+/** Runs the named tests, or all, each in a process of its own. `launcher` is a command that runs them. */
 export function runTests(
   variant: Variant,
   mode: Mode,
@@ -62,16 +62,16 @@ export function runTests(
   });
 }
 
-/** Runs tests that need no device: those of these names, or all. */
+/** Runs the named engine tests, or all. They need no device. */
 export const runUnitTests = (variant: Variant, names: readonly string[] = []): Promise<Outcome> =>
   run(program('engine', variant), [...names]);
 
-/** A command that runs another, which may then not call process_vm_readv(2). */
+/** A command that runs another one without permission for process_vm_readv(2). */
 export const withoutProcessVm = `${root}build/softefa-tests/plain/without_process_vm`;
 
 const program = (suite: Suite, variant: Variant) => `${root}build/${suite}-tests/${variant}/tests`;
 
-// One at a time in a folder: files of tests that run in parallel ask for the same.
+// Only one make runs in a folder: test files that run in parallel build the same tests.
 async function make(suite: Suite, variant: Variant, ...targets: string[]): Promise<Outcome> {
   const folder = `${root}build/${suite}-tests/${variant}`;
   mkdirSync(folder, { recursive: true });
@@ -79,7 +79,7 @@ async function make(suite: Suite, variant: Variant, ...targets: string[]): Promi
   return run('flock', [folder, 'make', ...args], {}, BUILD_LIMIT_MS);
 }
 
-// What would steer the device, or instrument programs that are instrumented already.
+// Variables that configure the device, or that instrument programs that are instrumented already.
 const FOREIGN = /^(SOFTEFA_.*|LD_PRELOAD|[A-Z]+SAN_OPTIONS|MAKEFLAGS)$/;
 
 function run(

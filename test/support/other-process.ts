@@ -1,4 +1,4 @@
-// A process with an endpoint of its own, test/programs/peer.mjs, that does what a test asks for.
+// A process with its own endpoint, test/programs/peer.mjs, whose functions a test calls.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ const program = fileURLToPath(new URL('../programs/peer.mjs', import.meta.url));
 
 export interface OtherOptions {
   readonly provider: string;
-  /** The domain's name; the provider's first when left out. */
+  /** The domain's name. Default: the provider's first domain. */
   readonly domain?: string;
   readonly env?: NodeJS.ProcessEnv;
   /** A command that runs the process, with its arguments. */
@@ -22,9 +22,9 @@ export interface Received {
   readonly tag: bigint;
 }
 
-interface Hello {
+interface Opened {
   readonly address: Uint8Array;
-  /** Of a region of 1 MiB, to be read and written. */
+  /** The descriptor of a region of 1 MiB that peers may read and write. */
   readonly descriptor: Uint8Array;
 }
 
@@ -53,7 +53,7 @@ export class OtherProcess {
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
 
-  private constructor(child: ChildProcess, { address, descriptor }: Hello) {
+  private constructor(child: ChildProcess, { address, descriptor }: Opened) {
     this.child = child;
     this.address = address;
     this.descriptor = descriptor;
@@ -65,7 +65,7 @@ export class OtherProcess {
     });
   }
 
-  /** Resolves when its endpoint is open. It is killed when the test has ended. */
+  /** Resolves when the endpoint is open. The process is killed when the test ends. */
   static async start(options: OtherOptions): Promise<OtherProcess> {
     const { provider, domain, env = process.env, launcher = [] } = options;
     const [execPath = process.execPath, ...execArgv] = [...launcher, process.execPath];
@@ -77,11 +77,11 @@ export class OtherProcess {
     });
     running.add(child);
     child.once('exit', () => running.delete(child));
-    const [hello] = (await settle(once(child, 'message'))) as [Hello];
-    return new OtherProcess(child, hello);
+    const [opened] = (await settle(once(child, 'message'))) as [Opened];
+    return new OtherProcess(child, opened);
   }
 
-  /** Calls one of the program's functions there; rejects with what its error says. */
+  /** Calls a function of the program. Rejects with the error of that function. */
   ask<T = void>(call: string, ...args: unknown[]): Promise<T> {
     const id = this.#next++;
     const answer = new Promise<unknown>((resolve, reject) => {
@@ -91,14 +91,14 @@ export class OtherProcess {
     return settle(answer) as Promise<T>;
   }
 
-  /** Ends it as a crash would. */
+  /** Kills the process. */
   async kill(): Promise<void> {
     const exited = once(this.child, 'exit');
     this.child.kill('SIGKILL');
     await settle(exited);
   }
 
-  /** Closes its endpoint, after which it must end by itself and leave nothing behind. */
+  /** Closes the endpoint. The process must then end by itself and leave nothing in /dev/shm. */
   async close(): Promise<void> {
     const exited = once(this.child, 'exit');
     this.child.send({ id: -1, call: 'close', args: [] });

@@ -2,7 +2,7 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 
-/** How a process has ended. */
+/** The exit status and output of a process. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -10,7 +10,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** What a process prints, to its end. */
+/** Collects the output of a process until it ends. */
 export async function outputOf(
   child: ChildProcessByStdio<null, Readable, Readable>,
 ): Promise<Ended> {

@@ -1,8 +1,8 @@
-// The software devices of a test file, and of all processes that it starts, meet nobody else's, and
-// leave nothing behind.
+// The software devices of a test file, and of all processes that it starts, have a namespace of their own and
+// leave no files.
 import { randomBytes } from 'node:crypto';
 
-/** A namespace that nobody else has: a pid is another process in another container. */
+/** Returns a unique namespace. The pid alone is not unique: another container may use the same one. */
 export const ownNamespace = (purpose: string): string =>
   `${purpose}-${process.pid}-${randomBytes(4).toString('hex')}`;
 

@@ -1,24 +1,24 @@
-// What the tests share of endpoints that the provider does not let go of.
+// Helpers of the tests of endpoints that the provider does not release.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DriverKind, Fabric, getInfo, type ParkedMessage } from 'libfabric';
 import { afterEach } from 'vitest';
-import { turning } from './lifecycle.js';
+import { turnUntil } from './lifecycle.js';
 import { closing, pattern } from './transfer.js';
 
-/** The messages of a channel, until the test has ended. */
-const ears: (() => void)[] = [];
+const unsubscribes: (() => void)[] = [];
 afterEach(() => {
-  for (const end of ears.splice(0)) end();
+  for (const end of unsubscribes.splice(0)) end();
 });
+/** Collects the messages of the channel 'libfabric:parked' until the test ends. */
 export function parkedMessages(): ParkedMessage[] {
-  const heard: ParkedMessage[] = [];
-  const hear = (message: unknown) => heard.push(message as ParkedMessage);
-  subscribe('libfabric:parked', hear);
-  ears.push(() => unsubscribe('libfabric:parked', hear));
-  return heard;
+  const messages: ParkedMessage[] = [];
+  const record = (message: unknown) => messages.push(message as ParkedMessage);
+  subscribe('libfabric:parked', record);
+  unsubscribes.push(() => unsubscribe('libfabric:parked', record));
+  return messages;
 }
 
-/** Two endpoints of one domain that have greeted each other, and what they are made of. */
+/** Opens two endpoints of one domain that have exchanged messages. Also returns the objects they use. */
 export async function pairOfDomain(driver: DriverKind) {
   const [info] = getInfo({
     fabricAttr: { provName: 'efa' },
@@ -37,10 +37,10 @@ export async function pairOfDomain(driver: DriverKind) {
   const b = open();
   const toA = b.av.insert(a.ep.address);
   const toB = a.av.insert(b.ep.address);
-  const done = <T>(promise: Promise<T>) => turning([domain], promise);
-  const greet = (from: typeof a.ep, to: typeof a.ep, peer = toB) =>
+  const done = <T>(promise: Promise<T>) => turnUntil([domain], promise);
+  const exchangeMessage = (from: typeof a.ep, to: typeof a.ep, peer = toB) =>
     done(Promise.all([from.send(pattern(8), peer), to.recv(new Uint8Array(8))]));
-  await greet(a.ep, b.ep);
-  await greet(b.ep, a.ep, toA);
+  await exchangeMessage(a.ep, b.ep);
+  await exchangeMessage(b.ep, a.ep, toA);
   return { fabric, domain, a, b, toA, toB, done };
 }

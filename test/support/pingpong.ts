@@ -1,4 +1,4 @@
-// The programs of libfabric that its packages bring, on software devices.
+// Runs libfabric's own programs fi_info and fi_pingpong on software devices.
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { version } from 'libfabric';
@@ -7,31 +7,31 @@ import { freePort } from './free-port.js';
 import { HANG_MS } from './limits.js';
 import { type Ended, outputOf } from './output.js';
 
-/** Why these programs cannot be run here, if so. */
+/** The reason if these programs cannot run here. */
 export const notInstalled = ['fi_info', 'fi_pingpong']
   .filter((program) => spawnSync(program, ['-h']).error !== undefined)
   .map((program) => `${program} is not installed (libfabric-bin, libfabric)`)
   .at(0);
 
 /**
- * Why fi_pingpong does not run over RDM endpoints here, if so: it has room for a prefix in front of each message,
- * and efa from 2.5 on sends that room with the message.
+ * The reason if fi_pingpong cannot run over RDM endpoints here. It reserves room for a prefix before each message, and
+ * efa since 2.5 sends that room with the message.
  */
 export const sendsPrefix =
   version().major > 2 || (version().major === 2 && version().minor >= 5)
     ? 'efa from libfabric 2.5 on sends the prefix of FI_MSG_PREFIX as data'
     : undefined;
 
-/** How one side has ended. */
+/** The exit status and output of the server or client. */
 export interface Side extends Omit<Ended, 'code'> {
   readonly status: number | null;
 }
 
-/** A row of the table that both sides print. */
+/** A row of the table that the server and the client print. */
 export interface Row {
   readonly bytes: number;
   readonly sent: string;
-  /** '=' and a number where as many came back as were sent. */
+  /** '=' and a number if the peer received as many as were sent. */
   readonly acknowledged: string;
 }
 
@@ -45,7 +45,7 @@ export function fiInfo(options: SoftefaOptions, ...args: string[]): SpawnSyncRet
   return fiInfoUnder([], options, ...args);
 }
 
-/** The same, run by a command. */
+/** Runs fi_info through a launcher. */
 export function fiInfoUnder(
   launcher: readonly string[],
   options: SoftefaOptions,
@@ -56,10 +56,10 @@ export function fiInfoUnder(
   return spawnSync(program, rest, { env, encoding: 'utf8', timeout: HANG_MS });
 }
 
-// libfabric 2 lists efa-direct first, whose messages are no longer than a packet.
+// libfabric 2 lists efa-direct first. Its messages are no longer than a packet.
 const FABRIC = version().major < 2 ? [] : ['-f', 'efa'];
 
-/** Runs fi_pingpong to its end: the server, and a client of it. A command may run both. */
+/** Runs the server and the client of fi_pingpong to their ends. `launcher` is a command that runs both. */
 export async function fiPingpong(
   args: readonly string[],
   devices: { readonly server: SoftefaOptions; readonly client: SoftefaOptions },
@@ -87,7 +87,7 @@ export function rowsOf({ stdout }: Side): Row[] {
   });
 }
 
-/** The sizes of -S all: powers of two, and half as much again. */
+/** Returns the sizes of -S all: powers of two, and 1.5 times each. */
 export function sizesUpTo(largest: number): number[] {
   const sizes = [0, 1];
   for (let power = 2; power <= largest; power *= 2) sizes.push(power, power * 1.5);
@@ -114,7 +114,8 @@ async function start(command: readonly string[], env: NodeJS.ProcessEnv): Promis
   return { status, ...ended };
 }
 
-// The server says nothing when it is ready and takes one connection only: the kernel knows.
+// The server does not report that it is ready, and accepts only one connection. So read the state of the port
+// from /proc.
 async function listening(port: number): Promise<void> {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   const line = new RegExp(`^ *\\d+: [0-9A-F]{8}:${hex} [0-9A-F]{8}:0000 0A `, 'm');

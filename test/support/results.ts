@@ -17,7 +17,7 @@ const header = {
   warnings: [],
 } as const;
 
-/** A row of a transfer's size and time, and what follows from them. */
+/** Returns a row of a transfer's size and time, and the figures that follow from them. */
 export function rowOf(size: number, microseconds: number, more: Partial<BenchmarkRow> = {}) {
   return {
     size,
@@ -30,7 +30,7 @@ export function rowOf(size: number, microseconds: number, more: Partial<Benchmar
   } satisfies BenchmarkRow;
 }
 
-/** A row with everything that a row may have. */
+/** Returns a row with all optional members. */
 export function fullRow(size: number, microseconds: number): BenchmarkRow {
   const rate = size / microseconds;
   return rowOf(size, microseconds, {
@@ -58,7 +58,7 @@ export function benchmark(changes: Partial<BenchmarkResult> = {}): BenchmarkResu
   };
 }
 
-/** Ranks on hosts of their own; `values` row by row. */
+/** Returns a matrix of ranks, each on its own host. `values` are rows. */
 export function matrix(
   values: (number | null)[][],
   changes: Partial<MatrixResult> = {},
@@ -75,7 +75,7 @@ export function matrix(
   };
 }
 
-/** A matrix in which everything is 1000 but what one rank has to do with. */
+/** Returns a matrix in which all values are 1000, except those of one rank. */
 export function slowMatrix(count: number, slow: number, value: number): MatrixResult {
   const ranks = Array.from({ length: count }, (_, rank) => rank);
   const figure = (i: number, j: number) => (i === slow || j === slow ? value : 1000);

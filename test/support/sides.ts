@@ -1,25 +1,25 @@
-// Two sides of a command, each a process of its own.
+// Runs the server and the client of a command, each in its own process.
 import { type Ended, start } from './command.js';
 import { freePort } from './free-port.js';
 
-/** How both sides have ended. */
+/** The exit statuses and output of both. */
 export interface Sides {
   readonly server: Ended;
   readonly client: Ended;
 }
 
-/** Runs a command on both sides to the end; `both` adds to their environments. */
+/** Runs a server and a client to their ends. `both` adds to their environments. */
 export async function runPair(
   args: readonly string[],
   both: { readonly server?: NodeJS.ProcessEnv; readonly client?: NodeJS.ProcessEnv } = {},
 ): Promise<Sides> {
-  const theirs = start(args, both.server);
-  const ours = start([...args, '127.0.0.1'], both.client);
-  const [server, client] = await Promise.all([theirs.ended, ours.ended]);
+  const serverProcess = start(args, both.server);
+  const clientProcess = start([...args, '127.0.0.1'], both.client);
+  const [server, client] = await Promise.all([serverProcess.ended, clientProcess.ended]);
   return { server, client };
 }
 
-/** The same, where addresses are exchanged beside the fabric, at a port of their own. */
+/** Runs a server and a client that exchange addresses out of band, at a port of their own. */
 export async function sides(
   command: string,
   args: readonly string[],

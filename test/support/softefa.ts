@@ -1,5 +1,5 @@
-// Gives the process of a test file a software EFA device of its own, which moves data after the post
-// has returned and in random order. Imported before libfabric is used.
+// Gives the process of a test file its own software EFA device. The device moves data asynchronously and in
+// random order. Import before libfabric is used.
 import {
   loadSoftefa,
   SoftefaFaults,
@@ -9,15 +9,15 @@ import {
 import { afterAll, afterEach } from 'vitest';
 import { ownNamespace } from './own-namespace.js';
 
-// The device's own path, also between endpoints of one machine.
+// Endpoints of one machine also use the device instead of shared memory.
 process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
 
 export const namespace = ownNamespace('test');
 
-/** The PCI device id of the device, which `npm run test:efa` may set. */
+/** The device's PCI device id. `npm run test:efa` may set it. */
 export const partId = Number(process.env.SOFTEFA_PART_ID ?? 0xefa2);
 
-/** Whether the device is one whose RDMA libfabric 1.17 does not use. */
+/** Whether libfabric 1.17 ignores the RDMA capabilities of this device. */
 export const isOldPart = partId < 0xefa2;
 
 const options = {
@@ -32,13 +32,13 @@ if (process.env.LIBFABRIC_TEST_EFA === 'reordering') {
   new SoftefaFaults({ namespace }).set({ reorder: 200, delay: 20 });
 }
 
-/** The environment of a process that meets the devices of this one. */
+/** Returns the environment of a process whose devices can reach those of this process. */
 export const withSoftefa = (more: SoftefaOptions = {}): NodeJS.ProcessEnv => ({
   ...process.env,
   ...softefaEnvironment({ ...options, ...more }),
 });
 
-/** Faults of this process's devices, to be set by tests: each begins without any. */
+/** Returns the faults of this process's devices. Each test begins without any. */
 export function testFaults(): SoftefaFaults {
   const faults = new SoftefaFaults({ namespace });
   afterEach(() => faults.clear());

@@ -1,5 +1,5 @@
-// What the data transfer tests share: pairs of endpoints of one process, over any provider and under
-// any driver, and bytes that tell where they went wrong.
+// Helpers of the data transfer tests: pairs of endpoints in one process, for any provider and driver, and
+// byte patterns that show where a transfer went wrong.
 import {
   type AnyInfo,
   type Cap,
@@ -14,9 +14,9 @@ import { afterEach, expect, type TestContext } from 'vitest';
 import './softefa.js';
 import { HANG_MS } from './limits.js';
 
-/** Providers of reliable endpoints; libfabric 2 calls the second one tcp. */
+/** Providers of reliable endpoints. libfabric 2 calls tcp;ofi_rxm tcp. */
 export const reliable = ['efa', 'shm', 'tcp;ofi_rxm', 'sockets', 'udp;ofi_rxd', 'net'] as const;
-/** Those that applications use; efa runs on the software device. */
+/** The providers that applications use. efa runs on the software device. */
 export const common = ['efa', 'shm', 'tcp;ofi_rxm'] as const;
 export const datagram = ['efa', 'udp', 'sockets'] as const;
 export const drivers = ['thread', 'loop', 'manual'] as const;
@@ -28,8 +28,6 @@ export const everywhere = reliable.flatMap((provider) =>
     : [[provider, 'loop'] as const],
 );
 
-/** ms until an operation that has not settled is a failure. */
-
 const opened = new Set<{ close(options?: { timeout: number }): Promise<void> }>();
 
 afterEach(async () => {
@@ -38,7 +36,7 @@ afterEach(async () => {
   await Promise.all(all.map((endpoint) => endpoint.close({ timeout: 500 })));
 });
 
-/** Closes an object when the test has ended. */
+/** Closes an object when the test ends. */
 export function closing<T extends { close(options?: { timeout: number }): Promise<void> }>(
   object: T,
 ): T {
@@ -46,7 +44,7 @@ export function closing<T extends { close(options?: { timeout: number }): Promis
   return object;
 }
 
-/** The provider's name on this machine, or a skipped test. */
+/** Returns the provider's name on this machine. Skips the test if there is none. */
 export function available(
   context: TestContext,
   provider: string,
@@ -62,13 +60,13 @@ export function available(
   return name as string;
 }
 
-/** Two endpoints that know each other. */
+/** Two endpoints with each other's address. */
 export class Pair<T extends 'FI_EP_RDM' | 'FI_EP_DGRAM', C extends Cap> {
   readonly a: Endpoint<T, C>;
   readonly b: Endpoint<T, C>;
-  /** b, as a knows it. */
+  /** The peer b in a's address vector. */
   readonly toB: Peer;
-  /** a, as b knows it. */
+  /** The peer a in b's address vector. */
   readonly toA: Peer;
 
   constructor(a: Endpoint<T, C>, b: Endpoint<T, C>) {
@@ -78,29 +76,29 @@ export class Pair<T extends 'FI_EP_RDM' | 'FI_EP_DGRAM', C extends Cap> {
     this.toA = b.av.insert(a.address);
   }
 
-  /** What a promise settles with; with the manual driver, turns both engines until it does. */
+  /** Awaits a promise. With the manual driver, drives both engines until it settles. */
   done<V>(promise: Promise<V>): Promise<V> {
     return settle(promise, this.a, this.b);
   }
 
-  /** Waits until b has posted so many operations: a datagram that finds no buffer is lost. */
+  /** Waits until b has posted that many operations: a datagram without a posted receive is dropped. */
   postedByB(operations: number): Promise<void> {
     return this.#posted(this.b, operations);
   }
 
-  /** The same of a. */
+  /** Waits until a has posted that many operations. */
   postedByA(operations: number): Promise<void> {
     return this.#posted(this.a, operations);
   }
 
-  async #posted({ domain }: Driven & Stated, operations: number): Promise<void> {
+  async #posted({ domain }: WithDriver & WithStats, operations: number): Promise<void> {
     while (domain.stats().operations < operations) {
       if (domain.driver === 'manual') domain.progress();
       await new Promise(setImmediate);
     }
   }
 
-  /** The error that a promise rejects with. */
+  /** Returns the error that a promise rejects with. */
   fails(promise: Promise<unknown>): Promise<unknown> {
     return this.done(
       promise.then(
@@ -111,16 +109,16 @@ export class Pair<T extends 'FI_EP_RDM' | 'FI_EP_DGRAM', C extends Cap> {
   }
 }
 
-interface Stated {
+interface WithStats {
   readonly domain: { stats(): { readonly operations: number } };
 }
 
-interface Driven {
+interface WithDriver {
   readonly domain: { readonly driver: DriverKind; readonly closed: boolean; progress(): void };
 }
 
-/** Awaits with a deadline, and turns engines of the manual driver meanwhile. */
-export async function settle<V>(promise: Promise<V>, ...endpoints: Driven[]): Promise<V> {
+/** Awaits a promise with a deadline. Drives the engines of the manual driver meanwhile. */
+export async function settle<V>(promise: Promise<V>, ...endpoints: WithDriver[]): Promise<V> {
   let pending = true;
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {
@@ -142,13 +140,13 @@ export async function settle<V>(promise: Promise<V>, ...endpoints: Driven[]): Pr
   return outcome;
 }
 
-/** Where providers with network addresses are to listen. */
+/** Options that make providers with network addresses listen on loopback. */
 export const loopback = (provider: string) =>
   provider === 'shm' || provider === 'efa' ? {} : { node: '127.0.0.1' };
 
 /**
- * A provider's entry for a reliable endpoint over loopback, to open objects one by one. Messages keep
- * their order, which efa of libfabric 2 has to be asked for.
+ * Returns the entry of a provider for a reliable endpoint over loopback, to open objects one by one. The
+ * entry keeps the order of messages: efa of libfabric 2 does so only if requested.
  */
 export function entryOf<const C extends Cap>(provName: string, caps: readonly C[]) {
   const place = loopback(provName);
@@ -164,7 +162,7 @@ export function entryOf<const C extends Cap>(provName: string, caps: readonly C[
   return info;
 }
 
-/** Opens one endpoint over loopback; it is closed when the test has ended. */
+/** Opens one endpoint over loopback. It is closed when the test ends. */
 export async function endpoint<const C extends Cap>(
   context: TestContext,
   provider: string,
@@ -196,7 +194,7 @@ export async function datagramPair(
   return new Pair<'FI_EP_DGRAM', 'FI_MSG'>(a, closing(await open(options)));
 }
 
-/** Bytes that differ from place to place and from seed to seed. */
+/** Returns pseudo-random bytes for a seed. */
 export function pattern(length: number, seed = 1): Uint8Array {
   const bytes = new Uint8Array(length);
   let x = (seed * 2654435761) >>> 0 || 1;
@@ -209,7 +207,7 @@ export function pattern(length: number, seed = 1): Uint8Array {
   return bytes;
 }
 
-/** Compares byte by byte and names the first place that differs. */
+/** Compares bytes. The failure names the first index that differs. */
 export function expectBytes(actual: Uint8Array, expected: Uint8Array): void {
   if (Buffer.compare(actual, expected) === 0) return;
   const at = expected.findIndex((byte, i) => actual[i] !== byte);
@@ -219,7 +217,7 @@ export function expectBytes(actual: Uint8Array, expected: Uint8Array): void {
 
 const GUARD = 64;
 
-/** A buffer between guard bytes, which nobody may write. */
+/** A buffer between guard bytes. No transfer may write to the guards. */
 export class Guarded {
   readonly memory: Uint8Array;
   readonly bytes: Uint8Array;
@@ -240,14 +238,14 @@ export class Guarded {
 /** The largest remote data that an endpoint carries. */
 export function widestData({ info }: { readonly info: AnyInfo }): bigint {
   const { cqDataSize } = info.domainAttr;
-  // 1.17's efa offers 8 bytes and carries 4.
+  // efa of 1.17 reports 8 bytes and carries 4.
   const bytes = info.fabricAttr.provName === 'efa' ? Math.min(cqDataSize, 4) : cqDataSize;
   return 2n ** BigInt(8 * bytes) - 1n;
 }
 
 /**
- * Checks remote data of a message. sockets, and 1.17's efa, report it only where the receive was there
- * before the message, which no test across two endpoints can tell.
+ * Checks the remote data of a message. sockets, and efa of 1.17, report it only if the receive was posted
+ * before the message arrived. A test across two endpoints cannot know the order.
  */
 export function expectData(provider: string, actual: bigint | undefined, expected: bigint): void {
   const late = provider === 'sockets' || (provider === 'efa' && version().major < 2);
@@ -255,12 +253,12 @@ export function expectData(provider: string, actual: bigint | undefined, expecte
   expect(actual).toBe(expected);
 }
 
-/** What a FabricError looks like. */
+/** Returns a matcher of a FabricError. */
 export function fabricError(code: string): unknown {
   return expect.objectContaining({ name: 'FabricError', code });
 }
 
-/** What efa makes of its device's status of an operation; 1.x makes no difference. */
+/** Returns the error code that efa reports for a status of its device. 1.x reports the same for all. */
 export function efaError(status: 9 | 13 | 15): string {
   if (version().major < 2) return 'FI_EIO';
   return { 9: 'FI_ENOTCONN', 13: 'FI_ECONNABORTED', 15: 'FI_EHOSTUNREACH' }[status];

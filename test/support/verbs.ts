@@ -1,7 +1,7 @@
-// Every data transfer call with arguments that are right, to be spoilt one at a time.
+// Every data transfer call with valid arguments. Tests replace one at a time with an invalid one.
 import type { MemoryRegion, Peer, RemoteRegion } from 'libfabric';
 
-/** The arguments of a call by name, in their order. */
+/** The arguments of a call by name, in order. */
 export type Arguments = Record<string, unknown>;
 
 export interface Fixtures {
@@ -15,7 +15,7 @@ const bytes = () => new Uint8Array(8);
 const ADD = { datatype: 'FI_UINT64', op: 'FI_SUM' };
 const SWAP = { datatype: 'FI_UINT64', op: 'FI_CSWAP' };
 
-/** What each call takes; `options` comes last where there are any. */
+/** Returns the arguments of each call. `options`, if any, come last. */
 export function verbs({ self, remote }: Fixtures): Readonly<Record<string, () => Arguments>> {
   const rma = { peer: self, remote };
   return {

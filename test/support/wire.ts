@@ -2,13 +2,13 @@ import { getInfo } from 'libfabric';
 import { afterEach } from 'vitest';
 import { openEndpoint } from '../../dist/cli/fabtests/common/open-endpoint.js';
 
-/** What is done when a test has ended, the last one first. */
+/** Functions that run when a test has ended, the last one first. */
 export const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** An endpoint of this package, to be used as a C program would: one call after another. */
+/** Opens an endpoint of this package that a test uses like a C program: one call after another. */
 export async function rawEndpoint(
   provider: string,
   caps: ('FI_MSG' | 'FI_TAGGED' | 'FI_RMA' | 'FI_ATOMIC')[],
@@ -25,10 +25,10 @@ export async function rawEndpoint(
     await opened.ep.close();
     await opened.fabric.close();
   });
-  const turn = setInterval(() => opened.domain.progress(), 1);
-  cleanups.push(() => clearInterval(turn));
+  const timer = setInterval(() => opened.domain.progress(), 1);
+  cleanups.push(() => clearInterval(timer));
   return opened.ep;
 }
 
-/** An address as it goes out of band: in 256 bytes in fabtests 1.17, in 1024 since 1.18. */
+/** Pads an address for the out-of-band exchange: to 256 bytes in fabtests 1.17, to 1024 since 1.18. */
 export const padded = (address: Uint8Array, bytes = 1024) => Buffer.concat([address], bytes);

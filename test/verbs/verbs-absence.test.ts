@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { counters, devices, VerbsError, whyNoDevices } from 'libfabric/verbs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { connectx, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
+import { addConnectX, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
 
 let fake: FakeSysfs;
 beforeEach(() => {
@@ -49,7 +49,7 @@ describe.skipIf(hasRdmaDevice())('on a machine without devices', () => {
   });
 
   test("another vendor's device that libibverbs does not open has what sysfs says", () => {
-    connectx(fake);
+    addConnectX(fake);
     const [device, ...others] = devices();
     expect(others).toEqual([]);
     expect(whyNoDevices()).toBeNull();
@@ -117,13 +117,13 @@ describe('without rdma-core', () => {
   });
 
   test('counters are there all the same', () => {
-    connectx(fake);
+    addConnectX(fake);
     expect(run("counters('mlx5_0').port_rcv_packets")).toBe(10);
   });
 });
 
 test('who asks for the counters of a device or port that is not there is told what is', () => {
-  connectx(fake);
+  addConnectX(fake);
   const code = (call: () => unknown) => {
     try {
       call();

@@ -1,7 +1,7 @@
 // Counters of other vendors' devices, of drivers that start anew, and of software EFA devices.
 import { type CounterSample, counters } from 'libfabric/verbs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { connectx, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
+import { addConnectX, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
 
 const DEVICE = 'class/infiniband/mlx5_0';
 const RECEIVED = `${DEVICE}/ports/1/counters/port_rcv_data`;
@@ -10,7 +10,7 @@ describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
   let fake: FakeSysfs;
   beforeEach(() => {
     fake = new FakeSysfs();
-    connectx(fake);
+    addConnectX(fake);
     process.env.SYSFS_PATH = fake.root;
   });
   afterEach(() => {

@@ -1,9 +1,9 @@
 // Counters of a software EFA device: those of all processes that have it, or had it.
 import { counters } from 'libfabric/verbs';
 import { expect, test } from 'vitest';
-import { portCounter } from '../support/couple.js';
 import { until } from '../support/lifecycle.js';
 import { OtherProcess } from '../support/other-process.js';
+import { portCounter } from '../support/process-pair.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const efa = (options = {}) =>
@@ -14,8 +14,8 @@ const MESSAGE = new Uint8Array(1000);
 
 /** Sends messages from one process to another. */
 async function transfer(from: OtherProcess, to: OtherProcess): Promise<void> {
-  await from.ask('meet', to.address);
-  await to.ask('meet', from.address);
+  await from.ask('connect', to.address);
+  await to.ask('connect', from.address);
   for (let i = 0; i < COUNT; i++) {
     const received = to.ask('recv', MESSAGE.length);
     await from.ask('send', MESSAGE);

@@ -1,12 +1,12 @@
-// The checks of `libfabric doctor`: the device, its driver and its nodes, well and unwell.
+// The checks of `libfabric doctor`: the device, its driver and its nodes, with and without findings.
 import { device } from '../../../dist/cli/doctor/checks/device.js';
-import { testChecks, type Unwell, type Well } from '../../support/doctor-checks.js';
+import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 import { efaDevice, foreignDevice, loadedLibrary } from '../../support/fake-machine.js';
 
 // A link out of the machine to a file that nobody may write, root neither.
 const FORBIDDEN = `-> ${'../'.repeat(20)}proc/sys/kernel/osrelease`;
 
-const unwell: Unwell[] = [
+const findingCases: FindingCase[] = [
   [
     'device.driver',
     'is not loaded',
@@ -97,7 +97,7 @@ const unwell: Unwell[] = [
   ],
 ];
 
-const well: Well[] = [
+const okCases: OkCase[] = [
   [
     'device.foreign',
     'are passed over by libfabric 2.2',
@@ -107,4 +107,4 @@ const well: Well[] = [
 ];
 
 // Its cases are in doctor-report.test.ts.
-testChecks([device], unwell, well, ['device.present']);
+testChecks([device], findingCases, okCases, ['device.present']);

@@ -1,9 +1,9 @@
-// The checks of `libfabric doctor`: environment variables, well and unwell.
+// The checks of `libfabric doctor`: environment variables, with and without findings.
 import { environment } from '../../../dist/cli/doctor/checks/environment.js';
-import { testChecks, type Unwell, type Well } from '../../support/doctor-checks.js';
+import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 import { efaDevice } from '../../support/fake-machine.js';
 
-const unwell: Unwell[] = [
+const findingCases: FindingCase[] = [
   [
     'environment.selection',
     'leave efa out',
@@ -78,7 +78,7 @@ const unwell: Unwell[] = [
   ],
 ];
 
-const well: Well[] = [
+const okCases: OkCase[] = [
   ['environment.selection', 'may name efa', { env: { FI_PROVIDER: 'efa,shm' } }, /nothing/],
   ['environment.selection', 'may exclude others', { env: { FI_PROVIDER: '^tcp' } }, /nothing/],
   ['environment.selection', 'may name devices', { env: { FI_EFA_IFACE: 'rdmap0s6' } }, /rdmap0s6/],
@@ -90,4 +90,4 @@ const well: Well[] = [
   ],
 ];
 
-testChecks([environment], unwell, well);
+testChecks([environment], findingCases, okCases);

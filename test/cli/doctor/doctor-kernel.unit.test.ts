@@ -1,6 +1,6 @@
-// The checks of `libfabric doctor`: what the kernel does with the EFA, well and unwell.
+// The checks of `libfabric doctor`: what the kernel does with the EFA, with and without findings.
 import { kernel } from '../../../dist/cli/doctor/checks/kernel.js';
-import { testChecks, type Unwell, type Well } from '../../support/doctor-checks.js';
+import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 
 const RELEASE = '6.8.0-1021-aws';
 const ALIAS = `lib/modules/${RELEASE}/modules.alias`;
@@ -10,7 +10,7 @@ const gpu = { [`${GPU}/vendor`]: '0x10de', [`${GPU}/class`]: '0x030200' };
 const trainium = { [`${GPU}/vendor`]: '0x1d0f', [`${GPU}/device`]: '0x7164' };
 const P2P = 'sys/devices/pci0000:00/0000:00:06.0/p2p';
 
-const unwell: Unwell[] = [
+const findingCases: FindingCase[] = [
   [
     'kernel.boot',
     'nobody loads the driver',
@@ -37,7 +37,7 @@ const unwell: Unwell[] = [
   ],
 ];
 
-const well: Well[] = [
+const okCases: OkCase[] = [
   ['kernel.boot', 'modules-load.d names it', {}, /named in \/etc\/modules-load\.d\/efa\.conf/],
   [
     'kernel.boot',
@@ -63,4 +63,4 @@ const well: Well[] = [
   ],
 ];
 
-testChecks([kernel], unwell, well);
+testChecks([kernel], findingCases, okCases);

@@ -42,11 +42,11 @@ describe('a machine without an EFA', () => {
   test('has one warning, that there is none; what an EFA would need is skipped', () => {
     const report = reportOf({ ...none, files });
     expect(report).toMatchObject({ efa: 'absent', status: 'warning' });
-    const unwell = report.findings.filter((finding) => /warning|error|note/.test(finding.status));
-    expect(unwell).toMatchObject([{ id: 'device.present', status: 'warning' }]);
-    expect(unwell[0]?.found).toMatch(/no fault/);
-    expect(unwell[0]?.fix).toMatch(/softefa/);
-    expect(unwell[0]?.fix).not.toMatch(/aws ec2/);
+    const problems = report.findings.filter((finding) => /warning|error|note/.test(finding.status));
+    expect(problems).toMatchObject([{ id: 'device.present', status: 'warning' }]);
+    expect(problems[0]?.found).toMatch(/no fault/);
+    expect(problems[0]?.fix).toMatch(/softefa/);
+    expect(problems[0]?.fix).not.toMatch(/aws ec2/);
   });
 
   test('is told how to attach one on EC2', () => {

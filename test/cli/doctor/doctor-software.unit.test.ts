@@ -1,9 +1,9 @@
-// The checks of `libfabric doctor`: libfabric, rdma-core and what they offer together, well and unwell.
+// The checks of `libfabric doctor`: libfabric, rdma-core and what they offer together, with and without findings.
 import { libfabric } from '../../../dist/cli/doctor/checks/libfabric.js';
 import { provider } from '../../../dist/cli/doctor/checks/provider.js';
 import { rdmaCore } from '../../../dist/cli/doctor/checks/rdma-core.js';
 import type { Rdma } from '../../../dist/cli/shared/rdma-support.js';
-import { testChecks, type Unwell, type Well } from '../../support/doctor-checks.js';
+import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 import { efaDevice, loadedLibrary } from '../../support/fake-machine.js';
 
 const LIB = 'usr/lib/x86_64-linux-gnu';
@@ -14,7 +14,7 @@ const NOT_FOUND = Object.assign(new Error('libfabric.so.1 was not found'), {
 
 const trialWith = (rdma: Rdma | null) => ({ domain: 'rdmap0s6-rdm', failure: null, rdma });
 
-const unwell: Unwell[] = [
+const findingCases: FindingCase[] = [
   [
     'libfabric.library',
     'is missing',
@@ -171,7 +171,7 @@ const unwell: Unwell[] = [
   ],
 ];
 
-const well: Well[] = [
+const okCases: OkCase[] = [
   [
     'provider.rdma',
     'is emulated where the device cannot',
@@ -189,4 +189,4 @@ const well: Well[] = [
   ],
 ];
 
-testChecks([libfabric, rdmaCore, provider], unwell, well);
+testChecks([libfabric, rdmaCore, provider], findingCases, okCases);

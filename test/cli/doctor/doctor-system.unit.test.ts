@@ -1,15 +1,15 @@
-// The checks of `libfabric doctor`: memory, processes and where they run, well and unwell.
+// The checks of `libfabric doctor`: memory, processes and where they run, with and without findings.
 import { memory } from '../../../dist/cli/doctor/checks/memory.js';
 import { placement } from '../../../dist/cli/doctor/checks/placement.js';
 import { processes } from '../../../dist/cli/doctor/checks/processes.js';
 import { sameHost } from '../../../dist/cli/doctor/checks/same-host.js';
-import { testChecks, type Unwell, type Well } from '../../support/doctor-checks.js';
+import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 import { efaDevice, hugePages, limits, status } from '../../support/fake-machine.js';
 
 const LOCKS = 1n << 14n; // CAP_IPC_LOCK
 const MIB = 2 ** 20;
 
-const unwell: Unwell[] = [
+const findingCases: FindingCase[] = [
   [
     'memory.locked',
     'is not enough for an endpoint',
@@ -121,7 +121,7 @@ const unwell: Unwell[] = [
   ],
 ];
 
-const well: Well[] = [
+const okCases: OkCase[] = [
   [
     'memory.locked',
     'does not bind who may lock all',
@@ -175,5 +175,5 @@ const well: Well[] = [
   ],
 ];
 
-// It is never unwell.
-testChecks([memory, processes, sameHost, placement], unwell, well, ['placement.nic']);
+// It has no findings.
+testChecks([memory, processes, sameHost, placement], findingCases, okCases, ['placement.nic']);

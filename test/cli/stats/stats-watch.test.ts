@@ -8,7 +8,7 @@ import { softefaEnvironment } from 'libfabric/softefa';
 import { afterEach, expect, test } from 'vitest';
 import { call } from '../../support/call.js';
 import { libfabric, main } from '../../support/command.js';
-import { connectx, FakeSysfs, hasRdmaDevice } from '../../support/fake-sysfs.js';
+import { addConnectX, FakeSysfs, hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { OtherProcess } from '../../support/other-process.js';
 import { ownNamespace } from '../../support/own-namespace.js';
 
@@ -47,8 +47,8 @@ function start(args: readonly string[], environment: NodeJS.ProcessEnv = env) {
 async function transfer(count: number, environment = env): Promise<OtherProcess[]> {
   const efa = () => OtherProcess.start({ provider: 'efa', env: environment });
   const [a, b] = await Promise.all([efa(), efa()]);
-  await a.ask('meet', b.address);
-  await b.ask('meet', a.address);
+  await a.ask('connect', b.address);
+  await b.ask('connect', a.address);
   for (let i = 0; i < count; i++) {
     const received = b.ask('recv', 1000);
     await a.ask('send', new Uint8Array(1000));
@@ -208,7 +208,7 @@ test('an address that is in use is an error', async () => {
 
 test.skipIf(hasRdmaDevice())("another vendor's device", async () => {
   const fake = new FakeSysfs();
-  connectx(fake);
+  addConnectX(fake);
   const stats = start(['-w', '-i', '0.2'], { ...process.env, SYSFS_PATH: fake.root });
   try {
     await stats.line();

@@ -12,7 +12,7 @@ import { ownNamespace } from '../../../support/own-namespace.js';
 
 const namespace = ownNamespace('check');
 
-const onNode = (node: number): NodeJS.ProcessEnv => ({
+const nodeVariables = (node: number): NodeJS.ProcessEnv => ({
   ...process.env,
   ...softefaEnvironment({ namespace, node, memlock: 'unlimited' }),
 });
@@ -39,7 +39,7 @@ const rows = ({ stdout }: Ended) =>
     .map((line) => line.split(/ {2,}/));
 
 test('every check passes over efa, and both sides say so', { timeout: 240_000 }, async () => {
-  const [server, client] = await run(['-p', 'efa'], {}, onNode);
+  const [server, client] = await run(['-p', 'efa'], {}, nodeVariables);
   expect([server.stderr, client.stderr]).toEqual(['', '']);
   expect(client.stdout).toBe(server.stdout);
   const checks = rows(server).slice(0, -1);

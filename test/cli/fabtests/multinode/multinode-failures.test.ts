@@ -7,7 +7,7 @@ import { Hub } from '../../../../dist/cli/fabtests/multinode/hub.js';
 import { frameOf, JsonLink } from '../../../../dist/cli/shared/json-link.js';
 import { type Ended, type Started, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
-import { hasWorked, onNode, startRanks } from '../../../support/ranks.js';
+import { hasUsedCpu, nodeVariables, startRanks } from '../../../support/ranks.js';
 
 // Not shm: a process that is killed there may hold a lock that others then wait for.
 const TCP = ['-p', 'tcp', '-s', '127.0.0.1', '-S', '4096'];
@@ -198,7 +198,7 @@ describe('before it begins', () => {
     const root = `127.0.0.1:${await freePort()}`;
     const started = startRanks([0, 1], (rank) => ({
       args: ['pairwise', '--nics', 'all', '--rank', `${rank}`, '--ranks', '2', '--root', root],
-      env: onNode(rank, rank + 1),
+      env: nodeVariables(rank, rank + 1),
     }));
     const ends = await endsOf(started);
     expect(ends.map(({ code }) => code)).toEqual([1, 1]);
@@ -215,7 +215,7 @@ describe('in the middle of it', () => {
     }));
     // The first pair is 1 and 2.
     const victim = started[1] as Started;
-    await hasWorked(victim, 1);
+    await hasUsedCpu(victim, 1);
     victim.child.kill('SIGKILL');
     const at = performance.now();
     const [first, killed, third] = await endsOf(started);
@@ -231,7 +231,7 @@ describe('in the middle of it', () => {
   test('over shm, where a killed rank may keep a lock for ever, all end too', async () => {
     const busy = ['-p', 'shm', '-S', '4096', '--seconds', '600'];
     const started = await ranks([0, 1, 2], 3, busy);
-    await hasWorked(started[1] as Started, 1);
+    await hasUsedCpu(started[1] as Started, 1);
     started[1]?.child.kill('SIGKILL');
     const [first, , third] = await endsOf(started);
     expect(first?.stderr).toMatch(/has ended unexpectedly|is stuck in the provider/);
@@ -240,7 +240,7 @@ describe('in the middle of it', () => {
 
   test('without rank 0 the others say so', async () => {
     const started = await ranks([0, 1, 2], 3, BUSY);
-    await hasWorked(started[1] as Started, 1);
+    await hasUsedCpu(started[1] as Started, 1);
     started[0]?.child.kill('SIGKILL');
     const [, ...others] = await endsOf(started);
     expectFailures(others, /^rank 0 has ended unexpectedly\n$/, [0, 1]);
@@ -249,7 +249,7 @@ describe('in the middle of it', () => {
   test('a rank that is stopped is given up after --timeout', async () => {
     const started = await ranks([0, 1, 2], 3, [...BUSY, '--timeout', '5']);
     const [first, second, third] = started as [Started, Started, Started];
-    await hasWorked(second, 1);
+    await hasUsedCpu(second, 1);
     second.child.kill('SIGSTOP');
     const ends = await endsOf([first, third]);
     expect(ends.map(({ code }) => code)).toEqual([1, 1]);
@@ -259,7 +259,7 @@ describe('in the middle of it', () => {
 
   test('Ctrl-C at any rank ends all, without a word', async () => {
     const started = await ranks([0, 1, 2], 3, BUSY);
-    await hasWorked(started[2] as Started, 1);
+    await hasUsedCpu(started[2] as Started, 1);
     started[2]?.child.kill('SIGINT');
     for (const { code, stderr, stdout } of await endsOf(started)) {
       expect({ code, stderr, stdout }).toEqual({ code: 130, stderr: '', stdout: '' });
@@ -268,7 +268,7 @@ describe('in the middle of it', () => {
 
   test('with --local, the ranks end when their first one is killed', async () => {
     const started = start(['all-to-all', '--local', '3', ...BUSY]);
-    await hasWorked(started, 1);
+    await hasUsedCpu(started, 1);
     started.child.kill('SIGKILL');
     // 'close' waits for those that hold its standard error: the other ranks.
     const { stderr } = await started.ended;

@@ -7,7 +7,7 @@ import { parseResult } from '../../../../dist/cli/report/schema.js';
 import type { MatrixResult } from '../../../../dist/cli/shared/result.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
-import { onNode, startRanks } from '../../../support/ranks.js';
+import { nodeVariables, startRanks } from '../../../support/ranks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'ranks-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -30,7 +30,7 @@ async function onHosts(ranks: number, nics: number, ...args: string[]): Promise<
   const all = Array.from({ length: ranks }, (_, rank) => rank);
   const started = startRanks(all, (rank) => ({
     args: [...args, '--rank', String(rank), '--ranks', String(ranks), '--root', root],
-    env: onNode(rank, nics),
+    env: nodeVariables(rank, nics),
   }));
   const ended = await Promise.all(started.map((one) => one.ended));
   for (const [rank, { code, stdout, stderr }] of ended.entries()) {

@@ -6,7 +6,7 @@ import { parseResult } from '../../../../dist/cli/report/schema.js';
 import type { MatrixResult } from '../../../../dist/cli/shared/result.js';
 import { rankSpeeds } from '../../../../dist/cli/shared/slow-ranks.js';
 import { freePort } from '../../../support/free-port.js';
-import { namespace, onNode, startRanks } from '../../../support/ranks.js';
+import { namespace, nodeVariables, startRanks } from '../../../support/ranks.js';
 
 // Most pairs are those of the others.
 const RANKS = [0, 1, 2, 3, 4];
@@ -31,7 +31,7 @@ test.each([
     const root = `127.0.0.1:${await freePort()}`;
     const started = startRanks(RANKS, (rank) => ({
       args: [command, ...options, ...WORK, '--rank', `${rank}`, '--root', root],
-      env: onNode(rank),
+      env: nodeVariables(rank),
     }));
     const all = await Promise.all(started.map(({ ended }) => ended));
     for (const { code, stderr } of all) {

@@ -1,5 +1,5 @@
-// Every asynchronous call ends when its caller has waited long enough, and what the network may still
-// use stays where it is.
+// Every asynchronous call takes a timeout and a signal. Memory that the network may still access stays
+// registered.
 import { subscribe } from 'node:diagnostics_channel';
 import { dumpState, Fabric, type MemoryRegion, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -19,14 +19,16 @@ import {
 
 const faults = testFaults();
 
-const LATE = fabricError('FI_ETIMEDOUT');
+const TIMED_OUT = fabricError('FI_ETIMEDOUT');
 const LONG = 20_000;
 const MIB = 2 ** 20;
 
-const places = common.flatMap((provider) => drivers.map((driver) => [provider, driver] as const));
+const combinations = common.flatMap((provider) =>
+  drivers.map((driver) => [provider, driver] as const),
+);
 
-describe.each(places)('%s, %s driver', (provider, driver) => {
-  test('a receive is taken back, and the next message goes to the next one', async (context) => {
+describe.each(combinations)('%s, %s driver', (provider, driver) => {
+  test('a receive times out, and the next message completes the next receive', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_TAGGED'], driver);
     const abandoned = new Uint8Array(8);
     const error = await wire.fails(wire.b.recv(abandoned, null, { timeout: 20 }));
@@ -35,7 +37,9 @@ describe.each(places)('%s, %s driver', (provider, driver) => {
       syscall: 'fi_cq_read',
       message: expect.stringContaining('after 20 ms'),
     });
-    expect(await wire.fails(wire.b.trecv(abandoned, null, 7, 0, { timeout: 20 }))).toEqual(LATE);
+    expect(await wire.fails(wire.b.trecv(abandoned, null, 7, 0, { timeout: 20 }))).toEqual(
+      TIMED_OUT,
+    );
     const target = new Uint8Array(8);
     const received = wire.b.recv(target, null, { timeout: LONG });
     await wire.done(Promise.all([wire.a.send(pattern(8), wire.toB, { timeout: LONG }), received]));
@@ -43,12 +47,12 @@ describe.each(places)('%s, %s driver', (provider, driver) => {
     expectBytes(abandoned, new Uint8Array(8));
   });
 
-  test('a batch of receives is taken back, and can be submitted again', async (context) => {
+  test('a batch of receives times out and can be submitted again', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const batch = wire.b.batch();
     const targets = Array.from({ length: 20 }, () => new Uint8Array(8));
     for (const target of targets) batch.recv(target);
-    expect(await wire.fails(batch.submit({ timeout: 20 }))).toEqual(LATE);
+    expect(await wire.fails(batch.submit({ timeout: 20 }))).toEqual(TIMED_OUT);
     expect(batch.inFlight).toBe(0);
     const control = new AbortController();
     const aborted = wire.fails(batch.submit({ signal: control.signal }));
@@ -60,17 +64,17 @@ describe.each(places)('%s, %s driver', (provider, driver) => {
     for (const [i, target] of targets.entries()) expectBytes(target, pattern(8, i));
   });
 
-  test('a stream of messages waits no longer, ends, and leaves its messages to the next', async (context) => {
+  test('a stream of messages times out and ends, and the next message completes another receive', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const stream = wire.b.messages({ count: 4, size: 64, timeout: 20 });
-    expect(await wire.fails(stream.next())).toEqual(LATE);
+    expect(await wire.fails(stream.next())).toEqual(TIMED_OUT);
     expect((await wire.done(stream.next())).done).toBe(true);
     const target = new Uint8Array(64);
     await wire.done(Promise.all([wire.a.send(pattern(64), wire.toB), wire.b.recv(target)]));
     expectBytes(target, pattern(64));
   });
 
-  test('a signal ends a stream of messages, and takes its buffers back', async (context) => {
+  test('a signal ends a stream of messages and releases its buffers', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const control = new AbortController();
     const stream = wire.b.messages({ count: 4, size: 64, signal: control.signal });
@@ -84,11 +88,11 @@ describe.each(places)('%s, %s driver', (provider, driver) => {
     expectBytes(target, pattern(64));
   });
 
-  test('arrivals that do not come are not waited for', async (context) => {
+  test('arrived() and immediates() end on a timeout and on a signal', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], driver);
     const { cq } = wire.b;
-    expect(await wire.fails(cq.arrived(1n, 1, { timeout: 20 }))).toEqual(LATE);
-    expect(await wire.fails(cq.immediates({ timeout: 20 }).next())).toEqual(LATE);
+    expect(await wire.fails(cq.arrived(1n, 1, { timeout: 20 }))).toEqual(TIMED_OUT);
+    expect(await wire.fails(cq.immediates({ timeout: 20 }).next())).toEqual(TIMED_OUT);
     await cq.immediates().return();
     const control = new AbortController();
     const next = wire.fails(cq.immediates({ signal: control.signal }).next());
@@ -97,7 +101,7 @@ describe.each(places)('%s, %s driver', (provider, driver) => {
   });
 });
 
-describe.each(drivers)('efa, a peer that does not answer, %s driver', (driver) => {
+describe.each(drivers)('efa, a peer that does not respond, %s driver', (driver) => {
   let wire: Pair<'FI_EP_RDM', 'FI_MSG' | 'FI_TAGGED' | 'FI_RMA'>;
   let region: MemoryRegion;
 
@@ -114,7 +118,7 @@ describe.each(drivers)('efa, a peer that does not answer, %s driver', (driver) =
   const operations: Record<string, () => Promise<unknown>> = {
     send: () => wire.a.send(pattern(64), wire.toB, { timeout }),
     tsend: () => wire.a.tsend(pattern(64), wire.toB, 1n, { timeout }),
-    'a message that the peer fetches': () => wire.a.send(pattern(4 * MIB), wire.toB, { timeout }),
+    'a send that the peer reads': () => wire.a.send(pattern(4 * MIB), wire.toB, { timeout }),
     write: () =>
       wire.a.write(pattern(64), wire.toB, remote(), { flags: ['FI_DELIVERY_COMPLETE'], timeout }),
     read: () => wire.a.read(new Uint8Array(4096), wire.toB, remote(), { timeout }),
@@ -125,21 +129,21 @@ describe.each(drivers)('efa, a peer that does not answer, %s driver', (driver) =
     },
   };
 
-  test.each(Object.entries(operations))('%s rejects in time', async (_, operation) => {
+  test.each(Object.entries(operations))('%s rejects at its timeout', async (_, operation) => {
     faults.add('freeze');
-    expect(await wire.fails(operation())).toEqual(LATE);
+    expect(await wire.fails(operation())).toEqual(TIMED_OUT);
   });
 
-  test('what was posted keeps its memory, and arrives when the peer answers', async () => {
+  test('a posted send keeps its memory and arrives when the peer responds', async () => {
     const frozen = faults.add('freeze');
     const source = await wire.a.domain.allocate(4096, ['FI_SEND']);
     source.bytes.set(pattern(4096));
     const batch = wire.a.batch();
     batch.send(source, wire.toB);
-    expect(await wire.fails(batch.submit({ timeout }))).toEqual(LATE);
+    expect(await wire.fails(batch.submit({ timeout }))).toEqual(TIMED_OUT);
     expect(batch.inFlight).toBe(1);
     expect(() => batch.clear()).toThrow(/in flight/);
-    expect(await wire.fails(source.close({ timeout: 1 }))).toEqual(LATE);
+    expect(await wire.fails(source.close({ timeout: 1 }))).toEqual(TIMED_OUT);
     const target = new Uint8Array(4096);
     const received = wire.b.recv(target);
     frozen.remove();
@@ -149,19 +153,19 @@ describe.each(drivers)('efa, a peer that does not answer, %s driver', (driver) =
     expect(batch.inFlight).toBe(0);
   });
 
-  test('a signal ends the patience of close()', async () => {
+  test('a signal ends the wait of close()', async () => {
     faults.add('freeze');
     const control = new AbortController();
     const sent = wire.fails(wire.a.send(pattern(64), wire.toB));
     const closed = wire.a.close({ timeout: LONG, signal: control.signal });
     control.abort();
     await wire.done(closed);
-    // Cancelled, or given up by the provider, which waits for its device in fi_close(3).
+    // Cancelled, or failed by the provider, which waits for its device in fi_close(3).
     expect(await sent).toHaveProperty('name', 'FabricError');
   });
 });
 
-test('a counter is waited for no longer than asked', async () => {
+test('counter.wait() rejects at its timeout', async () => {
   const info = entryOf('shm', ['FI_MSG']);
   const fabric = closing(Fabric.open(info));
   const counter = fabric.domain(info).counter();
@@ -173,14 +177,14 @@ test('a counter is waited for no longer than asked', async () => {
   await counter.wait(1, { timeout: LONG });
 });
 
-test('memory that nobody waits for any more is given back', async (context) => {
+test('memory of an aborted allocate() is released', async (context) => {
   const { domain } = await endpoint(context, 'shm', ['FI_MSG', 'FI_RMA']);
   const control = new AbortController();
   const closed = new Promise((resolve) => subscribe('libfabric:close', resolve));
-  const refused = domain.allocate(64 * MIB, ['FI_REMOTE_READ'], { signal: control.signal });
-  const late = expect(refused).rejects.toThrow('enough');
+  const aborted = domain.allocate(64 * MIB, ['FI_REMOTE_READ'], { signal: control.signal });
+  const rejection = expect(aborted).rejects.toThrow('enough');
   control.abort(new Error('enough'));
-  await late;
+  await rejection;
   expect(await closed).toMatchObject({ type: 'memoryRegion', object: { length: 64 * MIB } });
   const regions = () => dumpState().domains[0]?.engine?.memory.regions;
   expect(regions()).toBe(0);
@@ -189,7 +193,7 @@ test('memory that nobody waits for any more is given back', async (context) => {
   await region.close({ timeout: LONG });
 });
 
-test.each([-1, Number.NaN, 2 ** 31])('a timeout of %d ms is refused', async (timeout) => {
+test.each([-1, Number.NaN, 2 ** 31])('a timeout of %d ms is aborted', async (timeout) => {
   const { cq } = closing(await open({ provider: 'shm' }));
   await expect(cq.arrived(1n, 1, { timeout })).rejects.toMatchObject({ code: 'ERR_OUT_OF_RANGE' });
 });

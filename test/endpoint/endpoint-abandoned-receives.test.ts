@@ -1,4 +1,4 @@
-// Receives that end before a message does: what arrives for them reaches the next receive.
+// Receives that are abandoned before a message arrives. The next receive gets the message.
 import { type DriverKind, getInfo, open } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import {
@@ -27,7 +27,7 @@ async function pairOf(context: TestContext, provider: string, driver: DriverKind
 }
 
 describe.each(each)('%s, %s driver', (provider, driver) => {
-  test('an aborted receive leaves the next message to the next receive', async (context) => {
+  test('the message after an aborted receive completes the next receive', async (context) => {
     const wire = await pairOf(context, provider, driver);
     const control = new AbortController();
     const given = new Uint8Array(64);
@@ -45,12 +45,12 @@ describe.each(each)('%s, %s driver', (provider, driver) => {
   });
 });
 
-// The providers that cannot cancel a receive: what was posted for it stays posted.
+// These providers cannot cancel a receive: its buffer stays posted.
 const keeping = each.filter(([provider]) => provider !== 'sockets');
 
 describe.each(keeping)('%s, %s driver', (provider, driver) => {
-  /** b has so many receives that were given up. */
-  async function givenUp(context: TestContext, count: number) {
+  /** Opens a pair whose endpoint b has `count` abandoned receives. */
+  async function abandonReceives(context: TestContext, count: number) {
     const wire = await pairOf(context, provider, driver);
     const given = Array.from({ length: count }, () => new Uint8Array(64));
     const control = new AbortController();
@@ -66,8 +66,8 @@ describe.each(keeping)('%s, %s driver', (provider, driver) => {
     return { b: wire.b, done, fails: wire.fails.bind(wire), given, send };
   }
 
-  test('what arrives while nobody receives is kept, in order, for those who do next', async (context) => {
-    const { b, send, done, given } = await givenUp(context, 4);
+  test('messages that arrive without a receive are kept, in order, for the next receives', async (context) => {
+    const { b, send, done, given } = await abandonReceives(context, 4);
     await send(1, 2, 3, 4);
     for (const seed of [1, 2, 3, 4]) {
       const target = new Guarded(64);
@@ -78,8 +78,8 @@ describe.each(keeping)('%s, %s driver', (provider, driver) => {
     for (const buffer of given) expectBytes(buffer, new Uint8Array(64));
   });
 
-  test('a stream, a batch and posted receives take it as well', async (context) => {
-    const { b, send, done } = await givenUp(context, 6);
+  test('a stream, a batch and posted receives also get the kept messages', async (context) => {
+    const { b, send, done } = await abandonReceives(context, 6);
     await send(1, 2, 3, 4, 5, 6);
     const queued = new Uint8Array(64);
     b.post.recv(queued, null, { context: 'queued' });
@@ -107,8 +107,8 @@ describe.each(keeping)('%s, %s driver', (provider, driver) => {
     await done(stream.return());
   });
 
-  test('recvv scatters what was kept', async (context) => {
-    const { b, send, done } = await givenUp(context, 1);
+  test('recvv scatters a kept message', async (context) => {
+    const { b, send, done } = await abandonReceives(context, 1);
     await send(9);
     const targets = [new Guarded(10), new Guarded(100)];
     const count = Math.min(2, b.info.rxAttr.iovLimit);
@@ -119,8 +119,8 @@ describe.each(keeping)('%s, %s driver', (provider, driver) => {
     for (const target of targets) target.expectIntact();
   });
 
-  test('a message that is longer than its buffer fails with FI_ETRUNC, kept or not', async (context) => {
-    const { b, send, done, fails } = await givenUp(context, 1);
+  test('a receive of a longer message fails with FI_ETRUNC, whether the message was kept or not', async (context) => {
+    const { b, send, done, fails } = await abandonReceives(context, 1);
     await send(1);
     const targets = [new Guarded(16), new Guarded(16)] as const;
     expect(await fails(b.recv(targets[0].bytes))).toEqual(fabricError('FI_ETRUNC'));
@@ -137,8 +137,8 @@ describe.each(keeping)('%s, %s driver', (provider, driver) => {
     expect(await done(after.catch((error) => error))).toEqual(fabricError('FI_ETIMEDOUT'));
   });
 
-  test('a batch of receives that is aborted swallows nothing', async (context) => {
-    const { b, send, done, fails } = await givenUp(context, 0);
+  test('an aborted batch of receives loses no message', async (context) => {
+    const { b, send, done, fails } = await abandonReceives(context, 0);
     const batch = b.batch();
     for (let i = 0; i < 3; i++) batch.recv(new Uint8Array(64));
     for (let round = 0; round < 2; round++) {
@@ -156,8 +156,8 @@ describe.each(keeping)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('close() waits for no receive', async (context) => {
-    const { b, done } = await givenUp(context, 3);
+  test('close() does not wait for receives', async (context) => {
+    const { b, done } = await abandonReceives(context, 3);
     const waiting = b.recv(new Uint8Array(64)).then(
       () => 'received',
       (error: unknown) => error,

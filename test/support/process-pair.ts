@@ -1,4 +1,4 @@
-// Two processes on software EFA devices, and all that they can do to each other.
+// Two processes on software EFA devices, and the transfers between them.
 import { readFileSync } from 'node:fs';
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { OtherProcess, type Received } from './other-process.js';
@@ -6,19 +6,22 @@ import { withSoftefa } from './softefa.js';
 import { expectBytes, pattern } from './transfer.js';
 
 const MIB = 2 ** 20;
-/** Through every protocol of the efa provider: eager, medium, long, read by the receiver. */
+/** One size for each protocol of the efa provider: eager, medium, long-CTS, long-read. */
 const SIZES = [1, 4096, 20_000, 2 * MIB];
 
-/** How one of the two is made. */
-export interface Half extends SoftefaOptions {
+/** The options of one process. */
+export interface ProcessOptions extends SoftefaOptions {
   readonly domain?: string;
   readonly variables?: NodeJS.ProcessEnv;
   readonly launcher?: readonly string[];
 }
 
-/** Starts two processes that know each other. */
-export async function couple(one: Half, two: Half): Promise<[OtherProcess, OtherProcess]> {
-  const start = ({ domain, variables, launcher, ...device }: Half) =>
+/** Starts two processes and connects them. */
+export async function startPair(
+  one: ProcessOptions,
+  two: ProcessOptions,
+): Promise<[OtherProcess, OtherProcess]> {
+  const start = ({ domain, variables, launcher, ...device }: ProcessOptions) =>
     OtherProcess.start({
       provider: 'efa',
       env: { ...withSoftefa(device), ...variables },
@@ -27,12 +30,12 @@ export async function couple(one: Half, two: Half): Promise<[OtherProcess, Other
     });
   const a = await start(one);
   const b = await start(two);
-  await a.ask('meet', b.address, b.descriptor);
-  await b.ask('meet', a.address, a.descriptor);
+  await a.ask('connect', b.address, b.descriptor);
+  await b.ask('connect', a.address, a.descriptor);
   return [a, b];
 }
 
-/** Messages of every size, a write and a read, with every byte checked. */
+/** Transfers messages of every size, a write and a read, and checks every byte. */
 export async function transfer(from: OtherProcess, to: OtherProcess, seed: number): Promise<void> {
   for (const size of SIZES) {
     const received = to.ask<Received>('recv', size);
@@ -45,19 +48,19 @@ export async function transfer(from: OtherProcess, to: OtherProcess, seed: numbe
   expectBytes(await from.ask<Uint8Array>('read', MIB), pattern(MIB, seed + 2));
 }
 
-/** Transfers both ways. */
+/** Transfers in both directions. */
 export async function transferAll(a: OtherProcess, b: OtherProcess): Promise<void> {
   await transfer(a, b, 10);
   await transfer(b, a, 20);
 }
 
-/** What a device's file says: hw_counters of its port. Up to a second old. */
+/** Reads a hw_counters file of a device's port. It may be up to a second old. */
 export function portCounter(sysfs: string, name: string, nic = 0): number {
   const path = `${sysfs}/class/infiniband/softefa_${nic}/ports/1/hw_counters/${name}`;
   return Number(readFileSync(path, 'latin1'));
 }
 
-/** Sends until the files of the sender tell of all that was sent before; gives where they are. */
+/** Sends until the sender's files count all earlier sends. Returns the path of the sender's sysfs. */
 export async function upToDate(from: OtherProcess, to: OtherProcess, nic = 0): Promise<string> {
   const sysfs = await from.ask<string>('sysfs');
   const before = portCounter(sysfs, 'send_wrs', nic);

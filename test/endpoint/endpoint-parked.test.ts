@@ -1,5 +1,5 @@
-// What close() cannot free: the provider is not done with an operation, because a peer has stopped,
-// or is dead and nobody tells.
+// Endpoints and domains that close() parks: the provider still has an operation in flight because a peer has
+// stopped, or has been killed.
 import { readdirSync } from 'node:fs';
 import { dumpState, open, released, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { closing, drivers, pattern } from '../support/transfer.js';
 const faults = testFaults();
 
 describe.each(drivers)('efa, %s driver', (driver) => {
-  test('close() resolves in its time; the memory stays with the operation until it has ended', async () => {
+  test('close() resolves within its timeout; the memory stays in use until the operation has ended', async () => {
     const { domain, a, b, toB, done } = await pairOfDomain(driver);
     const parked = parkedMessages();
     b.ep.recv(new Uint8Array(4096)).catch(() => {});
@@ -24,33 +24,33 @@ describe.each(drivers)('efa, %s driver', (driver) => {
     await done(a.ep.close({ timeout: 50 }));
     await refused;
     expect(parked).toEqual([{ type: 'endpoint', object: a.ep, operations: 1 }]);
-    let free = false;
+    let isReleased = false;
     const end = released(await sent.catch((error) => error)).then(() => {
-      free = true;
+      isReleased = true;
     });
-    const left = () =>
+    const parkedEndpoints = () =>
       dumpState()
         .domains.at(-1)
         ?.engine?.endpoints.filter(({ left }) => left);
-    expect(left()).toMatchObject([{ inFlight: 1, closing: true, broken: false }]);
-    // What it uses is closed for its user, too, and nobody waits.
+    expect(parkedEndpoints()).toMatchObject([{ inFlight: 1, closing: true, broken: false }]);
+    // The objects that the endpoint uses also close at once.
     await done(a.av.remove(toB));
     await done(region.close());
     await a.cq.close();
     await a.av.close();
     expect([a.cq.closed, a.av.closed, region.closed]).toEqual([true, true, true]);
-    expect(free).toBe(false);
+    expect(isReleased).toBe(false);
     expect(dumpState().domains.at(-1)?.pending).toBe(1); // the receive
 
     frozen.remove();
     await done(end);
     if (driver === 'manual') domain.progress();
-    await until(() => left()?.length === 0);
+    await until(() => parkedEndpoints()?.length === 0);
     await done(domain.close());
     expect(parked).toHaveLength(1);
   });
 
-  test('a domain that closes with such an endpoint is parked, and the next one works', async () => {
+  test('a domain that closes with a parked endpoint is parked too, and another domain works', async () => {
     const before = dumpState().parked.length;
     const { domain, a, b, toB, done } = await pairOfDomain(driver);
     const parked = parkedMessages();
@@ -63,7 +63,7 @@ describe.each(drivers)('efa, %s driver', (driver) => {
       code: 'FI_ECANCELED',
     });
     while (frozen.hits === 0) await done(new Promise(setImmediate));
-    // The provider opens an endpoint of shm below its own, and would remove its file in fi_close(3).
+    // The efa endpoint contains an shm endpoint. Its file would be removed in fi_close(3).
     const qkey = new DataView(Uint8Array.from(a.ep.address).buffer).getUint32(20, true);
     const file = `_${qkey.toString(16).padStart(8, '0')}_`;
     const files = () => readdirSync('/dev/shm').filter((name) => name.includes(file));
@@ -74,7 +74,7 @@ describe.each(drivers)('efa, %s driver', (driver) => {
     expect(files()).toEqual([]);
     await submitted;
     await received;
-    // libfabric 2 has each operation of a batch counted, and more endpoints may keep something.
+    // With libfabric 2 each operation of a batch counts, and other endpoints may have operations too.
     const some = version().major === 1 ? 1 : expect.any(Number);
     expect(parked).toContainEqual({ type: 'endpoint', object: a.ep, operations: some });
     expect(parked.at(-1)).toEqual({
@@ -91,7 +91,7 @@ describe.each(drivers)('efa, %s driver', (driver) => {
     await next.done(next.domain.close());
   });
 
-  test('a queue that closes under its endpoint waits for nothing, and keeps what it has', async () => {
+  test('a completion queue closes at once, even if its endpoint has operations in flight', async () => {
     const { domain, a, toB, done } = await pairOfDomain(driver);
     const frozen = faults.add('freeze');
     const sent = expect(a.ep.send(pattern(64), toB)).rejects.toMatchObject({
@@ -112,16 +112,16 @@ describe.each(drivers)('efa, %s driver', (driver) => {
   });
 });
 
-test('tcp: a domain that the provider refuses to close is parked, and close() resolves', async () => {
-  const make = async () =>
+test('tcp: close() parks a domain that the provider refuses to close, and resolves', async () => {
+  const openEndpoint = async () =>
     closing(await open({ provider: 'tcp;ofi_rxm', node: '127.0.0.1', caps: ['FI_MSG'] }));
-  const sender = await make();
-  const deaf = await make();
+  const sender = await openEndpoint();
+  const silent = await openEndpoint();
   const parked = parkedMessages();
-  const toDeaf = sender.av.insert(deaf.address);
-  await Promise.all([sender.send(pattern(8), toDeaf), deaf.recv(new Uint8Array(8))]);
+  const toSilent = sender.av.insert(silent.address);
+  await Promise.all([sender.send(pattern(8), toSilent), silent.recv(new Uint8Array(8))]);
   const { operations } = sender.domain.stats();
-  const sent = expect(sender.send(new Uint8Array(1 << 20), toDeaf)).rejects.toThrow();
+  const sent = expect(sender.send(new Uint8Array(1 << 20), toSilent)).rejects.toThrow();
   await until(() => sender.domain.stats().operations > operations);
   await sender.close({ timeout: 50 });
   await sent;
