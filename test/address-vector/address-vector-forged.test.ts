@@ -1,4 +1,4 @@
-// Addresses that a peer has made up: the provider must not meet what it cannot stand.
+// Forged addresses: this package refuses those that would crash or block the provider.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { arch } from 'node:process';
 import { type Endpoint, type EpType, getInfo, open, version } from 'libfabric';
@@ -21,9 +21,9 @@ const endpoints: readonly [string, EpType, NodeJS.ProcessEnv?][] = [
   ['efa', 'FI_EP_DGRAM'],
 ];
 
-describe(`addresses that are nearly right, seed ${seed}`, () => {
+describe(`addresses that are nearly valid, seed ${seed}`, () => {
   test.for(endpoints)(
-    'end in a peer or an error, and sends to one in ten settle: %s, %s',
+    'insert() returns a peer or throws, and sends to every tenth peer settle: %s, %s',
     async ([provider, type, env = {}], context) => {
       context.skip(getInfo({ fabricAttr: { provName: provider }, epAttr: { type } }).length === 0);
       const args = [provider, type, seed, provider === 'shm' ? 960 : 480];
@@ -46,45 +46,45 @@ const fileOf = (ep: Endpoint) =>
     .replace('\0', '');
 
 describe('shm', () => {
-  test('a peer that starts after its address was inserted is reached, by sends and by batches', async () => {
+  test('sends and batches reach a peer that starts after its address was inserted', async () => {
     const ep = await shm();
     const [, beginning, number] = /^(.*:)(\d+)\0$/.exec(Buffer.from(ep.address).toString())!;
     const address = `${beginning}${Number(number) + 1}`;
-    // A process of this pid that was killed may have left it.
+    // A killed process with the same pid may have left this file.
     rmSync(address.replace(/^.*:\/\//, '/dev/shm/'), { force: true });
     const peer = ep.av.insert(address);
     const batch = ep.batch();
     batch.send(Uint8Array.of(1), peer);
-    const twice = [batch.submit(), ep.send(Uint8Array.of(2), peer)];
+    const sends = [batch.submit(), ep.send(Uint8Array.of(2), peer)];
     const later = await shm();
     const into = [new Uint8Array(1), new Uint8Array(1)] as const;
     await settle(Promise.all(into.map((bytes) => later.recv(bytes))));
-    await settle(Promise.all(twice));
+    await settle(Promise.all(sends));
     const third = later.recv(into[0]);
     await settle(batch.submit());
     await settle(third);
     expect(into).toEqual([Uint8Array.of(1), Uint8Array.of(2)]);
   });
 
-  test('a region that another version of libfabric has made is refused', async () => {
+  test('insert() refuses a region of another version of libfabric', async () => {
     const ep = await shm();
     const path = `/dev/shm/other-version-${process.pid}`;
     const region = readFileSync(fileOf(ep));
     region[0]! += 1;
     writeFileSync(path, region, { mode: 0o600 });
-    const refused = { code: 'FI_EADDRNOTAVAIL', message: expect.stringContaining('version') };
+    const refusal = { code: 'FI_EADDRNOTAVAIL', message: expect.stringContaining('version') };
     try {
       expect(() => ep.av.insert(path.replace('/dev/shm/', 'fi_shm://'))).toThrow(
-        expect.objectContaining(refused),
+        expect.objectContaining(refusal),
       );
     } finally {
       rmSync(path);
     }
   });
 
-  test('a file that becomes unfit before the first send is refused then', async () => {
+  test('the first send refuses a file that has become invalid', async () => {
     const ep = await shm();
-    const path = `/dev/shm/unfit-later-${process.pid}`;
+    const path = `/dev/shm/invalid-later-${process.pid}`;
     const peer = ep.av.insert(path.replace('/dev/shm/', 'fi_shm://'));
     const region = readFileSync(fileOf(ep));
     writeFileSync(path, region.subarray(0, 4096), { mode: 0o600 });
@@ -98,9 +98,9 @@ describe('shm', () => {
     }
   });
 
-  // Their lock is where it is known, and its values on these processors.
+  // The offset of the lock is known for these versions, and its values for these architectures.
   test.skipIf(major * 100 + version().minor > 204)(
-    'a send to a region whose lock is held waits for its timeout and no longer',
+    'a send to a region whose lock is held rejects at its timeout',
     async () => {
       const ep = await shm();
       const path = `/dev/shm/held-${process.pid}`;

@@ -1,4 +1,4 @@
-// Endpoints of one process that share memory with each other, when some of them close.
+// Endpoints of one process that communicate through shared memory while some of them close.
 import { readFileSync } from 'node:fs';
 import { type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ const combinations = (['shm', 'efa'] as const).flatMap((provider) =>
   DRIVERS.map((driver) => ({ provider, driver })),
 );
 
-/** Shared memory that this process has mapped and touched, in bytes. */
+/** Returns the resident shared memory of this process, in bytes. */
 function sharedMemoryInUse(): number {
   const [, kibibytes] = /^RssShmem:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))!;
   return Number(kibibytes) * 1024;
@@ -39,7 +39,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   });
 
   test.each(['first', 'second'] as const)(
-    'with messages of all lengths in flight both ways the %s endpoint can close first',
+    'the %s endpoint can close first while messages of all lengths are in flight in both directions',
     async (order) => {
       const pair = [await opened(), await opened()] as const;
       const domains = pair.map(({ domain }) => domain);
@@ -55,38 +55,38 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
         }
       }
       const ends = tally(operations);
-      const [leaver, stayer] = order === 'first' ? pair : ([pair[1], pair[0]] as const);
-      await turnUntil(domains, leaver.close({ timeout: 50 }));
-      await turnUntil(domains, stayer.close({ timeout: 50 }));
+      const [first, last] = order === 'first' ? pair : ([pair[1], pair[0]] as const);
+      await turnUntil(domains, first.close({ timeout: 50 }));
+      await turnUntil(domains, last.close({ timeout: 50 }));
       const codes = Object.keys(await ends);
       expect(codes.every((code) => code === 'ok' || code.startsWith('FI_'))).toBe(true);
     },
   );
 
-  test('those who knew an endpoint that has closed go on with each other', async () => {
-    const stayers = [await opened(), await opened()] as const;
-    const domains = stayers.map(({ domain }) => domain);
-    const peer = await exchangeMessage(...stayers);
+  test('endpoints that have exchanged messages with a closed one can still reach each other', async () => {
+    const permanent = [await opened(), await opened()] as const;
+    const domains = permanent.map(({ domain }) => domain);
+    const peer = await exchangeMessage(...permanent);
     for (let i = 0; i < 5; i++) {
       const guest = await opened();
-      stayers[0].av.insert(guest.address);
-      await exchangeMessage(guest, stayers[0]);
-      await exchangeMessage(stayers[1], guest);
+      permanent[0].av.insert(guest.address);
+      await exchangeMessage(guest, permanent[0]);
+      await exchangeMessage(permanent[1], guest);
       await turnUntil([...domains, guest.domain], guest.close());
       const into = new Uint8Array(100_000);
-      const received = stayers[1].recv(into);
-      const sent = stayers[0].send(new Uint8Array(100_000).fill(i + 1), peer);
+      const received = permanent[1].recv(into);
+      const sent = permanent[0].send(new Uint8Array(100_000).fill(i + 1), peer);
       await turnUntil(domains, Promise.all([received, sent]));
       expect(into.every((byte) => byte === i + 1)).toBe(true);
     }
-    for (const ep of stayers) await ep.close();
+    for (const ep of permanent) await ep.close();
   });
 });
 
 describe.each(DRIVERS)('shm, %s driver', (driver) => {
   const opened = () => open({ provider: 'shm', driver, caps: ['FI_MSG'] });
 
-  test('the address of an endpoint that has closed is refused', async () => {
+  test('insert() refuses the address of a closed endpoint', async () => {
     const a = await opened();
     const b = await opened();
     const stranger = await opened();
@@ -105,7 +105,7 @@ describe.each(DRIVERS)('shm, %s driver', (driver) => {
     await stranger.close();
   });
 
-  test('200 pairs that open, talk and close leave no file and no memory', async () => {
+  test('200 pairs that open, exchange messages and close leave no files and no shared memory', async () => {
     const round = async () => {
       const a = await opened();
       const b = await opened();
@@ -121,15 +121,15 @@ describe.each(DRIVERS)('shm, %s driver', (driver) => {
     expect(sharedMemoryInUse() - before).toBeLessThan(8 << 20);
   });
 
-  test('200 endpoints that nobody met leave nothing while others stay', async () => {
-    const stayers = [await opened(), await opened()] as const;
-    await exchangeMessage(...stayers);
+  test('200 endpoints without messages leave no files when they close', async () => {
+    const permanent = [await opened(), await opened()] as const;
+    await exchangeMessage(...permanent);
     for (let i = 0; i < 200; i++) await (await opened()).close();
     expect(sharedMemoryOf(process.pid)).toHaveLength(2);
-    for (const ep of stayers) await ep.close();
+    for (const ep of permanent) await ep.close();
   });
 
-  test('what was closed is kept as long as one who met it is open, and no longer', async () => {
+  test('the file of a closed endpoint is removed when the last endpoint that exchanged messages with it closes', async () => {
     const host = await opened();
     const guests: Endpoint<'FI_EP_RDM', 'FI_MSG'>[] = [];
     for (let i = 0; i < 10; i++) {

@@ -1,17 +1,17 @@
-// av.insertMany(): many addresses in one call, off the event loop.
+// av.insertMany() inserts many addresses in one call, without blocking the event loop.
 import { describe, expect, test } from 'vitest';
 import { STALL_MS, Stalls } from '../support/event-loop.js';
 import { drivers, endpoint, fabricError, pattern, settle } from '../support/transfer.js';
 
 const COUNT = 10_000;
 
-/** Addresses that differ from a provider's own, and from each other. */
+/** Returns distinct addresses that are like `own`, but differ from it. */
 function addressesLike(own: Uint8Array, provider: string): Uint8Array[] {
   return Array.from({ length: COUNT }, (_, i) => {
     const address = new Uint8Array(own);
     const view = new DataView(address.buffer);
     if (provider === 'efa') {
-      view.setUint16(14, 1 + (i & 255)); // of the GID: another host
+      view.setUint16(14, 1 + (i & 255)); // part of the GID: another host
       view.setUint16(16, i + 1, true);
     } else {
       view.setUint16(2, 1024 + i);
@@ -22,7 +22,7 @@ function addressesLike(own: Uint8Array, provider: string): Uint8Array[] {
 
 describe.each(['efa', 'tcp;ofi_rxm'])('%s', { retry: 2 }, (provider) => {
   test.for(drivers)(
-    '10,000 addresses, and the event loop goes on, %s driver',
+    '10,000 addresses do not block the event loop, %s driver',
     async (driver, context) => {
       const ep = await endpoint(context, provider, ['FI_MSG'], driver);
       const addresses = addressesLike(ep.address, provider);
@@ -37,7 +37,7 @@ describe.each(['efa', 'tcp;ofi_rxm'])('%s', { retry: 2 }, (provider) => {
     },
   );
 
-  test('messages go on meanwhile, and to those inserted', async (context) => {
+  test('messages are delivered while addresses are inserted', async (context) => {
     const a = await endpoint(context, provider, ['FI_MSG']);
     const b = await endpoint(context, provider, ['FI_MSG']);
     const [toB, toA] = await a.av.insertMany([b.address, a.address]);
@@ -57,7 +57,7 @@ describe.each(['efa', 'tcp;ofi_rxm'])('%s', { retry: 2 }, (provider) => {
   });
 });
 
-test('every address is checked before one is inserted, and the error names which', async (context) => {
+test('every address is checked before one is inserted, and the error names the wrong one', async (context) => {
   const ep = await endpoint(context, 'tcp;ofi_rxm', ['FI_MSG']);
   const other = new Uint8Array(ep.address);
   new DataView(other.buffer).setUint16(2, 9);
@@ -76,12 +76,12 @@ test('every address is checked before one is inserted, and the error names which
   expect(await ep.av.insertMany([])).toEqual([]);
 });
 
-test('where one is refused, the error names it and the peers before it', async (context) => {
+test('if one address is refused, the error has its index and the peers that were inserted before it', async (context) => {
   const ep = await endpoint(context, 'shm', ['FI_MSG']);
-  const there = await endpoint(context, 'shm', ['FI_MSG']);
-  const gone = await endpoint(context, 'shm', ['FI_MSG']);
-  await gone.close();
-  const list = [ep, there, gone, ep].map((each) => each.address);
+  const present = await endpoint(context, 'shm', ['FI_MSG']);
+  const closed = await endpoint(context, 'shm', ['FI_MSG']);
+  await closed.close();
+  const list = [ep, present, closed, ep].map((each) => each.address);
   const error = await ep.av.insertMany(list).catch((e: unknown) => e);
   expect(error).toEqual(fabricError('FI_EADDRNOTAVAIL'));
   expect(error).toMatchObject({ index: 2, syscall: 'fi_av_insert' });
@@ -90,7 +90,7 @@ test('where one is refused, the error names it and the peers before it', async (
   expect(await ep.av.insertMany(list.slice(0, 2))).toEqual(inserted);
 });
 
-test('a vector that is closed meanwhile rejects', async (context) => {
+test('insertMany() rejects if the address vector closes', async (context) => {
   const ep = await endpoint(context, 'tcp;ofi_rxm', ['FI_MSG']);
   const av = ep.domain.addressVector();
   const inserting = av.insertMany(addressesLike(ep.address, 'tcp'));

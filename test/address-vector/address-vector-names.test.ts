@@ -1,4 +1,4 @@
-// av.insertService(): names, and a resolver that takes its time.
+// av.insertService() with names, and with a slow resolver.
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,10 +27,10 @@ describe.each([
   ['tcp', 'FI_EP_RDM'],
   ['udp', 'FI_EP_DGRAM'],
 ] as const)('%s', (provider, type) => {
-  const there = getInfo({ fabricAttr: { provName: provider }, epAttr: { type } }).length > 0;
+  const available = getInfo({ fabricAttr: { provName: provider }, epAttr: { type } }).length > 0;
 
-  test.skipIf(!there).each(drivers)(
-    'nothing waits for a slow resolver, %s driver',
+  test.skipIf(!available).each(drivers)(
+    'a slow resolver does not block the event loop, %s driver',
     async (driver) => {
       const { stdout } = await promisify(execFile)(
         process.execPath,
@@ -49,7 +49,7 @@ describe.each([
   );
 });
 
-test('a name and a number lead to the same peer as the address', async (context) => {
+test('a service name and a port number return the same peer as the address', async (context) => {
   const ep = await endpoint(context, 'tcp;ofi_rxm', ['FI_MSG']);
   const port = new DataView(ep.address.buffer).getUint16(2);
   const self = ep.av.insert(ep.address);
@@ -58,14 +58,14 @@ test('a name and a number lead to the same peer as the address', async (context)
   expect(ep.av.lookup(self)).toEqual(ep.address);
 });
 
-test('a name that nobody knows is refused, and says so', async (context) => {
+test('an unknown service name is refused with FI_EADDRNOTAVAIL', async (context) => {
   const ep = await endpoint(context, 'tcp;ofi_rxm', ['FI_MSG']);
   await expect(ep.av.insertService('127.0.0.1', 'no-such-service')).rejects.toThrow(
     /^FI_EADDRNOTAVAIL: .*fi_av_insertsvc \(.+\)/,
   );
 });
 
-test.for(['shm', 'efa'])('%s has no names', async (provider, context) => {
+test.for(['shm', 'efa'])('%s has no service names', async (provider, context) => {
   const ep = await endpoint(context, provider, ['FI_MSG']);
   await expect(ep.av.insertService('127.0.0.1', 1)).rejects.toThrow(
     fabricError('FI_ENOSYS') as never,

@@ -30,12 +30,12 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await ep.close();
   });
 
-  test('operations in flight complete before the peer goes', async () => {
+  test('remove() waits for the operations in flight to the peer', async () => {
     const a = await opened();
     const b = await opened();
     const domains = [a.domain, b.domain];
     const peer = await exchangeMessage(a, b);
-    const big = new Uint8Array(1 << 20).fill(4); // too long to be sent before it is asked for
+    const big = new Uint8Array(1 << 20).fill(4); // too long to be sent before the receiver requests it
     let settled = false;
     const sent = a.send(big, peer).finally(() => {
       settled = true;
@@ -55,15 +55,15 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await b.close();
   });
 
-  test('a removal that waits no longer ends with the reason, and the peer goes when it can', async (context) => {
+  test('a removal rejects on its timeout or signal, and the peer is removed when its operations end', async (context) => {
     const early = sendsEarly(provider);
     if (early) context.skip(early);
     const a = await opened();
-    // By hand: b asks for nothing before it is turned.
+    // With the manual driver, b requests nothing before it makes progress.
     const b = await open({ provider, driver: 'manual', caps: ['FI_MSG', 'FI_SOURCE'] });
     const domains = [a.domain, b.domain];
     const peer = await exchangeMessage(a, b);
-    const big = new Uint8Array(1 << 20); // too long to be sent before it is asked for
+    const big = new Uint8Array(1 << 20); // too long to be sent before the receiver requests it
     const sent = a.send(big, peer);
     await turnUntil(
       [a.domain],
@@ -94,7 +94,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await b.close();
   });
 
-  test('the same address inserted again is another peer, and works', async () => {
+  test('an address that is inserted again after its removal becomes another peer', async () => {
     const a = await opened();
     const b = await opened();
     const domains = [a.domain, b.domain];
@@ -108,7 +108,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       peer = a.av.insert(b.address);
       const received = b.recv(new Uint8Array(8));
       await turnUntil(domains, Promise.all([a.send(new Uint8Array(8), peer), received]));
-      // libfabric 2's shm leaves its prefix out.
+      // shm of libfabric 2 omits the prefix.
       expect(Buffer.from(b.address).subarray(-a.av.lookup(peer).length)).toEqual(
         Buffer.from(a.av.lookup(peer)),
       );
@@ -117,24 +117,24 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await b.close();
   });
 
-  test('the peer that is inserted after a removal is reached itself', async () => {
+  test('messages reach the peer that is inserted after another was removed', async () => {
     const [a, b, c, other] = [await opened(), await opened(), await opened(), await opened()];
     const domains = [a, b, c, other].map(({ domain }) => domain);
-    // Let c know others first: its places for peers are not those of the removed one.
+    // c inserts other peers first, so that its slots for peers differ from those of the removed one.
     for (const ep of [a, c]) b.av.insert(ep.address);
     await exchangeMessage(c, other);
     await exchangeMessage(c, b);
-    const home = c.av.insert(a.address);
+    const peerOfA = c.av.insert(a.address);
     const removed = await exchangeMessage(a, b);
     await turnUntil(domains, a.av.remove(removed));
     const received = c.recv(new Uint8Array(1 << 20));
     const sent = a.send(new Uint8Array(1 << 20), a.av.insert(c.address));
     const [{ source }] = await turnUntil(domains, Promise.all([received, sent]));
-    expect(source).toBe(home);
+    expect(source).toBe(peerOfA);
     for (const ep of [a, b, c, other]) await ep.close();
   });
 
-  test('an address can be inserted and removed more often than the vector has places', async () => {
+  test('an address can be inserted and removed more often than the vector has slots', async () => {
     const a = await opened();
     const b = await opened();
     for (let i = 0; i < 300; i++) {
@@ -145,7 +145,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await b.close();
   });
 
-  test('a prepared batch with a removed peer fails, and does not reach its successor', async () => {
+  test('a batch with a removed peer fails, and does not send to a peer that is inserted later', async () => {
     const a = await opened();
     const b = await opened();
     const peer = await exchangeMessage(a, b);

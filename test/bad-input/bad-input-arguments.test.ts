@@ -23,8 +23,11 @@ afterAll(async () => {
   await loopback.ep.close();
 });
 
-/** What is wrong for an argument, and how the error names it. */
-function wrongFor(argument: string): { values: (readonly [string, unknown])[]; names: RegExp } {
+/** Returns invalid values of an argument, and a pattern of the error that names it. */
+function invalidValues(argument: string): {
+  values: (readonly [string, unknown])[];
+  names: RegExp;
+} {
   switch (argument) {
     case 'source':
       return { values: junkExcept('undefined', 'null'), names: /source/ };
@@ -40,19 +43,19 @@ function wrongFor(argument: string): { values: (readonly [string, unknown])[]; n
   }
 }
 
-// An object like any other for those who read no more than its properties.
+// A valid object for calls that only read its properties.
 const CONVERTS = 'an object that throws when it is converted';
 
 const cases = VERBS.flatMap((verb) =>
   Object.keys(verbs({} as Fixtures)[verb]!()).map((argument) => ({ verb, argument })),
 );
 
-describe('a wrong argument', () => {
+describe('an invalid argument', () => {
   test.each(cases)('$argument of $verb rejects, and nothing is posted', async (entry) => {
     const { verb, argument } = entry;
     const { ep, self } = loopback;
     const before = ep.domain.stats().operations;
-    const { values, names } = wrongFor(argument);
+    const { values, names } = invalidValues(argument);
     for (const [label, value] of values) {
       if (/Atomic|atomic/.test(verb) && argument === 'options' && label === 'undefined') continue;
       const args = { ...verbs(fixtures)[verb]!(), [argument]: value };
@@ -69,7 +72,7 @@ describe('a wrong argument', () => {
     const { verb, argument } = entry;
     const { ep } = loopback;
     const batch = ep.batch();
-    const { values, names } = wrongFor(argument);
+    const { values, names } = invalidValues(argument);
     for (const [, value] of values) {
       const args = { ...verbs(fixtures)[verb]!(), [argument]: value };
       await expectThrown(() => callVerb(batch, verb, args), names);
@@ -82,7 +85,7 @@ describe('a wrong argument', () => {
 });
 
 describe('missing arguments', () => {
-  test.each(VERBS)('%s rejects with fewer than it needs', async (verb) => {
+  test.each(VERBS)('%s rejects', async (verb) => {
     const { ep, self } = loopback;
     const args = verbs(fixtures)[verb]!();
     const needed = Object.keys(args).filter(

@@ -38,22 +38,25 @@ describe('update()', () => {
     ],
   }));
 
-  test.each(cases)('refuses $refused of $verb, and takes the rest', async ({ verb, refused }) => {
-    using batch = loopback.ep.batch();
-    const index = callVerb(batch, verb, args(verb)) as number;
-    for (const name of ['offset', 'length', 'remoteOffset', 'tag', 'tagStep', 'data']) {
-      const change = { [name]: 4 } as BatchUpdate;
-      if (!refused.includes(name)) batch.update(index, change);
-      else
-        await expectThrown(
-          () => batch.update(index, change),
-          new RegExp(`^${name} cannot be changed`),
-        );
-    }
-  });
+  test.each(cases)(
+    'refuses $refused of $verb, and accepts the other members',
+    async ({ verb, refused }) => {
+      using batch = loopback.ep.batch();
+      const index = callVerb(batch, verb, args(verb)) as number;
+      for (const name of ['offset', 'length', 'remoteOffset', 'tag', 'tagStep', 'data']) {
+        const change = { [name]: 4 } as BatchUpdate;
+        if (!refused.includes(name)) batch.update(index, change);
+        else
+          await expectThrown(
+            () => batch.update(index, change),
+            new RegExp(`^${name} cannot be changed`),
+          );
+      }
+    },
+  );
 
   test.each([-1, 1.5, Number.NaN, 2 ** 53, '4', null, {}])(
-    'refuses %s for a number',
+    'refuses %s as a number',
     async (value) => {
       using batch = loopback.ep.batch();
       batch.tsenddata(new Uint8Array(8), 1n, loopback.self, 1n);
@@ -71,13 +74,13 @@ describe('update()', () => {
     },
   );
 
-  test.each([-1, 2 ** 32])('refuses %d for the step of a tag', async (tagStep) => {
+  test.each([-1, 2 ** 32])('refuses %d as tagStep', async (tagStep) => {
     using batch = loopback.ep.batch();
     batch.tsend(new Uint8Array(8), loopback.self, 1n);
     await expectThrown(() => batch.update(0, { tagStep }), /^tagStep must be/);
   });
 
-  test('changes nothing when one of the changes is wrong', async () => {
+  test('changes nothing if one change is invalid', async () => {
     const { ep, self } = loopback;
     using batch = ep.batch();
     const got = new Uint8Array(2);
@@ -95,7 +98,7 @@ describe('update()', () => {
     { offset: 4090, length: 8 },
     { remoteOffset: 4090 },
     { remoteOffset: 2 ** 53 - 1 },
-  ])('with %o completes in error, and the batch goes on', async (change) => {
+  ])('with %o completes in error, and the batch remains usable', async (change) => {
     using batch = loopback.ep.batch();
     batch.write(region.slice(0, 8), loopback.self, remote);
     batch.update(0, change);
@@ -106,7 +109,7 @@ describe('update()', () => {
     await expectWorking(loopback.ep, loopback.self);
   });
 
-  test('lets no datagram grow beyond the limit', async () => {
+  test('refuses a datagram longer than the limit', async () => {
     const ep = await open({ provider: 'udp', type: 'FI_EP_DGRAM', node: '127.0.0.1' });
     const self = ep.av.insert(ep.address);
     const limit = Number(ep.info.epAttr.maxMsgSize);
@@ -127,7 +130,7 @@ describe('update()', () => {
 });
 
 describe('a batch', () => {
-  test('that is empty or closed is not submitted', async () => {
+  test('that is empty or closed cannot be submitted', async () => {
     const { ep, self } = loopback;
     const batch = ep.batch();
     await expectRejected(() => batch.submit(), /the batch is empty/);
@@ -140,7 +143,7 @@ describe('a batch', () => {
     await expectThrown(() => batch.clear(), /the batch is closed/);
   });
 
-  test('that is in flight is left alone', async () => {
+  test('in flight cannot be changed, cleared or closed', async () => {
     const { ep, self } = loopback;
     const batch = ep.batch();
     batch.recv(new Uint8Array(4));
@@ -154,15 +157,15 @@ describe('a batch', () => {
     batch.close();
   });
 
-  test('with a closed region inside fails, and its other operations are done', async () => {
+  test('with a closed region fails, and its other operations complete', async () => {
     const { ep, self } = loopback;
-    const passing = await ep.domain.allocate(64, ['FI_SEND', 'FI_RECV']);
+    const temporary = await ep.domain.allocate(64, ['FI_SEND', 'FI_RECV']);
     using batch = ep.batch();
     const got = new Uint8Array(4);
     batch.recv(got);
-    batch.send(passing.slice(0, 4), self);
+    batch.send(temporary.slice(0, 4), self);
     batch.send(Uint8Array.of(1, 2, 3, 4), self);
-    await passing.close();
+    await temporary.close();
     const error = await expectRejected(() => batch.submit());
     expect(error.code).toBe('FI_EFAULT');
     expect(got).toEqual(Uint8Array.of(1, 2, 3, 4));
@@ -170,23 +173,23 @@ describe('a batch', () => {
     await expectWorking(ep, self);
   });
 
-  test('with a closed remote region or a removed peer inside fails', async () => {
+  test('with a closed remote region or a removed peer fails', async () => {
     const { ep, self } = loopback;
-    const leaving = ep.domain.remote(region.descriptor());
+    const closing = ep.domain.remote(region.descriptor());
     const nobody = ep.av.insert('fi_shm://nobody-here');
     using writes = ep.batch();
-    writes.write(new Uint8Array(8), self, leaving);
+    writes.write(new Uint8Array(8), self, closing);
     using sends = ep.batch();
     sends.send(new Uint8Array(8), nobody);
     sends.inject(new Uint8Array(8), nobody);
-    leaving.close();
+    closing.close();
     await ep.av.remove(nobody);
     expect((await expectRejected(() => writes.submit())).code).toBe('FI_EINVAL');
     expect((await expectRejected(() => sends.submit())).code).toBe('FI_EADDRNOTAVAIL');
     await expectWorking(ep, self);
   });
 
-  test('outlives a call that was refused while it was being written', async () => {
+  test('remains usable after a refused call', async () => {
     const { ep, self } = loopback;
     using batch = ep.batch();
     for (let i = 0; i < 100; i++) {

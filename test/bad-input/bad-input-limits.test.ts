@@ -10,7 +10,7 @@ afterAll(async () => {
   await loopback.ep.close();
 });
 
-describe('counts and sizes that no machine has', () => {
+describe('counts and sizes beyond any machine are refused', () => {
   test.each([2 ** 31, 2 ** 53 - 1, 2 ** 53])('a queue of %d entries', async (size) => {
     await expectThrown(() => loopback.ep.domain.completionQueue({ size }), /options\.size/);
   });
@@ -23,46 +23,46 @@ describe('counts and sizes that no machine has', () => {
     await expectWorking(loopback.ep, loopback.self);
   });
   test('65536 buffers of 1 GiB for messages', async () => {
-    const wanted = { count: 65_536, size: 2 ** 30 };
-    await expectThrown(() => loopback.ep.messages(wanted), /options\.count \* options\.size/);
+    const options = { count: 65_536, size: 2 ** 30 };
+    await expectThrown(() => loopback.ep.messages(options), /options\.count \* options\.size/);
   });
 });
 
 describe('buffers', () => {
-  test('more than the iov limit are refused, as many as it are sent', async () => {
+  test('more than iovLimit are refused; exactly iovLimit are sent', async () => {
     const { ep, self } = loopback;
     const limit = ep.info.txAttr.iovLimit;
-    const make = (count: number) => Array.from({ length: count }, () => new Uint8Array(4));
+    const buffers = (count: number) => Array.from({ length: count }, () => new Uint8Array(4));
     for (const count of [0, limit + 1, 1000]) {
-      await expectRejected(() => ep.sendv(make(count), self), /buffers\.length/);
-      await expectRejected(() => ep.recvv(make(count)), /buffers\.length/);
-      await expectRejected(() => ep.tsendv(make(count), self, 1n), /buffers\.length/);
-      await expectThrown(() => ep.batch().sendv(make(count), self), /buffers\.length/);
+      await expectRejected(() => ep.sendv(buffers(count), self), /buffers\.length/);
+      await expectRejected(() => ep.recvv(buffers(count)), /buffers\.length/);
+      await expectRejected(() => ep.tsendv(buffers(count), self, 1n), /buffers\.length/);
+      await expectThrown(() => ep.batch().sendv(buffers(count), self), /buffers\.length/);
     }
-    const got = ep.recvv(make(limit));
-    await ep.sendv(make(limit), self);
+    const got = ep.recvv(buffers(limit));
+    await ep.sendv(buffers(limit), self);
     expect((await got).length).toBe(4 * limit);
   });
 
-  test('of no bytes are sent, received, written and read', async () => {
+  test('of length 0 are sent, received, written and read', async () => {
     const { ep, self } = loopback;
     const region = await ep.domain.allocate(64, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
     const remote = ep.domain.remote(region.descriptor());
-    for (const nothing of [
+    for (const empty of [
       new Uint8Array(),
       new ArrayBuffer(0),
       region.slice(64),
       region.slice(0, 0),
     ]) {
-      const got = ep.recv(nothing);
-      await ep.send(nothing, self);
+      const got = ep.recv(empty);
+      await ep.send(empty, self);
       expect((await got).length).toBe(0);
-      const tagged = ep.trecv(nothing, null, 1n);
-      await ep.tsend(nothing, self, 1n);
+      const tagged = ep.trecv(empty, null, 1n);
+      await ep.tsend(empty, self, 1n);
       expect((await tagged).length).toBe(0);
-      await ep.write(nothing, self, remote, { offset: 64 });
-      await ep.read(nothing, self, remote);
-      await expectRejected(() => ep.domain.register(nothing as never, ['FI_SEND']), /buffer/);
+      await ep.write(empty, self, remote, { offset: 64 });
+      await ep.read(empty, self, remote);
+      await expectRejected(() => ep.domain.register(empty as never, ['FI_SEND']), /buffer/);
     }
     const got = ep.recvv([new Uint8Array(), new Uint8Array(4), new Uint8Array()]);
     await ep.sendv([new Uint8Array(), new Uint8Array(3), new Uint8Array()], self);
@@ -74,7 +74,7 @@ describe('buffers', () => {
     await expectWorking(ep, self);
   });
 
-  test('over injectSize are refused by inject and by FI_INJECT, as long as it are sent', async () => {
+  test('longer than injectSize are refused by inject and FI_INJECT; injectSize bytes are sent', async () => {
     const { ep, self } = loopback;
     const limit = Math.min(ep.info.txAttr.injectSize, 255 * 64);
     const over = new Uint8Array(limit + 1);
@@ -88,9 +88,10 @@ describe('buffers', () => {
     expect((await got).length).toBe(limit);
   });
 
-  test('that are too short for their message fail with FI_ETRUNC, and the next is fine', async () => {
+  test('too short for their message fail with FI_ETRUNC, and the next transfer succeeds', async () => {
     const { ep, self } = loopback;
-    // Larger ones never end in shm before libfabric 1.20: it goes on copying to where no room is left.
+    // Longer messages never complete in shm before libfabric 1.20: it continues to copy although the buffer
+    // is full.
     for (const length of [3, 200, 4000]) {
       const short = ep.recv(new Uint8Array(2));
       const tagged = ep.trecv(new Uint8Array(2), null, 1n);
@@ -105,7 +106,7 @@ describe('buffers', () => {
   });
 });
 
-test('a send queue that is full loses nothing', async () => {
+test('no message is lost when the send queue is full', async () => {
   const { ep, self } = loopback;
   const count = 4 * ep.info.txAttr.size;
   const sends = Array.from({ length: count }, (_, i) => ep.tsend(Uint8Array.of(i), self, i));
@@ -119,7 +120,7 @@ test('a send queue that is full loses nothing', async () => {
   await expectWorking(ep, self);
 });
 
-test('a datagram over the limit is refused, one as long as it arrives', async () => {
+test('a datagram longer than maxMsgSize is refused; one of maxMsgSize arrives', async () => {
   const ep = await open({
     provider: 'udp',
     type: 'FI_EP_DGRAM',
@@ -146,7 +147,7 @@ test('a datagram over the limit is refused, one as long as it arrives', async ()
 describe('atomics', () => {
   const ADD = { datatype: 'FI_UINT64', op: 'FI_SUM' } as const;
 
-  test('with buffers, types and operations that do not fit are refused', async () => {
+  test('with wrong lengths, types and operations are refused', async () => {
     const { ep, self } = loopback;
     const region = await ep.domain.allocate(1 << 20, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
     const remote = ep.domain.remote(region.descriptor());

@@ -22,9 +22,13 @@ afterAll(async () => {
 
 const args = (verb: string) => verbs({ self: loopback.self, region, remote })[verb]!();
 
-/** Spoils every argument of that kind in every call of the endpoint. */
-async function spoil(names: readonly string[], value: unknown, message: RegExp): Promise<void> {
-  let spoilt = 0;
+/** Replaces each of the named arguments in every call of the endpoint with an invalid value. */
+async function expectRefused(
+  names: readonly string[],
+  value: unknown,
+  message: RegExp,
+): Promise<void> {
+  let count = 0;
   for (const verb of VERBS) {
     for (const name of Object.keys(args(verb)).filter((key) => names.includes(key))) {
       const wrong = name === 'buffers' ? [value] : value;
@@ -32,10 +36,10 @@ async function spoil(names: readonly string[], value: unknown, message: RegExp):
         () => callVerb(loopback.ep, verb, { ...args(verb), [name]: wrong }),
         message,
       );
-      spoilt++;
+      count++;
     }
   }
-  expect(spoilt).toBeGreaterThan(5);
+  expect(count).toBeGreaterThan(5);
   await expectWorking(loopback.ep, loopback.self);
 }
 
@@ -47,21 +51,22 @@ function detached(): Uint8Array {
   return bytes;
 }
 
-describe('buffers that no call takes', () => {
-  test('a detached view', () => spoil(BUFFERS, detached(), /is detached/));
-  test('a detached ArrayBuffer', () => spoil(BUFFERS, detached().buffer, /is detached/));
-  test('a proxy of a view', () => spoil(BUFFERS, new Proxy(new Uint8Array(8), {}), /must be/));
-  test('what only inherits from a view', () =>
-    spoil(BUFFERS, Object.create(new Uint8Array(8)), /must be/));
+describe('buffers that every call refuses', () => {
+  test('a detached view', () => expectRefused(BUFFERS, detached(), /is detached/));
+  test('a detached ArrayBuffer', () => expectRefused(BUFFERS, detached().buffer, /is detached/));
+  test('a proxy of a view', () =>
+    expectRefused(BUFFERS, new Proxy(new Uint8Array(8), {}), /must be/));
+  test('an object that only inherits from a view', () =>
+    expectRefused(BUFFERS, Object.create(new Uint8Array(8)), /must be/));
 });
 
-describe('buffers that only copying calls take', () => {
-  // An inject copies at once, so memory that may move does no harm.
+describe('buffers that only inject calls accept', () => {
+  // An inject call copies the bytes at once, so its buffer may be resizable.
   const posted = VERBS.filter((verb) => !verb.includes('nject'));
   const cases: [string, () => unknown, RegExp][] = [
     ['a resizable ArrayBuffer', () => new (ArrayBuffer as Any)(8, { maxByteLength: 16 }), /resiz/],
     [
-      'a view of one',
+      'a view of a resizable ArrayBuffer',
       () => new Uint8Array(new (ArrayBuffer as Any)(8, { maxByteLength: 16 })),
       /resiz/,
     ],
@@ -84,39 +89,39 @@ describe('buffers that only copying calls take', () => {
     await expectWorking(loopback.ep, loopback.self);
   });
 
-  test('a resizable ArrayBuffer is not registered', async () => {
+  test('register() refuses a resizable ArrayBuffer', async () => {
     const buffer = new (ArrayBuffer as Any)(8, { maxByteLength: 16 });
     await expectRejected(() => loopback.ep.domain.register(buffer, ['FI_SEND']), /buffer is resiz/);
   });
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: newer than the library that the types know
+// biome-ignore lint/suspicious/noExplicitAny: newer than the configured TypeScript library
 type Any = any;
 
-describe('regions that no call takes', () => {
+describe('regions that every call refuses', () => {
   const REGIONS = ['buffer', 'buffers', 'operand', 'compare', 'result'];
   const posting = /is a region of another domain|must be/;
 
   test('a region of another domain', async () => {
     const foreign = await other.ep.domain.allocate(8, ['FI_SEND', 'FI_RECV']);
-    await spoil(REGIONS, foreign, posting);
-    await spoil(REGIONS, foreign.slice(0, 4), posting);
+    await expectRefused(REGIONS, foreign, posting);
+    await expectRefused(REGIONS, foreign.slice(0, 4), posting);
   });
 
   test('a closed region and its slices', async () => {
     const closed = await loopback.ep.domain.allocate(8, ['FI_SEND', 'FI_RECV']);
     const slice = closed.slice(2);
     await closed.close();
-    await spoil(REGIONS, closed, /the memory region is closed|must be/);
-    await spoil(REGIONS, slice, /the memory region is closed|must be/);
+    await expectRefused(REGIONS, closed, /the memory region is closed|must be/);
+    await expectRefused(REGIONS, slice, /the memory region is closed|must be/);
   });
 
-  test('what only looks like a region', async () => {
-    await spoil(REGIONS, Object.create(region), /must be/);
-    await spoil(REGIONS, new Proxy(region, {}), /must be/);
+  test('an object that only looks like a region', async () => {
+    await expectRefused(REGIONS, Object.create(region), /must be/);
+    await expectRefused(REGIONS, new Proxy(region, {}), /must be/);
   });
 
-  test('a slice that was forged beyond its region completes in error', async () => {
+  test('a forged slice outside its region completes in error', async () => {
     for (const [offset, length] of [
       [0, 8192],
       [4096, 1],
@@ -141,11 +146,11 @@ describe('regions that no call takes', () => {
   );
 });
 
-describe('peers that no call takes', () => {
+describe('peers that every call refuses', () => {
   const PEERS = ['peer', 'source'];
 
   test('a peer of another address vector', async () => {
-    await spoil(PEERS, other.self, /(peer|source) belongs to another address vector/);
+    await expectRefused(PEERS, other.self, /(peer|source) belongs to another address vector/);
     await expectThrown(
       () => loopback.ep.av.lookup(other.self),
       /belongs to another address vector/,
@@ -160,36 +165,36 @@ describe('peers that no call takes', () => {
     const peer = loopback.ep.av.insert('fi_shm://nobody');
     await loopback.ep.av.remove(peer);
     expect(peer.removed).toBe(true);
-    await spoil(PEERS, peer, /(peer|source) was removed/);
+    await expectRefused(PEERS, peer, /(peer|source) was removed/);
     await expectThrown(() => loopback.ep.av.lookup(peer), /was removed/);
     await expectRejected(() => loopback.ep.av.remove(peer), /was removed/);
   });
 
-  test('what only looks like a peer', async () => {
-    await spoil(PEERS, Object.create(loopback.self), /must be a Peer/);
-    await spoil(PEERS, new Proxy(loopback.self, {}), /must be a Peer/);
-    await spoil(PEERS, Object.create(Peer.prototype), /must be a Peer/);
+  test('an object that only looks like a peer', async () => {
+    await expectRefused(PEERS, Object.create(loopback.self), /must be a Peer/);
+    await expectRefused(PEERS, new Proxy(loopback.self, {}), /must be a Peer/);
+    await expectRefused(PEERS, Object.create(Peer.prototype), /must be a Peer/);
   });
 });
 
-describe('remote regions that no call takes', () => {
-  test('one of another domain', async () => {
+describe('remote regions that every call refuses', () => {
+  test('a remote region of another domain', async () => {
     const foreign = other.ep.domain.remote(region.descriptor());
-    await spoil(['remote'], foreign, /remote belongs to another domain/);
+    await expectRefused(['remote'], foreign, /remote belongs to another domain/);
   });
 
-  test('a closed one', async () => {
+  test('a closed remote region', async () => {
     const closed = loopback.ep.domain.remote(region.descriptor());
     closed.close();
-    await spoil(['remote'], closed, /the remote region is closed/);
+    await expectRefused(['remote'], closed, /the remote region is closed/);
   });
 
-  test('what only looks like one', async () => {
-    await spoil(['remote'], Object.create(remote), /must be a RemoteRegion/);
-    await spoil(['remote'], { ...remote }, /must be a RemoteRegion/);
+  test('an object that only looks like a remote region', async () => {
+    await expectRefused(['remote'], Object.create(remote), /must be a RemoteRegion/);
+    await expectRefused(['remote'], { ...remote }, /must be a RemoteRegion/);
   });
 
-  test('offsets outside of it', async () => {
+  test('offsets outside the remote region', async () => {
     for (const verb of VERBS.filter((name) => 'remote' in args(name))) {
       const options = args(verb).options as object;
       for (const offset of [4089, 4096, 2 ** 53 - 1]) {
@@ -206,16 +211,16 @@ describe('remote regions that no call takes', () => {
   });
 });
 
-test('objects of one domain are refused by another', async () => {
+test('a domain refuses objects of another domain', async () => {
   const { ep } = loopback;
   const av = other.ep.domain.addressVector();
   const cq = other.ep.domain.completionQueue();
-  const mine = { av: ep.domain.addressVector(), cq: ep.domain.completionQueue() };
-  await expectThrown(() => ep.domain.endpoint(ep.info, { ...mine, av }), /belong to this domain/);
-  await expectThrown(() => ep.domain.endpoint(ep.info, { ...mine, cq }), /belong to this domain/);
+  const own = { av: ep.domain.addressVector(), cq: ep.domain.completionQueue() };
+  await expectThrown(() => ep.domain.endpoint(ep.info, { ...own, av }), /belong to this domain/);
+  await expectThrown(() => ep.domain.endpoint(ep.info, { ...own, cq }), /belong to this domain/);
   const tcp = await open({ provider: 'tcp', node: '127.0.0.1' });
   await expectThrown(
-    () => ep.domain.endpoint(tcp.info, mine as never),
+    () => ep.domain.endpoint(tcp.info, own as never),
     /info belongs to another domain/,
   );
   await tcp.close();

@@ -6,7 +6,7 @@ import { HANG_MS } from '../support/limits.js';
 
 const program = fileURLToPath(new URL('../programs/bad-input-native.mjs', import.meta.url));
 
-test('the functions of the addon refuse handles of the wrong kind, and survive garbage', async () => {
+test('the functions of the addon refuse handles of the wrong type and arbitrary values', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [program], {
     timeout: HANG_MS,
     killSignal: 'SIGKILL',

@@ -40,15 +40,15 @@ const flags: [label: string, value: unknown][] = [
   ['an undefined name', [undefined]],
   ['a capability', ['FI_RMA']],
   ['a bit past 63', ['bit 64']],
-  ['2^32 - 1 holes', new Array(2 ** 32 - 1)],
-  ['FI_TRIGGER, whose context nobody has', ['FI_TRIGGER']],
-  ['the same by its bit', ['bit 20']],
+  ['an array of 2^32 - 1 holes', new Array(2 ** 32 - 1)],
+  ['FI_TRIGGER, which needs a special context', ['FI_TRIGGER']],
+  ['the bit of FI_TRIGGER', ['bit 20']],
   ['FI_MULTI_RECV, which completes more than once', ['FI_MULTI_RECV']],
-  ['the same by its bit', ['bit 16']],
+  ['the bit of FI_MULTI_RECV', ['bit 16']],
 ];
 
 describe('flags', () => {
-  test.each(flags)('%s are refused by every call', async (_label, value) => {
+  test.each(flags)('every call refuses %s', async (_label, value) => {
     for (const verb of withOptions) {
       await expectRejected(
         () => callVerb(loopback.ep, verb, argsWith(verb, { flags: value })),
@@ -58,7 +58,7 @@ describe('flags', () => {
     await expectWorking(loopback.ep, loopback.self);
   });
 
-  test.each(['FI_PEEK', 'FI_CLAIM', 'FI_DISCARD'])('%s is for trecv alone', async (flag) => {
+  test.each(['FI_PEEK', 'FI_CLAIM', 'FI_DISCARD'])('only trecv accepts %s', async (flag) => {
     for (const verb of withOptions.filter((name) => name !== 'trecv')) {
       await expectRejected(
         () => callVerb(loopback.ep, verb, argsWith(verb, { flags: [flag] })),
@@ -67,7 +67,7 @@ describe('flags', () => {
     }
   });
 
-  test('a claim needs a promise, and what was peeked', async () => {
+  test('FI_CLAIM needs a call that returns a promise, and the claim of a peek', async () => {
     const { ep, self } = loopback;
     const both = { flags: ['FI_PEEK', 'FI_CLAIM'] as const };
     await expectThrown(() => ep.batch().trecv(null, null, 1n, 0n, both), /FI_CLAIM/);
@@ -82,7 +82,7 @@ describe('flags', () => {
     await expectWorking(ep, self);
   });
 
-  test('inject calls take neither flags nor a signal', async () => {
+  test('inject calls refuse flags and signals', async () => {
     for (const verb of ['injectWrite', 'injectWritedata']) {
       const more = { flags: ['FI_FENCE'] };
       await expectRejected(
@@ -102,9 +102,9 @@ describe('signals', () => {
     ['a string', 'abort'],
     ['a number', 5],
     ['a controller', new AbortController()],
-    ['what only inherits from a signal', Object.create(AbortSignal.prototype)],
+    ['an object that only inherits from a signal', Object.create(AbortSignal.prototype)],
   ];
-  test.each(wrong)('%s is refused by every call', async (_label, signal) => {
+  test.each(wrong)('every call refuses %s', async (_label, signal) => {
     for (const verb of withOptions) {
       await expectRejected(
         () => callVerb(loopback.ep, verb, argsWith(verb, { signal })),
@@ -114,7 +114,7 @@ describe('signals', () => {
     await expectWorking(loopback.ep, loopback.self);
   });
 
-  test('are refused in a batch and in post before anything is written', async () => {
+  test('are refused by batch and post, and nothing is added or posted', async () => {
     const { ep, self } = loopback;
     const batch = ep.batch();
     const { signal } = new AbortController();
@@ -134,7 +134,7 @@ describe('signals', () => {
     await expectWorking(ep, self);
   });
 
-  test('an aborted one rejects with its reason, unposted', async () => {
+  test('that are aborted reject with their reason, and nothing is posted', async () => {
     const reason = new Error('no');
     for (const verb of withOptions.filter((name) => !name.startsWith('inject'))) {
       const options = { signal: AbortSignal.abort(reason) };
@@ -146,22 +146,25 @@ describe('signals', () => {
 });
 
 describe('getters of options', () => {
-  test.each(withOptions)('that throw in %s leave nothing behind', async (verb) => {
-    const { ep, self } = loopback;
-    const remote = 'remote' in verbs(fixtures)[verb]!();
-    for (const name of ['flags', 'signal', 'context', ...(remote ? ['offset'] : [])]) {
-      const options = {
-        get [name](): never {
-          throw boom;
-        },
-      };
-      const error = await expectRejected(() => callVerb(ep, verb, argsWith(verb, options)));
-      expect(error).toBe(boom);
-    }
-    await expectWorking(ep, self);
-  });
+  test.each(withOptions)(
+    'that throw in %s reject the call, and the endpoint remains usable',
+    async (verb) => {
+      const { ep, self } = loopback;
+      const remote = 'remote' in verbs(fixtures)[verb]!();
+      for (const name of ['flags', 'signal', 'context', ...(remote ? ['offset'] : [])]) {
+        const options = {
+          get [name](): never {
+            throw boom;
+          },
+        };
+        const error = await expectRejected(() => callVerb(ep, verb, argsWith(verb, options)));
+        expect(error).toBe(boom);
+      }
+      await expectWorking(ep, self);
+    },
+  );
 
-  test('that call the endpoint again lose no operation', async () => {
+  test('that call the endpoint again do not lose operations', async () => {
     const { ep, self } = loopback;
     const inner: Promise<unknown>[] = [];
     const options = {
@@ -177,17 +180,17 @@ describe('getters of options', () => {
     await expectWorking(ep, self);
   });
 
-  test('that change their minds are asked once', async () => {
+  test('are read once', async () => {
     const { ep, self } = loopback;
-    let asked = 0;
+    let reads = 0;
     const options = {
       get flags() {
-        return asked++ === 0 ? [] : (['nonsense'] as never);
+        return reads++ === 0 ? [] : (['nonsense'] as never);
       },
     };
     const got = ep.recv(new Uint8Array(8));
     await ep.send(Uint8Array.of(1), self, options);
     await got;
-    expect(asked).toBe(1);
+    expect(reads).toBe(1);
   });
 });

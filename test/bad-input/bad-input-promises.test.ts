@@ -8,7 +8,7 @@ import {
   openLoopback,
 } from '../support/bad-input.js';
 
-// biome-ignore lint/suspicious/noExplicitAny: what is tested is what the types forbid
+// biome-ignore lint/suspicious/noExplicitAny: the tests pass values that the types forbid
 type Any = any;
 
 let loopback: Awaited<ReturnType<typeof openLoopback>>;
@@ -120,7 +120,7 @@ const rejecting: Case[] = [
   ],
 ];
 
-describe('a wrong value rejects with an error that names it', () => {
+describe('an invalid value rejects with an error that names the argument', () => {
   test.each(rejecting)('%s', async (_call, run, names, values = junk) => {
     for (const [label, value] of values) {
       await expectRejected(() => run(value), names).catch((error: Error) => {
@@ -132,6 +132,6 @@ describe('a wrong value rejects with an error that names it', () => {
   });
 });
 
-test('nothing that was refused keeps the event loop alive', () => {
+test('refused calls do not keep the event loop alive', () => {
   expect(loopback.ep.limits.engine.requests.pending).toBe(0);
 });

@@ -12,23 +12,23 @@ afterAll(async () => {
 const frames = (error: Refusal) =>
   (error.stack ?? '').split('\n').filter((line) => /^ {4}at /.test(line));
 
-// biome-ignore lint/suspicious/noExplicitAny: what is tested is what the types forbid
+// biome-ignore lint/suspicious/noExplicitAny: the tests pass values that the types forbid
 type Any = any;
 
 const misuses: [call: string, run: (ep: Any, self: Any) => unknown][] = [
-  ['send, found by JavaScript', (ep, self) => ep.send(5, self)],
+  ['send, refused by JavaScript', (ep, self) => ep.send(5, self)],
   ['post.send', (ep, self) => ep.post.send(5, self)],
   ['batch.writev', (ep, self) => ep.batch().writev(5, self)],
-  ['av.insert, found by C++', (ep) => ep.av.insert(new Uint8Array(3).fill(1))],
+  ['av.insert, refused by C++', (ep) => ep.av.insert(new Uint8Array(3).fill(1))],
   ['domain.completionQueue', (ep) => ep.domain.completionQueue({ size: -1 })],
   ['domain.register', (ep) => ep.domain.register(5, ['FI_SEND'])],
-  ['domain.allocate, found by C++', (ep) => ep.domain.allocate(8, ['FI_SENT'])],
+  ['domain.allocate, refused by C++', (ep) => ep.domain.allocate(8, ['FI_SENT'])],
   ['endpoint.close', (ep) => ep.close({ timeout: -1 })],
   ['endpoint.getOption, refused by libfabric', (ep) => ep.getOption('FI_OPT_CM_DATA_SIZE')],
   ['a method of another object', (ep) => ep.send.call({})],
 ];
 
-describe('the stack of misuse starts at the line of the caller', () => {
+describe('the stack of a refused call starts at the line of the caller', () => {
   test.each(misuses)('%s', async (_call, run) => {
     const { error } = await refusalOf(function theCaller() {
       return run(loopback.ep, loopback.self);
@@ -38,7 +38,7 @@ describe('the stack of misuse starts at the line of the caller', () => {
   });
 });
 
-describe('the stack of a failure names who awaited it', () => {
+describe('the stack of a failure names the function that awaited it', () => {
   async function expectNamed(run: () => Promise<unknown>): Promise<void> {
     async function theAwaiter() {
       await run();

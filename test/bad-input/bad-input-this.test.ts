@@ -29,8 +29,8 @@ afterAll(async () => {
 
 const foreign = [undefined, null, 5, 'x', {}, [], () => {}, new Uint8Array(8), Object.create(null)];
 
-describe('data transfer calls on something else', () => {
-  test.each(VERBS)('%s says that this is no endpoint', async (verb) => {
+describe('data transfer calls on another object', () => {
+  test.each(VERBS)('%s throws ERR_INVALID_THIS', async (verb) => {
     const { ep, self } = loopback;
     const args = Object.values(verbs(fixtures)[verb]!());
     const batch = ep.batch();
@@ -45,7 +45,7 @@ describe('data transfer calls on something else', () => {
     await expectWorking(ep, self);
   });
 
-  test.each(VERBS)('%s refuses what only inherits from an endpoint', async (verb) => {
+  test.each(VERBS)('%s refuses an object that only inherits from an endpoint', async (verb) => {
     const { ep, self } = loopback;
     const batch = ep.batch();
     const before = ep.domain.stats().operations;
@@ -74,7 +74,7 @@ const classes = [
   Peer,
 ];
 
-/** The methods of a class, those with symbols for names included. */
+/** Returns the methods of a class, including those named by symbols. */
 function methodsOf(prototype: object): [string, (...args: unknown[]) => unknown][] {
   return Reflect.ownKeys(prototype).flatMap((key) => {
     const { value } = Object.getOwnPropertyDescriptor(prototype, key)!;
@@ -87,12 +87,12 @@ const methods = classes.flatMap((owner) =>
   methodsOf(owner.prototype).map(([name, method]) => ({ owner: owner.name, name, method })),
 );
 
-describe('methods on something else', () => {
-  // What nobody outside calls, and what touches nothing but its arguments.
+describe('methods on another object', () => {
+  // Internal methods, and methods that only use their arguments.
   const internal = ['unsolicited', 'forget', 'push', 'immediate'];
 
   test.each(methods.filter(({ name }) => !internal.includes(name)))(
-    '$owner.$name ends in an error',
+    '$owner.$name throws or rejects',
     async ({ method }) => {
       for (const thing of foreign) {
         const { how, error } = await refusalOf(() => method.call(thing, 0, 0));
@@ -103,14 +103,14 @@ describe('methods on something else', () => {
     },
   );
 
-  test('the methods of a batch and an endpoint end in an error', async () => {
+  test('the methods of a batch and an endpoint throw or reject', async () => {
     const { ep } = loopback;
     for (const object of [ep, ep.batch()] as const) {
       let prototype = Object.getPrototypeOf(Object.getPrototypeOf(object)) as object;
       const seen: string[] = [];
       while (prototype !== Object.prototype) {
         for (const [name, method] of methodsOf(prototype)) {
-          // Internal: they return what they are given.
+          // Internal methods that return their arguments.
           if (['finish', 'owns', 'refuse', 'completed', 'commit'].includes(name)) continue;
           seen.push(name);
           const { how, error } = await refusalOf(() => method.call({}, 0, 0));
@@ -123,7 +123,7 @@ describe('methods on something else', () => {
     }
   });
 
-  test('constructors that are not for callers end in an error', () => {
+  test('internal constructors throw', () => {
     for (const Class of [Fabric, Domain, AddressVector, CompletionQueue, Counter, RemoteRegion]) {
       const construct = Class as unknown as new (...args: unknown[]) => unknown;
       expect(() => new construct()).toThrow(TypeError);

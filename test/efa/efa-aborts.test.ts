@@ -1,13 +1,13 @@
-// Where the efa provider ends the process although its endpoint has an event queue to tell: it does
-// so by abort(3), after some lines on stderr.
+// Cases in which the efa provider calls abort(3), after some lines on stderr, although its endpoint has an
+// event queue.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { withSoftefa } from '../support/softefa.js';
 
-test('efa aborts where more messages overtake one than its receive window holds', (context) => {
-  context.skip(version().major > 1, 'what 1.17 does');
+test('efa aborts if more messages overtake another than its receive window holds', (context) => {
+  context.skip(version().major > 1, 'only libfabric 1.17 aborts');
   const source = `
     import { open } from 'libfabric';
     import { SoftefaFaults } from 'libfabric/softefa';

@@ -1,5 +1,5 @@
-// What the efa provider's error numbers become where a caller meets them: the name, whether it is worth
-// trying again, and what helps, on promises, batches, streams and calls.
+// Errors of promises, batches, streams and calls decode the efa provider's error numbers: name, whether a
+// retry may help, and a hint.
 import { efaStatus, FabricError, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { errorOf } from '../../dist/engine/failure.js';
@@ -8,7 +8,7 @@ import { pair, pattern } from '../support/transfer.js';
 
 const faults = testFaults();
 
-/** What an error looks like that the device's status has caused. */
+/** The expected members of an error with this status of the device. */
 function decoded(number: number) {
   const { name, retryable, hint } = efaStatus(number, version()) ?? {};
   return {
@@ -22,11 +22,11 @@ function decoded(number: number) {
   };
 }
 
-// Statuses that the provider hands on as they are, whatever it knows of the peer.
+// Statuses that the provider reports unchanged, whatever it knows about the peer.
 const statuses = [3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15];
 
 describe.each(statuses)('status %i of the device', (status) => {
-  test('fails a send with its name and what helps', async (context) => {
+  test('fails a send with its name and hint', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG']);
     faults.add('status', { value: status, count: 1 });
     const error = await wire.fails(wire.a.send(pattern(8), wire.toB));
@@ -34,7 +34,7 @@ describe.each(statuses)('status %i of the device', (status) => {
     expect((error as Error).message).toContain(efaStatus(status, version())?.hint);
   });
 
-  test('fails a batch likewise', async (context) => {
+  test('fails a batch with its name and hint', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG']);
     const batch = wire.a.batch();
     batch.send(pattern(8), wire.toB);
@@ -43,7 +43,7 @@ describe.each(statuses)('status %i of the device', (status) => {
   });
 });
 
-test('a write fails with what to do about the region', async (context) => {
+test('a write that the target refuses fails with a hint about the region', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
   const region = await wire.b.domain.allocate(4096, ['FI_REMOTE_WRITE']);
   const remote = wire.a.domain.remote(region.descriptor());
@@ -58,13 +58,13 @@ test('a write fails with what to do about the region', async (context) => {
   });
 });
 
-test('what an endpoint tells of itself, and the stream that it breaks, say what helps', async (context) => {
+test('readErrors() and a broken stream report the name and hint of an endpoint error', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG']);
   const { a, b, toB } = wire;
   const [, qpn] = /:(\d+):\d+$/.exec(a.av.straddr(a.address)) ?? [];
   const stream = b.messages({ count: 4, size: 64 });
   const first = stream.next();
-  // What fails is b's greeting of a, with what no endpoint survives.
+  // b's handshake with a fails with a status that breaks the endpoint.
   faults.add('status', { value: 2, count: 1, qpn: Number(qpn) });
   await wire.done(Promise.all([a.send(pattern(64), toB), first]));
   const cause = { ...decoded(2), retryable: false };
@@ -72,9 +72,9 @@ test('what an endpoint tells of itself, and the stream that it breaks, say what 
   expect(b.cq.readErrors()).toMatchObject([cause]);
 });
 
-test('a registration that is refused names the limits', async (context) => {
+test('the hint of a refused registration names the limits', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
-  // The provider has registered what it needs itself.
+  // From here on, the provider has registered all the memory that it needs itself.
   await wire.done(Promise.all([wire.a.send(pattern(8), wire.toB), wire.b.recv(pattern(8))]));
   const { domain } = wire.a;
   faults.add('registration', { value: 'FI_ENOMEM', count: 1 });
@@ -86,7 +86,7 @@ test('a registration that is refused names the limits', async (context) => {
   });
 });
 
-test('a queue pair that failed with its completion queue is named as such', async (context) => {
+test('the hint says that a queue pair failed because its completion queue overran', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG'], 'manual');
   const { a, b, toA, toB } = wire;
   for (let i = 0; i < 10; i++) {
@@ -106,7 +106,7 @@ test('a queue pair that failed with its completion queue is named as such', asyn
   await wire.done(b.close({ timeout: 1 }));
 });
 
-test('the numbers of other providers are not taken for those of efa', async (context) => {
+test('errors of other providers are not decoded as statuses of efa', async (context) => {
   const wire = await pair(context, 'shm', ['FI_MSG']);
   const received = wire.b.recv(new Uint8Array(4));
   const error = await wire.fails(Promise.all([wire.a.send(pattern(8), wire.toB), received]));
@@ -114,7 +114,7 @@ test('the numbers of other providers are not taken for those of efa', async (con
   for (const key of ['provCode', 'retryable', 'hint']) expect(error).not.toHaveProperty(key);
 });
 
-test('a receive that is aborted by close() is none of the provider’s errors', async (context) => {
+test('a receive that close() cancels has no provider error', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG']);
   const received = wire.fails(wire.b.recv(new Uint8Array(4)));
   await wire.done(wire.b.close());
@@ -123,7 +123,7 @@ test('a receive that is aborted by close() is none of the provider’s errors', 
   expect(error).not.toHaveProperty('provCode');
 });
 
-test('what the shm provider below efa reports is none of the statuses of the device', () => {
+test('errors of the shm provider below efa are not decoded as statuses of the device', () => {
   const failure = { syscall: 'fi_cq_readerr', text: '', provider: 'efa' };
   const refused = errorOf({ ...failure, errno: 1, provErrno: 1 });
   expect(refused.hint).toContain('ptrace_scope');

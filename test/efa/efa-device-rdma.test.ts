@@ -1,5 +1,5 @@
-// Whether reads and writes are the device's or the efa provider's own, in the words of the endpoint, on
-// every part: providers decide by the version of the interfaces that they are asked for.
+// Whether the device does reads or the efa provider emulates them, as getOption() reports, on every part. The
+// provider decides by the API version that the application requests.
 import { version } from 'libfabric';
 import type { SoftefaCapability } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { runInline } from '../support/inline.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const { major, minor } = version();
-const tells = major > 1 || minor >= 18; // FI_OPT_EFA_EMULATED_READ
+const reportsEmulation = major > 1 || minor >= 18; // FI_OPT_EFA_EMULATED_READ
 
 const PROGRAM = `
   import { open } from 'libfabric';
@@ -32,28 +32,31 @@ function emulatesReads(
   return JSON.parse(stdout);
 }
 
-describe.runIf(tells)('efa', () => {
-  test.each(['0xefa1', '0xefa2', '0xefa3'])('reads by the device of part %s', (part) => {
+describe.runIf(reportsEmulation)('efa', () => {
+  test.each(['0xefa1', '0xefa2', '0xefa3'])('uses RDMA read of part %s', (part) => {
     expect(emulatesReads(Number(part), {})).toBe(false);
   });
 
-  test('reads by the device of a part 0xefa0 that can', () => {
+  test('uses RDMA read of a part 0xefa0 that has it', () => {
     expect(emulatesReads(0xefa0, {})).toBe(true);
     expect(emulatesReads(0xefa0, {}, ['RDMA_READ'])).toBe(false);
   });
 
-  test('emulates reads on part 0xefa1 for who asks for the interfaces of 1.17', () => {
+  test('emulates reads on part 0xefa1 if the API version is 1.17', () => {
     expect(emulatesReads(0xefa1, { apiVersion: '1.17' })).toBe(true);
     expect(emulatesReads(0xefa2, { apiVersion: '1.17' })).toBe(false);
   });
 
-  test('is told not to use the RDMA of the device by an option of open()', () => {
+  test('does not use device RDMA if FI_OPT_EFA_USE_DEVICE_RDMA is false', () => {
     const options = { FI_OPT_EFA_USE_DEVICE_RDMA: false };
     expect(emulatesReads(0xefa2, { options })).toBe(true);
     expect(emulatesReads(0xefa2, { options, apiVersion: '1.17' })).toBe('FI_ENOPROTOOPT');
   });
 });
 
-test.skipIf(tells)('efa of libfabric 1.17 cannot tell', () => {
-  expect(emulatesReads(0xefa1, {})).toBe('FI_ENOPROTOOPT');
-});
+test.skipIf(reportsEmulation)(
+  'efa of libfabric 1.17 has no option FI_OPT_EFA_EMULATED_READ',
+  () => {
+    expect(emulatesReads(0xefa1, {})).toBe('FI_ENOPROTOOPT');
+  },
+);

@@ -1,4 +1,4 @@
-// The direct data path of libfabric 2.3: the efa provider fills and reads the device's queues by itself.
+// The direct data path of libfabric 2.3: the efa provider accesses the device's queues without rdma-core.
 import { execFileSync } from 'node:child_process';
 import { getInfo, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ beforeEach((context) => {
   context.skip(reason !== undefined, reason);
 });
 
-/** How many work requests the device takes from the provider's own hand meanwhile. */
+/** Returns how many work requests of `work` used the direct data path. */
 async function requestsOf(work: () => Promise<void>): Promise<bigint> {
   const before = faults.directRequests;
   await work();
@@ -30,7 +30,7 @@ async function requestsOf(work: () => Promise<void>): Promise<bigint> {
 }
 
 describe.each(drivers)('%s driver', (driver) => {
-  test('efa: messages of every protocol arrive intact over queues that the provider fills', async (context) => {
+  test('efa: messages of every protocol arrive intact over the direct data path', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_TAGGED'], driver);
     const sizes = [0, 1, 32, 33, 4096, 8192, 8193, 70_000, 3 << 20];
     const requests = await requestsOf(async () => {
@@ -46,7 +46,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(requests).toBeGreaterThan(BigInt(sizes.length));
   });
 
-  test('efa: remote memory is read and written over queues that the provider fills', async (context) => {
+  test('efa: writes and reads use the direct data path', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA'], driver);
     const size = 1 << 20;
     const access = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
@@ -61,7 +61,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(requests).toBeGreaterThan(1n);
   });
 
-  test('efa: writes with data tell the peer', async (context) => {
+  test('efa: writes with data resolve arrived() at the peer', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA'], driver);
     const region = await wire.b.domain.allocate(4096, ['FI_REMOTE_WRITE']);
     const remote = wire.a.domain.remote(region.descriptor());
@@ -71,7 +71,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expectBytes(new Uint8Array(region.buffer).subarray(0, 4096), pattern(4096));
   });
 
-  test('efa: thousands of messages in flight at once arrive once each', async (context) => {
+  test('efa: each of 5000 messages in flight arrives exactly once', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const COUNT = 5000;
     const seen = new Set<number>();
@@ -90,7 +90,7 @@ describe.each(drivers)('%s driver', (driver) => {
   });
 });
 
-test('efa-direct: operations reach the device as they are', async (context) => {
+test('efa-direct: messages use the direct data path', async (context) => {
   const hints = { fabricAttr: { provName: 'efa', name: 'efa-direct' } } as const;
   context.skip(getInfo(hints).length === 0, 'no efa-direct');
   const options = { provider: 'efa', fabric: 'efa-direct', caps: ['FI_MSG'] } as const;
@@ -106,14 +106,14 @@ test('efa-direct: operations reach the device as they are', async (context) => {
   expect(requests).toBeGreaterThanOrEqual(2n); // the receive and the send
 });
 
-test('efa: what the device fails is the error of its operation', async (context) => {
+test("efa: an operation fails with the device's status", async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG']);
   const broken = faults.add('status', { value: 8, count: 1 });
   expect(await wire.fails(wire.a.send(pattern(8), wire.toB))).toMatchObject({ provErrno: 8 });
   expect(broken.hits).toBe(1);
 });
 
-test('efa: without it the device has no such queues, and the provider leaves them to rdma-core', () => {
+test('efa: the provider uses rdma-core if the device offers no direct data path', () => {
   const program = `
     import { open } from 'libfabric';
     import { SoftefaFaults } from 'libfabric/softefa';

@@ -1,4 +1,4 @@
-// The fabric efa-direct (libfabric 2): operations go to the device as they are.
+// The fabric efa-direct (libfabric 2): it passes operations to the device unchanged.
 import { type Cap, type DriverKind, getInfo, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -24,7 +24,7 @@ async function directPair<const C extends Cap>(caps: readonly C[], driver: Drive
   return { ...pair, done: pair.done.bind(pair), fails: pair.fails.bind(pair) };
 }
 
-test('the entry asks for contexts and local registration and is limited to a packet', () => {
+test('the entry requires FI_CONTEXT2 and FI_MR_LOCAL, and has neither tagged messages nor atomics', () => {
   const [info] = entries;
   expect(info?.mode).toContain('FI_CONTEXT2');
   expect(info?.domainAttr.mrMode).toContain('FI_MR_LOCAL');
@@ -32,20 +32,23 @@ test('the entry asks for contexts and local registration and is limited to a pac
   expect(info?.caps).not.toContain('FI_ATOMIC');
 });
 
-test('open() takes efa where nobody names efa-direct', async () => {
+test('open() selects the fabric efa by default', async () => {
   const ep = closing(await open({ provider: 'efa', caps: ['FI_MSG'] }));
   expect(ep.info.fabricAttr.name).toBe('efa');
 });
 
-test('efa keeps messages in order, which libfabric 2 has to be asked for', async () => {
+test('open() requests message order, which efa of libfabric 2 keeps only on request', async () => {
   const ep = closing(await open({ provider: 'efa', caps: ['FI_MSG'] }));
   expect(ep.info.rxAttr.msgOrder).toContain('FI_ORDER_SAS');
 });
 
-test.each(['FI_TAGGED', 'FI_ATOMIC'] as const)('%s is refused with FI_ENODATA', async (cap) => {
-  const opening = open({ provider: 'efa', fabric: 'efa-direct', caps: [cap] });
-  await expect(opening).rejects.toEqual(fabricError('FI_ENODATA'));
-});
+test.each(['FI_TAGGED', 'FI_ATOMIC'] as const)(
+  'open() with %s fails with FI_ENODATA',
+  async (cap) => {
+    const opening = open({ provider: 'efa', fabric: 'efa-direct', caps: [cap] });
+    await expect(opening).rejects.toEqual(fabricError('FI_ENODATA'));
+  },
+);
 
 describe.each(drivers)('%s driver', (driver) => {
   test('messages of every size up to the MTU arrive intact', async () => {
@@ -76,7 +79,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(await done(received)).toMatchObject({ length: 8, data: 0xfedcba98n });
   });
 
-  test('RMA writes and reads of plain and registered memory touch their range only', async () => {
+  test('RMA writes and reads of plain and registered memory access only their range', async () => {
     const { a, b, toB, done } = await directPair(['FI_MSG', 'FI_RMA'], driver);
     const region = await b.domain.allocate(2 ** 20 + 256, REMOTE);
     const remote = a.domain.remote(region.descriptor());
@@ -112,7 +115,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expectBytes(region.bytes, pattern(64, 2));
   });
 
-  test('more writes than the queue holds complete, alone and as a prepared batch', async () => {
+  test('more writes than the send queue holds complete, as single operations and as a batch', async () => {
     const { a, b, toB, done } = await directPair(['FI_MSG', 'FI_RMA'], driver);
     const region = await b.domain.allocate(4096, REMOTE);
     const remote = a.domain.remote(region.descriptor());
@@ -134,7 +137,7 @@ describe.each(drivers)('%s driver', (driver) => {
     }
   });
 
-  test('closing cancels receives that wait', async () => {
+  test('close() cancels posted receives', async () => {
     const { b, done } = await directPair(['FI_MSG'], driver);
     const outcome = b.recv(new Uint8Array(16)).then(
       () => 'received',

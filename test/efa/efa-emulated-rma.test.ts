@@ -1,5 +1,5 @@
-// When the efa provider does reads and writes itself: docs/efa-on-ec2.md says so case by case. What the
-// device has moved, its counters tell.
+// When the efa provider emulates reads and writes: docs/efa-on-ec2.md lists the cases. The device's counters
+// count the transfers that the device did.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
@@ -8,19 +8,19 @@ import { withSoftefa } from '../support/softefa.js';
 import { expectBytes, pattern } from '../support/transfer.js';
 
 const { major, minor } = version();
-const first = major === 1 && minor === 17;
+const is117 = major === 1 && minor === 17;
 
 const MIB = 2 ** 20;
 const without = { FI_EFA_USE_DEVICE_RDMA: '0' };
-const insisting = { FI_EFA_USE_DEVICE_RDMA: '1' };
+const forced = { FI_EFA_USE_DEVICE_RDMA: '1' };
 
-/** Who reads and writes when the first transfers to the second. */
-async function byTheDevice(one: ProcessOptions, two: ProcessOptions = one) {
+/** Tells whether the device does the reads and writes of the first process. */
+async function doneByDevice(one: ProcessOptions, two: ProcessOptions = one) {
   const part = { partId: 0xefa2 };
   const [a, b] = await startPair({ ...part, ...one, node: 0 }, { ...part, ...two, node: 1 });
   await a.ask('send', pattern(8));
   await b.ask('recv', 8);
-  // A node's counters outlive the processes of the tests before.
+  // A node's counters still count the transfers of earlier tests.
   const before = countersOf(await upToDate(a, b));
   await a.ask('write', pattern(MIB, 1));
   expectBytes(await b.ask<Uint8Array>('memory', MIB), pattern(MIB, 1));
@@ -37,9 +37,9 @@ const countersOf = (sysfs: string) => ({
 });
 
 const none = { reads: false, writes: false };
-/** What a 0xefa2 does for this machine's libfabric: 1.17 has no writes, and headers may lack them. */
+/** What a 0xefa2 does with this machine's libfabric: 1.17 has no RDMA write, and other builds may lack it. */
 function all() {
-  if (first) return { reads: true, writes: false };
+  if (is117) return { reads: true, writes: false };
   const program = `
     import { open } from 'libfabric';
     const ep = await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
@@ -53,30 +53,30 @@ function all() {
   return { reads: true, writes: !write };
 }
 
-test('efa reads and writes by the device where both sides have it; 1.17 emulates all writes', async () => {
-  expect(await byTheDevice({})).toEqual(all());
+test('efa uses device RDMA if both devices have it; 1.17 emulates all writes', async () => {
+  expect(await doneByDevice({})).toEqual(all());
 });
 
 test.each<[string, ProcessOptions, ProcessOptions]>([
-  ['here', { variables: without }, {}],
+  ['locally', { variables: without }, {}],
   ['at the peer', {}, { variables: without }],
-])('efa emulates both where FI_EFA_USE_DEVICE_RDMA is 0 %s', async (_, one, two) => {
-  expect(await byTheDevice(one, two)).toEqual(none);
+])('efa emulates reads and writes if FI_EFA_USE_DEVICE_RDMA is 0 %s', async (_, one, two) => {
+  expect(await doneByDevice(one, two)).toEqual(none);
 });
 
-test('efa 1.17 reads by the device of part 0xefa1 only where it is told to', async () => {
+test('efa 1.17 uses RDMA read of part 0xefa1 only if FI_EFA_USE_DEVICE_RDMA is 1', async () => {
   const partId = 0xefa1;
-  expect(await byTheDevice({ partId })).toEqual(first ? none : all());
-  expect(await byTheDevice({ partId, variables: insisting })).toEqual(all());
+  expect(await doneByDevice({ partId })).toEqual(is117 ? none : all());
+  expect(await doneByDevice({ partId, variables: forced })).toEqual(all());
 });
 
 test.for([
   ['1.17', true],
   ['1.18', false],
 ] as const)(
-  'efa from 1.18 on emulates reads on part 0xefa1 for a caller of %s: %s',
+  'efa since 1.18 emulates reads on part 0xefa1 for API version %s: %s',
   ([apiVersion, emulates], context) => {
-    context.skip(first, '1.17 does not tell, and does for all');
+    context.skip(is117, '1.17 emulates them for all, and does not report it');
     const program = `
     import { open } from 'libfabric';
     const ep = await open({ provider: 'efa', caps: ['FI_RMA'], apiVersion: '${apiVersion}' });
@@ -87,8 +87,8 @@ test.for([
   },
 );
 
-test('efa emulates reads between a part 0xefa0 and a newer one, from libfabric 2.0 on', async (context) => {
-  context.skip(first, '1.17 reads by no 0xefa0 unless told to');
-  const { reads } = await byTheDevice({ partId: 0xefa0 }, { partId: 0xefa1 });
+test('efa since libfabric 2.0 emulates reads between a part 0xefa0 and a newer one', async (context) => {
+  context.skip(is117, '1.17 does not use RDMA read of a 0xefa0 by default');
+  const { reads } = await doneByDevice({ partId: 0xefa0 }, { partId: 0xefa1 });
   expect(reads).toBe(major < 2);
 });

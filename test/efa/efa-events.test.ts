@@ -1,5 +1,5 @@
-// What goes wrong with an efa endpoint outside of any operation. The provider writes it to the
-// endpoint's event queue, where there is one; without, it ends the process.
+// Errors of an efa endpoint that belong to no operation. The provider writes them to the endpoint's event
+// queue. Without an event queue, it aborts the process.
 import { type Endpoint, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
@@ -8,7 +8,7 @@ import { drivers, expectBytes, pair, pattern } from '../support/transfer.js';
 
 const faults = testFaults();
 
-// The device's statuses, and a number of the provider's own.
+// Two statuses of the device, and an error number of the provider.
 const QUEUE_PAIR_FAILED = 2;
 const BAD_ADDRESS = 7;
 const NO_BUFFERS = 4112;
@@ -16,18 +16,18 @@ const NO_BUFFERS = 4112;
 const qpnOf = ({ av, address }: Endpoint): number =>
   Number(/:(\d+):\d+$/.exec(av.straddr(address))?.[1]);
 
-const turned = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 describe.each(drivers)('%s driver', (driver) => {
-  test('a greeting that fails is told to the completion queue and harms nothing else', async (context) => {
+  test('a failed handshake is in readErrors(), and other operations succeed', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const { a, b, toA, toB } = wire;
     const { errors } = b.domain.stats();
     const refused = faults.add('status', { value: BAD_ADDRESS, count: 1, qpn: qpnOf(a) });
     await wire.done(Promise.all([a.send(pattern(64), toB), b.recv(new Uint8Array(64))]));
     const counted = async () => {
-      while (b.domain.stats().errors === errors) await turned();
-      await turned();
+      while (b.domain.stats().errors === errors) await nextTick();
+      await nextTick();
     };
     await wire.done(counted());
 
@@ -43,7 +43,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(b.cq.readErrors()).toEqual([]);
   });
 
-  test('an endpoint that may not lock its receive buffers says so, whatever it is given, and closes', () => {
+  test('an endpoint that may not lock its receive buffers fails every operation with FI_ENOMEM, and closes', () => {
     const source = `
       import { open } from 'libfabric';
       const errors = [];
@@ -75,7 +75,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(status, stderr).toBe(0);
     const errors = JSON.parse(stdout);
     if (version().major > 1) {
-      // From open(), which asks for them already.
+      // open() already fails: it registers the receive buffers.
       expect(errors).toEqual([{ code: 'FI_ENOMEM', hint: expect.stringContaining('ulimit -l') }]);
       return;
     }
@@ -83,7 +83,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(errors).toEqual(Array(5).fill({ code: 'FI_ENOMEM', provErrno: NO_BUFFERS, hint }));
   });
 
-  test('an endpoint whose queue pair failed fails what it has and what it is given, and closes', async (context) => {
+  test('an endpoint whose queue pair failed fails its pending and later operations, and closes', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const silent = await pair(context, 'efa', ['FI_MSG'], driver);
     const { a, b, toA, toB } = wire;
@@ -96,7 +96,7 @@ describe.each(drivers)('%s driver', (driver) => {
     const failed = Promise.all(failing.map((operation) => wire.fails(operation)));
     await wire.postedByB(6);
 
-    // What tells of it is b's greeting of a.
+    // b's handshake with a fails.
     faults.add('status', { value: QUEUE_PAIR_FAILED, count: 1, qpn: qpnOf(a) });
     await wire.done(Promise.all([a.send(pattern(64), toB), first]));
     const cause = {

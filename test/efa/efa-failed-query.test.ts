@@ -1,5 +1,5 @@
-// getInfo() that finds nothing, while endpoints of efa that use shared memory are open: libfabric 1.17
-// frees what they use.
+// A query that finds nothing, while efa endpoints that use shared memory are open: libfabric 1.17 frees their
+// state.
 import { describe, expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
 import { withSoftefa } from '../support/softefa.js';
@@ -32,7 +32,7 @@ const program = (driver: string) => `
   await Promise.all([a, b, c].map((ep) => ep.close({ timeout: 100 })));`;
 
 describe.each(drivers)('%s driver', (driver) => {
-  test('queries that find nothing leave open endpoints of efa alone', () => {
+  test('a query that finds nothing does not affect open endpoints of efa', () => {
     const env = { ...withSoftefa(), FI_EFA_ENABLE_SHM_TRANSFER: '1' };
     const { status, stdout, stderr } = runInline(program(driver), env);
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'done\n', stderr: '' });

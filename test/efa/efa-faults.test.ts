@@ -1,5 +1,4 @@
-// The efa provider on a device on which things go wrong: what the caller gets is a typed error, or
-// nothing at all where the provider makes up for it.
+// The efa provider on a device with faults: the caller gets a typed error, or none if the provider recovers.
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { testFaults } from '../support/softefa.js';
@@ -15,10 +14,10 @@ import {
 
 const faults = testFaults();
 
-const UNREACHABLE = 9; // the device's status of an operation: no such queue pair
+const UNREACHABLE = 9; // the device's status: no such queue pair
 
 describe.each(drivers)('%s driver', (driver) => {
-  test('messages arrive whole and in order where the device reorders and delays', async (context) => {
+  test('messages arrive intact and in order if the device reorders and delays packets', async (context) => {
     faults.set({ reorder: 300, delay: 20 });
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const targets = Array.from({ length: 200 }, () => new Uint8Array(500));
@@ -30,7 +29,7 @@ describe.each(drivers)('%s driver', (driver) => {
     });
   });
 
-  test('an operation over a slow link takes longer, and a slow link elsewhere changes nothing', async (context) => {
+  test('a delay affects only operations over its link', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const elsewhere = faults.add('delay', { node: 7, value: 60_000_000 });
     const slow = faults.add('delay', { node: 0, nic: 0, value: 50_000 });
@@ -44,7 +43,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(elsewhere.hits).toBe(0);
   });
 
-  test('a receiver that is not ready for a while gets its messages later', async (context) => {
+  test('messages arrive later if the receiver is not ready', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const busy = faults.add('rnr', { count: 20 });
     const targets = Array.from({ length: 10 }, () => new Uint8Array(64));
@@ -57,7 +56,7 @@ describe.each(drivers)('%s driver', (driver) => {
     });
   });
 
-  test('a send that the device fails rejects with the status of the device', async (context) => {
+  test('a send that the device fails rejects with the status of the device as provErrno', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG'], driver);
     const broken = faults.add('status', { value: UNREACHABLE, count: 1 });
     const error = await wire.fails(wire.a.send(new Uint8Array(8), wire.toB));
@@ -80,7 +79,7 @@ describe.each(drivers)('%s driver', (driver) => {
   });
 });
 
-test('the next three sends to a peer fail, and what goes to another peer does not', async (context) => {
+test('a fault of one peer fails the next three sends to it, and none to another peer', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG']);
   const other = await pair(context, 'efa', ['FI_MSG']);
   const [, qpn] = /:(\d+):\d+$/.exec(wire.a.av.straddr(wire.b.address)) ?? [];
@@ -95,14 +94,14 @@ test('the next three sends to a peer fail, and what goes to another peer does no
   await wire.done(wire.a.send(new Uint8Array(8), wire.toB));
 });
 
-test('memory for peers is refused once the device can neither read nor write it', async (context) => {
+test('allocate() with remote access fails if the device has neither RDMA read nor RDMA write', async (context) => {
   const { b } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
   faults.set({ capabilities: ['RNR_RETRY', 'CQ_WITH_SGID'] });
   const refused = b.domain.allocate(1 << 20, ['FI_REMOTE_READ']);
   await expect(refused).rejects.toEqual(fabricError('FI_EOPNOTSUPP'));
 });
 
-test('an endpoint does not open where the device refuses its memory', async (context) => {
+test('open() fails if the device refuses to register its memory', async (context) => {
   await pair(context, 'efa', ['FI_MSG']);
   using refused = faults.add('registration', { value: 'FI_ENOMEM' });
   const opening = open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
@@ -110,7 +109,7 @@ test('an endpoint does not open where the device refuses its memory', async (con
   expect(refused.hits).toBeGreaterThan(0);
 });
 
-test('messages that the device loses on the way are sent again', async (context) => {
+test('the provider sends messages again that the device drops', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG']);
   faults.set({ drop: 300 });
   const target = new Uint8Array(4 << 20);
@@ -119,7 +118,7 @@ test('messages that the device loses on the way are sent again', async (context)
   expectBytes(target, pattern(4 << 20));
 });
 
-test('a completion queue that overruns fails what is sent from it and to it', async (context) => {
+test('a completion queue overrun fails sends from its endpoint and to it', async (context) => {
   const wire = await pair(context, 'efa', ['FI_MSG'], 'manual');
   const { a, b, toA, toB } = wire;
   const exchangeMessage = async () => {
@@ -132,7 +131,7 @@ test('a completion queue that overruns fails what is sent from it and to it', as
   expect(await wire.fails(b.send(pattern(8), toA))).toEqual(fabricError('FI_EINVAL'));
   const batch = b.batch();
   batch.send(pattern(8), toA);
-  for (const _ of ['as it stands', 'prepared']) {
+  for (const _ of ['first', 'second']) {
     expect(await wire.fails(batch.submit())).toEqual(fabricError('FI_EINVAL'));
   }
   const error = await wire.fails(a.send(pattern(8), toB));
@@ -150,7 +149,7 @@ test('a registration that the device refuses rejects with its error, and the nex
   await region.close();
 });
 
-test('datagrams are lost where the device loses them, and arrive again when it does not', async (context) => {
+test('datagrams that the device drops are lost, and later ones arrive', async (context) => {
   const wire = await datagramPair(context, 'efa');
   let arrived = false;
   const received = wire.b.recv(new Uint8Array(64)).then(() => {

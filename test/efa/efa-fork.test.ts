@@ -1,4 +1,4 @@
-// Processes with efa endpoints start others: libuv forks for child_process.
+// Processes with efa endpoints start other processes: libuv calls fork() for child_process.
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
@@ -12,7 +12,7 @@ const PROGRAM = `
   const self = ep.av.insert(ep.address);
   const exchangeMessage = () => Promise.all([ep.recv(new Uint8Array(8)), ep.send(new Uint8Array(8), self)]);
   await exchangeMessage();
-  // libuv 1.53 forks only where posix_spawn(3) can't do what is asked for, such as another user.
+  // libuv 1.53 calls fork() only if posix_spawn(3) lacks an option, such as another user.
   const uid = process.getuid();
   console.log(execFileSync('echo', ['child'], { encoding: 'utf8', uid }).trim());
   await exchangeMessage();
@@ -28,13 +28,13 @@ const run = (
   });
 
 test.each(['disabled', 'enabled', 'unneeded'] as const)(
-  'efa endpoints outlive a fork where fork support is %s: the package asks for it',
+  'efa endpoints survive a fork if fork support is %s: the package enables it',
   (forkStatus) => {
     expect(run(forkStatus)).toMatchObject({ status: 0, signal: null, stdout: 'child\n' });
   },
 );
 
-test('efa aborts at a fork where fork support is disabled and nobody may ask for it', () => {
+test('efa aborts at a fork if FI_EFA_FORK_SAFE=0 keeps fork support disabled', () => {
   expect(run('disabled', { FI_EFA_FORK_SAFE: '0' })).toMatchObject({
     signal: 'SIGABRT',
     stdout: '',

@@ -5,14 +5,14 @@ import { expect, test } from 'vitest';
 
 const program = fileURLToPath(new URL('../programs/hardware-counters.mjs', import.meta.url));
 
-test("efa-direct's counters are the device's, and count what both sides do", async (context) => {
+test("efa-direct's counters are hardware counters, and count local and remote operations", async (context) => {
   const env = { ...process.env, FI_LOG_LEVEL: 'info', FI_LOG_SUBSYS: 'cntr' };
   const name = Math.random().toString(36).slice(2);
   const ended = promisify(execFile)(process.execPath, [program, name], { env });
   const { stdout, stderr } = await ended.catch((error) => error);
   if (!/hardware counter/.test(stderr)) {
     context.skip(
-      'this libfabric has no counters of the device: it takes one after 2.6, on rdma-core 65',
+      'this libfabric has no hardware counters: they need a libfabric after 2.6, on rdma-core 65',
     );
   }
   expect(stdout).toBe(

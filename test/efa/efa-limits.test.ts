@@ -1,12 +1,12 @@
-// What the efa provider's callers get where memory may not be registered: FabricError, and room again
-// once something was given back.
+// Limits of memory registration with the efa provider: a registration over the limit fails with a
+// FabricError, and succeeds after another region is closed.
 import { describe, expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const MIB = 2 ** 20;
-// 1.17 locks 74 MB for its receive buffers and 37 MB for what it sends.
-const PROVIDERS_OWN = 128 * MIB;
+// 1.17 locks 74 MB of receive buffers and 37 MB of send buffers.
+const PROVIDER_BUFFERS = 128 * MIB;
 
 const PROGRAM = `
   import { open } from 'libfabric';
@@ -22,7 +22,7 @@ const PROGRAM = `
   let refusal;
   while (refusal === undefined) await register().catch((error) => { refusal = error; });
   const most = regions.length;
-  await exchangeMessage(); // needs nothing new
+  await exchangeMessage(); // needs no new registration
   await regions.pop().close();
   await register();
   const again = await register().catch(({ code }) => code);
@@ -38,8 +38,8 @@ const refused = {
 };
 
 describe('efa', () => {
-  test('registers as much memory as may be locked', () => {
-    const device = { memlock: PROVIDERS_OWN + 32 * MIB } as const;
+  test('registers memory up to the memlock limit', () => {
+    const device = { memlock: PROVIDER_BUFFERS + 32 * MIB } as const;
     const { status, stdout, stderr } = runInline(PROGRAM, {
       ...withSoftefa(device),
       SIZE: String(4 * MIB),
@@ -51,10 +51,10 @@ describe('efa', () => {
     const result = JSON.parse(stdout);
     expect(result).toMatchObject(refused);
     expect(result.most).toBeGreaterThanOrEqual(8);
-    expect(result.most).toBeLessThan((PROVIDERS_OWN + 32 * MIB) / (4 * MIB));
+    expect(result.most).toBeLessThan((PROVIDER_BUFFERS + 32 * MIB) / (4 * MIB));
   });
 
-  test('registers as many regions as the device has room for', () => {
+  test("registers regions up to the device's limit", () => {
     const env = { ...withSoftefa({ maxMr: 60 }), SIZE: '4096' };
     const { status, stdout, stderr } = runInline(PROGRAM, env);
     expect(status, stderr).toBe(0);
@@ -64,7 +64,7 @@ describe('efa', () => {
     expect(result.most).toBeLessThan(60);
   });
 
-  test('does not open where no memory may be locked', () => {
+  test('open() fails if no memory may be locked', () => {
     const program = `
       import { open } from 'libfabric';
       await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] }).catch(({ name, code }) => console.log(name, code));`;

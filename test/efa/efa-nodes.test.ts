@@ -1,5 +1,5 @@
-// The efa provider between processes of one host and of two, over each of several devices, and by
-// way of shm where it may.
+// The efa provider between processes of one host and of two, over each of several devices, with and without
+// shm.
 import { SoftefaFaults } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
 import { portCounter, startPair, transferAll, upToDate } from '../support/process-pair.js';
@@ -12,8 +12,8 @@ describe.each([
   { nodes: [0, 1], shm: '1' },
   { nodes: [0, 0], shm: '0' },
 ] as const)('efa, nodes $nodes, FI_EFA_ENABLE_SHM_TRANSFER=$shm', ({ nodes, shm }) => {
-  test.each(NICS)('device %i carries all, and no other device anything', async (nic) => {
-    const [a, b] = await startPair(...halves(nodes, shm, nic));
+  test.each(NICS)('all transfers use device %i, and none another device', async (nic) => {
+    const [a, b] = await startPair(...processes(nodes, shm, nic));
     await transferAll(a, b);
     const sysfs = await upToDate(a, b, nic);
     const busy = NICS.filter((each) => portCounter(sysfs, 'tx_bytes', each) > 0);
@@ -23,8 +23,8 @@ describe.each([
   });
 });
 
-test('efa within a node, with shm, needs no port of a device', async () => {
-  const [a, b] = await startPair(...halves([0, 0], '1', 2));
+test('efa within a node, with shm, works while all ports are down', async () => {
+  const [a, b] = await startPair(...processes([0, 0], '1', 2));
   using faults = new SoftefaFaults({ namespace });
   faults.add('portDown');
   await transferAll(a, b);
@@ -32,7 +32,7 @@ test('efa within a node, with shm, needs no port of a device', async () => {
   await b.close();
 });
 
-test('efa between different devices of two nodes', async () => {
+test('efa transfers between different devices of two nodes', async () => {
   const one = { nics: 4, node: 0, domain: 'softefa_3-rdm' };
   const [a, b] = await startPair(one, { ...one, node: 9, domain: 'softefa_0-rdm' });
   await transferAll(a, b);
@@ -40,14 +40,14 @@ test('efa between different devices of two nodes', async () => {
   await b.close();
 });
 
-function halves([one, two]: readonly [number, number], shm: '0' | '1', nic: number) {
-  const half = {
+function processes([one, two]: readonly [number, number], shm: '0' | '1', nic: number) {
+  const options = {
     nics: NICS.length,
     domain: `softefa_${nic}-rdm`,
     variables: { FI_EFA_ENABLE_SHM_TRANSFER: shm },
   };
   return [
-    { ...half, node: one },
-    { ...half, node: two },
+    { ...options, node: one },
+    { ...options, node: two },
   ] as const;
 }

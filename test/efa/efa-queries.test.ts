@@ -1,5 +1,5 @@
-// What only the efa provider tells: domain.efa, on the software device, with the libfabric that is
-// there. 1.17 has no operations of its own, 1.22 queries regions, 2.3 what efa-direct has, 2.6 features.
+// domain.efa, the queries that only the efa provider has, on the software device with the installed
+// libfabric. 1.17 has none, 1.22 has queries of regions, 2.3 of efa-direct objects, 2.6 of features.
 import { type EfaQpWqs, getInfo, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { whyNotDirect } from '../support/direct-library.js';
@@ -8,7 +8,7 @@ import { closing, drivers, fabricError, Pair } from '../support/transfer.js';
 const { major, minor } = version();
 const has = (...since: [number, number]) =>
   major > since[0] || (major === since[0] && minor >= since[1]);
-/** What a call gives, or the code of its error. */
+/** Returns the result of a call, or the code of its error. */
 const outcome = (call: () => unknown) => {
   try {
     return call();
@@ -23,11 +23,11 @@ const hints = { fabricAttr: { provName: 'efa', name: 'efa-direct' } } as const;
 const direct = getInfo({ ...hints, epAttr: { type: 'FI_EP_RDM' } }).length > 0;
 
 describe.each(drivers)('%s driver', (driver) => {
-  test('a region tells its interconnects where the library can ask for them', async () => {
+  test('queryMr() returns the interconnects of a region if the library supports it', async () => {
     const ep = closing(await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'], driver }));
     const region = await ep.domain.allocate(4096, ['FI_REMOTE_READ']);
     const query = () => ep.domain.efa?.queryMr(region);
-    // The software device knows none; a libfabric that was built with an old rdma-core cannot ask.
+    // The software device has none. A libfabric that was built with an old rdma-core has no query.
     if (has(1, 22)) expect([{}, 'FI_ENOSYS']).toContainEqual(outcome(query));
     else expect(query).toThrow(absent as Error);
     const message = 'this needs libfabric 1.22';
@@ -38,7 +38,7 @@ describe.each(drivers)('%s driver', (driver) => {
     await ended;
   });
 
-  test('keys, addresses and queues are told on efa-direct, as far as the device has them', async (context) => {
+  test('efa-direct has queries of keys, addresses and queues, as far as the device supports them', async (context) => {
     if (!direct) context.skip('libfabric < 2.1 has no efa-direct');
     const options = { provider: 'efa', fabric: 'efa-direct', driver } as const;
     const a = closing(await open(options));
@@ -57,13 +57,13 @@ describe.each(drivers)('%s driver', (driver) => {
       expect(rq).toMatchObject({ entrySize: 16 });
       expect(queues[1]).toMatchObject({ entrySize: 32 });
     } else {
-      // The software device has such queues only where they are asked for.
+      // The software device has such queues only if SOFTEFA_DIRECT is 1.
       for (const code of queues) expect(['FI_EOPNOTSUPP', 'FI_ENOSYS']).toContain(code);
     }
   });
 });
 
-test('the fabric efa has no queries of addresses and queues, and says what it takes', async () => {
+test('the fabric efa has no queries of addresses and queues; the error names the requirement', async () => {
   const ep = closing(await open({ provider: 'efa' }));
   const { efa } = ep.domain;
   const peer = ep.av.insert(ep.address);
@@ -82,7 +82,7 @@ test('the fabric efa has no queries of addresses and queues, and says what it ta
   }
 });
 
-test('features are told from libfabric 2.6 on', async () => {
+test('query() of features needs libfabric 2.6', async () => {
   const fabric = has(2, 6) ? 'efa-direct' : 'efa';
   const ep = closing(await open({ provider: 'efa', fabric }));
   const query = (feature: string) => ep.domain.efa?.query(feature);
@@ -91,7 +91,7 @@ test('features are told from libfabric 2.6 on', async () => {
   expect(query('none such')).toBe(false);
 });
 
-test('misuse is refused', async () => {
+test('queries refuse objects of other domains and wrong types', async () => {
   const ep = closing(await open({ provider: 'efa' }));
   const other = closing(await open({ provider: 'efa' }));
   const { efa } = ep.domain;
@@ -111,7 +111,7 @@ test('misuse is refused', async () => {
   }
 });
 
-test('other providers have none', async () => {
+test('other providers have no such queries', async () => {
   const ep = closing(await open({ provider: 'shm' }));
   expect(ep.domain.efa).toBeUndefined();
 });

@@ -1,5 +1,4 @@
-// A peer of the efa provider is killed in the middle of everything, and another process takes its
-// place.
+// A peer of the efa provider is killed during transfers, and another process replaces it.
 import { open } from 'libfabric';
 import { SoftefaFaults } from 'libfabric/softefa';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
@@ -17,7 +16,7 @@ import {
 const faults = new SoftefaFaults({ namespace });
 afterAll(() => faults.close());
 
-const NO_SUCH_QUEUE_PAIR = 9; // the device's status: it went with its process
+const NO_SUCH_QUEUE_PAIR = 9; // the device's status: the queue pair ended with its process
 const REFUSED = efaError(NO_SUCH_QUEUE_PAIR);
 const MIB = 2 ** 20;
 
@@ -30,7 +29,7 @@ beforeEach(async () => {
   ep = await opened();
 });
 
-/** Another process, which has exchanged messages with ep. */
+/** Starts another process and exchanges messages with it. */
 async function connect() {
   const other = await OtherProcess.start({ provider: 'efa', env: withSoftefa({ node: 1 }) });
   await other.ask('connect', ep.address);
@@ -46,11 +45,11 @@ async function connect() {
   return { other, peer, remote: ep.domain.remote(other.descriptor) };
 }
 
-type Meeting = Awaited<ReturnType<typeof connect>>;
+type Connection = Awaited<ReturnType<typeof connect>>;
 
-const floods: Record<string, (meeting: Meeting) => Promise<unknown>[]> = {
+const bursts: Record<string, (connection: Connection) => Promise<unknown>[]> = {
   messages: ({ peer }) => Array.from({ length: 5000 }, () => ep.send(pattern(512), peer)),
-  'messages that the peer would fetch': ({ peer }) =>
+  'messages that the peer reads': ({ peer }) =>
     Array.from({ length: 20 }, () => ep.send(pattern(MIB), peer)),
   writes: ({ peer, remote }) =>
     Array.from({ length: 2000 }, () =>
@@ -61,15 +60,15 @@ const floods: Record<string, (meeting: Meeting) => Promise<unknown>[]> = {
 };
 
 describe('efa: the peer is killed', () => {
-  test.each(Object.entries(floods))('while %s are under way: all settle', async (_, flood) => {
-    const meeting = await connect();
-    // Holds them all back until the peer has died.
-    const silence = faults.add('freeze', { node: 1 });
-    const outcomes = Promise.allSettled(flood(meeting));
-    while (silence.hits === 0) await new Promise(setImmediate);
-    await meeting.other.kill();
-    silence.remove();
-    // What the dead peer would have had to ask for can only be given up.
+  test.each(Object.entries(bursts))('while %s are in flight: all settle', async (_, burst) => {
+    const connection = await connect();
+    // Delays all of them until the peer has ended.
+    const freeze = faults.add('freeze', { node: 1 });
+    const outcomes = Promise.allSettled(burst(connection));
+    while (freeze.hits === 0) await new Promise(setImmediate);
+    await connection.other.kill();
+    freeze.remove();
+    // Only close() ends the sends that the killed peer would have read.
     await settle(Promise.race([outcomes, ep.close({ timeout: 2000 })]));
     await settle(ep.close());
     const failed = (await outcomes).map(
@@ -81,7 +80,7 @@ describe('efa: the peer is killed', () => {
     }
   });
 
-  test('and operations that begin afterwards fail with the device’s status', async () => {
+  test('and later operations fail with the device’s status', async () => {
     const { other, peer, remote } = await connect();
     await other.kill();
     for (const operation of [
@@ -101,17 +100,19 @@ describe('efa: the peer is killed', () => {
     await settle(ep.close());
   });
 
-  test('and its successors are reached by their addresses, five times over', async () => {
+  test('and five successors can be reached by their addresses', async () => {
     const seen = new Set<string>();
-    for (let life = 0; life < 5; life++) {
+    for (let generation = 0; generation < 5; generation++) {
       const { other, peer, remote } = await connect();
       expect(seen).not.toContain(Buffer.from(other.address).toString('hex'));
       seen.add(Buffer.from(other.address).toString('hex'));
-      await settle(ep.write(pattern(MIB, life), peer, remote, { flags: ['FI_DELIVERY_COMPLETE'] }));
-      expectBytes(await other.ask<Uint8Array>('memory', MIB), pattern(MIB, life));
-      if (life % 2 === 0) ep.send(pattern(4 * MIB), peer).catch(() => {}); // is never asked for
+      await settle(
+        ep.write(pattern(MIB, generation), peer, remote, { flags: ['FI_DELIVERY_COMPLETE'] }),
+      );
+      expectBytes(await other.ask<Uint8Array>('memory', MIB), pattern(MIB, generation));
+      if (generation % 2 === 0) ep.send(pattern(4 * MIB), peer).catch(() => {}); // the peer never reads it
       await other.kill();
-      if (life % 2 === 1) await settle(ep.av.remove(peer));
+      if (generation % 2 === 1) await settle(ep.av.remove(peer));
     }
   });
 });

@@ -1,9 +1,9 @@
-// The table of what the efa provider's error numbers mean.
+// The table of the efa provider's error numbers.
 import { type EfaStatus, efaStatus } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { efaNumbers } from '../../dist/efa-statuses.js';
 
-// The numbers of efa_errno.h by the release that brought them, and the names that each has there.
+// The numbers of efa_errno.h by the release that added them, and their names in that release.
 const device1 = `OK FLUSHED LOCAL_ERROR_QP_INTERNAL_ERROR LOCAL_ERROR_INVALID_OP_TYPE
   LOCAL_ERROR_INVALID_AH LOCAL_ERROR_INVALID_LKEY LOCAL_ERROR_BAD_LENGTH REMOTE_ERROR_BAD_ADDRESS
   REMOTE_ERROR_ABORT REMOTE_ERROR_BAD_DEST_QPN REMOTE_ERROR_RNR REMOTE_ERROR_BAD_LENGTH
@@ -19,7 +19,7 @@ const numbered = (names: string[], first: number) =>
 const DEVICE = 'EFA_IO_COMP_STATUS_';
 const OWN = 'FI_EFA_ERR_';
 
-// [major, minor]: the names that change or come with it.
+// [major, minor, prefix, changes]: the names that the release adds or changes.
 type Change = readonly [number, string];
 const releases: readonly [number, number, string, readonly Change[]][] = [
   [1, 17, 'FI_EFA_', [...numbered(device1, 0), ...numbered(own1, 4096)]],
@@ -63,7 +63,7 @@ describe.each(releases)('libfabric %i.%i', (major, minor, prefix, changes) => {
   for (const [number, name] of changes) known.set(number, name);
   const names = [...known];
 
-  test.each(names)('%i is known by its name there', (number, name) => {
+  test.each(names)('%i has its name in this release', (number, name) => {
     const status = efaStatus(number, { major, minor }) as EfaStatus;
     expect(status.number).toBe(number);
     expect(status.name).toBe((number < 4096 ? prefix : OWN) + name);
@@ -71,7 +71,7 @@ describe.each(releases)('libfabric %i.%i', (major, minor, prefix, changes) => {
   });
 });
 
-test('every number comes from a release, and says what helps where it is a failure', () => {
+test('every number comes from a release, and every failure has a hint', () => {
   const numbers = new Set(efaNumbers().values());
   expect([...numbers].sort((a, b) => a - b)).toEqual([...known.keys()].sort((a, b) => a - b));
   for (const number of numbers) {
@@ -81,7 +81,7 @@ test('every number comes from a release, and says what helps where it is a failu
   }
 });
 
-test('names are found with their prefixes of all releases, and without', () => {
+test('numbers are found by names of all releases, with and without prefix', () => {
   const numbers = efaNumbers();
   for (const name of ['REMOTE_ERROR_RNR', `${DEVICE}REMOTE_ERROR_RNR`, 'FI_EFA_REMOTE_ERROR_RNR']) {
     expect(numbers.get(name)).toBe(10);
@@ -89,17 +89,20 @@ test('names are found with their prefixes of all releases, and without', () => {
   for (const name of ['RX_ENTRY_COPY', 'FI_EFA_ERR_RXE_COPY']) expect(numbers.get(name)).toBe(4107);
 });
 
-test.each([16, 17, 19, 4095, 4128, -1, -125, 1.5])('%d is no error of any release', (number) => {
-  expect(efaStatus(number)).toBeUndefined();
-});
+test.each([16, 17, 19, 4095, 4128, -1, -125, 1.5])(
+  '%d is not an error of any release',
+  (number) => {
+    expect(efaStatus(number)).toBeUndefined();
+  },
+);
 
-test('what may pass by itself is worth trying again, what must be changed is not', () => {
+test('temporary errors are retryable, permanent ones are not', () => {
   const retryable = [...known.keys()].filter((number) => efaStatus(number)?.retryable);
   expect(retryable).toEqual(expect.arrayContaining([10, 13, 4124]));
   for (const number of [5, 7, 9, 14, 15, 4112, 4126]) expect(retryable).not.toContain(number);
 });
 
-test('silence means either of two things before 2.0, where each has a number of its own', () => {
+test('an unresponsive peer has one status before 2.0; since 2.0 a closed security group has another', () => {
   const security = /security group.*0\.0\.0\.0\/0/;
   expect(efaStatus(13, { major: 1, minor: 22 })?.hint).toMatch(security);
   expect(efaStatus(13, { major: 2, minor: 0 })?.hint).not.toMatch(security);

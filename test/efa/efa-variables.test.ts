@@ -1,4 +1,5 @@
-// The efa provider's variables, typed, before libfabric is used: in processes of their own.
+// setEfaVariables() and efaVariables(). Each test needs its own process, because variables are set before
+// libfabric is loaded.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +7,7 @@ import { expect, test } from 'vitest';
 
 const dist = new URL('../../dist/index.js', import.meta.url).href;
 
-/** What a program prints, which has libfabric's module as `lib`. */
+/** Runs a program that has this package as `lib`. Returns its output. */
 function run(program: string): string {
   const text = `const lib = await import(${JSON.stringify(dist)}); ${program}`;
   const { FI_EFA_ENABLE_SHM_TRANSFER: _, ...env } = process.env;
@@ -16,22 +17,22 @@ function run(program: string): string {
 
 const attempt = (call: string) => `try { ${call} } catch (error) { console.log(error.code) }`;
 
-test('what is set before the first use is what libfabric reads', () => {
+test('libfabric reads the variables that are set before its first use', () => {
   const set = 'lib.setEfaVariables({ FI_EFA_ENABLE_SHM_TRANSFER: false, FI_EFA_TX_SIZE: 512 });';
   expect(run(`${set} console.log(JSON.stringify(lib.efaVariables()))`)).toBe(
     '{"FI_EFA_ENABLE_SHM_TRANSFER":false,"FI_EFA_TX_SIZE":512}',
   );
-  // The library's own getenv(3) sees it: the C environment has it when a child is started.
+  // getenv(3) of the library returns the value: a child process inherits it from the C environment.
   const child = "(await import('node:child_process')).execSync('echo $FI_EFA_TX_SIZE').toString()";
   expect(run(`${set} lib.version(); console.log(${child})`)).toBe('512');
 });
 
-test('afterwards it is too late', () => {
+test('setEfaVariables() after the first use of libfabric fails', () => {
   const late = attempt('lib.setEfaVariables({ FI_EFA_TX_SIZE: 512 })');
   expect(run(`lib.version(); ${late}`)).toBe('ERR_INVALID_STATE');
 });
 
-test('wrong names and values are refused, and set nothing', () => {
+test('setEfaVariables() refuses wrong names and values, and then sets nothing', () => {
   const wrong = [
     'FI_EFA_TX_SIZE: "512"',
     'FI_EFA_FORK_SAFE: 1',
@@ -45,7 +46,7 @@ test('wrong names and values are refused, and set nothing', () => {
   }
 });
 
-test('a variable of every kind is in the source once', () => {
+test('every variable is in the source once', () => {
   const source = fileURLToPath(new URL('../../src/efa-variables.ts', import.meta.url));
   const names = readFileSync(source, 'utf8').match(/'FI_EFA_\w+'/g) ?? [];
   expect(new Set(names).size).toBe(names.length);
