@@ -31,18 +31,19 @@ function devicesOf(condition, release) {
   return release < DIRECT_PATH ? others : { ...others, direct };
 }
 
-/** Every run: its command line, its numbers of processes and nodes, and the device's variables. */
+/** Every run: its command line, its numbers of processes and nodes, and its environment variables. */
 function* runs({ condition, release, all }) {
   const devices = Object.entries(devicesOf(condition, release));
   for (const [at, [device, variables]] of devices.entries()) {
     for (const nodes of [1, 2]) {
       for (const group of GROUPS) {
         const { alone, required, fabric = 'efa', since = 1, once, nodes: least = 1, lines } = group;
+        const environment = { ...variables, ...group.variables };
         if (release < since || (fabric === 'efa-direct' && release < EFA_DIRECT)) continue;
         if (!required && !all) continue;
         if (nodes < least || (nodes === 2 && (alone || once)) || (once && at > 0)) continue;
         for (const line of lines) {
-          yield { line, alone, required, fabric, nodes, device, variables };
+          yield { line, alone, required, fabric, nodes, device, environment };
         }
       }
     }
@@ -97,7 +98,7 @@ export async function runFabtests({ folder, env, version, condition, all }) {
   for (const run of runs({ condition, release, all })) {
     const command = commandOf(folder, run, release, port);
     if (!command) continue;
-    const of = (node) => ({ ...base, ...run.variables, SOFTEFA_NODE: `${node}` });
+    const of = (node) => ({ ...base, ...run.environment, SOFTEFA_NODE: `${node}` });
     const environments = run.alone ? [of(0)] : [of(0), of(run.nodes - 1)];
     // A part of the device that is asked for may lack what the others have.
     count(tally, run, await play(command, environments, port), !run.required || condition);
