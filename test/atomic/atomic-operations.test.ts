@@ -2,7 +2,7 @@ import type { AtomicOp, Datatype } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { fabricError, pair } from '../support/transfer.js';
 
-// net offers FI_ATOMIC and refuses every operation; 1.17's rxd crashes on fetching ones.
+// net offers FI_ATOMIC and refuses every operation. rxd of 1.17 crashes on fetching atomics.
 const setups = [
   ['shm', 'thread'],
   ['shm', 'loop'],
@@ -104,7 +104,7 @@ describe.each(setups)('%s, %s driver', (provider, driver) => {
     const remote = wire.a.domain.remote(region.descriptor());
     return { ...wire, done: wire.done.bind(wire), region, remote };
   }
-  // An atomic is complete when its sender is done with it; a read behind it shows its effect.
+  // An atomic may complete at its sender before it is executed. A later read shows its effect.
   async function value(
     setup: Awaited<ReturnType<typeof cell>>,
     length: number,
@@ -136,7 +136,7 @@ describe.each(setups)('%s, %s driver', (provider, driver) => {
   );
 
   test.for(cases)(
-    'fetchAtomic $op of $datatype returns what was there before',
+    'fetchAtomic $op of $datatype returns the previous value',
     async (one, context) => {
       if (unsafe) context.skip(unsafe);
       const { datatype, op, before, operand, after } = one;
@@ -152,7 +152,7 @@ describe.each(setups)('%s, %s driver', (provider, driver) => {
     },
   );
 
-  test('FI_ATOMIC_READ fetches and changes nothing', async (context) => {
+  test('FI_ATOMIC_READ returns the value and does not change it', async (context) => {
     if (unsafe) context.skip(unsafe);
     const setup = await cell(context);
     const { a, toB, remote, region, done } = setup;
@@ -164,7 +164,7 @@ describe.each(setups)('%s, %s driver', (provider, driver) => {
     expect(new BigUint64Array(region.buffer, 64, 1)[0]).toBe(123n);
   });
 
-  test('compareAtomic swaps only what compares equal', async (context) => {
+  test('compareAtomic swaps only elements that are equal', async (context) => {
     if (unsafe) context.skip(unsafe);
     const setup = await cell(context);
     const { a, toB, remote, region, done } = setup;
@@ -198,7 +198,7 @@ describe.each(setups)('%s, %s driver', (provider, driver) => {
     expect(await value(setup, 8, after)).toEqual([...after]);
   });
 
-  test('what the provider does not have is refused with FI_EOPNOTSUPP', async (context) => {
+  test('an unsupported operation fails with FI_EOPNOTSUPP', async (context) => {
     const { a, toB, remote, done } = await cell(context);
     expect(a.atomicValid('atomic', 'FI_DOUBLE', 'FI_BOR')).toBe(0);
     const options = { datatype: 'FI_DOUBLE', op: 'FI_BOR' } as const;
@@ -206,7 +206,7 @@ describe.each(setups)('%s, %s driver', (provider, driver) => {
     await expect(refused).rejects.toEqual(fabricError('FI_EOPNOTSUPP'));
   });
 
-  test('more elements than atomicValid says, parts of elements and unequal buffers are refused', async (context) => {
+  test('too many elements, partial elements and unequal lengths are refused', async (context) => {
     const { a, toB, remote } = await cell(context);
     const options = { datatype: 'FI_UINT64', op: 'FI_SUM' } as const;
     const most = a.atomicValid('fetch', 'FI_UINT64', 'FI_SUM');
@@ -225,7 +225,7 @@ describe.each(setups)('%s, %s driver', (provider, driver) => {
   });
 });
 
-test('net offers FI_ATOMIC and has no operation', async (context) => {
+test('net offers FI_ATOMIC and supports no operation', async (context) => {
   const { a } = await pair(context, 'net', ['FI_MSG', 'FI_RMA', 'FI_ATOMIC']);
   expect(a.atomicValid('atomic', 'FI_UINT64', 'FI_SUM')).toBe(0);
 });

@@ -16,7 +16,7 @@ describe.each(common)('%s', (provider) => {
       batch.write(own.slice(i * 4, 4), wire.toB, remote, { offset: i * 4 });
     }
     await wire.done(batch.submit());
-    // A write has completed when it has left.
+    // A write may complete before its data has arrived.
     await wire.done(until(() => Buffer.compare(region.bytes, own.bytes) === 0));
     expect(wire.a.domain.stats()).toMatchObject({ operations: OPERATIONS, errors: 0 });
   });
@@ -36,7 +36,7 @@ describe.each(common)('%s', (provider) => {
     expect(Buffer.compare(Buffer.from(target.buffer), Buffer.from(source.buffer))).toBe(0);
   });
 
-  test('run() submits and turns until all has completed, without the event loop', async (context) => {
+  test('run() submits a batch and makes progress until it has completed, without the event loop', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], 'manual');
     const { a, toA } = wire;
     const self = a.av.insert(a.address);
@@ -58,7 +58,7 @@ describe.each(common)('%s', (provider) => {
     expect(() => batch.run()).toThrow(fabricError('FI_EINVAL'));
   });
 
-  test('run() gives up at its deadline and leaves the operations in flight', async (context) => {
+  test('run() throws at its timeout, and the operations remain in flight', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], 'manual');
     const batch = wire.b.batch();
     const target = new Uint8Array(4);
@@ -72,7 +72,7 @@ describe.each(common)('%s', (provider) => {
     expectBytes(target, pattern(4));
   });
 
-  test('run() and domain.wait() are for the manual driver', async (context) => {
+  test('only the manual driver has run(), domain.wait() and domain.progress()', async (context) => {
     const { a } = await pair(context, provider, ['FI_MSG']);
     const batch = a.batch();
     batch.recv(new Uint8Array(1));

@@ -1,5 +1,5 @@
-// What rounds of a batch wait for besides their operations: bytes of memory, counters, and remote
-// writes with data.
+// Events that rounds of a batch wait for in addition to their operations: bytes in memory, counters, and
+// remote writes with data.
 import { Fabric, open } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import {
@@ -18,8 +18,8 @@ const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const BYTES = 64;
 const matrix = common.flatMap((provider) => drivers.map((driver) => [provider, driver] as const));
 
-/** A side of a ping-pong of writes: what it writes, and where the peer's writes arrive. */
-async function sidesOf(wire: Pair<'FI_EP_RDM', (typeof CAPS)[number]>) {
+/** Returns both endpoints of a ping-pong of writes, each with its source and its target of the peer's writes. */
+async function endpointsOf(wire: Pair<'FI_EP_RDM', (typeof CAPS)[number]>) {
   const regions = [wire.a, wire.b].map((ep) =>
     ep.domain.allocate(2 * BYTES, ['FI_WRITE', 'FI_REMOTE_WRITE']),
   );
@@ -40,7 +40,7 @@ describe.each(matrix)('%s, %s driver', (provider, driver) => {
   const opened = async (context: TestContext) => {
     const wire = await pair(context, provider, CAPS, driver);
     return {
-      ...(await sidesOf(wire)),
+      ...(await endpointsOf(wire)),
       wire,
       done: wire.done.bind(wire),
       fails: wire.fails.bind(wire),
@@ -48,14 +48,14 @@ describe.each(matrix)('%s, %s driver', (provider, driver) => {
   };
   type Side = Awaited<ReturnType<typeof opened>>['a'];
 
-  /** A batch of one write to the start of the peer's region. */
+  /** Returns a batch with one write to the start of the peer's region. */
   const writes = ({ ep, from, peer, remote }: Side) => {
     const batch = ep.batch();
     batch.write(from, peer, remote);
     return batch;
   };
 
-  test('writes go to and fro, told apart by a byte that each round marks', async (context) => {
+  test('a ping-pong of writes waits for a byte that each round changes', async (context) => {
     const { a, b, done } = await opened(context);
     const times = 600; // the byte wraps twice
     const last = (slice: Side['into']) => slice.slice(BYTES - 1);
@@ -84,20 +84,20 @@ describe.each(matrix)('%s, %s driver', (provider, driver) => {
     expect(a.into.bytes.subarray(0, BYTES - 1)).toEqual(b.from.bytes.subarray(0, BYTES - 1));
   });
 
-  test('each round takes its remote writes with data, also those that came before', async (context) => {
+  test('each round consumes its remote writes with data, including earlier ones', async (context) => {
     const { a, b, done } = await opened(context);
     const batch = a.ep.batch();
     for (let i = 0; i < 3; i++) batch.writedata(a.from, 7, a.peer, a.remote);
     await done(batch.submit({ times: 20 }));
-    const taking = b.ep.batch();
-    expect(await done(taking.submit({ times: 15, until: { immediates: 4 } }))).toBe(15);
-    const more = taking.submit({ until: [{ immediates: 1 }, { immediates: 1 }] });
+    const consumer = b.ep.batch();
+    expect(await done(consumer.submit({ times: 15, until: { immediates: 4 } }))).toBe(15);
+    const more = consumer.submit({ until: [{ immediates: 1 }, { immediates: 1 }] });
     await done(batch.submit());
     await done(more);
     expect(await done(b.ep.cq.arrived(7, 1))).toBeUndefined();
   });
 
-  test('a round that waits ends with the signal, and the batch can be submitted again', async (context) => {
+  test('a signal ends a waiting round, and the batch can be submitted again', async (context) => {
     const { a, b, done, fails } = await opened(context);
     b.into.bytes[0] = 1;
     const batch = writes(b);
@@ -122,7 +122,7 @@ describe.each(matrix)('%s, %s driver', (provider, driver) => {
     expect(await done(again)).toBe(1);
   });
 
-  test('a round that waits ends with its endpoint', async (context) => {
+  test('closing the endpoint ends a waiting round', async (context) => {
     const { a, done } = await opened(context);
     const waiting = a.ep.batch().submit({ until: { byte: a.into, value: 9 } });
     const failed = waiting.catch(({ code }) => code);
@@ -130,14 +130,14 @@ describe.each(matrix)('%s, %s driver', (provider, driver) => {
     expect(await failed).toBe('FI_ECANCELED');
   });
 
-  test('a round that waits for a byte ends with the region', async (context) => {
+  test('closing the region ends a round that waits for one of its bytes', async (context) => {
     const { a, done, fails } = await opened(context);
     const failed = fails(a.ep.batch().submit({ until: { byte: a.into, value: 9 } }));
     await done(a.region.close());
     expect(await failed).toEqual(fabricError('FI_ECANCELED'));
   });
 
-  test('arrivals that immediates() takes are refused to a round', async (context) => {
+  test('a round cannot wait for immediates while immediates() reads them', async (context) => {
     const { b, fails } = await opened(context);
     const arrivals = b.ep.cq.immediates();
     expect(await fails(b.ep.batch().submit({ until: { immediates: 1 } }))).toEqual(
@@ -148,7 +148,7 @@ describe.each(matrix)('%s, %s driver', (provider, driver) => {
 });
 
 describe.each(common)('%s: counters', (provider) => {
-  /** Two endpoints, the second with a counter of what it receives. */
+  /** Opens two endpoints with counters of their receives. */
   const opened = (context: TestContext) => {
     const info = entryOf(available(context, provider, CAPS), CAPS);
     const [a, b] = [0, 1].map(() => {
@@ -161,7 +161,7 @@ describe.each(common)('%s: counters', (provider) => {
         ep: domain.endpoint(info, { av, cq: domain.completionQueue(), counters }),
       };
     });
-    if (a === undefined || b === undefined) throw new Error('two sides');
+    if (a === undefined || b === undefined) throw new Error('two endpoints');
     return { a, b, wire: new Pair(a.ep, b.ep) };
   };
 
@@ -184,7 +184,7 @@ describe.each(common)('%s: counters', (provider) => {
     await wire.done(receives[2 * times - 1] as Promise<unknown>);
   });
 
-  test('a failure that the counter counts ends the rounds', async (context) => {
+  test('an error that the counter counts ends the rounds', async (context) => {
     const { a, b, wire } = opened(context);
     const rounds = wire.fails(
       b.ep.batch().submit({ until: { counter: b.receives, threshold: 1 } }),
@@ -192,11 +192,11 @@ describe.each(common)('%s: counters', (provider) => {
     const truncated = wire.fails(b.ep.recv(new Uint8Array(4)));
     await wire.done(a.ep.send(new Uint8Array(100), wire.toB));
     await truncated;
-    if (b.receives.readErr() === 0n) return context.skip('the provider counts no failures');
+    if (b.receives.readErr() === 0n) return context.skip('the provider does not count errors');
     expect(await rounds).toEqual(fabricError('FI_EAVAIL'));
   });
 
-  test('the end of the counter is the end of the rounds', async (context) => {
+  test('closing the counter ends the rounds', async (context) => {
     const { b, wire } = opened(context);
     const spare = b.ep.domain.counter();
     const rounds = wire.fails(b.ep.batch().submit({ until: { counter: spare, threshold: 1 } }));
@@ -213,7 +213,7 @@ describe.each(common)('%s: counters', (provider) => {
   });
 });
 
-describe('what is refused', () => {
+describe('submit() and run() refuse', () => {
   test.each<[unknown, string, string]>([
     [{ until: 3 }, 'ERR_INVALID_ARG_TYPE', 'options.until'],
     [{ until: {} }, 'ERR_INVALID_ARG_VALUE', 'names no byte, counter or immediates'],

@@ -1,4 +1,4 @@
-// A batch that one call posts again and again: submit({ times }) and run({ times }).
+// A batch that one call runs many times: submit({ times }) and run({ times }).
 import { describe, expect, type TestContext, test } from 'vitest';
 import { runCleanly } from '../support/lifecycle.js';
 import { HANG_MS } from '../support/limits.js';
@@ -22,29 +22,29 @@ describe.each(everywhere)('%s, %s driver: submit()', (provider, driver) => {
     return { ...wire, done: wire.done.bind(wire), fails: wire.fails.bind(wire) };
   };
 
-  test('messages go to and fro as often as both sides say', async (context) => {
+  test('two batches exchange messages `times` times', async (context) => {
     const { a, b, toA, toB, done } = await opened(context);
     const times = 500;
     const into = new Uint8Array(100);
-    const here = a.batch();
-    here.recv(into);
-    here.send(pattern(100, 1), toB);
-    const there = b.batch();
-    there.recv(new Uint8Array(100));
-    there.send(pattern(100, 2), toA);
+    const client = a.batch();
+    client.recv(into);
+    client.send(pattern(100, 1), toB);
+    const server = b.batch();
+    server.recv(new Uint8Array(100));
+    server.send(pattern(100, 2), toA);
     const before = a.domain.stats().operations;
-    const rounds = await done(Promise.all([here.submit({ times }), there.submit({ times })]));
+    const rounds = await done(Promise.all([client.submit({ times }), server.submit({ times })]));
     expect(rounds).toEqual([times, times]);
-    expect([here.inFlight, there.inFlight]).toEqual([0, 0]);
+    expect([client.inFlight, server.inFlight]).toEqual([0, 0]);
     expect(a.domain.stats().operations - before).toBeGreaterThanOrEqual(2 * times);
     expectBytes(into, pattern(100, 2));
-    expect(await done(Promise.all([here.submit(), there.submit()]))).toEqual([
+    expect(await done(Promise.all([client.submit(), server.submit()]))).toEqual([
       undefined,
       undefined,
     ]);
   });
 
-  test('a round begins when the one before has completed; tags step with each', async (context) => {
+  test('a round begins when the previous one has completed, and its tags are incremented', async (context) => {
     const { a, b, toB, done } = await opened(context);
     const sending = a.batch();
     const first = sending.tsend(new Uint8Array(8), toB, 1000n);
@@ -55,7 +55,7 @@ describe.each(everywhere)('%s, %s driver: submit()', (provider, driver) => {
     await done(Promise.all([sending.submit({ times: targets.length }), ...targets]));
   });
 
-  test('injected messages, which complete at once, come one round after the other', async (context) => {
+  test('rounds of injected messages run one after the other', async (context) => {
     const { a, b, toB, done } = await opened(context);
     const times = 300;
     const sending = a.batch();
@@ -66,7 +66,7 @@ describe.each(everywhere)('%s, %s driver: submit()', (provider, driver) => {
     expect(await done(Promise.all(rounds))).toEqual([times, times]);
   });
 
-  test('rounds end with the signal; what is posted is the last', async (context) => {
+  test('a signal ends the rounds after the posted one', async (context) => {
     const { a, b, toB, done, fails } = await opened(context);
     const region = await b.domain.allocate(64, ['FI_REMOTE_WRITE']);
     const batch = a.batch();
@@ -88,7 +88,7 @@ describe.each(everywhere)('%s, %s driver: submit()', (provider, driver) => {
     expect(await done(batch.submit({ times: 3 }))).toBe(3);
   });
 
-  test('rounds end with the endpoint', async (context) => {
+  test('closing the endpoint ends the rounds', async (context) => {
     if (provider === 'net')
       context.skip('net crashes when an endpoint closes with a write in flight');
     const { a, b, toB, done } = await opened(context);
@@ -102,7 +102,7 @@ describe.each(everywhere)('%s, %s driver: submit()', (provider, driver) => {
 });
 
 describe.each(common)('%s: run()', (provider) => {
-  /** One side that is turned by hand, and one that is not. */
+  /** Opens one endpoint with the manual driver and one with the thread driver. */
   const opened = async (context: TestContext) => {
     const a = await endpoint(context, provider, CAPS, 'manual');
     const wire = new Pair<'FI_EP_RDM', (typeof CAPS)[number]>(
@@ -116,7 +116,7 @@ describe.each(common)('%s: run()', (provider) => {
     return { ...wire, batch, done: wire.done.bind(wire) };
   };
 
-  test('as many rounds as times says, and the microseconds of every k-th', async (context) => {
+  test('run({ times, samples, every }) runs the rounds and samples the time of every k-th', async (context) => {
     const { a, batch } = await opened(context);
     const samples = new Float64Array(100).fill(-1);
     const { operations } = a.domain.stats();
@@ -132,7 +132,7 @@ describe.each(common)('%s: run()', (provider) => {
     expect(batch.run({ timeout: 5000 })).toBe(1);
   });
 
-  test('samples are taken until there is no more room', async (context) => {
+  test('sampling ends when samples is full', async (context) => {
     const { batch } = await opened(context);
     const samples = new Float64Array(7);
     expect(batch.run({ times: 100, samples })).toBe(100);
@@ -151,7 +151,7 @@ describe.each(common)('%s: run()', (provider) => {
     expect(batch.run({ duration: 0 })).toBe(1);
   });
 
-  test('a round that takes longer than the timeout is the last; resume() ends it', async (context) => {
+  test('a round that exceeds the timeout is the last; resume() completes it', async (context) => {
     const { a, b, toA, done } = await opened(context);
     const receiving = a.batch();
     receiving.recv(new Uint8Array(8));
@@ -166,7 +166,7 @@ describe.each(common)('%s: run()', (provider) => {
     expect(a.domain.stats().operations).toBeGreaterThanOrEqual(3);
   });
 
-  test('the timeout is for a round, not for all', async (context) => {
+  test('the timeout applies to each round, not to all', async (context) => {
     const { batch } = await opened(context);
     const started = performance.now();
     batch.run({ duration: 300, timeout: 150 });
@@ -174,7 +174,7 @@ describe.each(common)('%s: run()', (provider) => {
   });
 });
 
-test('rounds go on while the event loop does other things', async (context) => {
+test('rounds do not block the event loop', async (context) => {
   const wire = await pair(context, 'tcp;ofi_rxm', CAPS, 'thread');
   const region = await wire.b.domain.allocate(64, ['FI_REMOTE_WRITE']);
   const batch = wire.a.batch();
@@ -191,11 +191,11 @@ test('rounds go on while the event loop does other things', async (context) => {
 
 test.each(
   ['efa', 'shm', 'tcp'].flatMap((provider) => drivers.map((driver) => [provider, driver] as const)),
-)('%s, %s driver: workers and the process end while rounds go on', async (...args) => {
-  await runCleanly('rounds-terminated', args, { stdout: 'under way' });
+)('%s, %s driver: workers and the process can end during rounds', async (...args) => {
+  await runCleanly('rounds-terminated', args, { stdout: 'running' });
 });
 
-describe('what is refused', () => {
+describe('submit() and run() refuse', () => {
   test.each([
     [{ times: 0 }, 'ERR_OUT_OF_RANGE', 'options.times'],
     [{ times: 1.5 }, 'ERR_OUT_OF_RANGE', 'options.times'],

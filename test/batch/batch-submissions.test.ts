@@ -20,7 +20,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   }
   const flags = ['FI_DELIVERY_COMPLETE'] as const;
 
-  test('operations of all kinds complete with one promise', async (context) => {
+  test('one promise resolves when operations of all kinds have completed', async (context) => {
     const { a, b, toB, region, remote, done } = await setup(context);
     const target = [new Uint8Array(10), new Uint8Array(10), new Uint8Array(10)] as const;
     const receiving = b.batch();
@@ -48,7 +48,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(region.bytes.subarray(200, 212), pieces);
   });
 
-  test('a batch is submitted again and again, several times at once', async (context) => {
+  test('a batch can be submitted repeatedly, and several times at once', async (context) => {
     const { a, b, toB, done } = await setup(context);
     const source = new Uint32Array(1);
     const sending = a.batch();
@@ -66,7 +66,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('update() moves an operation between submissions', async (context) => {
+  test('update() changes an operation between submissions', async (context) => {
     const { a, b, toB, region, remote, done } = await setup(context);
     const source = pattern(1000);
     const batch = a.batch();
@@ -92,7 +92,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('tags grow by their steps with every submission, those that wait for room included', async (context) => {
+  test('tags are incremented by tagStep with every submission, including queued ones', async (context) => {
     const { a, b, toB, done } = await setup(context);
     const source = pattern(16);
     const sends = a.batch();
@@ -109,14 +109,14 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
       receives.trecv(target, null, tags[i] as bigint);
       receives.update(i, { tagStep: steps[i] as number });
     });
-    // 1500 messages: a queue of 1024 has no room for them. rxd loses many of these, and waits long.
+    // 1500 messages do not fit into a queue of 1024. rxd drops many of them, and its retries take long.
     const SUBMISSIONS = provider.includes('rxd') ? 100 : 500;
     const submissions: Promise<void>[] = [];
     for (let i = 0; i < SUBMISSIONS; i++) submissions.push(receives.submit());
     for (let i = 0; i < SUBMISSIONS; i++) submissions.push(sends.submit());
     await done(Promise.all(submissions));
     for (const target of targets) expectBytes(target, source.subarray(0, target.length));
-    // Where both sides have got to.
+    // Checks the next tag of both batches.
     sends.update(1, { tag: 1n, tagStep: 0 });
     const last = BigInt.asUintN(64, 2n ** 64n - 3n + BigInt(SUBMISSIONS));
     const received = b.trecv(new Uint8Array(16), null, last);
@@ -124,7 +124,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect((await done(received)).length).toBe(16);
   });
 
-  test('an operation that fails rejects the promise after the others have completed', async (context) => {
+  test('a failed operation rejects the promise after the others have completed', async (context) => {
     const { a, toB, region, remote, fails, done } = await setup(context);
     const source = pattern(64);
     const batch = a.batch();
@@ -143,7 +143,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect(await fails(batch.submit())).toEqual(fabricError('FI_EFAULT'));
   });
 
-  test('a batch in flight is not to be changed or closed', async (context) => {
+  test('a batch in flight cannot be changed or closed', async (context) => {
     const { a, b, toB, done } = await setup(context);
     const batch = b.batch();
     batch.recv(new Uint8Array(4));
@@ -164,7 +164,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await expect(batch.submit()).rejects.toMatchObject({ code: 'ERR_CLOSED' });
   });
 
-  test('a call that is refused leaves nothing in the batch', async (context) => {
+  test('a refused call adds nothing to the batch', async (context) => {
     const { a, toB, remote } = await setup(context);
     const batch = a.batch();
     const { signal } = new AbortController();
@@ -175,7 +175,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect(batch.size).toBe(0);
   });
 
-  test('peeking and multi-receiving are not for batches', async (context) => {
+  test('a batch refuses FI_PEEK and FI_MULTI_RECV', async (context) => {
     const { b } = await setup(context);
     const batch = b.batch();
     const claim = { flags: ['FI_PEEK', 'FI_CLAIM'] } as const;

@@ -1,5 +1,5 @@
-// What the error of a failed operation tells besides its number: the rest of fi_cq_readerr(3)'s entry,
-// whom the operation was for, and which of a batch it was.
+// The members of a failed operation's error besides its number: those of the entry of fi_cq_readerr(3), the
+// peer, and the index in a batch.
 import type { FabricError } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import {
@@ -12,14 +12,14 @@ import {
   pattern,
 } from '../support/transfer.js';
 
-// The connection of the stream providers ends with a truncated message.
+// A truncated message ends the connection of the stream providers.
 const endsConnection = (provider: string) => provider === 'tcp;ofi_rxm' || provider === 'net';
-// udp;ofi_rxd does not report truncation. shm (1.17 to 2.4) tells neither lengths nor data.
+// udp;ofi_rxd does not report truncation. shm (1.17 to 2.4) reports neither lengths nor data.
 const truncating = everywhere.filter(([provider]) => provider !== 'udp;ofi_rxd');
-const tellsAll = (provider: string) => provider === 'efa' || provider === 'sockets';
+const reportsAll = (provider: string) => provider === 'efa' || provider === 'sockets';
 
 describe.each(truncating)('%s, %s driver', (provider, driver) => {
-  test('FI_ETRUNC tells the size of the message, its data and what it was', async (context) => {
+  test('FI_ETRUNC has the lengths, the data and the flags of the message', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const received = b.recv(new Uint8Array(10));
@@ -30,15 +30,16 @@ describe.each(truncating)('%s, %s driver', (provider, driver) => {
     expect(error).toHaveProperty('flags', expect.arrayContaining(['FI_MSG', 'FI_RECV']));
     expect(error).not.toHaveProperty('index');
     expect(error).not.toHaveProperty('peer');
-    if (!tellsAll(provider)) return expect(error).not.toHaveProperty('olen');
+    if (!reportsAll(provider)) return expect(error).not.toHaveProperty('olen');
     expect(error).toMatchObject({ len: 10, olen: 90 });
-    // What came before its receive has no data on either.
+    // These providers drop the data of a message that arrives before its receive.
     const { data } = error as FabricError;
     expect([5n, undefined]).toContain(data);
   });
 
-  test('FI_ETRUNC of a tagged receive tells the tag', async (context) => {
-    if (endsConnection(provider)) context.skip('tells nothing of a truncated tagged message');
+  test('FI_ETRUNC of a tagged receive has the tag', async (context) => {
+    if (endsConnection(provider))
+      context.skip('the provider does not report a truncated tagged message');
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const tag = 0xffff_ffff_ffffn;
@@ -47,7 +48,7 @@ describe.each(truncating)('%s, %s driver', (provider, driver) => {
     expect(await failure).toMatchObject({ code: 'FI_ETRUNC', tag });
   });
 
-  test('a receive from one peer alone tells from whom, and no index', async (context) => {
+  test('the error of a directed receive has the peer and no index', async (context) => {
     if (endsConnection(provider)) context.skip('the connection ends with a truncated message');
     const wire = await pair(context, provider, ['FI_MSG', 'FI_DIRECTED_RECV'], driver);
     const failure = wire.fails(wire.b.recv(new Uint8Array(10), wire.toA));
@@ -57,7 +58,7 @@ describe.each(truncating)('%s, %s driver', (provider, driver) => {
     expect(error).not.toHaveProperty('index');
   });
 
-  test('a batch tells which of its receives has failed, every time', async (context) => {
+  test('the error of a batch has the index of the failed receive, in every round', async (context) => {
     if (endsConnection(provider)) context.skip('the connection ends with a truncated message');
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
@@ -82,16 +83,17 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   const open = async (wire: Pair<'FI_EP_RDM', 'FI_MSG' | 'FI_RMA'>) => {
     const region = await wire.b.domain.allocate(64, ['FI_REMOTE_WRITE']);
     const batch = wire.a.batch();
-    const ends = wire.a.domain.remote(region.descriptor());
-    const lasts = wire.a.domain.remote(region.descriptor());
-    for (const remote of [lasts, ends, lasts]) batch.write(new Uint8Array(8), wire.toB, remote);
-    return { batch, ends };
+    const closedRemote = wire.a.domain.remote(region.descriptor());
+    const openRemote = wire.a.domain.remote(region.descriptor());
+    for (const remote of [openRemote, closedRemote, openRemote])
+      batch.write(new Uint8Array(8), wire.toB, remote);
+    return { batch, closedRemote };
   };
 
-  test('a batch tells which of its operations was refused, and for whom it was', async (context) => {
+  test('the error of a batch has the index and peer of the refused operation', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], driver);
-    const { batch, ends } = await open(wire);
-    ends.close();
+    const { batch, closedRemote } = await open(wire);
+    closedRemote.close();
     const peer = wire.toB;
     expect(await wire.fails(batch.submit())).toMatchObject({ ...refused, peer });
     expect(await wire.fails(batch.submit())).toMatchObject({ ...refused, peer });
@@ -99,18 +101,18 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect(() => batch.run()).toThrow(expect.objectContaining(refused));
   });
 
-  test('a batch that was prepared before tells it as well', async (context) => {
+  test('the error of a batch that was submitted before has the index, too', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], driver);
-    const { batch, ends } = await open(wire);
+    const { batch, closedRemote } = await open(wire);
     for (let round = 0; round < 3; round++) await wire.done(batch.submit());
-    ends.close();
+    closedRemote.close();
     batch.update(0, { offset: 0 });
     expect(await wire.fails(batch.submit())).toMatchObject(refused);
   });
 });
 
 describe.each(drivers)('datagrams of efa, %s driver', (driver) => {
-  test('FI_ETRUNC tells the size of the datagram, and which of a batch it was', async (context) => {
+  test('FI_ETRUNC has the lengths of the datagram and the index in the batch', async (context) => {
     const wire = await datagramPair(context, 'efa', driver);
     const { a, b, toB } = wire;
     const batch = b.batch();

@@ -7,8 +7,13 @@ const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
 
 type Wire = Awaited<ReturnType<typeof pair<(typeof CAPS)[number]>>>;
 
-/** Reads a queue, `max` entries at a time, until it has given `count`. */
-async function take(wire: Wire, side: 'a' | 'b', count: number, max = 64): Promise<QueueEntry[]> {
+/** Reads `count` entries of a queue, at most `max` at a time. */
+async function readEntries(
+  wire: Wire,
+  side: 'a' | 'b',
+  count: number,
+  max = 64,
+): Promise<QueueEntry[]> {
   const entries: QueueEntry[] = [];
   const all = async () => {
     const deadline = performance.now() + HANG_MS;
@@ -26,7 +31,7 @@ async function take(wire: Wire, side: 'a' | 'b', count: number, max = 64): Promi
 }
 
 describe.each(drivers)('shm, %s driver', (driver) => {
-  test('posted messages complete in the queue with their contexts', async (context) => {
+  test('the entries of posted messages have their contexts', async (context) => {
     const wire = await pair(context, 'shm', CAPS, driver);
     const targets = [1, 2, 3].map((i) => ({ i, bytes: new Uint8Array(100) }));
     for (const target of targets) {
@@ -37,7 +42,7 @@ describe.each(drivers)('shm, %s driver', (driver) => {
       const options = of === undefined ? {} : { context: of };
       expect(wire.a.post.send(pattern(10 * (i + 1), i), wire.toB, options)).toBeUndefined();
     }
-    const received = await take(wire, 'b', 3);
+    const received = await readEntries(wire, 'b', 3);
     expect(received.map((entry) => entry.context)).toEqual(targets);
     received.forEach(({ context, completion, error }, i) => {
       expect(error).toBeUndefined();
@@ -45,11 +50,11 @@ describe.each(drivers)('shm, %s driver', (driver) => {
       const { bytes } = context as { bytes: Uint8Array };
       expectBytes(bytes.subarray(0, 10 * (i + 1)), pattern(10 * (i + 1), i));
     });
-    const sent = await take(wire, 'a', 3);
+    const sent = await readEntries(wire, 'a', 3);
     expect(new Set(sent.map((entry) => entry.context))).toEqual(new Set([undefined, key, 'third']));
   });
 
-  test('read() gives at most so many entries, oldest first', async (context) => {
+  test('read() returns at most `max` entries, the oldest first', async (context) => {
     const wire = await pair(context, 'shm', CAPS, driver);
     const count = 20;
     const target = new Uint8Array(count);
@@ -58,7 +63,7 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     }
     const sends = Array.from({ length: count }, (_, i) => wire.a.send(pattern(1, i), wire.toB));
     await wire.done(Promise.all(sends));
-    const entries = await take(wire, 'b', count, 3);
+    const entries = await readEntries(wire, 'b', count, 3);
     expect(entries.map((entry) => entry.context)).toEqual(
       Array.from({ length: count }, (_, i) => i),
     );
@@ -66,7 +71,7 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     expect(() => wire.b.cq.read(0)).toThrow(RangeError);
   });
 
-  test('tagged messages and RMA go through the queue too', async (context) => {
+  test('tagged messages and RMA have entries', async (context) => {
     const wire = await pair(context, 'shm', CAPS, driver);
     const region = await wire.b.domain.allocate(64, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
     const remote = wire.a.domain.remote(region.descriptor());
@@ -74,23 +79,23 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     wire.b.post.trecv(message, null, 77n, 0n, { context: 'trecv' });
     wire.a.post.tsend(pattern(8, 1), wire.toB, 77n, { context: 'tsend' });
     wire.a.post.write(pattern(8, 2), wire.toB, remote, { offset: 16, context: 'write' });
-    const written = await take(wire, 'a', 2);
+    const written = await readEntries(wire, 'a', 2);
     expect(written.map((entry) => entry.context).sort()).toEqual(['tsend', 'write']);
-    const [received] = await take(wire, 'b', 1);
+    const [received] = await readEntries(wire, 'b', 1);
     expect(received).toMatchObject({ context: 'trecv', completion: { tag: 77n, length: 8 } });
     expectBytes(message, pattern(8, 1));
     wire.a.post.read(copy, wire.toB, remote, { offset: 16, context: 'read' });
-    expect(await take(wire, 'a', 1)).toMatchObject([{ context: 'read' }]);
+    expect(await readEntries(wire, 'a', 1)).toMatchObject([{ context: 'read' }]);
     expectBytes(copy, pattern(8, 2));
   });
 
-  test('an operation that fails is an entry with its error', async (context) => {
+  test('the entry of a failed operation has its error', async (context) => {
     const wire = await pair(context, 'shm', CAPS, driver);
     wire.b.post.recv(new Uint8Array(4), null, { context: 'short' });
     wire.b.post.recv(new Uint8Array(100), null, { context: 'long' });
     const sends = [wire.a.send(pattern(50), wire.toB), wire.a.send(pattern(50), wire.toB)];
     await wire.done(Promise.all(sends));
-    const [short, long] = await take(wire, 'b', 2);
+    const [short, long] = await readEntries(wire, 'b', 2);
     expect(short).toMatchObject({ context: 'short', error: fabricError('FI_ETRUNC') });
     expect(short?.completion).toBeUndefined();
     expect(long).toMatchObject({ context: 'long', completion: { length: 50 } });
@@ -98,7 +103,7 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     expect(wire.b.cq.readErrors()).toEqual([]);
   });
 
-  test('what is wrong with a call is thrown and leaves no entry', async (context) => {
+  test('an invalid call throws and has no entry', async (context) => {
     const wire = await pair(context, 'shm', CAPS, driver);
     const { post } = wire.a;
     expect(() => post.send(pattern(4), 5 as never)).toThrow(TypeError);
@@ -108,12 +113,12 @@ describe.each(drivers)('shm, %s driver', (driver) => {
     wire.b.post.recv(new Uint8Array(4), null, { context: 'good' });
     post.send(pattern(4), wire.toB, { context: 'good' });
     for (const side of ['a', 'b'] as const) {
-      expect(await take(wire, side, 1)).toMatchObject([{ context: 'good' }]);
+      expect(await readEntries(wire, side, 1)).toMatchObject([{ context: 'good' }]);
       expect(wire[side].cq.read()).toEqual([]);
     }
   });
 
-  test('a closed endpoint refuses, and its queue cannot be read', async (context) => {
+  test('a closed endpoint refuses operations, and its queue cannot be read', async (context) => {
     const wire = await pair(context, 'shm', CAPS, driver);
     const { post } = wire.b;
     post.recv(new Uint8Array(4), null, { context: 'cancelled' });

@@ -13,7 +13,7 @@ import {
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 
-/** Two endpoints, each with a counter for every kind of operation. */
+/** Opens two endpoints, each with counters of sends, receives and writes. */
 function counted(context: TestContext, provider: string) {
   const provName = available(context, provider, CAPS);
   const open = () => {
@@ -42,7 +42,7 @@ function counted(context: TestContext, provider: string) {
 }
 
 describe.each(common)('%s', (provider) => {
-  test('counters count the operations they were bound for', async (context) => {
+  test('counters count the operations of their flags', async (context) => {
     const { a, b, message } = counted(context, provider);
     expect(a.sends.read()).toBe(0n);
     for (let i = 0; i < 5; i++) await message();
@@ -51,7 +51,7 @@ describe.each(common)('%s', (provider) => {
     expect([a.sends.readErr(), b.receives.readErr()]).toEqual([0n, 0n]);
   });
 
-  test('a counter of writes counts RMA and no messages', async (context) => {
+  test('a counter of FI_WRITE counts RMA writes and no messages', async (context) => {
     const { a, b, wire, message } = counted(context, provider);
     const region = await b.ep.domain.allocate(4096, ['FI_REMOTE_WRITE']);
     const remote = a.ep.domain.remote(region.descriptor());
@@ -65,7 +65,7 @@ describe.each(common)('%s', (provider) => {
     expect(a.sends.read()).toBe(1n);
   });
 
-  test('wait() resolves when its threshold is reached and not before', async (context) => {
+  test('wait() resolves when the threshold is reached, and not before', async (context) => {
     const { b, wire, message } = counted(context, provider);
     let reached = false;
     const four = b.receives.wait(4n).then(() => {
@@ -83,7 +83,7 @@ describe.each(common)('%s', (provider) => {
     await wire.done(b.receives.wait(1n));
   });
 
-  test('add() and set() change the value and wake those who wait', async (context) => {
+  test('add() and set() change the value and end waits', async (context) => {
     const { a, wire, message } = counted(context, provider);
     const hundred = a.sends.wait(100);
     a.sends.add(41);
@@ -99,7 +99,7 @@ describe.each(common)('%s', (provider) => {
     await until(() => a.sends.read() === 0n);
   });
 
-  test('an aborted wait rejects with its reason and leaves the others', async (context) => {
+  test('an aborted wait rejects with its reason and does not affect others', async (context) => {
     const { b, wire, message } = counted(context, provider);
     const controller = new AbortController();
     const aborted = b.receives.wait(1, { signal: controller.signal });
@@ -112,10 +112,10 @@ describe.each(common)('%s', (provider) => {
     await wire.done(other);
   });
 
-  test('operations that fail count as errors and end waits with FI_EAVAIL', async (context) => {
+  test('failed operations count as errors and end waits with FI_EAVAIL', async (context) => {
     const { b, wire, message } = counted(context, provider);
     if (provider === 'shm') {
-      // 1.17's shm counts receives that fail neither as errors nor as done.
+      // shm of 1.17 counts failed receives neither as errors nor as successes.
       expect(await message(64, 8)).toEqual(fabricError('FI_ETRUNC'));
       await message();
       await wire.done(b.receives.wait(1));
@@ -131,7 +131,7 @@ describe.each(common)('%s', (provider) => {
     await wire.done(next);
   });
 
-  test('closing the domain ends those who wait', async (context) => {
+  test('closing the domain ends waits', async (context) => {
     const { b, wire } = counted(context, provider);
     const waiting = wire.fails(b.receives.wait(1));
     await wire.done(b.ep.domain.close());
@@ -140,7 +140,7 @@ describe.each(common)('%s', (provider) => {
     expect(() => b.receives.read()).toThrow();
   });
 
-  test('closing a counter that no endpoint uses ends those who wait for it', async (context) => {
+  test('closing an unbound counter ends waits for it', async (context) => {
     const { b, wire } = counted(context, provider);
     const counter = b.ep.domain.counter();
     const waiting = wire.fails(counter.wait(1));
@@ -150,7 +150,7 @@ describe.each(common)('%s', (provider) => {
     await expect(counter.wait(1)).rejects.toThrow();
   });
 
-  test('closing a bound counter while someone waits ends the wait', async (context) => {
+  test('closing a bound counter ends waits for it', async (context) => {
     const { b, wire, message } = counted(context, provider);
     const waiting = b.receives.wait(1);
     await message();
@@ -161,7 +161,7 @@ describe.each(common)('%s', (provider) => {
     expect(await more).toEqual(fabricError('FI_ECANCELED'));
   });
 
-  test('bytes are refused where the provider would count operations', async (context) => {
+  test('a counter of bytes is refused if the provider only counts operations', async (context) => {
     const { a } = counted(context, provider);
     const { domain } = a.ep;
     expect(domain.counter({ events: 'FI_CNTR_EVENTS_COMP' }).events).toBe('FI_CNTR_EVENTS_COMP');

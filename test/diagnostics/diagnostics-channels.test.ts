@@ -1,4 +1,4 @@
-// node:diagnostics_channel: what the package tells to whoever subscribes.
+// The messages that the package publishes on node:diagnostics_channel.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DiagnosticsMessages, FabricError, open } from 'libfabric';
 import { afterEach, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end();
 });
 
-/** The messages of a channel, as they come. */
+/** Collects the messages of a channel. */
 function messages<N extends Name>(name: N): DiagnosticsMessages[N][] {
   const seen: DiagnosticsMessages[N][] = [];
   const listener = (message: unknown) => seen.push(message as DiagnosticsMessages[N]);
@@ -23,7 +23,7 @@ function messages<N extends Name>(name: N): DiagnosticsMessages[N][] {
 
 const types = (seen: readonly { type: string }[]) => seen.map(({ type }) => type);
 
-test('what is opened and closed is told, with the object', async () => {
+test('opening and closing an object publishes a message with the object', async () => {
   const opened = messages('libfabric:open');
   const closed = messages('libfabric:close');
   const ep = await open({ provider: 'shm', caps: ['FI_MSG', 'FI_RMA'] });
@@ -51,7 +51,7 @@ test('what is opened and closed is told, with the object', async () => {
   ]);
 });
 
-test('every FabricError is told when it is made', async (context) => {
+test('creating a FabricError publishes it', async (context) => {
   const errors = messages('libfabric:error');
   const wire = await pair(context, 'shm', ['FI_MSG']);
   const error = await wire.fails(wire.b.recv(new Uint8Array(8), null, { timeout: 1 }));
@@ -63,7 +63,7 @@ test('every FabricError is told when it is made', async (context) => {
   expect(errors.at(-1)?.error).toMatchObject({ code: 'FI_ENODATA', hint: expect.any(String) });
 });
 
-test('that a stream ends is no error', async (context) => {
+test('the end of a stream publishes no error', async (context) => {
   const wire = await pair(context, 'shm', ['FI_MSG']);
   const errors = messages('libfabric:error');
   const stream = wire.b.messages({ count: 4, size: 64 });
@@ -71,7 +71,7 @@ test('that a stream ends is no error', async (context) => {
   expect(errors).toEqual([]);
 });
 
-test('a provider without room is told, with how often', async (context) => {
+test('back-pressure of the provider publishes a message with a count', async (context) => {
   const pressure = messages('libfabric:backpressure');
   const wire = await pair(context, 'shm', ['FI_MSG'], 'manual');
   const { a, b, toB } = wire;
@@ -80,18 +80,18 @@ test('a provider without room is told, with how often', async (context) => {
   await wire.done(
     Promise.all([...sends, ...Array.from({ length: count }, () => b.recv(new Uint8Array(8)))]),
   );
-  const told = pressure.filter(({ by, times }) => by === 'provider' && times > 0);
-  const times = told.reduce((sum, each) => sum + each.times, 0);
+  const published = pressure.filter(({ by, times }) => by === 'provider' && times > 0);
+  const times = published.reduce((sum, each) => sum + each.times, 0);
   const counted = a.domain.stats().backPressure + b.domain.stats().backPressure;
   expect(counted).toBeGreaterThan(0);
   expect(times).toBeLessThanOrEqual(counted);
-  expect(told[0]).toMatchObject({ provider: 'shm', driver: 'manual' });
+  expect(published[0]).toMatchObject({ provider: 'shm', driver: 'manual' });
 });
 
-test('a caller who is ahead of the engine is told', async (context) => {
+test('a full submission ring publishes a message', async (context) => {
   const pressure = messages('libfabric:backpressure');
   const wire = await pair(context, 'shm', ['FI_MSG'], 'manual');
-  // More than the ring holds, without a turn of the engine between.
+  // More operations than the ring holds, without progress of the engine.
   const received = Array.from({ length: 10_000 }, () => wire.b.recv(new Uint8Array(8)));
   expect(pressure).toContainEqual(expect.objectContaining({ by: 'ring', times: 1 }));
   const outcomes = Promise.allSettled(received);

@@ -1,4 +1,4 @@
-// dumpState(): what this thread has open and in flight, for a look at something that hangs.
+// dumpState() returns the open objects and the operations in flight of this thread, to debug a hang.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -9,11 +9,11 @@ import { drivers, endpoint, pair, pattern } from '../support/transfer.js';
 
 const faults = testFaults();
 
-/** The state of the domain that was opened last. */
+/** Returns the state of the domain that was opened last. */
 const last = (): DomainState => dumpState().domains.at(-1) as DomainState;
 
 describe.each(drivers)('%s driver', (driver) => {
-  test('everything that is open is there, as JSON has it', async (context) => {
+  test('dumpState() contains all open objects and can be serialized as JSON', async (context) => {
     const before = dumpState().domains.length;
     const ep = await endpoint(context, 'shm', ['FI_MSG', 'FI_RMA'], driver);
     const { domain } = ep;
@@ -43,7 +43,7 @@ describe.each(drivers)('%s driver', (driver) => {
     expect(dumpState().domains).toHaveLength(before);
   });
 
-  test('operations in flight are told with their peer and size, posted and waiting', async (context) => {
+  test('dumpState() contains the operations in flight with their peer and size', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_TAGGED'], driver);
     const { a, b, toA, toB } = wire;
     await wire.done(Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8))]));
@@ -83,7 +83,7 @@ describe.each(drivers)('%s driver', (driver) => {
     frozen.remove();
   });
 
-  test('what waits for room is told, the first thousand of it', async (context) => {
+  test('dumpState() contains the first 1000 operations that wait for room', async (context) => {
     const wire = await pair(context, 'shm', ['FI_MSG'], driver);
     const sends = Array.from({ length: 5000 }, () => wire.a.send(pattern(8), wire.toB));
     const outcomes = Promise.allSettled(sends);
@@ -113,28 +113,25 @@ const program = `
   else while (ep.domain.stats().operations === 0) await new Promise(setImmediate);
   console.log('hanging');`;
 
-test.each(drivers)(
-  'a process that hangs tells when it is sent SIGUSR2 (%s driver)',
-  async (driver) => {
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', program, driver], {
-      env: { ...process.env, LIBFABRIC_DUMP_ON_SIGUSR2: '1' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    try {
-      await once(createInterface(child.stdout), 'line');
-      child.kill('SIGUSR2');
-      const [line] = await once(createInterface(child.stderr), 'line');
-      const dump = JSON.parse(line) as LibraryState;
-      expect(dump.pid).toBe(child.pid);
-      expect(dump.domains).toMatchObject([
-        {
-          driver,
-          pending: 1,
-          engine: { operations: [{ call: 'fi_recvmsg', state: 'posted', bytes: 24 }] },
-        },
-      ]);
-    } finally {
-      child.kill('SIGKILL');
-    }
-  },
-);
+test.each(drivers)('a hanging process prints its state on SIGUSR2 (%s driver)', async (driver) => {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program, driver], {
+    env: { ...process.env, LIBFABRIC_DUMP_ON_SIGUSR2: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  try {
+    await once(createInterface(child.stdout), 'line');
+    child.kill('SIGUSR2');
+    const [line] = await once(createInterface(child.stderr), 'line');
+    const dump = JSON.parse(line) as LibraryState;
+    expect(dump.pid).toBe(child.pid);
+    expect(dump.domains).toMatchObject([
+      {
+        driver,
+        pending: 1,
+        engine: { operations: [{ call: 'fi_recvmsg', state: 'posted', bytes: 24 }] },
+      },
+    ]);
+  } finally {
+    child.kill('SIGKILL');
+  }
+});

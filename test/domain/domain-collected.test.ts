@@ -10,12 +10,12 @@ const combinations = PROVIDERS.flatMap((provider) =>
 );
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
-  test('a domain that is dropped without close() makes a warning and goes on to exist', async () => {
+  test('a domain that is collected without close() warns and stays open', async () => {
     const warning = /LibfabricWarning: A Domain was garbage collected before close\(\)/;
     await collects([provider, driver, 'domain'], 'LibfabricWarning', warning);
   });
 
-  test('endpoints, queues and vectors that are dropped stay until the domain closes', async () => {
+  test('endpoints, queues and vectors that are collected stay open until the domain closes', async () => {
     await collects([provider, driver, 'objects'], 'closed');
   });
 
@@ -25,11 +25,11 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
 });
 
 describe.each(PROVIDERS)('%s', (provider) => {
-  test('buffers and remote regions of a moment do not pile up', async () => {
+  test('short-lived buffers and remote regions do not leak memory', async () => {
     await collects([provider, 'thread', 'short'], 'heap\nrss');
   });
 });
 
-test('slots are used again, more often than there are any', async () => {
+test('slots are reused', async () => {
   await collects(['shm', 'thread', 'many'], '64');
 });

@@ -28,7 +28,7 @@ function engineThreads(): { cores: string }[] {
     .map((status) => ({ cores: /^Cpus_allowed_list:\t(.*)$/m.exec(status)?.[1] ?? '' }));
 }
 
-/** Milliseconds of processor time that passing one second costs. */
+/** Returns the milliseconds of CPU time that this process uses in one second. */
 async function cpuOfOneSecond(): Promise<number> {
   const before = process.cpuUsage();
   const end = performance.now() + 1000;
@@ -38,8 +38,8 @@ async function cpuOfOneSecond(): Promise<number> {
 }
 
 describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
-  test('leaves no thread and no descriptor behind close(), before anything is collected', async () => {
-    await close(await opened(provider, { driver: 'thread' })); // what is there once for all
+  test('close() ends the thread and closes the descriptors, without garbage collection', async () => {
+    await close(await opened(provider, { driver: 'thread' })); // opens descriptors that stay for the whole process
     const before = readdirSync('/proc/self/fd').length;
     const endpoints: Ep[] = [];
     for (let i = 0; i < 3; i++) endpoints.push(await opened(provider, { driver: 'thread' }));
@@ -48,7 +48,7 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
     expect(engineThreads()).toEqual([]);
   });
 
-  test('does not block the event loop while data moves', async () => {
+  test('does not block the event loop during transfers', async () => {
     const { a, b, peer } = await pair(provider, { driver: 'thread' });
     const block = new Uint8Array(1 << 20);
     const into = Array.from({ length: 8 }, () => new Uint8Array(1 << 20));
@@ -60,12 +60,12 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
       await Promise.all([...into.map(() => a.send(block, peer)), received]);
     }
     delay.disable();
-    // Generous: the machine's cores may be fewer than the pollers.
+    // A generous limit: the machine may have fewer cores than there are polling threads.
     expect(delay.percentile(50) / 1e6).toBeLessThan(20);
     await close(a, b);
   });
 
-  test('runs on the cores it was given', async () => {
+  test('runs on the cores of `affinity`', async () => {
     const before = engineThreads().length;
     const core = availableParallelism() - 1;
     const ep = await opened(provider, { driver: 'thread', affinity: [core] });
@@ -85,7 +85,7 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
     expect(engineThreads().length).toBe(before);
   });
 
-  test('costs little while idle, with receives posted', async () => {
+  test('uses little CPU time while idle with receives posted', async () => {
     const { a, b } = await pair(provider, { driver: 'thread' });
     const pending = [a.recv(new Uint8Array(8)), b.recv(new Uint8Array(8))];
     for (const receive of pending) receive.catch(() => {});
@@ -95,7 +95,7 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
     await close(a, b);
   });
 
-  test('polls as often as `idle` says where it has nothing to sleep on', async () => {
+  test('polls at the interval `idle` if the queue is not waitable', async () => {
     const turnsOf = async (idle: number) => {
       const ep = await opened(provider, { driver: 'thread', spin: 0, idle });
       const { sleeps } = ep.domain.stats();
@@ -114,7 +114,7 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
     expect(often).toBeLessThan(1000);
   });
 
-  test('`spin` keeps it polling after the last work', async () => {
+  test('`spin` keeps it polling after the last operation', async () => {
     const { a, b, peer } = await pair(provider, { driver: 'thread', spin: 10_000_000 });
     const received = b.recv(new Uint8Array(8));
     await Promise.all([a.send(new Uint8Array(8), peer), received]);
@@ -126,7 +126,7 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
 });
 
 describe.each(PROVIDERS)('%s: the loop driver', (provider) => {
-  test('lets timers and sockets of the program go on while data moves', async () => {
+  test('does not block timers and sockets during transfers', async () => {
     const { a, b, peer } = await pair(provider, { driver: 'loop' });
     let echoed = 0;
     const server = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
@@ -155,7 +155,7 @@ describe.each(PROVIDERS)('%s: the loop driver', (provider) => {
     await close(a, b);
   });
 
-  test('costs little while idle, with receives posted', async () => {
+  test('uses little CPU time while idle with receives posted', async () => {
     const { a, b } = await pair(provider, { driver: 'loop' });
     a.recv(new Uint8Array(8)).catch(() => {});
     b.recv(new Uint8Array(8)).catch(() => {});
@@ -174,7 +174,7 @@ describe.each(PROVIDERS)('%s: the loop driver', (provider) => {
 });
 
 describe.each(PROVIDERS)('%s: the manual driver', (provider) => {
-  test('moves nothing without progress()', async () => {
+  test('transfers nothing without progress()', async () => {
     const { a, b, peer } = await pair(provider, { driver: 'manual' });
     const before = [a.domain.stats(), b.domain.stats()];
     let done = false;
@@ -189,7 +189,7 @@ describe.each(PROVIDERS)('%s: the manual driver', (provider) => {
     await close(a, b);
   });
 
-  test('wait() returns at its deadline, or when enough has completed', async () => {
+  test('wait() returns at its timeout, or when `count` operations have completed', async () => {
     const { a, b, peer } = await pair(provider, { driver: 'manual' });
     let start = performance.now();
     a.domain.wait(1, 100);
@@ -210,7 +210,7 @@ describe.each(PROVIDERS)('%s: the manual driver', (provider) => {
     await close(a, b);
   });
 
-  test('run() gives up at its deadline and leaves the batch in flight', async () => {
+  test('run() throws at its timeout, and the batch remains in flight', async () => {
     const { a } = await pair(provider, { driver: 'manual' });
     const batch = a.batch();
     batch.recv(new Uint8Array(8));
@@ -223,7 +223,7 @@ describe.each(PROVIDERS)('%s: the manual driver', (provider) => {
 });
 
 describe.each(DRIVERS)('%s driver', (driver) => {
-  test('only the manual driver is turned by hand', async () => {
+  test('only the manual driver has progress(), wait() and run()', async () => {
     const ep = await opened('shm', { driver });
     if (driver !== 'manual') {
       const refused = expect.objectContaining({ code: 'ERR_INVALID_STATE' });
@@ -241,21 +241,21 @@ describe.each(DRIVERS)('%s driver', (driver) => {
 });
 
 describe.each(DRIVERS)('the %s driver: domain.until()', (driver) => {
-  const alone = async () => {
+  const openOne = async () => {
     const ep = await opened('tcp', { driver });
     return { ep, self: ep.av.insert(ep.address), domain: ep.domain };
   };
 
-  test('resolves with what the promise resolves with', async () => {
-    const { ep, self, domain } = await alone();
+  test('resolves with the result of the promise', async () => {
+    const { ep, self, domain } = await openOne();
     const received = ep.recv(new Uint8Array(8));
     await domain.until(ep.send(new Uint8Array(8), self));
     expect((await domain.until(received)).length).toBe(8);
     await ep.close();
   });
 
-  test('rejects as the promise does, also when the domain closes', async () => {
-    const { ep, domain } = await alone();
+  test('rejects like the promise, also when the domain closes', async () => {
+    const { ep, domain } = await openOne();
     const late = ep.recv(new Uint8Array(8), null, { timeout: 20 });
     await expect(domain.until(late)).rejects.toMatchObject({ code: 'FI_ETIMEDOUT' });
     const ended = domain.until(ep.recv(new Uint8Array(8)));
@@ -264,8 +264,8 @@ describe.each(DRIVERS)('the %s driver: domain.until()', (driver) => {
     await expect(ended).rejects.toMatchObject({ code: 'FI_ECANCELED' });
   });
 
-  test('refuses what is no promise', async () => {
-    const { ep, domain } = await alone();
+  test('refuses a value that is not a promise', async () => {
+    const { ep, domain } = await openOne();
     expect(() => domain.until(7 as never)).toThrow(
       expect.objectContaining({ code: 'ERR_INVALID_ARG_TYPE' }),
     );

@@ -1,5 +1,5 @@
-// A call of the provider that never returns takes the thread of its engine with it, and nothing else:
-// the event loop goes on, everything settles, and another domain opens.
+// A provider call that never returns only blocks the thread of its engine. The event loop continues, all
+// operations settle, and another domain opens.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test.concurrent.each([
   {
     how: 'close',
-    what: 'close() of the endpoint and its domain reject',
+    what: 'close() of the endpoint rejects, and its domain closes',
     says: [
       'endpoint FI_ETIMEDOUT',
       'send FI_ECANCELED the event loop went on true',
@@ -32,7 +32,7 @@ test.concurrent.each([
   },
   {
     how: 'full',
-    what: 'operations fail when nobody makes room in the ring',
+    what: 'operations fail when the ring stays full',
     says: ['recv FI_ETIMEDOUT', 'close FI_ETIMEDOUT', 'settled'],
   },
   { how: 'exit', what: 'process.exit() ends the process', says: [], code: 7 },

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import * as layout from '../../dist/engine/layout.js';
 import { native } from '../../dist/native.js';
 
-const theirs = native.layout();
+const nativeLayout = native.layout();
 const { OpField, CompletionField, Word } = layout as unknown as Record<
   string,
   Record<string, number>
 >;
 
-const offsets = (ours: Record<string, number> | undefined, name: string) => {
-  const index = ours?.[name];
+const offsets = (fields: Record<string, number> | undefined, name: string) => {
+  const index = fields?.[name];
   if (index === undefined) throw new Error(`no ${name} in src/engine/layout.ts`);
   return index * (name.endsWith('64') ? 8 : 4);
 };
@@ -25,9 +25,12 @@ test.each([
   ['tag', 'Tag64'],
   ['data', 'Data64'],
   ['flags', 'Flags64'],
-])('an operation has its %s where the engine reads it', (field, name) => {
-  expect(offsets(OpField, name)).toBe(theirs[`operation.${field}`]);
-});
+])(
+  'src/engine/layout.ts and the addon agree on the offset of %s in an operation',
+  (field, name) => {
+    expect(offsets(OpField, name)).toBe(nativeLayout[`operation.${field}`]);
+  },
+);
 
 test.each([
   ['request', 'Request32'],
@@ -41,9 +44,12 @@ test.each([
   ['flags', 'Flags64'],
   ['error', 'Error32'],
   ['queue', 'Queue32'],
-])('a completion has its %s where the engine writes it', (field, name) => {
-  expect(offsets(CompletionField, name)).toBe(theirs[`completion.${field}`]);
-});
+])(
+  'src/engine/layout.ts and the addon agree on the offset of %s in a completion',
+  (field, name) => {
+    expect(offsets(CompletionField, name)).toBe(nativeLayout[`completion.${field}`]);
+  },
+);
 
 test.each([
   ['submissionTail', 'SubmissionTail'],
@@ -67,19 +73,22 @@ test.each([
   ['runSamples', 'RunSamples64'],
   ['runRounds', 'RunRounds64'],
   ['stats', 'Stats64'],
-])('the control block has its %s where both sides look', (field, name) => {
-  expect(offsets(Word, name)).toBe(theirs[`control.${field}`]);
-});
+])(
+  'src/engine/layout.ts and the addon agree on the offset of %s in the control block',
+  (field, name) => {
+    expect(offsets(Word, name)).toBe(nativeLayout[`control.${field}`]);
+  },
+);
 
-test('every field that the engine names was compared', () => {
+test('these tests compare every field of the addon', () => {
   const count = (group: string) =>
-    Object.keys(theirs).filter((name) => name.startsWith(`${group}.`)).length;
+    Object.keys(nativeLayout).filter((name) => name.startsWith(`${group}.`)).length;
   expect([count('operation'), count('completion'), count('control')]).toEqual([10, 11, 21]);
 });
 
-test('fields do not overlap, and an entry holds them', () => {
+test('fields do not overlap and fit into an entry', () => {
   for (const group of ['operation', 'completion']) {
-    const starts = Object.entries(theirs)
+    const starts = Object.entries(nativeLayout)
       .filter(([name]) => name.startsWith(`${group}.`))
       .map(([, offset]) => offset);
     expect(new Set(starts).size).toBe(starts.length);

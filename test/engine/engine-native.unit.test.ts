@@ -1,5 +1,5 @@
-// What the engine is made of and needs no provider for: the tests in test/engine/*.cc, by name, and those of
-// two threads under ThreadSanitizer.
+// Runs the C++ tests of test/engine/*.cc, which need no provider. Those with two threads also run under
+// ThreadSanitizer.
 import { expect, test } from 'vitest';
 import { build, runUnitTests, testNames, unavailable } from '../support/native-tests.js';
 
@@ -14,7 +14,7 @@ test.for(names.map((name) => [name.replaceAll('_', ' '), name] as const))(
   },
 );
 
-test('what threads share has no data races', async (context) => {
+test('ThreadSanitizer finds no data races', async (context) => {
   const reason = await unavailable('tsan', 'engine');
   if (reason !== undefined) context.skip(reason);
   await build('tsan', 'engine');

@@ -33,7 +33,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await b.close();
   });
 
-  test('stats tell of what was done, and can be read while it is done', async () => {
+  test('stats() counts operations, also while they are in flight', async () => {
     const a = await opened();
     const b = await opened();
     const domains = [a.domain, b.domain];
@@ -75,7 +75,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
 });
 
 test.each(PROVIDERS)(
-  'completions that the event loop is late for wait, and none is lost: %s',
+  'no completion is lost if the event loop reads them late: %s',
   async (provider) => {
     const COUNT = 40_000; // the ring has room for 8,192
     const a = await open({ provider, driver: 'thread', caps: ['FI_MSG'] });

@@ -2,7 +2,7 @@ import { open } from 'libfabric';
 import { expect, test } from 'vitest';
 import * as layout from '../../dist/engine/layout.js';
 
-test('statistics have the order in which the engine writes them', async () => {
+test('stats() reads the counters in the order in which the engine writes them', async () => {
   expect(layout.STATS.length * 8).toBe(80);
   const ep = await open({ provider: 'shm', driver: 'manual' });
   const self = ep.av.insert(ep.address);

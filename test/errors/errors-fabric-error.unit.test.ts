@@ -5,7 +5,7 @@ import * as errors from '../../dist/errors.js';
 import { native } from '../../dist/native.js';
 
 describe('FabricError', () => {
-  test("reads as Node's own errors do", () => {
+  test('has a message like the system errors of Node.js', () => {
     const error = new FabricError(265, 'fi_cq_readerr');
     expect(error.message).toBe('FI_ETRUNC: Truncation error, fi_cq_readerr');
     expect(String(error)).toBe('FabricError: FI_ETRUNC: Truncation error, fi_cq_readerr');
@@ -13,7 +13,7 @@ describe('FabricError', () => {
     expect(error).toBeInstanceOf(Error);
   });
 
-  test('carries what the provider said, a hint and a cause', () => {
+  test("has the provider's error, a hint and a cause", () => {
     const cause = new Error('cause');
     const error = new FabricError(110, 'fi_cq_readerr', {
       provErrno: 4126,
@@ -28,13 +28,13 @@ describe('FabricError', () => {
     expect(error.hint).toBe('open the security group to itself');
   });
 
-  test('has no properties for what was not said', () => {
+  test('has no properties without a value', () => {
     const error = new FabricError(22, 'fi_domain', { hint: undefined });
     for (const key of ['provErrno', 'provMessage', 'hint', 'cause'])
       expect(error).not.toHaveProperty(key);
   });
 
-  test('is known across copies of the package by its brand', () => {
+  test('is recognized across copies of the package by its brand', () => {
     const copy = Object.assign(new Error(), { [Symbol.for('libfabric.FabricError')]: true });
     expect(FabricError.is(copy)).toBe(true);
     expect(FabricError.is(new FabricError(5, 'fi_cq_read'))).toBe(true);
@@ -43,20 +43,20 @@ describe('FabricError', () => {
     }
   });
 
-  test('starts its stack at the caller', () => {
+  test('has a stack that starts at the caller', () => {
     const helper = () => new FabricError(5, 'fi_cq_read', {}, helper);
     expect(helper().stack?.split('\n')[1]).toContain('errors-fabric-error.unit.test');
     expect(helper().stack).not.toContain('helper');
   });
 
-  test('keeps the name of the system for an error that libfabric does not name', () => {
+  test('has the system name of an error that libfabric does not name', () => {
     expect(new FabricError(17, 'fi_mr_reg').code).toBe('EEXIST');
     expect(new FabricError(9999, 'fi_mr_reg').message).toBe(
       'FI_ERRNO_9999: Unknown error, fi_mr_reg',
     );
   });
 
-  test('is what the addon makes of a failure, without the frame that made it', () => {
+  test('has no frame of makeFabricError() in its stack', () => {
     const error = errors.makeFabricError(16, 'fi_close', '3 endpoints are open');
     expect(error.message).toBe(
       'FI_EBUSY: Device or resource busy, fi_close (3 endpoints are open)',
@@ -82,17 +82,17 @@ describe('the table of errors', () => {
     }
   });
 
-  test("says what libfabric's own strerror says", () => {
+  test('has the texts of fi_strerror(3)', () => {
     for (const errno of Object.values(errnoByCode)) {
       const text = native.strerror(errno);
-      // What a newer libfabric has added, an older one has no text for.
+      // An older libfabric has no text for errors of newer releases.
       if (errno >= 270 && text === native.strerror(256)) continue;
       expect(new FabricError(errno, 'x').message).toContain(`: ${text}, x`);
     }
   });
 });
 
-describe('errors of misuse', () => {
+describe('errors of invalid calls', () => {
   test.each([
     [
       errors.invalidArgType('peer', 'a Peer', 7),
@@ -131,7 +131,7 @@ describe('errors of misuse', () => {
     [() => {}, 'a function'],
     [Symbol('s'), 'a symbol'],
     [Object.create(null), 'an object'],
-  ])('describe any value shortly', (value, text) => {
+  ])('describeValue() is short for any value', (value, text) => {
     expect(errors.describeValue(value)).toBe(text);
   });
 });

@@ -27,7 +27,7 @@ interface Outcome {
   message?: string;
 }
 
-// What importing the package comes to with the addon of a folder.
+// Imports the package with the addon of a folder. Returns the outcome.
 function load(addonFolder: string, env: NodeJS.ProcessEnv = {}): Outcome {
   const options = {
     env: { ...process.env, LIBFABRIC_ADDON_DIR: addonFolder, ...env },
@@ -36,7 +36,7 @@ function load(addonFolder: string, env: NodeJS.ProcessEnv = {}): Outcome {
   return JSON.parse(execFileSync(process.execPath, [program], options)) as Outcome;
 }
 
-// A copy of the built addon in `folder`, with one string of its binary replaced.
+// Copies the built addon into `folder` and replaces one string of the binary.
 function patchAddon(from: string, to: string): void {
   expect(to.length).toBe(from.length);
   copyFileSync(join(built, 'preload.node'), join(folder, 'preload.node'));
@@ -60,7 +60,7 @@ test('workers load the addon side by side', async () => {
   }
 });
 
-test('an addon that is not built: ERR_ADDON_NOT_FOUND, with the command that builds it', () => {
+test('a missing addon fails with ERR_ADDON_NOT_FOUND and the build command', () => {
   const { code, message } = load(folder);
   expect(code).toBe('ERR_ADDON_NOT_FOUND');
   expect(message).toContain('npm run build');
@@ -68,8 +68,8 @@ test('an addon that is not built: ERR_ADDON_NOT_FOUND, with the command that bui
   expect(message).toContain(`linux ${process.arch}, glibc`);
 });
 
-test('an architecture that the package has no addon for: what it has, and how to build', () => {
-  // Outside a checkout, where nothing was built.
+test('an unsupported architecture fails with the supported ones and the expected path', () => {
+  // A folder outside the checkout has no build.
   cpSync(fileURLToPath(new URL('../../dist', import.meta.url)), join(folder, 'dist'), {
     recursive: true,
   });
@@ -90,7 +90,7 @@ test('an architecture that the package has no addon for: what it has, and how to
   expect(message).toContain('x64 and arm64');
 });
 
-test('half an addon is none', () => {
+test('an addon without preload.node fails with ERR_ADDON_NOT_FOUND', () => {
   copyFileSync(join(built, 'libfabric.node'), join(folder, 'libfabric.node'));
   expect(load(folder)).toMatchObject({
     code: 'ERR_ADDON_NOT_FOUND',
@@ -98,8 +98,8 @@ test('half an addon is none', () => {
   });
 });
 
-describe('a libfabric that is missing', () => {
-  test('ERR_LIBFABRIC_NOT_FOUND: what was looked for, where, and the fix', () => {
+describe('a missing libfabric', () => {
+  test('fails with ERR_LIBFABRIC_NOT_FOUND, the searched paths and the fix', () => {
     patchAddon('libfabric.so.1', 'libfabric.so.9');
     const { name, code, message } = load(folder, { LD_LIBRARY_PATH: '/nowhere' });
     expect({ name, code }).toEqual({ name: 'Error', code: 'ERR_LIBFABRIC_NOT_FOUND' });
@@ -117,14 +117,14 @@ describe('a libfabric that is missing', () => {
     }
   });
 
-  test('an unset LD_LIBRARY_PATH is called that', () => {
+  test('is reported with LD_LIBRARY_PATH (not set)', () => {
     patchAddon('libfabric.so.1', 'libfabric.so.9');
     expect(load(folder, { LD_LIBRARY_PATH: '' }).message).toContain('LD_LIBRARY_PATH (not set)');
   });
 });
 
-test('a libfabric older than the headers: ERR_LIBFABRIC_TOO_OLD', () => {
-  // The symbol version of a libfabric that there never was.
+test('a libfabric older than the headers fails with ERR_LIBFABRIC_TOO_OLD', () => {
+  // A symbol version that no libfabric has.
   const [needed] = /FABRIC_1\.\d(?=\0)/.exec(
     readFileSync(join(built, 'libfabric.node'), 'latin1'),
   )!;
@@ -134,14 +134,14 @@ test('a libfabric older than the headers: ERR_LIBFABRIC_TOO_OLD', () => {
   expect(message).toContain('npm run build');
 });
 
-test('an addon that is no shared object fails as it fails', () => {
+test('an addon that is not a shared object fails with ERR_DLOPEN_FAILED', () => {
   writeFileSync(join(folder, 'preload.node'), 'not an addon');
   writeFileSync(join(folder, 'libfabric.node'), 'not an addon');
   expect(load(folder)).toMatchObject({ code: 'ERR_DLOPEN_FAILED' });
 });
 
-describe('a platform that libfabric does not run on', () => {
-  test.each(['darwin', 'win32'])('%s: ERR_UNSUPPORTED_PLATFORM', (FAKE_PLATFORM) => {
+describe('an unsupported platform', () => {
+  test.each(['darwin', 'win32'])('%s fails with ERR_UNSUPPORTED_PLATFORM', (FAKE_PLATFORM) => {
     expect(load(folder, { FAKE_PLATFORM })).toMatchObject({
       code: 'ERR_UNSUPPORTED_PLATFORM',
       message: expect.stringContaining(`this is ${FAKE_PLATFORM} ${process.arch}`),
@@ -151,17 +151,20 @@ describe('a platform that libfabric does not run on', () => {
   test.each([
     ['glibc', /\bGLIBC_2\.\d\d(?=\0)/, 'GLIBC_9.99'],
     ['libstdc++', /\bGLIBCXX_3\.4\.\d\d(?=\0)/, 'GLIBCXX_9.9.99'],
-  ])('an older %s: ERR_UNSUPPORTED_PLATFORM, with what is needed', (_library, version, newer) => {
-    const [needed] = version.exec(readFileSync(join(built, 'libfabric.node'), 'latin1'))!;
-    patchAddon(needed, newer);
-    const { code, message } = load(folder);
-    expect(code).toBe('ERR_UNSUPPORTED_PLATFORM');
-    expect(message).toContain('needs glibc 2.34 and the libstdc++ of GCC 11');
-    expect(message).toContain(newer);
-    expect(message).toContain('LIBFABRIC_ADDON_DIR');
-  });
+  ])(
+    'an older %s fails with ERR_UNSUPPORTED_PLATFORM and the required versions',
+    (_library, version, newer) => {
+      const [needed] = version.exec(readFileSync(join(built, 'libfabric.node'), 'latin1'))!;
+      patchAddon(needed, newer);
+      const { code, message } = load(folder);
+      expect(code).toBe('ERR_UNSUPPORTED_PLATFORM');
+      expect(message).toContain('needs glibc 2.34 and the libstdc++ of GCC 11');
+      expect(message).toContain(newer);
+      expect(message).toContain('LIBFABRIC_ADDON_DIR');
+    },
+  );
 
-  test('musl: ERR_UNSUPPORTED_PLATFORM', () => {
+  test('musl fails with ERR_UNSUPPORTED_PLATFORM', () => {
     expect(load(folder, { FAKE_PLATFORM: 'musl' })).toMatchObject({
       code: 'ERR_UNSUPPORTED_PLATFORM',
       message: expect.stringContaining('Linux with glibc'),

@@ -1,4 +1,4 @@
-// Endpoints that are opened while the process has hardly a descriptor left.
+// Endpoints that are opened while the process is nearly out of file descriptors.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -15,7 +15,7 @@ test.each([
   ['udp', process.env],
   ['efa', withSoftefa()],
   ['efa', shared],
-])('open() ends with an error or an endpoint that closes: %s', async (provider, env) => {
+])('open() rejects or returns an endpoint that can be closed: %s', async (provider, env) => {
   const limited = ['-c', 'ulimit -n 100; exec "$0" "$@"', process.execPath, program, provider];
   const { stdout } = await promisify(execFile)('sh', limited, {
     env,

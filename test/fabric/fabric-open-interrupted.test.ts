@@ -1,5 +1,5 @@
-// What the addon has opened and cannot hand over is closed. A setter that throws stands for all that
-// fails in JavaScript once the provider's object is there, such as the end of a worker.
+// The addon closes an object that it has opened but cannot return. A setter that throws simulates any failure
+// in JavaScript after the provider has opened its object, such as the end of a worker.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dumpState, Fabric } from 'libfabric';
 import { afterEach, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ afterEach(() => {
   }
 });
 
-/** Refuses a property wherever nobody has defined it. */
+/** Makes every object without this property throw when the property is set. */
 const refuse = (name: string) =>
   Object.defineProperty(Object.prototype, name, {
     configurable: true,
@@ -33,27 +33,30 @@ const threads = () =>
     return readFileSync(`/proc/self/task/${id}/comm`, 'utf8') === 'libfabric\n';
   }).length;
 
-test.each(drivers)('tcp, %s driver: nothing is left of what was refused', async (driver) => {
-  const info = entryOf('tcp;ofi_rxm', CAPS);
-  const fabric = closing(Fabric.open(info));
-  const before = threads();
-  await refusing('control', () => fabric.domain(info, { driver }));
-  expect(threads()).toBe(before);
+test.each(drivers)(
+  'tcp, %s driver: objects that could not be returned are closed',
+  async (driver) => {
+    const info = entryOf('tcp;ofi_rxm', CAPS);
+    const fabric = closing(Fabric.open(info));
+    const before = threads();
+    await refusing('control', () => fabric.domain(info, { driver }));
+    expect(threads()).toBe(before);
 
-  const domain = fabric.domain(info, { driver });
-  const av = domain.addressVector();
-  await refusing('handle', () => domain.completionQueue());
-  const cq = domain.completionQueue();
-  await refusing('handle', () => domain.endpoint(info, { av, cq }));
-  await refusing('key', () => domain.allocate(4096, ['FI_REMOTE_READ']));
-  const ep = domain.endpoint(info, { av, cq });
-  await refusing('batch', () => ep.batch());
-  await refusing('buffers', () => ep.messages({ count: 4, size: 64 }).next());
-  const state = () => dumpState().domains.find((each) => each.domain === info.domainAttr.name);
-  expect(state()?.engine).toMatchObject({
-    endpoints: [{}],
-    completionQueues: [{}],
-    memory: { regions: 0, buffers: 0 },
-    batches: [],
-  });
-});
+    const domain = fabric.domain(info, { driver });
+    const av = domain.addressVector();
+    await refusing('handle', () => domain.completionQueue());
+    const cq = domain.completionQueue();
+    await refusing('handle', () => domain.endpoint(info, { av, cq }));
+    await refusing('key', () => domain.allocate(4096, ['FI_REMOTE_READ']));
+    const ep = domain.endpoint(info, { av, cq });
+    await refusing('batch', () => ep.batch());
+    await refusing('buffers', () => ep.messages({ count: 4, size: 64 }).next());
+    const state = () => dumpState().domains.find((each) => each.domain === info.domainAttr.name);
+    expect(state()?.engine).toMatchObject({
+      endpoints: [{}],
+      completionQueues: [{}],
+      memory: { regions: 0, buffers: 0 },
+      batches: [],
+    });
+  },
+);

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 
 const CAPS = ['FI_MSG'] as const;
 
-/** The file behind an endpoint of shm: its name is the address, which ends in a running number. */
+/** Returns the file of an shm endpoint. Its name is the address, which ends in a counter. */
 const fileOf = (address: string) => `/dev/shm/${address.replace('fi_shm://', '')}`;
 
-test('shm opens over what a killed process of the same pid left behind', async () => {
+test('shm opens although a killed process with the same pid left a file', async () => {
   const first = await open({ provider: 'shm', caps: CAPS });
   const address = Buffer.from(first.address).toString().replace('\0', '');
   const next = address.replace(/\d+$/, (index) => String(Number(index) + 1));

@@ -1,4 +1,4 @@
-// An endpoint that fails to open leaves nothing behind: the next one opens in the same domain.
+// After an endpoint fails to open, the next one can be opened in the same domain.
 import { Fabric } from 'libfabric';
 import { expect, test } from 'vitest';
 import { available, closing, drivers, entryOf, reliable, settle } from '../support/transfer.js';
@@ -12,7 +12,7 @@ const foreignTo = (provider: string) =>
   provider === 'efa' ? { FI_OPT_FIREWALL_ADDR: true } : { FI_OPT_EFA_RNR_RETRY: 3 };
 
 test.for(combinations)(
-  '%s, %s: a refused endpoint makes room for the next',
+  '%s, %s: an endpoint opens after another has failed to open',
   async ([provider, driver], context) => {
     const info = entryOf(available(context, provider, ['FI_MSG']), ['FI_MSG']);
     const fabric = closing(Fabric.open(info));
@@ -21,7 +21,7 @@ test.for(combinations)(
     const cq = domain.completionQueue();
     const counter = domain.counter();
 
-    // The steps of opening that a caller can make fail: an option, a counter that is bound.
+    // The two steps that a caller can make fail: setting an option and binding a counter.
     for (let round = 0; round < 3; round++) {
       expect(() => domain.endpoint(info, { av, cq, options: foreignTo(provider) })).toThrow(
         expect.objectContaining({ syscall: 'fi_setopt' }),

@@ -21,29 +21,29 @@ async function exchange(from: Uint8Array, into: Uint8Array): Promise<void> {
 const detach = (bytes: Uint8Array<ArrayBuffer>) =>
   structuredClone(bytes, { transfer: [bytes.buffer] });
 
-describe.each(['register', 'allocate'] as const)('a region of %s()', (how) => {
+describe.each(['register', 'allocate'] as const)('a region of %s()', (method) => {
   const make = () => {
     const rights = ['FI_SEND', 'FI_RECV'] as const;
-    if (how === 'allocate') return ep.domain.allocate(4096, rights);
+    if (method === 'allocate') return ep.domain.allocate(4096, rights);
     return ep.domain.register(new Uint8Array(8192).subarray(4096), rights);
   };
 
-  test('has another buffer over the same memory when its first was detached', async () => {
+  test('has a new buffer over the same memory after its first one was detached', async () => {
     const region = await make();
     region.bytes.fill(3);
-    const taken = detach(region.bytes as Uint8Array<ArrayBuffer>);
+    const transferred = detach(region.bytes as Uint8Array<ArrayBuffer>);
     expect(region.bytes).toEqual(new Uint8Array(4096).fill(3));
     expect(region.slice(8, 8).bytes.length).toBe(8);
     const received = ep.recv(region);
     await ep.send(new Uint8Array(4096).fill(4), self);
     await received;
     expect(region.bytes).toEqual(new Uint8Array(4096).fill(4));
-    expect(taken).toEqual(region.bytes);
+    expect(transferred).toEqual(region.bytes);
     await region.close();
-    expect(taken[4095]).toBe(4);
+    expect(transferred[4095]).toBe(4);
   });
 
-  test('has none after close()', async () => {
+  test('has no buffer after close()', async () => {
     const region = await make();
     detach(region.bytes as Uint8Array<ArrayBuffer>);
     await region.close();
@@ -51,15 +51,16 @@ describe.each(['register', 'allocate'] as const)('a region of %s()', (how) => {
   });
 });
 
-test("a message whose buffer was transferred is its new owner's; later ones come in other memory", async () => {
+test('a message whose buffer was transferred is unchanged; later messages use other memory', async () => {
   const messages = ep.messages({ count: 2, size: 1024 });
-  const taken: Uint8Array[] = [];
+  const transferred: Uint8Array[] = [];
   for (let i = 1; i <= 20; i++) {
     await ep.send(new Uint8Array(1024).fill(i), self);
     const { value } = await messages.next();
-    taken.push(detach(value.bytes));
+    transferred.push(detach(value.bytes));
   }
-  for (const [i, bytes] of taken.entries()) expect(bytes).toEqual(new Uint8Array(1024).fill(i + 1));
+  for (const [i, bytes] of transferred.entries())
+    expect(bytes).toEqual(new Uint8Array(1024).fill(i + 1));
   await messages.return();
 });
 
@@ -74,7 +75,7 @@ test('a message arrives in a buffer that was transferred while it was posted', a
   await messages.return();
 });
 
-test('a message can be sent on from where it is, and outlives its stream', async () => {
+test('a message can be sent from its receive buffer, also after its stream has ended', async () => {
   const messages = ep.messages({ count: 4, size: 64 });
   await ep.send(new Uint8Array(64).fill(9), self);
   const { value } = await messages.next();
@@ -86,7 +87,7 @@ test('a message can be sent on from where it is, and outlives its stream', async
   expect(into).toEqual(new Uint8Array(64).fill(9));
 });
 
-test('a copy of a used buffer may be sent elsewhere', async () => {
+test('postMessage() copies a buffer that was used for a transfer', async () => {
   const bytes = new Uint8Array(64).fill(7);
   await exchange(bytes, new Uint8Array(64));
   const { port1, port2 } = new MessageChannel();
@@ -120,7 +121,7 @@ test('resizable and growable buffers are refused', async () => {
   }
 });
 
-test('shared memory can be sent and received into', async () => {
+test('a SharedArrayBuffer can be sent, received into and registered', async () => {
   const from = new Uint8Array(new SharedArrayBuffer(4096)).fill(8);
   const into = new Uint8Array(new SharedArrayBuffer(4096));
   await exchange(from, into);

@@ -20,7 +20,7 @@ afterAll(async () => {
   await loopback.ep.close();
 });
 
-/** A descriptor with some of its fields changed. */
+/** Returns a descriptor with some fields changed. */
 function descriptor(change: { key?: bigint; address?: bigint; length?: bigint }): Uint8Array {
   const bytes = region.descriptor();
   const view = new DataView(bytes.buffer);
@@ -30,8 +30,8 @@ function descriptor(change: { key?: bigint; address?: bigint; length?: bigint })
   return bytes;
 }
 
-describe('descriptors that are refused when they are read', () => {
-  test('of every wrong length', async () => {
+describe('remote() refuses descriptors', () => {
+  test('of every other length', async () => {
     const whole = new Uint8Array(64);
     whole.set(region.descriptor());
     for (let length = 0; length <= 64; length++) {
@@ -57,7 +57,7 @@ describe('descriptors that are refused when they are read', () => {
     await expectThrown(() => loopback.ep.domain.remote(descriptor(change)), /cannot exist/);
   });
 
-  test('of 500 times 32 random bytes', async () => {
+  test('of 32 random bytes, 500 times', async () => {
     let seed = 3;
     const next = () => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
@@ -70,9 +70,9 @@ describe('descriptors that are refused when they are read', () => {
   });
 });
 
-describe('descriptors that lie', () => {
-  // shm (libfabric 1.17) loses the context of a direct write or read that fails, so that only the
-  // signal ends its promise, and takes one with data for done.
+describe('operations with forged descriptors', () => {
+  // shm (libfabric 1.17) loses the context of a failed direct write or read, so that only the signal ends its
+  // promise. It completes a failed write with data as successful.
   async function expectHarmless(remote: RemoteRegion): Promise<void> {
     const { ep, self } = loopback;
     const bytes = new Uint8Array(64);
@@ -92,19 +92,19 @@ describe('descriptors that lie', () => {
     expect(ep.cq.readErrors().every(({ code }) => code === 'FI_EIO')).toBe(true);
   }
 
-  // Addresses where no process has memory: shm reaches for them without asking for the key.
+  // Addresses where no process has memory: shm accesses them without a check of the key.
   test.for([
     ['the zero page', { address: 0n, length: 4096n }],
-    ['the last page of all', { address: 2n ** 64n - 4096n, length: 4096n }],
+    ['the last page of the address space', { address: 2n ** 64n - 4096n, length: 4096n }],
     ['the kernel', { address: 0xffff_8000_0000_0000n, length: 4096n }],
     ['a hole in the address space', { address: 0x0000_9000_0000_0000n, length: 2n ** 40n }],
-  ] as const)('of %s end in an error', async ([, change], context) => {
+  ] as const)('of %s fail', async ([, change], context) => {
     if (version().major >= 2)
-      context.skip("shm's endpoint receives no more when it has refused a write");
+      context.skip('after shm has refused a write, its endpoint receives nothing more');
     await expectHarmless(loopback.ep.domain.remote(descriptor(change)));
   });
 
-  test('of more than there is are believed no further than their own length', async () => {
+  test('beyond the length in the descriptor are refused', async () => {
     const remote = loopback.ep.domain.remote(descriptor({ length: 16n }));
     const { ep, self } = loopback;
     await ep.write(new Uint8Array(16), self, remote);

@@ -1,8 +1,8 @@
-// A runtime that only looks like Node.js: the addon can't hold its backing stores.
+// A runtime that only imitates Node.js: the addon cannot hold its backing stores.
 import { expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
 
-test('memory that JavaScript could take away is refused where the runtime cannot hold it', () => {
+test('memory that JavaScript could free is refused if the runtime cannot hold it', () => {
   const { stdout, stderr, status } = runInline(`
     const versions = { ...process.versions, bun: '1' };
     Object.defineProperty(process, 'versions', { value: versions });

@@ -8,7 +8,7 @@ const PAGE = 4096;
 
 describe.each(PROVIDERS)('%s', (provider) => {
   test.each([false, true])(
-    'allocate({ shared: true, hugePages: %s }) is aligned memory that workers share',
+    'allocate({ shared: true, hugePages: %s }) returns aligned memory that workers can share',
     async (hugePages) => {
       const ep = await open({ provider, caps: ['FI_MSG', 'FI_RMA'] });
       const self = ep.av.insert(ep.address);
@@ -42,7 +42,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
   );
 
   test.each(DRIVERS)(
-    'a region that is dropped without close() warns, and stays: %s driver',
+    'a region that is collected without close() warns, and its memory stays: %s driver',
     async (driver) => {
       const warning = /LibfabricWarning: A MemoryRegion was garbage collected before close\(\)/;
       const expected = { stdout: 'LibfabricWarning\ntrue', stderr: warning };
@@ -53,7 +53,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
   );
 });
 
-test('options.shared is a boolean', async () => {
+test('options.shared must be a boolean', async () => {
   const ep = await open({ provider: 'shm', caps: ['FI_MSG'] });
   const refused = ep.domain.allocate(8, ['FI_SEND'], { shared: 1 as never });
   await expect(refused).rejects.toThrow(/options.shared must be a boolean/);

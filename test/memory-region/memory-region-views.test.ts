@@ -1,4 +1,4 @@
-// Views of classes that say what is not so.
+// Views whose properties are overridden with false values.
 import { type Endpoint, open, type Peer } from 'libfabric';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -11,19 +11,19 @@ beforeAll(async () => {
 });
 afterAll(() => ep.close());
 
-const LIES = ['length', 'byteLength', 'byteOffset', 'buffer'] as const;
+const PROPERTIES = ['length', 'byteLength', 'byteOffset', 'buffer'] as const;
 const elsewhere = new ArrayBuffer(1 << 16);
 
-/** Four bytes in the middle of sixteen, that claim to be otherwise. */
-function liar<T extends Uint8Array | DataView>(
+/** Overrides a property of a view with a false value. */
+function overridden<T extends Uint8Array | DataView>(
   view: T,
-  lie: (typeof LIES)[number],
+  property: (typeof PROPERTIES)[number],
   claim: unknown,
 ) {
-  return Object.defineProperty(view, lie, { get: () => claim });
+  return Object.defineProperty(view, property, { get: () => claim });
 }
 
-const claims: [(typeof LIES)[number], unknown][] = [
+const claims: [(typeof PROPERTIES)[number], unknown][] = [
   ['length', 8000],
   ['length', -1],
   ['byteLength', 1 << 20],
@@ -38,7 +38,7 @@ const kinds: [string, () => Uint8Array | DataView][] = [
   ['DataView', () => new DataView(inside().buffer, 4, 4)],
 ];
 
-async function arrivesAs(send: () => Promise<void>): Promise<number[]> {
+async function receivedBytes(send: () => Promise<void>): Promise<number[]> {
   const into = new Uint8Array(1024);
   const received = ep.recv(into);
   await send();
@@ -47,49 +47,53 @@ async function arrivesAs(send: () => Promise<void>): Promise<number[]> {
 
 describe.each(kinds)('%s', (_, make) => {
   test.each(claims)(
-    'send and inject take what a view has, not what its %s says: %s',
-    async (lie, claim) => {
-      expect(await arrivesAs(() => ep.send(liar(make(), lie, claim), self))).toEqual([4, 5, 6, 7]);
-      expect(await arrivesAs(() => ep.inject(liar(make(), lie, claim), self))).toEqual([
-        4, 5, 6, 7,
-      ]);
+    'send and inject ignore the overridden %s of a view: %s',
+    async (property, claim) => {
+      expect(await receivedBytes(() => ep.send(overridden(make(), property, claim), self))).toEqual(
+        [4, 5, 6, 7],
+      );
+      expect(
+        await receivedBytes(() => ep.inject(overridden(make(), property, claim), self)),
+      ).toEqual([4, 5, 6, 7]);
     },
   );
 
   test.each(claims)(
-    'recv and register take what a view has, not what its %s says: %s',
-    async (lie, claim) => {
+    'recv and register ignore the overridden %s of a view: %s',
+    async (property, claim) => {
       const view = make();
       const bytes = new Uint8Array(view.buffer);
-      const received = ep.recv(liar(view, lie, claim));
+      const received = ep.recv(overridden(view, property, claim));
       await ep.send(Uint8Array.of(1, 2, 3, 4), self);
       await received;
       expect([...bytes.subarray(3, 9)]).toEqual([3, 1, 2, 3, 4, 8]);
-      const region = await ep.domain.register(liar(make(), lie, claim), ['FI_SEND']);
+      const region = await ep.domain.register(overridden(make(), property, claim), ['FI_SEND']);
       expect([...region.bytes]).toEqual([4, 5, 6, 7]);
       await region.close();
     },
   );
 });
 
-test('an inject of a subclass with a length that lies leaves the operations after it alone', async () => {
+test('an inject of a view with an overridden length does not affect later operations', async () => {
   const received = Array.from({ length: 64 }, () => ep.recv(new Uint8Array(64)));
   const bytes = Uint8Array.from({ length: 64 }, () => 0xff);
-  const sent = Array.from({ length: 64 }, () => ep.inject(liar(bytes.slice(), 'length', 1), self));
+  const sent = Array.from({ length: 64 }, () =>
+    ep.inject(overridden(bytes.slice(), 'length', 1), self),
+  );
   await Promise.all(sent);
   for (const { length } of await Promise.all(received)) expect(length).toBe(64);
 });
 
-test('a descriptor and an address are read as they are', async () => {
+test('remote() and insert() ignore overridden properties', async () => {
   const region = await ep.domain.allocate(64, ['FI_REMOTE_READ']);
-  const descriptor = liar(region.descriptor(), 'byteOffset', 8);
-  expect(ep.domain.remote(liar(descriptor, 'length', 4)).length).toBe(64);
-  expect(() => ep.domain.remote(liar(new Uint8Array(31), 'length', 32))).toThrow(/32 bytes/);
-  expect(ep.av.insert(liar(ep.address.slice(), 'length', 2))).toBe(self);
+  const descriptor = overridden(region.descriptor(), 'byteOffset', 8);
+  expect(ep.domain.remote(overridden(descriptor, 'length', 4)).length).toBe(64);
+  expect(() => ep.domain.remote(overridden(new Uint8Array(31), 'length', 32))).toThrow(/32 bytes/);
+  expect(ep.av.insert(overridden(ep.address.slice(), 'length', 2))).toBe(self);
   await region.close();
 });
 
-test('a buffer is resizable whatever it says', async () => {
+test('a resizable buffer is refused even if its property says otherwise', async () => {
   const Resizable = ArrayBuffer as new (length: number, options: object) => ArrayBuffer;
   const buffer = new Resizable(8, { maxByteLength: 64 });
   Object.defineProperty(buffer, 'resizable', { value: false });

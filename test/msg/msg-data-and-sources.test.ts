@@ -26,7 +26,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('injectdata carries data, and an empty message too', async (context) => {
+  test('injectdata carries data with an empty message', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const received = wire.b.recv(new Uint8Array(8));
     const most = widestData(wire.a);
@@ -55,7 +55,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     });
   });
 
-  test('FI_SOURCE tells which peer sent a message', async (context) => {
+  test('with FI_SOURCE, a completion has the peer that sent the message', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_SOURCE'], driver);
     const { a, b, toA, toB } = wire;
     const c = await endpoint(context, provider, ['FI_MSG', 'FI_SOURCE'], driver);
@@ -66,12 +66,12 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const known = b.av.insert(c.address);
     const second = b.recv(new Uint8Array(4));
     await settle(c.send(pattern(4), cToB), b, c);
-    // 1.17's rxd offers FI_SOURCE and names the first peer of the vector whoever it was.
+    // rxd of 1.17 offers FI_SOURCE, and always reports the first peer of the vector.
     const expected = provider === 'udp;ofi_rxd' ? toA : known;
     expect((await settle(second, b, c)).source).toBe(expected);
   });
 
-  test('a directed receive takes messages of its peer only', async (context) => {
+  test('a directed receive only matches messages of its peer', async (context) => {
     if (provider === 'net') context.skip('net offers FI_DIRECTED_RECV and ignores it');
     const caps = ['FI_MSG', 'FI_DIRECTED_RECV'] as const;
     const wire = await pair(context, provider, caps, driver);

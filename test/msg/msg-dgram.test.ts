@@ -12,7 +12,7 @@ import {
 
 describe.each(datagram)('%s', (provider) => {
   describe.each(['thread', 'loop', 'manual'] as const)('%s driver', (driver) => {
-    test('datagrams of every size up to the MTU arrive whole', async (context) => {
+    test('datagrams of every size up to the MTU arrive intact', async (context) => {
       const wire = await datagramPair(context, provider, driver);
       const most = Math.min(Number(wire.a.info.epAttr.maxMsgSize), 1472);
       for (const size of [1, 64, 1000, most]) {
@@ -27,7 +27,7 @@ describe.each(datagram)('%s', (provider) => {
       }
     });
 
-    test('a stream of datagrams can be left', async (context) => {
+    test('a stream of datagrams can be ended', async (context) => {
       const wire = await datagramPair(context, provider, driver);
       const stream = wire.b.messages({ count: 4, size: 100 });
       for (let i = 0; i < 10; i++) {
@@ -40,7 +40,7 @@ describe.each(datagram)('%s', (provider) => {
       expect((await wire.done(stream.next())).done).toBe(true);
     });
 
-    test('a receive that nothing arrives for can be aborted', async (context) => {
+    test('a receive without a message can be aborted', async (context) => {
       const wire = await datagramPair(context, provider, driver);
       const controller = new AbortController();
       const received = wire.b.recv(new Uint8Array(10), null, { signal: controller.signal });
@@ -49,7 +49,7 @@ describe.each(datagram)('%s', (provider) => {
     });
   });
 
-  test('there are no tagged and no RMA calls', async (context) => {
+  test('a datagram endpoint has no tagged, RMA or atomic calls', async (context) => {
     const { a } = await datagramPair(context, provider);
     for (const call of ['tsend', 'trecv', 'write', 'read', 'atomic', 'multiRecv']) {
       expect(call in a, call).toBe(false);
@@ -57,14 +57,14 @@ describe.each(datagram)('%s', (provider) => {
     }
   });
 
-  test('a receiver without a buffer loses datagrams, and a sender that repeats gets through', async (context) => {
+  test('a datagram that is sent repeatedly arrives once a receive is posted', async (context) => {
     const wire = await datagramPair(context, provider);
     const target = new Uint8Array(8);
-    let here = false;
+    let arrived = false;
     const received = wire.b.recv(target).then(() => {
-      here = true;
+      arrived = true;
     });
-    while (!here) {
+    while (!arrived) {
       await wire.done(wire.a.send(pattern(8), wire.toB));
       await new Promise(setImmediate);
     }
@@ -74,7 +74,7 @@ describe.each(datagram)('%s', (provider) => {
 });
 
 describe('udp', () => {
-  test('a datagram over the MTU is refused with FI_EMSGSIZE and names the limit', async (context) => {
+  test('a datagram longer than the MTU fails with FI_EMSGSIZE, and the error names the limit', async (context) => {
     const wire = await datagramPair(context, 'udp');
     const limit = Number(wire.a.info.epAttr.maxMsgSize);
     const refused = wire.a.send(new Uint8Array(limit + 1), wire.toB);
@@ -137,7 +137,7 @@ describe.each(['thread', 'manual'] as const)('udp through staging memory, %s dri
     for (const target of targets) target.expectIntact();
   });
 
-  test('a thousand sends reuse the staging memory', async () => {
+  test('5000 sends reuse the staging memory', async () => {
     const [a, b] = [staged(), staged()];
     const toB = a.av.insert(b.address);
     const source = new Uint8Array(1472);

@@ -9,7 +9,7 @@ import {
 } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  test('a message that is too long for its buffer fails with FI_ETRUNC and spills nothing', async (context) => {
+  test('a receive of a longer message fails with FI_ETRUNC and writes only to its buffer', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const target = new Guarded(10);
@@ -17,13 +17,13 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     truncated.catch(() => {});
     await wire.done(a.send(pattern(100), toB));
     if (provider === 'udp;ofi_rxd') {
-      // It does not report truncation: the receive completes with what fits.
+      // The provider does not report truncation: the receive completes with the bytes that fit.
       expect((await wire.done(truncated)).length).toBe(10);
     } else {
       expect(await wire.fails(truncated)).toEqual(fabricError('FI_ETRUNC'));
     }
     target.expectIntact();
-    // Both stream providers of 1.17 drop the connection then, and what is sent into it meanwhile.
+    // Both stream providers of 1.17 then drop the connection, and the messages sent over it.
     if (provider === 'tcp;ofi_rxm' || provider === 'net') return;
     const next = new Uint8Array(100);
     const received = b.recv(next);
@@ -32,7 +32,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(next, pattern(100, 2));
   });
 
-  test('a signal that is aborted already refuses the operation', async (context) => {
+  test('an operation with an aborted signal is refused', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const signal = AbortSignal.abort(new Error('too late'));
     await expect(wire.a.send(pattern(4), wire.toB, { signal })).rejects.toThrow('too late');
@@ -40,25 +40,25 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect(wire.a.domain.stats().operations).toBe(0);
   });
 
-  test('an aborted receive is taken back, and the next message goes to the next receive', async (context) => {
+  test('an aborted receive is cancelled, and the next message completes the next receive', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const controller = new AbortController();
-    const taken = new Uint8Array(4);
-    const aborted = b.recv(taken, null, { signal: controller.signal });
+    const cancelled = new Uint8Array(4);
+    const aborted = b.recv(cancelled, null, { signal: controller.signal });
     const next = new Uint8Array(4);
     const received = b.recv(next);
-    controller.abort(new Error('changed my mind'));
-    expect(await wire.fails(aborted)).toHaveProperty('message', 'changed my mind');
+    controller.abort(new Error('no longer needed'));
+    expect(await wire.fails(aborted)).toHaveProperty('message', 'no longer needed');
     await wire.done(a.send(Uint8Array.of(1, 2, 3, 4), toB));
     expect((await wire.done(received)).length).toBe(4);
-    expect([[...taken], [...next]]).toEqual([
+    expect([[...cancelled], [...next]]).toEqual([
       [0, 0, 0, 0],
       [1, 2, 3, 4],
     ]);
   });
 
-  test('a signal that aborts after the completion changes nothing', async (context) => {
+  test('a signal that aborts after the completion has no effect', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const controller = new AbortController();
     const { signal } = controller;
@@ -71,8 +71,9 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect((await wire.done(again)).length).toBe(4);
   });
 
-  test('an aborted send rejects, and what had been posted arrives all the same', async (context) => {
-    if (provider === 'udp;ofi_rxd') context.skip('it drops and resends what nobody expects');
+  test('an aborted send rejects; sends that were posted before still arrive', async (context) => {
+    if (provider === 'udp;ofi_rxd')
+      context.skip('the provider drops and resends messages without a posted receive');
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const controller = new AbortController();
@@ -85,7 +86,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const settled = await wire.done(outcomes);
     const rejected = settled.filter((outcome) => outcome.status === 'rejected');
     for (const { reason } of rejected) expect(reason).toHaveProperty('message', 'enough');
-    // Nothing has turned a manual engine before the abort, so nothing can have completed.
+    // A manual engine made no progress before the abort, so no send can have completed.
     if (driver === 'manual' && provider === 'shm') expect(rejected.length).toBeGreaterThan(3000);
     const last = a.send(Uint32Array.of(0xffff_ffff), toB);
     for (let previous = -1; ; ) {

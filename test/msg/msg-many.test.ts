@@ -4,7 +4,7 @@ import { everywhere, expectBytes, pair, pattern } from '../support/transfer.js';
 const COUNT = 1000;
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  test('1000 sends in flight arrive, each once and in order', async (context) => {
+  test('1000 sends in flight arrive exactly once and in order', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const targets = Array.from({ length: COUNT }, () => new Uint32Array(4));
@@ -17,8 +17,9 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     });
   });
 
-  test('more messages than a queue holds wait for their receiver', async (context) => {
-    if (provider === 'udp;ofi_rxd') context.skip('it drops and resends what nobody expects');
+  test('more sends than the queue holds wait for the receiver', async (context) => {
+    if (provider === 'udp;ofi_rxd')
+      context.skip('the provider drops and resends messages without a posted receive');
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const count = 3000;
@@ -37,7 +38,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect(seen).toEqual(Array.from({ length: count }, (_, i) => i));
   });
 
-  test('messages that nobody expects are kept for the receives to come', async (context) => {
+  test('unexpected messages are kept for later receives', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const sizes = [0, 1, 64, 4096, 20_000];

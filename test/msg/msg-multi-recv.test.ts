@@ -11,9 +11,9 @@ import {
 } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_MULTI_RECV'] as const;
-const LEAST = 256;
+const MIN_SIZE = 256;
 
-/** Two endpoints that give multi-receive buffers back when fewer than LEAST bytes are left. */
+/** Opens two endpoints that release a multi-receive buffer when fewer than MIN_SIZE bytes are left. */
 function multi(context: TestContext, provider: string, driver: 'thread' | 'manual') {
   const provName = available(context, provider, CAPS);
   const open = () => {
@@ -22,7 +22,7 @@ function multi(context: TestContext, provider: string, driver: 'thread' | 'manua
     const endpoint = domain.endpoint(info, {
       av: domain.addressVector(),
       cq: domain.completionQueue(),
-      options: { FI_OPT_MIN_MULTI_RECV: LEAST },
+      options: { FI_OPT_MIN_MULTI_RECV: MIN_SIZE },
     });
     return endpoint;
   };
@@ -31,8 +31,8 @@ function multi(context: TestContext, provider: string, driver: 'thread' | 'manua
 
 type Wire = ReturnType<typeof multi>;
 
-/** Sends a message and takes it from the buffer. */
-async function pass(wire: Wire, stream: MultiRecv, length: number): Promise<MultiRecvMessage> {
+/** Sends a message and reads it from the buffer. */
+async function transfer(wire: Wire, stream: MultiRecv, length: number): Promise<MultiRecvMessage> {
   const next = stream.next();
   await wire.done(wire.a.send(pattern(length, length), wire.toB));
   const { done, value } = await wire.done(next);
@@ -45,13 +45,13 @@ const cases = ['shm', 'tcp;ofi_rxm', 'sockets'].flatMap((provider) =>
 );
 
 describe.each(cases)('%s, %s driver', (provider, driver) => {
-  test('messages of different sizes lie in one buffer without overlap', async (context) => {
+  test('messages of different sizes do not overlap in one buffer', async (context) => {
     const wire = multi(context, provider, driver);
     const buffer = new Guarded(16_384);
     const stream = wire.b.multiRecv(buffer.bytes);
     const sizes = [1, 100, 7, 2048, 64, 5000, 13];
     const messages: MultiRecvMessage[] = [];
-    for (const size of sizes) messages.push(await pass(wire, stream, size));
+    for (const size of sizes) messages.push(await transfer(wire, stream, size));
     expect(stream.released).toBe(false);
     let end = 0;
     messages.forEach(({ bytes, offset }, i) => {
@@ -63,7 +63,7 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     buffer.expectIntact();
   });
 
-  test('messages that are sent at once are taken one by one', async (context) => {
+  test('messages that are sent together are read one by one', async (context) => {
     const wire = multi(context, provider, driver);
     const stream = wire.b.multiRecv(new Uint8Array(8192));
     const sizes = [10, 20, 30, 40, 50];
@@ -75,35 +75,35 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('a full buffer is given back, and its messages stay', async (context) => {
+  test('a full buffer is released, and its messages stay', async (context) => {
     const wire = multi(context, provider, driver);
     const buffer = new Guarded(1024);
     const stream = wire.b.multiRecv(buffer.bytes);
-    const messages = [await pass(wire, stream, 400), await pass(wire, stream, 500)];
+    const messages = [await transfer(wire, stream, 400), await transfer(wire, stream, 500)];
     expect((await wire.done(stream.next())).done).toBe(true);
     expect(stream.released).toBe(true);
     expectBytes(messages[0]?.bytes as Uint8Array, pattern(400, 400));
     expectBytes(messages[1]?.bytes as Uint8Array, pattern(500, 500));
     buffer.expectIntact();
     const again = wire.b.multiRecv(buffer.bytes);
-    expectBytes((await pass(wire, again, 300)).bytes, pattern(300, 300));
+    expectBytes((await transfer(wire, again, 300)).bytes, pattern(300, 300));
   });
 
-  test('a buffer follows the one that is full', async (context) => {
+  test('the second buffer receives messages when the first is full', async (context) => {
     const wire = multi(context, provider, driver);
     const buffers = [wire.b.multiRecv(new Uint8Array(600)), wire.b.multiRecv(new Uint8Array(600))];
     const [first, second] = buffers as [MultiRecv, MultiRecv];
-    await pass(wire, first, 400);
+    await transfer(wire, first, 400);
     expect((await wire.done(first.next())).done).toBe(true);
-    expectBytes((await pass(wire, second, 200)).bytes, pattern(200, 200));
+    expectBytes((await transfer(wire, second, 200)).bytes, pattern(200, 200));
     expect(second.released).toBe(false);
   });
 
-  test('return() takes the buffer back and ends the stream', async (context) => {
+  test('return() releases the buffer and ends the stream', async (context) => {
     const wire = multi(context, provider, driver);
     const buffer = new Uint8Array(4096);
     const stream = wire.b.multiRecv(buffer);
-    expectBytes((await pass(wire, stream, 50)).bytes, pattern(50, 50));
+    expectBytes((await transfer(wire, stream, 50)).bytes, pattern(50, 50));
     const waiting = stream.next();
     await wire.done(stream.return());
     expect(stream.released).toBe(true);
@@ -118,7 +118,7 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expectBytes(buffer, before);
   });
 
-  test('what a buffer holds that is taken back reaches recv() and the next buffers', async (context) => {
+  test('recv() and later buffers get the unread messages of a released buffer', async (context) => {
     const wire = multi(context, provider, driver);
     const stream = wire.b.multiRecv(new Uint8Array(4096));
     for (const size of [100, 200, 300, 400, 500]) {
@@ -129,7 +129,7 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     const target = new Uint8Array(200);
     await wire.done(wire.b.recv(target));
     expectBytes(target, pattern(200, 200));
-    // Two of what is left fit into the first buffer.
+    // Two of the remaining messages fit into the first buffer.
     const buffers = [new Guarded(1000), new Guarded(2000)] as const;
     const first = wire.b.multiRecv(buffers[0].bytes);
     for (const size of [300, 400]) {
@@ -138,13 +138,13 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expect((await wire.done(first.next())).done).toBe(true);
     const second = wire.b.multiRecv(buffers[1].bytes);
     expectBytes((await wire.done(second.next())).value.bytes, pattern(500, 500));
-    expectBytes((await pass(wire, second, 50)).bytes, pattern(50, 50));
+    expectBytes((await transfer(wire, second, 50)).bytes, pattern(50, 50));
     for (const buffer of buffers) buffer.expectIntact();
     await wire.done(second.return());
   });
 
-  test('the option that was set is what the endpoint has', async (context) => {
+  test('getOption() returns the value that was set', async (context) => {
     const { a } = multi(context, provider, driver);
-    expect(a.getOption('FI_OPT_MIN_MULTI_RECV')).toBe(LEAST);
+    expect(a.getOption('FI_OPT_MIN_MULTI_RECV')).toBe(MIN_SIZE);
   });
 });

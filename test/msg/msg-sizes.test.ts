@@ -4,7 +4,7 @@ import { common, everywhere, expectBytes, Guarded, pair, pattern } from '../supp
 const MIB = 2 ** 20;
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  test('messages of every size arrive whole, and nothing beside them is written', async (context) => {
+  test('messages of every size arrive intact, and no byte outside the buffer is written', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     for (const size of [0, 1, 64, 4096, 65_536, MIB]) {
@@ -21,7 +21,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('a message that is shorter than the buffer leaves the rest of it alone', async (context) => {
+  test('a message shorter than its buffer does not change the rest of the buffer', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const target = new Uint8Array(100).fill(7);
     const received = wire.b.recv(target);

@@ -11,7 +11,7 @@ import {
 } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  test('messages come one by one, in order, more of them than there are buffers', async (context) => {
+  test('a stream yields more messages than it has buffers, in order', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_SOURCE'], driver);
     const { a, b, toA, toB } = wire;
     const count = 500;
@@ -31,7 +31,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await wire.done(stream.return());
   });
 
-  test('leaving the loop takes the buffers back and frees the queue for others', async (context) => {
+  test('leaving the loop releases the buffers, and recv() gets the next message', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const consume = async () => {
@@ -50,20 +50,20 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(target, pattern(20, 2));
   });
 
-  test('a message that is too long is an error where it came, and ends the stream', async (context) => {
-    const breaks = provider === 'tcp;ofi_rxm' || provider === 'net';
+  test('a message longer than the buffers rejects in its position and ends the stream', async (context) => {
+    const dropsConnection = provider === 'tcp;ofi_rxm' || provider === 'net';
     if (provider === 'udp;ofi_rxd') context.skip('the provider does not report truncation');
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const stream = b.messages({ count: 8, size: 16 });
     // Both stream providers of 1.17 drop the connection with the message.
-    const lengths = breaks ? [16, 17] : [16, 17, 16, 16, 16, 16];
+    const lengths = dropsConnection ? [16, 17] : [16, 17, 16, 16, 16, 16];
     for (const [i, length] of lengths.entries()) await wire.done(a.send(pattern(length, i), toB));
     const { value } = await wire.done(stream.next());
     expectBytes((value as Message).bytes, pattern(16, 0));
     expect(await wire.fails(stream.next())).toEqual(fabricError('FI_ETRUNC'));
     expect((await wire.done(stream.next())).done).toBe(true);
-    if (breaks) return;
+    if (dropsConnection) return;
     const next = b.messages({ count: 2, size: 16 });
     for (let i = 2; i < lengths.length; i++) {
       const { value } = await wire.done(next.next());
@@ -71,7 +71,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('the end of the endpoint ends the stream', async (context) => {
+  test('closing the endpoint ends the stream', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const stream = wire.b.messages({ count: 4 });
     const next = stream.next();
@@ -80,8 +80,9 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect((await wire.done(stream.next())).done).toBe(true);
   });
 
-  test('more buffers than the provider queues are posted as there is room', async (context) => {
-    if (provider === 'udp;ofi_rxd') context.skip('it drops and resends what it has no room for');
+  test('more receives than the provider queues are posted when there is room', async (context) => {
+    if (provider === 'udp;ofi_rxd')
+      context.skip('the provider drops and resends messages that it has no room for');
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const receives = Array.from({ length: 3000 }, () => wire.b.recv(new Uint8Array(4)));
     const all = Promise.all(receives);

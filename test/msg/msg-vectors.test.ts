@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { everywhere, expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  test('sendv and recvv take as many buffers as iovLimit says', async (context) => {
+  test('sendv and recvv accept up to iovLimit buffers', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     for (let out = 1; out <= a.info.txAttr.iovLimit; out++) {
@@ -40,7 +40,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     ]);
   });
 
-  test('large pieces travel as one message', async (context) => {
+  test('large buffers are sent as one message', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const pieces = [pattern(100_000, 1), pattern(1, 2), pattern(33_333, 3)];
     const targets = [new Uint8Array(5), new Uint8Array(133_329)];
@@ -50,7 +50,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(Buffer.concat(targets), Buffer.concat(pieces));
   });
 
-  test('one buffer more than the limit is refused', async (context) => {
+  test('one buffer more than iovLimit is refused', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const tooMany = Array.from(
       { length: wire.a.info.txAttr.iovLimit + 1 },

@@ -15,13 +15,13 @@ import {
 } from '../ends/plan.mjs';
 import { outputOf } from '../support/output.js';
 
-const ROUNDS = 12; // of each provider
+const ROUNDS = 12; // for each provider
 const SEED = process.env.LIBFABRIC_TEST_ENDS_SEED ?? '10';
 
 const main = fileURLToPath(new URL('../ends/main.mjs', import.meta.url));
 
 test.for(PROVIDERS)(
-  `whoever ends in the middle of whatever, the peer goes on: ${ROUNDS} rounds over %s`,
+  `a process continues when its peer ends at any moment: ${ROUNDS} rounds over %s`,
   async (provider, { signal }) => {
     const args = [main, '--provider', provider, '--rounds', String(ROUNDS), '--seed', SEED];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], signal });
@@ -33,28 +33,28 @@ test.for(PROVIDERS)(
 
 describe('the plan', () => {
   type Part = 'provider' | 'driver' | 'event' | 'action' | 'moment';
-  const met = (rounds: number, ...parts: Part[]) =>
+  const combinations = (rounds: number, ...parts: Part[]) =>
     new Set(planOf('7', rounds).map((round) => parts.map((part) => round[part]).join())).size;
   const [P, D, E, A, M] = [PROVIDERS, DRIVERS, EVENTS, ACTIONS, MOMENTS].map((all) => all.length);
 
-  test('1,000 rounds have every provider, driver, event and action together', () => {
-    expect(met(1000, 'provider', 'driver', 'event', 'action')).toBe(P! * D! * E! * A!);
-    expect(met(1000, 'provider', 'event', 'action', 'moment')).toBe(P! * E! * A! * M!);
-    expect(met(1000, 'provider', 'driver', 'action', 'moment')).toBe(P! * D! * A! * M!);
+  test('1,000 rounds have every combination of provider, driver, event and action', () => {
+    expect(combinations(1000, 'provider', 'driver', 'event', 'action')).toBe(P! * D! * E! * A!);
+    expect(combinations(1000, 'provider', 'event', 'action', 'moment')).toBe(P! * E! * A! * M!);
+    expect(combinations(1000, 'provider', 'driver', 'action', 'moment')).toBe(P! * D! * A! * M!);
   });
 
-  test('a cycle of each provider has everything once', () => {
+  test('a cycle of each provider has every combination once', () => {
     const rounds = P! * CYCLE;
-    expect(met(rounds, 'provider', 'driver', 'event', 'action', 'moment')).toBe(rounds);
+    expect(combinations(rounds, 'provider', 'driver', 'event', 'action', 'moment')).toBe(rounds);
   });
 
-  test('60 rounds have every driver and provider with every event, and every action at each moment', () => {
-    expect(met(60, 'driver', 'event')).toBe(D! * E!);
-    expect(met(60, 'provider', 'event')).toBe(P! * E!);
-    expect(met(60, 'action', 'moment')).toBe(A! * M!);
+  test('60 rounds have every driver and provider with every event, and every action at every moment', () => {
+    expect(combinations(60, 'driver', 'event')).toBe(D! * E!);
+    expect(combinations(60, 'provider', 'event')).toBe(P! * E!);
+    expect(combinations(60, 'action', 'moment')).toBe(A! * M!);
   });
 
-  test('a round is the same each time, and another with another seed', () => {
+  test('a round depends only on the seed, the provider and its number', () => {
     const times = (round: Round) => [round.turns, round.microseconds];
     expect(roundOf('7', 'tcp', 17)).toEqual(roundOf('7', 'tcp', 17));
     expect(planOf('7', 500, ['shm', 'tcp'])[35]).toEqual(roundOf('7', 'tcp', 17));

@@ -12,12 +12,12 @@ describe.each(combinations)('$provider, $driver driver, operations in flight', (
     await runCleanly('lifecycle-exit', program('main', 'exit'), { code: 3, stdout: 'busy' });
   });
 
-  test('an uncaught exception ends the process with code 1 and is shown', async () => {
+  test('an uncaught exception ends the process with code 1 and is printed', async () => {
     const expected = { code: 1, stdout: 'busy', stderr: /Error: on purpose/ };
     await runCleanly('lifecycle-exit', program('main', 'throw'), expected);
   });
 
-  test('a throw where a completion is awaited ends the process with code 1', async () => {
+  test('an exception after an awaited completion ends the process with code 1', async () => {
     const expected = { code: 1, stdout: 'busy', stderr: /Error: on purpose/ };
     await runCleanly('lifecycle-exit', program('main', 'reject'), expected);
   });
@@ -27,12 +27,12 @@ describe.each(combinations)('$provider, $driver driver, operations in flight', (
     await runCleanly('lifecycle-exit', program('worker', 'exit'), { stdout });
   });
 
-  test('a throw in a worker ends the worker', async () => {
+  test('an exception in a worker ends the worker', async () => {
     const stdout = 'busy\non purpose\nworker ended with 1';
     await runCleanly('lifecycle-exit', program('worker', 'reject'), { stdout });
   });
 
-  test('process.exit() of the main thread ends a busy worker too', async () => {
+  test('process.exit() in the main thread ends a busy worker', async () => {
     const expected = { code: 4, stdout: expect.stringMatching(/^(busy\n)?$/) };
     const outcome = await run('lifecycle-exit', program('worker', 'parent'));
     expect(outcome).toMatchObject({ ...expected, signal: null, stderr: '' });
@@ -41,7 +41,7 @@ describe.each(combinations)('$provider, $driver driver, operations in flight', (
 });
 
 describe.each(PROVIDERS)('%s', (provider) => {
-  test('a signal ends a busy process as it ends any other', async () => {
+  test('SIGTERM ends a busy process', async () => {
     const outcome = await run('lifecycle-exit', [provider, 'thread', 'main', 'kill']);
     expect(outcome).toMatchObject({ code: null, signal: 'SIGTERM', stdout: 'busy\n', stderr: '' });
   });

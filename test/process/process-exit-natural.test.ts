@@ -1,7 +1,7 @@
 import { describe, test } from 'vitest';
 import { PROVIDERS, runCleanly } from '../support/lifecycle.js';
 
-// The manual driver is turned by the program, so it keeps no event loop alive.
+// The program calls progress() of the manual driver, so this driver does not keep the event loop alive.
 const combinations = PROVIDERS.flatMap((provider) =>
   (['thread', 'loop'] as const).map((driver) => ({ provider, driver })),
 );
@@ -10,7 +10,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   const ends = (how: string, stdout: string) =>
     runCleanly('lifecycle-idle', [provider, driver, how], { stdout });
 
-  test('an open endpoint that waits for nothing lets the process end', async () => {
+  test('an open endpoint without pending operations lets the process end', async () => {
     await ends('idle', 'idle');
     await ends('done', 'done');
   });
@@ -19,11 +19,11 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await ends('pending', 'received');
   });
 
-  test('messages() keeps the process alive until it is ended', async () => {
+  test('messages() keeps the process alive until the stream ends', async () => {
     await ends('messages', 'received');
   });
 
-  test('what was cancelled, aborted or refused keeps nothing alive', async () => {
+  test('cancelled, aborted and refused operations do not keep the process alive', async () => {
     await ends('closedQueue', 'FI_ECANCELED,FI_ECANCELED');
     await ends('immediates', 'ended');
     await ends('refused', 'ERR_INVALID_STATE ERR_INVALID_ARG_TYPE');
@@ -32,7 +32,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   });
 });
 
-test('a counter that was closed keeps nothing alive', async () => {
+test('a closed counter does not keep the process alive', async () => {
   await runCleanly('lifecycle-idle', ['shm', 'thread', 'counter'], { stdout: 'FI_ECANCELED' });
 });
 

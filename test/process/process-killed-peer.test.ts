@@ -7,7 +7,7 @@ const combinations = PROVIDERS.flatMap((provider) =>
 
 describe.each(combinations)('$provider, $driver driver: the peer is killed', (which) => {
   test.for(['receives', 'sends', 'writes'])(
-    'while %s are in flight: all settle, close() ends, other peers go on',
+    'while %s are in flight: all settle, close() resolves, and other peers are not affected',
     async (what) => {
       const args = [which.provider, which.driver, what];
       await runCleanly('lifecycle-killed-peer', args, { stdout: 'true true' });

@@ -185,4 +185,4 @@ for (const [way, make, detach] of makers) {
 }
 await a.close();
 await b.close();
-console.log('all there');
+console.log('complete');

@@ -120,7 +120,7 @@ const ways = {
     console.log('20 ended');
   },
   // The peer of operations in flight disappears with its worker.
-  desert: async () => {
+  abandon: async () => {
     const { pair, turn } = await import('./lifecycle-busy.mjs');
     const { open } = await import('libfabric');
     const { a, b, peer } = await pair(provider, driver);
@@ -144,7 +144,7 @@ const ways = {
     }
     await a.close();
     await b.close();
-    console.log('5 deserted');
+    console.log('5 abandoned');
   },
   first: async () => {
     const worker = start('loader');

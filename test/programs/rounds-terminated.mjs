@@ -28,8 +28,8 @@ if (isMainThread) {
     await worker.terminate();
   }
   await begin();
-  console.log('under way');
+  console.log('running');
   process.exit();
 }
 await begin();
-parentPort.postMessage('under way');
+parentPort.postMessage('running');

@@ -1,4 +1,4 @@
-// What docs/provider-limits.md, and other documents, say of efa: a test is named for what it shows.
+// Statements of docs/provider-limits.md and other documents about efa. The name of a test is the statement.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AnyInfo, getInfo, getParams, open, version } from 'libfabric';
@@ -21,22 +21,22 @@ const entries = (fabric: string): readonly AnyInfo[] =>
 
 test('efa delivers nothing more to a peer’s endpoint once a send to it has failed', async (context) => {
   const { a, b, toA, toB } = await pair(context, 'efa', ['FI_MSG']);
-  const there = (timeout: number) =>
+  const sendToB = (timeout: number) =>
     Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8), null, { timeout })]);
-  const back = () => Promise.all([b.send(pattern(8), toA), a.recv(new Uint8Array(8))]);
-  // Handshakes first, or the fault meets one of them.
+  const sendToA = () => Promise.all([b.send(pattern(8), toA), a.recv(new Uint8Array(8))]);
+  // Completes the handshakes, so that the fault does not affect one of them.
   for (let i = 0; i < 3; i++) {
-    await there(5000);
-    await back();
+    await sendToB(5000);
+    await sendToA();
   }
   const [, qpn] = /:(\d+):\d+$/.exec(a.av.straddr(b.address)) ?? [];
   faults.add('status', { value: BAD_ADDRESS, count: 1, qpn: Number(qpn) });
   await expect(a.send(pattern(8), toB)).rejects.toMatchObject({ provErrno: BAD_ADDRESS });
-  await expect(there(SOON)).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
-  await back();
+  await expect(sendToB(SOON)).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
+  await sendToA();
 });
 
-test('efa of 1.17 reports no remote data for a message that arrives before its receive', async (context) => {
+test('efa of 1.17 does not report the remote data of a message that arrives before its receive', async (context) => {
   const { a, b, toB } = await pair(context, 'efa', ['FI_MSG', 'FI_TAGGED']);
   const both = Promise.all([b.recv(new Uint8Array(8)), a.senddata(pattern(8), 7n, toB)]);
   expect((await both)[0].data).toBe(7n);
@@ -45,14 +45,14 @@ test('efa of 1.17 reports no remote data for a message that arrives before its r
   expect((await b.recv(new Uint8Array(8))).data).toBe(major < 2 ? undefined : 7n);
 });
 
-test('efa carries 4 bytes of remote data, though 1.17 offers 8: wider data is refused', async (context) => {
+test('efa carries 4 bytes of remote data, although 1.17 reports 8; wider data is refused', async (context) => {
   const { a, toB } = await pair(context, 'efa', ['FI_MSG']);
   expect(a.info.domainAttr.cqDataSize).toBe(major < 2 ? 8 : 4);
   await expect(a.senddata(pattern(8), 2n ** 32n, toB)).rejects.toThrow(RangeError);
 });
 
 test.each([
-  ['ends the target', {}, false],
+  ['crashes the target', {}, false],
   [
     'arrives with FI_EFA_INTER_MIN_READ_WRITE_SIZE',
     { FI_EFA_INTER_MIN_READ_WRITE_SIZE: '2000000000' },
@@ -61,7 +61,7 @@ test.each([
 ] as const)('efa of 1.17 on 0xefa1: a first write of 64 KiB %s', async (_, variables, arrives) => {
   const root = `127.0.0.1:${await freePort()}`;
   const options = ['all-to-all', '--nics', 'all', '--seconds', '0.2', '-S', '65536', '-v'];
-  // The second NIC has carried nothing before: the ranks meet over the first.
+  // The ranks connect over the first NIC, so this is the first transfer over the second one.
   const ranks = startRanks([0, 1], (rank) => ({
     args: [...options, '--rank', `${rank}`, '--ranks', '2', '--root', root],
     env: { ...nodeVariables(rank, 2), SOFTEFA_PART_ID: '0xefa1', ...variables },
@@ -71,9 +71,9 @@ test.each([
   else expect(codes).toContain(null); // killed by a signal
 });
 
-test('efa of 1.17 fails messages of 1 MiB to a peer without RDMA read where the sender has it', async (context) => {
-  context.skip(major > 1, 'what 1.17 does');
-  context.skip(isOldPart, '1.17 uses the RDMA of no such device');
+test('efa of 1.17 fails messages of 1 MiB to a peer without RDMA read if the sender has it', async (context) => {
+  context.skip(major > 1, 'only libfabric 1.17 fails them');
+  context.skip(isOldPart, '1.17 does not use the RDMA of this device');
   const program = `
     import { open } from 'libfabric';
     const ep = await open({ provider: 'efa', caps: ['FI_MSG'] });
@@ -105,7 +105,7 @@ test.each([
   [110, 'FI_ETIMEDOUT undefined'],
   [111, 'done'],
 ])(
-  'efa of 1.17 locks 111 MB for an endpoint: with %i MB an exchange ends with %s',
+  'efa of 1.17 locks 111 MB for an endpoint: with %i MB, an exchange ends with %s',
   (megabytes, outcome) => {
     const program = `
     import { open } from 'libfabric';
@@ -122,7 +122,7 @@ test.each([
   },
 );
 
-test('efa has nothing to sleep on, whatever it reaches peers through; efa-direct has', async () => {
+test('completion queues of efa are not waitable; those of efa-direct are', async () => {
   const dgram = closing(await open({ provider: 'efa', type: 'FI_EP_DGRAM' }));
   expect(dgram.cq.waitable).toBe(false);
   for (const fabric of ['efa', 'efa-direct']) {
@@ -133,17 +133,17 @@ test('efa has nothing to sleep on, whatever it reaches peers through; efa-direct
   }
 });
 
-test('efa injects a packet without its headers where it takes no shared memory', async (context) => {
+test('efa without shm injects up to a packet less its headers', async (context) => {
   const { info } = await endpoint(context, 'efa', ['FI_MSG']);
   expect(info.txAttr.injectSize).toBe(8760);
 });
 
-test('efa: a queue has room for what one endpoint can have in flight', async (context) => {
+test('efa: a completion queue has room for all operations that one endpoint can have in flight', async (context) => {
   const { cq, info } = await endpoint(context, 'efa', ['FI_MSG']);
   expect(cq.size).toBe(info.txAttr.size + info.rxAttr.size);
 });
 
-test('efa: a write with data reaches a target that does not know the writer', async (context) => {
+test('efa: a write with data arrives at a target that has not inserted the writer', async (context) => {
   const writer = await endpoint(context, 'efa', ['FI_MSG', 'FI_RMA']);
   const target = await endpoint(context, 'efa', ['FI_MSG', 'FI_RMA']);
   const region = await target.domain.allocate(64, ['FI_REMOTE_WRITE']);
@@ -153,20 +153,20 @@ test('efa: a write with data reaches a target that does not know the writer', as
   await arrived;
 });
 
-test('efa of 1.17 tells the target, and not the writer, of a write that is refused', async (context) => {
-  context.skip(major > 1, 'it may write by the device');
+test('efa of 1.17 reports a refused write to the target, not to the writer', async (context) => {
+  context.skip(major > 1, 'the device may do the write');
   const { a, b, toB } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
   const region = await b.domain.allocate(64, ['FI_REMOTE_READ']);
   const remote = a.domain.remote(region.descriptor());
   const flags = ['FI_DELIVERY_COMPLETE'] as const;
-  const asked = a.write(pattern(64), toB, remote, { flags, timeout: SOON });
-  await expect(asked).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
+  const delivered = a.write(pattern(64), toB, remote, { flags, timeout: SOON });
+  await expect(delivered).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
   await a.write(pattern(64), toB, remote);
   expect(region.bytes).toEqual(new Uint8Array(64));
   expect(b.cq.readErrors()[0]).toMatchObject({ provErrno: REFUSED });
 });
 
-test('efa keeps messages in order, in 1.17 also where nobody asked for it', () => {
+test('efa of 1.17 keeps messages in order by default, later releases do not', () => {
   const orders = entries('efa').map(({ txAttr }) => txAttr.msgOrder.includes('FI_ORDER_SAS'));
   expect(orders).toEqual(orders.map(() => major < 2));
 });

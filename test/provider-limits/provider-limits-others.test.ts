@@ -1,4 +1,4 @@
-// What docs/provider-limits.md says of providers over sockets: a test is named for what it shows.
+// Statements of docs/provider-limits.md about providers over sockets. The name of a test is the statement.
 import { getInfo, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
@@ -7,8 +7,8 @@ import { available, closing, datagramPair, loopback, pair, pattern } from '../su
 const { major, minor } = version();
 const SOON = 300;
 
-test('tcp;ofi_rxm drops the connection with a truncated receive, and what is in flight on it', async (context) => {
-  context.skip(major > 1, 'the tcp of libfabric 2 keeps it');
+test('tcp;ofi_rxm drops the connection, and the operations in flight on it, after a truncated receive', async (context) => {
+  context.skip(major > 1, 'tcp of libfabric 2 keeps the connection');
   const { a, b, toB } = await pair(context, 'tcp;ofi_rxm', ['FI_MSG']);
   const COUNT = 20;
   const short = 5;
@@ -32,7 +32,7 @@ test('udp;ofi_rxd never completes an empty read', async (context) => {
   await expect(empty).rejects.toMatchObject({ code: 'FI_ETIMEDOUT' });
 });
 
-test('udp;ofi_rxd crashes after a few fetching atomics, before 2.6', async (context) => {
+test('udp;ofi_rxd before 2.6 crashes after a few fetching atomics', async (context) => {
   available(context, 'udp;ofi_rxd', ['FI_ATOMIC']);
   const program = `
     import { open } from 'libfabric';
@@ -45,7 +45,7 @@ test('udp;ofi_rxd crashes after a few fetching atomics, before 2.6', async (cont
     const one = new BigUint64Array([1n]);
     for (let i = 0; i < 10; i++) await a.fetchAtomic(one, new BigUint64Array(1), toB, remote, types);
     process.exit();`;
-  const { status } = runInline(program); // null where a signal ended it
+  const { status } = runInline(program); // null if a signal ended the process
   expect(status === 0).toBe(major > 1 && minor >= 6);
 });
 
@@ -54,11 +54,11 @@ test.for([
   ['tcp;ofi_rxm', 7n],
   ['shm', 7n],
 ] as const)(
-  '%s: a message that arrives before its receive has remote data %s',
+  '%s: the remote data of a message that arrives before its receive is %s',
   async ([provider, data], context) => {
     const { a, b, toB } = await pair(context, provider, ['FI_MSG', 'FI_TAGGED'], 'loop');
     await a.senddata(pattern(8), 7n, toB);
-    // What follows it has arrived, so it has as well.
+    // A later message has arrived, so this one has too.
     await Promise.all([a.tsend(pattern(8), toB, 1n), b.trecv(new Uint8Array(8), null, 1n)]);
     expect((await b.recv(new Uint8Array(8))).data).toBe(data);
   },
@@ -70,7 +70,7 @@ test.for([
   ['udp;ofi_rxd', 'FI_EP_RDM', false],
   ['udp', 'FI_EP_DGRAM', true],
 ] as const)(
-  '%s, %s: there is something to sleep on: %s',
+  '%s, %s: the completion queue is waitable: %s',
   async ([provider, type, waitable], context) => {
     const name = available(context, provider, ['FI_MSG'], type);
     const ep = closing(await open({ provider: name, type, caps: ['FI_MSG'], ...loopback(name) }));
@@ -79,7 +79,7 @@ test.for([
 );
 
 test.for(['tcp;ofi_rxm', 'shm'] as const)(
-  '%s keeps messages in order where nobody asked for it',
+  '%s keeps messages in order without a request',
   async (provider, context) => {
     const provName = available(context, provider, ['FI_MSG']);
     const [info] = getInfo({
@@ -91,7 +91,7 @@ test.for(['tcp;ofi_rxm', 'shm'] as const)(
   },
 );
 
-test('tcp;ofi_rxm: an injected write to a peer that is gone ends', async (context) => {
+test('tcp;ofi_rxm: an injected write to a closed peer settles', async (context) => {
   const { a, b, toB } = await pair(context, 'tcp;ofi_rxm', ['FI_MSG', 'FI_RMA']);
   const region = await b.domain.allocate(64, ['FI_REMOTE_WRITE']);
   const remote = a.domain.remote(region.descriptor());
@@ -112,7 +112,7 @@ test.for([
     const wire = await datagramPair(context, provider);
     const { a, b, toA, toB } = wire;
     await a.send(pattern(8), toB);
-    // It comes back, so what was sent before it has arrived, or nothing has.
+    // The echo arrives, so the datagram before it has arrived or was dropped.
     const { operations } = a.domain.stats();
     const echo = a.recv(new Uint8Array(8));
     await wire.postedByA(operations + 1);
@@ -127,7 +127,7 @@ test.for([
   },
 );
 
-test('what libfabric loads, psm among it, installs no signal handlers', () => {
+test('libfabric and its providers, such as psm, install no signal handlers', () => {
   const program = `
     import { readFileSync } from 'node:fs';
     const caught = () => /^SigCgt:.*$/m.exec(readFileSync('/proc/self/status', 'latin1'))[0];

@@ -1,16 +1,16 @@
-// What docs/provider-limits.md says of shm: a test is named for what it shows.
+// Statements of docs/provider-limits.md about shm. The name of a test is the statement.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
 import { closing, endpoint, fabricError, pair, pattern } from '../support/transfer.js';
 
 const { major, minor } = version();
-const sixth = major > 1 && minor >= 6;
+const since26 = major > 1 && minor >= 6;
 const LARGE = 100_000;
-/** ms in which what completes has completed. */
+/** ms after which a pending operation is expected never to complete. */
 const SOON = 300;
 
-test('shm has room for 256 peers in the life of an address vector', async (context) => {
+test('shm has room for 256 peers over the lifetime of an address vector', async (context) => {
   const { av } = closing(await endpoint(context, 'shm', ['FI_MSG']));
   const named = (i: number) => Buffer.from(`fi_shm://4000000:${i}\0`);
   const peers = Array.from({ length: 256 }, (_, i) => av.insert(named(i)));
@@ -20,7 +20,7 @@ test('shm has room for 256 peers in the life of an address vector', async (conte
   expect(() => av.insert(named(256))).toThrow(fabricError('FI_EADDRNOTAVAIL') as Error);
 });
 
-test('shm 1.17 names the first peer of the vector as the source of a stranger’s message', async (context) => {
+test('shm of 1.17 reports the first peer of the vector as the source of an unknown sender’s message', async (context) => {
   const caps = ['FI_MSG', 'FI_SOURCE'] as const;
   const sender = await endpoint(context, 'shm', caps);
   const other = await endpoint(context, 'shm', caps);
@@ -31,8 +31,8 @@ test('shm 1.17 names the first peer of the vector as the source of a stranger’
   expect((await received).source).toBe(major < 2 ? first : undefined);
 });
 
-test('shm of 1.17 loops when a message over 4 KiB is truncated, 2.x never completes the receive', () => {
-  // With the manual driver the call that meets the message does not return.
+test('shm of 1.17 loops when a message over 4 KiB is truncated; 2.x never completes the receive', () => {
+  // With the manual driver, the progress() call that processes the message does not return.
   const program = (size: number) => `
     import { open } from 'libfabric';
     const options = { provider: 'shm', caps: ['FI_MSG'], driver: 'manual' };
@@ -52,8 +52,9 @@ test('shm of 1.17 loops when a message over 4 KiB is truncated, 2.x never comple
   expect(stdout).toBe(major < 2 ? '' : 'nothing\n');
 });
 
-// 1.17 and 2.1 refuse it and tell nobody, and 2.1 receives nothing from then on; 2.6 takes it for done.
-test('shm never completes a write to an unmapped address, or completes it in 2.6', async (context) => {
+// 1.17 and 2.1 refuse the write without a report, and 2.1 then receives nothing more. 2.6 completes it as
+// successful.
+test('shm never completes a write to an unmapped address; 2.6 completes it as successful', async (context) => {
   const { a, b, toB } = await pair(context, 'shm', ['FI_MSG', 'FI_RMA']);
   const { key } = await b.domain.allocate(4096, ['FI_REMOTE_WRITE']);
   const remote = a.domain.remote({ key, address: 4096n, length: LARGE });
@@ -63,8 +64,8 @@ test('shm never completes a write to an unmapped address, or completes it in 2.6
       (error) => error.code,
     );
   const written = a.write(pattern(LARGE), toB, remote, { timeout: SOON });
-  expect(await outcome(written)).toBe(sixth ? 'done' : 'FI_ETIMEDOUT');
+  expect(await outcome(written)).toBe(since26 ? 'done' : 'FI_ETIMEDOUT');
   const received = b.recv(new Uint8Array(64), null, { timeout: 2 * SOON });
   a.send(pattern(64), toB).catch(() => {});
-  expect(await outcome(received)).toBe(major < 2 || sixth ? 'done' : 'FI_ETIMEDOUT');
+  expect(await outcome(received)).toBe(major < 2 || since26 ? 'done' : 'FI_ETIMEDOUT');
 });

@@ -18,7 +18,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     };
   }
 
-  test('arrived() resolves when so many writes of its value have arrived', async (context) => {
+  test('arrived() resolves when the given number of writes with its value have arrived', async (context) => {
     const { b, write, region, done } = await window(context);
     let resolved = false;
     const arrived = b.cq.arrived(5n, 3).then(() => {
@@ -34,7 +34,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('what arrived before counts, and what is over counts for the next', async (context) => {
+  test('arrived() counts earlier arrivals; the next call counts the remaining ones', async (context) => {
     const { a, b, write, done } = await window(context);
     const most = widestData(a);
     await done(Promise.all([1, 2, 3, 4, 5].map(() => write(most))));
@@ -45,7 +45,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await done(next);
   });
 
-  test('an aborted wait gives back what had arrived for it', async (context) => {
+  test('arrivals of an aborted wait count for the next wait', async (context) => {
     const { b, write, done, fails } = await window(context);
     const controller = new AbortController();
     const aborted = b.cq.arrived(1n, 3, { signal: controller.signal });
@@ -58,7 +58,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await expect(early).rejects.toThrow('early');
   });
 
-  test('a value is awaited by one at a time', async (context) => {
+  test('a value can have only one pending arrived()', async (context) => {
     const { b, write, done } = await window(context);
     const first = b.cq.arrived(1n);
     await expect(b.cq.arrived(1n)).rejects.toMatchObject({ code: 'ERR_INVALID_STATE' });
@@ -66,7 +66,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await done(first);
   });
 
-  test('immediates() tells of every arrival in order, those of before included', async (context) => {
+  test('immediates() yields all arrivals in order, including earlier ones', async (context) => {
     const { a, b, write, done } = await window(context);
     await done(write(7n));
     await done(write(8n));
@@ -86,7 +86,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await done(b.cq.arrived(9n));
   });
 
-  test('a batch of writes with data is one arrival of many', async (context) => {
+  test('arrived() counts all writes with data of a batch', async (context) => {
     const { a, b, toB, remote, region, done } = await window(context);
     const source = pattern(4096);
     const batch = a.batch();

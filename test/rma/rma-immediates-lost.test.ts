@@ -1,4 +1,4 @@
-// Arrivals that nobody takes: kept within bounds, and told of beyond them.
+// Arrivals that nobody reads: the engine keeps a limited number, and reports the loss of more.
 import type { FabricError } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { closing, common, drivers, fabricError, pair, pattern } from '../support/transfer.js';
@@ -21,7 +21,7 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
       b: wire.b,
       done,
       fails: wire.fails.bind(wire),
-      /** Writes with these values; done when all have arrived. */
+      /** Writes with data from `first` on. Resolves when all have arrived. */
       async write(first: number, count: number) {
         const before = wire.b.domain.stats().immediates;
         for (let at = 0; at < count; at += 4096) {
@@ -40,7 +40,7 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     };
   }
 
-  test('more values than are kept: what is lost is told, and there is a way to go on', async (context) => {
+  test('values beyond the limit are lost and reported; forgetImmediates() clears the error', async (context) => {
     const { b, done, fails, write } = await window(context);
     const waiting = b.cq.arrived(KEPT + 2);
     await write(0, KEPT + 4);
@@ -64,7 +64,7 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expect(b.cq.readErrors()).toEqual([]);
   });
 
-  test('immediates() tells what was kept, and then that some were lost', async (context) => {
+  test('immediates() yields the kept values, then rejects with FI_EOVERRUN', async (context) => {
     const { b, done, fails, write } = await window(context);
     await write(0, KEPT + 1);
     const stream = b.cq.immediates();
@@ -79,7 +79,7 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     await done(next.return());
   });
 
-  test('a stream that nobody takes from fills up to its limit, and the rest is counted', async (context) => {
+  test('an unread stream keeps arrivals up to its limit; the next stream yields the others', async (context) => {
     const { b, done, fails, write } = await window(context);
     const stream = b.cq.immediates({ limit: 4 });
     await write(0, 10);
@@ -93,7 +93,7 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expect(b.domain.stats().lostImmediates).toBe(0);
   });
 
-  test('what a stream that ends has not told of counts again', async (context) => {
+  test('unread arrivals of a stream that ended count for arrived()', async (context) => {
     const { b, done, fails, write } = await window(context);
     const stream = b.cq.immediates({ timeout: 50 });
     expect(await fails(stream.next())).toEqual(fabricError('FI_ETIMEDOUT'));

@@ -4,7 +4,7 @@ import { everywhere, expectBytes, Guarded, pair, pattern, reliable } from '../su
 const REMOTE = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
 const LOCAL = ['FI_READ', 'FI_WRITE', 'FI_SEND', 'FI_RECV'] as const;
 const MIB = 2 ** 20;
-// Else a write has completed when it has left: the peer may not have it yet.
+// Without this flag, a write may complete before the peer has the data.
 const flags = ['FI_DELIVERY_COMPLETE'] as const;
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
@@ -15,7 +15,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     return { ...wire, done: wire.done.bind(wire), fails: wire.fails.bind(wire), region, remote };
   }
 
-  test('writes and reads of every size touch their range and nothing else', async (context) => {
+  test('writes and reads of every size access only their range', async (context) => {
     const { a, toB, region, remote, done } = await window(context, MIB + 256);
     for (const size of [1, 64, 4096, 65_536, MIB]) {
       region.bytes.fill(0xa5);
@@ -30,9 +30,9 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('an empty write and an empty read complete and move nothing', async (context) => {
+  test('an empty write and an empty read complete and transfer nothing', async (context) => {
     if (provider === 'udp;ofi_rxd') context.skip('the provider never completes an empty read');
-    // Without FI_DELIVERY_COMPLETE: 1.17's shm never completes an empty write with it.
+    // No FI_DELIVERY_COMPLETE: shm of 1.17 never completes an empty write with this flag.
     const { a, toB, region, remote, done } = await window(context, 4096);
     region.bytes.fill(3);
     await done(a.write(new Uint8Array(0), toB, remote, { offset: 4096 }));
@@ -65,7 +65,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(own.bytes.subarray(16), pattern(4096, 1).subarray(16));
   });
 
-  test('writev and readv go through as many buffers as iovLimit says', async (context) => {
+  test('writev and readv accept up to iovLimit buffers', async (context) => {
     const { a, toB, region, remote, done } = await window(context, 4096);
     const limit = a.info.txAttr.iovLimit;
     const pieces = Array.from({ length: limit }, (_, i) => pattern(10 + i, i));
@@ -93,7 +93,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const written = a.injectWrite(buffer, toB, remote, { offset: 100 });
     buffer.fill(0);
     await done(written);
-    // Nothing tells of its arrival but a read behind it.
+    // No event reports its arrival. Only a later read shows it.
     const target = new Uint8Array(48);
     for (let i = 0; i < 1000 && target.every((byte) => byte === 0); i++) {
       await done(a.read(target, toB, remote, { offset: 100 }));
@@ -102,7 +102,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(region.bytes.subarray(100, 148), pattern(48));
   });
 
-  test('1000 writes in flight land where they belong', async (context) => {
+  test('1000 writes in flight arrive at their offsets', async (context) => {
     const { a, toB, region, remote, done } = await window(context, 64_000);
     const source = pattern(64_000, 9);
     await done(
@@ -115,7 +115,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(region.bytes, source);
   });
 
-  test('a range that leaves the region is refused before it is posted', async (context) => {
+  test('a range outside the region is refused and nothing is posted', async (context) => {
     const { a, toB, remote } = await window(context, 4096);
     const refusal = expect.objectContaining({ name: 'RangeError', code: 'ERR_OUT_OF_RANGE' });
     const buffer = new Uint8Array(10);
@@ -126,7 +126,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
 });
 
 test.for(reliable)(
-  '%s: a peer that is idle serves reads and writes without delay',
+  '%s: reads and writes of an idle peer complete without delay',
   async (provider, context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA'], 'thread');
     const region = await wire.b.domain.allocate(4096, REMOTE);
@@ -139,7 +139,7 @@ test.for(reliable)(
       await wire.done(wire.a.read(new Uint8Array(8), wire.toB, remote));
       times.push(performance.now() - start);
     }
-    // An engine that sleeps through its peer's traffic wakes after 500 ms.
+    // An engine that misses its peer's requests wakes up after 500 ms.
     expect(times.toSorted((x, y) => x - y)[4]).toBeLessThan(250);
   },
 );

@@ -1,4 +1,4 @@
-// writev and readv: several buffers, several pieces of remote regions, and data that goes with them.
+// writev and readv with several buffers, several remote segments, and remote data.
 import { describe, expect, test } from 'vitest';
 import { everywhere, expectBytes, expectData, pair, pattern } from '../support/transfer.js';
 
@@ -6,7 +6,7 @@ const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const ACCESS = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  test('writev with data tells the peer when all of its buffers are there', async (context) => {
+  test('writev with data resolves arrived() at the peer when all buffers have arrived', async (context) => {
     const wire = await pair(context, provider, CAPS, driver);
     const { a, b, toB } = wire;
     const region = await b.domain.allocate(100, ACCESS);
@@ -18,7 +18,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(region.bytes.subarray(7, 57), Buffer.concat(pieces));
   });
 
-  test('sendv and tsendv carry data, by themselves, in a batch and from post', async (context) => {
+  test('sendv and tsendv carry data as single calls, in a batch and in post', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const pieces = [Uint8Array.of(1, 2), Uint8Array.of(3)];
@@ -41,7 +41,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectData(provider, (await wire.done(received)).data, 6n);
   });
 
-  test('writev and readv take as many pieces of remote regions as rmaIovLimit says', async (context) => {
+  test('writev and readv accept up to rmaIovLimit remote segments', async (context) => {
     const wire = await pair(context, provider, CAPS, driver);
     const { a, b, toB } = wire;
     const [one, two] = [
@@ -72,10 +72,11 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(two.bytes.subarray(3999), whole.subarray(1001));
   });
 
-  test('a batch and post write to several pieces, again and again', async (context) => {
+  test('a batch and post transfer several remote segments', async (context) => {
     const wire = await pair(context, provider, CAPS, driver);
     const { a, b, toB } = wire;
-    if (a.info.txAttr.rmaIovLimit < 2) context.skip(`${provider} has one piece an operation`);
+    if (a.info.txAttr.rmaIovLimit < 2)
+      context.skip(`${provider} allows one remote segment per operation`);
     const region = await b.domain.allocate(64, ACCESS);
     const remote = a.domain.remote(region.descriptor());
     const pieces = [
@@ -101,7 +102,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect([...buffer]).toEqual([30, 31, 32, 33, 34, 35, 36, 37]);
   });
 
-  test('pieces that do not fit are refused', async (context) => {
+  test('invalid remote segments are refused', async (context) => {
     const { a, b, toB } = await pair(context, provider, CAPS, driver);
     const region = await b.domain.allocate(64, ACCESS);
     const remote = a.domain.remote(region.descriptor());

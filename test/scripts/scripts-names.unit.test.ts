@@ -5,8 +5,8 @@ const { scripts } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ) as { scripts: Record<string, string> };
 
-// npm runs `prebuild` before `build`, whoever asks for the latter.
-test('npm runs no script because of the name of another', () => {
+// npm always runs a script `prebuild` before a script `build`.
+test('no script is a pre- or post-hook of another by its name', () => {
   const names = Object.keys(scripts);
   const hooks = names.filter((name) => names.includes(name.replace(/^(pre|post)/, '')));
   expect(hooks.filter((name) => /^(pre|post)/.test(name))).toEqual([]);

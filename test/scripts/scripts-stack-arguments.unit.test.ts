@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { CONDITIONS, parseArguments } from '../../scripts/stack/arguments.mjs';
 
-test('a stack, a condition and the arguments of vitest are told apart', () => {
+test('parseArguments() separates the stack, the condition and the arguments of vitest', () => {
   const files = ['test/efa/efa-fork.test.ts', '-t', 'aborts'];
   const parsed = (...args: string[]) => parseArguments(args);
   expect(parsed('--stack', 'forky', 'reordering', ...files)).toEqual({
@@ -26,7 +26,7 @@ test('a stack, a condition and the arguments of vitest are told apart', () => {
   });
 });
 
-test('the newest device is the last of those that softefa knows', () => {
+test('the condition newest is the last device of softefa', () => {
   expect(Object.keys(CONDITIONS)).toEqual(expect.arrayContaining(['0xefa0', '0xefa1', '0xefa2']));
   const all: Record<string, string>[] = Object.values(CONDITIONS);
   const parts = all.map((one) => one.SOFTEFA_PART_ID ?? '');
@@ -34,7 +34,7 @@ test('the newest device is the last of those that softefa knows', () => {
 });
 
 test.each([['--stack'], ['--stack', '-t'], ['--fabtests'], ['reorderin'], ['constructor']])(
-  '%s %s is refused with the usage',
+  '%s %s fails with the usage',
   (...args) => {
     expect(() => parseArguments(args)).toThrow(
       'npm run test:efa -- [--stack bookworm|trixie|forky',

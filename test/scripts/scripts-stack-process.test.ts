@@ -1,4 +1,4 @@
-// How `npm run test:efa` judges the programs of fabtests.
+// How `npm run test:efa` evaluates the programs of fabtests.
 import { expect, test } from 'vitest';
 import { play } from '../../scripts/stack/process.mjs';
 import { freePort } from '../support/free-port.js';
@@ -6,7 +6,7 @@ import { freePort } from '../support/free-port.js';
 const shell = (script: string) => ['sh', '-c', script, 'sh'];
 const { env } = process;
 
-test('a program passes with 0, is refused with FI_ENODATA or FI_ENOSYS, and fails with anything else', async () => {
+test('exit status 0 passes, FI_ENODATA and FI_ENOSYS count as refused, any other fails', async () => {
   const alone = (script: string) => play(shell(script), [env], 0);
   expect(await alone('exit 0')).toEqual({ passed: true });
   expect(await alone('echo "fi_getinfo(): ret=-61 (No data available)"; exit 61')).toMatchObject({
@@ -25,7 +25,7 @@ test('a program passes with 0, is refused with FI_ENODATA or FI_ENOSYS, and fail
   expect(await alone('kill -SEGV $$')).toMatchObject({ failed: true, output: 'exit SIGSEGV: ' });
 });
 
-// Without an address a server, which serves one client and fails if that says so; with one a client.
+// With an address, the program is a client. Without, it is a server for one client, which fails on request.
 const PROGRAM = `
   const { createServer, connect } = require('node:net');
   const [port, says, address] = process.argv.slice(1);
@@ -41,7 +41,7 @@ const PROGRAM = `
     }).listen(Number(port), '127.0.0.1');
   }`;
 
-test('a client starts when its server listens, and both have to pass', async () => {
+test('a client starts when its server listens, and both must pass', async () => {
   for (const [says, output] of [
     ['nothing'],
     ['server', 'exit 1: \nexit 0: '],
@@ -54,7 +54,7 @@ test('a client starts when its server listens, and both have to pass', async () 
   }
 });
 
-test('a server that ends before it listens is judged alone', async () => {
+test('a server that ends before it listens is evaluated alone', async () => {
   const result = await play(shell('exit 61'), [env, env], await freePort());
   expect(result).toMatchObject({ refused: true });
 });

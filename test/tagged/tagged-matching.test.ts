@@ -9,11 +9,11 @@ import {
 } from '../support/transfer.js';
 
 const ALL = 2n ** 64n - 1n;
-// All bits of a tag: 1.17's net keeps one for itself (epAttr.memTagFormat).
+// All bits of a tag. net of 1.17 reserves one (epAttr.memTagFormat).
 const bitsOf = (provider: string) => (provider === 'net' ? ALL >> 1n : ALL);
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  test('a receive takes the message of its tag, whatever the order', async (context) => {
+  test('a receive matches the message with its tag in any order', async (context) => {
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const most = bitsOf(provider);
@@ -33,7 +33,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     });
   });
 
-  test('bits of the ignore mask match any tag', async (context) => {
+  test('bits in the ignore mask match any value', async (context) => {
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const one = b.trecv(new Uint8Array(1), null, 0xab00n, 0xffn);
@@ -50,7 +50,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect((await wire.done(high)).tag).toBe(0x1234_ffff_ffff_ffffn);
   });
 
-  test('messages that nobody expects are found by their tags', async (context) => {
+  test('unexpected messages match by their tags', async (context) => {
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const sends = [5n, 6n, 5n].map((tag, i) => a.tsend(Uint8Array.of(i), toB, tag));
@@ -84,7 +84,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     for (const target of targets) expectBytes(target, bytes);
   });
 
-  test('tsendv and trecvv split and join', async (context) => {
+  test('tsendv gathers and trecvv scatters', async (context) => {
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const pieces = [pattern(10, 1), pattern(20, 2), pattern(30, 3), pattern(40, 4)];
     const targets = [new Uint8Array(50), new Uint8Array(49), new Uint8Array(1)];
@@ -94,7 +94,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(Buffer.concat(targets), Buffer.concat(pieces));
   });
 
-  test('tagged and plain messages go their own ways', async (context) => {
+  test('tagged receives do not match untagged messages, nor the reverse', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const plain = new Uint8Array(1);

@@ -1,16 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { everywhere, expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
 
-const NO_PEEK: Record<string, string> = { shm: 'the provider does not peek' };
+const NO_PEEK: Record<string, string> = { shm: 'the provider does not support FI_PEEK' };
 const NO_CLAIM: Record<string, string> = {
   ...NO_PEEK,
-  // In 1.17 it unlinks a claimed message a second time when it is taken.
+  // In 1.17 it unlinks a claimed message again when the message is received.
   'udp;ofi_rxd': 'the provider crashes on claims while other messages wait',
 };
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  // What has been sent arrives when it does: peeks until it is there.
-  async function found<T>(wire: { done<V>(p: Promise<V>): Promise<V> }, peek: () => Promise<T>) {
+  // Repeats a peek until the message has arrived.
+  async function untilFound<T>(
+    wire: { done<V>(p: Promise<V>): Promise<V> },
+    peek: () => Promise<T>,
+  ) {
     for (;;) {
       try {
         return await wire.done(peek());
@@ -20,7 +23,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   }
 
-  test('a peek for a message that is not there fails with FI_ENOMSG', async (context) => {
+  test('a peek without a matching message fails with FI_ENOMSG', async (context) => {
     if (provider in NO_PEEK) context.skip(NO_PEEK[provider]);
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const flags = ['FI_PEEK'] as const;
@@ -28,14 +31,14 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect(error).toEqual(fabricError('FI_ENOMSG'));
   });
 
-  test('a peek tells of a message and leaves it where it is', async (context) => {
+  test('a peek reports a message without receiving it', async (context) => {
     if (provider in NO_PEEK) context.skip(NO_PEEK[provider]);
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const sent = a.tsend(pattern(33), toB, 5n);
     const peek = () => b.trecv(null, null, 4n, 1n, { flags: ['FI_PEEK'] });
     for (let i = 0; i < 3; i++) {
-      expect(await found(wire, peek)).toMatchObject({ tag: 5n, length: 33 });
+      expect(await untilFound(wire, peek)).toMatchObject({ tag: 5n, length: 33 });
     }
     const target = new Uint8Array(33);
     expect((await wire.done(b.trecv(target, null, 5n))).length).toBe(33);
@@ -44,12 +47,12 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expect(await wire.fails(peek())).toEqual(fabricError('FI_ENOMSG'));
   });
 
-  test('a claimed message is for whoever claimed it', async (context) => {
+  test('only a receive with the claim gets a claimed message', async (context) => {
     if (provider in NO_CLAIM) context.skip(NO_CLAIM[provider]);
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const sends = [pattern(8, 1), pattern(8, 2)].map((bytes) => a.tsend(bytes, toB, 5n));
-    const claim = await found(wire, () =>
+    const claim = await untilFound(wire, () =>
       b.trecv(null, null, 5n, 0n, { flags: ['FI_PEEK', 'FI_CLAIM'] }),
     );
     const [second, first] = [new Uint8Array(8), new Uint8Array(8)];
@@ -70,11 +73,11 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const wire = await pair(context, provider, ['FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     const sends = [1, 2, 3].map((i) => a.tsend(pattern(8, i), toB, 5n));
-    const claim = await found(wire, () =>
+    const claim = await untilFound(wire, () =>
       b.trecv(null, null, 5n, 0n, { flags: ['FI_PEEK', 'FI_CLAIM'] }),
     );
     await wire.done(b.trecv(null, null, 5n, 0n, { flags: ['FI_CLAIM', 'FI_DISCARD'], claim }));
-    await found(wire, () => b.trecv(null, null, 5n, 0n, { flags: ['FI_PEEK', 'FI_DISCARD'] }));
+    await untilFound(wire, () => b.trecv(null, null, 5n, 0n, { flags: ['FI_PEEK', 'FI_DISCARD'] }));
     const target = new Uint8Array(8);
     await wire.done(b.trecv(target, null, 5n));
     expectBytes(target, pattern(8, 3));

@@ -6,7 +6,7 @@ import { OtherProcess, type Received } from '../support/other-process.js';
 
 describe.each(PROVIDERS)('%s', (provider) => {
   test.each(DRIVERS)(
-    'worker.terminate() with operations in flight, 20 times, leaves the main thread at work: %s driver',
+    'worker.terminate() with operations in flight, 20 times, does not affect the main thread: %s driver',
     async (driver) => {
       const expected = { stdout: '20 ended' };
       await runCleanly('lifecycle-workers', [provider, driver, 'terminate'], expected);
@@ -16,16 +16,16 @@ describe.each(PROVIDERS)('%s', (provider) => {
 
 describe.each(['shm', 'tcp'])('%s', (provider) => {
   test.each(DRIVERS)(
-    'the peer of operations in flight ends with its worker: %s driver',
+    'operations in flight settle when the worker of their peer ends: %s driver',
     async (driver) => {
-      const expected = { stdout: '5 deserted' };
-      await runCleanly('lifecycle-workers', [provider, driver, 'desert'], expected);
+      const expected = { stdout: '5 abandoned' };
+      await runCleanly('lifecycle-workers', [provider, driver, 'abandon'], expected);
     },
   );
 });
 
-// Sends a first message, which makes a peer of another process map the sender's memory by name.
-const announce = `
+// Sends a first message: a peer in another process then maps the sender's memory by name.
+const senderProgram = `
   const { parentPort, workerData } = require('node:worker_threads');
   import('libfabric').then(async ({ open }) => {
     const ep = await open({ provider: 'shm', driver: workerData.driver });
@@ -36,12 +36,12 @@ const announce = `
 `;
 
 test.for(DRIVERS)(
-  'memory of shm that a peer may be mapping outlives its terminated worker: %s driver',
+  'shm memory that a peer may be mapping remains after its worker is terminated: %s driver',
   async (driver) => {
     const LINGER = 100; // ms, kLinger in native/endpoint.h
     const peer = await OtherProcess.start({ provider: 'shm' });
     const workerData = { driver, address: peer.address };
-    const worker = new Worker(announce, { eval: true, workerData });
+    const worker = new Worker(senderProgram, { eval: true, workerData });
     await once(worker, 'message');
     const before = performance.now();
     await worker.terminate();

@@ -6,7 +6,7 @@ const combinations = PROVIDERS.flatMap((provider) =>
 );
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
-  test('the main thread and two workers exchange messages, everyone with everyone', async () => {
+  test('the main thread and two workers exchange messages, each with all others', async () => {
     const stdout = '50,50,50\n50,50,50\n50,50,50';
     await runCleanly('lifecycle-workers', [provider, driver, 'talk'], { stdout });
   });
@@ -17,7 +17,7 @@ describe.each(DRIVERS)('%s driver', (driver) => {
     await runCleanly('lifecycle-workers', ['shm', driver, 'first'], { stdout: 'true' });
   });
 
-  test('workers can load it at once', async () => {
+  test('workers can load the addon at the same time', async () => {
     await runCleanly('lifecycle-workers', ['shm', driver, 'both'], { stdout: 'true' });
   });
 });

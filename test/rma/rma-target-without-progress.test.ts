@@ -1,4 +1,4 @@
-// Who serves a peer's reads and writes: the device, or the target's engine when it is turned.
+// Either the device serves a peer's reads and writes, or the target's engine does when it makes progress.
 import { type Endpoint, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
 import { isOldPart } from '../support/softefa.js';
@@ -7,7 +7,7 @@ import { available, closing, loopback, pattern, settle } from '../support/transf
 const SOON = 300;
 const flags = ['FI_DELIVERY_COMPLETE'] as const;
 
-/** What of its remote accesses an endpoint's provider leaves to the target's engine. */
+/** Whether the provider leaves reads or writes to the target's engine. */
 function emulated(provider: string, ep: Endpoint, what: 'READ' | 'WRITE'): boolean {
   if (provider !== 'efa') return true;
   if (version().major < 2) return what === 'WRITE';
@@ -20,11 +20,11 @@ test.for([
   ['efa', 'READ'],
   ['efa', 'WRITE'],
 ] as const)(
-  '%s: %s of the memory of a target that is not turned completes where the device does it',
-  async ([wanted, what], context) => {
-    const provider = available(context, wanted, ['FI_RMA']);
-    const emulates = wanted === 'efa' && isOldPart && version().major === 1;
-    context.skip(emulates, '1.17 uses the RDMA of no such device');
+  '%s: %s of the memory of a target without progress completes only if the device serves it',
+  async ([requested, what], context) => {
+    const provider = available(context, requested, ['FI_RMA']);
+    const emulates = requested === 'efa' && isOldPart && version().major === 1;
+    context.skip(emulates, '1.17 does not use the RDMA of this device');
     const options = { provider, caps: ['FI_MSG', 'FI_RMA'], ...loopback(provider) } as const;
     const a = closing(await open(options));
     const b = closing(await open({ ...options, driver: 'manual' }));
@@ -36,7 +36,7 @@ test.for([
       what === 'READ'
         ? a.read(new Uint8Array(64), toB, remote, { timeout })
         : a.write(pattern(64), toB, remote, { timeout, flags });
-    await settle(access(5000), b); // they know each other now
+    await settle(access(5000), b); // connects the endpoints
     const outcome = access(SOON).then(
       () => 'done',
       (error) => error.code,

@@ -1,5 +1,5 @@
-// Sends of buffers that are used once: a few bytes travel with the operation, what fits a packet is
-// copied, and longer ones are registered by the engine. None of them stops the event loop.
+// Sends of buffers that are used only once. The operation carries a few bytes itself, the engine copies
+// buffers that fit a packet, and registers longer ones. None of this blocks the event loop.
 import { dumpState } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { STALL_MS, Stalls } from '../support/event-loop.js';
@@ -18,14 +18,14 @@ import {
 const MIB = 2 ** 20;
 const faults = testFaults();
 
-/** Buffers in the table of the engine that was opened last but one: the sender's of a pair. */
+/** Returns the number of buffers in the engine of the sender, the last but one that was opened. */
 function senderBuffers(): number {
   const engine = dumpState().domains.at(-2)?.engine;
   if (!engine) throw new Error('no engine');
   return engine.memory.buffers + engine.memory.regions;
 }
 
-/** Sends `count` fresh buffers, and receives them into a few that are used again. */
+/** Sends `count` new buffers, and receives them into a few that are reused. */
 async function stream(wire: Pair<'FI_EP_RDM', 'FI_MSG'>, count: number, size: number) {
   const { a, b, toB } = wire;
   const slots = Array.from({ length: 256 }, () => new Uint32Array(size / 4));
@@ -56,14 +56,14 @@ async function stream(wire: Pair<'FI_EP_RDM', 'FI_MSG'>, count: number, size: nu
 }
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  test('1000 fresh buffers of 64 bytes arrive, and the engine has entered none', async (context) => {
+  test('1000 new buffers of 64 bytes arrive, and the engine keeps none of them', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const before = senderBuffers();
     await stream(wire, 1000, 64);
     expect(senderBuffers() - before).toBeLessThan(2);
   });
 
-  test('what is sent is what the buffer holds when send() returns, in every size and way', async (context) => {
+  test('send() transfers the contents that the buffer has when send() returns', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_TAGGED'], driver);
     const { a, b, toB } = wire;
     for (const size of [1, 63, 64, 65, 128, 191, 192]) {
@@ -88,7 +88,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     }
   });
 
-  test('a batch sends what a small buffer holds when it is submitted', async (context) => {
+  test('a batch sends the contents that a small buffer has at submit()', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
     const bytes = new Uint8Array(16);
@@ -105,7 +105,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
 });
 
 test.for(['efa', 'shm', 'tcp;ofi_rxm'])(
-  '%s: small writes of fresh buffers land',
+  '%s: small writes of new buffers arrive',
   async (provider, context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_RMA']);
     const { a, b, toB } = wire;
@@ -125,7 +125,7 @@ test.for(['efa', 'shm', 'tcp;ofi_rxm'])(
 );
 
 describe('efa', () => {
-  test('what fits a packet needs no registration: to send, to receive, to stream', async (context) => {
+  test('sends, receives and streams of up to a packet need no registration', async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_TAGGED', 'FI_DIRECTED_RECV']);
     const { a, b, toB, toA } = wire;
     const exchange = async (size: number) => {
@@ -136,7 +136,7 @@ describe('efa', () => {
       await wire.done(Promise.all([b.trecv(tagged, toA, 1n), a.tsend(pattern(size), toB, 1n)]));
       expectBytes(tagged, pattern(size));
     };
-    await exchange(100); // what the provider and the package register once
+    await exchange(100); // the provider and the package register their own buffers once
     faults.add('registration', { value: 'FI_ENOMEM' });
     for (const size of [1, 64, 192, 193, 1000, 4096, 8192]) await exchange(size);
     const messages = b.messages({ count: 4, size: 4096 });
@@ -144,14 +144,14 @@ describe('efa', () => {
     const { value } = await messages.next();
     expectBytes(value.bytes, pattern(500));
     await messages.return();
-    // More than that does, and says so.
+    // Longer messages need a registration, which fails here.
     const error = await wire.fails(a.send(new Uint8Array(MIB), toB));
     expect(error).toMatchObject({ code: 'FI_ENOMEM', message: expect.stringMatching(/fi_mr_reg/) });
     faults.clear();
     await exchange(MIB);
   });
 
-  test('70,000 fresh buffers of 64 bytes arrive, and the event loop goes on', {
+  test('70,000 new buffers of 64 bytes do not block the event loop', {
     retry: 2,
   }, async (context) => {
     const wire = await pair(context, 'efa', ['FI_MSG']);
@@ -161,7 +161,7 @@ describe('efa', () => {
     expect(stalls.end()).toBeLessThan(STALL_MS);
   });
 
-  test('longer ones are deregistered where the device has no room for more', () => {
+  test('the engine deregisters longer buffers when the device is out of registrations', () => {
     const program = `
       import { open } from 'libfabric';
       const ep = await open({ provider: 'efa', caps: ['FI_MSG'] });
@@ -181,7 +181,7 @@ describe('efa', () => {
   });
 });
 
-test.for(drivers)('datagrams of fresh buffers arrive, %s driver', async (driver, context) => {
+test.for(drivers)('datagrams of new buffers arrive, %s driver', async (driver, context) => {
   const wire = await datagramPair(context, 'efa', driver);
   const before = senderBuffers();
   for (let i = 0; i < 50; i++) {
@@ -194,7 +194,7 @@ test.for(drivers)('datagrams of fresh buffers arrive, %s driver', async (driver,
   expect(senderBuffers() - before).toBeLessThan(2);
 });
 
-test('a buffer that is resizable is refused in every size', async (context) => {
+test('a small resizable buffer is refused', async (context) => {
   const { a, toB } = await pair(context, 'shm', ['FI_MSG']);
   const Resizable = ArrayBuffer as never as new (
     length: number,
@@ -204,7 +204,7 @@ test('a buffer that is resizable is refused in every size', async (context) => {
   await expect(a.send(bytes, toB)).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
 });
 
-test("the engine's table takes as many buffers as there are, one after the other", () => {
+test('the engine reuses the slots of its buffer table', () => {
   const program = `
     import { open } from 'libfabric';
     import { loadOnce } from '${new URL('../../dist/native.js', import.meta.url)}';

@@ -1,11 +1,12 @@
-// A worker may be terminated at any moment: while the addon opens something for it, too, when calls
-// of Node-API begin to fail half-way.
+// A worker may be terminated at any moment, even while the addon opens an object for it. Node-API calls then
+// begin to fail.
 import { describe, test } from 'vitest';
 import { runCleanly } from '../support/lifecycle.js';
 
 const seed = Number(process.env.SEED ?? Math.trunc(Math.random() * 2 ** 31));
 
-// tcp's endpoints stay in the wait set of their queue: it crashed in one of 15 terminations.
+// tcp has more rounds: its endpoints stay in the wait set of their queue, which crashed in one of 15
+// terminations.
 describe.each([
   ['tcp', 32],
   ['shm', 12],

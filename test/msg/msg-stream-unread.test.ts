@@ -1,4 +1,4 @@
-// What a stream of messages has received, and nobody has taken, is not lost with it.
+// The messages that a stream has received, but nobody has read, are not lost when it ends.
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { everywhere, expectBytes, expectData, pair, pattern } from '../support/transfer.js';
@@ -6,7 +6,7 @@ import { everywhere, expectBytes, expectData, pair, pattern } from '../support/t
 const SIZE = 64;
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
-  async function wired(context: Parameters<typeof pair>[0]) {
+  async function setup(context: Parameters<typeof pair>[0]) {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_SOURCE'], driver);
     const { a, b, toA, toB } = wire;
     const done = wire.done.bind(wire);
@@ -17,7 +17,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
       toA,
       done,
       fails: wire.fails.bind(wire),
-      /** Sends messages that count on; done when b's provider has them. */
+      /** Sends numbered messages. Resolves when the sends have completed. */
       async send(count: number) {
         for (let i = 0; i < count; i++, sent++) {
           await done(a.senddata(pattern(SIZE - (sent % 5), sent), sent, toB));
@@ -30,8 +30,8 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     expectBytes(bytes, pattern(SIZE - (i % 5), i));
   }
 
-  test('a stream that is returned leaves its messages to recv() and to the next stream', async (context) => {
-    const { b, toA, done, send } = await wired(context);
+  test('recv() and the next stream get the unread messages of a returned stream', async (context) => {
+    const { b, toA, done, send } = await setup(context);
     const stream = b.messages({ count: 8, size: SIZE });
     await send(6);
     expectMessage((await done(stream.next())).value, 0);
@@ -55,8 +55,8 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await done(again.return());
   });
 
-  test('a loop that ends by a rejection loses nothing to the loop after it', async (context) => {
-    const { b, done, send } = await wired(context);
+  test('a loop that ends with a rejection loses no message', async (context) => {
+    const { b, done, send } = await setup(context);
     const taken: number[] = [];
     const loop = async (count: number) => {
       for await (const { bytes } of b.messages({ count: 4, size: SIZE, timeout: 20 })) {
@@ -68,7 +68,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await done(expect(loop(100)).rejects.toMatchObject({ code: 'FI_ETIMEDOUT' }));
     const sending = send(12);
     while (taken.length < 12) {
-      // Leaves the loop after every third message, or because none has come in time.
+      // The loop ends after three messages, or at the timeout.
       await done(loop(taken.length + 3).catch((error) => expect(error.code).toBe('FI_ETIMEDOUT')));
     }
     await sending;
@@ -76,7 +76,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   });
 
   test('a signal that aborts while messages arrive loses none of them', async (context) => {
-    const { b, done, send } = await wired(context);
+    const { b, done, send } = await setup(context);
     const rounds = 20;
     let next = 0;
     for (let round = 0; round < rounds; round++) {
@@ -104,8 +104,8 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await done(rest.return());
   });
 
-  test('several next() at once: each message has its own bytes, and none starves', async (context) => {
-    const { b, done, send } = await wired(context);
+  test('concurrent next() calls get all messages in order, each with its own bytes', async (context) => {
+    const { b, done, send } = await setup(context);
     const stream = b.messages({ count: 4, size: SIZE });
     const count = 60;
     const all = Promise.all(Array.from({ length: count }, () => stream.next()));
@@ -114,12 +114,12 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await done(stream.return());
   });
 
-  test('workers that share a stream each have the message that they took', async (context) => {
-    const { b, done, send } = await wired(context);
+  test('concurrent readers of a stream each get their own messages', async (context) => {
+    const { b, done, send } = await setup(context);
     const stream = b.messages({ count: 4, size: SIZE });
     const count = 60;
     const seen = new Set<number>();
-    const worker = async () => {
+    const reader = async () => {
       while (seen.size < count) {
         const { value, done } = await stream.next();
         if (done) return;
@@ -133,7 +133,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
         if (seen.size === count) await stream.return();
       }
     };
-    await done(Promise.all([worker(), worker(), worker(), send(count)]));
+    await done(Promise.all([reader(), reader(), reader(), send(count)]));
     expect(seen.size).toBe(count);
   });
 });
