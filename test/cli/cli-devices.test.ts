@@ -12,7 +12,7 @@ const softefa = (more = {}) => ({
   ...softefaEnvironment({ namespace, ...more }),
 });
 
-test('there is a block of lines for each device', () => {
+test('devices prints a block of lines for each device', () => {
   const { status, stdout, stderr } = libfabric(['devices'], softefa({ nics: 2, partId: 0xefa2 }));
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const blocks = stdout.split('\n\n');
@@ -27,12 +27,12 @@ test('there is a block of lines for each device', () => {
   expect(longest).toBeLessThanOrEqual(100);
 });
 
-test('a device without capabilities has none', () => {
+test('a device without capabilities is shown as such', () => {
   const { stdout } = libfabric(['devices'], softefa({ capabilities: [] }));
   expect(stdout).toMatch(/\n {2}EFA +no capability\n/);
 });
 
-test('in JSON a bigint is a string', () => {
+test('--json prints a bigint as a string', () => {
   const { status, stdout } = libfabric(['devices', '--json'], softefa());
   expect(status).toBe(0);
   const [device] = JSON.parse(stdout);
@@ -43,7 +43,7 @@ test('in JSON a bigint is a string', () => {
 test.skipIf(hasRdmaDevice()).for([
   { args: ['devices'], output: '' },
   { args: ['devices', '--json'], output: '[]\n' },
-])('without a device $args say why', ({ args, output }) => {
+])('without a device, $args reports the reason', ({ args, output }) => {
   const { status, stdout, stderr } = libfabric(args);
   expect({ status, stdout }).toEqual({ status: 1, stdout: output });
   expect(stderr).toMatch(/^This machine has no RDMA device: /);

@@ -5,7 +5,7 @@ import { call } from '../support/call.js';
 import { libfabric, main, run } from '../support/command.js';
 import { ownNamespace } from '../support/own-namespace.js';
 
-// FI_EFA_FORK_SAFE: the package sets it where nobody else has, and -g would show it.
+// FI_EFA_FORK_SAFE is set, because otherwise the package would set it and -g would show it.
 const plain = { ...process.env, FI_EFA_FORK_SAFE: '1', FI_LOG_PROV: 'core tcp' };
 const withEfa = { ...plain, ...softefaEnvironment({ namespace: ownNamespace('cli-info') }) };
 
@@ -14,10 +14,10 @@ const info = (...args: string[]) => libfabric(['info', ...args], plain);
 const about = run('fi_info', ['--version']).stdout ?? '';
 const comparable = about.includes(`libfabric: ${version().string}\n`);
 
-// The address of shm is its process.
+// The address of shm contains the pid.
 const comparableText = (text: string) => text.replaceAll(/fi_(?:shm|sm2):\/\/\d+/g, 'fi_shm://pid');
 
-describe.skipIf(!comparable)('as fi_info of the same libfabric, to the byte', () => {
+describe.skipIf(!comparable)('info prints the same bytes as fi_info of the same libfabric', () => {
   const QUERIES = [
     [],
     ['-l'],
@@ -60,7 +60,7 @@ describe.skipIf(!comparable)('as fi_info of the same libfabric, to the byte', ()
     for (const query of queries) {
       const expected = run('fi_info', query, env);
       const actual = libfabric(['info', ...query], env);
-      // It prints the byte 0 in place of the quotes that a value without spaces does not need.
+      // fi_info prints the byte 0 instead of the quotes around a value without spaces.
       const stdout = expected.stdout.replaceAll('\0', '');
       expect(comparableText(actual.stdout), query.join(' ')).toBe(comparableText(stdout));
       expect(actual.status, query.join(' ')).toBe(expected.status);
@@ -68,25 +68,26 @@ describe.skipIf(!comparable)('as fi_info of the same libfabric, to the byte', ()
   });
 });
 
-test('a query without results says so as fi_info does, why, and what to try', () => {
-  const said = (...args: string[]) => {
+test('a query without results fails like fi_info, with the reason and suggestions', () => {
+  const adviceFor = (...args: string[]) => {
     const { status, stdout, stderr } = info(...args);
     expect({ status, stdout }).toEqual({ status: 61, stdout: '' });
     const [first, ...advice] = stderr.trimEnd().split('\n');
     expect(first).toBe('fi_getinfo: -61 (No data available)');
     return advice.join('\n');
   };
-  expect(said('-p', 'shn')).toMatch(/^There is no provider 'shn'; did you mean 'shm'/);
-  expect(said('-p', 'shm', '-t', 'FI_EP_MSG', '-c', 'FI_MSG')).toMatch(
+  expect(adviceFor('-p', 'shn')).toMatch(/^There is no provider 'shn'; did you mean 'shm'/);
+  expect(adviceFor('-p', 'shm', '-t', 'FI_EP_MSG', '-c', 'FI_MSG')).toMatch(
     /^Without --ep_type FI_EP_MSG: \d+ results?\.\nWithout --provider shm: \d+ results\.$/,
   );
-  expect(said('-p', 'shm', '-t', 'FI_EP_MSG', '-c', 'FI_MULTICAST')).toBe(
+  expect(adviceFor('-p', 'shm', '-t', 'FI_EP_MSG', '-c', 'FI_MULTICAST')).toBe(
     'Nothing matches even without any single option.',
   );
 });
 
-test('where efa finds no device the way to one in software is named', (context) => {
-  if (getInfo({ fabricAttr: { provName: 'efa' } }).length > 0) return context.skip('there is efa');
+test('without an efa device, the error suggests softefa', (context) => {
+  if (getInfo({ fabricAttr: { provName: 'efa' } }).length > 0)
+    return context.skip('there is an efa device');
   const { status, stderr } = info('-p', 'efa');
   expect(status).toBe(61);
   expect(stderr).toContain('npx libfabric softefa -- npx libfabric info -p efa');
@@ -95,7 +96,7 @@ test('where efa finds no device the way to one in software is named', (context) 
   expect(found.stdout).toContain('domain: softefa_0-rdm\n');
 });
 
-test('an environment that leaves a provider out is named', () => {
+test('the error names a variable that excludes the provider', () => {
   const { stderr } = libfabric(['info', '-p', 'tcp'], { ...plain, FI_PROVIDER: 'shm' });
   expect(stderr).toContain("FI_PROVIDER=shm is set, which may leave out 'tcp'.");
 });
@@ -105,7 +106,7 @@ test.each([
   [['-m', 'fi_contxt'], "'FI_CONTXT' is not known; did you mean 'FI_CONTEXT'"],
   [['-t', 'rdm'], "'RDM' is not known; did you mean 'FI_EP_RDM'"],
   [['-a', 'FI_SOCKADDR_IM'], "'FI_SOCKADDR_IM' is not known; did you mean 'FI_SOCKADDR_I"],
-])('%j is refused as fi_info does, with the nearest names', async (args, reason) => {
+])('%j is refused like in fi_info, with the nearest names', async (args, reason) => {
   const { status, stdout, stderr } = await call('info', ...args);
   expect({ status, stdout }).toEqual({ status: 22, stdout: '' });
   expect(stderr).toContain(`error: ${reason}`);
@@ -121,22 +122,22 @@ test.each([
   expect(stderr).toContain(reason);
 });
 
-test('commas separate names, too', () => {
+test('commas can separate names', () => {
   const { stdout } = info('-c', 'fi_msg,fi_rma', '-p', 'shm');
   expect(stdout).toContain('provider: shm\n');
   expect(stdout).toBe(info('-c', 'FI_MSG|FI_RMA', '-p', 'shm').stdout);
 });
 
-test('--rdma asks an endpoint of efa whether the device reads and writes', () => {
+test('--rdma prints whether an efa device does reads and writes', () => {
   const { major, minor } = version();
   const { status, stdout, stderr } = libfabric(['info', '--rdma'], withEfa);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  const tells = major > 1 || minor >= 18;
+  const reportsRdma = major > 1 || minor >= 18;
   expect(stdout).toContain(
-    `efa, efa, softefa_0-rdm: ${tells ? 'reads by the device, writes ' : 'not reported'}`,
+    `efa, efa, softefa_0-rdm: ${reportsRdma ? 'reads by the device, writes ' : 'not reported'}`,
   );
   const answers = JSON.parse(libfabric(['info', '--rdma', '--json'], withEfa).stdout);
-  const rdma = tells
+  const rdma = reportsRdma
     ? { reads: 'device', writes: expect.stringMatching(/^(device|emulated)$/) }
     : null;
   expect(answers).toContainEqual({ provider: 'efa', fabric: 'efa', domain: 'softefa_0-rdm', rdma });
@@ -146,7 +147,7 @@ test('--rdma asks an endpoint of efa whether the device reads and writes', () =>
 describe('--json', () => {
   const json = (...args: string[]) => JSON.parse(info('--json', ...args).stdout);
 
-  test('has the entries of getInfo, without what JSON has no type for', () => {
+  test('has the entries of getInfo() in JSON types', () => {
     const [entry] = json('-p', 'tcp', '-a', 'FI_SOCKADDR_IN', '-n', '127.0.0.1');
     const [known] = getInfo({
       fabricAttr: { provName: 'tcp' },
@@ -160,7 +161,7 @@ describe('--json', () => {
     expect(entry.caps).toEqual(expect.arrayContaining(['FI_MSG', 'FI_RMA']));
   });
 
-  test('has no null for a size without limit', () => {
+  test('prints an unlimited size as a number, not as null', () => {
     for (const { domainAttr, txAttr } of json()) {
       for (const size of [domainAttr.mrCnt, domainAttr.epCnt, txAttr.injectSize]) {
         expect(Number(size)).toBeGreaterThanOrEqual(0);
@@ -169,7 +170,7 @@ describe('--json', () => {
     }
   });
 
-  test('has providers and environment variables as well', () => {
+  test('has providers and environment variables', () => {
     expect(json('-l')).toContainEqual({
       provName: 'shm',
       provVersion: expect.stringMatching(/^\d+\.\d+$/),
@@ -183,14 +184,14 @@ describe('--json', () => {
   });
 });
 
-test('--version tells of the package, of libfabric and where it is', () => {
+test('--version prints the versions of the package and libfabric and the path of the library', () => {
   const { string, apiVersion } = version();
   const { stdout } = info('--version');
   expect(stdout).toMatch(/^npm package: \d+\.\d+\.\d+/);
   expect(stdout).toContain(`libfabric: ${string}\nlibfabric api: ${apiVersion}\nlibrary: /`);
 });
 
-test('a reader that goes away early is no error', () => {
+test('a reader that closes the pipe early is not an error', () => {
   const script = `"${process.execPath}" "${main}" info -v | head -n 1`;
   expect(run('sh', ['-c', script])).toMatchObject({ stdout: '---\n', stderr: '' });
 });

@@ -16,12 +16,12 @@ test.each(['61', '-61', '0x3d', '075', 'FI_ENODATA', 'fi_enodata', 'ENODATA'])(
   },
 );
 
-test('several are a table', async () => {
+test('several codes are printed as a table', async () => {
   const { stdout } = await command('265', 'FI_EIO');
   expect(stdout).toBe(`265  FI_ETRUNC  ${strerror(265)}\n  5  FI_EIO     ${strerror(5)}\n`);
 });
 
-test('every name of errnoByCode is known, and the number of no error', async () => {
+test('every name of errnoByCode and the number 0 are known', async () => {
   const { stdout } = await command(...Object.keys(errnoByCode), '--json');
   expect(JSON.parse(stdout)).toEqual(
     Object.entries(errnoByCode).map(([code, errno]) => ({ code, errno, text: strerror(errno) })),
@@ -29,19 +29,22 @@ test('every name of errnoByCode is known, and the number of no error', async () 
   expect((await command('0')).stdout).toBe(`0  FI_SUCCESS  ${strerror(0)}\n`);
 });
 
-test("a number that libfabric has no name for keeps the system's name", async () => {
+test('a number without a name in libfabric has the name of the system', async () => {
   expect((await command('17')).stdout).toBe(`17  EEXIST  ${strerror(17)}\n`);
   expect((await command('EEXIST')).stdout).toBe((await command('17')).stdout);
 });
 
-describe.skipIf(run('fi_strerror', ['0']).status !== 0)('as fi_strerror', () => {
-  test.each(['0', '61', '-61', '0x109', '0411', '9999'])('of %s', async (code) => {
-    const text = run('fi_strerror', [code]).stdout.trimEnd();
-    expect((await command('--json', '--', code)).stdout).toContain(`"text": "${text}"`);
-  });
-});
+describe.skipIf(run('fi_strerror', ['0']).status !== 0)(
+  'strerror prints the texts of fi_strerror',
+  () => {
+    test.each(['0', '61', '-61', '0x109', '0411', '9999'])('for %s', async (code) => {
+      const text = run('fi_strerror', [code]).stdout.trimEnd();
+      expect((await command('--json', '--', code)).stdout).toContain(`"text": "${text}"`);
+    });
+  },
+);
 
-describe("numbers of efa's own", () => {
+describe('error numbers of efa', () => {
   const rnr = `10  ${efaStatus(10, version())?.name}  The receiver is not ready`;
 
   test.each(['10', '0xa', 'REMOTE_ERROR_RNR', 'fi_efa_remote_error_rnr'])('%s', async (code) => {
@@ -51,7 +54,7 @@ describe("numbers of efa's own", () => {
     expect(stdout).toContain('FI_OPT_EFA_RNR_RETRY');
   });
 
-  test('one that can be no other is known without the provider, and says what helps', async () => {
+  test('a number that only efa has needs no --provider, and has a hint', async () => {
     const { stdout } = await command('4126', '61');
     expect(stdout).toContain('4126  FI_EFA_ERR_UNESTABLISHED_RECV_UNRESP  ');
     expect(stdout).toContain('security group');

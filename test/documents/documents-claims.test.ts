@@ -1,4 +1,4 @@
-// What docs/from-c.md gives as reasons: which providers have what this package does not expose.
+// docs/from-c.md gives reasons why this package does not expose some features: which providers offer them.
 import '../support/softefa.js';
 import { type AnyInfo, getInfo } from 'libfabric';
 import { expect, test } from 'vitest';
@@ -8,16 +8,16 @@ const providersOf = (has: (info: AnyInfo) => boolean) => [
   ...new Set(entries.filter(has).map(({ fabricAttr }) => fabricAttr.provName)),
 ];
 
-test('efa is among the providers that are asked', () => {
+test('the list of providers contains efa', () => {
   expect(providersOf(() => true)).toContain('efa');
 });
 
-test('rxm alone offers collectives', () => {
+test('only rxm offers collectives', () => {
   const offering = providersOf(({ caps }) => caps.includes('FI_COLLECTIVE'));
   expect(offering).toEqual(offering.filter((name) => /;ofi_rxm$|^off_coll$/.test(name ?? '')));
 });
 
-test('sockets alone offers triggered operations', () => {
+test('only sockets offers triggered operations', () => {
   const offering = providersOf(({ caps }) => caps.includes('FI_TRIGGER'));
   expect(offering).toEqual(offering.filter((name) => name === 'sockets'));
 });
@@ -28,7 +28,7 @@ test('efa offers neither multicast nor connected endpoints', () => {
   expect(efa.filter(({ epAttr }) => epAttr.type === 'FI_EP_MSG')).toEqual([]);
 });
 
-test('no provider needs regions that are bound to endpoints', () => {
+test('no provider requires regions that are bound to endpoints', () => {
   const bound = ['FI_MR_ENDPOINT', 'FI_MR_RMA_EVENT'] as const;
   const needing = ({ domainAttr }: AnyInfo) =>
     bound.some((mode) => domainAttr.mrMode.includes(mode));

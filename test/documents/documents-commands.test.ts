@@ -1,4 +1,4 @@
-// Every `sh` block of the documents does what it says, with hosts that are this one.
+// Runs every `sh` block of the documents, with this machine as all hosts.
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,7 +41,7 @@ test.each(blocks)('the commands at $place succeed', async ({ code }) => {
       PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
     },
   };
-  // Each line by itself, so that the one that fails is named.
+  // Each line runs separately, so that the output names the failed one.
   const wait = 'wait $(jobs -p)';
   const run = promisify(execFile)(
     'bash',
@@ -52,7 +52,7 @@ test.each(blocks)('the commands at $place succeed', async ({ code }) => {
   expect(outcome, `${outcome.stdout}\n${outcome.stderr}`).not.toBeInstanceOf(Error);
 });
 
-test('there are commands, and what is not run has its reason', () => {
+test('there are commands, and each that is not run has a reason', () => {
   expect(blocks.length).toBeGreaterThan(5);
   for (const { notRun } of blocksIn('sh')) expect(notRun ?? 'run').toMatch(/\w/);
 });

@@ -1,4 +1,4 @@
-// docs/from-c.md tells of every call that libfabric's headers declare here.
+// docs/from-c.md names every call that the installed headers of libfabric declare.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,26 +10,26 @@ const flags = ['--variable=includedir', 'libfabric'];
 const include = join(execFileSync('pkg-config', flags, { encoding: 'utf8' }).trim(), 'rdma');
 const headers = readdirSync(include).filter((name) => /^fi\w*\.h$|^fabric\.h$/.test(name));
 
-// What a header declares or defines starts a line, or follows its type on one.
+// A declaration or definition starts a line, or follows its type on the line.
 const DECLARED = /^(?:[a-z][\w *]*[ *])?(fi_\w+)\(/gm;
 
 test('from-c.md names every call of the headers', () => {
-  const told = new Set(textOf('docs/from-c.md').match(/\bfi_\w+/g));
+  const documented = new Set(textOf('docs/from-c.md').match(/\bfi_\w+/g));
   const calls = headers.flatMap((name) => {
     const text = readFileSync(join(include, name), 'utf8');
     return [...text.matchAll(DECLARED)].map((match) => match[1] as string);
   });
   expect(calls).toContain('fi_tsenddata');
-  expect([...new Set(calls)].filter((call) => !told.has(call))).toEqual([]);
+  expect([...new Set(calls)].filter((call) => !documented.has(call))).toEqual([]);
 });
 
-/** The providers of this machine that offer a capability. */
+/** Returns the providers of this machine that offer a capability. */
 const offering = (cap: Cap) => {
   const names = getInfo({ caps: [cap] }).map(({ fabricAttr }) => fabricAttr.provName ?? '');
   return new Set(names.map((name) => name.split(';').at(-1)));
 };
 
-test('triggered operations are of sockets alone here, collectives of rxm, as from-c.md says', () => {
+test('only sockets has triggered operations, and only rxm collectives, as from-c.md says', () => {
   expect([...offering('FI_TRIGGER')]).toEqual(['sockets']);
   expect([...offering('FI_COLLECTIVE')]).toEqual(['ofi_rxm']);
 });

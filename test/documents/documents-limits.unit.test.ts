@@ -1,5 +1,5 @@
-// Each row of docs/provider-limits.md names what shows it: a test file that is there and speaks of the
-// provider, or a file of libfabric with its version.
+// Each row of docs/provider-limits.md has a source: an existing test file that names the provider, or a
+// source file of libfabric with its version.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,9 +16,9 @@ const SOURCE = /^libfabric \d+\.\d+\.\d+ `prov\/\w+\/src\/[\w/]+\.[ch]`$/;
 test('there are rows', () => expect(rows.length).toBeGreaterThan(25));
 
 test.each(rows)('%s: %s', (provider = '', ...cells) => {
-  const shownBy = cells.at(-1) ?? '';
-  const [, file] = /^`(test\/[\w/-]+\.test\.ts)`$/.exec(shownBy) ?? [];
-  if (file === undefined) expect(shownBy).toMatch(SOURCE);
+  const source = cells.at(-1) ?? '';
+  const [, file] = /^`(test\/[\w/-]+\.test\.ts)`$/.exec(source) ?? [];
+  if (file === undefined) expect(source).toMatch(SOURCE);
   else {
     const text = readFileSync(join(root, file), 'utf8');
     for (const name of provider.split(', ')) {

@@ -1,9 +1,9 @@
-// Every `js` block of the documents type-checks, runs to its end and prints what its comments say.
+// Every `js` block of the documents type-checks, runs to its end and prints the text in its comments.
 //
-// A block with an import is a program; one without is a piece of the program that a comment before it
-// names, `<!-- within: NAME -->`, in place of the line `// HERE` of test/documents/NAME.mjs. A comment
-// `// Prints: TEXT` is a line of output, in this order. A program whose output begins with
-// `node FILE ...` is given that command as its partner.
+// A block with an import is a program. A block without one replaces the line `// HERE` of the program
+// test/documents/NAME.mjs; a comment before the block, `<!-- within: NAME -->`, gives the name. A comment
+// `// Prints: TEXT` is an expected line of output, in this order. If the output begins with `node FILE ...`,
+// the test runs this command as the peer.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const namespace = ownNamespace('documents');
 
 const programs = blocksIn('js').map((block) => ({ ...block, file: fileOf(block) }));
 
-// Inside the package, so that its name leads to it.
+// The folder is inside the package, so that programs can import it by name.
 let folder: string;
 const children: ChildProcess[] = [];
 
@@ -36,7 +36,7 @@ afterEach(() => {
   for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
 });
 
-/** The name that a program's first line gives it, or one made of its place. */
+/** Returns the name in a program's first line, or a name made from its place. */
 function fileOf({ code, place }: Block): string {
   return /^\/\/ (\S+\.mjs)/.exec(code)?.[1] ?? `${place.replace(/\W/g, '-')}.mjs`;
 }
@@ -48,7 +48,7 @@ function sourceOf({ code, within }: Block): string {
   return whole.replace('// HERE\n', () => code);
 }
 
-/** Starts a program of the folder: what it prints, and how it ends. */
+/** Starts a program of the folder. Returns its lines of output and its end. */
 function start(args: readonly string[], env: NodeJS.ProcessEnv) {
   const child = spawn(process.execPath, args, {
     cwd: folder,
@@ -75,7 +75,7 @@ async function rest({ line }: Program): Promise<string[]> {
   return lines;
 }
 
-// What says that it loads softefa itself must not find it there.
+// A program that calls loadSoftefa() must start without softefa.
 function environmentFor(source: string): NodeJS.ProcessEnv {
   const options = { namespace, memlock: 'unlimited' } as const;
   const { LD_PRELOAD, ...variables } = softefaEnvironment(options);
@@ -86,20 +86,20 @@ function environmentFor(source: string): NodeJS.ProcessEnv {
 const CLEANLY = { code: 0, signal: null, stderr: '' };
 
 test.each(programs.filter(({ notRun }) => notRun === undefined))(
-  'the program at $place prints what it says',
+  'the program at $place prints the lines of its comments',
   async (block) => {
     const env = environmentFor(sourceOf(block));
     const program = start([block.file], env);
     const both = [program];
     const first = await settle(program.line());
-    const partner = /^node (\S+\.mjs .*)$/.exec(first ?? '')?.[1];
-    if (partner !== undefined) both.push(start(partner.split(' '), env));
+    const peer = /^node (\S+\.mjs .*)$/.exec(first ?? '')?.[1];
+    if (peer !== undefined) both.push(start(peer.split(' '), env));
     const outputs = await settle(Promise.all(both.map(rest)));
     const lines = [first, ...outputs.flat()];
     for (const one of both) expect(await settle(one.ended), lines.join('\n')).toEqual(CLEANLY);
 
-    const says = [...block.code.matchAll(/\/\/ Prints: (.*)$/gm)].map((match) => match[1]);
-    expect(lines.filter((line) => line !== undefined && says.includes(line))).toEqual(says);
+    const expected = [...block.code.matchAll(/\/\/ Prints: (.*)$/gm)].map((match) => match[1]);
+    expect(lines.filter((line) => line !== undefined && expected.includes(line))).toEqual(expected);
   },
 );
 
@@ -118,15 +118,15 @@ test('all programs type-check', () => {
   };
   const files = programs.map(({ file }) => join(folder, file));
   const program = ts.createProgram(files, options);
-  const complaints = ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
+  const problems = ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
     const line = file?.getLineAndCharacterOfPosition(start ?? 0).line ?? 0;
     const text = ts.flattenDiagnosticMessageText(messageText, '\n');
     return `${file?.fileName}:${line + 1}: ${text}`;
   });
-  expect(complaints).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
-test('every piece of a program names it, and no program has the name of another', () => {
+test('every partial block names its program, and program names are unique', () => {
   for (const { code, within, place } of programs) {
     expect(/^import /m.test(code) || within !== undefined, place).toBe(true);
   }

@@ -1,4 +1,5 @@
-// The README's table of what works where says what endpoints say, where nobody sets a variable.
+// The README's table "What works where" agrees with the attributes of endpoints, without environment
+// variables.
 import '../support/efa-defaults.js';
 import { type Cap, type Endpoint, getInfo, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
@@ -21,11 +22,11 @@ const columns = names.map((name, i) => [name, cells('endpoint type')[i] ?? '', i
 
 const CAPS: readonly Cap[] = ['FI_MSG', 'FI_TAGGED', 'FI_RMA', 'FI_ATOMIC', 'FI_MULTI_RECV'];
 
-/** The answer of an endpoint in a row, by how the row begins; undefined where it has none. */
-function answerOf(ep: Endpoint, label: string): string | undefined {
+/** Returns an endpoint's value for a row by the row's label, or undefined if the endpoint has none. */
+function cellOf(ep: Endpoint, label: string): string | undefined {
   const { epAttr, txAttr } = ep.info;
   const calls = [...label.matchAll(/`(\w+)`/g)].map((match) => match[1] as string);
-  const there = calls.every((call) => call in ep);
+  const hasCalls = calls.every((call) => call in ep);
   if (label.startsWith('longest message')) {
     return epAttr.maxMsgSize > 2n ** 40n ? 'any' : String(epAttr.maxMsgSize);
   }
@@ -34,21 +35,21 @@ function answerOf(ep: Endpoint, label: string): string | undefined {
   }
   if (label.startsWith('`inject`')) return String(txAttr.injectSize || 'none');
   if (calls.length === 0) return undefined;
-  if (!there) return 'no';
+  if (!hasCalls) return 'no';
   return label.startsWith('`writedata`') ? String(widestData(ep).toString(16).length / 2) : 'yes';
 }
 
-test('the table has its columns', () => {
+test('the table has a column for each provider', () => {
   expect(names).toEqual(['tcp', 'shm', 'efa', 'efa-direct', 'udp', 'efa']);
 });
 
 test.for(columns)('%s, %s', async ([name, kind, i], context) => {
   const direct = name === 'efa-direct';
-  const tried = version().major === (direct ? 2 : 1);
-  if (!tried) context.skip('the table is about another libfabric');
+  const matches = version().major === (direct ? 2 : 1);
+  if (!matches) context.skip('the table is about another libfabric');
   const type = `FI_EP_${kind}` as 'FI_EP_RDM' | 'FI_EP_DGRAM';
-  const wanted = direct ? 'efa' : name === 'tcp' ? 'tcp;ofi_rxm' : name;
-  const provider = available(context, wanted, ['FI_MSG'], type);
+  const requested = direct ? 'efa' : name === 'tcp' ? 'tcp;ofi_rxm' : name;
+  const provider = available(context, requested, ['FI_MSG'], type);
   const fabric = direct ? { fabric: name } : {};
   const offered = (cap: Cap) => {
     const fabricAttr = { provName: provider, ...(direct && { name }) };
@@ -58,8 +59,10 @@ test.for(columns)('%s, %s', async ([name, kind, i], context) => {
   const caps = CAPS.filter(offered);
   const ep = closing(await open({ provider, type, caps, ...fabric, ...loopback(provider) }));
 
-  const answers = rows.slice(2).map(([label = '', ...told]) => [label, told[i]] as const);
-  for (const [label, told] of answers) {
-    expect(told, label).toBe(answerOf(ep as Endpoint, label) ?? told);
+  const values = rows
+    .slice(2)
+    .map(([label = '', ...documented]) => [label, documented[i]] as const);
+  for (const [label, documented] of values) {
+    expect(documented, label).toBe(cellOf(ep as Endpoint, label) ?? documented);
   }
 });

@@ -1,7 +1,7 @@
 import { getInfo, type Hints } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 
-const ask = (hints: unknown) => getInfo(hints as Hints);
+const query = (hints: unknown) => getInfo(hints as Hints);
 
 const TYPE = ['TypeError', 'ERR_INVALID_ARG_TYPE'] as const;
 const VALUE = ['TypeError', 'ERR_INVALID_ARG_VALUE'] as const;
@@ -120,13 +120,13 @@ const wrong: [kind: Kind, hints: unknown, message: string][] = [
   [TYPE, { epAttr: { authKey: 'secret' } }, 'hints.epAttr.authKey must be a Uint8Array'],
 ];
 
-describe('wrong hints', () => {
+describe('invalid hints', () => {
   const cases = wrong.map(([[name, code], hints, message]) => ({ name, code, hints, message }));
 
   test.each(cases)('$code: $message', ({ name, code, hints, message }) => {
     let error: unknown;
     try {
-      ask(hints);
+      query(hints);
     } catch (caught) {
       error = caught;
     }
@@ -136,23 +136,23 @@ describe('wrong hints', () => {
 
   test('are reported at the line of the caller', () => {
     try {
-      ask({ caps: 1 });
+      query({ caps: 1 });
     } catch (error) {
       expect((error as Error).stack?.split('\n')[1]).toContain('info-bad-hints.unit.test');
     }
     expect.assertions(1);
   });
 
-  test('a getter that throws passes its own error on', () => {
+  test('rethrow the error of a getter', () => {
     const boom = new Error('boom');
     const hints = {
       get caps(): never {
         throw boom;
       },
     };
-    expect(() => ask(hints)).toThrow(boom);
+    expect(() => query(hints)).toThrow(boom);
     expect(() =>
-      ask(
+      query(
         new Proxy(
           {},
           {
@@ -165,16 +165,16 @@ describe('wrong hints', () => {
     ).toThrow(boom);
   });
 
-  test('bytes whose buffer was detached are refused', () => {
+  test('with a detached buffer are refused', () => {
     const bytes = new Uint8Array(16);
     structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
-    expect(() => ask({ addrFormat: 'FI_SOCKADDR_IN', srcAddr: bytes })).toThrow(
+    expect(() => query({ addrFormat: 'FI_SOCKADDR_IN', srcAddr: bytes })).toThrow(
       expect.objectContaining({ code: 'ERR_INVALID_ARG_VALUE' }),
     );
   });
 });
 
-test('300 random hints end in an array or in an error with a code', () => {
+test('300 random hints return an array or throw an error with a code', () => {
   let seed = 17;
   const next = () => {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
@@ -237,7 +237,7 @@ test('300 random hints end in an array or in an error with a code', () => {
     }
     hints.fabricAttr ??= { provName: pick(['shm', 'udp', 'tcp', 'sockets']) };
     try {
-      expect(ask(hints)).toBeInstanceOf(Array);
+      expect(query(hints)).toBeInstanceOf(Array);
     } catch (error) {
       expect(error).toHaveProperty('code', expect.stringMatching(/^(ERR_|FI_E)/));
     }

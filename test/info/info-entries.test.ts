@@ -6,7 +6,7 @@ import { native } from '../../dist/native.js';
 const entries = getInfo(null);
 const flagPattern = /^(FI_[A-Z0-9_]+|bit \d+)$/;
 
-// Every value in an entry with its path, containers included.
+// Yields every value in an entry with its path, including containers.
 function* walk(value: unknown, path = 'info'): Generator<[path: string, value: unknown]> {
   yield [path, value];
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
@@ -22,13 +22,13 @@ test('this machine offers shm, tcp, udp and sockets endpoints', () => {
 describe.each(providers())('provider %s', (provider) => {
   const own = entries.filter((info) => info.fabricAttr.provName === provider);
 
-  test('is found by its name, as is what is layered over it', () => {
+  test('is found by its name, as are providers that are layered over it', () => {
     const found = getInfo({ fabricAttr: { provName: provider } });
     expect(found.map((info) => info.fabricAttr.provName)).toContain(provider);
     for (const info of found) expect(info.fabricAttr.provName).toContain(provider);
   });
 
-  test('offers every endpoint type under the default hints that it offers without hints', () => {
+  test('offers the same endpoint types with default hints and without hints', () => {
     const types = (list: Info[]) =>
       new Set(
         list
@@ -38,14 +38,14 @@ describe.each(providers())('provider %s', (provider) => {
     expect(types(getInfo())).toEqual(types(own));
   });
 
-  test('has entries that are frozen all the way down', () => {
+  test('has deeply frozen entries', () => {
     for (const [path, value] of own.flatMap((info) => [...walk(info)])) {
       if (typeof value !== 'object' || value === null || value instanceof Uint8Array) continue;
       expect(Object.isFrozen(value), path).toBe(true);
     }
   });
 
-  test('has entries of plain data: names, numbers, bigints, strings, bytes and null', () => {
+  test('has entries of names, numbers, bigints, strings, bytes and null only', () => {
     for (const [path, value] of own.flatMap((info) => [...walk(info)])) {
       if (typeof value === 'number') expect(value, path).toBeGreaterThanOrEqual(0);
       else if (typeof value === 'bigint') expect(value, path).toBeLessThan(2n ** 64n);
@@ -71,13 +71,13 @@ describe.each(providers())('provider %s', (provider) => {
   });
 });
 
-test('an entry keeps its native handle to itself', () => {
+test('an entry has no property with its native handle', () => {
   const [info] = entries as [Info];
   expect(Reflect.ownKeys(info)).not.toContain('handle');
   expect(infoHandle(info)).toBeTypeOf('object');
 });
 
-test('only the entries themselves have a handle', () => {
+test('only entries of getInfo() have a handle', () => {
   const [info] = entries as [Info];
   const foreign: unknown[] = [{ ...info }, structuredClone(info), Object.create(info), {}, null, 7];
   for (const value of foreign) {
@@ -87,13 +87,13 @@ test('only the entries themselves have a handle', () => {
   }
 });
 
-test('entries of one call outlive the others', () => {
+test('an entry remains valid after later calls', () => {
   const kept = getInfo({ fabricAttr: { provName: 'shm' } })[0];
   for (let i = 0; i < 20; i++) getInfo({ fabricAttr: { provName: 'shm' } });
   expect(kept && infoHandle(kept)).toBeTypeOf('object');
 });
 
-test('the addon marks its handles, and every call gives new ones', () => {
+test('every call returns new handles', () => {
   const [first] = native.getinfo(null);
   const [second] = native.getinfo(null);
   expect(first?.[1]).not.toBe(second?.[1]);

@@ -5,7 +5,7 @@ import { native } from '../../dist/native.js';
 
 const { flags, enums } = native.nameTables();
 
-// The unions of src/flags.ts, by their name: the names that TypeScript knows.
+// The names in the unions of src/flags.ts, by the name of the union.
 const unions: Record<string, string[]> = Object.fromEntries(
   [
     ...readFileSync(new URL('../../src/flags.ts', import.meta.url), 'utf8').matchAll(
@@ -46,11 +46,11 @@ const typeOfTable: Record<string, string> = {
   paramType: 'ParamType',
 };
 
-// The names of the other major version, which the tables leave out.
+// The name that only the other major version has. The tables do not contain it.
 const otherMajor = version().major < 2 ? 'FI_EXACT_DIRECTED_RECV' : 'FI_VARIABLE_MSG';
 
 test.each(Object.entries({ ...flags, ...enums }))(
-  'TypeScript knows the names of %s',
+  'the TypeScript type has all names of %s',
   (id, table) => {
     const known = unions[typeOfTable[id]!]!.filter((name) => name !== otherMajor);
     expect(known.sort()).toEqual(Object.keys(table).sort());
@@ -64,13 +64,13 @@ describe.each(Object.entries(flags))('flags of %s', (id, table) => {
       .map(([name, bits]) => [bits, name]),
   );
 
-  test.each(Object.entries(table))('%s goes to its bit and comes back', (name, bits) => {
+  test.each(Object.entries(table))('%s is converted to its bit and back', (name, bits) => {
     expect(native.bitsFromNames(id, [name])).toBe(bits);
     expect(native.namesFromBits(id, bits)).toEqual([byBit.get(bits)]);
     expect(bits.toString(2)).toMatch(/^10*$/);
   });
 
-  test('bits without a name come back as they went', () => {
+  test('bits without a name are converted to text and back', () => {
     for (let bit = 0; bit < 64; bit++) {
       const bits = 1n << BigInt(bit);
       const names = native.namesFromBits(id, bits);
@@ -79,7 +79,7 @@ describe.each(Object.entries(flags))('flags of %s', (id, table) => {
     }
   });
 
-  test('all 64 bits at once lose none', () => {
+  test('all 64 bits are converted to names and back', () => {
     const all = 2n ** 64n - 1n;
     const names = native.namesFromBits(id, all);
     expect(names).toHaveLength(64);
@@ -90,7 +90,7 @@ describe.each(Object.entries(flags))('flags of %s', (id, table) => {
   });
 });
 
-test('the tables can not be changed from JavaScript', () => {
+test('the tables are frozen', () => {
   expect(Object.isFrozen(flags) && Object.isFrozen(flags.caps)).toBe(true);
 });
 
@@ -100,14 +100,14 @@ function header(name: string): string {
   return readFileSync(`${headers}/${name}`, 'utf8');
 }
 
-// Every `#define FI_NAME (1ULL << n)` of the headers.
+// Returns every `#define FI_NAME (1ULL << n)` of the headers.
 function definedBits(): Map<string, bigint> {
   const text = ['fabric.h', 'fi_domain.h', 'fi_atomic.h'].map(header).join('\n');
   const define = /^#define\s+(FI_\w+)\s+(?:_Pragma\(.*\)\s*)?\(1(?:ULL)? << (\d+)\)/gm;
   return new Map([...text.matchAll(define)].map(([, name, bit]) => [name!, 1n << BigInt(bit!)]));
 }
 
-test('names and bits agree with the headers of the libfabric installed here', (context) => {
+test('names and bits agree with the headers of the installed libfabric', (context) => {
   if (!headers) return context.skip('the headers of libfabric are not installed');
   const defined = definedBits();
   let compared = 0;
@@ -121,7 +121,7 @@ test('names and bits agree with the headers of the libfabric installed here', (c
   expect(compared).toBeGreaterThan(100);
 });
 
-// An enum without explicit values, from its first name on.
+// Returns the names of an enum without explicit values that starts with `first`.
 function enumerators(file: string, first: string): string[] {
   const text = header(file).replace(/\/\*.*?\*\//gs, '');
   const [, body] = new RegExp(`\\{\\s*(${first}\\b[^}]*)\\}`).exec(text) ?? [];
@@ -140,20 +140,17 @@ test.for([
   ['paramType', 'fabric.h', 'FI_PARAM_STRING'],
   ['cqFormat', 'fi_eq.h', 'FI_CQ_FORMAT_UNSPEC'],
   ['waitObj', 'fi_eq.h', 'FI_WAIT_NONE'],
-] as const)(
-  'the values of %s agree with the headers installed here',
-  ([id, file, first], context) => {
-    if (!headers) return context.skip('the headers of libfabric are not installed');
-    const names = enumerators(file, first);
-    expect(names.length).toBeGreaterThan(2);
-    names.forEach((name, value) => {
-      // Kept by the tables under the names of libfabric 1, gone from the headers of 2.
-      expect(enums[id]?.[name], name).toBe(BigInt(value));
-    });
-  },
-);
+] as const)('the values of %s agree with the installed headers', ([id, file, first], context) => {
+  if (!headers) return context.skip('the headers of libfabric are not installed');
+  const names = enumerators(file, first);
+  expect(names.length).toBeGreaterThan(2);
+  names.forEach((name, value) => {
+    // The tables keep names of libfabric 1 that the headers of libfabric 2 no longer have.
+    expect(enums[id]?.[name], name).toBe(BigInt(value));
+  });
+});
 
-test('wrong names and tables are refused', () => {
+test('unknown names and tables are refused', () => {
   expect(() => native.bitsFromNames('caps', ['FI_TAGED'])).toThrow(/did you mean 'FI_TAGGED'/);
   expect(() => native.bitsFromNames('nonesuch', [])).toThrow(/no flag table/);
   expect(native.nearestNames('shn', ['tcp', 'shm', 'udp', 'efa'])).toMatch(/^'shm', /);

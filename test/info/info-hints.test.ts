@@ -15,21 +15,21 @@ describe('hints select', () => {
     }
   });
 
-  test('capabilities: every entry has what was asked for', () => {
+  test('capabilities: every entry has the requested ones', () => {
     const caps = ['FI_TAGGED', 'FI_RMA', 'FI_SOURCE'] as const;
     const found = getInfo({ caps });
     expect(found.length).toBeGreaterThan(0);
     for (const info of found) expect(info.caps).toEqual(expect.arrayContaining([...caps]));
   });
 
-  test('a primary capability that was not asked for is not granted', () => {
+  test('no primary capability that was not requested', () => {
     for (const info of getInfo({ fabricAttr: { provName: 'shm' }, caps: ['FI_MSG'] })) {
       expect(info.caps).not.toContain('FI_ATOMIC');
       expect(info.caps).not.toContain('FI_RMA');
     }
   });
 
-  test('the domain, whatever a provider makes of the hint', () => {
+  test('the domain, even if a provider ignores the hint', () => {
     const found = getInfo({ domainAttr: { name: 'lo' } });
     expect(found.length).toBeGreaterThan(0);
     expect(new Set(found.map((info) => info.domainAttr.name))).toEqual(new Set(['lo']));
@@ -52,7 +52,7 @@ describe('hints select', () => {
     );
   });
 
-  test('a size that has to be reached', () => {
+  test('a minimum size', () => {
     for (const injectSize of [1, 64, 100n]) {
       const found = getInfo({ txAttr: { injectSize }, epAttr: { type: 'FI_EP_RDM' } });
       for (const info of found)
@@ -61,21 +61,21 @@ describe('hints select', () => {
     expect(getInfo({ txAttr: { injectSize: Number.MAX_SAFE_INTEGER } })).toEqual([]);
   });
 
-  test('the order of messages', () => {
+  test('the message order', () => {
     const found = getInfo({ txAttr: { msgOrder: ['FI_ORDER_SAS'] }, caps: ['FI_MSG', 'FI_RMA'] });
     expect(found.length).toBeGreaterThan(0);
     for (const info of found) expect(info.txAttr.msgOrder).toContain('FI_ORDER_SAS');
   });
 
-  test('nothing, where no provider has it: an empty array', () => {
+  test('an empty array if no provider matches', () => {
     expect(getInfo({ fabricAttr: { provName: 'nonesuch' } })).toEqual([]);
     expect(getInfo({ caps: ['bit 7'] })).toEqual([]);
     expect(getInfo({ addrFormat: 'FI_ADDR_0x4242' })).toEqual([]);
   });
 });
 
-describe('without a word in the hints', () => {
-  test('providers are offered only the modes that this package handles', () => {
+describe('without explicit hints', () => {
+  test('only the modes that this package supports are offered to providers', () => {
     for (const hints of [undefined, {}, { domainAttr: {} }]) {
       for (const info of getInfo(hints ?? {})) {
         for (const mode of info.mode) expect(handled).toContain(mode);
@@ -83,11 +83,11 @@ describe('without a word in the hints', () => {
     }
   });
 
-  test('an explicit empty mode offers none at all', () => {
+  test('an empty mode offers none', () => {
     for (const info of getInfo({ mode: [] })) expect(info.mode).toEqual([]);
   });
 
-  test('members that are undefined are as good as absent', () => {
+  test('members that are undefined count as absent', () => {
     const hints = {
       node: undefined,
       caps: undefined,
@@ -97,13 +97,13 @@ describe('without a word in the hints', () => {
     expect(getInfo(hints).length).toBe(getInfo().length);
   });
 
-  test('members that are null say that there is none', () => {
+  test('members that are null count as absent', () => {
     expect(getInfo({ srcAddr: null, domainAttr: { name: null } }).length).toBe(getInfo().length);
   });
 });
 
 describe('addresses', () => {
-  test('a node to reach gives a destination', () => {
+  test('node and service are the destination', () => {
     const found = getInfo({
       node: '127.0.0.1',
       service: '7471',
@@ -116,7 +116,7 @@ describe('addresses', () => {
     }
   });
 
-  test('FI_SOURCE makes it the local address', () => {
+  test('with FI_SOURCE, node and service are the local address', () => {
     const found = getInfo({
       node: '127.0.0.1',
       service: '7471',
@@ -130,7 +130,7 @@ describe('addresses', () => {
     }
   });
 
-  test('bytes of a source address choose its interface', () => {
+  test('the bytes of srcAddr select the interface', () => {
     expect(Object.keys(networkInterfaces())).toContain('lo');
     const found = getInfo({
       addrFormat: 'FI_SOCKADDR_IN',
@@ -140,17 +140,17 @@ describe('addresses', () => {
     expect(new Set(found.map((info) => info.domainAttr.name))).toEqual(new Set(['lo']));
   });
 
-  test('bytes of an entry are copies: changing them changes no other entry', () => {
-    const ask = () => getInfo({ domainAttr: { name: 'lo' }, fabricAttr: { provName: 'udp' } });
-    ask()[0]?.srcAddr?.fill(0xff);
-    expect(ask()[0]?.srcAddr?.[0]).not.toBe(0xff);
+  test('the bytes of an entry are copies', () => {
+    const query = () => getInfo({ domainAttr: { name: 'lo' }, fabricAttr: { provName: 'udp' } });
+    query()[0]?.srcAddr?.fill(0xff);
+    expect(query()[0]?.srcAddr?.[0]).not.toBe(0xff);
   });
 });
 
 describe('apiVersion', () => {
   const { major, minor, apiVersion } = version();
 
-  test('is the newest of package and library when left out, and can be an older one', () => {
+  test('is the newest of package and library if omitted, and can be older', () => {
     expect(getInfo()[0]?.fabricAttr.apiVersion).toBe(apiVersion);
     expect(getInfo(null)[0]?.fabricAttr.apiVersion).toBe(apiVersion);
     expect(getInfo({ apiVersion: '1.9' })[0]?.fabricAttr.apiVersion).toBe('1.9');
@@ -167,7 +167,7 @@ describe('apiVersion', () => {
   });
 });
 
-test('FI_PROV_ATTR_ONLY lists every provider that is compiled in', () => {
+test('FI_PROV_ATTR_ONLY lists all built-in providers', () => {
   const found = getInfo({ flags: ['FI_PROV_ATTR_ONLY'] });
   const names = found.map((info) => info.fabricAttr.provName);
   expect(names).toEqual(expect.arrayContaining(['shm', 'tcp', 'udp']));

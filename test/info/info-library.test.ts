@@ -12,7 +12,7 @@ import {
 } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 
-test('libraryPath is the libfabric that is mapped into this process, by its real path', () => {
+test('libraryPath() returns the real path of the libfabric in this process', () => {
   const path = libraryPath() ?? '';
   expect(path).toMatch(/^\/.*\/libfabric\.so/);
   expect(existsSync(path) && realpathSync(path)).toBe(path);
@@ -21,7 +21,7 @@ test('libraryPath is the libfabric that is mapped into this process, by its real
   expect(path).not.toContain('.node');
 });
 
-test('version tells of the library, of the headers, and of what is asked for', () => {
+test('version() has the versions of the library, the headers and the requested API', () => {
   const { major, minor, patch, string, builtWith, apiVersion } = version();
   expect(string).toMatch(new RegExp(`^${major}\\.${minor}`));
   expect(string).toContain(`${major}.${minor}${patch === undefined ? '' : `.${patch}`}`);
@@ -51,7 +51,7 @@ describe('strerror', () => {
   });
 });
 
-test('getParams lists the environment variables of libfabric, with their values here', () => {
+test('getParams() lists the environment variables of libfabric with their values', () => {
   process.env.FI_LOG_PROV = 'core';
   const params = getParams();
   expect(params).toContainEqual({
@@ -67,7 +67,7 @@ test('getParams lists the environment variables of libfabric, with their values 
   expect(Object.isFrozen(after)).toBe(true);
 });
 
-test("infoToString is libfabric's text of an entry, and refuses all else", () => {
+test("infoToString() returns libfabric's text of an entry, and refuses other objects", () => {
   for (const info of getInfo()) {
     const text = infoToString(info);
     expect(text).toMatch(/^fi_info:\n/);
@@ -88,7 +88,7 @@ function run(...args: string[]): string | undefined {
   }
 }
 
-// One entry of `fi_info -v`: the value behind a label, of a structure where it is given.
+// Reads one entry of `fi_info -v`: returns the value of a label, in the given structure.
 function reader(text: string) {
   return (label: string, struct = 'fi_info') => {
     const section = text.slice(text.indexOf(`${struct}:`));
@@ -154,12 +154,12 @@ function describeEntry(info: Info): string {
   });
 }
 
-test('getInfo(null) reports what fi_info -v reports', (context) => {
+test('getInfo(null) returns the entries of fi_info -v', (context) => {
   const about = run('--version');
   if (about === undefined) return context.skip('fi_info is not installed');
   const { string } = version();
   if (!about.includes(`libfabric: ${string}`)) {
-    return context.skip(`fi_info is not of the libfabric in use, ${string}`);
+    return context.skip(`fi_info belongs to another libfabric than the one in use, ${string}`);
   }
   const blocks =
     run('-v')
@@ -175,7 +175,7 @@ test.each([
   ['maxCntrValue', 2005],
   ['maxErrCntrValue', 2005],
 ] as const)(
-  '%s is in the entries of the library that has it, and a hint with its headers',
+  '%s is in entries if the library has it, and a valid hint if the headers have it',
   (name, since) => {
     const { major, minor, builtWith } = version();
     const [headerMajor, headerMinor] = builtWith.split('.').map(Number) as [number, number];

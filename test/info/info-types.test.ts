@@ -1,8 +1,8 @@
-// What the compiler makes of hints; `tsc -p tsconfig.test.json` checks it.
+// The types that follow from hints. `tsc -p tsconfig.test.json` checks them.
 import { type AnyInfo, type Cap, type EpType, getInfo, type Hints, type Info } from 'libfabric';
 import { expectTypeOf, test } from 'vitest';
 
-test('the endpoint type and the capabilities asked for are part of the type of an entry', () => {
+test('the type of an entry has the requested endpoint type and capabilities', () => {
   const [info] = getInfo({
     fabricAttr: { provName: 'shm' },
     epAttr: { type: 'FI_EP_RDM' },
@@ -11,7 +11,7 @@ test('the endpoint type and the capabilities asked for are part of the type of a
   expectTypeOf(info).toEqualTypeOf<Info<'FI_EP_RDM', 'FI_MSG' | 'FI_TAGGED'> | undefined>();
 });
 
-test('what the hints leave out stays open', () => {
+test('the type of an entry is general where the hints are', () => {
   expectTypeOf(getInfo()).toEqualTypeOf<Info[]>();
   expectTypeOf(getInfo(null)).toEqualTypeOf<Info[]>();
   expectTypeOf(getInfo({})).toEqualTypeOf<Info<EpType, Cap>[]>();
@@ -21,7 +21,7 @@ test('what the hints leave out stays open', () => {
   expectTypeOf(getInfo({} as Hints)).toEqualTypeOf<Info<EpType, Cap>[]>();
 });
 
-test('more capabilities are welcome where fewer are needed, and not the reverse', () => {
+test('an entry with more capabilities is assignable to one with fewer, and not the reverse', () => {
   type Both = Info<'FI_EP_RDM', 'FI_MSG' | 'FI_TAGGED'>;
   type Msg = Info<'FI_EP_RDM', 'FI_MSG'>;
   expectTypeOf<Both>().toExtend<Msg>();
@@ -30,14 +30,14 @@ test('more capabilities are welcome where fewer are needed, and not the reverse'
   expectTypeOf<Info<'FI_EP_DGRAM', 'FI_MSG'>>().not.toExtend<Msg>();
 });
 
-test('names that do not exist do not compile', () => {
-  // @ts-expect-error a misspelt capability
+test('unknown names do not compile', () => {
+  // @ts-expect-error a misspelled capability
   const caps: Hints = { caps: ['FI_TAGED'] };
   // @ts-expect-error a capability among the modes
   const mode: Hints = { mode: ['FI_MSG'] };
   // @ts-expect-error an attribute of another structure
   const attr: Hints = { txAttr: { maxMsgSize: 1n } };
-  // @ts-expect-error an attribute that is only ever reported
+  // @ts-expect-error an attribute that is only reported
   const output: Hints = { fabricAttr: { apiVersion: '1.17' } };
   expectTypeOf([caps, mode, attr, output]).toExtend<Hints[]>();
 });

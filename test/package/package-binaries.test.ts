@@ -1,4 +1,4 @@
-// The binaries that the package brings load on the oldest system that is promised.
+// The binaries in the package load on the oldest supported system.
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -34,7 +34,7 @@ function check(...args: string[]) {
   return { status, stdout, stderr };
 }
 
-// The build in `folder`, with a string of one file replaced by another that is as long.
+// Copies the build to `folder` and replaces a string of one file with another of the same length.
 function patchBuild(name: string, from: string, to: string): void {
   for (const file of BINARIES) copyFileSync(join(built, file), join(folder, file));
   const binary = readFileSync(join(built, name), 'latin1');
@@ -42,15 +42,15 @@ function patchBuild(name: string, from: string, to: string): void {
   writeFileSync(join(folder, name), binary.replaceAll(`${from}\0`, `${to}\0`), 'latin1');
 }
 
-// What a newer system than Debian 12 builds may need it, too: it is not what is shipped.
+// Binaries that are built on a system newer than Debian 12 may need that system. They are not shipped.
 const { header } = process.report.getReport() as { header: { glibcVersionRuntime: string } };
 const newer = Number(header.glibcVersionRuntime.split('.')[1]) > 36;
 
-test.skipIf(newer)('what is built here loads on Amazon Linux 2023 with libfabric 1.17', () => {
+test.skipIf(newer)('the local build loads on Amazon Linux 2023 with libfabric 1.17', () => {
   expect(check(built)).toMatchObject({ status: 0, stderr: '' });
 });
 
-test.for(['x64', 'arm64'])('what was prebuilt for %s does', (arch, context) => {
+test.for(['x64', 'arm64'])('the prebuilt binaries for %s load there, too', (arch, context) => {
   if (!existsSync(join(root, 'prebuilds', `linux-${arch}`))) {
     context.skip(`not prebuilt: npm run prebuilds -- ${arch}`);
   }
@@ -64,7 +64,7 @@ test.skipIf(newer).each([
   ['libfabric.node', 'GLIBCXX_3.4.29', 'GLIBCXX_3.4.30'],
   ['libfabric.node', 'FABRIC_1.3', 'FABRIC_1.8'],
   ['verbs.node', 'napi_close_escapable_handle_scope', 'node_api_create_property_key_utf8'],
-])('%s with %s replaced by %s is found out', (name, from, to) => {
+])('the check refuses %s with %s replaced by %s', (name, from, to) => {
   patchBuild(name, from, to);
   const { status, stderr } = check(folder);
   expect(status).toBe(1);
@@ -72,7 +72,7 @@ test.skipIf(newer).each([
   expect(stderr).toContain(`needs ${to}`);
 });
 
-test('a binary that is missing is found out', () => {
+test('the check refuses a missing binary', () => {
   patchBuild('verbs.node', 'GLIBC_2.34', 'GLIBC_2.34');
   rmSync(join(folder, 'preload.node'));
   expect(check(folder)).toMatchObject({
@@ -81,7 +81,7 @@ test('a binary that is missing is found out', () => {
   });
 });
 
-test("another architecture's binaries are found out", () => {
+test("the check refuses another architecture's binary", () => {
   patchBuild('verbs.node', 'GLIBC_2.34', 'GLIBC_2.34');
   const verbs = readFileSync(join(folder, 'verbs.node'));
   verbs.writeUInt16LE(243, 18); // e_machine: RISC-V

@@ -1,5 +1,4 @@
-// The package as users get it: packed, installed without install scripts into a project of its own, and
-// used from there.
+// The package as users get it: packed, installed without install scripts into a project, and used from there.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +15,7 @@ let folder: string; // holds the package, its tarball and the project
 let project: string;
 let packed: { filename: string; size: number; files: { path: string; size: number }[] };
 
-// Nothing of this checkout nor of the npm that runs the suite.
+// Without variables of this checkout or of the npm that runs the suite.
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) => !/^(npm_(?!config_)|LIBFABRIC_|LD_PRELOAD|NODE_OPTIONS)/.test(name),
@@ -34,7 +33,7 @@ beforeAll(() => {
   for (const name of ['package.json', 'README.md', 'LICENSE', 'dist']) {
     cpSync(join(root, name), join(source, name), { recursive: true });
   }
-  // What `npm run prebuilds` leaves of a build.
+  // The files that `npm run prebuilds` produces.
   mkdirSync(join(source, prebuilds), { recursive: true });
   for (const name of BINARIES) {
     const stripped = join(source, prebuilds, name);
@@ -50,7 +49,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a program of the project; gives what it prints. */
+/** Runs a program of the project. Returns its output. */
 function run(name: string, program: string, ...args: string[]): string {
   writeFileSync(join(project, name), program);
   const command = ['--no-warnings', name, ...args];
@@ -77,12 +76,12 @@ describe('the tarball', () => {
     );
   });
 
-  test('is no larger than it has to be', () => {
-    // Of two architectures; with those of one it is 900 kB.
+  test('is smaller than 1.5 MB', () => {
+    // With the binaries of two architectures. With those of one it has 900 kB.
     expect(packed.size).toBeLessThan(1_500_000);
   });
 
-  test('brings no dependency but commander', () => {
+  test('has no dependency except commander', () => {
     const lock = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8'));
     expect(Object.keys(lock.packages).sort()).toEqual([
       '',
@@ -91,7 +90,7 @@ describe('the tarball', () => {
     ]);
   });
 
-  test('publint has nothing to say about it', async () => {
+  test('passes publint', async () => {
     const { publint } = await import('publint');
     const { messages } = await publint({
       pkgDir: join(project, 'node_modules/libfabric'),
@@ -105,7 +104,7 @@ describe('the tarball', () => {
 describe('a program', () => {
   const versions = 'console.log(typeof version().string, typeof devices, typeof loadSoftefa);';
 
-  test('imports it, and each of its parts', () => {
+  test('imports the package and its subpaths', () => {
     const program = `
       import { version } from 'libfabric';
       import { loadSoftefa } from 'libfabric/softefa';
@@ -114,8 +113,8 @@ describe('a program', () => {
     expect(run('import.mjs', program)).toBe('string function function\n');
   });
 
-  // Node.js 20.19, 22.12 and later; before that, import() is the way in from CommonJS.
-  test.skipIf(!process.features.require_module)('requires it from CommonJS', () => {
+  // Needs Node.js 20.19, 22.12 or later. Before that, CommonJS must use import().
+  test.skipIf(!process.features.require_module)('requires the package from CommonJS', () => {
     const program = `
       const { version } = require('libfabric');
       const { loadSoftefa } = require('libfabric/softefa');
@@ -124,12 +123,12 @@ describe('a program', () => {
     expect(run('require.cjs', program)).toBe('string function function\n');
   });
 
-  test.each(['tcp', 'efa'])('moves data over %s', (provider) => {
+  test.each(['tcp', 'efa'])('transfers data over %s', (provider) => {
     const program = readFileSync(new URL('../programs/transfer.mjs', import.meta.url), 'utf8');
     expect(run('transfer.mjs', program, provider)).toBe('hello, fabric\n');
   });
 
-  test('finds what is not exported closed', () => {
+  test('cannot import files that are not exported', () => {
     const program = `
       import('libfabric/dist/load.js').catch(({ code }) => console.log(code));`;
     expect(run('deep.mjs', program)).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
@@ -145,14 +144,14 @@ describe('npx', () => {
       timeout: HANG_MS,
     });
 
-  test('npx libfabric info lists what libfabric offers', () => {
+  test('npx libfabric info lists the endpoints of libfabric', () => {
     const { status, stdout } = npx('info', '-p', 'tcp', '--json');
     expect(status).toBe(0);
     const [first] = JSON.parse(stdout);
     expect(first.fabricAttr.provName).toMatch(/^tcp/);
   });
 
-  test('npx libfabric softefa gives a command a device', () => {
+  test('npx libfabric softefa runs a command with a device', () => {
     const { status, stdout } = npx(
       ...['softefa', '--', 'npx', '--no', '--', 'libfabric', 'info', '-p', 'efa', '--json'],
     );
@@ -170,7 +169,7 @@ describe('TypeScript finds the types', () => {
     loadSoftefa(options);
     export const first: string | undefined = devices()[0]?.name;
     export const ep = await open({ provider: 'tcp', caps: ['FI_MSG'] });
-    // @ts-expect-error: types are there, and not any
+    // @ts-expect-error: the types are not any
     export const wrong: number = ep.address;
     export type { Endpoint };`;
   const commonJs = `

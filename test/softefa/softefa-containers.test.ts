@@ -1,4 +1,4 @@
-// Containers that share /dev/shm, each with a PID namespace and a /proc of its own.
+// Containers that share /dev/shm. Each has its own PID namespace and /proc.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -12,27 +12,27 @@ import { startPair, transferAll } from '../support/process-pair.js';
 const CONTAINER = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', '--'];
 const forbidden =
   spawnSync(CONTAINER[0]!, [...CONTAINER.slice(1), 'true']).status !== 0 &&
-  'no right to make a PID namespace here, or no unshare';
+  'no permission to create a PID namespace, or no unshare';
 
 beforeEach((context) => context.skip(forbidden !== false, forbidden || ''));
 
-const left = (namespace: string) =>
+const leftovers = (namespace: string) =>
   readdirSync('/dev/shm').filter((name) => name.endsWith(`.${namespace}`));
 
 test.each([true, false])(
-  'they exchange messages and RMA, asynchronous: %s',
+  'two containers exchange messages and RMA, asynchronous: %s',
   async (asynchronous) => {
     const namespace = ownNamespace('containers');
-    const half = { namespace, asynchronous, launcher: CONTAINER };
-    const [a, b] = await startPair({ ...half, node: 0 }, { ...half, node: 1 });
+    const options = { namespace, asynchronous, launcher: CONTAINER };
+    const [a, b] = await startPair({ ...options, node: 0 }, { ...options, node: 1 });
     await transferAll(a, b);
     await a.close();
     await b.close();
-    expect(left(namespace)).toEqual([]);
+    expect(leftovers(namespace)).toEqual([]);
   },
 );
 
-test('one of them and its host exchange messages and RMA', async () => {
+test('a container and its host exchange messages and RMA', async () => {
   const namespace = ownNamespace('containers');
   const [a, b] = await startPair(
     { namespace, node: 0, launcher: CONTAINER },
@@ -43,7 +43,7 @@ test('one of them and its host exchange messages and RMA', async () => {
   await b.close();
 });
 
-test('fi_pingpong moves every size between them, and says why it is slow', async (context) => {
+test('fi_pingpong transfers every size between containers, with a message why it is slow', async (context) => {
   context.skip(notInstalled !== undefined, notInstalled);
   const namespace = ownNamespace('containers');
   const { server, client } = await fiPingpong(
@@ -59,8 +59,7 @@ test('fi_pingpong moves every size between them, and says why it is slow', async
   }
 });
 
-// As two suites on one CI host: each in a container, with namespaces of its own, and processes that
-// are killed.
+// Like two suites on one CI host: each runs in its own container and namespace, and kills processes.
 test('two suites that kill their processes do not disturb each other', async () => {
   const namespaces = [ownNamespace('suite'), ownNamespace('suite')];
   const outcomes = namespaces.map(async (namespace) => {
@@ -82,5 +81,5 @@ test('two suites that kill their processes do not disturb each other', async () 
     return line;
   });
   expect(await Promise.all(outcomes)).toEqual(['passed', 'passed']);
-  expect(namespaces.flatMap(left)).toEqual([]);
+  expect(namespaces.flatMap(leftovers)).toEqual([]);
 });

@@ -1,5 +1,5 @@
-// Softefa where the kernel does not let it read another process's memory: in a container whose
-// seccomp profile forbids that, or where Yama does.
+// Softefa without permission to read another process's memory: a container's seccomp profile or Yama forbids
+// it.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { BUILD_LIMIT_MS, build, withoutProcessVm } from '../support/native-tests.js';
@@ -18,7 +18,7 @@ describe('efa without process_vm_readv', () => {
     ['rdm', 6 << 20],
     ['dgram', 8 << 10],
   ] as const)(
-    'fi_pingpong -e %s moves every size unharmed, and says why it is slow',
+    'fi_pingpong -e %s transfers every size intact, with a message why it is slow',
     async ([type, largest], context) => {
       context.skip(notInstalled !== undefined, notInstalled);
       context.skip(type === 'rdm' && sendsPrefix !== undefined, sendsPrefix);
@@ -35,15 +35,15 @@ describe('efa without process_vm_readv', () => {
   );
 
   test.each([true, false])('RMA and messages, asynchronous: %s', async (asynchronous) => {
-    const half = { asynchronous, launcher: [withoutProcessVm] };
-    const [a, b] = await startPair({ ...half, node: 0 }, { ...half, node: 1 });
+    const options = { asynchronous, launcher: [withoutProcessVm] };
+    const [a, b] = await startPair({ ...options, node: 0 }, { ...options, node: 1 });
     await transferAll(a, b);
     await a.close();
     await b.close();
   });
 });
 
-test('efa with ptrace_scope 1, where other processes must be let in', async (context) => {
+test('efa transfers data with ptrace_scope 1', async (context) => {
   if (!existsSync(YAMA)) return context.skip('no Yama in this kernel');
   const before = readFileSync(YAMA, 'latin1');
   try {

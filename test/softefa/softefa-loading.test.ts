@@ -3,7 +3,7 @@ import { SoftefaFaults, type SoftefaOptions, softefaEnvironment } from 'libfabri
 import { describe, expect, test } from 'vitest';
 import { ownNamespace } from '../support/own-namespace.js';
 
-/** Runs a program in a process of its own; gives what it prints, as JSON. */
+/** Runs a program in its own process. Returns its output, parsed as JSON. */
 function run(body: string, env: NodeJS.ProcessEnv = {}): unknown {
   const program = `
     import { getInfo, open } from 'libfabric';
@@ -18,13 +18,13 @@ function run(body: string, env: NodeJS.ProcessEnv = {}): unknown {
 
 const NAMES = 'JSON.stringify(efa().map(({ domainAttr }) => domainAttr.name))';
 
-/** The domains of so many devices; libfabric 2 lists some of them in two fabrics. */
+/** Returns the domains of `nics` devices. libfabric 2 lists some of them in two fabrics. */
 const domainsOf = (nics: number) =>
   new Set(
     Array.from({ length: nics }, (_, nic) => [`softefa_${nic}-rdm`, `softefa_${nic}-dgrm`]).flat(),
   );
 
-test('loadSoftefa() gives the process devices, which say what they are', () => {
+test('loadSoftefa() adds devices whose firmware names softefa', () => {
   const found = run(`
     loadSoftefa({ nics: 2 });
     console.log(JSON.stringify(efa().map(({ domainAttr, nic }) =>
@@ -39,7 +39,7 @@ test('without it there is no device', () => {
   expect(run('console.log(JSON.stringify(efa()));')).toEqual([]);
 });
 
-test('it comes too late once libfabric is in use, and once is enough', () => {
+test('loadSoftefa() fails after the first use of libfabric and when called again', () => {
   const late = `efa(); console.log(JSON.stringify(code(() => loadSoftefa())));`;
   expect(run(late)).toBe('ERR_INVALID_STATE');
   const twice = `loadSoftefa(); console.log(JSON.stringify(code(() => loadSoftefa({ nics: 2 }))));`;
@@ -48,7 +48,7 @@ test('it comes too late once libfabric is in use, and once is enough', () => {
   expect(run(preloaded, softefaEnvironment())).toBe('ERR_INVALID_STATE');
 });
 
-test('its faults may be asked for before it is loaded', () => {
+test('SoftefaFaults can be created before loadSoftefa()', () => {
   const found = run(`
     const { SoftefaFaults } = await import('libfabric/softefa');
     const faults = new SoftefaFaults();
@@ -59,7 +59,7 @@ test('its faults may be asked for before it is loaded', () => {
   expect(new Set(found as string[])).toEqual(domainsOf(2));
 });
 
-test('a worker may load it for the process', () => {
+test('loadSoftefa() in a worker adds devices to the process', () => {
   const found = run(`
     import { Worker } from 'node:worker_threads';
     const worker = new Worker(
@@ -70,7 +70,7 @@ test('a worker may load it for the process', () => {
   expect(new Set(found as string[])).toEqual(domainsOf(2));
 });
 
-test('softefaEnvironment() goes to another process, beside what it preloads', () => {
+test('softefaEnvironment() adds devices to another process', () => {
   const environment = softefaEnvironment({ nics: 3, seed: 7, capabilities: [] });
   expect(environment).toEqual({
     LD_PRELOAD: expect.stringMatching(/libsoftefa\.so$/),
@@ -86,7 +86,7 @@ describe('options', () => {
     [{ nics: 65 }, 'options.nics must be an integer from 1 to 64'],
     [{ node: -1 }, 'options.node must be an integer'],
     [{ namespace: 'a/b' }, 'options.namespace must be 1 to 40 letters'],
-    [{ capabilities: ['FLY'] as never }, 'options.capabilities must be one of'],
+    [{ capabilities: ['NONE'] as never }, 'options.capabilities must be one of'],
     [{ forkStatus: 'maybe' as never }, 'options.forkStatus must be one of'],
     [{ direct: 1 as never }, 'options.direct must be a boolean'],
     [{ asynchronous: 1 as never }, 'options.asynchronous must be a boolean'],
@@ -94,7 +94,7 @@ describe('options', () => {
     expect(() => softefaEnvironment(options)).toThrow(reason);
   });
 
-  test('capabilities that are switched off are gone', () => {
+  test('a device without capabilities still has RMA', () => {
     const program = `
       const entries = getInfo({ fabricAttr: { provName: 'efa' }, epAttr: { type: 'FI_EP_RDM' } });
       console.log(JSON.stringify(entries.some(({ caps }) => caps.includes('FI_RMA'))));`;
@@ -104,9 +104,9 @@ describe('options', () => {
 });
 
 describe('SoftefaFaults', () => {
-  test('refuses what is no fault, and nothing works after close()', () => {
+  test('refuses invalid faults, and all faults after close()', () => {
     const faults = new SoftefaFaults({ namespace: ownNamespace('loading') });
-    expect(() => faults.add('gremlins' as never)).toThrow('kind must be one of');
+    expect(() => faults.add('no-such-fault' as never)).toThrow('kind must be one of');
     expect(() => faults.add('status', { count: 0 })).toThrow('options.count');
     expect(() => faults.set({ drop: 1001 })).toThrow('drop must be an integer from 0 to 1000');
     faults.close();
@@ -114,7 +114,7 @@ describe('SoftefaFaults', () => {
     expect(() => faults.add('rnr')).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
   });
 
-  test('has room for 32 faults at once, and for more one after the other', () => {
+  test('has room for 32 faults at the same time, and reuses removed ones', () => {
     using faults = new SoftefaFaults({ namespace: ownNamespace('loading') });
     for (let i = 0; i < 100; i++) faults.add('rnr').remove();
     const all = Array.from({ length: 32 }, () => faults.add('rnr', { count: 3 }));

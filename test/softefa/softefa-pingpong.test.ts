@@ -1,4 +1,4 @@
-// Programs that know nothing of softefa, as packaged with libfabric, move and check data over it.
+// libfabric's own programs, which are not built for softefa, transfer and check data over it.
 import { readdirSync } from 'node:fs';
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -17,14 +17,14 @@ const ITERATIONS = '5';
 
 beforeEach((context) => context.skip(notInstalled !== undefined, notInstalled));
 
-interface Way {
+interface Setup {
   readonly name: string;
   readonly nodes: 1 | 2;
   readonly shm?: true;
   readonly device?: SoftefaOptions;
 }
 
-const ways: readonly Way[] = [
+const setups: readonly Setup[] = [
   { name: 'within a node, shm transfer on', nodes: 1, shm: true },
   { name: 'within a node, shm transfer off', nodes: 1 },
   { name: 'within a node, asynchronous', nodes: 1, device: { asynchronous: true } },
@@ -36,30 +36,33 @@ const ways: readonly Way[] = [
 
 const types = [
   ['rdm', sizesUpTo(6 << 20)],
-  ['dgram', sizesUpTo(8 << 10)], // what fits a packet
+  ['dgram', sizesUpTo(8 << 10)], // up to the size of a packet
 ] as const;
 
 const leftovers = () => readdirSync('/dev/shm').filter((file) => file.endsWith(namespace));
 
-describe.each(ways)('$name', ({ nodes, shm, device }) => {
-  test.for(types)('fi_pingpong -e %s moves every size unharmed', async ([type, sizes], context) => {
-    context.skip(type === 'rdm' && sendsPrefix !== undefined, sendsPrefix);
-    const server = { namespace, ...device };
-    const client = { ...server, node: nodes - 1 };
-    const args = ['-p', 'efa', '-e', type, '-S', 'all', '-c', '-I', ITERATIONS];
-    const variables = { FI_EFA_ENABLE_SHM_TRANSFER: shm ? '1' : '0' };
-    const ended = await fiPingpong(args, { server, client }, variables);
-    const rows = sizes.map((bytes) => ({
-      bytes,
-      sent: ITERATIONS,
-      acknowledged: `=${ITERATIONS}`,
-    }));
-    for (const side of [ended.server, ended.client]) {
-      expect(side).toMatchObject({ status: 0, signal: null, stderr: '' });
-      expect(rowsOf(side)).toEqual(rows);
-    }
-    expect(leftovers()).toEqual([]);
-  });
+describe.each(setups)('$name', ({ nodes, shm, device }) => {
+  test.for(types)(
+    'fi_pingpong -e %s transfers every size intact',
+    async ([type, sizes], context) => {
+      context.skip(type === 'rdm' && sendsPrefix !== undefined, sendsPrefix);
+      const server = { namespace, ...device };
+      const client = { ...server, node: nodes - 1 };
+      const args = ['-p', 'efa', '-e', type, '-S', 'all', '-c', '-I', ITERATIONS];
+      const variables = { FI_EFA_ENABLE_SHM_TRANSFER: shm ? '1' : '0' };
+      const ended = await fiPingpong(args, { server, client }, variables);
+      const rows = sizes.map((bytes) => ({
+        bytes,
+        sent: ITERATIONS,
+        acknowledged: `=${ITERATIONS}`,
+      }));
+      for (const side of [ended.server, ended.client]) {
+        expect(side).toMatchObject({ status: 0, signal: null, stderr: '' });
+        expect(rowsOf(side)).toEqual(rows);
+      }
+      expect(leftovers()).toEqual([]);
+    },
+  );
 });
 
 test('fi_info -p efa lists an RDM and a DGRAM domain of every device', () => {

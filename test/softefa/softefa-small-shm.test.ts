@@ -1,4 +1,4 @@
-// Softefa where /dev/shm is small, as in a container, or has no room at all.
+// Softefa with a small /dev/shm, as in a container, or with a full one.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -22,19 +22,19 @@ afterEach(() => {
   for (const holder of holders.splice(0)) holder.stdin?.end();
 });
 
-/** A command that runs another with a /dev/shm of that size, or a skipped test. */
+/** Returns a command that runs another one with a /dev/shm of this size. Skips the test if mounting fails. */
 async function withShm(context: TestContext, size: string): Promise<readonly string[]> {
   const script = `mount -t tmpfs -o size=${size} softefa /dev/shm && echo ready && exec cat`;
   const holder = spawn('unshare', ['-m', 'sh', '-c', script], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   holders.push(holder);
-  holder.on('error', () => {}); // there is no unshare
+  holder.on('error', () => {}); // unshare is not installed
   const [line] = await Promise.race([
     once(createInterface(holder.stdout), 'line') as Promise<string[]>,
     once(holder, 'close').then(() => []),
   ]);
-  context.skip(line !== 'ready', 'no right to mount here, or no unshare');
+  context.skip(line !== 'ready', 'no permission to mount, or no unshare');
   return ['nsenter', '-t', String(holder.pid), '-m', '--'];
 }
 
@@ -53,16 +53,16 @@ describe('efa with 64 MB of /dev/shm', () => {
     }
   });
 
-  test('processes of several devices', async (context) => {
+  test('processes with several devices transfer data', async (context) => {
     const launcher = await withShm(context, '64m');
-    const half = { launcher, nics: 4 };
-    const [a, b] = await startPair({ ...half, node: 0 }, { ...half, node: 1 });
+    const options = { launcher, nics: 4 };
+    const [a, b] = await startPair({ ...options, node: 0 }, { ...options, node: 1 });
     await transferAll(a, b);
     await a.close();
     await b.close();
   });
 
-  test('everything that the verbs tests do', {
+  test('all verbs tests pass', {
     timeout: BUILD_LIMIT_MS + LIMIT_MS,
   }, async (context) => {
     const launcher = await withShm(context, '64m');
@@ -72,15 +72,18 @@ describe('efa with 64 MB of /dev/shm', () => {
   });
 });
 
-test.for(['16k', '200k'])('efa with %s of /dev/shm says what is wrong', async (size, context) => {
-  context.skip(notInstalled !== undefined, notInstalled);
-  const launcher = await withShm(context, size);
-  const { status, stderr } = fiInfoUnder(launcher, { namespace }, '-p', 'efa');
-  expect(status).not.toBe(0);
-  expect(stderr).toMatch(/^softefa: no devices: .*(No space left|Cannot allocate memory)/);
-});
+test.for(['16k', '200k'])(
+  'efa with %s of /dev/shm reports that there is no space',
+  async (size, context) => {
+    context.skip(notInstalled !== undefined, notInstalled);
+    const launcher = await withShm(context, size);
+    const { status, stderr } = fiInfoUnder(launcher, { namespace }, '-p', 'efa');
+    expect(status).not.toBe(0);
+    expect(stderr).toMatch(/^softefa: no devices: .*(No space left|Cannot allocate memory)/);
+  },
+);
 
-test('efa with a folder that is not there says which', (context) => {
+test('efa with a missing folder reports its path', (context) => {
   context.skip(notInstalled !== undefined, notInstalled);
   const { status, stderr } = fiInfoUnder([], { directory: '/no/such/folder' }, '-p', 'efa');
   expect(status).not.toBe(0);

@@ -1,5 +1,5 @@
-// Softefa takes over the functions of libibverbs and libefa that touch a device, all of them: what it
-// left would follow pointers that its devices do not have.
+// Softefa overrides all functions of libibverbs and libefa that access a device. A function without an
+// override would follow pointers that softefa's devices do not have.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,19 +11,19 @@ const run = promisify(execFile);
 const folder = fileURLToPath(new URL('../../build/softefa-tests/plain', import.meta.url));
 const softefa = `${folder}/libsoftefa.so`;
 
-// What works without a device, or meets none of softefa's, by name or by how names begin.
-const UNTOUCHED: readonly [RegExp, string][] = [
-  [/^ibv_cmd_/, 'commands of drivers to the kernel, with contexts that they made'],
-  [/^(__ioctl_final_num_attrs|execute_ioctl)$/, 'a driver runs ioctls with them'],
-  [/^(__verbs_log|_verbs_init_and_alloc_context)$/, 'a driver makes its contexts with them'],
-  [/^verbs_(init_cq|set_ops|uninit_context|allow_disassociate_destroy)$/, 'of drivers, too'],
+// Functions that need no device, or never get one of softefa's, by patterns of their names.
+const NOT_OVERRIDDEN: readonly [RegExp, string][] = [
+  [/^ibv_cmd_/, 'kernel commands of drivers, with contexts of these drivers'],
+  [/^(__ioctl_final_num_attrs|execute_ioctl)$/, 'ioctls of drivers'],
+  [/^(__verbs_log|_verbs_init_and_alloc_context)$/, 'drivers create their contexts with them'],
+  [/^verbs_(init_cq|set_ops|uninit_context|allow_disassociate_destroy)$/, 'for drivers'],
   [/^(ibv|verbs)_register_driver(_\d+)?$/, 'adds a driver, which then finds no device'],
-  [/^ibv_(read_ibdev_sysfs_file|dmabuf_heap_\w+)$/, 'take structures that only drivers have'],
+  [/^ibv_(read_ibdev_sysfs_file|dmabuf_heap_\w+)$/, 'take structures of drivers'],
   [/^ibv_(get_sysfs_path|read_sysfs_file)$/, 'read files'],
   [/^ibv_copy_\w+_kern$/, 'copy between two structures'],
   [/^ibv_do(nt)?fork_range$/, 'madvise(2) of memory'],
-  [/^ibv_(event_type|node_type|port_state|wc_status|wr_opcode)_str$/, 'names of numbers'],
-  [/^(ibv_rate_to_\w+|\w+_to_ibv_rate)$/, 'numbers of numbers'],
+  [/^ibv_(event_type|node_type|port_state|wc_status|wr_opcode)_str$/, 'convert numbers to names'],
+  [/^(ibv_rate_to_\w+|\w+_to_ibv_rate)$/, 'convert numbers to numbers'],
 ];
 
 async function symbols(file: string, which: string): Promise<string[]> {
@@ -38,26 +38,27 @@ async function installed(library: string): Promise<string> {
 }
 
 await build('plain');
-const taken = await symbols(softefa, '--defined-only');
+const overridden = await symbols(softefa, '--defined-only');
 
 test.each(['libibverbs.so.1', 'libefa.so.1'])(
-  'every function of %s is taken over',
+  'every function of %s is overridden',
   async (library) => {
     const exported = await symbols(await installed(library), '--defined-only');
     expect(exported.length).toBeGreaterThan(5);
-    const left = exported.filter(
-      (name) => !taken.includes(name) && !UNTOUCHED.some(([pattern]) => pattern.test(name)),
+    const missing = exported.filter(
+      (name) =>
+        !overridden.includes(name) && !NOT_OVERRIDDEN.some(([pattern]) => pattern.test(name)),
     );
-    expect(left).toEqual([]);
+    expect(missing).toEqual([]);
   },
 );
 
-test('the tests of softefa call every function that it takes over', async () => {
+test('the tests of softefa call every function that it overrides', async () => {
   const called = await symbols(`${folder}/tests`, '--undefined-only');
-  expect(taken.filter((name) => !called.includes(name))).toEqual([]);
+  expect(overridden.filter((name) => !called.includes(name))).toEqual([]);
 });
 
-// The programs of ibverbs-utils.
+// Runs a program of ibverbs-utils. Returns undefined if it is not installed.
 async function utility(command: string, ...args: string[]): Promise<string | undefined> {
   const directory = mkdtempSync('/dev/shm/softefa-utility-');
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -78,7 +79,7 @@ test('ibv_devices lists the device', async (context) => {
   expect(output).toMatch(/^ *softefa_0 +\t736f667400000001$/m);
 });
 
-test('ibv_devinfo -v tells of the device, its port and its GID', async (context) => {
+test('ibv_devinfo -v prints the device, its port and its GID', async (context) => {
   const output = await utility('ibv_devinfo', '-v');
   if (output === undefined) return context.skip('needs ibv_devinfo of ibverbs-utils');
   const fields = Object.fromEntries(

@@ -1,5 +1,5 @@
-// Softefa as libibverbs shows it: the tests in test/softefa/, by name as they are, and all at once
-// under the sanitizers.
+// Runs the C++ tests of test/softefa/, which use softefa through libibverbs: one by one in a plain build, and
+// all together with sanitizers.
 import { describe, expect, test } from 'vitest';
 import {
   BUILD_LIMIT_MS,

@@ -1,4 +1,4 @@
-// Where there is no device, no driver or no rdma-core, and what is said of it.
+// devices() and whyNoDevices() without a device, a driver or rdma-core.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,14 +18,14 @@ afterEach(() => {
 });
 
 describe.skipIf(hasRdmaDevice())('on a machine without devices', () => {
-  test('a kernel without RDMA has none', () => {
+  test('a kernel without RDMA has no devices', () => {
     expect(devices()).toEqual([]);
     expect(whyNoDevices()?.code).toBe('ERR_NO_RDMA_SUBSYSTEM');
     expect(whyNoDevices()?.message).toMatch(/class\/infiniband.*\n.*softefa/);
     expect(whyNoDevices()?.message).not.toMatch(/EC2/);
   });
 
-  test('on EC2 the advice is to attach an EFA', () => {
+  test('on EC2, the message suggests to attach an EFA', () => {
     fake.put({ 'class/dmi/id/sys_vendor': 'Amazon EC2' });
     expect(whyNoDevices()?.message).toMatch(/EC2.*EFA network interface/);
   });
@@ -37,7 +37,7 @@ describe.skipIf(hasRdmaDevice())('on a machine without devices', () => {
     expect(whyNoDevices()?.code).toBe('ERR_NO_RDMA_DEVICE');
   });
 
-  test('an EFA that no driver has taken is named', () => {
+  test('the message names an EFA without a driver', () => {
     const efa = 'bus/pci/devices/0000:00:06.0';
     fake.put({ [`${efa}/vendor`]: '0x1d0f', [`${efa}/device`]: '0xefa1' });
     expect(whyNoDevices()).toMatchObject({
@@ -48,7 +48,7 @@ describe.skipIf(hasRdmaDevice())('on a machine without devices', () => {
     expect(whyNoDevices()?.code).toBe('ERR_NO_RDMA_SUBSYSTEM');
   });
 
-  test("another vendor's device that libibverbs does not open has what sysfs says", () => {
+  test("another vendor's device that libibverbs cannot open has the attributes of sysfs", () => {
     addConnectX(fake);
     const [device, ...others] = devices();
     expect(others).toEqual([]);
@@ -93,36 +93,36 @@ describe.skipIf(hasRdmaDevice())('on a machine without devices', () => {
 });
 
 describe('without rdma-core', () => {
-  // The loader takes this file for the library, and cannot load it.
+  // The loader finds this file instead of the library, and cannot load it.
   const folder = mkdtempSync(join(tmpdir(), 'no-rdma-core-'));
   writeFileSync(join(folder, 'libibverbs.so.1'), 'not a library');
 
   function run(body: string): unknown {
     const program = `
       import { counters, devices, whyNoDevices } from 'libfabric/verbs';
-      let said;
-      try { said = ${body}; } catch ({ code, message }) { said = { code, message }; }
-      console.log(JSON.stringify(said, (_, value) =>
+      let result;
+      try { result = ${body}; } catch ({ code, message }) { result = { code, message }; }
+      console.log(JSON.stringify(result, (_, value) =>
         typeof value === 'bigint' ? Number(value) : value));`;
     const env = { ...process.env, LD_LIBRARY_PATH: folder };
     const args = ['--input-type=module', '-e', program];
     return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8', env }));
   }
 
-  test('devices() says what to install', () => {
+  test('the error of devices() names the package to install', () => {
     const message = expect.stringMatching(/libibverbs\.so\.1(.|\n)*apt-get install rdma-core/);
     const expected = { code: 'ERR_RDMA_CORE_NOT_FOUND', message };
     expect(run('devices()')).toEqual(expected);
     expect(run('whyNoDevices()')).toEqual(expected);
   });
 
-  test('counters are there all the same', () => {
+  test('counters() still works', () => {
     addConnectX(fake);
     expect(run("counters('mlx5_0').port_rcv_packets")).toBe(10);
   });
 });
 
-test('who asks for the counters of a device or port that is not there is told what is', () => {
+test('counters() of an unknown device or port fails and names the known ones', () => {
   addConnectX(fake);
   const code = (call: () => unknown) => {
     try {

@@ -1,4 +1,4 @@
-// Counters of other vendors' devices, of drivers that start anew, and of software EFA devices.
+// Counters of other vendors' devices, also after their driver was reloaded.
 import { type CounterSample, counters } from 'libfabric/verbs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { addConnectX, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
@@ -18,7 +18,7 @@ describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
     fake.remove();
   });
 
-  test('has the counters of the device and of the port, as far as they are numbers', () => {
+  test('has the numeric counters of the device and of the port', () => {
     expect(counters('mlx5_0')).toEqual({
       resets: 2n,
       port_xmit_data: 2n ** 64n - 1n,
@@ -29,7 +29,7 @@ describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
     expect(counters('mlx5_0', { port: 2 })).toEqual({ resets: 2n });
   });
 
-  test('is watched: what it rises by, also after its driver was loaded anew', async () => {
+  test('has deltas, also after its driver was reloaded', async () => {
     const watched = counters.watch('mlx5_0', { interval: 20 });
     const next = async () => (await watched.next()).value as CounterSample;
     fake.put({ [RECEIVED]: 1500 });
@@ -47,7 +47,7 @@ describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
     await watched.return(undefined as never);
   });
 
-  test('a signal ends the watch at once, with its reason', async () => {
+  test('a signal ends the watch immediately with its reason', async () => {
     const control = new AbortController();
     const watched = counters.watch('mlx5_0', { interval: 60_000, signal: control.signal });
     const sample = watched.next();

@@ -1,4 +1,4 @@
-// What devices() says of software EFA devices.
+// The attributes that devices() returns for software EFA devices.
 import { execFileSync } from 'node:child_process';
 import { getInfo } from 'libfabric';
 import { SoftefaFaults, type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { hasRdmaDevice } from '../support/fake-sysfs.js';
 import { namespace, partId } from '../support/softefa.js';
 
-/** What a program of its own prints, as JSON. */
+/** Runs a program in its own process. Returns its output, parsed as JSON. */
 function run<T>(body: string, env: NodeJS.ProcessEnv = {}): T {
   const program = `
     import { devices, counters, whyNoDevices } from 'libfabric/verbs';
@@ -15,7 +15,7 @@ function run<T>(body: string, env: NodeJS.ProcessEnv = {}): T {
       typeof field === 'bigint' ? String(field) : field));
     ${body}`;
   const args = ['--input-type=module', '-e', program];
-  const { SYSFS_PATH: _, ...inherited } = process.env; // leads to this process's devices
+  const { SYSFS_PATH: _, ...inherited } = process.env; // contains this process's devices
   const options = { encoding: 'utf8', env: { ...inherited, ...env } } as const;
   return JSON.parse(execFileSync(process.execPath, args, options));
 }
@@ -31,7 +31,7 @@ const CAPABILITIES: Record<number, string[]> = {
   61345: ['RDMA_READ', 'RNR_RETRY', 'CQ_WITH_SGID', 'RDMA_WRITE'],
 };
 
-test('each of several NICs is one device', () => {
+test('each NIC is a device', () => {
   const all = run<Device[]>(printDevices, elsewhere({ nics: 12 }));
   const names = Array.from({ length: 12 }, (_, nic) => `softefa_${nic}`);
   expect(all.map(({ name }) => name)).toEqual(names); // 10 after 9
@@ -40,7 +40,7 @@ test('each of several NICs is one device', () => {
   }
 });
 
-test('a device has what rdma-core and sysfs say of it', () => {
+test('a device has the attributes of rdma-core and sysfs', () => {
   const [device, ...others] = devices();
   expect(others).toEqual([]);
   expect(whyNoDevices()).toBeNull();
@@ -94,7 +94,7 @@ test('a device has what rdma-core and sysfs say of it', () => {
   });
 });
 
-test('domains are named as libfabric names them, and limits are those it has of the device', () => {
+test("a device has libfabric's domain names and firmware version", () => {
   const infos = getInfo({ fabricAttr: { provName: 'efa' } });
   const [device] = devices();
   const names = new Set(infos.map(({ domainAttr }) => domainAttr.name));
@@ -106,15 +106,15 @@ test('domains are named as libfabric names them, and limits are those it has of 
 
 test.for<[string, SoftefaOptions, string[], number]>([
   ['no capability', { capabilities: [] }, [], 0],
-  ['writes alone', { capabilities: ['RDMA_WRITE'] }, ['RDMA_WRITE'], 2 ** 30],
-  ['retries alone', { capabilities: ['RNR_RETRY'] }, ['RNR_RETRY'], 0],
-])('a device with %s says so', ([, options, capabilities, maxRdmaSize]) => {
+  ['only RDMA writes', { capabilities: ['RDMA_WRITE'] }, ['RDMA_WRITE'], 2 ** 30],
+  ['only RNR retries', { capabilities: ['RNR_RETRY'] }, ['RNR_RETRY'], 0],
+])('a device with %s reports its capabilities', ([, options, capabilities, maxRdmaSize]) => {
   const [device] = run<Device[]>(printDevices, elsewhere({ ...options, partId: 0xefa1 }));
   expect(device?.vendorPartId).toBe(0xefa1);
   expect(device?.efa).toMatchObject({ capabilities, maxRdmaSize });
 });
 
-test('what is taken away from the devices, and a port that goes down, is seen at once', () => {
+test('devices() reports removed capabilities and a port that is down', () => {
   const faults = new SoftefaFaults({ namespace });
   try {
     faults.set({ capabilities: ['CQ_WITH_SGID'] });
@@ -128,7 +128,7 @@ test('what is taken away from the devices, and a port that goes down, is seen at
   expect(devices()[0]?.ports[0]?.state).toBe('ACTIVE');
 });
 
-test('nothing of libfabric is loaded for it', () => {
+test('devices() does not load libfabric', () => {
   const loaded = `
     import { readFileSync } from 'node:fs';
     devices();
@@ -136,7 +136,7 @@ test('nothing of libfabric is loaded for it', () => {
   expect(run(loaded, elsewhere({}))).toBe(false);
 });
 
-test.skipIf(hasRdmaDevice())('devices that loadSoftefa() brings later are found', () => {
+test.skipIf(hasRdmaDevice())('devices() finds devices that loadSoftefa() adds later', () => {
   const found = run<[string[], string[]]>(`
     import { loadSoftefa } from 'libfabric/softefa';
     const names = () => devices().map(({ name }) => name);
@@ -146,7 +146,7 @@ test.skipIf(hasRdmaDevice())('devices that loadSoftefa() brings later are found'
   expect(found).toEqual([[], ['softefa_0', 'softefa_1']]);
 });
 
-test('a worker finds them too', () => {
+test('devices() and counters() work in a worker', () => {
   const body = `
     import { Worker } from 'node:worker_threads';
     const code = \`

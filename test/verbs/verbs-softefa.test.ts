@@ -1,4 +1,4 @@
-// Counters of a software EFA device: those of all processes that have it, or had it.
+// Counters of a software EFA device: the sum over all processes that use or used it.
 import { counters } from 'libfabric/verbs';
 import { expect, test } from 'vitest';
 import { until } from '../support/lifecycle.js';
@@ -23,26 +23,26 @@ async function transfer(from: OtherProcess, to: OtherProcess): Promise<void> {
   }
 }
 
-test('they move when other processes transfer, as deltas and as values', async () => {
+test('values and deltas increase when other processes transfer data', async () => {
   const before = counters('softefa_0');
   const watched = counters.watch('softefa_0', { interval: 20 });
   const seen = { tx: 0n, rx: 0n };
   const [a, b] = await Promise.all([efa(), efa()]);
   await transfer(a, b);
   const least = BigInt(COUNT * MESSAGE.length);
-  const rise = (name: string) => counters('softefa_0')[name]! - before[name]!;
-  // They are up to a second old.
-  await until(() => rise('rx_bytes') >= least && rise('recv_wrs') >= BigInt(COUNT));
+  const increase = (name: string) => counters('softefa_0')[name]! - before[name]!;
+  // The counters are up to a second old.
+  await until(() => increase('rx_bytes') >= least && increase('recv_wrs') >= BigInt(COUNT));
 
   for await (const { deltas } of watched) {
     seen.tx += deltas.tx_bytes!;
     seen.rx += deltas.rx_bytes!;
-    if (seen.tx >= least && seen.rx >= least) break; // each process is late for itself
+    if (seen.tx >= least && seen.rx >= least) break; // each process updates its counters independently
   }
   await Promise.all([a.close(), b.close()]);
 });
 
-test('a watch goes on from what ended processes have counted', async () => {
+test('a watch still counts the transfers of processes that have ended', async () => {
   const watched = counters.watch('softefa_0', { interval: 20 });
   const [a, b] = await Promise.all([efa(), efa()]);
   await transfer(a, b);
@@ -59,7 +59,7 @@ test('a watch goes on from what ended processes have counted', async () => {
   await watched.return(undefined as never);
 });
 
-test("another node's device of the same name counts for itself", async () => {
+test("another node's device of the same name has its own counters", async () => {
   const before = counters('softefa_0');
   const [a, b] = await Promise.all([efa({ node: 1 }), efa({ node: 2 })]);
   await transfer(a, b);

@@ -31,7 +31,7 @@ function reportOf(
 const find = ({ findings }: Diagnosis, id: string): Finding | undefined =>
   findings.find((finding) => finding.id === id);
 
-// What this machine lacks, whatever the device is, is no matter of these tests.
+// Findings about this machine that do not depend on the device are ignored.
 const ofMachine = ['libfabric.machine', 'same-host.ptrace', 'same-host.shm', 'memory.locked'];
 const statuses = ({ findings }: Diagnosis) =>
   Object.fromEntries(
@@ -42,8 +42,8 @@ const statuses = ({ findings }: Diagnosis) =>
 
 const EXIT = { ok: 0, warning: 1, error: 2 };
 
-describe('with a device in software', () => {
-  test('all of it is well, and the exit code is that of the report', () => {
+describe('with a software device', () => {
+  test('all checks are ok, and the exit status is that of the report', () => {
     const { status, report, stderr } = reportOf(withDevice({ nics: 2 }));
     expect(stderr).toBe('');
     expect(report).toMatchObject({
@@ -60,7 +60,7 @@ describe('with a device in software', () => {
     });
   });
 
-  test('memory that may not be locked is an error, and the endpoint proves it', () => {
+  test('memory that may not be locked is an error, which opening an endpoint shows', () => {
     const { status, report } = reportOf(withDevice({ memlock: 0 }));
     expect(find(report, 'provider.endpoint')).toMatchObject({
       status: 'error',
@@ -70,8 +70,8 @@ describe('with a device in software', () => {
     expect(status).toBe(2);
   });
 
-  test('a limit of the process is found', (context) => {
-    // Who may lock all memory is not bound by the limit.
+  test('a memlock limit of the process is an error', (context) => {
+    // The limit does not apply to a process with CAP_IPC_LOCK.
     const drop = process.geteuid?.() === 0 ? ['setpriv', '--bounding-set=-ipc_lock'] : [];
     const launcher = [...drop, 'prlimit', '--memlock=65536:65536'];
     context.skip(run(launcher[0] as string, [...launcher.slice(1), 'true']).status !== 0);
@@ -83,12 +83,12 @@ describe('with a device in software', () => {
     expect(status).toBe(2);
   });
 
-  test('a device without RDMA is worth a note, and to insist on it is an error', () => {
+  test('a device without RDMA is a note, and requiring RDMA with FI_EFA_USE_DEVICE_RDMA is an error', () => {
     const device = { capabilities: ['RNR_RETRY', 'CQ_WITH_SGID'] } as const;
-    // libfabric 2.1 aborts over a newer part without.
+    // libfabric 2.1 aborts on a newer part without RDMA.
     const { report: ofOlder } = reportOf(withDevice({ ...device, partId: 0xefa0 }));
     expect(statuses(ofOlder)).toEqual({ 'device.rdma': 'note' });
-    // The provider aborts whoever asks it for anything then, but not the doctor.
+    // The provider then aborts any process that queries it, but the doctor must survive.
     const { status, report } = reportOf(withDevice(device, { FI_EFA_USE_DEVICE_RDMA: '1' }));
     expect(find(report, 'environment.speed')).toMatchObject({ status: 'error' });
     expect(report.efa).toBe('unusable');
@@ -105,22 +105,25 @@ describe('with a device in software', () => {
     ['disabled', { FI_EFA_FORK_SAFE: '0' }, 'error'],
     ['disabled', { FI_EFA_USE_HUGE_PAGE: '1' }, 'error'],
     ['unneeded', { FI_EFA_USE_HUGE_PAGE: '1' }, 'ok'],
-  ] as const)('fork support that is %s with %o is %s', (forkStatus, variables, expected) => {
-    const { report } = reportOf(withDevice({ forkStatus }, variables));
-    expect(find(report, 'processes.fork')?.status).toBe(expected);
-  });
+  ] as const)(
+    'the check of fork support that is %s with %o is %s',
+    (forkStatus, variables, expected) => {
+      const { report } = reportOf(withDevice({ forkStatus }, variables));
+      expect(find(report, 'processes.fork')?.status).toBe(expected);
+    },
+  );
 
-  test('a misspelt variable is a warning with the name that was meant', () => {
+  test('a misspelled variable is a warning with the nearest name', () => {
     const { report } = reportOf(withDevice({}, { FI_EFA_TX_SIZ: '64' }));
     expect(statuses(report)).toEqual({ 'environment.unknown': 'warning' });
     expect(find(report, 'environment.unknown')?.fix).toMatch(/did you mean FI_EFA_TX_SIZE\?$/);
   });
 
-  test('what the package itself puts into the environment is not reported', () => {
+  test('variables that the package itself sets are not reported', () => {
     expect(find(reportOf(withDevice()).report, 'environment.set')).toMatchObject({ status: 'ok' });
   });
 
-  test('FI_PROVIDER without efa hides the device, which is not taken for missing', () => {
+  test('FI_PROVIDER without efa is an error, and the device is not reported as missing', () => {
     const { status, report } = reportOf(withDevice({}, { FI_PROVIDER: 'tcp' }));
     expect(report.efa).toBe('unusable');
     expect(statuses(report)).toMatchObject({
@@ -130,7 +133,7 @@ describe('with a device in software', () => {
     expect(status).toBe(2);
   });
 
-  test('a level of the log that libfabric does not know is told, and harms nobody', () => {
+  test('an unknown FI_LOG_LEVEL is a warning, and EFA remains usable', () => {
     const { report } = reportOf(withDevice({}, { FI_LOG_LEVEL: 'error' }));
     expect(statuses(report)).toMatchObject({ 'environment.values': 'warning' });
     expect(report.efa).toBe('usable');
@@ -138,7 +141,7 @@ describe('with a device in software', () => {
 });
 
 describe.skipIf(hasRdmaDevice())('without a device', () => {
-  test('the report is calm: one warning, and the exit code is 1', () => {
+  test('the report has one warning, and the exit status is 1', () => {
     const { status, report, stderr } = reportOf(process.env);
     expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
     expect(report).toMatchObject({ efa: 'absent', status: 'warning' });
@@ -158,7 +161,7 @@ describe('without libfabric', () => {
     return folder;
   }
 
-  test('the report says what to install, and has the rest all the same', () => {
+  test('the report names the package to install, and has the other checks', () => {
     const folder = folderWith(['preload.node', 'verbs.node', 'libsoftefa.so']);
     const binary = readFileSync(join(built, 'libfabric.node'), 'latin1');
     const patched = binary.replaceAll('libfabric.so.1\0', 'libfabrix.so.1\0');
@@ -175,7 +178,7 @@ describe('without libfabric', () => {
     expect(status).toBe(2);
   });
 
-  test('nor an addon, it says how to build it', () => {
+  test('and without the addon, the error has the build command', () => {
     const env = { ...process.env, LIBFABRIC_ADDON_DIR: folderWith(['preload.node']) };
     const { status, stdout, stderr } = libfabric(['doctor'], env);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
@@ -184,7 +187,7 @@ describe('without libfabric', () => {
 });
 
 describe('as text', () => {
-  test('each check has a line, and only what is not well has details', () => {
+  test('each check has a line, and only findings have details', () => {
     const { stdout } = libfabric(['doctor'], withDevice({ maxMr: 60 }));
     expect(stdout).toMatch(/^Device\n {2}✔ An EFA on this machine +softefa_0, in software/);
     expect(stdout).toMatch(/\n {2}⚠ Memory regions +softefa_0: 60, .*\n {4}expected {2}room for/);
@@ -194,7 +197,7 @@ describe('as text', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
-  test('-v shows the details of all, and what was skipped', () => {
+  test('-v shows the details of all checks, and skipped checks', () => {
     const { stdout } = libfabric(['doctor', '-v'], withDevice());
     expect(stdout).toMatch(/✔ libfabric .*\n {4}expected {2}libfabric 1\.17 or newer/);
     expect(stdout).toMatch(/- Device nodes +no EFA in .* \(not needed in software\)/);
@@ -206,7 +209,7 @@ describe('as text', () => {
     { NO_COLOR: '1', colours: false },
   ])('on a terminal, with NO_COLOR=$NO_COLOR, colours: $colours', ({ NO_COLOR, colours }) => {
     const terminal = { TERM: 'xterm-256color', NO_COLOR };
-    // What else Node.js decides on colours by.
+    // Other variables by which Node.js decides on colours.
     const neither = { FORCE_COLOR: undefined, NODE_DISABLE_COLORS: undefined, CI: undefined };
     const command = `'${process.execPath}' '${main}' doctor`;
     const environment = withDevice({}, { ...terminal, ...neither });

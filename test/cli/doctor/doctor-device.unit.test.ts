@@ -3,7 +3,7 @@ import { device } from '../../../dist/cli/doctor/checks/device.js';
 import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 import { efaDevice, foreignDevice, loadedLibrary } from '../../support/fake-machine.js';
 
-// A link out of the machine to a file that nobody may write, root neither.
+// A link to a file outside the fake machine that nobody may write, not even root.
 const FORBIDDEN = `-> ${'../'.repeat(20)}proc/sys/kernel/osrelease`;
 
 const findingCases: FindingCase[] = [
@@ -17,7 +17,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'device.driver',
-    'has not taken the device',
+    'is not bound to the device',
     { files: { 'sys/devices/pci0000:00/0000:00:06.0/driver': null } },
     'error',
     /3\.3\.1, not bound to 0000:00:06\.0/,
@@ -106,5 +106,5 @@ const okCases: OkCase[] = [
   ],
 ];
 
-// Its cases are in doctor-report.test.ts.
+// The cases of device.present are in doctor-report.unit.test.ts.
 testChecks([device], findingCases, okCases, ['device.present']);

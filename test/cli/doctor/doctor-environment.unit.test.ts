@@ -38,7 +38,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'environment.speed',
-    'ask for what the device has not',
+    'require a capability that the device lacks',
     { env: { FI_EFA_USE_DEVICE_RDMA: '1' }, devices: [efaDevice({ efa: { capabilities: [] } })] },
     'error',
     /aborts/,
@@ -46,7 +46,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'environment.unknown',
-    'are misspelt',
+    'are misspelled',
     { env: { FI_EFA_TXSIZE: '1', FI_EAF_TX_SIZE: '1', RDMAV_FORKSAFE: '1', OTHER: '1' } },
     'warning',
     /^FI_EAF_TX_SIZE, FI_EFA_TXSIZE, RDMAV_FORKSAFE$/,
@@ -62,7 +62,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'environment.values',
-    'are no level of the log',
+    'have an unknown log level',
     { env: { FI_LOG_LEVEL: 'error' } },
     'warning',
     /FI_LOG_LEVEL=error/,
@@ -84,7 +84,7 @@ const okCases: OkCase[] = [
   ['environment.selection', 'may name devices', { env: { FI_EFA_IFACE: 'rdmap0s6' } }, /rdmap0s6/],
   [
     'environment.unknown',
-    'may be of a provider that is not there',
+    'may belong to a provider that is not built in',
     { env: { FI_OPX_TX_SIZE: '1', FI_EFA_USE_HW_CNTR: '1' } },
     /none/,
   ],

@@ -1,4 +1,4 @@
-// The checks of `libfabric doctor`: what the kernel does with the EFA, with and without findings.
+// The checks of `libfabric doctor`: how the kernel handles the EFA, with and without findings.
 import { kernel } from '../../../dist/cli/doctor/checks/kernel.js';
 import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 
@@ -13,7 +13,7 @@ const P2P = 'sys/devices/pci0000:00/0000:00:06.0/p2p';
 const findingCases: FindingCase[] = [
   [
     'kernel.boot',
-    'nobody loads the driver',
+    'nothing loads the driver',
     { files: { [LISTED]: '# efa\nefa_not', [ALIAS]: 'alias pci:v000015B3d* mlx5_core' } },
     'warning',
     /neither udev nor modules-load\.d loads it for Linux 6\.8\.0-1021-aws/,
@@ -21,7 +21,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'kernel.boot',
-    'something keeps the driver from being loaded',
+    'a configuration file prevents loading the driver',
     { files: { 'etc/modprobe.d/no-efa.conf': '# why\nblacklist efa' } },
     'warning',
     /\/etc\/modprobe\.d\/no-efa\.conf keeps it/,

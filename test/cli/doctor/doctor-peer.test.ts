@@ -1,5 +1,5 @@
-// npx libfabric doctor --peer and --listen: what stands between two hosts, told apart. This process is
-// host 1, and one that listens is host 0.
+// npx libfabric doctor --peer and --listen distinguish the causes of a failed connection between two hosts.
+// This process is host 1, and the listener is host 0.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -25,9 +25,9 @@ import { HANG_MS } from '../../support/limits.js';
 import { ownNamespace } from '../../support/own-namespace.js';
 
 const namespace = ownNamespace('doctor-peer');
-const GIVE_UP = 1000; // milliseconds until a device gives a silent peer up
+const DEVICE_TIMEOUT = 1000; // ms until a device gives up on a silent peer
 const OWN = 'softefa_0-rdm';
-const device = { namespace, memlock: 'unlimited', timeout: GIVE_UP } as const;
+const device = { namespace, memlock: 'unlimited', timeout: DEVICE_TIMEOUT } as const;
 
 process.env.FI_EFA_ENABLE_SHM_TRANSFER = '0';
 loadSoftefa({ ...device, node: 1, nics: 2 });
@@ -47,14 +47,14 @@ afterAll(() => {
   faults.close();
 });
 
-/** Starts a side that listens. */
+/** Starts a listener. */
 async function listening(env: Record<string, string>) {
   const side = start(['doctor', '--listen', '127.0.0.1', '--port', '0'], env);
-  let said = '';
+  let output = '';
   const port = await new Promise<number>((resolve, reject) => {
     side.child.stdout?.on('data', (text) => {
-      said += text;
-      const [, number] = /--port (\d+)\n/.exec(said) ?? [];
+      output += text;
+      const [, number] = /--port (\d+)\n/.exec(output) ?? [];
       if (number !== undefined) resolve(Number(number));
     });
     side.ended.then(({ stderr }) => reject(new Error(stderr)));
@@ -62,13 +62,13 @@ async function listening(env: Record<string, string>) {
   return { ...side, port };
 }
 
-/** What a probe of the host that listens finds. */
+/** Probes the listener. Returns the findings. */
 async function findings(timeout = 10_000, port = listener.port, domains = [OWN]) {
   const attempts = await probe({ host: '127.0.0.1', port, timeout }, domains);
   return attempts.map(fabricFinding);
 }
 
-/** What one of a port of this host finds, where it does not come to the fabric. */
+/** Probes a port of this host that fails before the fabric is used. Returns the finding. */
 async function tcpOf(port: number, name = '127.0.0.1'): Promise<Finding> {
   const target = { host: name, port, timeout: 1000 };
   const failure = await probe(target, [OWN]).catch((error: unknown) => error);
@@ -80,10 +80,10 @@ const inReport = ({ stdout }: Pick<Ended, 'stdout'>, id: string) =>
   (JSON.parse(stdout) as Diagnosis).findings.filter((finding) => finding.id === id);
 
 describe('over the fabric', () => {
-  test('a message goes there and one comes back, between all NICs of both sides', async () => {
-    const wide = await listening(host(5, { nics: 3 }));
-    onTestFinished(() => void wide.child.kill('SIGKILL'));
-    const found = await findings(10_000, wide.port, [OWN, 'softefa_1-rdm']);
+  test('messages are exchanged in both directions between all NICs of both hosts', async () => {
+    const threeNics = await listening(host(5, { nics: 3 }));
+    onTestFinished(() => void threeNics.child.kill('SIGKILL'));
+    const found = await findings(10_000, threeNics.port, [OWN, 'softefa_1-rdm']);
     expect(found.map(({ title, status }) => [title, status])).toEqual([
       ['softefa_0-rdm to softefa_0-rdm', 'ok'],
       ['softefa_1-rdm to softefa_1-rdm', 'ok'],
@@ -91,43 +91,44 @@ describe('over the fabric', () => {
     ]);
   });
 
-  test('two doctors may probe at once', async () => {
+  test('two doctors can probe at the same time', async () => {
     const both = await Promise.all([findings(), findings()]);
     expect(both.flat().map(({ status }) => status)).toEqual(['ok', 'ok']);
   });
 
-  const THERE = /^from here to the other host: /;
-  const BACK = /^from the other host to here: /;
+  const TO_PEER = /^from here to the other host: /;
+  const FROM_PEER = /^from the other host to here: /;
   const RULES = /0\.0\.0\.0\/0 does not match[\s\S]*-egress --group-id[\s\S]*UserIdGroupPairs/;
   const FINE = /security group is fine/;
   const status = (node: number, value: number): FaultOptions => ({ node, value });
-  const cases: [string, FaultKind, FaultOptions, way: RegExp, found: RegExp, fix: RegExp][] = [
-    ['unreachable', 'status', status(0, 15), THERE, /dropped: nothing .*status 15/, RULES],
-    ['unreachable on the way back', 'status', status(1, 15), BACK, /status 15/, RULES],
-    ['unresponsive', 'status', status(0, 13), THERE, /dropped: .*status (13|4126)/, RULES],
-    ['a silent host', 'freeze', { node: 0 }, THERE, /dropped: .*status (13|4126)/, RULES],
-    ['a host that is gone', 'kill', { node: 0 }, THERE, /dropped: .*status (13|4126)/, RULES],
-    ['no such endpoint', 'status', status(0, 9), THERE, /refused: .*status 9/, FINE],
-    ['no address handle', 'status', status(0, 4), THERE, /no route: /, /availability zone/],
-    ['another status', 'status', status(0, 8), THERE, /failed .*status 8/, /FI_LOG_LEVEL/],
-  ];
+  const cases: [string, FaultKind, FaultOptions, direction: RegExp, found: RegExp, fix: RegExp][] =
+    [
+      ['unreachable', 'status', status(0, 15), TO_PEER, /dropped: nothing .*status 15/, RULES],
+      ['unreachable on the way back', 'status', status(1, 15), FROM_PEER, /status 15/, RULES],
+      ['unresponsive', 'status', status(0, 13), TO_PEER, /dropped: .*status (13|4126)/, RULES],
+      ['a silent host', 'freeze', { node: 0 }, TO_PEER, /dropped: .*status (13|4126)/, RULES],
+      ['a killed process', 'kill', { node: 0 }, TO_PEER, /dropped: .*status (13|4126)/, RULES],
+      ['no such endpoint', 'status', status(0, 9), TO_PEER, /refused: .*status 9/, FINE],
+      ['no address handle', 'status', status(0, 4), TO_PEER, /no route: /, /availability zone/],
+      ['another status', 'status', status(0, 8), TO_PEER, /failed .*status 8/, /FI_LOG_LEVEL/],
+    ];
 
-  test.each(cases)('%s', async (_, kind, options, way, found, fix) => {
+  test.each(cases)('%s', async (_, kind, options, direction, found, fix) => {
     faults.add(kind, options);
     const [finding] = await findings();
     expect(finding).toMatchObject({ id: 'peer.fabric', status: 'error' });
-    expect(finding?.found).toMatch(way);
+    expect(finding?.found).toMatch(direction);
     expect(finding?.found).toMatch(found);
     expect(finding?.fix).toMatch(fix);
   });
 
-  test('nothing at all in time is told from an error of the device', async () => {
+  test('a timeout is distinguished from an error of the device', async () => {
     faults.add('freeze', { node: 0 });
-    const [finding] = await findings(GIVE_UP / 4);
+    const [finding] = await findings(DEVICE_TIMEOUT / 4);
     expect(finding?.found).toMatch(/^from here .*dropped: .*no completion in time/);
   });
 
-  test('after a failure all is well again', async () => {
+  test('a probe succeeds after a failed one', async () => {
     faults.add('status', { node: 0, value: 15, count: 1 });
     expect((await findings())[0]?.status).toBe('error');
     expect((await findings())[0]?.status).toBe('ok');
@@ -143,7 +144,7 @@ describe('over TCP', () => {
   });
 
   test('dropped: nothing answers', async () => {
-    // A process that stands still, with as many connections waiting as it has room for.
+    // A stopped process with a full backlog of connections.
     const program = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 },
       function () { process.send(this.address().port); })`;
     const stdio = ['ignore', 'ignore', 'ignore', 'ipc'] as const;
@@ -161,12 +162,15 @@ describe('over TCP', () => {
     expect(finding.fix).toMatch(/authorize-security-group-ingress .* --protocol tcp/);
   });
 
-  test('no route: no way leads there', (context) => {
-    const apart = ['-rn', process.execPath];
-    context.skip(run('unshare', [...apart, '-e', '0']).status !== 0, 'no namespaces here');
+  test('no route: the network is unreachable', (context) => {
+    const isolated = ['-rn', process.execPath];
+    context.skip(
+      run('unshare', [...isolated, '-e', '0']).status !== 0,
+      'no permission to create namespaces',
+    );
     const args = [main, 'doctor', '--json', '--peer', '127.0.0.1'];
     const [finding] = inReport(
-      run('unshare', [...apart, ...args], { ...process.env, ...host(1) }),
+      run('unshare', [...isolated, ...args], { ...process.env, ...host(1) }),
       'peer.tcp',
     );
     expect(finding?.found).toMatch(/^no route: /);
@@ -178,11 +182,11 @@ describe('over TCP', () => {
   });
 
   test.each([
-    ['speaks otherwise', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
-    ['speaks of another release', '\0\0\0\x1f{"kind":"hello","protocol":1000}'],
-    ['says nothing', ''],
-  ])('what listens there, and %s, is not the doctor', async (_, greeting) => {
-    const server = createServer((socket) => socket.on('error', () => {}).write(greeting));
+    ['speaks another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+    ['has another protocol version', '\0\0\0\x1f{"kind":"hello","protocol":1000}'],
+    ['sends nothing', ''],
+  ])('a listener that %s is reported as not the doctor', async (_, firstBytes) => {
+    const server = createServer((socket) => socket.on('error', () => {}).write(firstBytes));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     onTestFinished(() => void server.close());
@@ -191,7 +195,7 @@ describe('over TCP', () => {
   });
 });
 
-test('what another host says is fit for a terminal, whatever it is', async () => {
+test('text from the peer is printed without control characters', async () => {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.write(frameOf({ kind: 'hello', protocol: 1, domains: [7] }));
@@ -208,9 +212,9 @@ test('what another host says is fit for a terminal, whatever it is', async () =>
   expect(`${finding?.title}${finding?.found}`).not.toMatch(/\p{Cc}/u);
 });
 
-describe('strangers', () => {
-  /** A connection that has said hello and asked for an endpoint for as long as may be. */
-  async function demanding(port: number) {
+describe('unknown clients', () => {
+  /** Connects, and requests an endpoint for the longest time allowed. */
+  async function requestEndpoint(port: number) {
     const socket = connect(port, '127.0.0.1');
     onTestFinished(() => void socket.destroy());
     const messages: { kind: string }[] = [];
@@ -237,19 +241,19 @@ describe('strangers', () => {
 
   const threadsOf = ({ child }: Started) => readdirSync(`/proc/${child.pid}/task`).length;
 
-  test('one that leaves takes its endpoint with it', async () => {
+  test('the endpoint of a client that disconnects is closed', async () => {
     const own = await listening(host(2));
     onTestFinished(() => void own.child.kill('SIGKILL'));
     const before = threadsOf(own);
-    for (let i = 0; i < 12; i++) (await demanding(own.port)).socket.destroy();
+    for (let i = 0; i < 12; i++) (await requestEndpoint(own.port)).socket.destroy();
     await expect.poll(() => threadsOf(own), { timeout: HANG_MS }).toBeLessThan(before + 8);
     expect((await findings(10_000, own.port))[0]?.status).toBe('ok');
   });
 
-  test('no more than eight are answered at once, and the listener ends at once when told', async () => {
+  test('at most eight are served at the same time, and the listener ends on SIGTERM', async () => {
     const own = await listening(host(2));
     onTestFinished(() => void own.child.kill('SIGKILL'));
-    const all = await Promise.all(Array.from({ length: 10 }, () => demanding(own.port)));
+    const all = await Promise.all(Array.from({ length: 10 }, () => requestEndpoint(own.port)));
     const refused = all.filter(({ last }) => last?.kind === 'failed').map(({ last }) => last);
     expect(refused).toEqual(
       Array(2).fill({ kind: 'failed', message: expect.stringMatching(/^8 /) }),
@@ -259,13 +263,13 @@ describe('strangers', () => {
   });
 
   test.each([
-    ['messages that nobody has asked for', () => frames(1_000_000, { kind: 'hello' })],
-    ['one message without end', () => Buffer.from('\x7f\xff\xff\xff{"kind": "')],
-  ])('one that sends %s is cut off', async (_, bytes) => {
+    ['unexpected messages', () => frames(1_000_000, { kind: 'hello' })],
+    ['an endless message', () => Buffer.from('\x7f\xff\xff\xff{"kind": "')],
+  ])('a client that sends %s is disconnected', async (_, bytes) => {
     const socket = connect(listener.port, '127.0.0.1');
     onTestFinished(() => void socket.destroy());
     socket.on('error', () => {}).resume();
-    const closed = new Promise((resolve) => socket.on('close', resolve)); // or reset before
+    const closed = new Promise((resolve) => socket.on('close', resolve)); // or reset earlier
     socket.write(bytes());
     await closed;
     expect((await findings())[0]?.status).toBe('ok');
@@ -283,7 +287,7 @@ describe('as commands', () => {
   const doctor = (env: Record<string, string>) =>
     start(['doctor', '--json', '--peer', '127.0.0.1', '--port', `${listener.port}`], env).ended;
 
-  test('the way is open: both are told, and the one that listens goes on until it is ended', async () => {
+  test('both report success, and the listener runs until SIGTERM', async () => {
     const own = await listening(host(2));
     onTestFinished(() => void own.child.kill('SIGKILL'));
     const args = ['doctor', '--json', '--peer', '127.0.0.1', '--port', `${own.port}`];
@@ -298,14 +302,14 @@ describe('as commands', () => {
     );
   });
 
-  test('the way is closed: the exit code is 2', async () => {
+  test('the exit status is 2 if the fabric is blocked', async () => {
     faults.add('status', { node: 0, value: 15 });
     const ended = await doctor(host(1));
     expect(inReport(ended, 'peer.fabric')[0]?.found).toMatch(/status 15/);
     expect(ended.code).toBe(2);
   });
 
-  test('within one device it is said that no network was tried', async () => {
+  test('a probe within one device reports that it tested no network', async () => {
     const [finding] = inReport(await doctor(host(0)), 'peer.fabric');
     expect(finding).toMatchObject({ status: 'note' });
     expect(finding?.found).toMatch(/no network and no security group/);
@@ -315,7 +319,7 @@ describe('as commands', () => {
 describe.skipIf(hasRdmaDevice())('without an EFA', () => {
   const bare = { LD_PRELOAD: '', SYSFS_PATH: '', SOFTEFA_NODE: '' };
 
-  test('--peer says that the probe tests EFA only', async () => {
+  test('--peer fails because the probe tests EFA only', async () => {
     const ended = await start(['doctor', '--json', '--peer', '127.0.0.1'], bare).ended;
     const [finding] = inReport(ended, 'peer.fabric');
     expect(finding).toMatchObject({ status: 'error', why: expect.stringMatching(/nothing else/) });

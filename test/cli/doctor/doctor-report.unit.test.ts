@@ -1,5 +1,5 @@
-// What `libfabric doctor` makes of whole machines: healthy, without an EFA, with one that cannot be
-// used, with one in software.
+// Reports of `libfabric doctor` on whole machines: healthy, without an EFA, with an unusable one, and with a
+// software device.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ test('on a healthy machine every check is ok', () => {
   expect(report).toMatchObject({ efa: 'usable', emulated: false, status: 'ok' });
 });
 
-test('every check has a name of its own, and says what should be and why', () => {
+test('every check has a unique id, an expected state and a reason', () => {
   const checks = GROUPS.flatMap((group) => group.checks);
   expect(new Set(checks.map(({ id }) => id)).size).toBe(checks.length);
   for (const { id, expected, why } of checks) {
@@ -39,7 +39,7 @@ describe('a machine without an EFA', () => {
     'proc/meminfo': hugePages(0, 0),
   };
 
-  test('has one warning, that there is none; what an EFA would need is skipped', () => {
+  test('has one warning, device.present; checks that need an EFA are skipped', () => {
     const report = reportOf({ ...none, files });
     expect(report).toMatchObject({ efa: 'absent', status: 'warning' });
     const problems = report.findings.filter((finding) => /warning|error|note/.test(finding.status));
@@ -49,12 +49,12 @@ describe('a machine without an EFA', () => {
     expect(problems[0]?.fix).not.toMatch(/aws ec2/);
   });
 
-  test('is told how to attach one on EC2', () => {
+  test('has a fix that attaches one on EC2', () => {
     const ec2 = { ...none, files: { ...files, 'sys/class/dmi/id/sys_vendor': 'Amazon EC2' } };
     expect(findingOf('device.present', ec2).fix).toMatch(/aws ec2 describe-instance-types/);
   });
 
-  test('keeps what was found of skipped checks', () => {
+  test('has the findings of skipped checks', () => {
     expect(findingOf('memory.locked', { ...none, files })).toMatchObject({
       status: 'skipped',
       found: '64 KiB (ulimit -l) (it matters with an EFA)',
@@ -62,7 +62,7 @@ describe('a machine without an EFA', () => {
   });
 });
 
-test('a machine with an EFA that no driver has is not one without', () => {
+test('a machine with an EFA but no driver is reported as unusable, not absent', () => {
   const report = reportOf({
     devices: [],
     trials: [],
@@ -80,7 +80,7 @@ test('a machine with an EFA that no driver has is not one without', () => {
   ]);
 });
 
-test('with a device in software what only hardware needs is skipped', () => {
+test('with a software device, checks for hardware are skipped', () => {
   const report = reportOf({
     efa: 'software',
     devices: [efaDevice({ emulated: true })],
@@ -89,14 +89,14 @@ test('with a device in software what only hardware needs is skipped', () => {
   expect(report).toMatchObject({ efa: 'usable', emulated: true, status: 'ok' });
 });
 
-describe('a file that is opened', () => {
-  test('tells why it cannot be', () => {
+describe('whyNotOpened()', () => {
+  test('returns the error code, or null for a file that can be opened', () => {
     const root = mkdtempSync(join(tmpdir(), 'files-'));
     onTestFinished(() => rmSync(root, { recursive: true }));
     mkdirSync(join(root, 'folder'));
     expect(new Files(root).whyNotOpened('/folder')).toBe('EISDIR');
     expect(new Files(root).whyNotOpened('/none')).toBe('ENOENT');
-    // Nobody may write it, root neither.
+    // Nobody may write it, not even root.
     expect(new Files().whyNotOpened('/proc/sys/kernel/osrelease')).toBe('EACCES');
     expect(new Files().whyNotOpened('/dev/null')).toBeNull();
   });

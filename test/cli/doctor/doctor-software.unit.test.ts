@@ -1,4 +1,4 @@
-// The checks of `libfabric doctor`: libfabric, rdma-core and what they offer together, with and without findings.
+// The checks of `libfabric doctor`: libfabric, rdma-core and the efa provider, with and without findings.
 import { libfabric } from '../../../dist/cli/doctor/checks/libfabric.js';
 import { provider } from '../../../dist/cli/doctor/checks/provider.js';
 import { rdmaCore } from '../../../dist/cli/doctor/checks/rdma-core.js';
@@ -41,7 +41,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'libfabric.process',
-    'is there twice',
+    'is loaded twice',
     {
       files: {
         'proc/self/maps':
@@ -55,7 +55,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'libfabric.process',
-    'is there twice, once by LD_PRELOAD',
+    'is loaded twice, once by LD_PRELOAD',
     {
       env: { LD_PRELOAD: '/x/libfabric.so.1' },
       files: {
@@ -127,7 +127,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'provider.offered',
-    'is not so',
+    'offers nothing',
     { library: loadedLibrary({ efaDomains: [] }) },
     'error',
     /no domain/,
@@ -135,7 +135,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'provider.offered',
-    'is not so, because of FI_PROVIDER',
+    'offers nothing because of FI_PROVIDER',
     { library: loadedLibrary({ efaDomains: [] }), env: { FI_PROVIDER: 'tcp' } },
     'error',
     /no domain/,
@@ -155,7 +155,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'provider.rdma',
-    'is emulated where the device could',
+    'is emulated although the device has it',
     { trials: [trialWith({ reads: 'emulated', writes: 'device' })] },
     'warning',
     /reads emulated, writes by the device/,
@@ -174,7 +174,7 @@ const findingCases: FindingCase[] = [
 const okCases: OkCase[] = [
   [
     'provider.rdma',
-    'is emulated where the device cannot',
+    'is emulated because the device lacks it',
     {
       trials: [trialWith({ reads: 'device', writes: 'emulated' })],
       devices: [efaDevice({ efa: { capabilities: ['RDMA_READ'] } })],

@@ -1,4 +1,4 @@
-// The checks of `libfabric doctor`: memory, processes and where they run, with and without findings.
+// The checks of `libfabric doctor`: memory, processes and their placement, with and without findings.
 import { memory } from '../../../dist/cli/doctor/checks/memory.js';
 import { placement } from '../../../dist/cli/doctor/checks/placement.js';
 import { processes } from '../../../dist/cli/doctor/checks/processes.js';
@@ -28,7 +28,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'memory.huge-pages',
-    'are not there',
+    'are missing',
     { files: { 'proc/meminfo': hugePages(0, 0) } },
     'warning',
     /^0 of 0 free, 2 MiB/,
@@ -36,7 +36,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'memory.huge-pages',
-    'are taken',
+    'are in use',
     { files: { 'proc/meminfo': hugePages(8000, 55) } },
     'warning',
     /^55 of 8000 free/,
@@ -71,7 +71,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'processes.fork',
-    'is not safe where the user forbids it',
+    'is not safe if a variable disables support',
     { files: { 'proc/sys/kernel/osrelease': '5.4.0' }, env: { FI_EFA_FORK_SAFE: '0' } },
     'error',
     /efa aborts/,
@@ -79,7 +79,7 @@ const findingCases: FindingCase[] = [
   ],
   [
     'processes.fork',
-    'is asked for together with huge pages',
+    'is requested together with huge pages',
     {
       files: { 'proc/sys/kernel/osrelease': '5.12.9' },
       env: { FI_EFA_FORK_SAFE: '1', RDMAV_HUGEPAGES_SAFE: '1' },
@@ -124,31 +124,31 @@ const findingCases: FindingCase[] = [
 const okCases: OkCase[] = [
   [
     'memory.locked',
-    'does not bind who may lock all',
+    'is no limit with CAP_IPC_LOCK',
     { files: { 'proc/self/limits': limits(65_536), 'proc/self/status': status(LOCKS, '0-7') } },
     /CAP_IPC_LOCK/,
   ],
   [
     'memory.huge-pages',
-    'are not used where they are turned off',
+    'are not used if a variable disables them',
     { files: { 'proc/meminfo': hugePages(0, 0) }, env: { FI_EFA_USE_HUGE_PAGE: 'off' } },
     /turns them off/,
   ],
   [
     'memory.huge-pages',
-    'are not used where efa is safe to fork by itself',
+    'are not used on a kernel with safe fork',
     { files: { 'proc/meminfo': hugePages(0, 0), 'proc/sys/kernel/osrelease': '5.10.1' } },
     /safe to fork/,
   ],
   [
     'processes.fork',
-    'is seen to by this package on an old kernel',
+    'is made safe by this package on an old kernel',
     { files: { 'proc/sys/kernel/osrelease': '5.10.1' } },
     /FI_EFA_FORK_SAFE, which this package sets/,
   ],
   [
     'same-host.ptrace',
-    'may be without Yama',
+    'is unrestricted without Yama',
     { files: { 'proc/sys/kernel/yama': null } },
     /no Yama/,
   ],
@@ -163,7 +163,7 @@ const okCases: OkCase[] = [
   ],
   [
     'placement.nic',
-    'are told where there are several',
+    'are listed if there are several',
     {
       devices: [efaDevice({ numaNode: 1 })],
       files: {
