@@ -25,6 +25,10 @@ const GATES = [
     command: [tool('typedoc'), '--out', reference],
   },
   {
+    name: 'the pages of docs/reference match the sources',
+    command: [process.execPath, 'scripts/reference.mjs', '--check'],
+  },
+  {
     name: 'the C++ is formatted',
     command: [process.execPath, 'scripts/format-native.mjs', '--check'],
   },

@@ -46,6 +46,7 @@ const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ en
  * while the batch is in flight.
  */
 export class BatchBase implements Target, Sink, RequestOwner {
+  /** @internal */
   readonly limits: Limits;
   /** @internal */
   readonly atomicQueries: AtomicQueries;

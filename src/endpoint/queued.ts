@@ -28,6 +28,7 @@ export function checkDirections(name: string, value: unknown): readonly Directio
  * rejects with them. The error of a posted operation is in its queue entry.
  */
 export class QueuedCalls implements Target {
+  /** @internal */
   readonly limits: Limits;
   readonly sink: Sink;
   /** @internal */
