@@ -78,25 +78,13 @@ export type AtomicKind = 'atomic' | 'fetch' | 'compare';
 
 export const atomicCalls = {
   atomic(operand, peer, remote, options) {
-    try {
-      return post(this, [operand], peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return post(this, [operand], peer, remote, options);
   },
   fetchAtomic(operand, result, peer, remote, options) {
-    try {
-      return post(this, [operand, result], peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return post(this, [operand, result], peer, remote, options);
   },
   compareAtomic(operand, compare, result, peer, remote, options) {
-    try {
-      return post(this, [operand, result, compare], peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return post(this, [operand, result, compare], peer, remote, options);
   },
 } satisfies AtomicCalls<unknown> & ThisType<AtomicTarget>;
 
@@ -150,46 +138,62 @@ function post(
   remote: RemoteRegion,
   options: AtomicOptions,
 ): unknown {
-  const { limits, sink } = target;
-  checkOpen(limits);
-  const checked = checkOperationOptions(limits, options);
-  if (checked === undefined) throw invalidArgType('options', 'an object', options);
-  const { datatype, op } = options;
-  const offset = checkInteger('options.offset', options.offset ?? 0);
-  const kind = KINDS[buffers.length - 1] as AtomicKind;
-  const limit = target.atomicQueries.query(kind, datatype, op);
-  if (limit.count === 0) {
-    const detail = `${kind} ${op} of ${datatype} is not supported by the provider`;
-    throw startAtCaller(new FabricError(errnoByCode.FI_EOPNOTSUPP, 'fi_atomic', { detail }));
-  }
-  const to = peerHandle(limits, peer);
-  const located = new Located(limits.engine, buffers, buffers.length, BUFFERS);
-  const [length, ...others] = located.lengths as [number, ...number[]];
-  // FI_ATOMIC_READ has no operand; its size is that of the result.
-  const size = others[0] ?? length;
-  if (size % limit.size !== 0 || size === 0) {
-    throw invalidArgValue('operand', `must hold whole elements of ${limit.size} bytes`);
-  }
-  if (size / limit.size > limit.count) {
-    throw outOfRange('operand', `at most ${limit.count} elements`, size / limit.size);
-  }
-  if (located.lengths.some((other) => other !== size)) {
-    throw invalidArgValue('operand, result and compare', 'must have the same length');
-  }
-  checkRemote(limits, remote, offset, size);
+  try {
+    const { limits, sink } = target;
+    checkOpen(limits);
+    const checked = checkOperationOptions(limits, options);
+    if (checked === undefined) throw invalidArgType('options', 'an object', options);
+    const { datatype, op } = options;
+    const offset = checkInteger('options.offset', options.offset ?? 0);
+    const kind = KINDS[buffers.length - 1] as AtomicKind;
+    const limit = target.atomicQueries.query(kind, datatype, op);
+    if (limit.count === 0) {
+      const detail = `${kind} ${op} of ${datatype} is not supported by the provider`;
+      throw startAtCaller(new FabricError(errnoByCode.FI_EOPNOTSUPP, 'fi_atomic', { detail }));
+    }
+    const to = peerHandle(limits, peer);
+    const located = new Located(limits.engine, buffers, buffers.length, BUFFERS);
+    const [length, ...others] = located.lengths as [number, ...number[]];
+    // FI_ATOMIC_READ has no operand; its size is that of the result.
+    const size = others[0] ?? length;
+    if (size % limit.size !== 0 || size === 0) {
+      throw invalidArgValue('operand', `must hold whole elements of ${limit.size} bytes`);
+    }
+    if (size / limit.size > limit.count) {
+      throw outOfRange('operand', `at most ${limit.count} elements`, size / limit.size);
+    }
+    if (located.lengths.some((other) => other !== size)) {
+      throw invalidArgValue('operand, result and compare', 'must have the same length');
+    }
+    checkRemote(limits, remote, offset, size);
 
-  const request = target.begin(Kind.Void, [...buffers, remote], checked);
-  const at = sink.reserve(located.blocks);
-  const { entries } = sink;
-  const [memory, start] = [located.handles[0] as number, located.offsets[0] as number];
-  const { blocks, more } = located;
-  const region = remote.handle;
-  entries.put(at, Op.Atomic, blocks, more, request, limits.handle, to, memory, region, start, size);
-  located.put(entries, at);
-  entries.f64[at * 8 + OpField.Tag64] = offset;
-  entries.u32[at * 16 + OpField.Data64 * 2] = limit.datatype;
-  entries.u32[at * 16 + OpField.Data64 * 2 + 1] = limit.op;
-  putFlags(entries, at, checked, 0);
-  sink.commit();
-  return target.finish(Kind.Void, request, checked);
+    const request = target.begin(Kind.Void, [...buffers, remote], checked);
+    const at = sink.reserve(located.blocks);
+    const { entries } = sink;
+    const [memory, start] = [located.handles[0] as number, located.offsets[0] as number];
+    const { blocks, more } = located;
+    const region = remote.handle;
+    entries.put(
+      at,
+      Op.Atomic,
+      blocks,
+      more,
+      request,
+      limits.handle,
+      to,
+      memory,
+      region,
+      start,
+      size,
+    );
+    located.put(entries, at);
+    entries.f64[at * 8 + OpField.Tag64] = offset;
+    entries.u32[at * 16 + OpField.Data64 * 2] = limit.datatype;
+    entries.u32[at * 16 + OpField.Data64 * 2 + 1] = limit.op;
+    putFlags(entries, at, checked, 0);
+    sink.commit();
+    return target.finish(Kind.Void, request, checked);
+  } catch (error) {
+    return refuse(target, error);
+  }
 }

@@ -101,71 +101,33 @@ export interface MsgRecv<R> {
 
 export const msgSend = {
   send(buffer, peer, options) {
-    try {
-      return sendOne(this, Op.Send, buffer, peer, 0, 0, 0, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return sendOne(this, Op.Send, buffer, peer, 0, 0, 0, options);
   },
   sendv(buffers, peer, options) {
-    try {
-      return sendMany(this, Op.Send, buffers, peer, 0, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return sendMany(this, Op.Send, buffers, peer, 0, options);
   },
   senddata(buffer, data, peer, options) {
-    try {
-      checkData(this.limits, check64('data', data));
-      return sendOne(this, Op.Send, buffer, peer, 0, data, REMOTE_CQ_DATA, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return sendOne(this, Op.Send, buffer, peer, 0, data, REMOTE_CQ_DATA, options);
   },
   inject(buffer, peer) {
-    try {
-      checkOpen(this.limits);
-      const to = peerHandle(this.limits, peer);
-      return postInject(this, Op.Inject, checkBytes('buffer', buffer), to, 0, 0, false, 0, 0);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return injectOne(this, Op.Inject, buffer, peer, 0, 0, 0);
   },
   injectdata(buffer, data, peer) {
-    try {
-      checkOpen(this.limits);
-      checkData(this.limits, check64('data', data));
-      const to = peerHandle(this.limits, peer);
-      const bytes = checkBytes('buffer', buffer);
-      return postInject(this, Op.Inject, bytes, to, 0, 0, false, data, REMOTE_CQ_DATA);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return injectOne(this, Op.Inject, buffer, peer, 0, data, REMOTE_CQ_DATA);
   },
 } satisfies MsgSend<unknown> & ThisType<Target>;
 
 export const msgRecv = {
   recv(buffer, source, options) {
     try {
-      return receiveOne(
-        this,
-        Op.Recv,
-        buffer,
-        source,
-        0,
-        0,
-        checkOperationOptions(this.limits, options),
-      );
+      const checked = checkOperationOptions(this.limits, options);
+      return receiveOne(this, Op.Recv, buffer, source, 0, 0, checked);
     } catch (error) {
       return refuse(this, error);
     }
   },
   recvv(buffers, source, options) {
-    try {
-      return receiveMany(this, Op.Recv, buffers, source, 0, 0, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return receiveMany(this, Op.Recv, buffers, source, 0, 0, options);
   },
 } satisfies MsgRecv<unknown> & ThisType<Target>;
 
@@ -180,13 +142,19 @@ export function sendOne(
   flags: number,
   options: OperationOptions | undefined,
 ): unknown {
-  const { limits } = target;
-  checkOpen(limits);
-  const checked = options === undefined ? undefined : checkOperationOptions(limits, options);
-  const to = peerHandle(limits, peer);
-  const place = locateToSend(target, buffer);
-  checkLength(limits, place.length, checked);
-  return postOne(target, code, Kind.Void, buffer, place, to, 0, tag, false, data, flags, checked);
+  try {
+    const { limits } = target;
+    if (tag !== 0) check64('tag', tag);
+    if (flags !== 0) checkData(limits, check64('data', data));
+    checkOpen(limits);
+    const checked = options === undefined ? undefined : checkOperationOptions(limits, options);
+    const to = peerHandle(limits, peer);
+    const place = locateToSend(target, buffer);
+    checkLength(limits, place.length, checked);
+    return postOne(target, code, Kind.Void, buffer, place, to, 0, tag, false, data, flags, checked);
+  } catch (error) {
+    return refuse(target, error);
+  }
 }
 
 export function sendMany(
@@ -197,15 +165,44 @@ export function sendMany(
   tag: bigint | number,
   options: VectorOptions | undefined,
 ): unknown {
-  const { limits } = target;
-  checkOpen(limits);
-  const checked = checkOperationOptions(limits, options);
-  const { data, flags } = vectorData(limits, options);
-  const to = peerHandle(limits, peer);
-  const located = new Located(limits.engine, buffers, limits.sendSegments);
-  checkLength(limits, located.total, checked);
-  const owner = located.buffers;
-  return postMany(target, code, Kind.Void, owner, located, to, 0, tag, false, data, flags, checked);
+  try {
+    const { limits } = target;
+    check64('tag', tag);
+    checkOpen(limits);
+    const checked = checkOperationOptions(limits, options);
+    const { data, flags } = vectorData(limits, options);
+    const to = peerHandle(limits, peer);
+    const located = new Located(limits.engine, buffers, limits.sendSegments);
+    checkLength(limits, located.total, checked);
+    const owner = located.buffers;
+    const kind = Kind.Void;
+    return postMany(target, code, kind, owner, located, to, 0, tag, false, data, flags, checked);
+  } catch (error) {
+    return refuse(target, error);
+  }
+}
+
+/** Copies and sends a few bytes, with or without a tag and data. */
+export function injectOne(
+  target: Target,
+  code: Op,
+  buffer: ArrayBufferView | ArrayBuffer,
+  peer: Peer,
+  tag: bigint | number,
+  data: bigint | number,
+  flags: number,
+): unknown {
+  try {
+    const { limits } = target;
+    check64('tag', tag);
+    if (flags !== 0) checkData(limits, check64('data', data));
+    checkOpen(limits);
+    const to = peerHandle(limits, peer);
+    const bytes = checkBytes('buffer', buffer);
+    return postInject(target, code, bytes, to, 0, tag, false, data, flags);
+  } catch (error) {
+    return refuse(target, error);
+  }
 }
 
 /** Receives into one buffer, with or without a tag. */
@@ -235,12 +232,18 @@ export function receiveMany(
   ignore: bigint | number,
   options: OperationOptions | undefined,
 ): unknown {
-  const { limits } = target;
-  checkOpen(limits);
-  const checked = checkOperationOptions(limits, options);
-  const from = sourceHandle(limits, source);
-  const located = new Located(limits.engine, buffers, limits.receiveSegments);
-  const owner = located.buffers;
-  const kind = Kind.Completion;
-  return postMany(target, code, kind, owner, located, from, 0, tag, false, ignore, 0, checked);
+  try {
+    const { limits } = target;
+    check64('tag', tag);
+    check64('ignore', ignore);
+    checkOpen(limits);
+    const checked = checkOperationOptions(limits, options);
+    const from = sourceHandle(limits, source);
+    const located = new Located(limits.engine, buffers, limits.receiveSegments);
+    const owner = located.buffers;
+    const kind = Kind.Completion;
+    return postMany(target, code, kind, owner, located, from, 0, tag, false, ignore, 0, checked);
+  } catch (error) {
+    return refuse(target, error);
+  }
 }

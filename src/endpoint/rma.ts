@@ -142,58 +142,28 @@ export interface RmaRead<S> {
 
 export const rmaWrite = {
   write(buffer, peer, remote, options) {
-    try {
-      return transferOne(this, Op.Write, buffer, 0, 0, peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return transferOne(this, Op.Write, buffer, 0, 0, peer, remote, options);
   },
   writev(buffers, peer, remote, options) {
-    try {
-      return transferMany(this, Op.Write, buffers, peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return transferMany(this, Op.Write, buffers, peer, remote, options);
   },
   writedata(buffer, data, peer, remote, options) {
-    try {
-      checkData(this.limits, check64('data', data));
-      return transferOne(this, Op.Write, buffer, data, REMOTE_CQ_DATA, peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return transferOne(this, Op.Write, buffer, data, REMOTE_CQ_DATA, peer, remote, options);
   },
   injectWrite(buffer, peer, remote, options) {
-    try {
-      return injectOne(this, buffer, 0, 0, peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return injectOne(this, buffer, 0, 0, peer, remote, options);
   },
   injectWritedata(buffer, data, peer, remote, options) {
-    try {
-      checkData(this.limits, check64('data', data));
-      return injectOne(this, buffer, data, REMOTE_CQ_DATA, peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return injectOne(this, buffer, data, REMOTE_CQ_DATA, peer, remote, options);
   },
 } satisfies RmaWrite<unknown> & ThisType<Target>;
 
 export const rmaRead = {
   read(buffer, peer, remote, options) {
-    try {
-      return transferOne(this, Op.Read, buffer, 0, 0, peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return transferOne(this, Op.Read, buffer, 0, 0, peer, remote, options);
   },
   readv(buffers, peer, remote, options) {
-    try {
-      return transferMany(this, Op.Read, buffers, peer, remote, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return transferMany(this, Op.Read, buffers, peer, remote, options);
   },
 } satisfies RmaRead<unknown> & ThisType<Target>;
 
@@ -220,21 +190,26 @@ function transferOne(
   remote: RemoteRegion,
   options: RmaOptions | undefined,
 ): unknown {
-  const { limits } = target;
-  const { engine } = limits;
-  checkOpen(limits);
-  const checked = options === undefined ? undefined : checkOperationOptions(limits, options);
-  const offset = options === undefined ? 0 : offsetOf(options);
-  const to = peerHandle(limits, peer);
-  const place = code === Op.Write ? locateToSend(target, buffer) : engine.memory.locate(buffer);
-  const { length } = place;
-  checkLength(limits, length, checked);
-  checkRemote(limits, remote, offset, length);
-  const kind = Kind.Void;
-  const at = remote.handle;
-  // The operation keeps the remote region alive too. A local region lives until it is closed.
-  const owner = RegisteredBytes.is(buffer) ? remote : [buffer, remote];
-  return postOne(target, code, kind, owner, place, to, at, offset, true, data, flags, checked);
+  try {
+    const { limits } = target;
+    if (flags !== 0) checkData(limits, check64('data', data));
+    const { engine } = limits;
+    checkOpen(limits);
+    const checked = options === undefined ? undefined : checkOperationOptions(limits, options);
+    const offset = options === undefined ? 0 : offsetOf(options);
+    const to = peerHandle(limits, peer);
+    const place = code === Op.Write ? locateToSend(target, buffer) : engine.memory.locate(buffer);
+    const { length } = place;
+    checkLength(limits, length, checked);
+    checkRemote(limits, remote, offset, length);
+    const kind = Kind.Void;
+    const at = remote.handle;
+    // The operation keeps the remote region alive too. A local region lives until it is closed.
+    const owner = RegisteredBytes.is(buffer) ? remote : [buffer, remote];
+    return postOne(target, code, kind, owner, place, to, at, offset, true, data, flags, checked);
+  } catch (error) {
+    return refuse(target, error);
+  }
 }
 
 function transferMany(
@@ -245,33 +220,37 @@ function transferMany(
   remote: RemoteRegion | readonly RemoteSegment[],
   options: RmaVectorOptions | undefined,
 ): unknown {
-  const { limits } = target;
-  checkOpen(limits);
-  const checked = checkOperationOptions(limits, options);
-  const { data, flags } = code === Op.Write ? vectorData(limits, options) : NO_DATA;
-  const start = offsetOf(options);
-  const to = peerHandle(limits, peer);
-  const located = new Located(limits.engine, buffers, limits.sendSegments);
-  checkLength(limits, located.total, checked);
-  const { regions, pieces } = checkRemotePieces(limits, remote, start, located.total);
-  const [{ handle, offset }, ...further] = pieces;
-  located.remotes = further;
-  const owner = [located.buffers, regions];
-  const kind = Kind.Void;
-  return postMany(
-    target,
-    code,
-    kind,
-    owner,
-    located,
-    to,
-    handle,
-    offset,
-    true,
-    data,
-    flags,
-    checked,
-  );
+  try {
+    const { limits } = target;
+    checkOpen(limits);
+    const checked = checkOperationOptions(limits, options);
+    const { data, flags } = code === Op.Write ? vectorData(limits, options) : NO_DATA;
+    const start = offsetOf(options);
+    const to = peerHandle(limits, peer);
+    const located = new Located(limits.engine, buffers, limits.sendSegments);
+    checkLength(limits, located.total, checked);
+    const { regions, pieces } = checkRemotePieces(limits, remote, start, located.total);
+    const [{ handle, offset }, ...further] = pieces;
+    located.remotes = further;
+    const owner = [located.buffers, regions];
+    const kind = Kind.Void;
+    return postMany(
+      target,
+      code,
+      kind,
+      owner,
+      located,
+      to,
+      handle,
+      offset,
+      true,
+      data,
+      flags,
+      checked,
+    );
+  } catch (error) {
+    return refuse(target, error);
+  }
 }
 
 const NO_DATA = { data: 0, flags: 0 } as const;
@@ -285,12 +264,17 @@ function injectOne(
   remote: RemoteRegion,
   options: RmaOptions | undefined,
 ): unknown {
-  const { limits } = target;
-  checkOpen(limits);
-  refuseOptions(checkOperationOptions(limits, options));
-  const offset = offsetOf(options);
-  const to = peerHandle(limits, peer);
-  const bytes = checkBytes('buffer', buffer);
-  checkRemote(limits, remote, offset, lengthOf(bytes));
-  return postInject(target, Op.InjectWrite, bytes, to, remote.handle, offset, true, data, flags);
+  try {
+    const { limits } = target;
+    if (flags !== 0) checkData(limits, check64('data', data));
+    checkOpen(limits);
+    refuseOptions(checkOperationOptions(limits, options));
+    const offset = offsetOf(options);
+    const to = peerHandle(limits, peer);
+    const bytes = checkBytes('buffer', buffer);
+    checkRemote(limits, remote, offset, lengthOf(bytes));
+    return postInject(target, Op.InjectWrite, bytes, to, remote.handle, offset, true, data, flags);
+  } catch (error) {
+    return refuse(target, error);
+  }
 }

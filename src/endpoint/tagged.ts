@@ -1,20 +1,18 @@
 // fi_tagged(3)
-import { check64, checkBytes } from '../checks.js';
+import { check64 } from '../checks.js';
 import { type Completion, claimToken, endClaim } from '../completion.js';
 import { Op } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { hasFlag } from '../flag-bits.js';
 import type { Peer } from '../peer.js';
-import { receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
-import { postInject, postOne } from './posting.js';
+import { injectOne, receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
+import { postOne } from './posting.js';
 import {
   type CheckedOptions,
-  checkData,
   checkOpen,
   checkOperationOptions,
   type OperationOptions,
-  peerHandle,
   REMOTE_CQ_DATA,
   refuse,
   type Source,
@@ -136,59 +134,21 @@ export interface TaggedRecv<R> {
 
 export const taggedSend = {
   tsend(buffer, peer, tag, options) {
-    try {
-      return sendOne(this, Op.Tsend, buffer, peer, check64('tag', tag), 0, 0, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return sendOne(this, Op.Tsend, buffer, peer, tag, 0, 0, options);
   },
   tsendv(buffers, peer, tag, options) {
-    try {
-      return sendMany(this, Op.Tsend, buffers, peer, check64('tag', tag), options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return sendMany(this, Op.Tsend, buffers, peer, tag, options);
   },
   tsenddata(buffer, data, peer, tag, options) {
-    try {
-      check64('tag', tag);
-      checkData(this.limits, check64('data', data));
-      return sendOne(this, Op.Tsend, buffer, peer, tag, data, REMOTE_CQ_DATA, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return sendOne(this, Op.Tsend, buffer, peer, tag, data, REMOTE_CQ_DATA, options);
   },
   tinject(buffer, peer, tag) {
-    try {
-      return injectTagged(this, buffer, 0, 0, peer, tag);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return injectOne(this, Op.Tinject, buffer, peer, tag, 0, 0);
   },
   tinjectdata(buffer, data, peer, tag) {
-    try {
-      checkData(this.limits, check64('data', data));
-      return injectTagged(this, buffer, data, REMOTE_CQ_DATA, peer, tag);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return injectOne(this, Op.Tinject, buffer, peer, tag, data, REMOTE_CQ_DATA);
   },
 } satisfies TaggedSend<unknown> & ThisType<Target>;
-
-function injectTagged(
-  target: Target,
-  buffer: ArrayBufferView | ArrayBuffer,
-  data: bigint | number,
-  flags: number,
-  peer: Peer,
-  tag: Tag,
-): unknown {
-  checkOpen(target.limits);
-  check64('tag', tag);
-  const to = peerHandle(target.limits, peer);
-  const bytes = checkBytes('buffer', buffer);
-  return postInject(target, Op.Tinject, bytes, to, 0, tag, false, data, flags);
-}
 
 export const taggedRecv = {
   trecv(buffer, source, tag, ignore = 0, options) {
@@ -205,13 +165,7 @@ export const taggedRecv = {
     }
   },
   trecvv(buffers, source, tag, ignore = 0, options) {
-    try {
-      check64('tag', tag);
-      check64('ignore', ignore);
-      return receiveMany(this, Op.Trecv, buffers, source, tag, ignore, options);
-    } catch (error) {
-      return refuse(this, error);
-    }
+    return receiveMany(this, Op.Trecv, buffers, source, tag, ignore, options);
   },
 } satisfies TaggedRecv<unknown> & ThisType<Target>;
 

