@@ -18,11 +18,12 @@ export default defineConfig({
     setupFiles: ['test/support/own-namespace.ts'],
     // The package runs as it is shipped: Node imports dist/, vitest does not transform it.
     server: { deps: { external: [belowDist] } },
-    // A process for each file. Together they wait more than they compute: for processes, timers, limits.
+    // One process per file. There are more processes than cores, because tests mostly wait for processes and
+    // timers.
     pool: 'forks',
     maxWorkers: availableParallelism() + 1,
-    // What ends a test that hangs: others on the machine may make one as slow as they like. Below what
-    // test/reporter.ts waits for.
+    // Time limits of a hanging test. They are long because the machine may be busy, but shorter than the
+    // limit of test/reporter.ts.
     testTimeout: 150_000,
     hookTimeout: 150_000,
     teardownTimeout: 10_000,

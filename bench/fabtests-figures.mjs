@@ -12,14 +12,14 @@ const LATENCY = { shm: latency(1.2, 1.4), tcp: latency(1.1), efa: latency(1.1) }
 const DATAGRAMS = latency(1.1);
 
 /** Options and environment of a side over a provider. Each run has its own `port`. */
-const PLACES = {
+const PROVIDER_OPTIONS = {
   // fabtests derive the names of shm endpoints from the local port. By default both sides have the same.
   shm: (role, port) => ({
     args: ['-p', 'shm', '-B', String(role === 'server' ? port : port + 1)],
   }),
   tcp: () => ({ args: ['-p', 'tcp', '-s', '127.0.0.1'] }),
   udp: () => ({ args: ['-p', 'udp', '-s', '127.0.0.1'] }),
-  // Its sides are two nodes, so that efa does not use shm between them.
+  // Server and client are two nodes, so that efa does not use shm between them.
   efa: (role) => ({
     args: ['-p', 'efa'],
     env: softefaEnvironment({
@@ -39,7 +39,7 @@ const over = (providers, command, barOf, args = []) =>
     provider,
     args,
     bar: barOf(provider),
-    place: PLACES[provider],
+    place: PROVIDER_OPTIONS[provider],
   }));
 
 const RELIABLE = ['shm', 'tcp', 'efa'];

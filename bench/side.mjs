@@ -32,12 +32,12 @@ const arrived = [];
 let input;
 
 /** Exchanges one line of text with the peer: addresses, descriptors, or a barrier. */
-export function exchange(mine) {
+export function exchange(line) {
   if (!input) {
     input = createInterface({ input: process.stdin });
     input.on('line', (line) => (waiting.length > 0 ? waiting.shift()(line) : arrived.push(line)));
   }
-  process.stdout.write(`> ${mine}\n`);
+  process.stdout.write(`> ${line}\n`);
   return arrived.length > 0
     ? Promise.resolve(arrived.shift())
     : new Promise((resolve) => waiting.push(resolve));

@@ -23,7 +23,7 @@ interface Row {
   readonly before?: { readonly release: number; readonly suffix?: string; readonly hint?: string };
 }
 
-const LOG = "the provider's log tells more: FI_LOG_LEVEL=warn";
+const LOG = "set FI_LOG_LEVEL=warn and see the provider's log";
 const ANOTHER = 'open another endpoint';
 const VERSIONS = 'run the same version of libfabric on both sides';
 const EXCHANGE = 'exchange addresses again, and av.insert() the new one';
@@ -153,15 +153,15 @@ const ROWS: Readonly<Record<number, Row>> = {
   4104: {
     suffix: 'PKT_ALREADY_PROCESSED',
     text: 'A message has the number of an earlier one',
-    hint: `the peer has started over, after a restart or av.remove(): ${EXCHANGE}`,
+    hint: `the peer has restarted, or has removed this endpoint with av.remove(): ${EXCHANGE}`,
   },
   4105: {
     suffix: 'OOM',
     text: 'Out of memory',
     retryable: true,
-    hint: 'post less at once, or give the process more memory',
+    hint: 'post fewer operations at once, or give the process more memory',
   },
-  4106: { suffix: 'MR_DEREG', text: 'Memory stays registered', hint: LOG },
+  4106: { suffix: 'MR_DEREG', text: 'Memory could not be deregistered', hint: LOG },
   4107: {
     suffix: 'RXE_COPY',
     text: 'A receive could not be copied',
@@ -172,7 +172,7 @@ const ROWS: Readonly<Record<number, Row>> = {
     suffix: 'RXE_POOL_EXHAUSTED',
     text: 'No room for another receive',
     retryable: true,
-    hint: 'post fewer receives at once, and take the messages that have arrived',
+    hint: 'post fewer receives at once, and read the messages that have arrived',
     before: { release: 119, suffix: 'RX_ENTRIES_EXHAUSTED' },
   },
   4109: {
@@ -189,7 +189,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   },
   4111: {
     suffix: 'RMA_ADDR',
-    text: 'A peer accessed memory without the right to',
+    text: 'A peer accessed memory without permission',
     hint: 'the region is closed or was registered without the right: the peer must get a new descriptor',
   },
   4112: {
@@ -206,7 +206,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   4114: { suffix: 'WR_POST_SEND', text: 'A work request could not be posted', hint: LOG },
   4115: {
     suffix: 'RTM_MISMATCH',
-    text: 'RMA with a different size than announced',
+    text: 'The size of an RMA operation differs from its announced size',
     hint: VERSIONS,
   },
   4116: { suffix: 'READ_POST', text: 'A read could not be posted', hint: LOG },
@@ -231,7 +231,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   },
   4124: {
     suffix: 'ESTABLISHED_RECV_UNRESP',
-    text: 'The peer answered before but no longer does',
+    text: 'The peer has answered before, but no longer does',
     retryable: true,
     hint: SILENT,
   },

@@ -1,12 +1,12 @@
-// Counts what the suite did, for the last line of `npm test`, names the slowest files, says in a line each
-// what was skipped and what has failed, and ends a test file that is stuck in native code, which no timeout
-// of vitest can interrupt.
+// Counts the tests for the last line of `npm test`, and prints the slowest files, the skipped tests and the
+// failed tests. Also kills a test file that is stuck in native code, which no timeout of vitest can
+// interrupt.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { SerializedError } from 'vitest';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
-const STUCK_AFTER = 180_000; // ms without any news; the longest test timeout must be below it
-const SLOWEST = 10; // files that are named
+const STUCK_AFTER = 180_000; // ms without any event; the longest test timeout must be shorter
+const SLOWEST = 10; // number of files that are printed
 
 interface Tally {
   passed: number;
@@ -19,7 +19,7 @@ export default class TallyReporter implements Reporter {
   #vitest: Vitest | undefined;
   #ended: TestModule[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** What each file that has not ended was last heard of doing. */
+  /** The last event of each file that has not ended. */
   readonly #current = new Map<string, string>();
 
   onInit(vitest: Vitest): void {
@@ -27,26 +27,26 @@ export default class TallyReporter implements Reporter {
   }
 
   onTestModuleQueued(module: TestModule): void {
-    this.#heard(module, 'its start');
+    this.#record(module, 'start');
   }
 
   onTestCaseReady(test: TestCase): void {
-    this.#heard(test.module, test.fullName);
+    this.#record(test.module, test.fullName);
   }
 
   onTestCaseResult(test: TestCase): void {
-    this.#heard(test.module, `after ${test.fullName}`);
+    this.#record(test.module, `after ${test.fullName}`);
   }
 
   onTestModuleEnd(module: TestModule): void {
-    this.#heard(module);
+    this.#record(module);
     this.#ended.push(module);
     this.#write(this.#count(this.#ended, 0), false);
   }
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     clearTimeout(this.#timer);
-    tellSlowest(modules);
+    printSlowest(modules);
     for (const module of modules) {
       for (const test of module.children.allTests('skipped')) this.#explain(test);
       for (const line of failuresOf(module)) console.log(`failed: ${line}`);
@@ -55,7 +55,7 @@ export default class TallyReporter implements Reporter {
     this.#write(this.#count(modules, errors.length), true);
   }
 
-  // A test that the command line's own filter left out was not skipped by the suite.
+  // A test that the command line's filter excludes does not count as skipped.
   #filteredOut(test: TestCase): boolean {
     return Boolean(this.#vitest?.config.testNamePattern) && skipNote(test) === undefined;
   }
@@ -76,7 +76,7 @@ export default class TallyReporter implements Reporter {
         const { state } = test.result();
         if (state === 'passed') tally.passed += 1;
         else if (state === 'skipped') tally.skipped += this.#filteredOut(test) ? 0 : 1;
-        else tally.failed += 1; // failed, or begun and never ended
+        else tally.failed += 1; // failed, or started and never ended
       }
     }
     return tally;
@@ -87,7 +87,7 @@ export default class TallyReporter implements Reporter {
     if (file) writeFileSync(file, JSON.stringify({ ...tally, complete }));
   }
 
-  #heard({ relativeModuleId: file }: TestModule, doing?: string): void {
+  #record({ relativeModuleId: file }: TestModule, doing?: string): void {
     if (doing === undefined) this.#current.delete(file);
     else this.#current.set(file, doing);
     clearTimeout(this.#timer);
@@ -99,13 +99,13 @@ export default class TallyReporter implements Reporter {
   }
 }
 
-/** Milliseconds that a file took, its imports included. */
+/** Milliseconds that a file took, including its imports. */
 function timeOf(module: TestModule): number {
   const { collectDuration, setupDuration, duration } = module.diagnostic();
   return collectDuration + setupDuration + duration;
 }
 
-function tellSlowest(modules: readonly TestModule[]): void {
+function printSlowest(modules: readonly TestModule[]): void {
   if (modules.length <= SLOWEST) return;
   const slowest = [...modules].sort((a, b) => timeOf(b) - timeOf(a)).slice(0, SLOWEST);
   console.log(`the ${SLOWEST} slowest files:`);
@@ -140,7 +140,7 @@ function skipNote(test: TestCase): string | undefined {
   return result.state === 'skipped' ? result.note : undefined;
 }
 
-// Kills the processes that vitest runs test files in, and the programs those started.
+// Kills the processes in which vitest runs test files, and the programs that these have started.
 function killDescendants(pid: number): void {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   for (const child of children.split(' ').filter(Boolean).map(Number)) {
@@ -148,7 +148,7 @@ function killDescendants(pid: number): void {
       killDescendants(child);
       process.kill(child, 'SIGKILL');
     } catch {
-      // It has ended meanwhile.
+      // It has ended in the meantime.
     }
   }
 }

@@ -72,9 +72,8 @@ struct Options {
   }
 };
 
-// Exchanges one line with the peer, for addresses and as a barrier. The harness relays the text
-// after
-// "> " on standard output to the standard input of the peer.
+// Exchanges one line with the peer, for addresses and as a barrier. The harness relays the
+// text after "> " on standard output to the standard input of the peer.
 inline std::string exchange(const std::string& mine) {
   std::cout << "> " << mine << std::endl;
   std::string theirs;

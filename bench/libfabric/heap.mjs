@@ -5,7 +5,7 @@ import { endExchange, exchange, repeat, reportValue } from '../side.mjs';
 import { messageTurns, openMessagePair, serveWindows, untagged } from './messages.mjs';
 import { side } from './runner.mjs';
 
-async function collected() {
+async function collectGarbage() {
   for (let i = 0; i < 4; i++) {
     globalThis.gc();
     await nextTurn();
@@ -23,19 +23,19 @@ if (side.server) {
   await serveWindows(turns, warm + windows);
 } else {
   await repeat(warm, turns.sendWindow);
-  const before = await collected();
+  const before = await collectGarbage();
   await repeat(windows, turns.sendWindow);
-  const after = await collected();
-  const grown = (what) => (after[what] - before[what]) / 1024;
+  const after = await collectGarbage();
+  const growth = (what) => (after[what] - before[what]) / 1024;
   reportValue({
     loop: 'heap',
     size: size.bytes,
     iterations: windows * side.window,
-    value: grown('heapUsed') + grown('external'),
+    value: growth('heapUsed') + growth('external'),
     unit: 'KiB',
-    heapUsed: grown('heapUsed'),
-    external: grown('external'),
-    rss: grown('rss'),
+    heapUsed: growth('heapUsed'),
+    external: growth('external'),
+    rss: growth('rss'),
   });
 }
 await endExchange();

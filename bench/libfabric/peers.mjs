@@ -15,11 +15,11 @@ function loopbackAddress(address, host) {
 }
 
 const ep = await openEndpoint({ av: { count: peers } });
-const theirs = await exchangeBytes(ep.address);
-const others = Array.from({ length: peers - 1 }, (_, host) => loopbackAddress(theirs, host));
+const peerAddress = await exchangeBytes(ep.address);
+const others = Array.from({ length: peers - 1 }, (_, host) => loopbackAddress(peerAddress, host));
 const half = Math.floor(others.length / 2);
 for (const address of others.slice(0, half)) ep.av.insert(address);
-const peer = ep.av.insert(theirs);
+const peer = ep.av.insert(peerAddress);
 for (const address of others.slice(half)) ep.av.insert(address);
 
 const pair = { ep, peer, buffer: await allocate(ep, side.largest), ack: await allocate(ep, 4) };

@@ -22,7 +22,7 @@ export const side = parseSide({
 export const openEndpoint = (more = {}) =>
   open({ provider: side.provider, caps: CAPS, driver: side.driver, ...more });
 
-/** Opens an endpoint, with the other side of the pair as its peer. */
+/** Opens an endpoint, and inserts the address of its peer in the other process. */
 export async function openPair() {
   const ep = await openEndpoint();
   const peer = ep.av.insert(await exchangeBytes(ep.address));

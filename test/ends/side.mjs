@@ -43,14 +43,14 @@ export class Side {
     return side;
   }
 
-  /** Opens an endpoint, and sends its address to the other side. */
+  /** Opens an endpoint, and sends its address to the peer. */
   async open() {
     const endpoint = await this.#openEndpoint();
     this.#region = await regionOf(endpoint);
     return { address: endpoint.address, descriptor: this.#region.descriptor() };
   }
 
-  /** Connects to the other side. */
+  /** Inserts the address of the peer, and exchanges a first message. */
   async meet(other) {
     this.#other = other;
     const [endpoint] = this.#endpoints;

@@ -31,7 +31,7 @@ export class Traffic {
   #streaming = false;
 
   /**
-   * @param acts whether this side performs the action; otherwise it responds to the other side
+   * @param acts whether this side performs the action; otherwise it responds to the peer
    * @param settlements records every operation
    */
   constructor(round, acts, endpoint, { address, descriptor }, settlements) {

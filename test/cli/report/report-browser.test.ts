@@ -9,7 +9,7 @@ const chromium = findChromium();
 const folder = new ReportFolder();
 const sizes = Array.from({ length: 24 }, (_, power) => 2 ** power);
 
-/** What is drawn where: run in the page. */
+/** Runs in the page. Returns the state of the charts. */
 const LOOK = `() => {
   const shown = (element) => element.getBoundingClientRect().width > 0;
   const boxes = (elements) => elements.map((element) => element.getBoundingClientRect());
@@ -41,7 +41,7 @@ describe('in Chromium', () => {
   let page: BrowserPage;
   let url: string;
 
-  beforeEach(({ skip }) => skip(chromium === undefined, 'there is no Chromium here'));
+  beforeEach(({ skip }) => skip(chromium === undefined, 'Chromium is not installed'));
   beforeAll(async () => {
     if (chromium === undefined) return;
     const rows = (factor: number) => sizes.map((size) => fullRow(size, factor + size / 9000));
@@ -74,7 +74,7 @@ describe('in Chromium', () => {
 
   test('the page loads without a message, a dialog or a request', async () => {
     await page.goto(url);
-    const told = page.events.filter(({ method }) =>
+    const reported = page.events.filter(({ method }) =>
       [
         'Log.entryAdded',
         'Runtime.consoleAPICalled',
@@ -82,7 +82,7 @@ describe('in Chromium', () => {
         'Page.javascriptDialogOpening',
       ].includes(method),
     );
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     const requests = page.events
       .filter(({ method }) => method === 'Network.requestWillBeSent')
       .map(({ params }) => (params.request as { url: string }).url);
@@ -96,7 +96,7 @@ describe('in Chromium', () => {
     [375, 'light'],
     [375, 'dark'],
   ])(
-    'at %i pixels, %s, each chart is drawn once, its labels apart, and nothing sticks out',
+    'at %i pixels, %s, each chart is drawn once, its labels do not overlap, and the page does not scroll sideways',
     async (width, scheme) => {
       await page.goto(url);
       const { figures, background, sideways } = await look(width, scheme);
@@ -110,7 +110,7 @@ describe('in Chromium', () => {
     },
   );
 
-  test('the switch overrules the system', async () => {
+  test('the theme switch overrides the system', async () => {
     await page.goto(url);
     const choose = (theme: string) =>
       page.evaluate(`() => document.getElementById('theme-${theme}').click()`);
@@ -120,7 +120,7 @@ describe('in Chromium', () => {
     expect(brightness((await look(1280, 'dark')).background)).toBeGreaterThan(127);
   });
 
-  test('tables that scroll are reached with the keyboard, and have a name', async () => {
+  test('scrollable tables can be reached with the keyboard and have a label', async () => {
     await page.goto(url);
     const unreachable = await page.evaluate<number>(`() =>
       [...document.querySelectorAll('table')].filter((table) => {

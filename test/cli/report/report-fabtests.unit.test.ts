@@ -19,10 +19,10 @@ const TABLE = `bytes   iters   total       time     MB/sec    usec/xfer   Mxfers
 const figures = (page: string) =>
   rowsOf(sectionOf(page, 'Bandwidth and time per transfer')).slice(2);
 
-test('YAML and the table of fabtests give the same figures, beside those of this package', async () => {
-  const ours = benchmark({ rows: [rowOf(64, 3)] });
+test('YAML and the table of fabtests have the same figures in a comparison with this package', async () => {
+  const own = benchmark({ rows: [rowOf(64, 3)] });
   for (const text of [YAML, TABLE]) {
-    expect(figures(await folder.page(ours, text))).toEqual([
+    expect(figures(await folder.page(own, text))).toEqual([
       ['64', '21.33', '3.00', '42.67', '1.50', '2.00×'],
       ['64k', '', '', '6,553.60', '10.00', ''],
       ['geometric mean', '', '', '', '', '2.00×'],
@@ -30,7 +30,7 @@ test('YAML and the table of fabtests give the same figures, beside those of this
   }
 });
 
-test('YAML names the benchmark, and its arguments are in the environment', async () => {
+test('YAML contains the benchmark, and its arguments are shown in the environment', async () => {
   const page = await folder.page(YAML);
   expect(rowsOf(sectionOf(page, 'Runs'))[1]?.slice(0, 2)).toEqual([
     'fi_rma_bw 0.json',
@@ -40,12 +40,12 @@ test('YAML names the benchmark, and its arguments are in the environment', async
   expect(environment).toContainEqual(['arguments', 'fi_rma_bw -p tcp -m -o writedata 127.0.0.1']);
 });
 
-test('fi_rma_bw is the benchmark that rma-bw is', async () => {
+test('fi_rma_bw counts as the same benchmark as rma-bw', async () => {
   const page = await folder.page(benchmark({ rows: [rowOf(64, 3)] }), YAML);
   expect(sectionOf(page, 'Warnings')).toBeUndefined();
 });
 
-test('units of YAML are read as those of the table', async () => {
+test('units in YAML are parsed like those of the table', async () => {
   const short =
     '- { xfer_size: 1k, iterations: 20k, total: 19.5m, time: 0.04, MB/sec: 512, usec/xfer: 2, Mxfers/sec: 0.5}';
   expect(figures(await folder.page(`---\nfi_rma_bw -m :\n${short}\n`))).toEqual([
@@ -53,7 +53,7 @@ test('units of YAML are read as those of the table', async () => {
   ]);
 });
 
-test('of two rounded figures the one with more digits counts', async () => {
+test('the rounded figure with more digits is used', async () => {
   const rows =
     '64      20k     1.2m        0.01s    209.90       0.30       3.28\n8m      20      160m        0.07s  2400.00    3495.25       0.00';
   const page = await folder.page(`${TABLE.split('\n')[0]}\n${rows}\n`);
@@ -61,15 +61,15 @@ test('of two rounded figures the one with more digits counts', async () => {
     ['64', '209.90', '0.30'],
     ['8m', '2,400.00', '3,495.25'],
   ]);
-  const ours = benchmark({ rows: [rowOf(64, 0.305)] });
+  const own = benchmark({ rows: [rowOf(64, 0.305)] });
   expect(
-    figures(await folder.page(`${TABLE.split('\n')[0]}\n${rows}\n`, ours))
+    figures(await folder.page(`${TABLE.split('\n')[0]}\n${rows}\n`, own))
       .at(-1)
       ?.at(-1),
   ).toBe('1.00×');
 });
 
-test('each table and each document is a run of its own', async () => {
+test('each table and each YAML document is a separate run', async () => {
   const page = await folder.page(`some other line\n${TABLE}\n${TABLE}${YAML}`);
   const names = rowsOf(sectionOf(page, 'Runs')).map(([name]) => name);
   expect(names.slice(1)).toEqual(['fabtests 0.json', 'fabtests 0.json (2)', 'fi_rma_bw 0.json']);
@@ -83,7 +83,7 @@ test("fi_pingpong's table has other columns", async () => {
   expect(figures(page)).toEqual([['64', '42.67', '1.50']]);
 });
 
-test('a reader is told of both directions, and of rounding', async () => {
+test('the page warns of transfers in both directions and of rounded figures', async () => {
   const warnings = async (text: string) =>
     textOf(sectionOf(await folder.page(text), 'Warnings') ?? '');
   const bothWays = 'fi_rma_bw reads and writes in both directions at once.';

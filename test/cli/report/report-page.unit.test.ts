@@ -11,7 +11,7 @@ afterAll(() => folder.remove());
 const THROUGHPUT = 'Bandwidth and time per transfer';
 const SIZES = [64, 4096, 2 ** 20];
 
-test('the page needs no script and nothing from elsewhere', async () => {
+test('the page has no scripts and no external resources', async () => {
   const page = await folder.page(benchmark({ rows: SIZES.map((size) => fullRow(size, 2)) }));
   const policy = /http-equiv="Content-Security-Policy" content="(.*?)"/.exec(page)?.[1] ?? '';
   expect(textOf(policy)).toContain("default-src 'none'; style-src 'unsafe-inline'");
@@ -33,14 +33,14 @@ test('runs are compared with the first at each size, and by their geometric mean
   expect(rows.at(-1)).toEqual(['geometric mean', '', '', '', '', '0.71×']);
 });
 
-test('a run is named by its label, else by what ran when, and no two names are the same', async () => {
+test('a run is named by its label, otherwise by its command and time, and names are unique', async () => {
   const page = await folder.page(benchmark(), benchmark(), benchmark({ label: 'mine' }));
   const names = rowsOf(sectionOf(page, 'Runs')).map(([name]) => name);
   const named = 'rma-bw write efa 2026-03-04 05:06';
   expect(names).toEqual(['run', named, `${named} (2)`, 'mine']);
 });
 
-test('charts have a name that is read out, and tables of the same figures', async () => {
+test('charts have an accessible name, and tables with the same figures', async () => {
   const page = await folder.page(
     benchmark({ label: 'mine', rows: SIZES.map((size) => fullRow(size, 7)) }),
   );
@@ -68,7 +68,7 @@ test('charts have a name that is read out, and tables of the same figures', asyn
   ]);
 });
 
-test('the axis of sizes has the names that the tables have', async () => {
+test('the axis of sizes has the same names as the tables', async () => {
   const page = await folder.page(
     benchmark({ rows: [1, 1024, 2 ** 20].map((size) => rowOf(size, 1)) }),
   );
@@ -76,7 +76,7 @@ test('the axis of sizes has the names that the tables have', async () => {
   expect(texts).toEqual(expect.arrayContaining(['1', '1k', '1m', 'bytes per transfer →']));
 });
 
-test('what each of several NICs has carried is shown, and one that is slow is marked', async () => {
+test('the figures of several NICs are shown, and a slow one is marked', async () => {
   const rates = { fast: 1000, faster: 1010, slow: 700 };
   const nics = Object.entries(rates).map(([name, megabytesPerSecond]) => ({
     name,
@@ -98,7 +98,7 @@ test('what each of several NICs has carried is shown, and one that is slow is ma
   expect(charts.map(([, title]) => title)).toEqual(['several']);
 });
 
-test('counters that grew are shown, and those of trouble are warned of', async () => {
+test('counters that increased are shown, and error counters have a warning', async () => {
   const counters = { tx_bytes: 4096, rx_drops: 3, retrans_pkts: 0, rdma_read_wr_err: 1 };
   const page = await folder.page(benchmark({ rows: [rowOf(64, 1, { counters })] }));
   expect(rowsOf(sectionOf(page, 'Counters of the device'))).toEqual([
@@ -108,25 +108,25 @@ test('counters that grew are shown, and those of trouble are warned of', async (
   expect(textOf(sectionOf(page, 'Warnings') ?? '')).toContain('rdma_read_wr_err 1, rx_drops 3.');
 });
 
-test('what a result does not have makes no section', async () => {
+test('members that a result lacks have no section', async () => {
   const page = await folder.page(benchmark({ rows: [rowOf(64, 1)] }));
   const headings = [...page.matchAll(/<h2[^>]*>(.*?)<\/h2>/gs)].map(([, text]) => text);
   expect(headings).toEqual(['Runs', THROUGHPUT, 'Environment']);
 });
 
-test('a run without rows is named, and warned of', async () => {
+test('a run without rows has a warning', async () => {
   const page = await folder.page(benchmark({ label: 'nothing' }));
   expect(textOf(sectionOf(page, 'Warnings') ?? '')).toContain('It has no rows. nothing');
   expect(sectionOf(page, THROUGHPUT)).toBeUndefined();
 });
 
-test('transfers of 0 bytes are in the table, and not on the logarithmic axis', async () => {
+test('transfers of 0 bytes are in the table, but not on the logarithmic axis', async () => {
   const page = await folder.page(benchmark({ rows: [rowOf(0, 2), rowOf(64, 2)] }));
   expect(rowsOf(sectionOf(page, THROUGHPUT))).toContainEqual(['0', '0.00', '2.00']);
   expect(page.match(/NaN|Infinity/)).toBeNull();
 });
 
-test('warnings come first: those of results, of a software device, and of runs that differ', async () => {
+test('warnings come first: of results, of a software device, and of different runs', async () => {
   const device = { ...benchmark().device, software: true };
   const page = await folder.page(
     benchmark({ label: 'a', warnings: ['Both directions at once.'] }),
@@ -141,7 +141,7 @@ test('warnings come first: those of results, of a software device, and of runs t
   expect(page.indexOf('Warnings')).toBeLessThan(page.indexOf('>Runs<'));
 });
 
-test('the environment of each run is there, and what differs is marked', async () => {
+test('the environment of each run is shown, and differences are marked', async () => {
   const software = { ...benchmark().software, kernel: '5.10.0' };
   const page = await folder.page(benchmark({ label: 'a' }), benchmark({ label: 'b', software }));
   const environment = sectionOf(page, 'Environment') ?? '';
@@ -152,7 +152,7 @@ test('the environment of each run is there, and what differs is marked', async (
   expect(rowsOf(environment)).toContainEqual(['libfabric', '2.1.0', '2.1.0']);
 });
 
-test('a slow rank of a matrix is named with its host', async () => {
+test('a slow rank of a matrix is reported with its host', async () => {
   const page = await folder.page({ ...slowMatrix(8, 3, 400), label: 'all' });
   const section = sectionOf(page, 'all') ?? '';
   const named = [...section.matchAll(/<li><strong>(.*?)<\/strong>/g)].map(([, name]) => name);
@@ -163,7 +163,7 @@ test('a slow rank of a matrix is named with its host', async () => {
   expect(rowsOf(section)).toContainEqual(['3 (slow)', 'host-3', '400', '40 %', '400', '40 %']);
 });
 
-test('of times the long ones are slow, and a pair may be slow where its ranks are not', async () => {
+test('for latency, long times are slow, and a pair can be slow although its ranks are not', async () => {
   const values = slowMatrix(6, 0, 1000).values.map((row) => [...row]);
   values[1]![4] = 5000;
   const page = await folder.page(matrix(values, { metric: 'us', label: 'times' }));
@@ -173,7 +173,7 @@ test('of times the long ones are slow, and a pair may be slow where its ranks ar
   );
 });
 
-test('what failed in a matrix is said, and a matrix of nothing is no error', async () => {
+test('failed pairs of a matrix are shown, and a matrix without figures is not an error', async () => {
   const page = await folder.page(
     matrix(
       [
@@ -195,14 +195,14 @@ test('what failed in a matrix is said, and a matrix of nothing is no error', asy
   expect(textOf(sectionOf(page, 'none') ?? '')).toContain('It has no figures.');
 });
 
-test('a large matrix is drawn with fewer cells than it has pairs', async () => {
+test('a large matrix is drawn with fewer cells than pairs', async () => {
   const page = await folder.page({ ...slowMatrix(100, 7, 400), label: 'large' });
   const cells = page.match(/<rect/g)?.length ?? 0;
   expect(cells).toBeGreaterThan(100);
   expect(cells).toBeLessThan(2000);
 });
 
-test('nothing from a result becomes markup', async () => {
+test('text of a result is escaped', async () => {
   const bad = `</script></style></title><img src=x onerror="alert(1)">'"&<!--`;
   const { software, device } = benchmark();
   const every = <T extends object>(fields: T) =>
@@ -235,7 +235,7 @@ test('nothing from a result becomes markup', async () => {
   expect(textOf(page)).toContain(bad);
 });
 
-test('without -o the page is report.html, and its name is printed', async () => {
+test('without -o the page is report.html, and the name is printed', async () => {
   const file = folder.write('one.json', benchmark());
   expect(await folder.report('--title', 'My <runs>', file)).toMatchObject({
     status: 0,
@@ -245,7 +245,7 @@ test('without -o the page is report.html, and its name is printed', async () => 
   expect(textOf(/<title>.*?<\/title>/.exec(page)?.[0] ?? '')).toBe('My <runs>');
 });
 
-test('the libraries of the command line are bundled, with their licences', () => {
+test('the libraries of the command line are bundled with their licences', () => {
   const vendor = fileURLToPath(new URL('../../../dist/vendor/', import.meta.url));
   const files = readdirSync(vendor).filter((file) => file.endsWith('.js'));
   expect(files.sort()).toEqual(['plot.js', 'prom-client.js', 'runtime.js', 'valibot.js']);

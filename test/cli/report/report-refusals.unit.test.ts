@@ -7,7 +7,7 @@ import { benchmark, matrix, rowOf } from '../../support/results.js';
 const folder = new ReportFolder();
 afterAll(() => folder.remove());
 
-test('a result is not overwritten by its report', async () => {
+test('report does not overwrite a result', async () => {
   const file = folder.write('mine.json', benchmark());
   const { status, stderr } = await folder.report('-o', `./${file}`, file);
   expect({ status, stderr }).toEqual({
@@ -22,7 +22,7 @@ const { rows: _, ...withoutRows } = benchmark();
 test.each([
   ['broken JSON', '{"format":', /not JSON: /],
   [
-    'JSON of something else',
+    'JSON with other content',
     { hello: 1 },
     "not a result of a benchmark: format is not 'libfabric-result'",
   ],
@@ -52,12 +52,12 @@ test.each([
     'values must have a row and a column for each of ranks',
   ],
   [
-    'text that is none of these',
+    'text in another format',
     'bandwidth was fine\n',
     'neither a JSON result nor the output of fabtests',
   ],
   [
-    'a figure of fabtests that is none',
+    'a figure of fabtests that is not a number',
     'bytes iters total time MB/sec usec/xfer Mxfers/sec\n64 1k 64k 0.00s inf 0.00 inf\n',
     'line 2: MB/sec is not a number',
   ],
@@ -75,11 +75,11 @@ test.each([
   else expect(stderr).toMatch(reason);
 });
 
-test('a file that is not there is named', async () => {
+test('a missing file is reported', async () => {
   expect((await folder.report('nowhere.json')).stderr).toBe('nowhere.json: no such file\n');
 });
 
-test('what goes to the terminal has no control characters', async () => {
+test('error messages have no control characters', async () => {
   const { stderr } = await folder.report(
     folder.write('control.json', { ...benchmark(), kind: '\u001b[31m\u0007' }),
   );

@@ -24,7 +24,7 @@ afterEach(() => {
   running.clear();
 });
 
-/** `npx libfabric stats ...args`, running. */
+/** Starts `npx libfabric stats ...args`. */
 function start(args: readonly string[], environment: NodeJS.ProcessEnv = env) {
   const child = spawn(process.execPath, [main, 'stats', ...args], { env: environment });
   running.add(child);
@@ -57,7 +57,7 @@ async function transfer(count: number, environment = env): Promise<OtherProcess[
   return [a, b];
 }
 
-test('the counters of all devices are listed, or of one', () => {
+test('stats prints the counters of all devices or of one', () => {
   const { status, stdout } = libfabric(['stats'], env);
   expect(status).toBe(0);
   expect(stdout.match(/^softefa_\d port 1$/gm)).toEqual(['softefa_0 port 1', 'softefa_1 port 1']);
@@ -75,7 +75,7 @@ test('the counters of all devices are listed, or of one', () => {
   ]);
 });
 
-test('they stay when the programs have ended that moved them, until the namespace is removed', async () => {
+test('with keep, counters remain after the processes have ended, until the namespace is removed', async () => {
   const namespace = ownNamespace('kept');
   const kept = { ...env, ...softefaEnvironment({ namespace, keep: true }) };
   const pages = () => {
@@ -85,7 +85,7 @@ test('they stay when the programs have ended that moved them, until the namespac
   const [a, b] = await transfer(20, kept);
   await Promise.all([a!.close(), b!.close()]);
   const { tx_bytes, recv_wrs } = pages();
-  // A program that knows nothing of softefa finds them as well.
+  // A program without softefa can also read them.
   const folder = `/dev/shm/softefa-${process.geteuid?.()}.${namespace}`;
   const outside = libfabric(['stats', '--device', 'softefa_0', '--json'], {
     ...process.env,
@@ -101,7 +101,7 @@ test('they stay when the programs have ended that moved them, until the namespac
   expect(existsSync(folder)).toBe(false);
 });
 
-test('a namespace that is in use is not removed', async () => {
+test('a namespace in use is not removed', async () => {
   const [a, b] = await transfer(1);
   const { status, stderr } = libfabric(['softefa', '--remove'], env);
   expect(status).toBe(1);
@@ -110,13 +110,13 @@ test('a namespace that is in use is not removed', async () => {
   await Promise.all([a!.close(), b!.close()]);
 });
 
-test('a device that is not there is an error that names those that are', () => {
+test('an unknown device is an error that names the known ones', () => {
   const { status, stderr } = libfabric(['stats', '-d', 'efa_7'], env);
   expect(status).toBe(1);
   expect(stderr).toBe('There is no device efa_7, but softefa_0, softefa_1.\n');
 });
 
-test.skipIf(hasRdmaDevice())('without a device it says why', () => {
+test.skipIf(hasRdmaDevice())('without a device, stats prints the reason', () => {
   const { status, stderr } = libfabric(['stats', '--watch']);
   expect(status).toBe(1);
   expect(stderr).toMatch(/^This machine has no RDMA device/);
@@ -134,7 +134,7 @@ test.for([
   expect(stderr).toMatch(/^error: option .* is invalid/);
 });
 
-test('rates are lines where standard output is no terminal', () => {
+test('rates are printed as lines if standard output is not a terminal', () => {
   const { status, stdout } = libfabric(['stats', '-w', '-i', '0.05', '-c', '2'], env);
   expect(status).toBe(0);
   const [header, ...rows] = stdout.trimEnd().split('\n');
@@ -147,7 +147,7 @@ test('rates are lines where standard output is no terminal', () => {
   ]);
 });
 
-test('what other processes transfer is seen, and Ctrl-C ends it well', async () => {
+test('--watch shows the transfers of other processes, and Ctrl-C ends it with status 0', async () => {
   const stats = start(['--watch', '--json', '--interval', '0.1', '--device', 'softefa_0']);
   await stats.line();
   const processes = await transfer(20);
@@ -162,14 +162,14 @@ test('what other processes transfer is seen, and Ctrl-C ends it well', async () 
   await Promise.all(processes.map((process) => process.close()));
 });
 
-test('it ends when the reader of its output has gone', async () => {
+test('stats ends when its standard output is closed', async () => {
   const stats = start(['--watch', '--interval', '0.01']);
   await stats.line();
   stats.child.stdout.destroy();
   expect(await stats.end()).toEqual([0, null]);
 });
 
-test('Prometheus is served until Ctrl-C', async () => {
+test('--listen serves Prometheus metrics until a signal ends it', async () => {
   const stats = start(['--listen', '127.0.0.1:0']);
   const url = await stats.line();
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
@@ -196,7 +196,7 @@ test('Prometheus is served until Ctrl-C', async () => {
   await Promise.all(processes.map((process) => process.close()));
 });
 
-test('an address that is in use is an error', async () => {
+test('an address in use is an error', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
@@ -206,7 +206,7 @@ test('an address that is in use is an error', async () => {
   expect(stderr).toMatch(/EADDRINUSE/);
 });
 
-test.skipIf(hasRdmaDevice())("another vendor's device", async () => {
+test.skipIf(hasRdmaDevice())("--watch shows another vendor's device", async () => {
   const fake = new FakeSysfs();
   addConnectX(fake);
   const stats = start(['-w', '-i', '0.2'], { ...process.env, SYSFS_PATH: fake.root });

@@ -9,7 +9,7 @@ import { freePort } from '../../../support/free-port.js';
 import { ownNamespace } from '../../../support/own-namespace.js';
 import { runPair } from '../../../support/sides.js';
 
-const PLACES = [
+const SETUPS = [
   { provider: 'tcp', both: {} },
   { provider: 'shm', both: {} },
   {
@@ -51,20 +51,20 @@ const COMMANDS: readonly (readonly string[])[] = [
 ];
 
 // FI_OPT_EFA_EMULATED_READ
-const tells = version().major > 1 || version().minor >= 18;
+const reportsRdma = version().major > 1 || version().minor >= 18;
 
-// -E=PORT or -b=PORT: where the sides of this test meet.
-const meeting = (args: readonly string[], port: number) =>
+// Sets the out-of-band port: -E=PORT or -b=PORT.
+const withPort = (args: readonly string[], port: number) =>
   args.includes('-b')
     ? args.map((arg) => (arg === '-b' ? `-b=${port}` : arg))
     : [...args, `-E=${port}`];
 
-for (const { provider, both } of PLACES) {
+for (const { provider, both } of SETUPS) {
   describe(`over ${provider}`, () => {
     test.each(COMMANDS.map((args) => [args.join(' '), args] as const))('%s', async (_, args) => {
       const port = await freePort();
       const { server, client } = await runPair(
-        [...meeting(args, port), '-p', provider, ...COMMON],
+        [...withPort(args, port), '-p', provider, ...COMMON],
         both,
       );
       expect({ ...server, stdout: '' }).toEqual({ code: 0, signal: null, stdout: '', stderr: '' });
@@ -72,7 +72,9 @@ for (const { provider, both } of PLACES) {
       const result: BenchmarkResult = JSON.parse(client.stdout);
       expect(result).toMatchObject({ command: args[0], role: 'client' });
       expect(result.device.provider).toContain(provider);
-      expect(result.device.rdma?.reads).toBe(provider === 'efa' && tells ? 'device' : undefined);
+      expect(result.device.rdma?.reads).toBe(
+        provider === 'efa' && reportsRdma ? 'device' : undefined,
+      );
       expect(result.rows.map(({ size }) => size)).toEqual(SIZES);
       for (const row of result.rows) {
         expect(row.iterations).toBe(100);
@@ -83,7 +85,7 @@ for (const { provider, both } of PLACES) {
   });
 }
 
-test.each(['write', 'read'])('rma-bw over two NICs at once: %s', async (operation) => {
+test.each(['write', 'read'])('rma-bw over two NICs: %s', async (operation) => {
   const port = await freePort();
   const args = ['rma-bw', `-E=${port}`, '-p', 'efa', '-o', operation, '--nics', 'all', '--json'];
   const namespace = ownNamespace('nics');
@@ -103,7 +105,7 @@ test.each(['write', 'read'])('rma-bw over two NICs at once: %s', async (operatio
   }
 });
 
-test('--nics on one side only ends both with the reason', async () => {
+test('--nics at only one side ends both sides with an error', async () => {
   const port = await freePort();
   const args = ['rma-bw', `-E=${port}`, '-p', 'efa', '-S', '64', '-I', '64'];
   const namespace = ownNamespace('one');
@@ -112,15 +114,15 @@ test('--nics on one side only ends both with the reason', async () => {
     [...args, '--nics', 'all', '--timeout', '2', '127.0.0.1'],
     softefaEnvironment({ namespace, node: 0, nics: 2 }),
   );
-  const [theirs, ours] = await Promise.all([server.ended, client.ended]);
-  expect([ours.code, theirs.code]).toEqual([1, 1]);
-  expect(ours.stderr).toContain('--nics: 2 NICs here and 1 at the peer');
+  const [serverEnd, clientEnd] = await Promise.all([server.ended, client.ended]);
+  expect([clientEnd.code, serverEnd.code]).toEqual([1, 1]);
+  expect(clientEnd.stderr).toContain('--nics: 2 NICs here and 1 at the peer');
 });
 
 test('dgram-pingpong over udp and over efa', async () => {
   for (const [provider, both] of [
     ['udp', {}],
-    ['efa', PLACES[2].both],
+    ['efa', SETUPS[2].both],
   ] as const) {
     const port = await freePort();
     const args = ['dgram-pingpong', `-E=${port}`, '-p', provider, '-S', '512', '-I', '100', '-v'];
@@ -130,7 +132,7 @@ test('dgram-pingpong over udp and over efa', async () => {
   }
 });
 
-test('pingpong over tcp, with tags and without', async () => {
+test('pingpong over tcp, tagged and untagged', async () => {
   for (const mode of ['msg', 'tagged']) {
     const port = String(await freePort());
     const args = ['pingpong', '-p', 'tcp', '-e', 'rdm', '-m', mode, '-c', '-B', port, '-P', port];
@@ -140,10 +142,10 @@ test('pingpong over tcp, with tags and without', async () => {
   }
 });
 
-// Sizes without end: the first rows are there while most are to come.
+// A very long list of sizes: the benchmark prints its first rows and then runs on.
 const ENDLESS = ['-p', 'tcp', '-S', 'r:1,1,1000000', '-I', '20'];
 
-async function underWay() {
+async function startRunning() {
   const port = await freePort();
   const args = ['rdm-pingpong', `-E=${port}`, ...ENDLESS];
   const server = start(args);
@@ -152,8 +154,8 @@ async function underWay() {
   return { server, client };
 }
 
-test('the peer is killed: an error within seconds that says so', async () => {
-  const { server, client } = await underWay();
+test('a benchmark whose peer is killed fails within seconds', async () => {
+  const { server, client } = await startRunning();
   const start = performance.now();
   server.child.kill('SIGKILL');
   const { code, stderr } = await client.ended;
@@ -163,13 +165,13 @@ test('the peer is killed: an error within seconds that says so', async () => {
   await server.ended;
 });
 
-test('Ctrl-C ends both sides, and each has told what it has measured so far', async () => {
-  const { server, client } = await underWay();
+test('Ctrl-C ends both sides, and each has printed its results so far', async () => {
+  const { server, client } = await startRunning();
   client.child.kill('SIGINT');
-  const [ours, theirs] = await Promise.all([client.ended, server.ended]);
-  expect({ ...ours, stdout: '' }).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
-  expect(ours.stdout).toMatch(/^bytes .*\n1 +20 +40 /);
-  expect(theirs.code).toBe(1);
-  expect(theirs.stderr).toContain('the peer has ended: interrupted');
-  expect(theirs.stdout).toMatch(/^bytes .*\n1 +20 +40 /);
+  const [clientEnd, serverEnd] = await Promise.all([client.ended, server.ended]);
+  expect({ ...clientEnd, stdout: '' }).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
+  expect(clientEnd.stdout).toMatch(/^bytes .*\n1 +20 +40 /);
+  expect(serverEnd.code).toBe(1);
+  expect(serverEnd.stderr).toContain('the peer has ended: interrupted');
+  expect(serverEnd.stdout).toMatch(/^bytes .*\n1 +20 +40 /);
 });

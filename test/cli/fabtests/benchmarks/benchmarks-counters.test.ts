@@ -1,4 +1,4 @@
-// A benchmark says what the counters of its devices rose by, where they have any.
+// A benchmark reports the increase of the counters of its devices, if they have counters.
 import { SoftefaFaults, softefaEnvironment } from 'libfabric/softefa';
 import { expect, onTestFinished, test } from 'vitest';
 import { counterTable } from '../../../../dist/cli/fabtests/common/statistics-table.js';
@@ -12,7 +12,7 @@ import { runPair } from '../../../support/sides.js';
 
 const namespace = ownNamespace('counters');
 
-/** Runs both sides on hosts of their own, with software EFA devices. */
+/** Runs server and client, each acting as its own host, with software EFA devices. */
 async function onEfa(args: readonly string[], nics = 1) {
   const [server, client] = [0, 1].map((node) =>
     softefaEnvironment({ namespace, node, nics, memlock: 'unlimited' }),
@@ -25,7 +25,7 @@ async function onEfa(args: readonly string[], nics = 1) {
 const rowsIn = ({ stdout }: Ended) =>
   (parseResult(JSON.parse(stdout)) as BenchmarkResult).rows as BenchmarkRow[];
 
-test('each size has what the device has sent meanwhile, and nothing of the size before', async () => {
+test('each row counts only the transfers of its own size', async () => {
   const { server, client } = await onEfa([
     'rdm-pingpong',
     '-S',
@@ -44,7 +44,7 @@ test('each size has what the device has sent meanwhile, and nothing of the size 
   }
 });
 
-test('those of several NICs are added up', async () => {
+test('the counters of several NICs are added', async () => {
   const args = ['rma-bw', '--nics', 'all', '-S', '65536', '-I', '256', '--json'];
   const { client } = await onEfa(args, 2);
   const [row] = rowsIn(client);
@@ -53,7 +53,7 @@ test('those of several NICs are added up', async () => {
   expect(row?.counters?.tx_bytes).toBeGreaterThanOrEqual(65_536 * (row?.iterations ?? 0));
 });
 
-test('--stats has a table of them, with what was lost and sent again', async () => {
+test('--stats prints a table of them, with drops and retransmissions', async () => {
   const faults = new SoftefaFaults({ namespace });
   onTestFinished(() => faults.close());
   faults.set({ drop: 300 });
@@ -74,7 +74,7 @@ test('--stats has a table of them, with what was lost and sent again', async () 
   expect(again).toBeGreaterThanOrEqual(64 * (retransmits as number));
 });
 
-test.each(['tcp', 'shm'])('%s has no device that counts, and nothing is said', async (provider) => {
+test.each(['tcp', 'shm'])('%s has no counters, and prints none', async (provider) => {
   const args = ['rdm-pingpong', '-p', provider, '-S', '64', '-I', '20', `-E=${await freePort()}`];
   const { server } = await runPair([...args, '--stats']);
   expect(server).toMatchObject({ code: 0, stderr: '' });
@@ -84,7 +84,7 @@ test.each(['tcp', 'shm'])('%s has no device that counts, and nothing is said', a
   expect(rowsIn(client)[0]).not.toHaveProperty('counters');
 });
 
-test("another vendor's counters are in the same columns", () => {
+test("another vendor's counters have the same columns", () => {
   const counters = { port_xmit_data: 1000, port_rcv_packets: 7, local_ack_timeout_err: 2 };
   const lines = counterTable([
     rowOf(4096, 1, { counters }),

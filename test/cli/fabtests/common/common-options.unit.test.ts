@@ -25,7 +25,7 @@ const RMA: TestKind = {
   operations: ['write', 'read', 'writedata'],
 };
 
-/** The settings that a command line amounts to. */
+/** Returns the settings of a command line. */
 function settings(line: string, kind: TestKind = RMA) {
   const command = addTestOptions(new TestCommand('test').argument('[server]'));
   command.exitOverride().configureOutput({ writeErr: () => {} });
@@ -47,20 +47,20 @@ describe('options', () => {
     });
   });
 
-  test('-b and -E leave the next word alone, and take a port with an equals sign', () => {
+  test('-b and -E take a port only after an equals sign', () => {
     expect(settings('-E host')).toMatchObject({ host: 'host', oobExchange: true, oobPort: 3000 });
     expect(settings('-b=9000 host')).toMatchObject({ host: 'host', oobSync: true, oobPort: 9000 });
     expect(settings('-E=9000')).toMatchObject({ oobSync: false, oobPort: 9000 });
     expect(() => settings('-E9000')).toThrow('=9000');
   });
 
-  test('efa and shm exchange addresses out of band, whose addresses no host name stands for', () => {
+  test('efa and shm exchange addresses out of band, because host names do not name their addresses', () => {
     expect(settings('-p efa host')).toMatchObject({ oobExchange: true, oobSync: false });
     expect(settings('-p shm -s name host')).toMatchObject({ oobExchange: false });
     expect(settings('-p tcp host')).toMatchObject({ oobExchange: false });
   });
 
-  test('may be written together and attached, as with getopt', () => {
+  test('can be combined and attached, as with getopt', () => {
     expect(settings('-vl -I100 -W 8')).toMatchObject({ verify: true, iterations: 100, window: 8 });
   });
 
@@ -88,7 +88,7 @@ describe('options', () => {
     expect(() => settings(line)).toThrow(reason);
   });
 
-  test('what is refused ends the command with code 1 and a line on stderr', () => {
+  test('a refused option ends the command with status 1 and a line on stderr', () => {
     const { status, stderr, stdout } = libfabric(['rma-bw', '-e', 'msg']);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toMatch(/^error: -e msg: .*\n$/);
@@ -98,13 +98,13 @@ describe('options', () => {
     [['-o', 'writedata'], 'one NIC'],
     [['-v'], 'all-to-all -v'],
     [['-d', 'eth0'], 'cannot be used with'],
-  ])('--nics goes not with %s', async (args, reason) => {
+  ])('--nics cannot be combined with %s', async (args, reason) => {
     const { status, stderr } = await call('rma-bw', '--nics', 'all', ...args);
     expect(status).toBe(1);
     expect(stderr).toContain(reason);
   });
 
-  test('the help has them in groups', async () => {
+  test('the help lists them in groups', async () => {
     const { stdout } = await call('rdm-pingpong', '--help');
     for (const heading of ['Peer and provider:', 'Out of band (TCP):', 'What to measure:']) {
       expect(stdout).toContain(heading);
@@ -114,13 +114,13 @@ describe('options', () => {
 });
 
 describe('sizes', () => {
-  test('all are the powers of two and what lies halfway, to 8 MiB', () => {
+  test('all are the powers of two and the sizes halfway between, up to 8 MiB', () => {
     expect(allSizes().slice(0, 9)).toEqual([1, 2, 3, 4, 6, 8, 12, 16, 24]);
     expect(allSizes().slice(-3)).toEqual([2 ** 22, 3 * 2 ** 21, 2 ** 23]);
     expect(allSizes()).toHaveLength(46);
   });
 
-  test('are read in every form of -S', () => {
+  test('are parsed in every form of -S', () => {
     expect(sizesOf(parseSizes('100'), 2 ** 30)).toEqual([100]);
     expect(sizesOf(parseSizes('r:1,3,10'), 2 ** 30)).toEqual([1, 4, 7, 10]);
     expect(sizesOf(parseSizes('l:5,3,5'), 2 ** 30)).toEqual([5, 3, 5]);
@@ -128,7 +128,7 @@ describe('sizes', () => {
     expect(sizesOf({ kind: 'default' }, 5000)).toEqual([64, 256, 1024, 4096]);
   });
 
-  test('make room as fabtests do, and have their iterations', () => {
+  test('have the buffer sizes and iterations of fabtests', () => {
     expect(roomOf({ kind: 'default' }, 2 ** 30)).toBe(2 ** 23);
     expect(roomOf({ kind: 'one', size: 10 }, 2 ** 30)).toBe(10);
     expect([65_535, 65_536, 2 ** 20].map((size) => iterationsOf(size, true))).toEqual([
@@ -149,12 +149,12 @@ describe('windows', () => {
     ];
   };
 
-  test('the clock starts in the middle of the first, and the last is acknowledged once more', () => {
+  test('the clock starts after the warm-up in the first window, and a last empty window is acknowledged', () => {
     expect(plan(64, 10, 118, false)).toEqual([1, '0+10 warm', '10+54 ack', '0+64 ack', '0+0 ack']);
     expect(plan(64, 10, 100, false)).toEqual([1, '0+10 warm', '10+54 ack', '0+46 ack']);
   });
 
-  test('--use-fi-more is about all but the last of a window, and not about the warm-up', () => {
+  test('--use-fi-more sets FI_MORE on all but the last of a window, and not in the warm-up', () => {
     const more = (line: string) =>
       windowsOf(4, 2, 3, false).windows.map((window) =>
         Array.from({ length: window.count }, (_, i) => moreIn(window, settings(line))(i)),
@@ -165,7 +165,7 @@ describe('windows', () => {
     expect(more('')).toEqual([[NONE, NONE], [NONE, NONE], [NONE]]);
   });
 
-  test('since 2.4 the warm-up ends with a window of its own', () => {
+  test('since 2.4 the warm-up has its own windows', () => {
     expect(plan(64, 10, 100, true)).toEqual([1, '0+10 ack warm', '0+64 ack', '0+36 ack']);
     expect(plan(4, 4, 4, true)).toEqual([2, '0+4 ack warm', '0+0 ack warm', '0+4 ack', '0+0 ack']);
   });

@@ -9,10 +9,10 @@ import {
   pingpongRow,
 } from '../../../../dist/cli/shared/perf-table.js';
 
-// As fabtests print a run of 20,000 transfers of 64 bytes in 36.123 ms.
+// A run of 20,000 transfers of 64 bytes in 36.123 ms, which fabtests print in the same way.
 const PERF = { size: 64, iterations: 20_000, seconds: 0.036_123, transfersPerIteration: 1 };
 
-test('the table is that of fabtests, character for character', () => {
+test('the table has the characters of the table of fabtests', () => {
   expect(perfHeader()).toBe(
     'bytes   iters   total       time     MB/sec    usec/xfer   Mxfers/sec',
   );
@@ -22,7 +22,7 @@ test('the table is that of fabtests, character for character', () => {
   );
 });
 
-test('so is the YAML', () => {
+test('the YAML has the characters of the YAML of fabtests', () => {
   expect(perfYamlHeader(['fi_rma_bw', '-m'])).toBe('---\nfi_rma_bw -m :');
   expect(perfYaml(PERF)).toBe(
     '- { xfer_size: 64, iterations: 20000, total: 1280000, time: 0.036123, ' +
@@ -30,7 +30,7 @@ test('so is the YAML', () => {
   );
 });
 
-test('the table of pingpong has what was sent and acknowledged', () => {
+test('the table of pingpong has the numbers of sent and acknowledged messages', () => {
   expect(pingpongHeader()).toBe(
     'bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec',
   );
@@ -41,7 +41,7 @@ test('the table of pingpong has what was sent and acknowledged', () => {
   expect(pingpongRow(perf, 7)).toContain('10      +3       ');
 });
 
-test('percentiles are nearest ranks', () => {
+test('percentiles use the nearest rank', () => {
   const samples = Float64Array.from({ length: 1000 }, (_, i) => 1000 - i);
   expect(percentilesOf(samples, 2)).toEqual({ p50: 1000, p99: 1980, p999: 1998, max: 2000 });
   expect(percentilesOf(new Float64Array(0), 1)).toBeUndefined();

@@ -1,4 +1,5 @@
-// What fabtests see of this package where addresses go in band: a scripted peer plays their part.
+// The messages that this package exchanges with fabtests if addresses are exchanged in band. A scripted peer
+// acts as fabtests.
 
 import { expect, test } from 'vitest';
 import { exchangeAddresses } from '../../../../dist/cli/fabtests/common/address-exchange.js';
@@ -19,42 +20,42 @@ import { freePort } from '../../../support/free-port.js';
 import { cleanups, padded, rawEndpoint } from '../../../support/wire.js';
 
 test.each([
-  { when: 'when it has written', early: false },
+  { when: 'after its write', early: false },
   { when: 'before its write is acknowledged', early: true },
-])('in band, client: its address, keys, a write, and a last word $when', async ({ early }) => {
+])('in band, client: address, keys, a write, and a final message $when', async ({ early }) => {
   const port = String(await freePort());
   const ep = await rawEndpoint('tcp', ['FI_MSG', 'FI_RMA'], port);
   const first = new Uint8Array(256);
-  const called = ep.recv(first);
+  const firstReceived = ep.recv(first);
   const client = start([
     ...['rma-bw', '-p', 'tcp', '-P', port, '-S', '16', '-w', '0', '-I', '1'],
     ...['--fabtests', '1.17', ...(early ? ['-U'] : []), '127.0.0.1'],
   ]);
-  expect((await called).length).toBe(256);
+  expect((await firstReceived).length).toBe(256);
   const peer = ep.av.insert(first.subarray(0, ep.address.length));
   await ep.send(new Uint8Array(1), peer);
-  // Keys: address, length, key; then a byte each way, twice: of the keys, and of the size.
+  // Keys: address, length, key. Then a byte in each direction, twice: after the keys, and for the size.
   const region = await ep.domain.allocate(4096, ['FI_REMOTE_WRITE']);
   const keys = new Uint8Array(256);
-  const told = ep.recv(keys);
+  const keysReceived = ep.recv(keys);
   await ep.send(new Uint8Array(encodeKeys(region)), peer);
-  expect((await told).length).toBe(24);
+  expect((await keysReceived).length).toBe(24);
   expect(decodeKeys(keys, 0).key).toBeGreaterThanOrEqual(0n);
   for (let sync = 0; sync < 2; sync++) {
     expect((await ep.recv(new Uint8Array(256))).length).toBe(1);
     const answer = ep.send(new Uint8Array(1), peer);
-    // What tcp has to tell of the write then comes behind a message.
+    // tcp then reports the write after this message.
     if (early && sync === 1) await ep.send(new Uint8Array(4), peer);
     await answer;
   }
-  // One write to the start of the region, told by nothing; then 4 bytes each way.
+  // One write to the start of the region, without an event. Then 4 bytes in each direction.
   expect((await ep.recv(new Uint8Array(256))).length).toBe(4);
   expect(Buffer.from(region.bytes.subarray(0, 20))).toEqual(padded(pattern(16), 20));
   if (!early) await ep.send(new Uint8Array(4), peer);
   expect((await client.ended).code).toBe(0);
 });
 
-/** Of one side of dgram-pingpong: addresses go in band, and the sides wait out of band. */
+/** Opens one side of dgram-pingpong. Addresses are exchanged in band, and synchronization is out of band. */
 async function datagramSide(oobPort: number, more: Partial<Settings>) {
   const kind = { command: 'dgram-pingpong', type: 'FI_EP_DGRAM', oobSync: true } as const;
   const command = addTestOptions(new TestCommand(kind.command));
@@ -65,42 +66,45 @@ async function datagramSide(oobPort: number, more: Partial<Settings>) {
   return session;
 }
 
-test('2.x, dgram-pingpong in band, client: greets before its first message', async () => {
+test('2.x, dgram-pingpong in band, client: sends its handshake before its first message', async () => {
   const [port, oobPort] = [String(await freePort()), await freePort()];
   const ep = await rawEndpoint('udp', ['FI_MSG'], port);
   const accepted = OobSocket.accept(oobPort, '127.0.0.1');
-  const whom = { host: '127.0.0.1', destinationPort: port, release: '2.6' };
-  const session = await datagramSide(oobPort, whom);
+  const destination = { host: '127.0.0.1', destinationPort: port, release: '2.6' };
+  const session = await datagramSide(oobPort, destination);
   const oob = await accepted;
   cleanups.push(() => oob.close());
-  const introduced = exchangeAddresses(session);
+  const exchanged = exchangeAddresses(session);
   oob.send(Buffer.alloc(4));
   expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
   const first = new Uint8Array(256);
   expect((await ep.recv(first)).length).toBe(256);
   await ep.send(new Uint8Array(1), ep.av.insert(first.subarray(0, ep.address.length)));
-  await introduced;
+  await exchanged;
   expect(session.dialect.release).toBe(206);
 });
 
 test.each([
-  { release: '2.6', greets: true },
-  { release: '1.17', greets: false },
-])('$release, dgram-pingpong in band, server: greets: $greets', async ({ release, greets }) => {
-  const [port, oobPort] = [String(await freePort()), await freePort()];
-  const opened = datagramSide(oobPort, { sourceAddress: '127.0.0.1', sourcePort: port });
-  const oob = await OobSocket.connect(oobPort, '127.0.0.1', 20_000);
-  cleanups.push(() => oob.close());
-  const session = await opened;
-  const ep = await rawEndpoint('udp', ['FI_MSG']);
-  const introduced = exchangeAddresses(session);
-  if (greets) {
-    oob.send(Buffer.alloc(4));
-    expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
-  }
-  const answer = ep.recv(new Uint8Array(256));
-  await ep.send(Buffer.from(ep.address), ep.av.insert(session.ep.address));
-  expect((await answer).length).toBe(1);
-  await introduced;
-  expect(session.dialect.release).toBe(dialectOf(release).release);
-});
+  { release: '2.6', handshake: true },
+  { release: '1.17', handshake: false },
+])(
+  '$release, dgram-pingpong in band, server: handshake: $handshake',
+  async ({ release, handshake }) => {
+    const [port, oobPort] = [String(await freePort()), await freePort()];
+    const opened = datagramSide(oobPort, { sourceAddress: '127.0.0.1', sourcePort: port });
+    const oob = await OobSocket.connect(oobPort, '127.0.0.1', 20_000);
+    cleanups.push(() => oob.close());
+    const session = await opened;
+    const ep = await rawEndpoint('udp', ['FI_MSG']);
+    const exchanged = exchangeAddresses(session);
+    if (handshake) {
+      oob.send(Buffer.alloc(4));
+      expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
+    }
+    const answer = ep.recv(new Uint8Array(256));
+    await ep.send(Buffer.from(ep.address), ep.av.insert(session.ep.address));
+    expect((await answer).length).toBe(1);
+    await exchanged;
+    expect(session.dialect.release).toBe(dialectOf(release).release);
+  },
+);

@@ -1,4 +1,4 @@
-// What fabtests see of this package, pinned byte by byte: a scripted peer plays their part.
+// The bytes that this package exchanges with fabtests. A scripted peer acts as fabtests.
 
 import { expect, test } from 'vitest';
 import { OobSocket } from '../../../../dist/cli/fabtests/common/oob.js';
@@ -9,7 +9,7 @@ import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { cleanups, padded, rawEndpoint } from '../../../support/wire.js';
 
-test('1.17, client: 256 bytes with the address, then a message of size with tag 0', async () => {
+test('1.17, client: 256 bytes with the address, then messages with tags from 0', async () => {
   const port = await freePort();
   const ep = await rawEndpoint('shm', ['FI_TAGGED']);
   const accepted = OobSocket.accept(port, '127.0.0.1');
@@ -31,14 +31,14 @@ test('1.17, client: 256 bytes with the address, then a message of size with tag 
     expect([length, Buffer.from(bytes.subarray(0, 100))]).toEqual([100, pattern(100)]);
     await ep.tsend(new Uint8Array(pattern(100)), peer, tag);
   }
-  // Both send 4 bytes with the next tag in the end.
+  // At the end, both send 4 bytes with the next tag.
   const last = ep.trecv(new Uint8Array(256), null, 3);
   await ep.tsend(new Uint8Array(4), peer, 3);
   expect((await last).length).toBe(4);
   expect((await client.ended).stdout).toMatch(/\n100 +2 +400 /);
 });
 
-test('--nics is refused where the peer is of fabtests', async () => {
+test('--nics is refused if the peer is one of fabtests', async () => {
   const port = await freePort();
   const ep = await rawEndpoint('shm', ['FI_MSG']);
   const accepted = OobSocket.accept(port, '127.0.0.1');
@@ -56,7 +56,7 @@ test('--nics is refused where the peer is of fabtests', async () => {
   });
 });
 
-test('2.x, server: greets with four zeros when greeted, whatever its own release', async () => {
+test('2.x, server: answers a handshake of four zeros, whatever its own release', async () => {
   const port = await freePort();
   const server = start([
     'rdm-pingpong',
@@ -84,14 +84,14 @@ test('2.x, server: greets with four zeros when greeted, whatever its own release
   const reply = ep.recv(bytes);
   await ep.send(new Uint8Array(8), peer);
   expect((await reply).length).toBe(8);
-  // Since 2.4 -b also ends out of band: four zeros each way.
+  // Since 2.4, -b also ends out of band: four zeros in each direction.
   oob.send(Buffer.alloc(4));
   expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
   expect((await server.ended).code).toBe(0);
 });
 
-/** Plays the server of a client that meets it out of band: greetings, then addresses. */
-async function meetClient(
+/** Acts as the server of a client that connects out of band: handshake, then addresses. */
+async function acceptClient(
   args: readonly string[],
   ep: Awaited<ReturnType<typeof rawEndpoint>>,
   letter: 'b' | 'E',
@@ -103,18 +103,18 @@ async function meetClient(
   cleanups.push(() => oob.close());
   expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
   oob.send(Buffer.alloc(4));
-  return { client, oob, peer: await swapAddresses(oob, ep) };
+  return { client, oob, peer: await exchangeOobAddresses(oob, ep) };
 }
 
-async function swapAddresses(oob: OobSocket, ep: Awaited<ReturnType<typeof rawEndpoint>>) {
+async function exchangeOobAddresses(oob: OobSocket, ep: Awaited<ReturnType<typeof rawEndpoint>>) {
   const message = await oob.receive(1024);
   oob.send(padded(ep.address));
   return ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
 }
 
-test('2.x, av-xfer: greets once more for its second part, with an endpoint of its own', async () => {
+test('2.x, av-xfer: repeats the handshake for its second part, which has its own endpoint', async () => {
   const ep = await rawEndpoint('shm', ['FI_MSG']);
-  const { client, oob, peer } = await meetClient(['av-xfer', '-p', 'shm'], ep, 'b');
+  const { client, oob, peer } = await acceptClient(['av-xfer', '-p', 'shm'], ep, 'b');
   const receive = async () => expect((await ep.recv(new Uint8Array(1024))).length).toBe(1024);
   const sync = async () => {
     expect(await oob.receive(1)).toEqual(Buffer.from('a'));
@@ -123,24 +123,24 @@ test('2.x, av-xfer: greets once more for its second part, with an endpoint of it
   await receive();
   await ep.av.remove(peer);
   await sync();
-  await ep.send(new Uint8Array(1024), await swapAddresses(oob, ep));
+  await ep.send(new Uint8Array(1024), await exchangeOobAddresses(oob, ep));
   await sync();
   oob.send(Buffer.alloc(4));
   expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
   for (let part = 0; part < 2; part++) {
-    await swapAddresses(oob, ep);
+    await exchangeOobAddresses(oob, ep);
     await receive();
     await sync();
   }
   expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('2.x, multi-ep: keys, nothing, a write, nothing; and again with other keys', async () => {
+test('2.x, multi-ep: keys, an empty message, a write, an empty message; repeated with other keys', async () => {
   const main = await rawEndpoint('shm', ['FI_MSG', 'FI_RMA']);
   const ep = await rawEndpoint('shm', ['FI_MSG', 'FI_RMA']);
   const args = ['multi-ep', '-p', 'shm', '-c', '1', '-v'];
-  const { client, oob, peer: first } = await meetClient(args, main, 'E');
-  const peer = await swapAddresses(oob, ep);
+  const { client, oob, peer: first } = await acceptClient(args, main, 'E');
+  const peer = await exchangeOobAddresses(oob, ep);
   const exchange = async (bytes: Uint8Array) => {
     const room = new Uint8Array(256);
     const received = ep.recv(room);
@@ -156,46 +156,46 @@ test('2.x, multi-ep: keys, nothing, a write, nothing; and again with other keys'
     expect(await exchange(new Uint8Array(0))).toHaveLength(0);
     expect(Buffer.from(region.bytes)).toEqual(pattern(256));
   }
-  // The last word goes over the endpoint that the sides met with.
+  // The final message uses the endpoint of the first address exchange.
   const last = main.recv(new Uint8Array(256));
   await main.send(new Uint8Array(4), first);
   expect((await last).length).toBe(4);
   expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('2.x, rma-pingpong: reads behind the places of a window, each of 1024 bytes or more', async () => {
+test('2.x, rma-pingpong: reads after the slots of a window, each of at least 1024 bytes', async () => {
   const ep = await rawEndpoint('shm', ['FI_MSG', 'FI_RMA']);
   const args = ['rma-pingpong', '-p', 'shm', '-o', 'read', '-S', '100', '-W', '4', '-I', '2', '-v'];
-  const { client, peer } = await meetClient(args, ep, 'E');
+  const { client, peer } = await acceptClient(args, ep, 'E');
   const sync = async () => {
     expect((await ep.recv(new Uint8Array(256))).length).toBe(0);
     await ep.send(new Uint8Array(0), peer);
   };
-  // Receives are in 4 * 1024 bytes and 4 more, up to a multiple of 64; sends are behind them.
+  // Receive buffers have 4 * 1024 bytes and 4 more, rounded up to a multiple of 64. Send buffers follow them.
   const region = await ep.domain.allocate(2 * 4160, ['FI_REMOTE_READ']);
   region.bytes.set(pattern(100), 4160);
-  const told = ep.recv(new Uint8Array(256));
+  const keysReceived = ep.recv(new Uint8Array(256));
   await ep.send(encodeKeys(region), peer);
-  expect((await told).length).toBe(24);
-  for (const _ of ['of the keys', 'before the reads', 'after them']) await sync();
+  expect((await keysReceived).length).toBe(24);
+  for (const _ of ['keys', 'before the reads', 'after the reads']) await sync();
   expect((await ep.recv(new Uint8Array(256))).length).toBe(4);
   await ep.send(new Uint8Array(4), peer);
   expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('2.x, rdm-atomic -v: starts with the letter 0, and waits around every operation', async () => {
+test('2.x, rdm-atomic -v: starts with the letter 0, and synchronizes before and after every operation', async () => {
   const ep = await rawEndpoint('shm', ['FI_MSG', 'FI_ATOMIC']);
   const args = ['rdm-atomic', '-p', 'shm', '-o', 'sum', '-z', 'int32', '-I', '2', '-v'];
-  const { client, peer } = await meetClient(args, ep, 'E');
+  const { client, peer } = await acceptClient(args, ep, 'E');
   const sync = async () => {
     expect((await ep.recv(new Uint8Array(256))).length).toBe(0);
     await ep.send(new Uint8Array(0), peer);
   };
   const region = await ep.domain.allocate(64, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
   const keys = new Uint8Array(256);
-  const told = ep.recv(keys);
+  const keysReceived = ep.recv(keys);
   await ep.send(encodeKeys(region), peer);
-  expect((await told).length).toBe(24);
+  expect((await keysReceived).length).toBe(24);
   const remote = ep.domain.remote(decodeKeys(keys, 64));
   await sync();
   const sum = { datatype: 'FI_INT32', op: 'FI_SUM' } as const;
@@ -206,16 +206,16 @@ test('2.x, rdm-atomic -v: starts with the letter 0, and waits around every opera
     await sync();
     expect(Buffer.from(region.bytes.subarray(0, 4))).toEqual(Buffer.from([96, 0, 0, 0]));
   }
-  for (const _ of ['of the pair', 'of them all']) await sync();
+  for (const _ of ['after the pair', 'after all pairs']) await sync();
   expect((await ep.recv(new Uint8Array(256))).length).toBe(4);
   await ep.send(new Uint8Array(4), peer);
   expect((await client.ended).stdout).toContain('2 times each, came to the right results');
 });
 
-test('2.x, unexpected-msg: addresses by messages, then 4 of 128 bytes, received backwards', async () => {
+test('2.x, unexpected-msg: addresses in messages, then 4 messages of 128 bytes, received in reverse order', async () => {
   const ep = await rawEndpoint('shm', ['FI_TAGGED']);
   const args = ['unexpected-msg', '-p', 'shm', '-I', '2', '-v'];
-  const { client, oob, peer } = await meetClient(args, ep, 'E');
+  const { client, oob, peer } = await acceptClient(args, ep, 'E');
   const sync = async () => {
     expect(await oob.receive(1)).toEqual(Buffer.from('a'));
     oob.send(Buffer.from('a'));
@@ -242,7 +242,7 @@ test('2.x, unexpected-msg: addresses by messages, then 4 of 128 bytes, received 
   expect((await client.ended).stdout).toContain('2 times 4 messages of 128 bytes');
 });
 
-test('pingpong: lengths big-endian, formats as libfabric numbers them, words with their NUL', async () => {
+test('pingpong: big-endian lengths, address formats as numbers of libfabric, strings with NUL', async () => {
   const port = await freePort();
   const accepted = OobSocket.accept(port, '127.0.0.1');
   const ep = await rawEndpoint('tcp', ['FI_MSG']);
@@ -283,7 +283,7 @@ test('pingpong: lengths big-endian, formats as libfabric numbers them, words wit
   expect((await client.ended).code).toBe(0);
 });
 
-test('the pattern is 62 letters, over and over', () => {
+test('the pattern repeats 62 characters', () => {
   const bytes = new Uint8Array(130);
   fillPattern(bytes);
   expect(Buffer.from(bytes).toString()).toMatch(
@@ -291,12 +291,12 @@ test('the pattern is 62 letters, over and over', () => {
   );
 });
 
-test('an introduction follows the address, and is in no message of fabtests', () => {
-  const introduction = { release: '2.6', port: 1234, messageBytes: 1024 };
-  const message = encodeAddress(Buffer.from('address'), introduction);
+test('information about the sender follows the address; messages of fabtests do not have it', () => {
+  const info = { release: '2.6', port: 1234, messageBytes: 1024 };
+  const message = encodeAddress(Buffer.from('address'), info);
   expect(message).toHaveLength(1024);
   expect(message.subarray(0, 9).toString()).toBe('address\0\0');
-  expect(peerInfoIn(message.subarray(0, 256))).toEqual(introduction);
+  expect(peerInfoIn(message.subarray(0, 256))).toEqual(info);
   expect(peerInfoIn(Buffer.alloc(256))).toBeUndefined();
   expect(peerInfoIn(Buffer.alloc(1))).toBeUndefined();
 });

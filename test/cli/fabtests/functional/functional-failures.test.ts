@@ -1,4 +1,4 @@
-// A peer that does not do what it should: the check must say so, and never hang.
+// A functional test with a misbehaving peer must report the error, and must not hang.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { open } from 'libfabric';
@@ -10,7 +10,7 @@ import { sides } from '../../../support/sides.js';
 
 const ADDRESS = 256;
 
-/** Exact portions of what a socket brings. */
+/** Reads exactly `length` bytes from a socket. */
 async function read(socket: Socket, length: number): Promise<Buffer> {
   for (;;) {
     const bytes = socket.read(length) as Buffer | null;
@@ -31,7 +31,7 @@ async function connected(port: number): Promise<Socket> {
   }
 }
 
-/** A client written by hand: an endpoint over tcp that has met the server of a check. */
+/** A scripted client: opens an endpoint over tcp and exchanges addresses with the server of a test. */
 async function client(port: number, caps: ('FI_MSG' | 'FI_TAGGED')[]) {
   const socket = await connected(port);
   onTestFinished(() => {
@@ -42,12 +42,12 @@ async function client(port: number, caps: ('FI_MSG' | 'FI_TAGGED')[]) {
   const own = Buffer.alloc(ADDRESS);
   own.set(ep.address);
   socket.write(own);
-  const theirs = await read(socket, ADDRESS);
-  const peer = ep.av.insert(theirs.subarray(0, ep.address.length));
+  const serverAddress = await read(socket, ADDRESS);
+  const peer = ep.av.insert(serverAddress.subarray(0, ep.address.length));
   return { ep, peer, socket };
 }
 
-/** The server of a check, and the port at which it exchanges addresses. */
+/** Starts the server of a test. Returns its out-of-band port and its end. */
 async function server(command: string, ...args: string[]) {
   const port = await freePort();
   const release = ['--fabtests', '1.17'];
@@ -56,7 +56,7 @@ async function server(command: string, ...args: string[]) {
   return { port, ended };
 }
 
-test('a greeting that is another is told of', async () => {
+test('a wrong first message is reported', async () => {
   const { port, ended } = await server('rdm');
   const { ep, peer } = await client(port, ['FI_MSG']);
   await ep.send(Buffer.from('Hello from Martian\0'), peer);
@@ -69,7 +69,7 @@ test('a greeting that is another is told of', async () => {
   expect(code).toBe(5); // FI_EIO
 });
 
-test('--json has what was expected, what was found, and what to look at', async () => {
+test('--json has the expected and the found value, and advice', async () => {
   const { port, ended } = await server('rdm', '--json');
   const { ep, peer } = await client(port, ['FI_MSG']);
   await ep.send(Buffer.from('Hello\0'), peer);
@@ -87,7 +87,7 @@ test('--json has what was expected, what was found, and what to look at', async 
   });
 });
 
-test('remote CQ data that is another is told of', async () => {
+test('wrong remote CQ data is reported', async () => {
   const { port, ended } = await server('cq-data');
   const { ep, peer } = await client(port, ['FI_MSG']);
   await ep.senddata(new Uint8Array(1000), 42n, peer);
@@ -96,16 +96,16 @@ test('remote CQ data that is another is told of', async () => {
   expect(code).toBe(5);
 });
 
-test('a message without remote CQ data is told of', async () => {
+test('missing remote CQ data is reported', async () => {
   const { port, ended } = await server('cq-data');
   const { ep, peer } = await client(port, ['FI_MSG']);
   await ep.send(new Uint8Array(1000), peer);
   const { code, stderr } = await ended;
   expect(stderr).toContain('found a completion without FI_REMOTE_CQ_DATA');
-  expect(code).toBe(1); // FI_EBADFLAGS has no room in an exit code
+  expect(code).toBe(1); // FI_EBADFLAGS does not fit in an exit status
 });
 
-test('a tag that is another is told of, after --timeout', async () => {
+test('a wrong tag is reported after --timeout', async () => {
   const { port, ended } = await server('inject', '-S', '8');
   const { ep, peer } = await client(port, ['FI_TAGGED']);
   await ep.tsend(new Uint8Array(8), peer, 0xabce);
@@ -116,7 +116,7 @@ test('a tag that is another is told of, after --timeout', async () => {
   expect(code).toBe(110); // ETIMEDOUT
 });
 
-test('a message of another length is told of', async () => {
+test('a wrong length is reported', async () => {
   const { port, ended } = await server('inject', '-S', '8');
   const { ep, peer } = await client(port, ['FI_TAGGED']);
   await ep.tsend(new Uint8Array(7), peer, 0xabcd);
@@ -125,7 +125,7 @@ test('a message of another length is told of', async () => {
   expect(code).toBe(5);
 });
 
-test('-v tells the first byte that is another', async () => {
+test('-v reports the first wrong byte', async () => {
   const { port, ended } = await server('inject', '-S', '8', '-v');
   const { ep, peer } = await client(port, ['FI_TAGGED']);
   await ep.tsend(Buffer.from('01234x67'), peer, 0xabcd);
@@ -134,7 +134,7 @@ test('-v tells the first byte that is another', async () => {
   expect(code).toBe(5);
 });
 
-test('the peer going away is an error that names what was awaited', async () => {
+test('a disconnected peer is reported with the event that was awaited', async () => {
   const { port, ended } = await server('recv-cancel');
   const { socket } = await client(port, ['FI_TAGGED']);
   socket.end();
@@ -145,7 +145,7 @@ test('the peer going away is an error that names what was awaited', async () => 
   expect(code).toBe(110);
 });
 
-test('both sides tell where they were asked for different things', async () => {
+test('both sides report different -S', async () => {
   const port = await freePort();
   const common = ['unexpected-msg', '-p', 'tcp', `-b=${port}`, '-I', '2', '--timeout', '2'];
   const a = start([...common, '-S', '100']);
@@ -157,20 +157,20 @@ test('both sides tell where they were asked for different things', async () => {
   );
 });
 
-test('an atomic operation that comes to something else is told of', async () => {
+test('a wrong result of an atomic operation is reported', async () => {
   const port = await freePort();
   const args = ['rdm-atomic', '-p', 'tcp', `-E=${port}`, '-o', 'sum', '-z', 'int32', '-v'];
   const a = start([...args, '-I', '3', '--timeout', '2']);
   const b = start([...args, '-I', '4', '--timeout', '2', '127.0.0.1']);
   const [one, other] = await Promise.all([a.ended, b.ended]);
   expect([one.code, other.code]).not.toContain(0);
-  // 5 is there, and 3 is added as often as the peer does.
+  // The value starts at 5, and the peer adds 3 in each of its iterations.
   expect(one.stderr + other.stderr).toMatch(
     /expected (14 .*, 3 times; found 17|17 .*, 4 times; found 14)\. Check whether both sides have the same -I/,
   );
 });
 
-test('a client that finds no server says so', async () => {
+test('a client without a server fails', async () => {
   const port = await freePort();
   const { ended } = start(['rdm', '-p', 'tcp', `-E=${port}`, '--timeout', '1', '127.0.0.1']);
   const { code, stderr } = await ended;
@@ -178,7 +178,7 @@ test('a client that finds no server says so', async () => {
   expect(code).not.toBe(0);
 });
 
-test('a server that says nothing is an error that names what was awaited', async () => {
+test('a silent server is reported with the event that was awaited', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
   onTestFinished(() => {
     silent.close();
@@ -191,7 +191,7 @@ test('a server that says nothing is an error that names what was awaited', async
   expect(code).toBe(110);
 });
 
-test('what the provider does not offer is refused with the reason', async () => {
+test('an operation that the provider does not offer is refused with the reason', async () => {
   const { server: one, client: other } = await sides('rdm-atomic', [
     '-p',
     'udp',
@@ -229,7 +229,7 @@ test.each([
 test('a server that waits for its client ends with Ctrl-C', async () => {
   const port = await freePort();
   const { child, ended } = start(['rdm', '-p', 'tcp', `-E=${port}`]);
-  const socket = await connected(port); // it is listening: whoever comes first is taken for the client
+  const socket = await connected(port); // it is listening, and takes the first connection for the client
   child.kill('SIGINT');
   const { code, stderr } = await ended;
   socket.destroy();

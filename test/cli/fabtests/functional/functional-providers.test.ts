@@ -10,12 +10,12 @@ const efa = {
   FI_EFA_ENABLE_SHM_TRANSFER: '0',
 };
 
-/** The figures of a table differ from run to run. */
+/** The lines with figures, which differ from run to run. */
 const FIGURES = /^(name|bytes) .*\n|^FI_\w+_lat .*\n|^\d.*s .*\n/gm;
 const PID = /PID \d+/g;
 
 interface Expected {
-  /** The lines of fabtests, of both sides. */
+  /** The lines of fabtests. */
   readonly server: string;
   readonly client: string;
 }
@@ -114,14 +114,14 @@ const PROVIDERS = [
 ];
 
 describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
-  test.each(CASES)('%s says what it proved', async (command, args, expected) => {
+  test.each(CASES)('%s passes and prints its result', async (command, args, expected) => {
     const { server, client } = await sides(command, ['-p', provider, ...args], env);
     expect([server.stderr, client.stderr]).toEqual(['', '']);
     expect({ server: texts(server.stdout), client: texts(client.stdout) }).toEqual(expected);
     expect([server.code, client.code]).toEqual([0, 0]);
   });
 
-  test.each(['senddata', 'writedata'])('cq-data by %s brings the data', async (operation) => {
+  test.each(['senddata', 'writedata'])('cq-data with %s transfers the data', async (operation) => {
     const { server, client } = await sides('cq-data', ['-p', provider, '-o', operation], env);
     expect([server.code, client.code]).toEqual([0, 0]);
     const bytes = provider === 'efa' ? 4 : 8;
@@ -132,7 +132,7 @@ describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
   });
 
   test.each([[], ['-A', 'inject'], ['-A', 'inj_complete']])(
-    'inject: the buffer is free in time (%s %s)',
+    'inject: the buffer can be reused in time (%s %s)',
     async (...flag) => {
       const args = ['-p', provider, '-I', '50', '-S', '1000', '-v', ...flag];
       const { server, client } = await sides('inject', args, env);
@@ -144,7 +144,7 @@ describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
     },
   );
 
-  test('all atomic operations of the provider come to the right results', async () => {
+  test('all atomic operations of the provider have the right results', async () => {
     const { server, client } = await sides('rdm-atomic', ['-p', provider, '-I', '4', '-v'], env);
     expect([server.code, client.code]).toEqual([0, 0]);
     for (const { stdout } of [server, client]) {
@@ -156,7 +156,8 @@ describe.each(PROVIDERS)('over $provider', ({ provider, env }) => {
 
   test('rdm-tagged-peek finds, claims and discards', async (context) => {
     const { major, minor } = version();
-    if (provider === 'shm' && major === 1 && minor < 19) context.skip('the provider does not peek');
+    if (provider === 'shm' && major === 1 && minor < 19)
+      context.skip('the provider does not support FI_PEEK');
     const { server, client } = await sides('rdm-tagged-peek', ['-p', provider], env);
     expect([server.stderr, client.stderr]).toEqual(['', '']);
     expect([server.code, client.code]).toEqual([0, 0]);

@@ -1,4 +1,4 @@
-// `libfabric check`: all functional checks between two sides, whatever becomes of one of them.
+// `libfabric check` runs all functional tests between a server and a client, even if one of them fails.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const nodeVariables = (node: number): NodeJS.ProcessEnv => ({
   ...softefaEnvironment({ namespace, node, memlock: 'unlimited' }),
 });
 
-/** Starts both sides; `more` are options of one of them. */
+/** Starts a server and a client. `more` has options for one of them. */
 async function startSides(
   args: readonly string[],
   more: { readonly server?: readonly string[]; readonly client?: readonly string[] } = {},
@@ -31,14 +31,14 @@ async function startSides(
 
 const run = async (...sides: Parameters<typeof startSides>) => (await startSides(...sides)).ended;
 
-/** The lines of a table, as words and what follows them. */
+/** Returns the lines of a table as their columns. */
 const rows = ({ stdout }: Ended) =>
   stdout
     .trim()
     .split('\n')
     .map((line) => line.split(/ {2,}/));
 
-test('every check passes over efa, and both sides say so', { timeout: 240_000 }, async () => {
+test('every check passes over efa, and both sides print this', { timeout: 240_000 }, async () => {
   const [server, client] = await run(['-p', 'efa'], {}, nodeVariables);
   expect([server.stderr, client.stderr]).toEqual(['', '']);
   expect(client.stdout).toBe(server.stdout);
@@ -55,7 +55,7 @@ test('every check passes over efa, and both sides say so', { timeout: 240_000 },
   expect([server.code, client.code]).toEqual([0, 0]);
 });
 
-test('what the provider does not offer is skipped with the reason', async () => {
+test('a check that the provider does not offer is skipped with the reason', async () => {
   const [server, client] = await run(['-p', 'tcp', '--only', 'dgram,rdm'], { client: ['--json'] });
   expect(rows(server)).toEqual([
     ['rdm', 'passed', 'a message of 19 bytes arrived as it was sent'],
@@ -80,7 +80,7 @@ test('what the provider does not offer is skipped with the reason', async () => 
   });
 });
 
-test('what both sides want is what is run', async () => {
+test('only checks that both sides select are run', async () => {
   const [server, client] = await run(['-p', 'tcp'], {
     server: ['--only', 'rdm,inject,multi-ep'],
     client: ['--skip', 'rdm'],
@@ -93,8 +93,8 @@ test('what both sides want is what is run', async () => {
   expect(client.stdout).toBe(server.stdout);
 });
 
-/** The process of a check, once it is there: its parent waits until it has become what it will be. */
-async function checkOf({ pid }: ChildProcess): Promise<number> {
+/** Waits for the process of a check: a forked child first has the command line of its parent. */
+async function checkProcessOf({ pid }: ChildProcess): Promise<number> {
   const commandOf = (process: string) => readFileSync(`/proc/${process}/cmdline`, 'utf8');
   for (;;) {
     const [check] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
@@ -107,12 +107,12 @@ test.each([
   ['crashes', 'SIGSEGV', 'server: it was ended by SIGSEGV'],
   ['hangs', 'SIGSTOP', 'client: '],
 ] as const)(
-  'a check that %s has failed, and the next one passes',
+  'a check that %s fails, and the next one passes',
   { timeout: 120_000 },
   async (_, signal, reason) => {
     const args = ['-p', 'tcp', '--only', 'rdm,cq-data'];
     const { server, ended } = await startSides(args);
-    process.kill(await checkOf(server.child), signal);
+    process.kill(await checkProcessOf(server.child), signal);
     const [one, other] = await ended;
     expect(rows(one)).toEqual([
       ['rdm', 'failed', expect.stringContaining(reason)],
@@ -126,7 +126,10 @@ test.each([
 
 test.each(['server', 'client'] as const)('Ctrl-C at the %s ends both sides', async (which) => {
   const sides = await startSides(['-p', 'tcp', '--only', 'unexpected-msg']);
-  const checks = await Promise.all([checkOf(sides.server.child), checkOf(sides.client.child)]);
+  const checks = await Promise.all([
+    checkProcessOf(sides.server.child),
+    checkProcessOf(sides.client.child),
+  ]);
   sides[which].child.kill('SIGINT');
   const [server, client] = await sides.ended;
   const [own, other] = which === 'server' ? [server, client] : [client, server];
@@ -152,7 +155,7 @@ test('a server that waits for its client ends with Ctrl-C', async () => {
   expect(await ended).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
 });
 
-test('a server that something else connects to says so', async () => {
+test('a server reports a connection that is not from libfabric check', async () => {
   const port = await freePort();
   const { ended } = start(['check', `-E=${port}`, '--timeout', '20']);
   for (;;) {
@@ -174,17 +177,17 @@ test('a server that something else connects to says so', async () => {
   expect(code).toBe(1);
 });
 
-test('sides that were asked for different providers both say so', async () => {
+test('both sides report different providers', async () => {
   const ended = await run([], { server: ['-p', 'shm'], client: ['-p', 'tcp'] });
   const [server, client] = ended.map(({ stderr }) => stderr);
-  const mine = (own: string, other: string) =>
+  const difference = (own: string, other: string) =>
     new RegExp(`both sides need the same -p, -f, -b and -E: here -p ${own} .*, there -p ${other} `);
-  expect(server).toMatch(mine('shm', 'tcp'));
-  expect(client).toMatch(mine('tcp', 'shm'));
+  expect(server).toMatch(difference('shm', 'tcp'));
+  expect(client).toMatch(difference('tcp', 'shm'));
   expect(ended.map(({ code }) => code)).toEqual([2, 2]);
 });
 
-test('sides that have no check in common both say so', async () => {
+test('both sides report that they have no check in common', async () => {
   const ended = await run([], { server: ['--only', 'rdm'], client: ['--skip', 'rdm'] });
   for (const { code, stderr } of ended) {
     expect(stderr).toBe('--only and --skip of the two sides exclude every check\n');
@@ -194,7 +197,7 @@ test('sides that have no check in common both say so', async () => {
 
 test.each([
   [['--only', 'rdm,nothing'], 'There is no check nothing; there are rdm, dgram,'],
-  [['--carrier-pigeon'], "unknown option '--carrier-pigeon'"],
+  [['--no-such-option'], "unknown option '--no-such-option'"],
   [['-E=0'], 'It must be a whole number from 1 to 65535.'],
 ])('%j is refused with the reason', async (args, reason) => {
   const { status, stderr } = await call('check', ...args);

@@ -1,4 +1,4 @@
-// Whatever happens to one rank: all end within seconds, and the user is told why.
+// If one rank fails, all ranks end within seconds, and the user gets the reason.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -9,12 +9,12 @@ import { type Ended, type Started, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { hasUsedCpu, nodeVariables, startRanks } from '../../../support/ranks.js';
 
-// Not shm: a process that is killed there may hold a lock that others then wait for.
+// Not shm: a killed process may hold a lock that others then wait for.
 const TCP = ['-p', 'tcp', '-s', '127.0.0.1', '-S', '4096'];
 const BUSY = [...TCP, '--seconds', '600'];
 const QUICK = ['-p', 'shm', '-S', '64', '--seconds', '0.1'];
 
-/** Ranks of `all-to-all` with these arguments. */
+/** Starts ranks of `all-to-all` with these arguments. */
 async function ranks(
   numbers: readonly number[],
   size: number,
@@ -31,16 +31,20 @@ async function endsOf(started: readonly Started[]): Promise<Ended[]> {
   return Promise.all(started.map(({ ended }) => ended));
 }
 
-/** All have failed, without a result; `told` are those that have told the user why. */
-function expectFailures(ends: readonly Ended[], reason: string | RegExp, told: readonly number[]) {
+/** Expects all to have failed without a result. The ranks in `reporting` have printed the reason. */
+function expectFailures(
+  ends: readonly Ended[],
+  reason: string | RegExp,
+  reporting: readonly number[],
+) {
   for (const [i, { code, stdout, stderr }] of ends.entries()) {
     expect({ i, code, stdout }).toEqual({ i, code: 1, stdout: '' });
-    if (told.includes(i)) expect(stderr).toMatch(reason);
+    if (reporting.includes(i)) expect(stderr).toMatch(reason);
     else expect({ i, stderr }).toEqual({ i, stderr: '' });
   }
 }
 
-describe('strangers at the port of rank 0', () => {
+describe('unknown clients at the port of rank 0', () => {
   const options = { ranks: 1, plan: {}, timeout: 60 };
 
   async function connected(port: number) {
@@ -50,7 +54,7 @@ describe('strangers at the port of rank 0', () => {
     return { socket, closed };
   }
 
-  test('make room for one another, and for ranks', async () => {
+  test('are disconnected when more connect, so that ranks can connect', async () => {
     const hub = await Hub.open({ host: '127.0.0.1', port: 0 }, options);
     const silent = [];
     for (let i = 0; i < 80; i++) silent.push(await connected(hub.root.port));
@@ -59,7 +63,7 @@ describe('strangers at the port of rank 0', () => {
     for (const { socket } of silent) socket.destroy();
   });
 
-  test('are cut off at a first message that is longer than that of a rank', async () => {
+  test('are disconnected if their first message is longer than that of a rank', async () => {
     const hub = await Hub.open({ host: '127.0.0.1', port: 0 }, options);
     const { socket, closed } = await connected(hub.root.port);
     socket.write(frameOf({ type: 'hello', filling: 'x'.repeat(65_536) }));
@@ -68,16 +72,16 @@ describe('strangers at the port of rank 0', () => {
   });
 });
 
-test('a rank that gives up on rank 0 tells it why, in case it was only slow', async () => {
+test('a rank that gives up on rank 0 sends it the reason', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
-  const said: { type: string; reason?: string }[] = [];
+  const messages: { type: string; reason?: string }[] = [];
   const connected = once(server, 'connection').then(([socket]) => {
     const link = new JsonLink<{ type: string; reason?: string }, object>(socket, {
       maxBytes: () => 65_536,
-      onMessage: (message) => said.push(message) > 0,
+      onMessage: (message) => messages.push(message) > 0,
     });
     return link.closed;
   });
@@ -88,11 +92,11 @@ test('a rank that gives up on rank 0 tells it why, in case it was only slow', as
   await expect(group.collect(null)).rejects.toThrow(reason);
   await group.leave();
   await connected;
-  expect(said.at(-1)).toEqual({ type: 'failed', reason });
+  expect(messages.at(-1)).toEqual({ type: 'failed', reason });
 });
 
-describe('before it begins', () => {
-  test('a rank that comes twice is named with both processes', async () => {
+describe('before the test starts', () => {
+  test('a rank that connects twice is reported with both processes', async () => {
     const started = await ranks([0, 1, 1], 3, QUICK);
     const pids = started.slice(1).map(({ child }) => child.pid);
     const ends = await endsOf(started);
@@ -103,12 +107,12 @@ describe('before it begins', () => {
     for (const pid of pids) expect(ends[0]?.stderr).toContain(`process ${pid} of`);
   });
 
-  test('ranks that do not come are named', async () => {
+  test('ranks that do not connect are reported', async () => {
     const ends = await endsOf(await ranks([0, 2], 4, [...QUICK, '--timeout', '1']));
     expectFailures(ends, 'rank 1, 3 of 4 has not connected within 1 s\n', [0]);
   });
 
-  test('without a rank 0 each says where it has looked', async () => {
+  test('without rank 0, each rank reports the address it tried', async () => {
     const port = await freePort();
     const ends = await endsOf(await ranks([1, 2], 3, [...QUICK, '--timeout', '0.5'], port));
     const reason = `no rank 0 at 127.0.0.1, port ${port}, within 0.5 s (ECONNREFUSED)`;
@@ -118,7 +122,7 @@ describe('before it begins', () => {
     }
   });
 
-  test('a rank of another version is refused with both versions', async () => {
+  test('a rank of another version is refused, and both versions are reported', async () => {
     const port = await freePort();
     const [root] = await ranks([0], 2, QUICK, port);
     const socket = await reach(port);
@@ -133,7 +137,7 @@ describe('before it begins', () => {
     socket.destroy();
   });
 
-  test('other options at one rank are named', async () => {
+  test('different options at one rank are reported', async () => {
     const port = await freePort();
     const [first] = await ranks([0], 2, QUICK, port);
     const [second] = await ranks([1], 2, [...QUICK, '-S', '128'], port);
@@ -145,7 +149,7 @@ describe('before it begins', () => {
     );
   });
 
-  test('another number of ranks at one of them is named', async () => {
+  test('a different number of ranks at one rank is reported', async () => {
     const port = await freePort();
     const [first] = await ranks([0], 2, QUICK, port);
     const [second] = await ranks([1], 3, QUICK, port);
@@ -153,13 +157,13 @@ describe('before it begins', () => {
     expectFailures(ends, /rank 1 \(.+\) was started as one of 3 ranks, rank 0 as one of 2/, [0]);
   });
 
-  test('what connects by mistake disturbs nobody', async () => {
+  test('a client that connects by mistake does not disturb the ranks', async () => {
     const port = await freePort();
     const [first] = await ranks([0], 2, QUICK, port);
     for (const bytes of ['GET / HTTP/1.1\r\n\r\n', '\0\0\0\x02{}', '\0\0\0\x04null', '\0\0']) {
-      const stranger = await reach(port);
-      stranger.write(bytes);
-      if (bytes.length > 4) await once(stranger, 'close');
+      const client = await reach(port);
+      client.write(bytes);
+      if (bytes.length > 4) await once(client, 'close');
     }
     const [second] = await ranks([1], 2, QUICK, port);
     for (const { code, stderr } of await endsOf([first as Started, second as Started])) {
@@ -167,7 +171,7 @@ describe('before it begins', () => {
     }
   });
 
-  test('a port in use is an error that says what to do', async () => {
+  test('a port in use is an error with a suggestion', async () => {
     const port = await freePort();
     const [first] = await ranks([0], 2, [...QUICK, '--timeout', '5'], port);
     (await reach(port)).destroy();
@@ -179,22 +183,22 @@ describe('before it begins', () => {
     expect(await first?.ended).toMatchObject({ code: 130 });
   });
 
-  test('a rank whose provider is missing ends all with that', async () => {
+  test('a missing provider ends all ranks with the reason', async () => {
     const { ended } = start([
       'all-to-all',
       '--local',
       '3',
       '-p',
-      'carrier-pigeon',
+      'no-such-provider',
       '--seconds',
       '1',
     ]);
     const { code, stderr } = await ended;
     expect(code).toBe(1);
-    expect(stderr).toContain('no endpoint with FI_MSG, FI_RMA on carrier-pigeon');
+    expect(stderr).toContain('no endpoint with FI_MSG, FI_RMA on no-such-provider');
   });
 
-  test('ranks with different numbers of NICs are told so', async () => {
+  test('different numbers of NICs are reported', async () => {
     const root = `127.0.0.1:${await freePort()}`;
     const started = startRanks([0, 1], (rank) => ({
       args: ['pairwise', '--nics', 'all', '--rank', `${rank}`, '--ranks', '2', '--root', root],
@@ -206,8 +210,8 @@ describe('before it begins', () => {
   });
 });
 
-describe('in the middle of it', () => {
-  test.each(['all-to-all', 'pairwise'])('%s: a rank that is killed is named', async (command) => {
+describe('during the test', () => {
+  test.each(['all-to-all', 'pairwise'])('%s: a killed rank is reported', async (command) => {
     const much = command === 'pairwise' ? [...TCP, '-I', '2000000000'] : BUSY;
     const root = `127.0.0.1:${await freePort()}`;
     const started = startRanks([0, 1, 2], (rank) => ({
@@ -228,7 +232,7 @@ describe('in the middle of it', () => {
     );
   });
 
-  test('over shm, where a killed rank may keep a lock for ever, all end too', async () => {
+  test('over shm, all ranks end, even if the killed one holds a lock', async () => {
     const busy = ['-p', 'shm', '-S', '4096', '--seconds', '600'];
     const started = await ranks([0, 1, 2], 3, busy);
     await hasUsedCpu(started[1] as Started, 1);
@@ -238,7 +242,7 @@ describe('in the middle of it', () => {
     expect([first?.code, third?.code]).not.toContain(0);
   });
 
-  test('without rank 0 the others say so', async () => {
+  test('the other ranks report that rank 0 was killed', async () => {
     const started = await ranks([0, 1, 2], 3, BUSY);
     await hasUsedCpu(started[1] as Started, 1);
     started[0]?.child.kill('SIGKILL');
@@ -246,7 +250,7 @@ describe('in the middle of it', () => {
     expectFailures(others, /^rank 0 has ended unexpectedly\n$/, [0, 1]);
   });
 
-  test('a rank that is stopped is given up after --timeout', async () => {
+  test('the others give up on a stopped rank after --timeout', async () => {
     const started = await ranks([0, 1, 2], 3, [...BUSY, '--timeout', '5']);
     const [first, second, third] = started as [Started, Started, Started];
     await hasUsedCpu(second, 1);
@@ -257,7 +261,7 @@ describe('in the middle of it', () => {
     second.child.kill('SIGKILL');
   });
 
-  test('Ctrl-C at any rank ends all, without a word', async () => {
+  test('Ctrl-C at any rank ends all without a message', async () => {
     const started = await ranks([0, 1, 2], 3, BUSY);
     await hasUsedCpu(started[2] as Started, 1);
     started[2]?.child.kill('SIGINT');
@@ -270,7 +274,7 @@ describe('in the middle of it', () => {
     const started = start(['all-to-all', '--local', '3', ...BUSY]);
     await hasUsedCpu(started, 1);
     started.child.kill('SIGKILL');
-    // 'close' waits for those that hold its standard error: the other ranks.
+    // 'close' also waits for the other ranks, which share its standard error.
     const { stderr } = await started.ended;
     expect(stderr).toBe('rank 0 has ended unexpectedly\n'.repeat(2));
   });
@@ -295,13 +299,13 @@ test('latency over several NICs is refused', async () => {
   });
 });
 
-/** Connects to rank 0 as soon as it is there. */
+/** Connects to rank 0 as soon as it listens. */
 async function reach(port: number) {
   for (;;) {
     const socket = connect(port, '127.0.0.1');
     try {
       await once(socket, 'connect');
-      socket.on('error', () => {}); // it may be reset
+      socket.on('error', () => {}); // the connection may be reset
       return socket;
     } catch {
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -94,7 +94,7 @@ describe('placeOf', () => {
     expect(() => placeOf(environment, {})).toThrow('--ranks is missing: Kubernetes');
   });
 
-  test('options come before what a launcher says', () => {
+  test('options override the variables of a launcher', () => {
     const environment = { RANK: '5', WORLD_SIZE: '8', ...master };
     const given = { rank: 1, ranks: 2, root: 'other:5' };
     expect(placeOf(environment, given)).toEqual({
@@ -104,7 +104,7 @@ describe('placeOf', () => {
     });
   });
 
-  test('all ranks of a job find the same port, other jobs mostly another', () => {
+  test('all ranks of a job use the same port, and other jobs usually another', () => {
     const port = (job: string, rank: string) =>
       placeOf(
         { SLURM_PROCID: rank, SLURM_NTASKS: '3', SLURM_JOB_NODELIST: 'a', SLURM_JOB_ID: job },

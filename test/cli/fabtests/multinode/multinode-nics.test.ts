@@ -11,7 +11,7 @@ import {
 } from '../../../../dist/cli/fabtests/common/nics.js';
 import { ownNamespace } from '../../../support/own-namespace.js';
 
-// The device's own path, also from an endpoint to itself.
+// Endpoints use the device instead of shared memory, also to themselves.
 process.env.FI_EFA_ENABLE_SHM_TRANSFER = '0';
 
 const namespace = ownNamespace('nics');
@@ -22,17 +22,17 @@ const names = (...choice: Parameters<typeof chooseNics>) => chooseNics(...choice
 const ALL = ['softefa_0', 'softefa_1', 'softefa_2'];
 
 describe('chooseNics', () => {
-  test('takes efa where there is a device, and one NIC', () => {
+  test('selects efa if there is a device, and one NIC', () => {
     const [info, ...others] = chooseNics({}, CAPS, 0);
     expect(info?.fabricAttr.provName).toBe('efa');
     expect(others).toEqual([]);
   });
 
-  test('gives ranks of a host different NICs, in turn', () => {
+  test('assigns NICs to the ranks of a host round-robin', () => {
     expect([0, 1, 2, 3].map((local) => names({}, CAPS, local)[0])).toEqual([...ALL, 'softefa_0']);
   });
 
-  test('takes all, those named in their order, or the domain', () => {
+  test('selects all NICs, the named ones in their order, or the NIC of a domain', () => {
     expect(names({ nics: 'all' }, CAPS, 1)).toEqual(ALL);
     expect(names({ nics: ['softefa_2', 'softefa_0-rdm'] }, CAPS, 1)).toEqual([
       'softefa_2',
@@ -41,11 +41,11 @@ describe('chooseNics', () => {
     expect(names({ domain: 'softefa_1-rdm' }, CAPS, 0)).toEqual(['softefa_1']);
   });
 
-  test('names what there is where a NIC or a provider is not', () => {
+  test('throws for an unknown NIC or provider, and names the known NICs', () => {
     expect(() => names({ nics: ['softefa_7'] }, CAPS, 0)).toThrow(
       `no NIC softefa_7; there are ${ALL.join(', ')}`,
     );
-    expect(() => names({ provider: 'carrier-pigeon' }, CAPS, 0)).toThrow(FabricError);
+    expect(() => names({ provider: 'no-such-provider' }, CAPS, 0)).toThrow(FabricError);
     expect(() => names({ provider: 'efa', domain: 'eth9' }, CAPS, 0)).toThrow(
       'on efa, domain eth9',
     );
@@ -61,7 +61,7 @@ afterEach(async () => {
 const SIZE = 4096;
 const TIMES = 20;
 
-/** A flow of writes on each of some NICs, from each to itself. */
+/** Opens NICs. Returns for each a flow of writes to itself. */
 async function flows(nics: 'all' | undefined, total?: number) {
   opened.push(...(await openNics(chooseNics({ ...(nics && { nics }) }, CAPS, 0))));
   return Promise.all(
@@ -83,15 +83,15 @@ describe.each([
   ['one NIC', undefined, 1],
   ['all NICs', 'all', 3],
 ] as const)('%s', (_, nics, count) => {
-  test('each flow does what it should, no more and no less', async () => {
-    const made = await flows(nics, TIMES);
-    expect(made.length).toBe(count);
+  test('each flow does exactly its number of writes', async () => {
+    const running = await flows(nics, TIMES);
+    expect(running.length).toBe(count);
     const start = await pump(
       opened,
-      made.map(({ flow }) => flow),
+      running.map(({ flow }) => flow),
       options,
     );
-    for (const [i, { flow, into }] of made.entries()) {
+    for (const [i, { flow, into }] of running.entries()) {
       expect(flow.completed).toBe(TIMES);
       expect(flow.busy).toBe(false);
       expect(flow.last).toBeGreaterThan(start);
@@ -101,34 +101,34 @@ describe.each([
     expect(writes.length).toBe(count);
   });
 
-  test('a time ends them', async () => {
-    const made = await flows(nics);
+  test('the time limit ends all flows', async () => {
+    const running = await flows(nics);
     const start = await pump(
       opened,
-      made.map(({ flow }) => flow),
+      running.map(({ flow }) => flow),
       { ...options, time: 50 },
     );
-    for (const { flow } of made) {
+    for (const { flow } of running) {
       expect(flow.completed).toBeGreaterThan(0);
       expect(flow.busy).toBe(false);
       expect(flow.last - start).toBeGreaterThanOrEqual(50);
     }
   });
 
-  test('a failure ends them with its reason', async () => {
-    const made = await flows(nics, TIMES);
+  test('a failure ends all flows with its reason', async () => {
+    const running = await flows(nics, TIMES);
     const faults = new SoftefaFaults({ namespace });
     faults.add('status', { value: 9, count: 1 }); // the device fails one operation
     const failing = pump(
       opened,
-      made.map(({ flow }) => flow),
+      running.map(({ flow }) => flow),
       options,
     );
     await expect(failing).rejects.toThrow(FabricError);
     faults.close();
   });
 
-  test('a receive that nobody sends to ends them when timeout is over', async () => {
+  test('a receive without a message ends all flows at the timeout', async () => {
     await flows(nics, TIMES);
     const batch = (opened[0] as Nic).ep.batch();
     batch.recv(new Uint8Array(64));

@@ -16,7 +16,7 @@ const LOOPBACK = { shm: ['-p', 'shm'], tcp: ['-p', 'tcp', '-s', '127.0.0.1'] } a
 
 const matrixIn = (text: string) => parseResult(JSON.parse(text)) as MatrixResult;
 
-/** Runs processes of this machine to their end and returns rank 0's result. */
+/** Runs ranks on this machine to their end. Returns the result of rank 0. */
 async function local(ranks: number, command: string, ...args: string[]): Promise<MatrixResult> {
   const { ended } = start([command, '--local', String(ranks), '--json', ...args]);
   const { code, stdout, stderr } = await ended;
@@ -24,7 +24,7 @@ async function local(ranks: number, command: string, ...args: string[]): Promise
   return matrixIn(stdout);
 }
 
-/** Each rank is a host of its own, with software EFA devices. Returns rank 0's output. */
+/** Runs ranks that each act as a host, with software EFA devices. Returns the output of rank 0. */
 async function onHosts(ranks: number, nics: number, ...args: string[]): Promise<string> {
   const root = `127.0.0.1:${await freePort()}`;
   const all = Array.from({ length: ranks }, (_, rank) => rank);
@@ -54,7 +54,7 @@ describe.each(['shm', 'tcp'] as const)('over %s', (provider) => {
   const where = LOOPBACK[provider];
 
   test.each(['write', 'read'])(
-    'all-to-all, %s: verified figures of every pair',
+    'all-to-all, %s: every pair has a verified figure',
     async (operation) => {
       const options = ['-o', operation, '-S', '16384', '--seconds', '0.2', '-v'];
       const result = await local(4, 'all-to-all', ...where, ...options);
@@ -62,7 +62,7 @@ describe.each(['shm', 'tcp'] as const)('over %s', (provider) => {
       expect(result).toMatchObject({ metric: 'MB/s', operation, size: 16_384 });
       expect(result.device.provider).toContain(provider);
       const sum = result.values.flat().reduce((total: number, value) => total + (value ?? 0), 0);
-      // The total counts until the last rank is ready, each pair until it is.
+      // The total is measured until the last rank ends, each pair until its own end.
       expect(result.totalMegabytesPerSecond).toBeLessThanOrEqual(sum * 1.01);
       expect(result.totalMegabytesPerSecond).toBeGreaterThan(0);
     },
@@ -80,12 +80,12 @@ describe.each(['shm', 'tcp'] as const)('over %s', (provider) => {
     const result = await local(2, 'pairwise', ...where, ...options);
     expectFull(result, 2);
     expect(result).toMatchObject({ metric: 'us', size: 64 });
-    // A round trip has no direction.
+    // Latency of send is a round trip, which is equal in both directions.
     if (operation === 'send') expect(result.values[0]?.[1]).toBe(result.values[1]?.[0]);
   });
 });
 
-test('efa between five hosts, disjoint pairs at once', async () => {
+test('efa between five hosts, with concurrent disjoint pairs', async () => {
   const text = await onHosts(
     5,
     1,
@@ -104,7 +104,7 @@ test('efa between five hosts, disjoint pairs at once', async () => {
   expect(result.warnings.join()).toContain('in software');
 });
 
-test('efa over all NICs of three hosts: what each has carried adds up', async () => {
+test('efa over all NICs of three hosts: the figures of the NICs add up to the total', async () => {
   const text = await onHosts(
     3,
     2,
@@ -125,14 +125,14 @@ test('efa over all NICs of three hosts: what each has carried adds up', async ()
     expect(megabytesPerSecond).toBeGreaterThan(0);
 });
 
-test('efa over NICs by name, messages', async () => {
+test('efa over named NICs, with messages', async () => {
   const options = ['-o', 'send', '--nics', 'softefa_2,softefa_0', '-S', '20000', '-I', '64', '-v'];
   const result = matrixIn(await onHosts(2, 3, 'pairwise', ...options, '--json'));
   expectFull(result, 2);
   expect(result.nics?.map(({ name }) => name)).toEqual(['softefa_2', 'softefa_0']);
 });
 
-test('--json FILE: the table too, and a page that report makes of it', async () => {
+test('--json FILE also prints the table, and report accepts the file', async () => {
   const file = join(folder, 'pairs.json');
   const page = join(folder, 'pairs.html');
   const { ended } = start(['pairwise', '--local', '3', '-p', 'shm', '-I', '8', '--json', file]);
@@ -146,7 +146,7 @@ test('--json FILE: the table too, and a page that report makes of it', async () 
   expect(readFileSync(page, 'utf8')).toContain('3 ranks');
 });
 
-test('ranks find each other by what Open MPI sets', async () => {
+test('ranks find each other by the variables of Open MPI', async () => {
   const name = `-p shm -S 64 --seconds 0.1`.split(' ');
   const variables = (rank: number) => ({
     OMPI_COMM_WORLD_RANK: String(rank),
@@ -164,8 +164,8 @@ test('ranks find each other by what Open MPI sets', async () => {
 
 const openMpi = String(spawnSync('mpirun', ['--version']).stdout).includes('Open MPI');
 
-test('mpirun starts them', (context) => {
-  context.skip(!openMpi, 'no Open MPI here');
+test('mpirun can start the ranks', (context) => {
+  context.skip(!openMpi, 'Open MPI is not installed');
   const main = new URL('../../../../dist/cli/main.js', import.meta.url).pathname;
   const options = ['--allow-run-as-root', '--oversubscribe', '-n', '3'];
   const command = [process.execPath, main, 'pairwise', '-p', 'shm', '-I', '8', '--json'];

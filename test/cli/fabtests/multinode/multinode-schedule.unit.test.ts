@@ -4,7 +4,7 @@ import { schedule, tournament } from '../../../../dist/cli/fabtests/multinode/sc
 const key = (a: number, b: number) => `${Math.min(a, b)}-${Math.max(a, b)}`;
 
 describe.each([2, 3, 4, 5, 8, 17])('%i ranks', (ranks) => {
-  test('meet each other once, nobody twice in a round, in as few rounds as there can be', () => {
+  test('are paired once with each other, at most once per round, in the fewest rounds', () => {
     const rounds = tournament(ranks);
     expect(rounds.length).toBe(ranks % 2 === 0 ? ranks - 1 : ranks);
     for (const round of rounds) {
@@ -17,7 +17,7 @@ describe.each([2, 3, 4, 5, 8, 17])('%i ranks', (ranks) => {
     expect(new Set(pairs).size).toBe(pairs.length);
   });
 
-  test('both ways: every ordered pair once; alone: one pair a round', () => {
+  test('every ordered pair runs once, concurrently or with one pair per round', () => {
     const both = schedule(ranks, true, true).flat();
     expect(new Set(both.map(({ from, to }) => `${from} ${to}`)).size).toBe(ranks * (ranks - 1));
     expect(both.length).toBe(ranks * (ranks - 1));
@@ -27,6 +27,6 @@ describe.each([2, 3, 4, 5, 8, 17])('%i ranks', (ranks) => {
   });
 });
 
-test('one rank has nobody to meet', () => {
+test('one rank has no pairs', () => {
   expect(schedule(1, false, true)).toEqual([]);
 });

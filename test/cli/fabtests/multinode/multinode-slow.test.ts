@@ -1,4 +1,4 @@
-// A node whose link is slow stands out among ranks that are each a host of their own.
+// The commands find a node with a slow link among ranks that each act as a host.
 import { SoftefaFaults } from 'libfabric/softefa';
 import { expect, onTestFinished, test } from 'vitest';
 import { matrixLines } from '../../../../dist/cli/fabtests/multinode/matrix-table.js';
@@ -8,11 +8,11 @@ import { rankSpeeds } from '../../../../dist/cli/shared/slow-ranks.js';
 import { freePort } from '../../../support/free-port.js';
 import { namespace, nodeVariables, startRanks } from '../../../support/ranks.js';
 
-// Most pairs are those of the others.
+// With 5 ranks, most pairs do not include the slow one.
 const RANKS = [0, 1, 2, 3, 4];
 const SLOW = 2;
 const WORK = ['-S', '1024', '-W', '4', '--json', '--ranks', `${RANKS.length}`];
-// Microseconds: so much that it does not matter who has a core when.
+// Microseconds, long enough that scheduling does not matter.
 const [DELAY, LONGER] = [10_000, 60_000];
 
 test.each([
@@ -20,7 +20,7 @@ test.each([
   ['pairwise', '--metric', 'latency', '-I', '2'],
   ['all-to-all', '-o', 'read', '--seconds', '0.5'],
 ])(
-  '%s %s names the node whose link is slow, and no other',
+  '%s %s reports the node with the slow link, and no other',
   { timeout: 90_000 },
   async (command, ...options) => {
     const faults = new SoftefaFaults({ namespace });
@@ -43,8 +43,8 @@ test.each([
     expect(found).toMatchObject([{ rank: SLOW }]);
     expect(found[0]?.sendSpeed).toBeLessThan(0.5);
     expect(found[0]?.receiveSpeed).toBeLessThan(0.5);
-    const told = matrixLines(result).filter((line) => line.startsWith('slow: rank'));
-    expect(told).toEqual([expect.stringMatching(`rank ${SLOW} `)]);
+    const reported = matrixLines(result).filter((line) => line.startsWith('slow: rank'));
+    expect(reported).toEqual([expect.stringMatching(`rank ${SLOW} `)]);
     expect(slow.hits).toBeGreaterThan(0);
   },
 );

@@ -32,7 +32,7 @@ function matrix(
   };
 }
 
-test('three ranks: an aligned matrix with hosts, and the spread', () => {
+test('three ranks: an aligned matrix with hosts, then minimum, median and maximum', () => {
   const lines = matrixLines(matrix(3, (i, j) => 1000 + i * 10 + j));
   expect(lines).toEqual([
     'MB/s      to 0    to 1    to 2  host',
@@ -44,34 +44,34 @@ test('three ranks: an aligned matrix with hosts, and the spread', () => {
   ]);
 });
 
-test('sixteen ranks: every line of the matrix is as long as the others, up to the host', () => {
+test('sixteen ranks: all lines of the matrix have the same length up to the host', () => {
   const lines = matrixLines(matrix(16, (i, j) => 10 ** ((i + j) % 6)));
   const widths = lines.slice(0, 17).map((line) => line.lastIndexOf('  '));
   expect(new Set(widths).size).toBe(1);
   expect(lines[16]).toMatch(/^from 15 /);
 });
 
-test('a rank that is slow is named with its host, and the pairs of it are not', () => {
+test('a slow rank is reported with its host, but its pairs are not', () => {
   const lines = matrixLines(matrix(6, (i) => (i === 4 ? 500 : 1000)));
   expect(lines.filter((line) => line.startsWith('slow'))).toEqual([
     'slow: rank 4 (node2) sends at 50 % and receives at 100 % of the median pair',
   ]);
 });
 
-test('a pair that is slow is named where its ranks are not', () => {
+test('a slow pair is reported if its ranks are not slow', () => {
   const lines = matrixLines(matrix(6, (i, j) => (i === 1 && j === 2 ? 700 : 1000)));
   expect(lines.filter((line) => line.startsWith('slow'))).toEqual([
     'slow: 1 to 2, at 70 % of the median pair, though its ranks are not',
   ]);
 });
 
-test('of times the long ones are slow', () => {
+test('for latency, long times are slow', () => {
   const lines = matrixLines(matrix(4, (i, j) => (i + j === 1 ? 40 : 10), 'us'));
   expect(lines.at(-1)).toBe('slow: 1 to 0, at 25 % of the median pair, though its ranks are not');
   expect(lines).toContain('pairs: min 10.0, median 10.0, max 40.0 us');
 });
 
-test('forty ranks: the slowest pairs with their hosts in place of the matrix', () => {
+test('forty ranks: the slowest pairs with their hosts instead of the matrix', () => {
   const lines = matrixLines(matrix(40, (i, j) => (i === 7 && j === 9 ? 1 : 1000 + i)));
   expect(lines[0]).toBe('slowest of 1560 pairs, MB/s');
   expect(lines[1]).toBe('      1.00  7 (node3) to 9 (node4)');
