@@ -1,7 +1,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EpType } from '../../flags.js';
 import { DeviceCounters } from '../fabtests/common/device-counters.js';
-import type { OobSocket } from '../fabtests/common/oob.js';
+import { type OobSocket, PortInUse } from '../fabtests/common/oob.js';
+import { resolveHost } from '../fabtests/common/resolve-host.js';
 import { printingResult, ResultPrinter } from '../fabtests/common/result-printer.js';
 import { rowOf } from '../fabtests/common/result-row.js';
 import { Session } from '../fabtests/common/session.js';
@@ -103,7 +104,8 @@ export function pingpongCommand(): Command {
     )
     .action(async (host: string | undefined, flags: Flags, self: Command) => {
       const argv = (self.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
-      await interruptibly((control) => run(settingsOf(flags, host, argv), flags, control));
+      const settings = await resolveHost(settingsOf(flags, host, argv));
+      await interruptibly((control) => run(settings, flags, control));
     });
 }
 
@@ -150,7 +152,14 @@ async function run(settings: Settings, flags: Flags, control: Control): Promise<
     name = address;
     return format === 'FI_FORMAT_UNSPEC' ? {} : { addrFormat: format };
   };
-  const session = await Session.open(settings, { caps }, control.signal, receiveServerName);
+  const session = await Session.open(settings, { caps }, control.signal, receiveServerName).catch(
+    (error) => {
+      if (!(error instanceof PortInUse)) throw error;
+      throw new Error(
+        `TCP port ${error.port} is in use on this host; choose another one: -B PORT here, -P PORT at the client`,
+      );
+    },
+  );
   control.target = session;
   const oob = session.oob as OobSocket;
   const report = new ResultPrinter({ bandwidth: false }, settings, deviceOf(session.ep));

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Peer } from '../../../peer.js';
 import { dialectOf, lowerRelease, usualRelease } from './dialect.js';
+import { announceEndpoint } from './listening.js';
 import { type OobSocket, PeerGone } from './oob.js';
 import type { TestEndpoint } from './open-endpoint.js';
 import { CONTROL_BYTES, encodeAddress, type PeerInfo, peerInfoIn } from './peer-info.js';
 import { PeerLink, PeerListener } from './peer-link.js';
 import type { Session } from './session.js';
+import { DEFAULT_PORT } from './settings.js';
 
 // How long a client waits for its server to send first, in milliseconds: fabtests' clients wait 1
 // s.
@@ -73,8 +75,23 @@ async function callServer(session: Session): Promise<void> {
   session.peer = session.ep.av.insert(destAddr);
   session.postReceive();
   if (session.oob) await awaitServer(session, session.oob);
-  await session.send(addressMessage(session));
-  await applyPeerInfo(session, peerInfoIn(await session.receive()));
+  const answer = await firstAnswer(session);
+  await applyPeerInfo(session, peerInfoIn(answer));
+}
+
+// A server that listens elsewhere does not answer, like one that does not run.
+async function firstAnswer(session: Session): Promise<Uint8Array> {
+  try {
+    await session.send(addressMessage(session));
+    return await session.receive();
+  } catch (error) {
+    if (!(error instanceof PeerGone) || session.oob?.failure) throw error;
+    const { host, destinationPort = DEFAULT_PORT } = session.settings;
+    throw new PeerGone(
+      `no server answers at ${host}, port ${destinationPort}: it must run with the same options and ` +
+        'listen at this address (-s); or give both sides -E to exchange addresses over TCP',
+    );
+  }
 }
 
 // The server opens its endpoint now. A datagram that arrives earlier would be dropped.
@@ -86,6 +103,7 @@ async function awaitServer(session: Session, oob: OobSocket): Promise<void> {
 
 async function awaitClient(session: Session): Promise<void> {
   session.postReceive();
+  announceEndpoint(session.settings, session.ep);
   const received = session.receiveWithoutLimit();
   if (session.oob) await handshakeIfAsked(session, session.oob, received);
   const message = (await received).slice();

@@ -2,11 +2,25 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { announcePort } from './listening.js';
 import type { Settings } from './settings.js';
 
 /** The peer is gone: its connection ended, or it did not answer in time. */
 export class PeerGone extends Error {
   override readonly name = 'PeerGone';
+}
+
+/** Another process listens at the port. */
+export class PortInUse extends Error {
+  override readonly name = 'PortInUse';
+  readonly port: number;
+
+  constructor(port: number, cause: unknown) {
+    super(`TCP port ${port} is in use on this host; give both sides another one: -E=PORT`, {
+      cause,
+    });
+    this.port = port;
+  }
 }
 
 /**
@@ -105,6 +119,7 @@ export class OobSocket {
  * Waits for one client and returns its connection, paused. Then the port is free again.
  *
  * @param port 0 for any free port; `listening` receives the port.
+ * @throws PortInUse
  */
 async function acceptClient(
   port: number,
@@ -119,6 +134,9 @@ async function acceptClient(
     listening?.((server.address() as AddressInfo).port);
     const [socket] = (await once(server, 'connection', { ...(signal && { signal }) })) as [Socket];
     return socket;
+  } catch (error) {
+    const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    throw taken ? new PortInUse(port, error) : error;
   } finally {
     server.close();
   }
@@ -156,14 +174,18 @@ export async function openOob(
   signal?: AbortSignal,
 ): Promise<OobSocket | undefined> {
   if (!settings.oobExchange && !settings.oobSync) return undefined;
-  return new OobSocket(await connectSides(settings, signal));
+  const listening = (port: number) => announcePort(settings, port);
+  return new OobSocket(await connectSides(settings, signal, listening));
 }
 
 /** Opens the out-of-band connection: the server waits for its client, the client for its server. */
 export async function connectSides(
   { host, oobAddress, sourceAddress, oobPort, timeout }: OobAddress,
   signal?: AbortSignal,
+  listening?: (port: number) => void,
 ): Promise<Socket> {
-  if (host === undefined) return acceptClient(oobPort, oobAddress ?? sourceAddress, signal);
+  if (host === undefined) {
+    return acceptClient(oobPort, oobAddress ?? sourceAddress, signal, listening);
+  }
   return connectToServer(oobPort, oobAddress ?? host, timeout * 1000);
 }

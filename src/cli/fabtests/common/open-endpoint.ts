@@ -8,9 +8,9 @@ import { Fabric } from '../../../fabric.js';
 import type { Cap } from '../../../flags.js';
 import type { Asked, Hints } from '../../../hints.js';
 import { getInfo } from '../../../info.js';
-import type { DomainAttr, Info, RxAttr, TxAttr } from '../../../info-types.js';
+import type { AnyInfo, DomainAttr, Info, RxAttr, TxAttr } from '../../../info-types.js';
 import { preferredEntry } from '../../../open.js';
-import type { Settings } from './settings.js';
+import { DEFAULT_PORT, type Settings } from './settings.js';
 
 /** A test's requirements of a provider. */
 export interface Needs {
@@ -35,11 +35,10 @@ export type TestEndpoint = Endpoint<
   'FI_MSG' | 'FI_TAGGED' | 'FI_RMA' | 'FI_ATOMIC' | 'FI_MULTI_RECV'
 >;
 
-const DEFAULT_PORT = '9228';
-
 /** The local address and the server's: fi_getinfo's node, service and FI_SOURCE. */
 function whereabouts(settings: Settings, given?: Partial<Hints>): Partial<Hints> {
-  const { host, sourceAddress: node, sourcePort, destinationPort = DEFAULT_PORT } = settings;
+  const { sourceAddress: node, sourcePort, destinationPort = DEFAULT_PORT } = settings;
+  const host = settings.hostAddress ?? settings.host;
   const own = { ...(node !== undefined && { node }), flags: ['FI_SOURCE'] } as const;
   if (host !== undefined && !settings.oobExchange) {
     const source = node !== undefined || sourcePort !== undefined ? sourceOf(settings) : {};
@@ -101,7 +100,8 @@ function hintsOf(settings: Settings, needs: Needs): Hints {
  */
 export function findEntry(settings: Settings, needs: Needs, near?: string): Info {
   const entries = entriesFor(settings, needs, near);
-  const found = preferredEntry(entries, settings.fabric);
+  const preferred = preferredEntry(entries, settings.fabric);
+  const found = preferred && (everywhere(preferred, settings, needs) ?? preferred);
   if (found === undefined) {
     const { provider, type = 'FI_EP_RDM', domain } = settings;
     const where = [provider && `on ${provider}`, domain && `with domain ${domain}`];
@@ -125,6 +125,31 @@ function entriesFor(settings: Settings, needs: Needs, near: string | undefined) 
     if (entries.length > 0) return entries;
   }
   return getInfo(hintsOf(settings, needs));
+}
+
+// A server that is bound to no NIC listens at every address, so that `localhost` and the host's name
+// reach it. tcp does so on its own since libfabric 1.18.
+function everywhere(found: AnyInfo, settings: Settings, needs: Needs): AnyInfo | undefined {
+  const { host, sourceAddress, domain, fabric, addrFormat, oobExchange } = settings;
+  const { srcAddr, fabricAttr } = found;
+  const bound = [host, sourceAddress, domain, fabric, addrFormat, needs.source];
+  if (oobExchange || bound.some((each) => each !== undefined)) return undefined;
+  if (!srcAddr || !fabricAttr.provName?.startsWith('tcp')) return undefined;
+  const any = anyAddress(srcAddr);
+  const source = { srcAddr: any, addrFormat: found.addrFormat };
+  return getInfo(hintsOf(settings, { ...needs, source })).find(
+    (entry) =>
+      entry.fabricAttr.provName === fabricAttr.provName &&
+      entry.srcAddr &&
+      Buffer.compare(any, entry.srcAddr) === 0,
+  );
+}
+
+// The family and the port of a struct sockaddr, with an address of zeros.
+function anyAddress(address: Uint8Array): Uint8Array {
+  const any = new Uint8Array(address.length);
+  any.set(address.subarray(0, 4));
+  return any;
 }
 
 /** Whether host names cannot resolve to a provider's addresses. */

@@ -7,6 +7,7 @@ import type { Peer } from '../../../peer.js';
 import { Buffers } from './buffers.js';
 import { ControlMessages } from './control-messages.js';
 import { type Dialect, dialectOf, usualRelease } from './dialect.js';
+import { namingPort } from './listening.js';
 import { type OobSocket, openOob, PeerGone } from './oob.js';
 import {
   type Counters,
@@ -121,6 +122,8 @@ export class Session {
         ...needs.options,
         ...(maxMsgSize !== undefined && { FI_OPT_MAX_MSG_SIZE: maxMsgSize }),
       },
+    }).catch((error) => {
+      throw namingPort(settings, error);
     });
     const control = await ControlMessages.allocate(opened.domain);
     return new Session(settings, { ...opened, info, control, oob });

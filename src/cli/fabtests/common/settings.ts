@@ -1,6 +1,9 @@
 import type { AddrFormat, EpType, Progress, Threading } from '../../../flags.js';
 import type { SizeChoice } from './sizes.js';
 
+/** The server's port in band: -B and -P. */
+export const DEFAULT_PORT = '9228';
+
 /** The operation of a test's transfers: `-o`. */
 export type Operation = 'read' | 'write' | 'writedata' | 'senddata' | 'msg' | 'tagged';
 
@@ -13,6 +16,8 @@ export interface Settings {
   // The peer and the provider.
   /** The server, if this side is the client. */
   readonly host?: string;
+  /** The server's IP address, if its endpoint has one: resolveHost(). */
+  readonly hostAddress?: string;
   readonly provider?: string;
   readonly fabric?: string;
   readonly domain?: string;

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chooseSettings, Refusal, type TestKind } from './choose-settings.js';
 import { addTestOptions, type Flags, TestCommand } from './options.js';
+import { resolveHost } from './resolve-host.js';
 import type { Settings } from './settings.js';
 import { Interrupted } from './waiter.js';
 
@@ -51,7 +52,8 @@ Examples:
       throw error;
     }
     if (settings.pinCore !== undefined) pinToCores(settings.pinCore);
-    await interruptibly((control) => run(settings, control));
+    const resolved = await resolveHost(settings);
+    await interruptibly((control) => run(resolved, control));
   }) as TestCommand;
 }
 

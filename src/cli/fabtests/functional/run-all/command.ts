@@ -1,7 +1,10 @@
+import type { Socket } from 'node:net';
 import { type ErrorOptions, InvalidArgumentError, Option } from 'commander';
-import { connectSides } from '../../common/oob.js';
+import { announcePort, type Listening } from '../../common/listening.js';
+import { connectSides, type OobAddress, PortInUse } from '../../common/oob.js';
 import { ADDRESSES, FABRIC, type Flags, OOB, OUTPUT, TestCommand } from '../../common/options.js';
 import { PeerLink } from '../../common/peer-link.js';
+import { resolveHost } from '../../common/resolve-host.js';
 import { type Control, interruptibly } from '../../common/test-command.js';
 import { agreeOn, Disagreement } from './agreement.js';
 import { argumentsOf, NAMES } from './arguments.js';
@@ -57,7 +60,8 @@ Examples:
   npx libfabric check -p efa HOST                 on another, with the name of the first`,
   );
   return command.action(async (host: string | undefined, given: Given) => {
-    await interruptibly((control) => runSide(host, given, control));
+    const argv = (command.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
+    await interruptibly((control) => runSide(host, given, argv, control));
   }) as TestCommand;
 }
 
@@ -76,17 +80,24 @@ const choice = (flags: string, description: string) =>
     throw new InvalidArgumentError(`There is no check ${unknown}; there are ${NAMES.join(', ')}.`);
   });
 
-async function runSide(host: string | undefined, given: Given, control: Control): Promise<void> {
+async function runSide(
+  host: string | undefined,
+  given: Given,
+  argv: readonly string[],
+  control: Control,
+): Promise<void> {
   const { only = NAMES, skip = [], timeout = TIMEOUT } = given;
-  const { oob, exchange, oobAddress, source } = given;
+  const { oob, exchange, oobAddress, source, provider } = given;
   const where = {
+    ...{ command: 'check', argv, oobExchange: true as const },
+    ...(provider !== undefined && { provider }),
     oobPort: oob ?? exchange ?? OOB_PORT,
     timeout,
     ...(host !== undefined && { host }),
     ...(oobAddress !== undefined && { oobAddress }),
     ...(source !== undefined && { sourceAddress: source }),
   };
-  const link = new PeerLink(await connectSides(where, control.signal));
+  const link = new PeerLink(await connect(where, control.signal));
   control.target = { interrupt: () => link.close('interrupted') };
   try {
     const names = NAMES.filter((name) => only.includes(name) && !skip.includes(name));
@@ -108,6 +119,19 @@ async function runSide(host: string | undefined, given: Given, control: Control)
   } catch (error) {
     link.close((error as Error).message);
     if (error instanceof Disagreement) process.exitCode = USAGE;
+    throw error;
+  }
+}
+
+type Where = OobAddress & Listening & { readonly oobExchange: true };
+
+async function connect(where: Where, signal: AbortSignal): Promise<Socket> {
+  try {
+    return await connectSides(await resolveHost(where), signal, (port) =>
+      announcePort(where, port),
+    );
+  } catch (error) {
+    if (error instanceof PortInUse) process.exitCode = USAGE;
     throw error;
   }
 }

@@ -2,6 +2,7 @@ import { errnoByCode } from '../../../../error-codes.js';
 import { FabricError } from '../../../../errors.js';
 import { chooseSettings, Refusal } from '../../common/choose-settings.js';
 import { type Flags, TestCommand } from '../../common/options.js';
+import { resolveHost } from '../../common/resolve-host.js';
 import { interruptibly, pinToCores } from '../../common/test-command.js';
 import { Interrupted } from '../../common/waiter.js';
 import { NotOffered, TestFailure } from './failure.js';
@@ -39,8 +40,10 @@ export function functionalTestCommand(test: FunctionalTest): TestCommand {
   addFunctionalOptions(command, test);
   return command.action(async (host: string | undefined, given: Partial<Flags>) => {
     const argv = (command.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
-    const settings = orRefuse(command, () =>
-      chooseSettings(kindFor(test, given), flagsOf(test, given), host, argv),
+    const settings = await resolveHost(
+      orRefuse(command, () =>
+        chooseSettings(kindFor(test, given), flagsOf(test, given), host, argv),
+      ),
     );
     if (settings.pinCore !== undefined) pinToCores(settings.pinCore);
     await interruptibly(async (control) => {

@@ -1,0 +1,86 @@
+// Which address a client takes for its server's name, and what a server says at a terminal.
+import { expect, test } from 'vitest';
+import { announcement, clientArguments } from '../../../../dist/cli/fabtests/common/listening.js';
+import { resolveHost } from '../../../../dist/cli/fabtests/common/resolve-host.js';
+
+const BOTH = [
+  { address: '::1', family: 6 },
+  { address: '127.0.0.1', family: 4 },
+];
+const NONE = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' });
+
+const inBand = { oobExchange: false, provider: 'tcp', host: 'localhost' } as const;
+
+test('of the addresses of a name, a client takes the first of IPv4', async () => {
+  const resolved = await resolveHost(inBand, async () => BOTH);
+  expect(resolved).toEqual({ ...inBand, hostAddress: '127.0.0.1' });
+});
+
+test('a name with addresses of IPv6 only has one of them', async () => {
+  expect(await resolveHost(inBand, async () => BOTH.slice(0, 1))).toMatchObject({
+    hostAddress: '::1',
+  });
+});
+
+test('with -F fi_sockaddr_in6 only addresses of IPv6 are asked for', async () => {
+  const families: number[] = [];
+  await resolveHost({ ...inBand, addrFormat: 'FI_SOCKADDR_IN6' }, async (_, family) => {
+    families.push(family);
+    return BOTH.slice(0, 1);
+  });
+  expect(families).toEqual([6]);
+});
+
+test('a name that cannot be resolved is reported with the reason', async () => {
+  const failing = resolveHost(inBand, () => Promise.reject(NONE));
+  await expect(failing).rejects.toThrow('the host name localhost cannot be resolved (ENOTFOUND)');
+});
+
+test.each([
+  ['a server', { ...inBand, host: undefined }],
+  ['an address of shm', { ...inBand, provider: 'shm', host: 'fi_shm://1' }],
+  ['the name of an endpoint of efa', { ...inBand, provider: 'efa' }],
+  ['a server that -O replaces', { ...inBand, oobExchange: true, oobAddress: '10.0.0.2' }],
+])('%s is not resolved', async (_, settings) => {
+  const { host, ...rest } = settings;
+  const given = { ...rest, ...(host !== undefined && { host }) };
+  expect(await resolveHost(given, () => Promise.reject(NONE))).toEqual(given);
+});
+
+test.each([
+  [[], []],
+  [
+    ['-p', 'tcp', '-s', '10.0.0.2', '-S', '64'],
+    ['-p', 'tcp', '-S', '64'],
+  ],
+  [
+    ['-B', '7000', '--source=10.0.0.2', '-v'],
+    ['-P', '7000', '-v'],
+  ],
+  [
+    ['-B7000', '--pin-core', '2', '--json'],
+    ['-P', '7000', '--json'],
+  ],
+  [['--source-port=7000'], ['-P', '7000']],
+])('the client of a server with %j has %j', (server, client) => {
+  expect(clientArguments(server)).toEqual(client);
+});
+
+test.each([
+  ['efa', undefined, 'every address of here', 'here'],
+  ['tcp', '0.0.0.0', 'every address of here', 'here'],
+  ['tcp', '10.0.0.2', '10.0.0.2', '10.0.0.2'],
+  ['shm', undefined, 'every address of here', 'localhost'],
+])('a server on %s at %s names %s', (provider, address, place, host) => {
+  const settings = { command: 'rdm-bw', argv: ['-p', provider], provider };
+  expect(announcement(settings, address, 'TCP port 3000', 'here')).toBe(
+    `Listening on ${place}, TCP port 3000. The client's command:\n  npx libfabric rdm-bw -p ${provider} ${host}\n`,
+  );
+});
+
+test('words that a shell would read otherwise are quoted', () => {
+  const settings = { command: 'rdm-bw', argv: ['-p', 'tcp;ofi_rxm', '--label', "it's"] };
+  expect(announcement(settings, '10.0.0.2', 'tcp port 9228')).toContain(
+    "rdm-bw -p 'tcp;ofi_rxm' --label 'it'\\''s' 10.0.0.2\n",
+  );
+});

@@ -1,0 +1,112 @@
+// A server at a terminal prints the client's command, and the command reaches it.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { hostname } from 'node:os';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { main, run, start } from '../../../support/command.js';
+import { freePort } from '../../../support/free-port.js';
+import { withSoftefa } from '../../../support/softefa.js';
+
+const HERE = ['localhost', '127.0.0.1', hostname()];
+
+// Each provider as a user runs it, on ports of this test's own.
+const SERVERS: readonly (readonly [string, (port: number) => readonly string[]])[] = [
+  ['tcp', (port) => ['rdm-pingpong', '-p', 'tcp', '-B', `${port}`, '-S', '64', '-I', '10']],
+  ['udp', (port) => ['rdm-pingpong', '-p', 'udp', '-B', `${port}`, '-S', '64', '-I', '10']],
+  ['shm', (port) => ['rma-bw', '-p', 'shm', `-E=${port}`, '-S', '64', '-I', '10']],
+  ['efa', (port) => ['rdm-pingpong', '-p', 'efa', `-E=${port}`, '-S', '64', '-I', '10']],
+  ['tcp, a functional check', (port) => ['cq-data', '-p', 'tcp', '-B', `${port}`]],
+  ['udp, datagrams', (port) => ['dgram-pingpong', '-p', 'udp', `-b=${port}`, '-I', '10']],
+];
+
+const env = withSoftefa();
+
+/** Starts a server at a terminal of its own. `command` resolves to the command that it prints. */
+function startAtTerminal(args: readonly string[]) {
+  const line = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qefc', line, '/dev/null'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env,
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return { child, command: printedCommand(child) };
+}
+
+async function printedCommand(child: ChildProcess): Promise<readonly string[]> {
+  let output = '';
+  for await (const text of child.stdout?.setEncoding('utf8').iterator({ destroyOnReturn: false }) ??
+    []) {
+    output += text;
+    const [, place, command] =
+      /^(Listening on .*)\r?\n {2}npx libfabric (.*)\r?\n/m.exec(output) ?? [];
+    if (command === undefined) continue;
+    child.stdout?.resume();
+    expect(place).toMatch(/port \d+\. The client's command:$/);
+    return command.split(' ');
+  }
+  throw new Error(`the server ended: ${output}`);
+}
+
+describe.each(SERVERS)('%s', (_, argsOf) => {
+  test.each(HERE)('a client reaches the server at %s', async (host) => {
+    const server = startAtTerminal(argsOf(await freePort()));
+    const ended = once(server.child, 'close');
+    const command = await server.command;
+    expect([hostname(), 'localhost']).toContain(command.at(-1));
+    const client = start([...command.slice(0, -1), host], env);
+    expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await ended).toEqual([0, null]);
+  });
+});
+
+test('a server prints nothing about itself if stderr is no terminal', async () => {
+  const port = await freePort();
+  const server = start(['rdm', '-p', 'shm', `-E=${port}`]);
+  const client = start(['rdm', '-p', 'shm', `-E=${port}`, 'localhost']);
+  expect([(await client.ended).stderr, (await server.ended).stderr]).toEqual(['', '']);
+});
+
+test('a client without a server names the options that say where it listens', async () => {
+  const common = ['rdm-pingpong', '-p', 'tcp', '-P', `${await freePort()}`, '--timeout', '1'];
+  const { code, stderr } = await start([...common, 'localhost']).ended;
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^no server answers at localhost, port \d+: .*\(-s\).* -E /);
+});
+
+test.each([
+  ['rdm-pingpong', '-p', 'tcp'],
+  ['rdm', '-p', 'tcp'],
+  ['rma-bw', '-p', 'efa'],
+  ['pingpong', '-e', 'rdm', '-p', 'tcp'],
+  ['check', '-p', 'tcp'],
+])('%s says that a host name cannot be resolved', (...args) => {
+  const { status, stderr } = run(process.execPath, [main, ...args, 'no-such-host.invalid']);
+  expect(stderr).toMatch(/^the host name no-such-host\.invalid cannot be resolved \(E\w+\)\n$/);
+  expect(status).toBe(1);
+});
+
+describe('a TCP port that is in use', async () => {
+  const taken = async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    return (server.address() as { port: number }).port;
+  };
+
+  test('ends check at once with exit code 2, and the message names -E', async () => {
+    const { code, stderr } = await start(['check', '-p', 'tcp', `-E=${await taken()}`]).ended;
+    expect(stderr).toMatch(/^TCP port \d+ is in use on this host; .* -E=PORT\n$/);
+    expect(code).toBe(2);
+  });
+
+  test('ends a benchmark, and the message names its option', async () => {
+    const tcp = await start(['rdm-pingpong', '-p', 'tcp', '-B', `${await taken()}`]).ended;
+    expect(tcp.stderr).toMatch(/^FI_EADDRINUSE: .* \(port \d+\); .* -B PORT here, -P PORT/);
+    const oob = await start(['pingpong', '-p', 'tcp', '-B', `${await taken()}`]).ended;
+    expect(oob.stderr).toMatch(
+      /^TCP port \d+ is in use .*: -B PORT here, -P PORT at the client\n$/,
+    );
+    expect([tcp.code, oob.code]).toEqual([1, 1]);
+  });
+});
