@@ -27,7 +27,7 @@ const EFA: readonly CallHint[] = [
   {
     call: /^fi_(domain|endpoint|enable|cq_open)$/,
     errno: errnoByCode.FI_ENOMEM,
-    hint: "raise the limit of locked memory (ulimit -l): the provider's own buffers need 111 MB per endpoint",
+    hint: "raise the limit of locked memory (ulimit -l): the provider's own buffers need 111 MB per endpoint; or enlarge /dev/shm, if it is full (df /dev/shm)",
   },
   {
     // ibv_post_send(3) and ibv_post_recv(3) return this on a queue pair in its error state.

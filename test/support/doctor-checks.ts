@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Group } from '../../dist/cli/doctor/check.js';
 import type { Diagnosis, Finding } from '../../dist/cli/doctor/diagnosis.js';
-import { diagnosisOf } from '../../dist/cli/doctor/examine.js';
+import { type DiagnosisOptions, diagnosisOf } from '../../dist/cli/doctor/examine.js';
 import { type Changes, fakeMachine } from './fake-machine.js';
 
 /** A check on a changed machine, with a finding. */
@@ -19,8 +19,8 @@ export type FindingCase = [
 export type OkCase = [id: string, what: string, changes: Changes, found: RegExp];
 
 /** Returns the report on a healthy machine with some changes. */
-export const reportOf = (changes: Changes = {}): Diagnosis =>
-  diagnosisOf(fakeMachine(changes), new Date());
+export const reportOf = (changes: Changes = {}, options?: DiagnosisOptions): Diagnosis =>
+  diagnosisOf(fakeMachine(changes), new Date(), options);
 
 export function findingOf(id: string, changes: Changes): Finding {
   const finding = reportOf(changes).findings.find((each) => each.id === id);

@@ -14,6 +14,7 @@ const PORT = 47593;
 interface Flags {
   readonly json?: true;
   readonly verbose?: true;
+  readonly require?: 'efa';
   readonly peer?: string;
   readonly listen?: true | string;
   readonly port: number;
@@ -29,11 +30,16 @@ export function doctorCommand(): Command {
       'Checks everything that EFA needs on this machine, and between two machines: the device, its driver,\n' +
         'libfabric, rdma-core, locked memory, the environment, security groups. Each failed check shows what\n' +
         'was found, what was expected, why it matters, and how to fix it.\n\n' +
-        'The exit code is 0 if all checks passed, 1 if EFA works with warnings or the machine has no EFA, 2\n' +
-        'if libfabric, an EFA that is present, or the peer cannot be used.',
+        'The exit code is 0 if all checks passed, even without an EFA, 1 if there are warnings, and 2 if\n' +
+        'libfabric, an EFA that is present or required, or the peer cannot be used.',
     )
     .option('-v, --verbose', 'show the details of all checks, and the skipped checks')
     .option('--json', 'print the findings as JSON, with stable names')
+    .addOption(
+      new Option('--require <what>', 'fail if this machine has none, in hardware or software')
+        .choices(['efa'])
+        .conflicts('listen'),
+    )
     .addOption(
       new Option('--peer <host>', 'also test EFA to a host that runs --listen').conflicts('listen'),
     )
@@ -54,6 +60,7 @@ export function doctorCommand(): Command {
       `
 Examples:
   npx libfabric doctor
+  npx libfabric doctor --require efa       # on CI machines and cluster nodes that have EFA
   npx libfabric doctor --json | jq '.findings[] | select(.status == "error")'
   npx libfabric doctor --listen            # on one host
   npx libfabric doctor --peer 10.0.0.2     # on another
@@ -62,13 +69,19 @@ Examples:
     .action((flags: Flags) => (flags.listen ? answerPeers(flags) : diagnose(flags)));
 }
 
-async function diagnose({ json, verbose, peer, port, timeout }: Flags): Promise<void> {
+async function diagnose(flags: Flags): Promise<void> {
+  const { json, verbose, peer: host, port, timeout } = flags;
   const startedAt = new Date();
   process.exitCode = EXIT_CODES.error; // in case of an error before the report
-  const env = prepare(peer !== undefined);
+  const env = prepare(host !== undefined);
   const machine = await thisMachine(env);
-  const more = peer === undefined ? [] : await peerFindings({ host: peer, port, timeout }, machine);
-  const report = diagnosisOf(machine, startedAt, more);
+  const peer = host !== undefined && {
+    peer: { host, findings: await peerFindings({ host, port, timeout }, machine) },
+  };
+  const report = diagnosisOf(machine, startedAt, {
+    requireEfa: flags.require === 'efa',
+    ...peer,
+  });
   const columns = Math.min(process.stdout.columns ?? 100, 120);
   process.stdout.write(
     json

@@ -7,9 +7,9 @@ export type Status =
   | 'ok'
   /** No problem, but worth knowing. */
   | 'note'
-  /** EFA works, but more slowly or at a risk; or there is no EFA. */
+  /** EFA works, but more slowly or at a risk. */
   | 'warning'
-  /** EFA does not work. */
+  /** libfabric or an EFA does not work, or there is none and it is required. */
   | 'error'
   /** The check does not matter here or its result cannot be determined; `found` says why. */
   | 'skipped';
@@ -50,6 +50,8 @@ export interface Diagnosis {
   readonly efa: Efa;
   /** Whether the devices are in software: softefa. */
   readonly emulated: boolean;
+  /** With --peer: the host, and whether a message went there and one came back on every NIC. */
+  readonly peer?: { readonly host: string; readonly reached: boolean };
   /** The worst status. The exit code is 0, 1 or 2 accordingly. */
   readonly status: 'ok' | 'warning' | 'error';
   readonly findings: readonly Finding[];

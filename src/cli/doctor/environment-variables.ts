@@ -1,11 +1,10 @@
 // Environment variables of libfabric and rdma-core: their names and values.
 import { native } from '../../native.js';
+import type { LoadedLibrary } from './library.js';
+import { isReadBy, releasesOf, VARYING } from './variable-releases.js';
 
 /** Variables that libfabric reads with getenv(3) and therefore does not list as parameters. */
 export const SETTINGS: ReadonlySet<string> = new Set([
-  'FI_EFA_USE_HW_CNTR',
-  'FI_EFA_ENABLE_HIGH_PPS',
-  'FI_EFA_SHM_MAX_MEDIUM_SIZE',
   'FI_LOG_INTERVAL',
   'FI_LOG_LEVEL',
   'FI_LOG_PROV',
@@ -39,19 +38,28 @@ const PROVIDERS = new Set(
 
 const prefixOf = (name: string): string => name.split('_')[1] ?? '';
 
-/** A variable that nothing reads, and the known variable with the most similar name. */
-export interface Misspelt {
+/** A variable that nothing reads. */
+export interface Unread {
   readonly name: string;
-  readonly nearest: string;
+  /** The releases of libfabric that read it: `'2.3 and newer'`; undefined if none is known. */
+  readonly releases?: string;
+  /** The known variable with the most similar name, if no release reads this one. */
+  readonly nearest?: string;
 }
 
-/** An entry if the name is unknown. `params` are the variables that libfabric lists. */
-export function misspelt(name: string, params: readonly string[]): Misspelt[] {
-  const known = name.startsWith('FI_') ? [...params, ...SETTINGS] : [...RDMA_CORE];
-  if (known.includes(name)) return [];
-  const listed = new Set(params.map(prefixOf));
+/** An entry if the loaded libfabric and rdma-core do not read a variable. */
+export function unread(name: string, { version, params }: LoadedLibrary): Unread[] {
+  const listed = params.map((param) => param.name);
+  const ofLibfabric = name.startsWith('FI_');
+  const read = ofLibfabric ? [...listed, ...SETTINGS] : [...RDMA_CORE];
+  if (read.includes(name)) return [];
+  const releases = releasesOf(name);
+  if (releases !== undefined) return isReadBy(name, version) ? [] : [{ name, releases }];
   const prefix = prefixOf(name);
-  if (name.startsWith('FI_') && PROVIDERS.has(prefix) && !listed.has(prefix)) return [];
+  if (ofLibfabric && PROVIDERS.has(prefix) && !listed.some((each) => prefixOf(each) === prefix)) {
+    return [];
+  }
+  const known = ofLibfabric ? [...new Set([...read, ...VARYING])] : read;
   const [, nearest = ''] = /'([^']+)'/.exec(native.nearestNames(name.slice(0, 64), known)) ?? [];
   return [{ name, nearest }];
 }

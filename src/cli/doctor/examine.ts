@@ -15,9 +15,9 @@ import type { Machine } from './machine.js';
 
 /** All groups, in the order in which they are printed. */
 export const GROUPS: readonly Group[] = [
+  libfabric,
   device,
   kernel,
-  libfabric,
   rdmaCore,
   provider,
   memory,
@@ -27,13 +27,23 @@ export const GROUPS: readonly Group[] = [
   environment,
 ];
 
-/** Runs all checks. `more` contains further findings: those of the probe of a peer. */
+/** What a diagnosis includes besides the machine. */
+export interface DiagnosisOptions {
+  /** Whether a machine without an EFA is an error. */
+  readonly requireEfa?: boolean;
+  /** The probed peer. */
+  readonly peer?: { readonly host: string; readonly findings: readonly Finding[] };
+}
+
+/** Runs all checks. */
 export function diagnosisOf(
   machine: Machine,
   startedAt: Date,
-  more: readonly Finding[] = [],
+  { requireEfa = false, peer }: DiagnosisOptions = {},
 ): Diagnosis {
-  const findings = [...GROUPS.flatMap((group) => examine(group, machine)), ...more];
+  const own = GROUPS.flatMap((group) => examine(group, machine));
+  const required = requireEfa && machine.efa === 'none' ? own.map(asRequired) : own;
+  const findings = [...required, ...(peer?.findings ?? [])];
   return {
     format: 'libfabric-doctor',
     version: 1,
@@ -41,9 +51,15 @@ export function diagnosisOf(
     host: hostname(),
     efa: efaOf(machine),
     emulated: machine.efa === 'software',
+    ...(peer && { peer: { host: peer.host, reached: worstOf(peer.findings) !== 'error' } }),
     status: worstOf(findings),
     findings,
   };
+}
+
+// --require efa: the note that there is none becomes an error.
+function asRequired(finding: Finding): Finding {
+  return finding.id === 'device.present' ? { ...finding, status: 'error' } : finding;
 }
 
 function efaOf({ efa, trials }: Machine): Efa {

@@ -94,13 +94,19 @@ function spaceOf(path: string): Space | null {
   }
 }
 
-/** The result of opening an endpoint on a domain and sending itself a message. */
-export interface Trial {
-  readonly domain: string;
+/** How a trial has ended. */
+export interface TrialResult {
   /** Null if it worked. */
   readonly failure: string | null;
+  /** The usual remedy of the failure, if it is known. */
+  readonly hint?: string;
   /** Whether the device carries out its reads and writes; null if unknown. */
   readonly rdma: Rdma | null;
+}
+
+/** The result of opening an endpoint on a domain and sending itself a message. */
+export interface Trial extends TrialResult {
+  readonly domain: string;
 }
 
 // Otherwise the provider would use shm within a host, which needs no device.
@@ -111,7 +117,8 @@ export async function tryEndpoints(domains: readonly string[]): Promise<Trial[]>
   const trials: Trial[] = [];
   for (const domain of domains) {
     const { failure, output } = await runInProcess('trial-program.js', [domain], THROUGH_DEVICE);
-    trials.push({ domain, failure, rdma: failure === null ? JSON.parse(output) : null });
+    const ended: TrialResult = failure === null ? JSON.parse(output) : { failure, rdma: null };
+    trials.push({ domain, ...ended });
   }
   return trials;
 }

@@ -71,21 +71,34 @@ function wrapped(text: string, columns: number, indent: number): string {
   return lines.join(`\n${' '.repeat(indent)}`);
 }
 
-function summaryText({ efa, emulated, findings }: Diagnosis, verbose: boolean): string {
-  const count = (status: Status) => findings.filter((finding) => finding.status === status).length;
-  const counted = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
-  const [errors, warnings, skipped] = [count('error'), count('warning'), count('skipped')];
-  const totals = [
-    ...(errors > 0 ? [counted(errors, 'error')] : []),
-    ...(warnings > 0 ? [counted(warnings, 'warning')] : []),
-    ...(skipped > 0 && !verbose ? [`${skipped} not shown (-v)`] : []),
-  ];
-  const [verdict, style]: [string, Style] =
-    efa === 'absent'
-      ? ['There is no EFA on this machine', 'yellow']
-      : efa === 'usable'
-        ? [`EFA works${emulated ? ', in software' : ''}`, errors > 0 ? 'yellow' : 'green']
-        : ['There is an EFA, but it cannot be used', 'red'];
-  const rest = totals.length > 0 ? `: ${totals.join(', ')}` : '';
-  return `${paint('bold', paint(style, verdict))}${rest}.\n`;
+function summaryText(report: Diagnosis, verbose: boolean): string {
+  const count = (status: Status) =>
+    report.findings.filter((finding) => finding.status === status).length;
+  const counted = (number: number, noun: string) =>
+    number === 0 ? [] : [`${number} ${noun}${number === 1 ? '' : 's'}`];
+  const problems = [...counted(count('error'), 'error'), ...counted(count('warning'), 'warning')];
+  const [skipped, apply] = [count('skipped'), count('skipped') === 1 ? 'does' : 'do'];
+  const [verdict, style] = verdictOf(report);
+  return [
+    paint('bold', paint(style, verdict)),
+    ...(problems.length > 0 ? [`: ${problems.join(', ')}`] : []),
+    '.',
+    ...(skipped > 0 && !verbose ? [` ${counted(skipped, 'check')} ${apply} not apply (-v).`] : []),
+    '\n',
+  ].join('');
+}
+
+function verdictOf({ efa, emulated, peer, status, findings }: Diagnosis): [string, Style] {
+  const library = findings.find(({ id }) => id === 'libfabric.library');
+  if (library?.status === 'error') return ['libfabric cannot be used', 'red'];
+  if (efa === 'unusable') return ['There is an EFA, but it cannot be used', 'red'];
+  const worst = { ok: 'green', warning: 'yellow', error: 'red' } as const;
+  if (efa === 'absent') {
+    const rest = status === 'ok' ? '; everything else is fine' : '';
+    return [`This machine has no EFA${rest}`, worst[status]];
+  }
+  const software = emulated ? ', in software' : '';
+  if (peer === undefined) return [`EFA works${software}`, status === 'ok' ? 'green' : 'yellow'];
+  if (peer.reached) return [`EFA works here and to ${peer.host}${software}`, worst[status]];
+  return [`EFA works here${software}, but not to ${peer.host}`, 'red'];
 }

@@ -1,14 +1,14 @@
 // node trial-program.js DOMAIN: opens an endpoint of efa and sends a message to itself. Prints as
-// JSON whether the device carries out its reads and writes. On a failure it prints the reason and
-// exits with 1.
+// JSON how this has ended.
 import { FabricError } from '../../errors.js';
 import { open } from '../../open.js';
 import { rdmaOf } from '../shared/rdma-support.js';
+import type { TrialResult } from './machine.js';
 
 const TIMEOUT = 10_000; // milliseconds for a message
 const [domain] = process.argv.slice(2);
 
-try {
+async function trial(): Promise<TrialResult> {
   const caps = ['FI_MSG', 'FI_RMA'] as const;
   const ep = await open({ provider: 'efa', caps, ...(domain !== undefined && { domain }) });
   const self = ep.av.insert(ep.address);
@@ -18,11 +18,19 @@ try {
     ep.send(new Uint8Array(8), self, { signal }),
   ];
   await Promise.all(exchange);
-  process.stdout.write(JSON.stringify(rdmaOf(ep) ?? null));
+  const rdma = rdmaOf(ep) ?? null;
   await ep.close();
-} catch (error) {
-  const { name, message } = error as Error;
-  const hint = FabricError.is(error) && error.hint ? ` (${error.hint})` : '';
-  const text = name === 'TimeoutError' ? `no message within ${TIMEOUT / 1000} s` : message + hint;
-  process.stdout.write(text, () => process.exit(1));
+  return { failure: null, rdma };
 }
+
+function failed(error: unknown): TrialResult {
+  const { name, message } = error as Error;
+  if (name === 'TimeoutError')
+    return { failure: `no message within ${TIMEOUT / 1000} s`, rdma: null };
+  if (!FabricError.is(error) || error.hint === undefined) return { failure: message, rdma: null };
+  // The message ends with the hint.
+  return { failure: message.replace(`; ${error.hint}`, ''), hint: error.hint, rdma: null };
+}
+
+const ended = await trial().catch(failed);
+process.stdout.write(JSON.stringify(ended), () => process.exit());

@@ -1,7 +1,7 @@
 // The checks of `libfabric doctor`: environment variables, with and without findings.
 import { environment } from '../../../dist/cli/doctor/checks/environment.js';
 import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
-import { efaDevice } from '../../support/fake-machine.js';
+import { efaDevice, loadedLibrary } from '../../support/fake-machine.js';
 
 const findingCases: FindingCase[] = [
   [
@@ -53,6 +53,25 @@ const findingCases: FindingCase[] = [
     /did you mean FI_EFA_TX_SIZE\?\n.*did you mean FI_EFA_TX_SIZE\?\n.*did you mean RDMAV_FORK_SAFE\?/,
   ],
   [
+    'environment.unknown',
+    'belong to other releases of libfabric',
+    { env: { FI_EFA_USE_DATA_PATH_DIRECT: '1', FI_EFA_USE_HW_CNTR: '1', FI_SHM_USE_XPMEN: '1' } },
+    'warning',
+    /^FI_EFA_USE_DATA_PATH_DIRECT, FI_EFA_USE_HW_CNTR, FI_SHM_USE_XPMEN$/,
+    /libfabric 2\.3 and newer read it, 1\.17\.0 does not\n.* 2\.6 and newer .*\n.*did you mean FI_SHM_USE_XPMEM\? libfabric 1\.20 and newer read it$/,
+  ],
+  [
+    'environment.unknown',
+    'belong to older releases',
+    {
+      env: { FI_EFA_ZCPY_RX_SEED: '1', FI_LNX_USE_SRQ: '1' },
+      library: loadedLibrary({ version: '2.6.0' }),
+    },
+    'warning',
+    /^FI_EFA_ZCPY_RX_SEED, FI_LNX_USE_SRQ$/,
+    /libfabric 2\.5 and older read it, 2\.6\.0 does not\n.* 2\.0 to 2\.1 read it/,
+  ],
+  [
     'environment.values',
     'cannot be read',
     { env: { FI_EFA_TX_SIZE: '-1', FI_EFA_FORK_SAFE: 'maybe', FI_TCP_PORT_LOW_RANGE: '-1' } },
@@ -85,7 +104,16 @@ const okCases: OkCase[] = [
   [
     'environment.unknown',
     'may belong to a provider that is not built in',
-    { env: { FI_OPX_TX_SIZE: '1', FI_EFA_USE_HW_CNTR: '1' } },
+    { env: { FI_OPX_TX_SIZE: '1' } },
+    /none/,
+  ],
+  [
+    'environment.unknown',
+    'may be unlisted variables of this release',
+    {
+      env: { FI_EFA_USE_HW_CNTR: '1', FI_EFA_TRACK_MR: '1' },
+      library: loadedLibrary({ version: '2.6.0', params: [] }),
+    },
     /none/,
   ],
 ];

@@ -306,6 +306,10 @@ describe('as commands', () => {
     faults.add('status', { node: 0, value: 15 });
     const ended = await doctor(host(1));
     expect(inReport(ended, 'peer.fabric')[0]?.found).toMatch(/status 15/);
+    expect(JSON.parse(ended.stdout)).toMatchObject({
+      efa: 'usable',
+      peer: { host: '127.0.0.1', reached: false },
+    });
     expect(ended.code).toBe(2);
   });
 

@@ -4,7 +4,7 @@ import { provider } from '../../../dist/cli/doctor/checks/provider.js';
 import { rdmaCore } from '../../../dist/cli/doctor/checks/rdma-core.js';
 import type { Rdma } from '../../../dist/cli/shared/rdma-support.js';
 import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
-import { efaDevice, loadedLibrary } from '../../support/fake-machine.js';
+import { efaDevice, limits, loadedLibrary } from '../../support/fake-machine.js';
 
 const LIB = 'usr/lib/x86_64-linux-gnu';
 const INSTALLERS = 'opt/amazon/efa/lib/libfabric.so.1.30.0';
@@ -13,6 +13,13 @@ const NOT_FOUND = Object.assign(new Error('libfabric.so.1 was not found'), {
 });
 
 const trialWith = (rdma: Rdma | null) => ({ domain: 'rdmap0s6-rdm', failure: null, rdma });
+
+const failed = {
+  domain: 'rdmap0s6-rdm',
+  failure: 'FI_ENOMEM: Cannot allocate memory',
+  hint: 'raise the limit',
+  rdma: null,
+};
 
 const findingCases: FindingCase[] = [
   [
@@ -144,14 +151,31 @@ const findingCases: FindingCase[] = [
   [
     'provider.endpoint',
     'fails',
+    { trials: [failed] },
+    'error',
+    /^rdmap0s6-rdm: FI_ENOMEM: Cannot allocate memory$/,
+    /^raise the limit\n.*FI_LOG_LEVEL=warn npx libfabric doctor$/,
+  ],
+  [
+    'provider.endpoint',
+    'fails with little locked memory',
+    { trials: [failed], files: { 'proc/self/limits': limits(65_536) } },
+    'error',
+    /FI_ENOMEM/,
+    /^First fix, below: Locked memory\.$/,
+  ],
+  [
+    'provider.endpoint',
+    'fails in software with little shared memory',
     {
-      trials: [
-        { domain: 'rdmap0s6-rdm', failure: 'FI_ENOMEM: Cannot allocate memory', rdma: null },
-      ],
+      efa: 'software',
+      devices: [efaDevice({ emulated: true })],
+      trials: [failed],
+      sharedMemory: { size: 2 ** 20, free: 2 ** 19 },
     },
     'error',
-    /rdmap0s6-rdm: FI_ENOMEM/,
-    /locked memory/i,
+    /FI_ENOMEM/,
+    /^First fix, below: \/dev\/shm\.$/,
   ],
   [
     'provider.rdma',

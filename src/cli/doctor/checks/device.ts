@@ -1,4 +1,4 @@
-import { type Check, error, type Group, note, ok, skipped, warning } from '../check.js';
+import { type Check, error, type Group, note, ok, skipped } from '../check.js';
 import { atLeast } from '../library.js';
 import { efasOnPci, isEfa, type Machine } from '../machine.js';
 
@@ -9,8 +9,8 @@ const namesOf = (devices: readonly { readonly name: string }[]) =>
 const present: Check = {
   id: 'device.present',
   title: 'An EFA on this machine',
-  expected: 'a network interface of type EFA',
-  why: 'The efa provider needs one. The rest of this package works without it.',
+  expected: 'a network interface of type EFA, for programs that use efa',
+  why: 'The provider efa needs one. The providers tcp, shm and udp work without it.',
   matters: 'always',
   look(machine) {
     const { efa, files } = machine;
@@ -23,8 +23,8 @@ const present: Check = {
     const ec2 =
       'Attach an interface of type EFA to an instance type that has them:\n' +
       "aws ec2 describe-instance-types --filters Name=network-info.efa-supported,Values=true --query 'InstanceTypes[].InstanceType'\n";
-    return warning(
-      'none, which is no fault in itself',
+    return note(
+      'none',
       `${onEc2 ? ec2 : ''}To try EFA in software:\nnpx libfabric softefa -- npx libfabric doctor`,
     );
   },

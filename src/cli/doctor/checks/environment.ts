@@ -1,7 +1,16 @@
 import type { Param } from '../../../info-types.js';
 import { type Check, error, type Group, note, ok, skipped, warning } from '../check.js';
-import { booleanOf, isOff, isOn, misspelt, RDMA_CORE, SETTINGS } from '../environment-variables.js';
+import {
+  booleanOf,
+  isOff,
+  isOn,
+  RDMA_CORE,
+  SETTINGS,
+  type Unread,
+  unread,
+} from '../environment-variables.js';
 import { isEfa, type Machine } from '../machine.js';
+import { isReadBy, releasesOf } from '../variable-releases.js';
 
 const LOG_LEVELS = ['warn', 'trace', 'info', 'debug'];
 
@@ -27,7 +36,9 @@ const set: Check = {
   look(machine) {
     const params = paramsOf(machine);
     const known = settingsOf(machine).filter(([name]) => {
-      return params.has(name) || SETTINGS.has(name) || RDMA_CORE.has(name);
+      const { loaded } = machine.library;
+      const varies = loaded !== null && isReadBy(name, loaded.version);
+      return params.has(name) || SETTINGS.has(name) || RDMA_CORE.has(name) || varies;
     });
     if (known.length === 0) return ok('none');
     const found = known.map(([name, value]) => `${name}=${value}`).join('\n');
@@ -40,20 +51,25 @@ const unknown: Check = {
   id: 'environment.unknown',
   title: 'Variables that nothing reads',
   expected: 'no FI_* or RDMAV_* except those of libfabric and rdma-core',
-  why: 'A misspelt variable has no effect, and no program reports it.',
+  why: 'A variable that is misspelt or of another release has no effect, and no program reports it.',
   matters: 'always',
   look(machine) {
     const { loaded } = machine.library;
     if (loaded === null) return skipped('no libfabric that could list its variables');
-    const names = loaded.params.map(({ name }) => name);
-    const wrong = settingsOf(machine).flatMap(([name]) => misspelt(name, names));
-    if (wrong.length === 0) return ok('none');
+    const found = settingsOf(machine).flatMap(([name]) => unread(name, loaded));
+    if (found.length === 0) return ok('none');
     return warning(
-      wrong.map(({ name }) => name).join(', '),
-      wrong.map(({ name, nearest }) => `unset ${name}     # did you mean ${nearest}?`).join('\n'),
+      found.map(({ name }) => name).join(', '),
+      found.map((each) => `unset ${each.name}     # ${reasonOf(each, loaded.version)}`).join('\n'),
     );
   },
 };
+
+function reasonOf({ releases, nearest = '' }: Unread, version: string): string {
+  if (releases !== undefined) return `libfabric ${releases} read it, ${version} does not`;
+  const others = isReadBy(nearest, version) ? undefined : releasesOf(nearest);
+  return `did you mean ${nearest}?${others === undefined ? '' : ` libfabric ${others} read it`}`;
+}
 
 const values: Check = {
   id: 'environment.values',

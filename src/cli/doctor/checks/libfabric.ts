@@ -6,6 +6,10 @@ import type { Machine } from '../machine.js';
 const LEAST = '1.17';
 const EFA_FOLDER = '/opt/amazon/efa/';
 const INSTALLER = 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html';
+const INSTALL =
+  'sudo apt-get install libfabric1     # Debian, Ubuntu\n' +
+  'sudo dnf install libfabric          # Amazon Linux, Fedora\n' +
+  `or run the EFA installer: ${INSTALLER}`;
 const OTHERS = 'If one libfabric in a process uses an EFA, a second one does not see that EFA.';
 
 const present: Check = {
@@ -14,25 +18,29 @@ const present: Check = {
   expected: `libfabric ${LEAST} or newer, loaded`,
   why: 'Everything in this package runs on it.',
   matters: 'always',
-  look({ library: { loaded, error: reason } }) {
-    if (loaded === null && !('code' in reason)) {
-      return error(
-        reason.message,
-        'See Environment, below. If those checks pass, update libfabric.',
-      );
-    }
-    if (loaded === null) {
-      const install =
-        'sudo apt-get install libfabric1     # Debian, Ubuntu\n' +
-        'sudo dnf install libfabric          # Amazon Linux, Fedora\n' +
-        `or run the EFA installer: ${INSTALLER}`;
-      return error(reason.message, install);
-    }
+  look({ env, library: { loaded, error: reason } }) {
+    if (loaded === null) return error(...failureOf(reason, env));
     const found = `${loaded.version}, ${loaded.path ?? 'from an unknown file'}`;
     if (atLeast(loaded.version, LEAST)) return ok(found);
     return error(found, `Update libfabric, or run the EFA installer: ${INSTALLER}`);
   },
 };
+
+/** What happened when libfabric was loaded, and what to do. */
+function failureOf(reason: Error, env: Machine['env']): [found: string, fix: string] {
+  const { message } = reason;
+  if (!('code' in reason)) {
+    // The process was killed; libfabric may have named the variable.
+    const named = Object.keys(env).filter((name) => /^FI_/.test(name) && message.includes(name));
+    const otherwise = 'See Environment, below. If those checks pass, update libfabric.';
+    return [message, named.length > 0 ? `unset ${named.join(' ')}` : otherwise];
+  }
+  const at = message.search(/^(Install|Update|Use|The package) /m);
+  if (at <= 0 || reason.code === 'ERR_LIBFABRIC_NOT_FOUND') {
+    return [at <= 0 ? message : message.slice(0, at).trimEnd(), INSTALL];
+  }
+  return [message.slice(0, at).trimEnd(), message.slice(at)];
+}
 
 const oneInProcess: Check = {
   id: 'libfabric.process',

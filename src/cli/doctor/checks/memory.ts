@@ -10,7 +10,7 @@ const LOCKED = 106 * MIB;
 const ENDPOINT = 112 * MIB;
 const CAP_IPC_LOCK = 14n;
 
-const locked: Check = {
+export const locked: Check = {
   id: 'memory.locked',
   title: 'Locked memory',
   expected: 'unlimited',

@@ -1,8 +1,10 @@
 import type { Device } from '../../../verbs/device-types.js';
 import { rdmaText } from '../../shared/rdma-support.js';
 import { type Check, error, type Group, ok, skipped, warning } from '../check.js';
-import type { Trial } from '../machine.js';
+import type { Machine, Trial } from '../machine.js';
 import { hasEfaProvider } from './libfabric.js';
+import { locked } from './memory.js';
+import { sharedMemory } from './same-host.js';
 
 const offered: Check = {
   id: 'provider.offered',
@@ -34,17 +36,32 @@ const works: Check = {
   expected: 'on every domain, from an endpoint to itself, through the device',
   why: 'It needs everything above: permissions, locked memory, the port.',
   matters: 'with-efa',
-  look({ trials }) {
+  look(machine) {
+    const { trials } = machine;
     if (trials.length === 0) return skipped('no domain to try');
     const failed = trials.filter(({ failure }) => failure !== null);
     if (failed.length === 0) return ok(trials.map(({ domain }) => domain).join(', '));
     return error(
       failed.map(({ domain, failure }) => `${domain}: ${failure}`).join('\n'),
-      'If locked memory is an error below, fix that first. Otherwise:\n' +
-        'FI_LOG_LEVEL=warn npx libfabric doctor',
+      trialFix(machine, failed),
     );
   },
 };
+
+function trialFix(machine: Machine, failed: readonly Trial[]): string {
+  const causes = [
+    ...(locked.look(machine).status === 'error' ? [locked.title] : []),
+    // A device in software keeps its queues in /dev/shm.
+    ...(machine.efa === 'software' && sharedMemory.look(machine).status === 'warning'
+      ? [sharedMemory.title]
+      : []),
+  ];
+  if (causes.length > 0) return `First fix, below: ${causes.join(', ')}.`;
+  const hints = new Set(failed.flatMap(({ hint = [] }) => hint));
+  return [...hints, 'To see what libfabric reports: FI_LOG_LEVEL=warn npx libfabric doctor'].join(
+    '\n',
+  );
+}
 
 const rdma: Check = {
   id: 'provider.rdma',

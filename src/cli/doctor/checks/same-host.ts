@@ -27,7 +27,7 @@ const ptrace: Check = {
   },
 };
 
-const sharedMemory: Check = {
+export const sharedMemory: Check = {
   id: 'same-host.shm',
   title: '/dev/shm',
   expected: `${REGION / MIB} MiB free for each core`,
