@@ -8,6 +8,7 @@ const MODULES = {
   libfabric: 'src/index.ts',
   'libfabric/softefa': 'src/softefa/index.ts',
   'libfabric/verbs': 'src/verbs/index.ts',
+  'libfabric/cli-types': 'src/cli-types.ts',
 };
 const FORMAT =
   ts.TypeFormatFlags.NoTruncation | ts.TypeFormatFlags.UseAliasDefinedOutsideCurrentScope;

@@ -97,4 +97,5 @@ export const PAGES = [
   { file: 'types', title: 'Types', rest: true },
   { file: 'softefa', title: 'libfabric/softefa', module: 'libfabric/softefa', rest: true },
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },
+  { file: 'cli-types', title: 'libfabric/cli-types', module: 'libfabric/cli-types', rest: true },
 ];

@@ -165,12 +165,18 @@ describe('TypeScript finds the types', () => {
     import { type Endpoint, open } from 'libfabric';
     import { loadSoftefa, type SoftefaOptions } from 'libfabric/softefa';
     import { devices } from 'libfabric/verbs';
+    import type { Diagnosis, DevicesOutput, Result } from 'libfabric/cli-types';
     const options: SoftefaOptions = { nics: 2 };
     loadSoftefa(options);
     export const first: string | undefined = devices()[0]?.name;
     export const ep = await open({ provider: 'tcp', caps: ['FI_MSG'] });
     // @ts-expect-error: the types are not any
     export const wrong: number = ep.address;
+    export const status = (diagnosis: Diagnosis): 'ok' | 'warning' | 'error' => diagnosis.status;
+    export const size = (result: Result) => result.kind === 'matrix' ? result.size : result.rows[0]?.size;
+    export const node = (found: DevicesOutput): string | null | undefined => found[0]?.nodeGuid;
+    // @ts-expect-error: a result has no such member
+    export const none = (result: Result) => result.sizes;
     export type { Endpoint };`;
   const commonJs = `
     import libfabric = require('libfabric');
@@ -179,6 +185,7 @@ describe('TypeScript finds the types', () => {
   test.each([
     ['nodenext', 'nodenext', 'consumer.mts', consumer],
     ['esnext', 'bundler', 'consumer.mts', consumer],
+    ['esnext', 'node10', 'consumer.ts', consumer],
     ['nodenext', 'nodenext', 'consumer.cts', commonJs],
   ])('module %s, resolution %s: %s', (module, resolution, file, source) => {
     writeFileSync(join(project, file), source);

@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import type { Device } from '../../verbs/device-types.js';
 import { type Absence, counters, devices, whyNoDevices } from '../../verbs/index.js';
-import type { Rdma } from '../shared/rdma-support.js';
+import type { Rdma } from '../shared/rdma.js';
 import { Files } from './files.js';
 import { type Library, loadLibrarySafely } from './library.js';
 import { runInProcess } from './subprocess.js';

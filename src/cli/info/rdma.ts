@@ -1,7 +1,8 @@
 import { FabricError } from '../../errors.js';
 import type { Info } from '../../info-types.js';
 import { open } from '../../open.js';
-import { type Rdma, rdmaOf, rdmaText } from '../shared/rdma-support.js';
+import type { Rdma } from '../shared/rdma.js';
+import { rdmaOf, rdmaText } from '../shared/rdma-support.js';
 
 /** What an endpoint of a result reports about its RMA. */
 export interface RdmaAnswer {

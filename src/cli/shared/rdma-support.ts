@@ -1,14 +1,6 @@
 import type { EndpointBase } from '../../endpoint/endpoint.js';
 import { FabricError } from '../../errors.js';
-
-/** Who carries out RMA: the device, or the provider in software. */
-export type RmaImplementation = 'device' | 'emulated';
-
-/** What an endpoint reports about its RMA. */
-export interface Rdma {
-  readonly reads: RmaImplementation;
-  readonly writes: RmaImplementation;
-}
+import type { Rdma, RmaImplementation } from './rdma.js';
 
 /**
  * Who carries out the reads and writes of an endpoint, as it reports (FI_OPT_EFA_EMULATED_*).

@@ -1,7 +1,7 @@
 // What a benchmark measured, as JSON: `libfabric <benchmark> --json` prints it, `libfabric report`
-import type { Rdma } from './rdma-support.js';
 // reads it. Units are those of fabtests: MB are 10^6 bytes, and a transfer of a ping-pong is half a
 // round trip.
+import type { Rdma } from './rdma.js';
 
 /** `format` of every result. */
 export const RESULT_FORMAT = 'libfabric-result';

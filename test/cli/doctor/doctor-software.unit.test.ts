@@ -2,7 +2,7 @@
 import { libfabric } from '../../../dist/cli/doctor/checks/libfabric.js';
 import { provider } from '../../../dist/cli/doctor/checks/provider.js';
 import { rdmaCore } from '../../../dist/cli/doctor/checks/rdma-core.js';
-import type { Rdma } from '../../../dist/cli/shared/rdma-support.js';
+import type { Rdma } from '../../../dist/cli/shared/rdma.js';
 import { type FindingCase, type OkCase, testChecks } from '../../support/doctor-checks.js';
 import { efaDevice, limits, loadedLibrary } from '../../support/fake-machine.js';
 

@@ -6,9 +6,10 @@ import { ADDRESSES, FABRIC, type Flags, OOB, OUTPUT, TestCommand } from '../../c
 import { PeerLink } from '../../common/peer-link.js';
 import { resolveHost } from '../../common/resolve-host.js';
 import { type Control, interruptibly } from '../../common/test-command.js';
+import type { CheckResult, Outcome } from '../shared/verdict.js';
 import { agreeOn, Disagreement } from './agreement.js';
 import { argumentsOf, NAMES } from './arguments.js';
-import { type Outcome, runSuite, type Suite } from './suite.js';
+import { runSuite, type Suite } from './suite.js';
 
 type Given = Partial<Flags> & {
   readonly only?: readonly string[];
@@ -148,7 +149,7 @@ export const lineOf = ({ name, outcome, detail }: Outcome) =>
   name.padEnd(WIDTH) + outcome.padEnd(9) + detail.replaceAll('\n', ' ');
 
 /** All outcomes, as --json writes them. */
-export function totalsOf(checks: readonly Outcome[]) {
+export function totalsOf(checks: readonly Outcome[]): CheckResult {
   const count = (which: Outcome['outcome']) =>
     checks.filter(({ outcome }) => outcome === which).length;
   const verdicts = checks.flatMap(({ server, client }) => [server, client]);

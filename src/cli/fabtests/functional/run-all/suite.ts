@@ -1,16 +1,7 @@
 import type { PeerLink } from '../../common/peer-link.js';
 import { FUNCTIONAL_TESTS } from '../all.js';
-import { type SideVerdict, TestProcess } from './test-process.js';
-
-/** The outcome of a test on both sides. */
-export interface Outcome {
-  readonly name: string;
-  readonly outcome: 'passed' | 'failed' | 'skipped';
-  /** What the test proved, what went wrong and where, or what is not offered. */
-  readonly detail: string;
-  readonly server: SideVerdict;
-  readonly client: SideVerdict;
-}
+import type { Outcome, SideVerdict } from '../shared/verdict.js';
+import { TestProcess } from './test-process.js';
 
 /** How the tests run. */
 export interface Suite {

@@ -1,18 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Verdict } from '../shared/command.js';
+import type { SideVerdict, Verdict } from '../shared/verdict.js';
 
 // Milliseconds between SIGTERM and SIGKILL.
 const KILL_AFTER = 2000;
-
-/** The outcome of one side of a test. */
-export interface SideVerdict extends Partial<Verdict> {
-  readonly passed: boolean;
-  readonly offered: boolean;
-  readonly detail: string;
-  /** Seconds from the start of the process to its end. */
-  readonly seconds: number;
-}
 
 /** One side of a test in a separate process, because it may crash or hang. */
 export class TestProcess {

@@ -9,25 +9,7 @@ import { NotOffered, TestFailure } from './failure.js';
 import type { FunctionalTest } from './functional-test.js';
 import { addFunctionalOptions, flagsOf } from './options.js';
 import { TestSide } from './test-side.js';
-
-/** The result of a test, as --json writes it. */
-export interface Verdict {
-  readonly name: string;
-  readonly role: 'client' | 'server';
-  readonly passed: boolean;
-  /** Whether the provider supports the test. */
-  readonly offered: boolean;
-  /** What the test proved, or what went wrong. */
-  readonly detail: string;
-  readonly expected?: string;
-  readonly found?: string;
-  readonly lookAt?: string;
-  readonly provider?: string | null;
-  readonly domain?: string | null;
-  readonly endpointType?: string;
-  /** The exit code. */
-  readonly errno: number;
-}
+import type { Verdict } from './verdict.js';
 
 /** The command of a test. */
 export function functionalTestCommand(test: FunctionalTest): TestCommand {
