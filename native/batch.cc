@@ -71,8 +71,8 @@ RoundEvents::Threshold thresholdFromJs(const Napi::Value& value, const Domain& d
   if (&counter->engine() != &domain.engine()) {
     throwInvalidValue("options.until", "names a counter of another domain");
   }
-  return {counter, unsignedFromJs(fields.Get(1u), "threshold"),
-          unsignedFromJs(fields.Get(2u), "step"), 0};
+  return {{counter, unsignedFromJs(fields.Get(1u), "threshold"), 0},
+          unsignedFromJs(fields.Get(2u), "step")};
 }
 
 // batchEvents(domain, batch, { marks, bytes, thresholds, immediates }): sets the bytes that the
@@ -93,8 +93,8 @@ Napi::Value batchEvents(const Napi::CallbackInfo& args) {
   });
   events->immediates = unsignedFromJs(from.Get("immediates"), "immediates");
   const Hold hold(domain->engine());
-  for (auto& threshold : events->thresholds) {
-    threshold.errors = fi_cntr_readerr(threshold.counter->get());
+  for (auto& [first, step] : events->thresholds) {
+    first.errors = fi_cntr_readerr(first.counter->get());
   }
   std::unique_ptr<Batch>* batch =
       domain->engine().batches.find(args[1].As<Napi::Number>().Uint32Value());

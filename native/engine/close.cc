@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "../counter.h"
 #include "../endpoint.h"
 #include "../memory_region.h"
 #include "engine.h"
@@ -191,33 +190,6 @@ void Engine::removePeer(uint32_t handle, uint32_t request) {
   peers.erase(handle);
   renewHandles();
   settle(request, static_cast<uint32_t>(ret < 0 ? -ret : 0), "fi_av_remove");
-}
-
-void Engine::awaitCounter(std::shared_ptr<Counter> counter, uint64_t threshold, uint32_t request) {
-  const uint64_t failures = fi_cntr_readerr(counter->get());
-  counterWaits_.push_back({std::move(counter), threshold, failures, request});
-}
-
-void Engine::cancelCounterWaits(Counter& counter) {
-  for (size_t i = counterWaits_.size(); i-- > 0;) {
-    if (counterWaits_[i].counter.get() != &counter) continue;
-    settle(counterWaits_[i].request, FI_ECANCELED, "", "the counter was closed");
-    counterWaits_.erase(counterWaits_.begin() + static_cast<ptrdiff_t>(i));
-  }
-}
-
-unsigned Engine::pollCounters() {
-  unsigned work = 0;
-  for (size_t i = counterWaits_.size(); i-- > 0;) {
-    const CounterWait& wait = counterWaits_[i];
-    const bool reached = fi_cntr_read(wait.counter->get()) >= wait.threshold;
-    const bool failed = fi_cntr_readerr(wait.counter->get()) != wait.errors;
-    if (!reached && !failed) continue;
-    settle(wait.request, reached ? 0 : FI_EAVAIL, "fi_cntr_wait", "the counter's error value rose");
-    counterWaits_.erase(counterWaits_.begin() + static_cast<ptrdiff_t>(i));
-    ++work;
-  }
-  return work;
 }
 
 }  // namespace fab

@@ -102,7 +102,7 @@ void Engine::freeze(const Endpoint& closing) {
   watched_.clear();
   const Failure why{FI_EOTHER, {"fi_close", kFrozen}};
   for (CompletionQueue* queue : queues_) queue->broken = true;
-  for (size_t i = counterWaits_.size(); i-- > 0;) cancelCounterWaits(*counterWaits_[i].counter);
+  while (!counterWaits_.empty()) cancelCounterWaits(*counterWaits_.back().threshold.counter);
   std::vector<std::shared_ptr<Endpoint>> others;
   endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
     if (endpoint == &closing || endpoint->draining) return;

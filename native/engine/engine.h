@@ -19,6 +19,7 @@
 #include "../util/slot_table.h"
 #include "batch.h"
 #include "call_limit.h"
+#include "counters.h"
 #include "errors.h"
 #include "failures.h"
 #include "held.h"
@@ -46,6 +47,7 @@ struct CqErrEntry;
 //   compile    batches, resolved once and posted often             compile.cc
 //   runs       submissions of batches                              runs.cc
 //   rounds     events that rounds of batches wait for              round_events.cc
+//   counters   waits for counters                                  counters.cc
 //   resolve    handles -> addresses, with checks                   resolve.cc
 //   describe   descriptors of unregistered memory                  describe.cc
 //   dispatch   the libfabric calls                                 dispatch.cc
@@ -166,6 +168,9 @@ class Engine {
   void cancelCounterWaits(Counter& counter);
   // Completes a request with a status, outside of any operation.
   void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
+  void settle(uint32_t request, const Failure& failure) {
+    settle(request, failure.status, failure.detail.syscall, failure.detail.text.c_str());
+  }
   void pushImmediate(CompletionQueue& queue, uint64_t data, double length);
   // Counts an arrival, or reports it to the stream or the waiting request.
   void countArrival(CompletionQueue& queue, uint64_t data, double length);
@@ -204,9 +209,7 @@ class Engine {
     std::chrono::steady_clock::time_point notBefore;
   };
   struct CounterWait {
-    std::shared_ptr<Counter> counter;
-    uint64_t threshold;
-    uint64_t errors;
+    CounterThreshold threshold;
     uint32_t request;
   };
 
@@ -339,6 +342,8 @@ class Engine {
   bool onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch);
   bool onlyDrainingUseMemory(uint32_t handle);
   bool onlyDrainingUsePeer(uint32_t handle);
+
+  // counters.cc
   unsigned pollCounters();
 
   // renew.cc

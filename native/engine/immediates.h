@@ -92,9 +92,7 @@ class Immediates {
 
   // Takes `count` counted arrivals of any values. Returns false if there are not as many.
   bool takeAny(uint64_t count) {
-    uint64_t here = 0;
-    for (auto it = counts_.begin(); it != counts_.end() && here < count; ++it) here += it->second;
-    if (here < count) return false;
+    if (counted(count) < count) return false;
     takeCounted(count, [](uint64_t) {});
     return true;
   }
@@ -113,8 +111,7 @@ class Immediates {
   uint64_t lost() const { return lost_; }
   // Resets all counts. Returns the number of counted arrivals.
   uint64_t forget() {
-    uint64_t counted = 0;
-    for (const auto& [value, count] : counts_) counted += count;
+    const uint64_t counted = this->counted();
     counts_.clear();
     lost_ = 0;
     return counted;
@@ -127,6 +124,13 @@ class Immediates {
   }
 
  private:
+  // The number of counted arrivals of all values. Stops counting when it reaches `enough`.
+  uint64_t counted(uint64_t enough = UINT64_MAX) const {
+    uint64_t sum = 0;
+    for (auto it = counts_.begin(); it != counts_.end() && sum < enough; ++it) sum += it->second;
+    return sum;
+  }
+
   struct Expected {
     uint64_t missing;
     uint64_t asked;

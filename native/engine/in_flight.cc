@@ -42,9 +42,10 @@ void Engine::forEachInFlight(const Visit& visit) {
            run->remaining});
   }
   for (const CounterWait& wait : counterWaits_) {
-    const uint64_t value = fi_cntr_read(wait.counter->get());
+    const uint64_t threshold = wait.threshold.value;
+    const uint64_t value = fi_cntr_read(wait.threshold.counter->get());
     visit({"fi_cntr_wait", State::kPosted, wait.request, 0, 0, 0,
-           wait.threshold > value ? wait.threshold - value : 0});
+           threshold > value ? threshold - value : 0});
   }
   for (CompletionQueue* queue : queues_) {
     queue->immediates.forEachExpected([&](uint32_t request, uint64_t missing) {

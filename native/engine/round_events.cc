@@ -14,8 +14,6 @@ namespace fab {
 namespace {
 
 const Failure kMemoryClosed{FI_ECANCELED, {"", "the memory region of a round's byte was closed"}};
-const Failure kCounterClosed{FI_ECANCELED, {"", "the counter was closed"}};
-const Failure kCounterFailed{FI_EAVAIL, {"fi_cntr_wait", "the counter's error value rose"}};
 const Failure kStreamed{FI_EBUSY, {"", "immediates() takes the arrivals of this queue"}};
 
 }  // namespace
@@ -62,12 +60,11 @@ bool Engine::mustWait(BatchRun& run) {
     const auto wanted = static_cast<uint8_t>(byte.value + round);
     if (__atomic_load_n(at, __ATOMIC_ACQUIRE) != wanted) return true;
   }
-  for (const RoundEvents::Threshold& threshold : run.events->thresholds) {
-    if (threshold.counter->closed()) return failed(kCounterClosed);
-    fid_cntr* const counter = threshold.counter->get();
-    if (fi_cntr_read(counter) >= threshold.value + round * threshold.step) continue;
-    if (fi_cntr_readerr(counter) != threshold.errors) return failed(kCounterFailed);
-    return true;
+  for (const auto& [first, step] : run.events->thresholds) {
+    if (first.counter->closed()) return failed(counterClosed());
+    const auto state = first.state(round * step);
+    if (state == CounterThreshold::State::kFailed) return failed(counterFailed());
+    if (state == CounterThreshold::State::kBelow) return true;
   }
   const uint64_t arrivals = run.events->immediates;
   if (arrivals == 0) return false;

@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-namespace fab {
+#include "counters.h"
 
-class Counter;
+namespace fab {
 
 // The events that each round of a submission waits for besides its operations, and the bytes that
 // it sets before it posts them.
@@ -17,13 +16,10 @@ struct RoundEvents {
     double offset;
     uint8_t value;
   };
-  // A threshold of a counter. `value` is for the first round and increases by `step` with each
-  // round.
+  // A threshold of a counter. It increases by `step` with each round.
   struct Threshold {
-    std::shared_ptr<Counter> counter;
-    uint64_t value;
+    CounterThreshold first;
     uint64_t step;
-    uint64_t errors;  // the counter's error value when the rounds began
   };
 
   std::vector<Byte> marks;

@@ -1,7 +1,7 @@
 import type { RmaOptions } from '../../../endpoint/rma.js';
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
-import { allAlike, measure, type Rounds, type Timing } from '../common/measure.js';
+import { allAlike, measure, type Timing, unlimited } from '../common/measure.js';
 import { fillPattern, verifyPattern } from '../common/pattern.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session } from '../common/session.js';
@@ -72,11 +72,10 @@ async function measureWrites(
   const steps = settings.warmUp + iterations;
   // The server answers the client's write `index`, and the client answers that with its next write.
   const lag = role === 'client' ? 0 : 1;
-  const rounds = (index: number): Rounds => ({
-    count: Number.MAX_SAFE_INTEGER,
-    run: (options) =>
+  const rounds = (index: number) =>
+    unlimited((options) =>
       waiter.rounds(batch, { ...options, ...marked(index - lag), ...arrived(index) }),
-  });
+    );
   const serversEnds = {
     first: async () => {
       await waiter.rounds(emptyBatch, arrived(0));

@@ -30,9 +30,14 @@ export interface Rounds {
   readonly run: (options: RoundOptions) => Promise<number>;
 }
 
+/** Rounds without a limit to their number. */
+export function unlimited(run: Rounds['run']): Rounds {
+  return { count: Number.MAX_SAFE_INTEGER, run };
+}
+
 /** All steps, if they are rounds of one batch. */
 export function allAlike(run: Rounds['run']): () => Rounds {
-  const rounds = { count: Number.MAX_SAFE_INTEGER, run };
+  const rounds = unlimited(run);
   return () => rounds;
 }
 

@@ -1,6 +1,6 @@
 import type { Cap } from '../../../../flags.js';
 import type { Buffers } from '../../common/buffers.js';
-import { measure, type Rounds, type Work } from '../../common/measure.js';
+import { measure, type Rounds, unlimited, type Work } from '../../common/measure.js';
 import { fillPattern, verifyPattern } from '../../common/pattern.js';
 import type { Session } from '../../common/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
@@ -109,10 +109,7 @@ class Exchange {
   /** Exchanges from number `index` on, counted from count(). */
   readonly rounds = (index: number): Rounds => {
     const until = this.#counts?.reach(index);
-    return {
-      count: Number.MAX_SAFE_INTEGER,
-      run: (options) => this.#both.rounds(until ? { ...options, until } : options),
-    };
+    return unlimited((options) => this.#both.rounds(until ? { ...options, until } : options));
   };
 
   [Symbol.dispose](): void {
