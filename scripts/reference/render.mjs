@@ -163,7 +163,8 @@ class Book {
       const target = member ? `${place.replace(/#.*/, '')}#${slug(member)}` : place;
       return `[\`${shown}\`](${target.replace(own, '')})`;
     };
-    return text.replaceAll(/\{@link\s+(\w+)(?:\.(\w+))?\s*(?:\|[^}]*)?\}/g, (_, name, member) =>
+    const relative = text.replaceAll('](docs/', '](../'); // comments name files from the project's root
+    return relative.replaceAll(/\{@link\s+(\w+)(?:\.(\w+))?\s*(?:\|[^}]*)?\}/g, (_, name, member) =>
       link(name, member),
     );
   }

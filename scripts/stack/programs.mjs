@@ -124,7 +124,6 @@ export const GROUPS = [
   {
     fabric: 'efa-direct',
     lines: [
-      `fi_rdm -S 4096`,
       `fi_rdm_pingpong -v -I 20 -U ${SHORT}`,
       `fi_rdm_pingpong -I 20 -t counter ${SHORT}`,
       'fi_rdm_pingpong -I 20 -c sread -S 8192',

@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HANG_MS } from '../support/limits.js';
@@ -30,7 +30,7 @@ function npm(cwd: string, ...args: string[]): string {
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'libfabric-package-'));
   const source = join(folder, 'package');
-  for (const name of ['package.json', 'README.md', 'LICENSE', 'dist']) {
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'dist', 'docs']) {
     cpSync(join(root, name), join(source, name), { recursive: true });
   }
   // The files that `npm run prebuilds` produces.
@@ -63,14 +63,24 @@ function run(name: string, program: string, ...args: string[]): string {
   return stdout;
 }
 
+/** The files that a document of the package links to, relative to the package. */
+function linksOf(path: string): string[] {
+  const text = readFileSync(join(project, 'node_modules/libfabric', path), 'utf8');
+  return [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
+    .map(([, link]) => link as string)
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .map((link) => posix.join(posix.dirname(path), link));
+}
+
 describe('the tarball', () => {
   test('has the program, its types, the binaries and nothing else', () => {
     const unexpected = packed.files
       .map(({ path }) => path)
-      .filter((path) => !/^dist\/[\w/-]+(\.d\.ts|\.js)$/.test(path));
+      .filter((path) => !/^dist\/[\w/-]+(\.d\.ts|\.js)$/.test(path))
+      .filter((path) => !/^docs\/(reference\/)?[\w-]+\.md$/.test(path));
     expect(unexpected.sort()).toEqual(
       [
-        ...['LICENSE', 'README.md', 'package.json', 'dist/vendor/LICENSES.txt'],
+        ...['LICENSE', 'README.md', 'CHANGELOG.md', 'package.json', 'dist/vendor/LICENSES.txt'],
         ...BINARIES.map((name) => `${prebuilds}/${name}`),
       ].sort(),
     );
@@ -88,6 +98,15 @@ describe('the tarball', () => {
       'node_modules/commander',
       'node_modules/libfabric',
     ]);
+  });
+
+  test('has every file that its documents link to', () => {
+    const present = new Set(packed.files.map(({ path }) => path));
+    const broken = [...present]
+      .filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md')
+      .flatMap((path) => linksOf(path).map((link) => `${path}: ${link}`))
+      .filter((line) => !present.has(line.slice(line.indexOf(': ') + 2)));
+    expect(broken).toEqual([]);
   });
 
   test('passes publint', async () => {
