@@ -163,7 +163,7 @@ class Book {
       const target = member ? `${place.replace(/#.*/, '')}#${slug(member)}` : place;
       return `[\`${shown}\`](${target.replace(own, '')})`;
     };
-    const relative = text.replaceAll('](docs/', '](../'); // comments name files from the project's root
+    const relative = text.replaceAll(/\]\((\.\.\/)?docs\//g, '](../'); // relative to the sources
     return relative.replaceAll(/\{@link\s+(\w+)(?:\.(\w+))?\s*(?:\|[^}]*)?\}/g, (_, name, member) =>
       link(name, member),
     );
