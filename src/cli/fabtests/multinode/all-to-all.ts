@@ -1,7 +1,8 @@
 import { deliver, megabytesPerSecond, transferAll } from './bandwidth.js';
 import { ranksCommand } from './command.js';
-import { emptyMatrix, type Figures } from './figures.js';
+import { emptyMatrix, type Figures, type ShowProgress } from './figures.js';
 import type { Mesh } from './mesh.js';
+import { amountText } from './output.js';
 
 /** libfabric all-to-all: bandwidth of all ranks to all others at once. */
 export const allToAllCommand = () =>
@@ -30,14 +31,20 @@ interface Measured {
 }
 
 /** Measures all pairs at once. Returns the figures at rank 0. */
-async function measureAll(mesh: Mesh): Promise<Figures | undefined> {
+async function measureAll(mesh: Mesh, show: ShowProgress): Promise<Figures | undefined> {
   const { group, rank, settings } = mesh;
   const others = othersOf(rank, group.ranks);
+  const progress = show(settings.verify ? [0, 1, 0] : [0, 1]);
+  progress.next('warm-up of all pairs');
   await transferAll(mesh, others, { iterations: settings.window }); // first use of memory and connections
   await mesh.turnUntil(group.collect(null));
+  progress.next(`all pairs at once, ${amountText(settings)}`);
   const measured = await carryToAll(mesh, others);
   await mesh.turnUntil(group.collect(null));
-  if (settings.verify) await verify(mesh, others);
+  if (settings.verify) {
+    progress.next('verification');
+    await verify(mesh, others);
+  }
   const all = await mesh.turnUntil(group.collect(measured));
   return all && figuresOf(all, settings.transfer === 'read');
 }

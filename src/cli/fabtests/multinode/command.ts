@@ -3,7 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { Command } from 'commander';
-import type { Figures, Progress } from './figures.js';
+import { Progress } from '../../shared/progress.js';
+import type { Figures, ShowProgress } from './figures.js';
 import { Group, GroupOver } from './group.js';
 import { Hub } from './hub.js';
 import { type Place, placeOf } from './launcher.js';
@@ -20,7 +21,7 @@ export interface RanksSpec {
   readonly description: string;
   readonly examples: readonly string[];
   /** Measures at every rank. Returns the figures at rank 0. */
-  readonly measure: (mesh: Mesh, progress: Progress) => Promise<Figures | undefined>;
+  readonly measure: (mesh: Mesh, show: ShowProgress) => Promise<Figures | undefined>;
 }
 
 const INTERRUPTED = 130; // the shell's convention: 128 plus SIGINT's number
@@ -60,6 +61,7 @@ class Run {
   #hub: Hub | undefined;
   #group: Group | undefined;
   #rank = 0;
+  #progress: Progress | undefined;
   /** The other ranks, with --local. */
   #children: readonly ChildProcess[] = [];
 
@@ -95,8 +97,8 @@ class Run {
     this.#group = group;
     const watchdog = startWatchdog(this.#name);
     const mesh = await Mesh.open(group, this.#settings, hostname());
-    const figures = await this.#spec.measure(mesh, this.#progress);
-    this.#progress();
+    const figures = await this.#spec.measure(mesh, this.#show);
+    this.#progress?.end();
     if (figures !== undefined) {
       tell(resultOf(mesh, figures, this.#startedAt), this.#settings, this.#flags.json);
     }
@@ -131,9 +133,9 @@ class Run {
     return { ...place, root: this.#hub.root };
   }
 
-  readonly #progress = (done?: number, all?: number): void => {
-    if (this.#rank !== 0 || !process.stderr.isTTY) return;
-    process.stderr.write(done === undefined ? '\r\x1b[K' : `\r\x1b[K[${done}/${all}]`);
+  readonly #show = (weights: readonly number[]): Progress => {
+    this.#progress = new Progress(this.#rank === 0 ? weights : []);
+    return this.#progress;
   };
 
   /** Reports a failure to the other ranks and the user. Returns the exit code. */
@@ -144,7 +146,7 @@ class Run {
       error instanceof GroupOver
         ? error
         : await group?.explanation(this.#abort.signal.aborted ? 5000 : HINDSIGHT);
-    this.#progress();
+    this.#progress?.end();
     if (over === undefined) {
       group?.fail(reason);
       this.#hub?.end(`${this.#name}: ${reason}`);

@@ -1,3 +1,5 @@
+import type { Progress } from '../../shared/progress.js';
+
 /** The figures that rank 0 collects. */
 export interface Figures {
   /** By sender and receiver: MB/s, or microseconds; null on the diagonal. */
@@ -8,8 +10,8 @@ export interface Figures {
   readonly nics?: readonly number[];
 }
 
-/** Shows the progress of a measurement. */
-export type Progress = (done: number, all: number) => void;
+/** Starts to show the progress of steps with these relative durations. */
+export type ShowProgress = (weights: readonly number[]) => Progress;
 
 /** A matrix without values. */
 export function emptyMatrix(ranks: number): (number | null)[][] {

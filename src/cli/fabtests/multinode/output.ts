@@ -84,7 +84,7 @@ export function resultLines(result: MatrixResult, settings: Settings): string[] 
 const perRank = ({ ranks }: MatrixResult, total: number) => figureText(total / ranks.length);
 
 function headline({ device, ranks, size }: MatrixResult, settings: Settings): string {
-  const { command, transfer, window, iterations, seconds, metric, concurrent, verify } = settings;
+  const { command, transfer, window, metric, concurrent, verify } = settings;
   const hosts = new Set(ranks.map(({ host }) => host)).size;
   const who = `${ranks.length} ranks on ${hosts} host${hosts > 1 ? 's' : ''}`;
   const each =
@@ -93,14 +93,18 @@ function headline({ device, ranks, size }: MatrixResult, settings: Settings): st
       : concurrent
         ? 'disjoint pairs at once'
         : 'pair by pair';
-  const much = iterations === undefined ? `${seconds} s` : `${iterations} transfers each`;
   const what =
     metric === 'latency'
       ? transfer === 'send'
         ? 'latency of a message, half a round trip'
         : `latency of a ${transfer}`
       : `${transfer} bandwidth, ${window} in flight`;
-  return `${device.provider}, ${who}, ${each}: ${what}, ${sizeText(size)} bytes, ${much}${verify ? ', verified' : ''}`;
+  return `${device.provider}, ${who}, ${each}: ${what}, ${sizeText(size)} bytes, ${amountText(settings)}${verify ? ', verified' : ''}`;
+}
+
+/** How much each pair transfers: `'2 s'`, `'200 transfers each'`. */
+export function amountText({ iterations, seconds }: Settings): string {
+  return iterations === undefined ? `${seconds} s` : `${iterations} transfers each`;
 }
 
 function nicLines(nics: NonNullable<MatrixResult['nics']>, median: boolean): string[] {

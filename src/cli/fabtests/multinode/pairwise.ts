@@ -1,7 +1,7 @@
 import { median } from '../../shared/statistics.js';
 import { deliver, megabytesPerSecond, transferAll } from './bandwidth.js';
 import { ranksCommand } from './command.js';
-import { emptyMatrix, type Figures, type Progress } from './figures.js';
+import { emptyMatrix, type Figures, type ShowProgress } from './figures.js';
 import { answer, measureLatency } from './latency.js';
 import type { Mesh } from './mesh.js';
 import { type RankPair, schedule } from './schedule.js';
@@ -29,14 +29,15 @@ interface Measured {
 }
 
 /** Measures all pairs. Returns the figures at rank 0. */
-async function measurePairs(mesh: Mesh, progress: Progress): Promise<Figures | undefined> {
+async function measurePairs(mesh: Mesh, show: ShowProgress): Promise<Figures | undefined> {
   const { group, rank, settings } = mesh;
   const pingPong = settings.metric === 'latency' && settings.transfer === 'send';
   const rounds = schedule(group.ranks, settings.concurrent, !pingPong);
   const values = emptyMatrix(group.ranks);
   const nics: number[][] = mesh.lanes.map(() => []);
-  for (const [done, round] of rounds.entries()) {
-    progress(done, rounds.length);
+  const progress = show(rounds.map(() => 1));
+  for (const round of rounds) {
+    progress.next(`rank ${round.map(({ from, to }) => `${from} to ${to}`).join(', ')}`);
     const all = await measureRound(mesh, round);
     for (const { from, to } of rank === 0 ? round : []) {
       const measured = all?.[from];

@@ -1,3 +1,5 @@
+import { sizeText } from '../../../shared/perf-table.js';
+import { Progress } from '../../../shared/progress.js';
 import type { BenchmarkRow } from '../../../shared/result.js';
 import { deviceOf } from '../../../shared/result-header.js';
 import { exchangeAddresses } from '../../common/address-exchange.js';
@@ -49,22 +51,36 @@ async function measureSizes(
   const most = Number(info.epAttr.maxMsgSize);
   const measure = await benchmark.prepare(session, roomOf(settings.sizes, most));
   const counters = statistics ? await DeviceCounters.open(session.nics) : undefined;
-  for (const size of sizesOf(settings.sizes, most)) {
-    const iterations = settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
-    const usage = new Usage();
-    const timing = await measure(size, iterations);
-    session.peerLink?.send({ size, cpu: timing?.cpu ?? usage.cores });
-    if (timing === undefined) continue;
-    if (timing.iterations > 0) {
-      const row = {
-        ...rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics),
-        ...(counters && { counters: await counters.grown() }),
-      };
-      tell(statistics && timing.error === undefined ? await withPeer(session, row) : row);
+  const sizes = sizesOf(settings.sizes, most);
+  const iterationsAt = (size: number) =>
+    settings.iterations ?? iterationsOf(size, benchmark.bandwidth);
+  const progress = new Progress(sizes.map((size) => usualTime(size, iterationsAt(size))));
+  try {
+    for (const size of sizes) {
+      progress.next(`${sizeText(size)} bytes`);
+      const usage = new Usage();
+      const timing = await measure(size, iterationsAt(size));
+      session.peerLink?.send({ size, cpu: timing?.cpu ?? usage.cores });
+      if (timing === undefined) continue;
+      if (timing.iterations > 0) {
+        const row = {
+          ...rowOf(size, benchmark.transfersPerIteration(settings), timing, statistics),
+          ...(counters && { counters: await counters.grown() }),
+        };
+        const told = statistics && timing.error === undefined ? await withPeer(session, row) : row;
+        progress.clear();
+        tell(told);
+      }
+      if (timing.error !== undefined) throw timing.error;
     }
-    if (timing.error !== undefined) throw timing.error;
+  } finally {
+    progress.end();
   }
 }
+
+// Microseconds that a size takes: the sync, and for each transfer a latency and its bytes. Progress
+// needs only their proportion.
+const usualTime = (size: number, iterations: number) => 50_000 + iterations * (2 + size / 4000);
 
 /** Adds the peer's CPU use to a row. The peer reports it after it has finished the same size. */
 async function withPeer(session: Session, row: BenchmarkRow): Promise<BenchmarkRow> {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { type ErrorOptions, InvalidArgumentError, Option } from 'commander';
+import { Progress } from '../../../shared/progress.js';
 import { announcePort, type Listening } from '../../common/listening.js';
 import { connectSides, type OobAddress, PortInUse } from '../../common/oob.js';
 import { ADDRESSES, FABRIC, type Flags, OOB, OUTPUT, TestCommand } from '../../common/options.js';
@@ -103,16 +104,23 @@ async function runSide(
   try {
     const names = NAMES.filter((name) => only.includes(name) && !skip.includes(name));
     const agreed = await agreeOn({ names, common: commonOf(given) }, link, timeout);
+    const progress = new Progress(agreed.map(() => 1));
     const suite: Suite = {
       names: agreed,
       role: host === undefined ? 'server' : 'client',
       argumentsOf: (name) => argumentsOf(name, given, where.oobPort, host),
       limit: timeout * TIMEOUTS_PER_TEST,
+      starts: (name) => progress.next(name),
     };
     const outcomes: Outcome[] = [];
-    for await (const outcome of runSuite(suite, link, control.signal)) {
-      outcomes.push(outcome);
-      if (!given.json) console.log(lineOf(outcome));
+    try {
+      for await (const outcome of runSuite(suite, link, control.signal)) {
+        outcomes.push(outcome);
+        progress.clear();
+        if (!given.json) console.log(lineOf(outcome));
+      }
+    } finally {
+      progress.end();
     }
     console.log(given.json ? JSON.stringify(totalsOf(outcomes), null, 2) : summaryOf(outcomes));
     if (outcomes.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1;

@@ -11,6 +11,8 @@ export interface Suite {
   readonly argumentsOf: (name: string) => readonly string[];
   /** Seconds that a test may take. */
   readonly limit: number;
+  /** Called when a test starts. */
+  readonly starts: (name: string) => void;
 }
 
 // Seconds that a side has left to report a verdict after its peer has failed.
@@ -27,7 +29,10 @@ export async function* runSuite(
   link: PeerLink,
   signal: AbortSignal,
 ): AsyncGenerator<Outcome, void> {
-  for (const name of suite.names) yield await runOne(name, suite, link, signal);
+  for (const name of suite.names) {
+    suite.starts(name);
+    yield await runOne(name, suite, link, signal);
+  }
 }
 
 async function runOne(
