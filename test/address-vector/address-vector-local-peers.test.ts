@@ -89,20 +89,20 @@ describe.each(DRIVERS)('shm, %s driver', (driver) => {
   test('insert() refuses the address of a closed endpoint', async () => {
     const a = await opened();
     const b = await opened();
-    const stranger = await opened();
+    const third = await opened();
     await exchangeMessage(a, b);
     const { address } = b;
     await b.close();
-    for (const ep of [a, stranger]) {
+    for (const ep of [a, third]) {
       expect(() => ep.av.insert(address)).toThrow(
         expect.objectContaining({ code: 'FI_EADDRNOTAVAIL', syscall: 'fi_av_insert' }),
       );
     }
     await a.close();
-    expect(() => stranger.av.insert(address)).toThrow(
+    expect(() => third.av.insert(address)).toThrow(
       expect.objectContaining({ code: 'FI_EADDRNOTAVAIL' }),
     );
-    await stranger.close();
+    await third.close();
   });
 
   test('200 pairs that open, exchange messages and close leave no files and no shared memory', async () => {

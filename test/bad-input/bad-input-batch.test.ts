@@ -176,14 +176,14 @@ describe('a batch', () => {
   test('with a closed remote region or a removed peer fails', async () => {
     const { ep, self } = loopback;
     const closing = ep.domain.remote(region.descriptor());
-    const nobody = ep.av.insert('fi_shm://nobody-here');
+    const absent = ep.av.insert('fi_shm://nobody-here');
     using writes = ep.batch();
     writes.write(new Uint8Array(8), self, closing);
     using sends = ep.batch();
-    sends.send(new Uint8Array(8), nobody);
-    sends.inject(new Uint8Array(8), nobody);
+    sends.send(new Uint8Array(8), absent);
+    sends.inject(new Uint8Array(8), absent);
     closing.close();
-    await ep.av.remove(nobody);
+    await ep.av.remove(absent);
     expect((await expectRejected(() => writes.submit())).code).toBe('FI_EINVAL');
     expect((await expectRejected(() => sends.submit())).code).toBe('FI_EADDRNOTAVAIL');
     await expectWorking(ep, self);

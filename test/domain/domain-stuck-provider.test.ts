@@ -18,7 +18,7 @@ test.concurrent.each([
   {
     how: 'close',
     what: 'close() of the endpoint rejects, and its domain closes',
-    says: [
+    output: [
       'endpoint FI_ETIMEDOUT',
       'send FI_ECANCELED the event loop went on true',
       'domain closed true',
@@ -28,22 +28,27 @@ test.concurrent.each([
   {
     how: 'call',
     what: 'calls that need the engine fail, and so does close() of the domain',
-    says: ['completionQueue FI_ETIMEDOUT', 'allocate FI_ETIMEDOUT', 'close FI_ETIMEDOUT', 'works'],
+    output: [
+      'completionQueue FI_ETIMEDOUT',
+      'allocate FI_ETIMEDOUT',
+      'close FI_ETIMEDOUT',
+      'works',
+    ],
   },
   {
     how: 'full',
     what: 'operations fail when the ring stays full',
-    says: ['recv FI_ETIMEDOUT', 'close FI_ETIMEDOUT', 'settled'],
+    output: ['recv FI_ETIMEDOUT', 'close FI_ETIMEDOUT', 'settled'],
   },
-  { how: 'exit', what: 'process.exit() ends the process', says: [], code: 7 },
-  { how: 'worker', what: 'its worker can be terminated', says: ['terminated 1', 'works'] },
-])('tcp, thread driver: $what', async ({ how, says, code = 0 }) => {
+  { how: 'exit', what: 'process.exit() ends the process', output: [], code: 7 },
+  { how: 'worker', what: 'its worker can be terminated', output: ['terminated 1', 'works'] },
+])('tcp, thread driver: $what', async ({ how, output, code = 0 }) => {
   const env = {
     LD_PRELOAD: library,
     STUCK: join(folder, how),
     LIBFABRIC_CALL_TIMEOUT: '500',
   };
   const { pid: _, ...outcome } = await run('stuck-provider', [how], { env });
-  const stdout = says.map((line) => `${line}\n`).join('');
+  const stdout = output.map((line) => `${line}\n`).join('');
   expect(outcome).toEqual({ code, signal: null, stdout, stderr: '' });
 });

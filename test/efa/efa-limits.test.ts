@@ -13,9 +13,9 @@ const PROGRAM = `
   const size = Number(process.env.SIZE);
   const ep = await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
   const self = ep.av.insert(ep.address);
-  const greeting = await ep.domain.allocate(8, ['FI_SEND']);
+  const message = await ep.domain.allocate(8, ['FI_SEND']);
   const answer = await ep.domain.allocate(8, ['FI_RECV']);
-  const exchangeMessage = () => Promise.all([ep.recv(answer), ep.send(greeting, self)]);
+  const exchangeMessage = () => Promise.all([ep.recv(answer), ep.send(message, self)]);
   await exchangeMessage();
   const regions = [];
   const register = async () => regions.push(await ep.domain.allocate(size, ['FI_REMOTE_READ']));

@@ -1,6 +1,6 @@
 // Named messages between the coordinator and a side. A side may be a worker of its process.
 
-/** One end of the line. Keeps messages until a call waits for them. */
+/** One end of the connection. Keeps messages until a call waits for them. */
 export class Channel {
   #post;
   #kept = [];

@@ -1,4 +1,4 @@
-// A process that plays rounds, as the survivor or as the victim, and checks what each round leaves behind.
+// A process that runs rounds, as the survivor or as the victim, and checks which resources each round leaves.
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -6,14 +6,14 @@ import { dumpState } from 'libfabric';
 import { Channel } from './channel.mjs';
 import { Stalls } from './lateness.mjs';
 import { holdings, more } from './residue.mjs';
-import { survive } from './survivor.mjs';
-import { openAndMove } from './traffic.mjs';
-import { fall } from './victim.mjs';
+import { runSurvivor } from './survivor.mjs';
+import { openAndTransfer } from './traffic.mjs';
+import { runVictim } from './victim.mjs';
 
-const VANISH = 1000; // ms within which closed resources must be gone
+const CLEANUP_LIMIT = 1000; // ms within which closed resources must be gone
 
 const channel = new Channel((message) => process.send(message));
-let worker; // plays the victim
+let worker; // acts as the victim
 let ending = false;
 process.on('disconnect', () => ending || process.exit(1)); // the coordinator has ended
 process.on('message', (message) => {
@@ -22,31 +22,32 @@ process.on('message', (message) => {
   else worker.postMessage(message);
 });
 
-const met = new Set(); // kinds of rounds for which the provider has allocated its process-wide resources
+const initialized = new Set(); // kinds of rounds for which the provider has allocated its process-wide resources
 for (;;) {
-  const { round, role, exit } = await channel.next('play');
+  const { round, role, exit } = await channel.next('run');
   if (exit) process.exit();
   if (round === undefined) break;
-  const play = role === 'survivor' ? survive : round.event === 'terminate' ? inWorker : fall;
+  const run =
+    role === 'survivor' ? runSurvivor : round.event === 'terminate' ? inWorker : runVictim;
   const driver = role === 'survivor' ? round.driver : round.victimDriver;
-  const kind = `${driver}, ${play.name}`;
-  if (!met.has(kind)) {
-    await openAndMove(round.provider, driver);
-    if (play === inWorker) await once(start({ provider: round.provider, driver }), 'exit');
-    met.add(kind);
+  const kind = `${driver}, ${run.name}`;
+  if (!initialized.has(kind)) {
+    await openAndTransfer(round.provider, driver);
+    if (run === inWorker) await once(start({ provider: round.provider, driver }), 'exit');
+    initialized.add(kind);
   }
   const before = holdings();
   const { length: parkedBefore } = dumpState().parked;
   const stalls = new Stalls();
-  const result = await play(round, channel);
-  channel.send('step', 'opening again');
+  const result = await run(round, channel);
+  channel.send('step', 'opening another endpoint');
   try {
-    await openAndMove(round.provider, driver);
+    await openAndTransfer(round.provider, driver);
   } catch (error) {
     result.failures.push(`the next open fails: ${error}`);
   }
   result.stall = stalls.end();
-  channel.send('step', 'checking what is left');
+  channel.send('step', 'checking leftovers');
   result.left = more(before, await settled(before));
   result.parked = Math.max(0, dumpState().parked.length - parkedBefore);
   channel.send('result', result);
@@ -54,9 +55,9 @@ for (;;) {
 ending = true;
 process.disconnect();
 
-/** Waits until the resources of before the round remain, or until the time limit. Returns the resources. */
+/** Waits until only the earlier resources remain, or until the time limit. Returns the resources. */
 async function settled(before) {
-  const end = performance.now() + VANISH;
+  const end = performance.now() + CLEANUP_LIMIT;
   let now = holdings();
   while (more(before, now).length > 0 && performance.now() < end) {
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -80,7 +81,7 @@ async function inWorker(round) {
   const [code] = await once(worker, 'exit');
   worker = undefined;
   if (code !== 1) failures.push(`the worker ends on its own with code ${code}`);
-  channel.send('falling');
+  channel.send('ending');
   return { failures, operations: 0, late: { late: 0, what: '' }, close: 0 };
 }
 

@@ -43,8 +43,8 @@ export class Settlements {
       if (entry.due === undefined) return;
       const late = performance.now() - entry.due;
       if (late <= this.worst.late) return;
-      const ours = late - (waitedForCores() - entry.waited);
-      if (ours > this.worst.late) this.worst = { late: ours, what };
+      const corrected = late - (waitedForCores() - entry.waited);
+      if (corrected > this.worst.late) this.worst = { late: corrected, what };
     };
     promise.then(end, end);
     return promise;

@@ -6,7 +6,7 @@ import { KEPT, LIMITS, pendingFor } from './limits.mjs';
 import { Parties } from './parties.mjs';
 import { describe, PROVIDERS, planOf, replay, roundOf } from './plan.mjs';
 import { tableOf, worstOf } from './report.mjs';
-import { play } from './round.mjs';
+import { runRound } from './round.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -45,15 +45,15 @@ for (const provider of providers) {
       continue;
     }
     const began = performance.now();
-    const outcome = await play(planned, parties);
+    const outcome = await runRound(planned, parties);
     outcomes.push(outcome);
     for (const name of new Set(outcome.limits)) changed.set(name, (changed.get(name) ?? 0) + 1);
     if (options.verbose)
       console.log(`${describe(planned)}: ${(performance.now() - began).toFixed()} ms`);
-    tell(planned, outcome.failures);
+    printFailures(planned, outcome.failures);
   }
-  const failures = await parties.giveBack(true);
-  if (failures.length > 0) tell(outcomes.at(-1).planned, failures);
+  const failures = await parties.release(true);
+  if (failures.length > 0) printFailures(outcomes.at(-1).planned, failures);
 }
 
 console.log(`\n${tableOf(outcomes)}\n\n${worstOf(outcomes)}\n`);
@@ -66,7 +66,7 @@ for (const [{ item, reason }, count] of waiting) {
 const failed = outcomes.filter(({ failures }) => failures.length > 0);
 console.log(`${outcomes.length - failed.length} passed, ${failed.length} failed`);
 
-function tell(planned, failures) {
+function printFailures(planned, failures) {
   if (failures.length === 0) return;
   console.log(`FAILED: ${describe(planned)}`);
   for (const failure of failures) console.log(`  ${failure.trim().replaceAll('\n', '\n  ')}`);

@@ -1,10 +1,10 @@
-// The processes that play the rounds of one provider, from one round to the next.
+// The processes that run the rounds of one provider. Each process runs several rounds.
 import { environmentOf } from './conditions.mjs';
 import { Party } from './party.mjs';
 
-/** The number of rounds after which a process must end. */
-const LIFE = 6;
-const ENDS = 1000; // ms
+/** The number of rounds after which a process is ended. */
+const MAX_ROUNDS = 6;
+const EXIT_LIMIT = 1000; // ms
 
 export class Parties {
   #env;
@@ -20,15 +20,15 @@ export class Parties {
     return this.#parties.get(role);
   }
 
-  /** Called after a round: ends processes that have played enough rounds. Returns what is wrong with their end. */
-  async giveBack(all = false) {
+  /** Called after a round: ends processes that have run enough rounds. Returns failures of their ends. */
+  async release(all = false) {
     const failures = [];
     for (const [role, party] of this.#parties) {
       party.rounds += 1;
       if (!party.running || party.broken) {
         this.#parties.delete(role);
-        await party.bury();
-      } else if (all || party.rounds >= LIFE) {
+        await party.cleanUp();
+      } else if (all || party.rounds >= MAX_ROUNDS) {
         this.#parties.delete(role);
         failures.push(...(await this.#end(role, party)));
       }
@@ -39,16 +39,16 @@ export class Parties {
   // Ends a process naturally or by process.exit().
   async #end(role, party) {
     const exit = this.#ended++ % 2 === 1;
-    const how = exit ? 'process.exit() is called' : 'nothing is left to do';
-    party.send('play', { exit });
+    const how = exit ? 'process.exit() is called' : 'no work is left';
+    party.send('run', { exit });
     const began = performance.now();
-    const timer = setTimeout(() => party.signal('SIGKILL'), 10 * ENDS);
+    const timer = setTimeout(() => party.signal('SIGKILL'), 10 * EXIT_LIMIT);
     const { code, signal } = await party.exited;
     clearTimeout(timer);
     const took = performance.now() - began;
     if (code !== 0) return [`the ${role} ends with ${signal ?? code} when ${how}`];
-    if (took > ENDS) return [`the ${role} takes ${took.toFixed()} ms to end when ${how}`];
-    const text = party.complaints();
+    if (took > EXIT_LIMIT) return [`the ${role} takes ${took.toFixed()} ms to end when ${how}`];
+    const text = party.takeErrors();
     return text === '' ? [] : [`the ${role} prints ${text} when ${how}`];
   }
 }

@@ -1,4 +1,4 @@
-// The coordinator's view of a process that plays rounds.
+// A process that runs rounds, as the coordinator sees it.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ export class Party extends Channel {
   step = 'starting';
   /** Resolves with code and signal. */
   exited;
-  /** The number of rounds that it has played. */
+  /** The number of rounds that it has run. */
   rounds = 0;
 
   constructor(env) {
@@ -49,7 +49,7 @@ export class Party extends Channel {
   }
 
   /** Its output on stderr since the last call. Empty unless something is wrong. */
-  complaints() {
+  takeErrors() {
     const text = this.#errors;
     this.#errors = '';
     return text;
@@ -62,7 +62,7 @@ export class Party extends Channel {
   }
 
   /** Kills it if it has not ended, and removes the files that it could not remove itself. */
-  async bury() {
+  async cleanUp() {
     if (this.running) this.#child.kill('SIGKILL');
     await this.exited;
     for (const file of this.files) rmSync(`/dev/shm/${file}`, { force: true });

@@ -61,7 +61,7 @@ export function sharedFilesOf(pid, addresses = []) {
     .filter(isNew);
 }
 
-/** The resources that were not there before. */
+/** The resources that did not exist before. */
 export function more(before, now) {
   return Object.entries(now).flatMap(([kind, counts]) =>
     [...counts]

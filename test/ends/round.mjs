@@ -5,13 +5,13 @@ import { stacksOf } from './stacks.mjs';
 /** ms: an operation settles at most this long after its timeout. */
 const LATE = 50;
 /** ms: close() returns at most this long after its timeout. */
-const CLOSES = 500;
+const CLOSE_LATE = 500;
 /** ms: the event loop may be blocked this long. Opening and closing are synchronous: with efa they take 50 ms. */
-const stallOf = (provider) => (provider.startsWith('efa') ? 500 : 250);
+const stallLimit = (provider) => (provider.startsWith('efa') ? 500 : 250);
 /** ms: a process ends within this time after it is asked to. */
-const ENDS = 1000;
+const EXIT_LIMIT = 1000;
 /** ms: the limit of any step of a round. */
-const STEP = 10_000;
+const STEP_LIMIT = 10_000;
 
 class Stuck extends Error {}
 
@@ -19,7 +19,7 @@ class Stuck extends Error {}
  * @param planned a round of the plan
  * @param {import('./parties.mjs').Parties} parties
  */
-export async function play(planned, parties) {
+export async function runRound(planned, parties) {
   const { round, limits } = limited(planned);
   const outcome = {
     planned,
@@ -33,21 +33,21 @@ export async function play(planned, parties) {
   };
   const [survivor, victim] = [parties.take('survivor'), parties.take('victim')];
   try {
-    await playWith(round, survivor, victim, outcome);
+    await runSteps(round, survivor, victim, outcome);
   } catch (error) {
     if (!(error instanceof Stuck)) throw error;
     outcome.failures.push(error.message);
     for (const party of [survivor, victim]) party.broken = true;
   }
   for (const [role, party] of Object.entries({ survivor, victim })) {
-    const text = party.complaints();
+    const text = party.takeErrors();
     if (text !== '') outcome.failures.push(`the ${role} prints ${text}`);
   }
-  outcome.failures.push(...(await parties.giveBack()));
+  outcome.failures.push(...(await parties.release()));
   return outcome;
 }
 
-async function playWith(round, survivor, victim, outcome) {
+async function runSteps(round, survivor, victim, outcome) {
   const names = new Map([
     [survivor, 'survivor'],
     [victim, 'victim'],
@@ -56,75 +56,76 @@ async function playWith(round, survivor, victim, outcome) {
   const both = (ask) => Promise.all([survivor, victim].map(ask));
   const { event, trigger, moment } = round;
 
-  for (const [party, role] of names) party.send('play', { round, role });
-  const [ours, theirs] = await both((party) => expect(party, party.next('open'), 'open'));
-  survivor.send('meet', theirs);
-  victim.send('meet', ours);
-  await both((party) => expect(party, party.next('met'), 'meet its peer'));
+  for (const [party, role] of names) party.send('run', { round, role });
+  const [ofSurvivor, ofVictim] = await both((party) => expect(party, party.next('open'), 'open'));
+  survivor.send('connect', ofVictim);
+  victim.send('connect', ofSurvivor);
+  await both((party) => expect(party, party.next('connected'), 'connect to its peer'));
   // The last message of a victim that kills itself may be lost.
-  const begun = Promise.race([victim.next('begun'), victim.exited]);
-  await expect(survivor, survivor.next('begun'), 'do its part');
-  await patient('victim', victim, begun, 'do its part');
+  const ready = Promise.race([victim.next('ready'), victim.exited]);
+  await expect(survivor, survivor.next('ready'), 'do its part');
+  await withLimit('victim', victim, ready, 'do its part');
 
   const began = performance.now();
-  if (trigger === 'itself' && moment !== 'while') victim.send('on');
+  if (trigger === 'itself' && moment !== 'while') victim.send('continue');
   if (trigger === 'outside') {
     spin(round.microseconds);
     if (event === 'kill') victim.signal('SIGKILL');
     else if (event === 'stop') victim.signal('SIGSTOP');
     else victim.send('end');
   }
-  const gone = {
+  const ended = {
     kill: () => victim.exited,
     exit: () => victim.exited,
     stop: () => victim.stopped(),
-    close: () => victim.next('falling'),
-    terminate: () => victim.next('falling'),
+    close: () => victim.next('ending'),
+    terminate: () => victim.next('ending'),
   };
-  const end = await patient('victim', victim, gone[event](), `${event}`);
+  const end = await withLimit('victim', victim, ended[event](), `${event}`);
   const took = performance.now() - began;
   if (event === 'exit') {
     if (end.code !== 0) outcome.failures.push(`the victim ends with ${end.signal ?? end.code}`);
-    if (took > ENDS) outcome.failures.push(`the victim takes ${took.toFixed()} ms to exit`);
+    if (took > EXIT_LIMIT) outcome.failures.push(`the victim takes ${took.toFixed()} ms to exit`);
   }
   if (event === 'exit' && victim.files.length > 0) {
     outcome.failures.push(`the victim leaves ${victim.files}`);
   }
 
-  survivor.send('gone');
-  const result = await expect(survivor, survivor.next('result'), 'go on');
-  judge('survivor', result, outcome);
+  survivor.send('ended');
+  const result = await expect(survivor, survivor.next('result'), 'continue');
+  recordResult('survivor', result, outcome);
   if (event === 'stop') {
     victim.signal(round.continues ? 'SIGCONT' : 'SIGKILL');
     if (round.continues) victim.send('finish');
     else await victim.exited;
   }
-  const lives = event === 'close' || event === 'terminate' || (event === 'stop' && round.continues);
-  if (!lives) return;
+  const survives =
+    event === 'close' || event === 'terminate' || (event === 'stop' && round.continues);
+  if (!survives) return;
   const last = await expect(victim, victim.next('result'), 'end its part');
   // A stopped victim is late, and its event loop is blocked.
-  judge('victim', event === 'stop' ? { ...last, close: 0, stall: 0 } : last, outcome);
+  recordResult('victim', event === 'stop' ? { ...last, close: 0, stall: 0 } : last, outcome);
 }
 
 /** Records a leftover as a known limit of the provider or as a failure. */
-function account(role, what, outcome) {
+function recordLeftover(role, what, outcome) {
   const kept = keptBy(outcome.planned, what);
   const { kind, name, had, has } = what;
   if (kept !== undefined) outcome.limits.push(kept.name);
   else outcome.failures.push(`${role}: left behind: ${kind}: ${name} (${had} before, now ${has})`);
 }
 
-function judge(role, { failures, operations, late, close, stall, left, parked }, outcome) {
-  const say = (text) => outcome.failures.push(`${role}: ${text}`);
-  for (const failure of failures) say(failure);
+function recordResult(role, { failures, operations, late, close, stall, left, parked }, outcome) {
+  const fail = (text) => outcome.failures.push(`${role}: ${text}`);
+  for (const failure of failures) fail(failure);
   outcome.parked += parked;
   for (const what of left) {
-    if (parked === 0 || !canBeParked(what)) account(role, what, outcome);
+    if (parked === 0 || !canBeParked(what)) recordLeftover(role, what, outcome);
   }
-  if (late.late > LATE) say(`a ${late.what} settles ${late.late.toFixed()} ms after its timeout`);
-  if (close > CLOSES) say(`close() returns ${close.toFixed()} ms after its timeout`);
-  if (stall > stallOf(outcome.planned.provider))
-    say(`the event loop is blocked for ${stall.toFixed()} ms`);
+  if (late.late > LATE) fail(`a ${late.what} settles ${late.late.toFixed()} ms after its timeout`);
+  if (close > CLOSE_LATE) fail(`close() returns ${close.toFixed()} ms after its timeout`);
+  if (stall > stallLimit(outcome.planned.provider))
+    fail(`the event loop is blocked for ${stall.toFixed()} ms`);
   outcome.operations += operations;
   outcome.late = Math.max(outcome.late, late.late);
   outcome.close = Math.max(outcome.close, close);
@@ -136,17 +137,17 @@ function within(role, party, promise, what) {
   const ended = party.exited.then(({ code, signal }) => {
     throw new Stuck(`the ${role} ends with ${signal ?? code} instead of the step: ${what}`);
   });
-  return patient(role, party, Promise.race([promise, ended]), what);
+  return withLimit(role, party, Promise.race([promise, ended]), what);
 }
 
-async function patient(role, party, promise, what) {
+async function withLimit(role, party, promise, what) {
   let timer;
   const overdue = new Promise((_, reject) => {
     timer = setTimeout(() => {
       const stacks = stacksOf(party.pid);
-      const where = `the ${role} does not ${what} within ${STEP} ms; its last step is: ${party.step}`;
+      const where = `the ${role} does not ${what} within ${STEP_LIMIT} ms; its last step is: ${party.step}`;
       reject(new Stuck(stacks === '' ? where : `${where}\n${stacks}`));
-    }, STEP);
+    }, STEP_LIMIT);
   });
   try {
     return await Promise.race([promise, overdue]);

@@ -1,10 +1,10 @@
 // One side of a round: its endpoints, its traffic, and their end.
 import { opened } from './conditions.mjs';
 import { Settlements } from './lateness.mjs';
-import { announce, regionOf, Traffic } from './traffic.mjs';
+import { regionOf, sendFromNew, Traffic } from './traffic.mjs';
 
 const CLOSE_TIMEOUT = 100; // ms
-const LOST = 3000; // ms after which an unsettled promise counts as lost
+const SETTLE_LIMIT = 3000; // ms after which an unsettled promise counts as lost
 
 export class Side {
   #round;
@@ -35,11 +35,11 @@ export class Side {
   static async start(round, role, channel) {
     const side = new Side(round, role, channel);
     channel.send('open', await side.open());
-    await side.meet(await channel.next('meet'));
-    channel.send('met');
+    await side.connect(await channel.next('connect'));
+    channel.send('connected');
     if (round.moment === 'after') await side.complete();
     if (round.moment === 'while') side.begin();
-    channel.send('begun');
+    channel.send('ready');
     return side;
   }
 
@@ -51,7 +51,7 @@ export class Side {
   }
 
   /** Inserts the address of the peer, and exchanges a first message. */
-  async meet(other) {
+  async connect(other) {
     this.#other = other;
     const [endpoint] = this.#endpoints;
     this.#traffic = new Traffic(this.#round, this.#acts, endpoint, other, this.#settlements);
@@ -66,7 +66,7 @@ export class Side {
     if (this.#round.action === 'open') this.#opening = this.#openMore();
   }
 
-  /** Runs a piece of its traffic to completion. */
+  /** Runs a few operations to completion. */
   async complete() {
     await this.#traffic.piece();
     if (!this.#acts) return;
@@ -85,7 +85,7 @@ export class Side {
   async end() {
     this.stop();
     this.#channel.send('step', 'settling');
-    const late = await this.#settlements.all(LOST);
+    const late = await this.#settlements.all(SETTLE_LIMIT);
     for (const what of late) this.#failures.push(`the promise of a ${what} does not settle`);
     await this.#opening;
     this.#channel.send('step', 'closing');
@@ -107,9 +107,9 @@ export class Side {
   }
 
   async #openOne() {
-    const [, former] = this.#endpoints;
-    if (former !== undefined) await this.#timedClose(this.#endpoints.pop());
-    announce(await this.#openEndpoint(), this.#other, this.#settlements);
+    const [, previous] = this.#endpoints;
+    if (previous !== undefined) await this.#timedClose(this.#endpoints.pop());
+    sendFromNew(await this.#openEndpoint(), this.#other, this.#settlements);
     await new Promise(setImmediate);
   }
 

@@ -1,10 +1,10 @@
-// The side that continues after the other one has ended.
+// The side that continues after its peer has ended.
 import { Side } from './side.mjs';
 
-/** Plays a round to its end. Returns what was wrong. */
-export async function survive(round, channel) {
+/** Runs a round to its end. Returns its result. */
+export async function runSurvivor(round, channel) {
   const side = await Side.start(round, 'survivor', channel);
-  await channel.next('gone');
+  await channel.next('ended');
   if (round.moment === 'before') side.begin();
   return side.end();
 }

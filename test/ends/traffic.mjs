@@ -1,14 +1,14 @@
-// The traffic between the two sides of a round.
+// The traffic between the survivor and the victim of a round.
 import { opened } from './conditions.mjs';
 
 /** The timeout of each operation in ms. */
 export const TIMEOUT = 200;
 
-const UNHURRIED = 5000; // timeout in ms of operations that must complete
+const LONG_TIMEOUT = 5000; // timeout in ms of operations that must complete
 const REGION = 2 ** 20;
 const SMALL = 64;
 const PIECE = 2 ** 16; // bytes of a write or a read
-const FEW = 4; // number of operations of a piece of traffic that must complete
+const PIECE_COUNT = 4; // number of operations of a piece of traffic that must complete
 
 /** The region that a peer writes to and reads. */
 export const regionOf = (endpoint) =>
@@ -46,8 +46,8 @@ export class Traffic {
   /** Sends and receives a message, so that the handshake with the peer is done. */
   handshake() {
     const [send, receive] = [
-      this.#start('send', 8, UNHURRIED),
-      this.#start('receive', 8, UNHURRIED),
+      this.#start('send', 8, LONG_TIMEOUT),
+      this.#start('receive', 8, LONG_TIMEOUT),
     ];
     return all([send, receive]);
   }
@@ -72,7 +72,7 @@ export class Traffic {
   async piece() {
     if (this.#round.action === 'close') return;
     const operations = this.#kinds().flatMap(({ kind, bytes }) =>
-      Array.from({ length: FEW }, () => this.#start(kind, bytes, UNHURRIED)),
+      Array.from({ length: PIECE_COUNT }, () => this.#start(kind, bytes, LONG_TIMEOUT)),
     );
     await all(operations);
   }
@@ -115,7 +115,7 @@ export class Traffic {
 }
 
 /** Sends a peer a message from a new endpoint. */
-export function announce(endpoint, { address }, settlements) {
+export function sendFromNew(endpoint, { address }, settlements) {
   try {
     const peer = endpoint.av.insert(address);
     const sent = endpoint.send(new Uint8Array(SMALL), peer, { timeout: TIMEOUT });
@@ -125,11 +125,11 @@ export function announce(endpoint, { address }, settlements) {
   }
 }
 
-/** Opens an endpoint like those of rounds, moves a message, and closes it. */
-export async function openAndMove(provider, driver) {
+/** Opens an endpoint like those of rounds, transfers a message, and closes it. */
+export async function openAndTransfer(provider, driver) {
   const endpoint = await opened(provider, driver);
   const region = await regionOf(endpoint);
-  const options = { timeout: UNHURRIED };
+  const options = { timeout: LONG_TIMEOUT };
   const received = endpoint.recv(new Uint8Array(SMALL), null, options);
   const sent = endpoint.send(new Uint8Array(SMALL), endpoint.av.insert(endpoint.address), options);
   try {

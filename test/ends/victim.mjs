@@ -1,7 +1,7 @@
-// The side that ends in the middle of its operations.
+// The side that ends while its operations are in flight.
 import { Side } from './side.mjs';
 
-/** The ways in which a victim ends itself. It reports before it does. */
+/** The ways in which a victim ends itself. */
 const ENDS = {
   kill: () => process.kill(process.pid, 'SIGKILL'),
   stop: () => process.kill(process.pid, 'SIGSTOP'),
@@ -10,11 +10,11 @@ const ENDS = {
   close: () => {},
 };
 
-/** Plays a round to its end. If it survives, returns what was wrong. */
-export async function fall(round, channel) {
+/** Runs a round to its end. If the victim survives, returns its result. */
+export async function runVictim(round, channel) {
   const side = await Side.start(round, 'victim', channel);
   if (round.trigger === 'itself') {
-    if (round.moment !== 'while') await channel.next('on');
+    if (round.moment !== 'while') await channel.next('continue');
     for (let i = 0; i < round.turns; i++) await new Promise(setImmediate);
     ENDS[round.event](channel);
   } else if (round.event === 'exit' || round.event === 'close') {
@@ -22,6 +22,6 @@ export async function fall(round, channel) {
     ENDS[round.event](channel);
   }
   if (round.event !== 'close') await channel.next('finish'); // a stopped victim may be continued
-  channel.send('falling');
+  channel.send('ending');
   return side.end();
 }

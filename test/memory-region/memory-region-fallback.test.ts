@@ -9,10 +9,10 @@ test('memory that JavaScript could free is refused if the runtime cannot hold it
     const { open } = await import('libfabric');
     const ep = await open({ provider: 'shm', caps: ['FI_MSG'] });
     const self = ep.av.insert(ep.address);
-    const told = (error) => console.log(error.code);
-    await ep.recv(new Uint8Array(8)).catch(told);
-    await ep.domain.register(new Uint8Array(8), ['FI_SEND']).catch(told);
-    await ep.domain.allocate(8, ['FI_SEND'], { shared: true }).catch(told);
+    const print = (error) => console.log(error.code);
+    await ep.recv(new Uint8Array(8)).catch(print);
+    await ep.domain.register(new Uint8Array(8), ['FI_SEND']).catch(print);
+    await ep.domain.allocate(8, ['FI_SEND'], { shared: true }).catch(print);
     const region = await ep.domain.allocate(16, ['FI_SEND', 'FI_RECV']);
     region.bytes.fill(3);
     const messages = ep.messages();

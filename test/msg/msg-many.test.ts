@@ -43,7 +43,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const { a, b, toB } = wire;
     const sizes = [0, 1, 64, 4096, 20_000];
     const sends = Promise.all(sizes.map((size) => a.send(pattern(size), toB)));
-    // An echo that is received shows that what was sent before it has arrived.
+    // The receives are posted after the sends.
     for (const size of sizes) {
       const target = new Uint8Array(size);
       expect((await wire.done(b.recv(target))).length).toBe(size);

@@ -23,7 +23,7 @@ function addressOf(length) {
 }
 
 const tally = {};
-const tell = (what) => {
+const count = (what) => {
   tally[what] = (tally[what] ?? 0) + 1;
 };
 const peers = [];
@@ -33,10 +33,10 @@ for (let length = 0; length <= 300; length++) {
     try {
       const result = ep.av[call](address);
       if (call === 'insert') peers.push(result);
-      tell(`${call} ok`);
+      count(`${call} ok`);
     } catch (error) {
       if (!FabricError.is(error) && !/^ERR_/.test(error.code)) throw error;
-      tell(`${call} ${error.code}`);
+      count(`${call} ${error.code}`);
     }
   }
 }

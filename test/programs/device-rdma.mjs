@@ -1,6 +1,7 @@
-// node device-rdma.mjs [PART]: whether the packed package asks the libfabric of this system for all that it
-// knows, and so gets the RDMA of an EFA: of a device in software of this part, or of the machine's. Fails
-// where the provider emulates reads that the device can do. For a project that has the package installed.
+// node device-rdma.mjs [PART]: checks that the packed package requests the newest API version of this
+// system's libfabric, and therefore uses the RDMA of an EFA: of a software device with this part id, or of
+// the machine's device. Fails if the provider emulates reads that the device supports. For a project that has
+// the package installed.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { open, version } from 'libfabric';
@@ -12,15 +13,15 @@ const namespace = `device-rdma-${randomBytes(4).toString('hex')}`;
 if (part) loadSoftefa({ namespace, keep: false, partId: Number(part), memlock: 'unlimited' });
 
 const { major, minor, string, builtWith, apiVersion } = version();
-console.log(`libfabric ${string}, built with ${builtWith}, asked for ${apiVersion}`);
+console.log(`libfabric ${string}, built with ${builtWith}, requested API ${apiVersion}`);
 assert.equal(builtWith, '1.17', 'published binaries are built with the oldest libfabric');
 if (major < 2 || (major === 2 && minor <= 6)) assert.equal(apiVersion, `${major}.${minor}`);
 
 const ep = await open({ provider: 'efa', caps: ['FI_MSG', 'FI_RMA'] });
 if (major > 1 || minor >= 18) {
   assert.equal(ep.getOption('FI_OPT_EFA_EMULATED_READ'), false, 'reads are emulated');
-  console.log('reads by the device');
+  console.log('the device does the reads');
 } else {
-  console.log(`libfabric ${string} does not tell who reads`);
+  console.log(`libfabric ${string} does not report whether reads are emulated`);
 }
 await ep.close();

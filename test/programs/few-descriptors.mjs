@@ -9,18 +9,18 @@ const opened = () => open({ provider, driver: 'manual', ...node });
 await (await opened()).close();
 
 function takeAll() {
-  const taken = [];
+  const descriptors = [];
   try {
-    for (;;) taken.push(openSync('/dev/null'));
+    for (;;) descriptors.push(openSync('/dev/null'));
   } catch {
-    return taken;
+    return descriptors;
   }
 }
 
 const outcomes = [];
-for (const left of [0, 1, 2, 3, 5, 8, 30]) {
-  const taken = takeAll();
-  for (const fd of taken.splice(0, left)) closeSync(fd);
+for (const free of [0, 1, 2, 3, 5, 8, 30]) {
+  const descriptors = takeAll();
+  for (const fd of descriptors.splice(0, free)) closeSync(fd);
   try {
     const ep = await opened();
     await ep.close();
@@ -29,7 +29,7 @@ for (const left of [0, 1, 2, 3, 5, 8, 30]) {
     if (!FabricError.is(error)) throw error;
     outcomes.push(error.code);
   }
-  for (const fd of taken) closeSync(fd);
+  for (const fd of descriptors) closeSync(fd);
 }
 await (await opened()).close();
 console.log(JSON.stringify(outcomes));

@@ -17,12 +17,12 @@ const opened = () => open({ provider, type, driver: 'manual', caps: ['FI_MSG'], 
 const text = (name) => new TextEncoder().encode(`${name}\0`);
 
 const tally = {};
-const tell = (what) => {
+const record = (what) => {
   tally[what] = (tally[what] ?? 0) + 1;
 };
 const settled = (call) => (error) => {
   if (!FabricError.is(error) && !/^ERR_/.test(error.code)) throw error;
-  tell(`${call} ${error.code}`);
+  record(`${call} ${error.code}`);
 };
 
 const paths = [];
@@ -66,16 +66,16 @@ function namesOfFiles(own) {
   return names.flatMap((name) => [name, name, `fi_shm://${name}`]).map(text);
 }
 
-const TRICKY = [0, 1, 9, 32, 37, 46, 47, 58, 255];
+const EDGE_BYTES = [0, 1, 9, 32, 37, 46, 47, 58, 255];
 /** The address of an endpoint with some bytes changed. */
-function mutated(own) {
+function mutate(own) {
   const bytes = Uint8Array.from(own);
   const any = () => next(bytes.length);
   const put = (at, value) => bytes.fill(value, at, at + 1);
   const mutations = [
     (at) => put(at, bytes[at] ^ (1 << next(8))),
     (at) => put(at, next(256)),
-    (at) => put(at, TRICKY[next(TRICKY.length)]),
+    (at) => put(at, EDGE_BYTES[next(EDGE_BYTES.length)]),
     (at) => bytes.fill(next(256), at, any()),
   ];
   for (let times = 1 + next(3); times > 0; times--) mutations[next(mutations.length)](any());
@@ -103,13 +103,13 @@ async function round(addresses, one) {
   addresses(ep).forEach((address, i) => {
     try {
       const peer = ep.av.insert(address);
-      tell('insert ok');
+      record('insert ok');
       if (i % one !== 0) return;
       const length = next(2) === 0 ? 8 : 10_000;
       sends.push(
         ep
           .send(new Uint8Array(length), peer, { timeout: 20 })
-          .then(() => tell('send ok'), settled('send')),
+          .then(() => record('send ok'), settled('send')),
       );
     } catch (error) {
       settled('insert')(error);
@@ -133,17 +133,17 @@ if (provider === 'efa') {
   }, 8);
 }
 for (let left = Number(count); left > 0; left -= 240) {
-  await round((ep) => Array.from({ length: Math.min(left, 240) }, () => mutated(ep.address)), 10);
+  await round((ep) => Array.from({ length: Math.min(left, 240) }, () => mutate(ep.address)), 10);
 }
 
 const ep = await opened();
-const strangers = [];
+const unknown = [];
 if (provider === 'efa') {
   // The address of an endpoint that does not exist. Messages to it must not arrive here.
   const other = Uint8Array.from(ep.address);
   other[17] ^= 0x40;
   try {
-    strangers.push(ep.av.insert(other));
+    unknown.push(ep.av.insert(other));
   } catch (error) {
     settled('insert')(error);
   }
@@ -151,7 +151,7 @@ if (provider === 'efa') {
 const self = ep.av.insert(ep.address);
 await turnUntil(
   ep,
-  strangers.map((peer) => ep.send(new Uint8Array(4), peer, { timeout: 20 }).catch(settled('send'))),
+  unknown.map((peer) => ep.send(new Uint8Array(4), peer, { timeout: 20 }).catch(settled('send'))),
 );
 const batch = ep.batch();
 const got = new Uint8Array(4);

@@ -31,8 +31,8 @@ export async function pair(provider, driver, caps = CAPS) {
  * writes. Resolves when all of them are in flight.
  */
 export async function busy(provider, driver) {
-  const { a, b: deaf, peer } = await pair(provider, driver);
-  const region = await deaf.domain.allocate(1 << 20, ['FI_REMOTE_WRITE']);
+  const { a, b: silent, peer } = await pair(provider, driver);
+  const region = await silent.domain.allocate(1 << 20, ['FI_REMOTE_WRITE']);
   const remote = a.domain.remote(region.descriptor());
   const arrival = a.recv(new Uint8Array(64));
   arrival.catch(ignore);
@@ -53,11 +53,11 @@ export async function busy(provider, driver) {
   a.send(new Uint8Array(1 << 20), peer).catch(ignore);
   while (a.domain.stats().operations < before + 500) await new Promise(setImmediate);
   // Prevents garbage collection.
-  globalThis.busy = [...(globalThis.busy ?? []), a, deaf, region, payload];
+  globalThis.busy = [...(globalThis.busy ?? []), a, silent, region, payload];
   /** Sends the busy endpoint a message, and resolves when it has arrived. */
-  const nudge = async () => {
-    await deaf.send(new Uint8Array(64), deaf.av.insert(a.address));
+  const sendMessage = async () => {
+    await silent.send(new Uint8Array(64), silent.av.insert(a.address));
     await arrival;
   };
-  return { a, deaf, peer, nudge };
+  return { a, silent, peer, sendMessage };
 }

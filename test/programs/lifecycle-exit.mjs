@@ -18,14 +18,14 @@ const ends = {
   kill: () => process.kill(process.pid, 'SIGTERM'),
 };
 
-async function beBusyAndEnd() {
-  const { nudge } = await busy(provider, driver);
+async function startAndEnd() {
+  const { sendMessage } = await busy(provider, driver);
   console.log('busy');
-  nudge().then(ends[how]);
+  sendMessage().then(ends[how]);
 }
 
 if (isMainThread && where === 'main') {
-  await beBusyAndEnd();
+  await startAndEnd();
 } else if (isMainThread) {
   const worker = new Worker(fileURLToPath(import.meta.url), {
     workerData: process.argv.slice(2),
@@ -38,5 +38,5 @@ if (isMainThread && where === 'main') {
   console.log('busy');
   parentPort.postMessage('busy');
 } else {
-  await beBusyAndEnd();
+  await startAndEnd();
 }

@@ -61,8 +61,8 @@ const ways = {
     });
     const fabric = Fabric.open(info);
     const domain = fabric.domain(info, { driver });
-    let gone = 0;
-    const registry = new FinalizationRegistry(() => gone++);
+    let collected = 0;
+    const registry = new FinalizationRegistry(() => collected++);
     (() => {
       for (let i = 0; i < 10; i++) {
         const av = domain.addressVector();
@@ -72,7 +72,7 @@ const ways = {
         registry.register({}, i);
       }
     })();
-    await collect(() => gone === 10);
+    await collect(() => collected === 10);
     await domain.close();
     await fabric.close();
     console.log('closed');

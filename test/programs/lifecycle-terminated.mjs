@@ -9,7 +9,7 @@ const CAPS = ['FI_MSG', 'FI_RMA'];
 const DRIVERS = ['thread', 'loop', 'thread', 'manual'];
 const STEPS = 8;
 const FIRST_MS = 8; // open() for the first time
-const OTHERS_MS = 2;
+const LATER_MS = 2;
 
 // Opens, uses and closes everything repeatedly, and reports the start of each step.
 async function worker() {
@@ -61,7 +61,7 @@ function start(provider, driver) {
   return { thread, step };
 }
 
-async function begun(step, number) {
+async function reached(step, number) {
   for (let at = 0; at < number; at = Atomics.load(step, 0)) {
     await Atomics.waitAsync(step, 0, at).value;
   }
@@ -80,8 +80,8 @@ async function main(provider, seed, count) {
     next = start(provider, DRIVERS[i % DRIVERS.length]);
     // Most resources are acquired in the first step.
     const number = random() < 0.5 ? 1 : 1 + Math.floor(random() * STEPS);
-    await begun(step, number);
-    const moment = performance.now() + random() * (number === 1 ? FIRST_MS : OTHERS_MS);
+    await reached(step, number);
+    const moment = performance.now() + random() * (number === 1 ? FIRST_MS : LATER_MS);
     while (performance.now() < moment);
     const ended = thread.terminate();
     await Promise.all([b.recv(new Uint8Array(64)), a.send(new Uint8Array(64), peer)]);

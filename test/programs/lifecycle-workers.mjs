@@ -15,7 +15,7 @@ function start(role) {
 // Each worker sends ROUNDS numbered messages to every worker, including itself, and checks the messages that arrive.
 // It sends the first message only after all workers have inserted all addresses, because shm (1.17) reports a sender
 // that is not inserted as another peer.
-async function talk(ep, addresses, me, everyone) {
+async function exchangeAll(ep, addresses, me, everyone) {
   const { turn } = await import('./lifecycle-busy.mjs');
   turn(ep);
   const peers = addresses.map((address) => ep.av.insert(address));
@@ -44,7 +44,7 @@ async function talk(ep, addresses, me, everyone) {
 }
 
 const roles = {
-  talker: async () => {
+  participant: async () => {
     const { open } = await import('libfabric');
     const ep = await open({ provider, driver, caps: ['FI_MSG'] });
     parentPort.postMessage(ep.address);
@@ -53,7 +53,7 @@ const roles = {
       parentPort.postMessage('inserted');
       await once(parentPort, 'message');
     };
-    parentPort.postMessage(await talk(ep, addresses, me, everyone));
+    parentPort.postMessage(await exchangeAll(ep, addresses, me, everyone));
     await once(parentPort, 'message');
     await ep.close();
   },
@@ -81,10 +81,10 @@ const roles = {
 };
 
 const ways = {
-  talk: async () => {
+  exchangeAll: async () => {
     const { open } = await import('libfabric');
     const ep = await open({ provider, driver, caps: ['FI_MSG'] });
-    const workers = [start('talker'), start('talker')];
+    const workers = [start('participant'), start('participant')];
     const opened = await Promise.all(workers.map((worker) => once(worker, 'message')));
     const addresses = [ep.address, ...opened.map(([address]) => address)];
     const inserted = workers.map((worker) => once(worker, 'message'));
@@ -95,7 +95,7 @@ const ways = {
       ends = workers.map((worker) => once(worker, 'message'));
       for (const worker of workers) worker.postMessage('go');
     };
-    console.log(await talk(ep, addresses, 0, everyone));
+    console.log(await exchangeAll(ep, addresses, 0, everyone));
     for (const [end] of await Promise.all(ends)) console.log(end);
     // No worker ends while another may still have to read its messages.
     for (const worker of workers) worker.postMessage('leave');
@@ -129,10 +129,10 @@ const ways = {
       const [address] = await once(worker, 'message');
       const ep = await open({ provider, driver, caps: ['FI_MSG'] });
       turn(ep);
-      const there = ep.av.insert(address);
+      const peerOfWorker = ep.av.insert(address);
       worker.postMessage(ep.address);
-      await Promise.all([ep.recv(new Uint8Array(64)), ep.send(new Uint8Array(64), there)]);
-      const sends = Array.from({ length: 5000 }, () => ep.send(new Uint8Array(64), there));
+      await Promise.all([ep.recv(new Uint8Array(64)), ep.send(new Uint8Array(64), peerOfWorker)]);
+      const sends = Array.from({ length: 5000 }, () => ep.send(new Uint8Array(64), peerOfWorker));
       const receives = Array.from({ length: 100 }, () => ep.recv(new Uint8Array(4096)));
       const settled = Promise.allSettled([...sends, ...receives]);
       await worker.terminate();

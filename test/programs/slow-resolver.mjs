@@ -9,9 +9,9 @@ const b = await open(options);
 const { av } = a;
 const toB = av.insert(b.address);
 
-const told = av.insertService('node.slow', 7471);
+const inserted = av.insertService('node.slow', 7471);
 let resolved = false;
-told.then(() => {
+inserted.then(() => {
   resolved = true;
 });
 
@@ -48,7 +48,7 @@ for (let i = 0; i < 100; i++) {
 }
 const early = resolved;
 writeSync(openSync(process.env.SLOW_RESOLVER, 'w'), '!');
-const peer = await told;
+const peer = await inserted;
 const address = [...av.lookup(peer)];
 await Promise.all([a.close(), b.close()]);
 console.log(JSON.stringify({ early, longest, address }));

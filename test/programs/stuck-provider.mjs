@@ -27,7 +27,7 @@ async function stuck() {
   return { a, b, sent };
 }
 
-async function works() {
+async function checkNewDomain() {
   const { a, b, peer } = await pair('tcp', 'thread', ['FI_MSG']);
   await Promise.all([a.send(new Uint8Array(8), peer), b.recv(new Uint8Array(8))]);
   await a.close();
@@ -44,7 +44,7 @@ const ways = {
     console.log('send', await sent, 'the event loop went on', ticks > 50);
     console.log('domain closed', a.domain.closed);
     await b.close();
-    await works();
+    await checkNewDomain();
     console.log('works');
   },
   call: async () => {
@@ -57,16 +57,16 @@ const ways = {
     console.log('allocate', await code(a.domain.allocate(4096, ['FI_SEND'])));
     console.log('close', await code(a.domain.close()));
     await b.close();
-    await works();
+    await checkNewDomain();
     console.log('works');
   },
   full: async () => {
     const { a, b } = await stuck();
     const receives = [];
     const refused = () => {
-      const begun = performance.now();
+      const start = performance.now();
       receives.push(code(a.recv(new Uint8Array(8))));
-      return performance.now() - begun > 500;
+      return performance.now() - start > 500;
     };
     while (!refused());
     console.log('recv', await receives.at(-1));
@@ -83,7 +83,7 @@ const ways = {
     const worker = new Worker(fileURLToPath(import.meta.url), { workerData: { how: 'worker' } });
     await once(worker, 'message');
     console.log('terminated', await worker.terminate());
-    await works();
+    await checkNewDomain();
     console.log('works');
   },
 };

@@ -16,7 +16,7 @@ test('efa through shm injects up to 4 KiB, less the headers in 1.17', async (con
 test('efa of 1.17 through shm drops messages of a peer that is not in the vector while another is', async (context) => {
   const receiver = await endpoint(context, 'efa', ['FI_MSG']);
   const known = await endpoint(context, 'efa', ['FI_MSG']);
-  const stranger = await endpoint(context, 'efa', ['FI_MSG']);
+  const unknown = await endpoint(context, 'efa', ['FI_MSG']);
   receiver.av.insert(known.address);
   const exchange = async (from: typeof known, timeout: number) => {
     const received = receiver.recv(new Uint8Array(8), null, { timeout });
@@ -24,7 +24,7 @@ test('efa of 1.17 through shm drops messages of a peer that is not in the vector
     return (await Promise.allSettled([received, sent]))[0].status;
   };
   expect(await exchange(known, 5000)).toBe('fulfilled');
-  expect(await exchange(stranger, 500)).toBe(major < 2 ? 'rejected' : 'fulfilled');
+  expect(await exchange(unknown, 500)).toBe(major < 2 ? 'rejected' : 'fulfilled');
   const errors = receiver.cq.readErrors().map(({ provErrno }) => provErrno);
   expect(errors).toEqual(major < 2 ? [ALREADY_PROCESSED] : []);
 });

@@ -114,8 +114,8 @@ test.each([
     const timeout = ${SOON};
     const [sent, received] = [
       ep.send(new Uint8Array(8), self, { timeout }), ep.recv(new Uint8Array(8), null, { timeout })];
-    const say = ({ code, provErrno }) => code + ' ' + provErrno;
-    console.log(await Promise.all([sent, received]).then(() => 'done', say));
+    const errorText = ({ code, provErrno }) => code + ' ' + provErrno;
+    console.log(await Promise.all([sent, received]).then(() => 'done', errorText));
     process.exit();`;
     const { stdout, stderr } = runInline(program, withSoftefa({ memlock: megabytes * 1e6 }));
     if (major < 2) expect(stdout, stderr).toBe(`${outcome}\n`);

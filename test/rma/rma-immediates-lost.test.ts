@@ -99,9 +99,9 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expect(await fails(stream.next())).toEqual(fabricError('FI_ETIMEDOUT'));
     await write(1, 1);
     await done(b.cq.arrived(1));
-    const left = b.cq.immediates();
+    const another = b.cq.immediates();
     await write(5, 3);
-    await done(left.return());
+    await done(another.return());
     await done(Promise.all([5, 6, 7].map((value) => b.cq.arrived(value))));
   });
 });

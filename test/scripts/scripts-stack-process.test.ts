@@ -28,10 +28,10 @@ test('exit status 0 passes, FI_ENODATA and FI_ENOSYS count as refused, any other
 // With an address, the program is a client. Without, it is a server for one client, which fails on request.
 const PROGRAM = `
   const { createServer, connect } = require('node:net');
-  const [port, says, address] = process.argv.slice(1);
+  const [port, request, address] = process.argv.slice(1);
   if (address) {
-    connect(Number(port), address).end(says);
-    process.exitCode = says === 'client' ? 1 : 0;
+    connect(Number(port), address).end(request);
+    process.exitCode = request === 'client' ? 1 : 0;
   } else {
     const server = createServer((socket) => {
       server.close();
@@ -42,13 +42,13 @@ const PROGRAM = `
   }`;
 
 test('a client starts when its server listens, and both must pass', async () => {
-  for (const [says, output] of [
+  for (const [request, output] of [
     ['nothing'],
     ['server', 'exit 1: \nexit 0: '],
     ['client', 'exit 0: \nexit 1: '],
   ] as const) {
     const port = await freePort();
-    const command = [process.execPath, '-e', PROGRAM, `${port}`, says];
+    const command = [process.execPath, '-e', PROGRAM, `${port}`, request];
     const result = await play(command, [env, env], port);
     expect(result).toEqual(output ? { failed: true, output } : { passed: true });
   }

@@ -38,8 +38,8 @@ async function bothSides() {
 /** Ends a command after its first line of output. */
 async function firstLine() {
   const port = await freePort();
-  const here = args.map((arg) => arg.replace(/:\d+$/, `:${port}`));
-  const child = start([command, ...here], 'pipe');
+  const localArgs = args.map((arg) => arg.replace(/:\d+$/, `:${port}`));
+  const child = start([command, ...localArgs], 'pipe');
   await once(child.stdout, 'data');
   child.kill('SIGINT');
   await once(child, 'close');

@@ -8,7 +8,7 @@ const combinations = PROVIDERS.flatMap((provider) =>
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
   test('the main thread and two workers exchange messages, each with all others', async () => {
     const stdout = '50,50,50\n50,50,50\n50,50,50';
-    await runCleanly('lifecycle-workers', [provider, driver, 'talk'], { stdout });
+    await runCleanly('lifecycle-workers', [provider, driver, 'exchangeAll'], { stdout });
   });
 });
 
