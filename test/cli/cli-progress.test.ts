@@ -1,4 +1,4 @@
-// Progress of the commands: on a terminal, and not in a pipe.
+// Commands show their progress on a terminal, and not in a pipe.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { freePort } from '../support/free-port.js';
 
 const TERMINAL = { ...process.env, TERM: 'xterm' };
 
-/** What a command prints on a terminal. script(1) provides the terminal. */
+/** Runs a command in a terminal, which script(1) provides. Returns the output. */
 function onTerminal(...args: string[]): string {
   const command = [process.execPath, main, ...args].map((each) => `'${each}'`).join(' ');
   const { stdout, status } = run('script', ['-qec', command, '/dev/null'], TERMINAL);
@@ -16,20 +16,21 @@ function onTerminal(...args: string[]): string {
   return stdout;
 }
 
-/** Lines of progress: the step and the name. */
+/** Returns the step and the name of each progress line. */
 const stepsIn = (text: string) =>
-  [...text.matchAll(/\r\x1b\[K(\d+\/\d+) (.*?), \d+ s/g)].map(
-    ([, step, what]) => `${step} ${what}`,
-  );
+  text.split('\r\x1b[K').flatMap((line) => {
+    const [, step, what] = /^(\d+\/\d+) (.*?), \d+ s/.exec(line) ?? [];
+    return step === undefined ? [] : [`${step} ${what}`];
+  });
 
-/** What remains on the terminal. */
+/** Returns the text that remains on the terminal. */
 const remaining = (text: string) =>
   text
     .split('\r\n')
     .map((line) => line.split('\r\x1b[K').at(-1))
     .join('\n');
 
-test('a benchmark shows the size, and the rows remain', async () => {
+test('a benchmark shows the current size, and its rows remain', async () => {
   const oob = `-E=${await freePort()}`;
   const args = ['rma-bw', '-p', 'shm', '-S', 'l:64,256', '-I', '64', oob];
   const server = start(args);

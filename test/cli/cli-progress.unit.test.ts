@@ -1,10 +1,10 @@
-// The line that shows the progress of long work.
+// The line that shows the progress of a long command.
 import { expect, test } from 'vitest';
 import { durationText, Progress } from '../../dist/cli/shared/progress.js';
 
 const CLEAR = '\r\x1b[K';
 
-/** A progress with a clock and a terminal of its own. */
+/** Returns a Progress with a fake clock and a fake terminal. */
 function progressOf(weights: readonly number[], columns = 80) {
   const lines: string[] = [];
   const clock = { seconds: 0 };
@@ -13,7 +13,7 @@ function progressOf(weights: readonly number[], columns = 80) {
   return { progress, lines, clock };
 }
 
-test('the line has the step, the time so far, and the time left by the weights of the steps', () => {
+test('the line has the step, the elapsed time, and the remaining time estimated from the weights', () => {
   const { progress, lines, clock } = progressOf([1, 2, 5]);
   progress.next('64 bytes');
   clock.seconds = 10;
@@ -29,7 +29,7 @@ test('the line has the step, the time so far, and the time left by the weights o
   ]);
 });
 
-test('an estimate that has passed is not shown', () => {
+test('an estimate that is already over is not shown', () => {
   const { progress, lines, clock } = progressOf([1, 0]);
   progress.next('a');
   clock.seconds = 3;
@@ -38,14 +38,14 @@ test('an estimate that has passed is not shown', () => {
   expect(lines[1]).toBe(`${CLEAR}2/2 b, 3 s`);
 });
 
-test('the line is shorter than the terminal is wide, so that it does not wrap', () => {
+test('the line is shorter than the terminal, so that it does not wrap', () => {
   const { progress, lines } = progressOf([1, 1], 20);
   progress.next('a check with a long name');
   progress.end();
   expect(lines[0]).toHaveLength(CLEAR.length + 19);
 });
 
-test('work of one step shows nothing', () => {
+test('a single step shows no progress', () => {
   const { progress, lines } = progressOf([1]);
   progress.next('64 bytes');
   progress.clear();

@@ -1,4 +1,4 @@
-// Which address a client takes for its server's name, and what a server says at a terminal.
+// The address that a client selects for its server's name, and the text that a server prints at a terminal.
 import { expect, test } from 'vitest';
 import { announcement, clientArguments } from '../../../../dist/cli/fabtests/common/listening.js';
 import { resolveHost } from '../../../../dist/cli/fabtests/common/resolve-host.js';
@@ -11,18 +11,18 @@ const NONE = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUN
 
 const inBand = { oobExchange: false, provider: 'tcp', host: 'localhost' } as const;
 
-test('of the addresses of a name, a client takes the first of IPv4', async () => {
+test('a client selects the first IPv4 address of a name', async () => {
   const resolved = await resolveHost(inBand, async () => BOTH);
   expect(resolved).toEqual({ ...inBand, hostAddress: '127.0.0.1' });
 });
 
-test('a name with addresses of IPv6 only has one of them', async () => {
+test('a client selects an IPv6 address if a name has no others', async () => {
   expect(await resolveHost(inBand, async () => BOTH.slice(0, 1))).toMatchObject({
     hostAddress: '::1',
   });
 });
 
-test('with -F fi_sockaddr_in6 only addresses of IPv6 are asked for', async () => {
+test('with -F fi_sockaddr_in6, a client requests only IPv6 addresses', async () => {
   const families: number[] = [];
   await resolveHost({ ...inBand, addrFormat: 'FI_SOCKADDR_IN6' }, async (_, family) => {
     families.push(family);
@@ -62,7 +62,7 @@ test.each([
     ['-P', '7000', '--json'],
   ],
   [['--source-port=7000'], ['-P', '7000']],
-])('the client of a server with %j has %j', (server, client) => {
+])('the client of a server with %j gets %j', (server, client) => {
   expect(clientArguments(server)).toEqual(client);
 });
 
@@ -71,14 +71,14 @@ test.each([
   ['tcp', '0.0.0.0', 'every address of here', 'here'],
   ['tcp', '10.0.0.2', '10.0.0.2', '10.0.0.2'],
   ['shm', undefined, 'every address of here', 'localhost'],
-])('a server on %s at %s names %s', (provider, address, place, host) => {
+])('a server on %s at %s prints %s', (provider, address, place, host) => {
   const settings = { command: 'rdm-bw', argv: ['-p', provider], provider };
   expect(announcement(settings, address, 'TCP port 3000', 'here')).toBe(
     `Listening on ${place}, TCP port 3000. The client's command:\n  npx libfabric rdm-bw -p ${provider} ${host}\n`,
   );
 });
 
-test('words that a shell would read otherwise are quoted', () => {
+test('words with characters of the shell are quoted', () => {
   const settings = { command: 'rdm-bw', argv: ['-p', 'tcp;ofi_rxm', '--label', "it's"] };
   expect(announcement(settings, '10.0.0.2', 'tcp port 9228')).toContain(
     "rdm-bw -p 'tcp;ofi_rxm' --label 'it'\\''s' 10.0.0.2\n",

@@ -1,4 +1,4 @@
-// A server at a terminal prints the client's command, and the command reaches it.
+// A server at a terminal prints the command of its client. This command connects to the server.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -8,9 +8,9 @@ import { main, run, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { withSoftefa } from '../../../support/softefa.js';
 
-const HERE = ['localhost', '127.0.0.1', hostname()];
+const HOSTS = ['localhost', '127.0.0.1', hostname()];
 
-// Each provider as a user runs it, on ports of this test's own.
+// The commands of servers over each provider, with a port of each test.
 const SERVERS: readonly (readonly [string, (port: number) => readonly string[]])[] = [
   ['tcp', (port) => ['rdm-pingpong', '-p', 'tcp', '-B', `${port}`, '-S', '64', '-I', '10']],
   ['udp', (port) => ['rdm-pingpong', '-p', 'udp', '-B', `${port}`, '-S', '64', '-I', '10']],
@@ -22,7 +22,7 @@ const SERVERS: readonly (readonly [string, (port: number) => readonly string[]])
 
 const env = withSoftefa();
 
-/** Starts a server at a terminal of its own. `command` resolves to the command that it prints. */
+/** Starts a server in a terminal. `command` resolves to the client's command that the server prints. */
 function startAtTerminal(args: readonly string[]) {
   const line = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['-qefc', line, '/dev/null'], {
@@ -49,7 +49,7 @@ async function printedCommand(child: ChildProcess): Promise<readonly string[]> {
 }
 
 describe.each(SERVERS)('%s', (_, argsOf) => {
-  test.each(HERE)('a client reaches the server at %s', async (host) => {
+  test.each(HOSTS)('a client can connect to the server at %s', async (host) => {
     const server = startAtTerminal(argsOf(await freePort()));
     const ended = once(server.child, 'close');
     const command = await server.command;
@@ -60,14 +60,14 @@ describe.each(SERVERS)('%s', (_, argsOf) => {
   });
 });
 
-test('a server prints nothing about itself if stderr is no terminal', async () => {
+test('a server prints no command if stderr is not a terminal', async () => {
   const port = await freePort();
   const server = start(['rdm', '-p', 'shm', `-E=${port}`]);
   const client = start(['rdm', '-p', 'shm', `-E=${port}`, 'localhost']);
   expect([(await client.ended).stderr, (await server.ended).stderr]).toEqual(['', '']);
 });
 
-test('a client without a server names the options that say where it listens', async () => {
+test("a client without a server fails, and the error names the options for the server's address", async () => {
   const common = ['rdm-pingpong', '-p', 'tcp', '-P', `${await freePort()}`, '--timeout', '1'];
   const { code, stderr } = await start([...common, 'localhost']).ended;
   expect(code).toBe(1);
@@ -80,30 +80,30 @@ test.each([
   ['rma-bw', '-p', 'efa'],
   ['pingpong', '-e', 'rdm', '-p', 'tcp'],
   ['check', '-p', 'tcp'],
-])('%s says that a host name cannot be resolved', (...args) => {
+])('%s reports a host name that cannot be resolved', (...args) => {
   const { status, stderr } = run(process.execPath, [main, ...args, 'no-such-host.invalid']);
   expect(stderr).toMatch(/^the host name no-such-host\.invalid cannot be resolved \(E\w+\)\n$/);
   expect(status).toBe(1);
 });
 
 describe('a TCP port that is in use', async () => {
-  const taken = async () => {
+  const usedPort = async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     onTestFinished(() => void server.close());
     return (server.address() as { port: number }).port;
   };
 
-  test('ends check at once with exit code 2, and the message names -E', async () => {
-    const { code, stderr } = await start(['check', '-p', 'tcp', `-E=${await taken()}`]).ended;
+  test('ends check with exit status 2, and the message names -E', async () => {
+    const { code, stderr } = await start(['check', '-p', 'tcp', `-E=${await usedPort()}`]).ended;
     expect(stderr).toMatch(/^TCP port \d+ is in use on this host; .* -E=PORT\n$/);
     expect(code).toBe(2);
   });
 
   test('ends a benchmark, and the message names its option', async () => {
-    const tcp = await start(['rdm-pingpong', '-p', 'tcp', '-B', `${await taken()}`]).ended;
+    const tcp = await start(['rdm-pingpong', '-p', 'tcp', '-B', `${await usedPort()}`]).ended;
     expect(tcp.stderr).toMatch(/^FI_EADDRINUSE: .* \(port \d+\); .* -B PORT here, -P PORT/);
-    const oob = await start(['pingpong', '-p', 'tcp', '-B', `${await taken()}`]).ended;
+    const oob = await start(['pingpong', '-p', 'tcp', '-B', `${await usedPort()}`]).ended;
     expect(oob.stderr).toMatch(
       /^TCP port \d+ is in use .*: -B PORT here, -P PORT at the client\n$/,
     );
