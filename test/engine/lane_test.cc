@@ -32,7 +32,7 @@ std::vector<uint32_t> requests(const Lane& lane) {
 
 }  // namespace
 
-TEST(lane_gives_operations_in_their_order_with_their_blocks) {
+TEST(lane_returns_operations_in_order_with_their_blocks) {
   Lane lane;
   CHECK(lane.empty());
   for (uint32_t i = 1; i <= 5; ++i) {
@@ -52,7 +52,7 @@ TEST(lane_gives_operations_in_their_order_with_their_blocks) {
 }
 
 // What is popped is forgotten now and then, at a length that depends on what waits.
-TEST(lane_keeps_its_order_while_it_is_long_and_turns) {
+TEST(lane_keeps_its_order_when_it_is_long_and_wraps) {
   Lane lane;
   std::deque<uint32_t> expected;
   uint32_t next = 0, random = 1;
@@ -75,7 +75,7 @@ TEST(lane_keeps_its_order_while_it_is_long_and_turns) {
   CHECK(lane.empty());
 }
 
-TEST(lane_lets_those_out_that_match_and_keeps_the_others_in_order) {
+TEST(lane_removes_matching_operations_and_keeps_the_order_of_others) {
   Lane lane;
   push(lane, 99);
   for (uint32_t i = 0; i < 20; ++i) push(lane, i, static_cast<uint8_t>(i % 2));

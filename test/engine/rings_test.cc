@@ -110,7 +110,7 @@ TEST(submissions_keep_their_blocks_behind_them_at_the_end_of_the_ring) {
   }
 }
 
-TEST(submissions_make_room_when_they_are_drained) {
+TEST(submissions_free_space_when_they_are_drained) {
   Submissions submissions;
   for (uint32_t i = 0; i < kCapacity; ++i) CHECK(submissions.writer.write(i));
   CHECK(!submissions.writer.write(99));
@@ -160,7 +160,7 @@ TEST(completions_that_do_not_fit_wait_in_order) {
   CHECK(!completions.ring.waiting());
 }
 
-TEST(completions_do_not_overtake_what_waits) {
+TEST(completions_do_not_overtake_waiting_ones) {
   Completions completions;
   for (uint32_t i = 0; i <= kCapacity; ++i) completions.push(i);
   CHECK_EQ(completions.take().size(), size_t{kCapacity});

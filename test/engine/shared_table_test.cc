@@ -41,7 +41,7 @@ TEST(shared_table_finds_what_was_inserted_and_nothing_by_a_stale_handle) {
   CHECK(table.find(UINT32_MAX) == nullptr);
 }
 
-TEST(shared_table_keeps_slots_of_both_kinds_apart) {
+TEST(shared_table_separates_slots_of_both_kinds) {
   Table table;
   const uint32_t lasting = table.insert(1, Handles::kLasting);
   table.erase(lasting);
@@ -49,14 +49,14 @@ TEST(shared_table_keeps_slots_of_both_kinds_apart) {
   CHECK_EQ(indexOf(table.insert(3, Handles::kLasting)), indexOf(lasting));
 }
 
-TEST(shared_table_uses_generations_of_lasting_handles_again) {
+TEST(shared_table_reuses_generations_of_lasting_handles) {
   Table table;
   const uint32_t first = useUp(table, Handles::kLasting);
   CHECK_EQ(table.worn(), size_t{0});
   CHECK_EQ(table.insert(7, Handles::kLasting), first);
 }
 
-TEST(shared_table_rests_worn_slots_until_nothing_names_them) {
+TEST(shared_table_retires_worn_slots_until_no_handle_refers_to_them) {
   Table table;
   const uint32_t first = useUp(table, Handles::kHeldLonger);
   CHECK_EQ(table.worn(), size_t{1});

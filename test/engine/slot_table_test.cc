@@ -36,7 +36,7 @@ TEST(slot_table_finds_what_was_inserted) {
   CHECK(table.find(UINT32_MAX) == nullptr);
 }
 
-TEST(slot_table_does_not_find_the_next_tenant_by_a_stale_handle) {
+TEST(slot_table_does_not_find_a_later_value_by_a_stale_handle) {
   Table table;
   const uint32_t stale = table.insert(1);
   table.erase(stale);
@@ -59,7 +59,7 @@ TEST(slot_table_frees_a_value_when_it_is_erased) {
   CHECK_EQ(value.use_count(), 1);
 }
 
-TEST(slot_table_does_not_use_a_retired_slot_again) {
+TEST(slot_table_does_not_reuse_a_retired_slot) {
   Table table;
   const uint32_t retired = table.insert(1);
   table.retire(retired);
@@ -68,7 +68,7 @@ TEST(slot_table_does_not_use_a_retired_slot_again) {
   CHECK_EQ(table.worn(), size_t{0});
 }
 
-TEST(slot_table_rests_a_slot_whose_generations_are_used_up) {
+TEST(slot_table_retires_a_slot_whose_generations_are_used_up) {
   Table table;
   const uint32_t first = table.insert(0);
   wear(table, first);
@@ -76,7 +76,7 @@ TEST(slot_table_rests_a_slot_whose_generations_are_used_up) {
   CHECK(indexOf(table.insert(1)) != indexOf(first));
 }
 
-TEST(slot_table_renews_worn_slots_that_nothing_names) {
+TEST(slot_table_renews_worn_slots_without_handles) {
   Table table;
   const uint32_t named = table.insert(0), free = table.insert(0);
   wear(table, named);

@@ -6,7 +6,7 @@
 
 using namespace verbs;
 
-TEST(asynchronous_completes_without_polls_of_the_sender) {
+TEST(asynchronous_operations_complete_without_polls_of_the_sender) {
   ::setenv("SOFTEFA_ASYNC", "1", 1);
   Device device;
   Endpoint a(device), b(device);
@@ -18,7 +18,7 @@ TEST(asynchronous_completes_without_polls_of_the_sender) {
   CHECK(to.holds(4, 0, 8000));
 }
 
-TEST(asynchronous_reads_the_payload_after_the_post) {
+TEST(asynchronous_sends_read_the_payload_after_the_post) {
   if (kThreadSanitized) return;
   ::setenv("SOFTEFA_ASYNC", "1", 1);
   Device device;

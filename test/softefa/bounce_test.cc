@@ -52,7 +52,7 @@ struct Near {
 
 }  // namespace
 
-TEST(bounce_is_what_is_left_where_copies_are_forbidden) {
+TEST(bounce_is_used_if_copies_are_forbidden) {
   harness::Side far(offer);
   CHECK(forbidProcessVm());
   char byte = 0;
@@ -148,7 +148,7 @@ TEST(bounce_of_several_threads_in_both_directions) {
   far.join();
 }
 
-TEST(bounce_into_memory_that_is_unmapped) {
+TEST(bounce_into_unmapped_memory) {
   harness::Side far([](harness::Side& parent) {
     CHECK(forbidProcessVm());
     Device device;
@@ -168,7 +168,7 @@ TEST(bounce_into_memory_that_is_unmapped) {
   far.join();
 }
 
-TEST(bounce_to_a_process_that_is_stopped) {
+TEST(bounce_to_a_stopped_process) {
   ::setenv("SOFTEFA_TIMEOUT_MS", "500", 1);
   harness::Side far(offer);
   CHECK(forbidProcessVm());
@@ -185,7 +185,7 @@ TEST(bounce_to_a_process_that_is_stopped) {
   far.join();
 }
 
-TEST(bounce_goes_on_when_those_that_copied_were_killed) {
+TEST(bounce_continues_after_copying_processes_were_killed) {
   harness::Side far(offer);
   const auto peer = far.get<Address>();
   const auto memory = far.get<Remote>();

@@ -24,7 +24,7 @@ void expectEvent(ibv_comp_channel* channel, ibv_cq_ex* expected) {
 
 }  // namespace
 
-TEST(channel_announces_what_was_asked_for) {
+TEST(channel_announces_requested_events) {
   Device device;
   CHECK(device.context()->num_comp_vectors > 1);
   ibv_comp_channel* channel = ibv_create_comp_channel(device.context());
@@ -56,7 +56,7 @@ TEST(channel_announces_what_was_asked_for) {
   CHECK_EQ(ibv_destroy_comp_channel(channel), 0);
 }
 
-TEST(channel_of_sends_that_wait) {
+TEST(channel_of_waiting_sends) {
   Device device;
   ibv_comp_channel* channel = ibv_create_comp_channel(device.context());
   {

@@ -139,7 +139,7 @@ void await(uint64_t* word, uint64_t value) {
 
 }  // namespace
 
-TEST(completion_counters_say_what_they_can_count) {
+TEST(completion_counters_report_what_they_can_count) {
   withCounters();
   Device device;
   CounterCapabilities all{};
@@ -199,7 +199,7 @@ TEST(completion_counters_count_each_kind_of_operation) {
   counters.destroy(0);
 }
 
-TEST(completion_counters_count_errors_and_what_is_flushed) {
+TEST(completion_counters_count_errors_and_flushed_requests) {
   withCounters();
   Device device;
   Counters counters(device);
@@ -297,7 +297,7 @@ TEST(completion_counters_in_memory_of_the_caller_and_of_a_file_count_for_peers_w
   CHECK_EQ(load(&count), 0u);  // no value has been read
 }
 
-TEST(completion_counters_refuse_what_makes_no_sense) {
+TEST(completion_counters_refuse_invalid_arguments) {
   withCounters();
   Device device;
   Counters counters(device);

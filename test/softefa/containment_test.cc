@@ -111,7 +111,7 @@ TEST(containment_of_200_processes_killed_at_any_moment) {
   CHECK(!fs::exists(folder()));
 }
 
-TEST(containment_of_faults_of_those_that_were_killed) {
+TEST(containment_of_faults_of_killed_processes) {
   const auto run = [](bool steers) {
     harness::Side side([&](harness::Side& parent) {
       Device device;
@@ -137,7 +137,7 @@ TEST(containment_of_faults_of_those_that_were_killed) {
   run(false);
 }
 
-TEST(containment_of_what_a_process_left_before_it_called_exec) {
+TEST(containment_of_leftovers_of_a_process_that_called_exec) {
   int called[2];
   CHECK_EQ(::pipe2(called, O_CLOEXEC), 0);
   harness::Side side([&](harness::Side&) {
@@ -162,7 +162,7 @@ TEST(containment_of_what_a_process_left_before_it_called_exec) {
   side.join(SIGKILL);
 }
 
-TEST(containment_of_a_folder_of_another_s) {
+TEST(containment_of_a_folder_of_another_user) {
   if (::geteuid() != 0) return;
   // Another user may have created the folder first, or a link to a place where no file should be
   // written.
@@ -174,7 +174,7 @@ TEST(containment_of_a_folder_of_another_s) {
   CHECK(fs::is_empty(theirs));
 }
 
-TEST(containment_of_a_link_in_place_of_the_folder) {
+TEST(containment_of_a_link_instead_of_the_folder) {
   const std::string elsewhere = std::string(std::getenv("SOFTEFA_DIRECTORY")) + "/elsewhere";
   CHECK(fs::create_directory(elsewhere));
   fs::create_directory_symlink(elsewhere, folder());

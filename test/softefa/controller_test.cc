@@ -55,7 +55,7 @@ TEST(controller_leaves_when_its_process_ends) {
   CHECK(!fs::exists(folder()));
 }
 
-TEST(controller_removes_only_what_nobody_uses) {
+TEST(controller_removes_only_unused_namespaces) {
   ::setenv("SOFTEFA_KEEP", "1", 1);
   CHECK_EQ(remove(), 0);
   harness::Side side([](harness::Side& parent) {
@@ -77,7 +77,7 @@ TEST(controller_removes_only_what_nobody_uses) {
   CHECK(!fs::exists(folder()));
 }
 
-TEST(controller_is_told_why_it_may_not_enter) {
+TEST(controller_gets_the_reason_why_it_may_not_enter) {
   CHECK(softefa_enter("/no/such/folder", "default", failure, sizeof(failure)) == nullptr);
   CHECK(std::strstr(failure, "/no/such/folder") != nullptr);
 }

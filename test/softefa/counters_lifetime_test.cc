@@ -59,12 +59,12 @@ TEST(counters_outlive_the_last_process_of_a_namespace) {
   }
 }
 
-TEST(counters_end_with_the_namespace_where_they_are_not_kept) {
+TEST(counters_end_with_the_namespace_if_they_are_not_kept) {
   sendInProcess(1);
   CHECK(!fs::exists(folder()));
 }
 
-TEST(counters_are_of_all_processes_of_the_node_and_of_no_other) {
+TEST(counters_include_all_processes_of_the_node_and_no_other) {
   ::setenv("SOFTEFA_KEEP", "1", 1);
   harness::Side side([](harness::Side& parent) {
     const Device device;
@@ -119,7 +119,7 @@ TEST(counters_of_a_namespace_that_nobody_has_used_for_a_day_are_removed) {
   CHECK(fs::exists(folder()));
 }
 
-TEST(counters_that_another_version_left_begin_anew) {
+TEST(counters_of_another_version_are_reset) {
   ::setenv("SOFTEFA_KEEP", "1", 1);
   sendInProcess(1);
   const std::string path = nodeFolder() + "/counters";

@@ -2,7 +2,7 @@
 
 using namespace verbs;
 
-TEST(counters_count_what_moves) {
+TEST(counters_count_transfers) {
   Device device;
   Endpoint a(device), b(device);
   Buffer local(device, 10000), target(device, 10000);

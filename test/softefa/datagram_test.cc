@@ -36,7 +36,7 @@ TEST(datagram_has_a_header_in_front) {
   }
 }
 
-TEST(datagram_is_lost_where_no_receive_is_posted) {
+TEST(datagram_without_a_posted_receive_is_dropped) {
   Device device;
   Endpoint a(device, datagrams()), b(device, datagrams());
   Buffer from(device, 64);
@@ -47,7 +47,7 @@ TEST(datagram_is_lost_where_no_receive_is_posted) {
   CHECK_EQ(device.counter("rx_drops"), 1u);
 }
 
-TEST(datagram_to_nobody_is_sent) {
+TEST(datagram_to_an_unknown_peer_is_sent) {
   Device device;
   Endpoint a(device, datagrams()), b(device, datagrams());
   Buffer from(device, 64), to(device, 128);
@@ -76,7 +76,7 @@ TEST(datagram_has_its_limits) {
   CHECK_EQ(b.next().status, Status::kLocalBadLength);
 }
 
-TEST(datagram_loss_as_steered) {
+TEST(datagram_loss_follows_the_fault) {
   Device device;
   Endpoint a(device, datagrams()), b(device, datagrams());
   Steering steering;

@@ -74,7 +74,7 @@ void expectBroken(Pair& pair, const std::function<void(Pair&)>& misuse) {
 
 }  // namespace
 
-TEST(direct_status_of_what_the_device_refuses) {
+TEST(direct_status_of_refused_requests) {
   Pair pair;
   Send send = pair.send();
   send.addressHandle = 999;
@@ -112,7 +112,7 @@ TEST(direct_status_of_what_the_device_refuses) {
   pair.expectWorking();
 }
 
-TEST(direct_status_is_that_of_other_users) {
+TEST(direct_status_equals_that_of_library_users) {
   Shape shape;
   shape.rnrRetry = 0;
   Pair pair(shape);
@@ -208,7 +208,7 @@ TEST(direct_sends_and_receives_end_flushed_with_their_queue_pair) {
   CHECK_EQ(sent.status, Status::kFlushed);
 }
 
-TEST(direct_queues_begin_anew_after_a_reset) {
+TEST(direct_queues_restart_after_a_reset) {
   Pair pair;
   pair.expectWorking();
   CHECK_EQ(pair.a.modify(IBV_QPS_RESET), 0);
@@ -226,7 +226,7 @@ TEST(direct_queues_begin_anew_after_a_reset) {
   pair.expectWorking();
 }
 
-TEST(direct_completion_queue_that_nobody_reads_is_overrun) {
+TEST(direct_completion_queue_without_reads_overruns) {
   Shape shape;
   shape.entries = 16;
   shape.sends = 64;
@@ -253,7 +253,7 @@ TEST(direct_completion_queue_that_nobody_reads_is_overrun) {
   } while (entry.id != 99);
 }
 
-TEST(direct_completions_of_queue_pairs_that_are_gone_count_as_read) {
+TEST(direct_completions_of_destroyed_queue_pairs_count_as_read) {
   Asked asked;
   Device device;
   Shape shape;

@@ -177,7 +177,7 @@ TEST(direct_reaches_another_process) {
   peer.join();
 }
 
-TEST(direct_costs_little_while_nothing_happens) {
+TEST(direct_service_uses_little_cpu_time_while_idle) {
   if (kThreadSanitized) return;
   Asked asked;
   Device device;

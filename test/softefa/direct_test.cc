@@ -35,7 +35,7 @@ void expectReceived(const Entry& entry, const Pair& pair, uint16_t id, uint32_t 
 
 }  // namespace
 
-TEST(direct_queues_are_not_there_unless_asked_for) {
+TEST(direct_queues_exist_only_on_request) {
   ::unsetenv("SOFTEFA_DIRECT");
   Device device;
   Endpoint endpoint(device);
@@ -45,7 +45,7 @@ TEST(direct_queues_are_not_there_unless_asked_for) {
   CHECK_EQ(queryWqs(endpoint, sends, receives), EOPNOTSUPP);
 }
 
-TEST(direct_queues_are_as_large_as_was_asked_for) {
+TEST(direct_queues_have_the_requested_size) {
   Asked asked;
   Device device;
   Shape shape;
@@ -141,7 +141,7 @@ TEST(direct_reads_and_writes_remote_memory) {
   CHECK(there.holds(5, 0, 100000));
 }
 
-TEST(direct_tells_of_writes_that_take_no_receive) {
+TEST(direct_reports_writes_that_consume_no_receive) {
   Shape shape;
   shape.flags = 1;  // unsolicited
   Pair pair(shape);
@@ -203,7 +203,7 @@ TEST(direct_carries_datagrams_with_their_header) {
   CHECK(pair.target.holds(2, 40, 500));
 }
 
-TEST(direct_goes_round_its_queues_for_ever) {
+TEST(direct_queues_wrap_many_times) {
   Shape shape;
   shape.sends = 16;
   shape.receives = 16;
@@ -246,7 +246,7 @@ TEST(direct_goes_round_its_queues_for_ever) {
   CHECK(!pair.y.poll(entry));
 }
 
-TEST(direct_tells_nothing_of_what_is_not_signaled) {
+TEST(direct_reports_no_unsignaled_requests) {
   Pair pair;
   Send send;
   send.sges = {pair.local.sge(0, 8)};

@@ -93,7 +93,7 @@ TEST(external_queue_has_its_entries_in_the_file) {
   CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
-TEST(external_queue_refuses_what_makes_no_sense) {
+TEST(external_queue_refuses_invalid_arguments) {
   withQueues();
   Device device;
   const int file = makeFile();
@@ -107,7 +107,7 @@ TEST(external_queue_refuses_what_makes_no_sense) {
   refused({0, 0, kInMemory << 1, nullptr, kSize, 0, file, {}}, EOPNOTSUPP);
 }
 
-TEST(external_queue_is_refused_where_the_device_has_none) {
+TEST(external_queue_is_refused_if_the_device_has_none) {
   Device device;
   const int file = makeFile();
   errno = 0;

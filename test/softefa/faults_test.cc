@@ -26,7 +26,7 @@ struct Pair {
 
 }  // namespace
 
-TEST(fault_of_every_status_for_so_many_operations) {
+TEST(fault_of_every_status_for_a_number_of_operations) {
   Pair pair;
   for (const int status : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}) {
     pair.steering.rule(Fault::kStatus, 2, static_cast<uint32_t>(status));
@@ -39,7 +39,7 @@ TEST(fault_of_every_status_for_so_many_operations) {
   }
 }
 
-TEST(fault_of_one_queue_pair_spares_others) {
+TEST(fault_of_one_queue_pair_does_not_affect_others) {
   Pair pair;
   Endpoint c(pair.device);
   pair.steering.rule(Fault::kStatus, softefa::FaultRule::kAny, 8, softefa::FaultRule::kAny,
@@ -126,7 +126,7 @@ TEST(fault_delay) {
   CHECK(Clock::now() - begin >= std::chrono::milliseconds(30));
 }
 
-TEST(fault_loss_is_made_up_for) {
+TEST(fault_loss_is_retransmitted) {
   Pair pair;
   pair.steering.knobs().dropPerMille = 700;
   for (int i = 0; i < 50; ++i) {
@@ -136,7 +136,7 @@ TEST(fault_loss_is_made_up_for) {
   CHECK(pair.device.counter("retrans_pkts") > 10);
 }
 
-TEST(fault_knobs_that_are_not_engaged_are_ignored) {
+TEST(fault_knobs_that_are_off_are_ignored) {
   Pair pair;
   pair.steering.rule(Fault::kStatus, 5, 8);
   pair.steering.knobs().engaged = 0;

@@ -42,7 +42,7 @@ TEST(generation_has_its_capabilities) {
   for (const char* part : {"0xefa2", "0xefa3", "0xefa4", "0xefaf"}) expect(part, nullptr, kAll);
 }
 
-TEST(generation_gets_what_some_of_its_devices_have) {
+TEST(generation_gets_capabilities_of_some_of_its_devices) {
   expect("0xefa0", "all", kRead | kRnr | kSgid);
   expect("0xefa1", "all", kAll);
   expect("0xefa0", "RDMA_WRITE,UNSOLICITED_WRITE_RECV", 0);
@@ -76,7 +76,7 @@ TEST(generation_does_not_do_what_it_lacks) {
   CHECK_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST(completion_vector_that_is_not_there) {
+TEST(completion_vector_that_does_not_exist) {
   Device device;
   const int count = device.context()->num_comp_vectors;
   for (const auto& [vector, fits] :

@@ -109,7 +109,7 @@ TEST(limit_of_a_completion_queue) {
   CHECK_EQ(a.next().status, Status::kRemoteBadDestQpn);
 }
 
-TEST(limit_of_what_is_created) {
+TEST(limit_of_created_objects) {
   Device device;
   Shape shape;
   Endpoint endpoint(device, shape);
@@ -182,7 +182,7 @@ TEST(limit_of_locked_memory) {
   Buffer again(device, 512 << 10);
 }
 
-TEST(limit_of_locked_memory_is_the_process_s) {
+TEST(limit_of_locked_memory_is_that_of_the_process) {
   if (::geteuid() == 0 && ::setuid(65534) != 0) return;
   const rlimit limit{65536, 65536};
   CHECK_EQ(::setrlimit(RLIMIT_MEMLOCK, &limit), 0);
@@ -192,7 +192,7 @@ TEST(limit_of_locked_memory_is_the_process_s) {
   CHECK(ibv_reg_mr(device.pd(), more, 4096, 0) == nullptr && errno == ENOMEM);
 }
 
-TEST(limit_of_what_can_be_registered) {
+TEST(limit_of_memory_that_can_be_registered) {
   Device device;
   static uint8_t memory[64];
   const auto error = [&](void* address, size_t length, unsigned access) {
@@ -228,7 +228,7 @@ TEST(limit_without_rdma) {
   CHECK_EQ(errno, EOPNOTSUPP);
 }
 
-TEST(limit_of_what_may_be_destroyed) {
+TEST(limit_of_objects_that_may_be_destroyed) {
   Device device;
   {
     Endpoint endpoint(device);

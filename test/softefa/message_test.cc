@@ -30,7 +30,7 @@ TEST(message_of_every_size) {
   }
 }
 
-TEST(message_of_nothing) {
+TEST(message_of_length_zero) {
   Device device;
   Endpoint a(device), b(device);
   CHECK_EQ(b.receive({}, 1), 0);
@@ -53,7 +53,7 @@ TEST(message_in_segments) {
   }
 }
 
-TEST(message_inline_is_read_at_once) {
+TEST(message_inline_is_copied_by_the_post) {
   Device device;
   Endpoint a(device), b(device);
   Buffer to(device, 64);
@@ -78,7 +78,7 @@ TEST(message_with_immediate_data) {
   CHECK_EQ(received.immediate, 0xdeadbeefu);
 }
 
-TEST(message_from_who_has_an_address_handle) {
+TEST(message_from_a_sender_with_an_address_handle) {
   Device device;
   Endpoint a(device), b(device);
   Buffer from(device, 64), to(device, 64);
@@ -94,7 +94,7 @@ TEST(message_from_who_has_an_address_handle) {
   ibv_end_poll(b.cq());
 }
 
-TEST(message_from_a_stranger) {
+TEST(message_from_an_unknown_sender) {
   harness::Side side([](harness::Side& parent) {
     Device device;
     Endpoint endpoint(device);
@@ -120,7 +120,7 @@ TEST(message_from_a_stranger) {
   side.join();
 }
 
-TEST(message_order_is_not_promised_but_each_comes_once) {
+TEST(message_order_may_change_but_each_arrives_once) {
   Device device;
   Shape shape;
   shape.sends = shape.receives = 128;

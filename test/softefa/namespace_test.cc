@@ -39,7 +39,7 @@ TEST(namespace_is_private) {
   }
 }
 
-TEST(namespace_is_gone_when_the_last_process_is) {
+TEST(namespace_is_removed_with_its_last_process) {
   harness::Side side([](harness::Side& parent) {
     Device device;
     Endpoint endpoint(device);
@@ -53,7 +53,7 @@ TEST(namespace_is_gone_when_the_last_process_is) {
   CHECK(!fs::exists(folder()));
 }
 
-TEST(namespace_is_cleared_of_who_was_killed) {
+TEST(namespace_is_cleared_of_killed_processes) {
   for (int i = 0; i < 5; ++i) {
     harness::Side side([](harness::Side& parent) {
       Device device;
@@ -70,7 +70,7 @@ TEST(namespace_is_cleared_of_who_was_killed) {
   CHECK_EQ(membersOf(folder()), 1);
 }
 
-TEST(namespace_is_cleared_of_who_was_killed_and_left_a_forked_child) {
+TEST(namespace_is_cleared_of_killed_processes_with_a_forked_child) {
   int living[2];
   CHECK_EQ(::pipe2(living, O_CLOEXEC), 0);
   harness::Side side([&](harness::Side& parent) {
@@ -91,7 +91,7 @@ TEST(namespace_is_cleared_of_who_was_killed_and_left_a_forked_child) {
   CHECK(!fs::exists(folder()));
 }
 
-TEST(namespace_of_others_is_cleared_when_all_are_dead) {
+TEST(namespace_of_killed_processes_is_removed_by_the_next_process) {
   const std::string before = folder();
   harness::Side side([](harness::Side& parent) {
     Device device;
@@ -108,7 +108,7 @@ TEST(namespace_of_others_is_cleared_when_all_are_dead) {
   CHECK(fs::exists(folder()));
 }
 
-TEST(namespace_keeps_strangers_apart) {
+TEST(namespace_isolates_other_namespaces) {
   harness::Side side([](harness::Side& parent) {
     ::setenv("SOFTEFA_NAMESPACE", (std::string(std::getenv("SOFTEFA_NAMESPACE")) + "c").c_str(), 1);
     ::setenv("SOFTEFA_NODE", "5", 1);
@@ -146,7 +146,7 @@ TEST(namespace_of_several_nodes) {
   side.join();
 }
 
-TEST(namespace_is_not_for_a_forked_child) {
+TEST(namespace_is_not_inherited_by_a_forked_child) {
   Device device;
   harness::Side side([&device](harness::Side&) {
     int count = 0;

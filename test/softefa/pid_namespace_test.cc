@@ -91,7 +91,7 @@ TEST(pid_namespaces_in_which_both_are_process_1) {
   CHECK(!fs::exists(folder()));
 }
 
-TEST(pid_namespaces_leave_each_other_s_devices_alone) {
+TEST(pid_namespaces_do_not_remove_each_other_s_devices) {
   const auto far = harness::inContainer(serve);
   if (!far) return;
   const auto peer = far->get<Address>();
@@ -118,7 +118,7 @@ TEST(pid_namespaces_leave_each_other_s_devices_alone) {
   far->join(SIGKILL);
 }
 
-TEST(pid_namespaces_clear_away_what_was_killed_in_another) {
+TEST(pid_namespaces_clear_processes_that_were_killed_in_another) {
   const auto far = harness::inContainer(serve);
   if (!far) return;
   far->get<Address>();
@@ -129,7 +129,7 @@ TEST(pid_namespaces_clear_away_what_was_killed_in_another) {
   CHECK(!fs::exists(folder()));
 }
 
-TEST(pid_namespaces_senders_see_that_a_peer_was_killed_in_another) {
+TEST(pid_namespaces_senders_detect_a_peer_that_was_killed_in_another) {
   const auto far = harness::inContainer(serve);
   if (!far) return;
   const auto peer = far->get<Address>();

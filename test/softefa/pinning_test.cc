@@ -117,16 +117,16 @@ bool forbidMapQueries() {
 
 }  // namespace
 
-TEST(pinning_heeds_protection) { checkProtections(); }
+TEST(pinning_respects_protection) { checkProtections(); }
 
-TEST(pinning_changes_nothing) { checkThatNothingChanges(); }
+TEST(pinning_does_not_change_memory) { checkThatNothingChanges(); }
 
-TEST(pinning_heeds_protection_on_older_kernels) {
+TEST(pinning_respects_protection_on_older_kernels) {
   CHECK(forbidMapQueries());
   checkProtections();
 }
 
-TEST(pinning_changes_nothing_on_older_kernels) {
+TEST(pinning_does_not_change_memory_on_older_kernels) {
   CHECK(forbidMapQueries());
   checkThatNothingChanges();
 }

@@ -54,7 +54,7 @@ TEST(processing_hints_of_a_write) {
   CHECK(to.holds(3, 0, 4096));
 }
 
-TEST(processing_hints_that_were_not_asked_for) {
+TEST(processing_hints_that_were_not_requested) {
   Device device;
   const Endpoint endpoint(device);
   EfaQp* efa = efaQpOf(ibv_qp_to_qp_ex(endpoint.qp()));

@@ -72,7 +72,7 @@ TEST(queue_pair_in_error_flushes_its_sends) {
   CHECK_EQ(a.send(b.address(), {buffer.all()}), EINVAL);
 }
 
-TEST(queue_pair_begins_again_after_a_reset) {
+TEST(queue_pair_restarts_after_a_reset) {
   Device device;
   Endpoint a(device), b(device);
   Buffer buffer(device, 64);

@@ -16,7 +16,7 @@ TEST(rnr_gives_up_after_its_retries) {
   }
 }
 
-TEST(rnr_waits_for_ever_if_asked_to) {
+TEST(rnr_retries_without_limit_on_request) {
   Device device;
   Shape shape;
   shape.rnrRetry = 7;
@@ -33,7 +33,7 @@ TEST(rnr_waits_for_ever_if_asked_to) {
 }
 
 // The efa provider's receive window is 16,384 messages.
-TEST(rnr_does_not_leave_a_message_behind_for_ever) {
+TEST(rnr_does_not_starve_a_message) {
   Device device;
   Shape shape;
   shape.rnrRetry = 7;

@@ -24,7 +24,7 @@ TEST(remote_memory_of_every_size) {
   CHECK(!b.poll(none));
 }
 
-TEST(remote_memory_of_no_size_needs_no_key) {
+TEST(remote_memory_of_length_zero_needs_no_key) {
   Device device;
   Endpoint a(device), b(device);
   Buffer local(device, 64);
@@ -32,7 +32,7 @@ TEST(remote_memory_of_no_size_needs_no_key) {
   CHECK_EQ(a.next().status, Status::kOk);
 }
 
-TEST(remote_memory_write_with_immediate_takes_a_receive) {
+TEST(remote_memory_write_with_immediate_consumes_a_receive) {
   Device device;
   Endpoint a(device), b(device);
   Buffer local(device, 5000), target(device, 5000);
@@ -49,7 +49,7 @@ TEST(remote_memory_write_with_immediate_takes_a_receive) {
   CHECK(target.holds(1, 0, 5000));
 }
 
-TEST(remote_memory_write_unsolicited_takes_none) {
+TEST(remote_memory_unsolicited_write_consumes_no_receive) {
   Device device;
   Shape shape;
   shape.flags = 1;

@@ -78,7 +78,7 @@ TEST(status_of_a_receive_that_is_too_short) {
   CHECK_EQ(received.id, 9u);
 }
 
-TEST(status_of_a_receive_into_memory_that_is_not_ours) {
+TEST(status_of_a_receive_without_a_valid_local_key) {
   Pair pair;
   ibv_sge sge = pair.target.all();
   sge.lkey ^= 0x10000;
@@ -136,7 +136,7 @@ TEST(status_of_a_remote_protection_domain) {
   CHECK_EQ(ibv_dealloc_pd(other), 0);
 }
 
-TEST(status_of_memory_that_is_unmapped) {
+TEST(status_of_unmapped_memory) {
   Pair pair;
   Buffer hole(pair.device, 3 * 4096);
   CHECK_EQ(::munmap(hole.data() + 4096, 4096), 0);
@@ -167,7 +167,7 @@ TEST(status_of_the_destination) {
   CHECK_EQ(pair.sendStatus(to), Status::kRemoteBadDestQpn);
 }
 
-TEST(status_of_a_peer_that_died_before_it_was_heard_of) {
+TEST(status_of_a_peer_that_was_killed_before_the_first_contact) {
   harness::Side side([](harness::Side& parent) {
     ::setenv("SOFTEFA_NODE", "7", 1);
     Device device;
@@ -192,7 +192,7 @@ TEST(status_of_a_destination_of_another_type) {
   CHECK_EQ(pair.sendStatus(datagrams.address()), Status::kRemoteBadDestQpn);
 }
 
-TEST(status_of_what_the_device_cannot_do) {
+TEST(status_of_unsupported_operations) {
   Pair pair;
   Steering steering;
   steering.knobs().capabilities = 2;
@@ -248,7 +248,7 @@ TEST(status_of_a_peer_that_was_killed_while_it_was_not_ready) {
   CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
 }
 
-TEST(status_of_a_sender_that_was_killed_before_it_was_answered) {
+TEST(status_of_a_sender_that_was_killed_before_its_answer) {
   harness::Side side([](harness::Side& parent) {
     ::setenv("SOFTEFA_NODE", "3", 1);
     Device device;

@@ -100,7 +100,7 @@ class Storm {
 
 }  // namespace
 
-TEST(storm_of_50_killed_of_20_processes_on_2_nodes_leaves_nothing) {
+TEST(storm_of_50_kills_among_20_processes_on_2_nodes_leaves_no_files) {
   for (int run = 0; run < 2; ++run) {
     Storm storm;
     for (int i = 0; i < kKills / 2; ++i) storm.killOne();

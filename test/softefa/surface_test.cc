@@ -193,7 +193,7 @@ TEST(surface_refuses_shared_receive_queues) {
   CHECK_EQ(ibv_post_srq_recv(&srq, nullptr, nullptr), EOPNOTSUPP);
 }
 
-TEST(surface_refuses_what_queue_pairs_have_not) {
+TEST(surface_refuses_unsupported_features_of_queue_pairs) {
   Device device;
   const Endpoint endpoint(device);
   ibv_qp* qp = endpoint.qp();
