@@ -1,6 +1,6 @@
 import { BoundHandle } from './bound-handle.js';
 import { publishOpen } from './channels.js';
-import { checkBytes, checkInteger, checkString, oneOf } from './checks.js';
+import { checkBytes, checkInteger, checkOptions, checkString, namesOf, oneOf } from './checks.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';
@@ -25,6 +25,7 @@ export interface AddressVectorOptions {
   readonly count?: number;
 }
 
+const NAMES = namesOf<AddressVectorOptions>({ type: 1, count: 1 });
 const TYPES = ['FI_AV_TABLE', 'FI_AV_MAP', 'FI_AV_UNSPEC'] as const;
 // The most peers of one domain: the size of the engine's table.
 const MAX_PEERS = 2 ** 20;
@@ -93,7 +94,8 @@ export class AddressVector {
   readonly #identity = {};
 
   /** @internal */
-  constructor(engine: Engine, format: AddrFormat, options: AddressVectorOptions) {
+  constructor(engine: Engine, format: AddrFormat, given: AddressVectorOptions | undefined) {
+    const options = checkOptions('options', given, NAMES);
     const type = oneOf('options.type', options.type ?? 'FI_AV_UNSPEC', TYPES);
     const count = checkInteger('options.count', options.count ?? 0, 0, MAX_PEERS);
     this.#engine = engine;

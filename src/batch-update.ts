@@ -1,4 +1,4 @@
-import { check64, checkInteger, checkOptions } from './checks.js';
+import { check64, checkInteger, checkNames, checkObject, namesOf } from './checks.js';
 import { checkData, checkLength, type Limits } from './endpoint/target.js';
 import type { Entries } from './engine/entries.js';
 import { ENTRY_F64, ENTRY_U32, Op, OpField } from './engine/layout.js';
@@ -22,6 +22,15 @@ export interface BatchUpdate {
   /** Operations with remote CQ data: the data. */
   readonly data?: bigint | number;
 }
+
+const NAMES = namesOf<BatchUpdate>({
+  offset: 1,
+  length: 1,
+  remoteOffset: 1,
+  tag: 1,
+  tagStep: 1,
+  data: 1,
+});
 
 const REMOTE_CQ_DATA = 1 << 17;
 
@@ -48,7 +57,7 @@ export function updateEntry(
   limits: Limits,
   change: BatchUpdate,
 ): boolean {
-  const { offset, length, remoteOffset, tag, tagStep, data } = checkOptions('change', change);
+  const { offset, length, remoteOffset, tag, tagStep, data } = checkObject('change', change);
   const { u32, f64 } = entries;
   const wide = start * ENTRY_F64;
   const code = ((u32[start * ENTRY_U32] as number) & 0xff) as Op;
@@ -83,6 +92,9 @@ export function updateEntry(
   if (tagStep !== undefined) u32[start * ENTRY_U32 + OpField.Remote32] = tagStep;
   if (data !== undefined) entries.set64(start, OpField.Data64, data);
   const others = offset ?? length ?? remoteOffset ?? data;
+  if (others === undefined && tag === undefined && tagStep === undefined) {
+    checkNames('change', change, NAMES);
+  }
   return others !== undefined;
 }
 

@@ -1,7 +1,13 @@
 import { type BatchUpdate, updateEntry } from './batch-update.js';
-import { checkInteger, checkMilliseconds } from './checks.js';
+import { checkInteger, checkMilliseconds, checkNames } from './checks.js';
 import type { AtomicQueries } from './endpoint/atomic.js';
-import { type CheckedOptions, type Limits, refuseWait, type Target } from './endpoint/target.js';
+import {
+  type CheckedOptions,
+  checkIdleNames,
+  type Limits,
+  refuseWait,
+  type Target,
+} from './endpoint/target.js';
 import type { Engine } from './engine/engine.js';
 import { Entries } from './engine/entries.js';
 import { errorOf } from './engine/failure.js';
@@ -19,7 +25,13 @@ import {
   invalidThis,
 } from './errors.js';
 import { type NativeRoundEvents, native } from './native.js';
-import { checkRounds, type RoundOptions, type RunOptions } from './rounds.js';
+import {
+  checkRounds,
+  type RoundOptions,
+  RUN_NAMES,
+  type RunOptions,
+  SUBMIT_NAMES,
+} from './rounds.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
 
 export type { BatchUpdate, RoundOptions, RunOptions };
@@ -205,7 +217,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
   submit(options: WaitOptions & RoundOptions): Promise<number>;
   submit(options?: WaitOptions & RoundOptions): Promise<unknown> {
     try {
-      const wait = options === undefined ? undefined : checkWait(options);
+      const wait = options === undefined ? undefined : checkWait(options, SUBMIT_NAMES);
       const rounds = options === undefined ? undefined : checkRounds(options, this.#engine.memory);
       this.#checkReady(rounds?.events);
       if (rounds !== undefined) this.#prepare(rounds);
@@ -235,6 +247,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     if (typeof options !== 'object' || options === null || Array.isArray(options)) {
       timeout = options as number;
     } else {
+      checkNames('options', options, RUN_NAMES);
       rounds = checkRounds(options, this.#engine.memory) ?? ONE_ROUND;
       timeout = options.timeout ?? RUN_TIMEOUT;
     }
@@ -377,6 +390,7 @@ const timedOut = (timeout: number) =>
 
 function checkBatchOptions(kind: Kind, options: CheckedOptions): void {
   refuseWait(options, 'is for single operations, and for submit()');
+  checkIdleNames(options);
   if (kind === Kind.Claim) {
     throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
   }

@@ -1,6 +1,10 @@
 import { types } from 'node:util';
 import { invalidArgType, invalidArgValue, outOfRange } from './errors.js';
+import { nearestName } from './nearest-name.js';
 import { bufferOf, bytesOf, isBufferView, isDetached, isUint8Array, lengthOf } from './views.js';
+
+// The most characters of a wrong name that are compared and reported.
+const MAX_NAME = 64;
 
 /** The longest timeout of a call: the maximum of setTimeout(), 24 days. */
 export const MAX_MILLISECONDS = 2 ** 31 - 1;
@@ -35,12 +39,46 @@ export function check64(name: string, value: unknown): number | bigint {
 }
 
 /** Checks for an object of options, or undefined. */
-export function checkOptions<T extends object>(name: string, value: T | undefined): Partial<T> {
+export function checkObject<T extends object>(name: string, value: T | undefined): Partial<T> {
   if (value === undefined) return {};
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalidArgType(name, 'an object', value);
   }
   return value;
+}
+
+/** Checks for an object of options that has no other members than these, or undefined. */
+export function checkOptions<T extends object>(
+  name: string,
+  value: T | undefined,
+  names: Names<T>,
+): Partial<T> {
+  const options = checkObject(name, value);
+  checkNames(name, options, names);
+  return options;
+}
+
+/** The names of the members of `T`, made by namesOf(). */
+export type Names<T> = readonly (keyof T & string)[];
+
+/** Lists the names of the members of `T`: `namesOf<WaitOptions>({ signal: 1, timeout: 1 })`. */
+export function namesOf<T>(members: { readonly [Name in keyof Required<T>]: 1 }): Names<T> {
+  return Object.keys(members) as (keyof T & string)[];
+}
+
+/** Refuses a member with another name. A member that is undefined does not count. */
+export function checkNames(name: string, value: object, names: readonly string[]): void {
+  for (const member in value) {
+    if (!names.includes(member)) refuseMember(name, value, member, names);
+  }
+}
+
+function refuseMember(name: string, value: object, member: string, names: readonly string[]): void {
+  if ((value as Record<string, unknown>)[member] === undefined) return;
+  const wrong = member.slice(0, MAX_NAME);
+  const nearest = nearestName(wrong, names);
+  const advice = nearest === undefined ? `use ${names.join(', ')}` : `did you mean '${nearest}'?`;
+  throw invalidArgValue(name, `has no member '${wrong}'; ${advice}`);
 }
 
 export function checkString(name: string, value: unknown): string {

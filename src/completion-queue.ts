@@ -1,6 +1,6 @@
 import { BoundHandle } from './bound-handle.js';
 import { publishOpen } from './channels.js';
-import { check64, checkInteger, oneOf } from './checks.js';
+import { check64, checkInteger, checkOptions, namesOf, oneOf } from './checks.js';
 import type { Completion } from './completion.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
@@ -22,6 +22,9 @@ export interface CompletionQueueOptions {
    */
   readonly format?: CqFormat;
 }
+
+const NAMES = namesOf<CompletionQueueOptions>({ size: 1, format: 1 });
+const STREAM_NAMES = namesOf<ImmediatesOptions>({ limit: 1, signal: 1, timeout: 1 });
 
 // Providers allocate memory for all entries at once.
 const MAX_SIZE = 2 ** 24;
@@ -64,7 +67,8 @@ export class CompletionQueue implements QueueListener {
   #immediates: Immediates | undefined;
 
   /** @internal */
-  constructor(engine: Engine, options: CompletionQueueOptions) {
+  constructor(engine: Engine, given: CompletionQueueOptions | undefined) {
+    const options = checkOptions('options', given, NAMES);
     const size = checkInteger('options.size', options.size ?? 0, 0, MAX_SIZE);
     const { format } = options;
     if (format !== undefined) oneOf('options.format', format, FORMATS);
@@ -167,7 +171,7 @@ export class CompletionQueue implements QueueListener {
    */
   immediates(options?: ImmediatesOptions): Immediates {
     this.bound.checkOpen();
-    const wait = checkWait(options);
+    const wait = checkWait(options, STREAM_NAMES);
     const limit = checkInteger('options.limit', options?.limit ?? 65_536, 1, 2 ** 24);
     if (this.#immediates !== undefined) return this.#immediates;
     this.#immediates = new Immediates(this.#engine, wait, limit, (untaken) =>

@@ -1,6 +1,6 @@
 import { BoundHandle } from './bound-handle.js';
 import { publishOpen } from './channels.js';
-import { check64, oneOf } from './checks.js';
+import { check64, checkOptions, namesOf, oneOf } from './checks.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { native } from './native.js';
@@ -18,6 +18,7 @@ export interface CounterOptions {
   readonly events?: CounterEvents;
 }
 
+const NAMES = namesOf<CounterOptions>({ events: 1 });
 const EVENTS: readonly CounterEvents[] = ['FI_CNTR_EVENTS_COMP', 'FI_CNTR_EVENTS_BYTES'];
 
 /** A counter of completed operations (fi_cntr(3)), bound to endpoints when they are opened. */
@@ -29,8 +30,9 @@ export class Counter {
   readonly #engine: Engine;
 
   /** @internal */
-  constructor(engine: Engine, options: CounterOptions) {
-    this.events = oneOf('options.events', options.events ?? 'FI_CNTR_EVENTS_COMP', EVENTS);
+  constructor(engine: Engine, options: CounterOptions | undefined) {
+    const { events = 'FI_CNTR_EVENTS_COMP' } = checkOptions('options', options, NAMES);
+    this.events = oneOf('options.events', events, EVENTS);
     this.#engine = engine;
     const handle = native.counterOpen(engine.handle, this.events === 'FI_CNTR_EVENTS_BYTES');
     this.bound = new BoundHandle('counter', engine, handle);

@@ -1,6 +1,13 @@
 import { AddressVector, type AddressVectorOptions } from './address-vector.js';
 import { publishClose, publishOpen, publishParked } from './channels.js';
-import { checkInteger, checkMilliseconds, checkOptions, oneOf } from './checks.js';
+import {
+  checkInteger,
+  checkMilliseconds,
+  checkObject,
+  checkOptions,
+  namesOf,
+  oneOf,
+} from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter, type CounterOptions } from './counter.js';
 import { EfaQueries } from './efa-queries.js';
@@ -46,6 +53,9 @@ export interface DomainOptions {
   readonly idle?: number;
 }
 
+/** The names of a domain's options. */
+export const DOMAIN_NAMES = namesOf<DomainOptions>({ driver: 1, affinity: 1, spin: 1, idle: 1 });
+
 const MAX_MICROSECONDS = 60_000_000;
 const MAX_CORES = 1024;
 
@@ -77,9 +87,10 @@ export class Domain {
   constructor(
     fabric: Handle<'Fabric'>,
     info: AnyInfo,
-    options: DomainOptions,
+    given: DomainOptions | undefined,
     onClose: () => void,
   ) {
+    const options = checkOptions('options', given, DOMAIN_NAMES);
     const driver = oneOf('options.driver', options.driver ?? 'thread', DRIVERS);
     const affinity = options.affinity ?? [];
     if (!Array.isArray(affinity) || affinity.length > MAX_CORES) {
@@ -121,8 +132,7 @@ export class Domain {
    */
   addressVector(options?: AddressVectorOptions): AddressVector {
     this.#checkOpen();
-    const checked = checkOptions('options', options);
-    return new AddressVector(this.#engine, this.info.addrFormat, checked);
+    return new AddressVector(this.#engine, this.info.addrFormat, options);
   }
 
   /**
@@ -133,7 +143,7 @@ export class Domain {
    */
   completionQueue(options?: CompletionQueueOptions): CompletionQueue {
     this.#checkOpen();
-    return new CompletionQueue(this.#engine, checkOptions('options', options));
+    return new CompletionQueue(this.#engine, options);
   }
 
   /**
@@ -157,7 +167,7 @@ export class Domain {
    */
   counter(options?: CounterOptions): Counter {
     this.#checkOpen();
-    return new Counter(this.#engine, checkOptions('options', options));
+    return new Counter(this.#engine, options);
   }
 
   /**
@@ -176,7 +186,7 @@ export class Domain {
     this.#checkOpen();
     infoHandle(info as AnyInfo);
     if (options === undefined) throw invalidArgType('options', 'an object', options);
-    checkOptions('options', options);
+    checkObject('options', options);
     checkEntry(info as AnyInfo);
     const { fabricAttr, domainAttr } = this.info;
     if (

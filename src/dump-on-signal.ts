@@ -1,5 +1,5 @@
 import { appendFileSync, writeSync } from 'node:fs';
-import { checkOptions, checkString } from './checks.js';
+import { checkOptions, checkString, namesOf } from './checks.js';
 import { dumpState } from './dump.js';
 
 /** The signal and the destination of dumpOnSignal(). */
@@ -10,6 +10,7 @@ export interface DumpOnSignalOptions {
   readonly file?: string;
 }
 
+const NAMES = namesOf<DumpOnSignalOptions>({ signal: 1, file: 1 });
 const STDERR = 2;
 
 /**
@@ -23,7 +24,7 @@ const STDERR = 2;
  * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE for options.
  */
 export function dumpOnSignal(options?: DumpOnSignalOptions): () => void {
-  const { signal = 'SIGUSR2', file } = checkOptions('options', options);
+  const { signal = 'SIGUSR2', file } = checkOptions('options', options, NAMES);
   checkString('options.signal', signal);
   if (file !== undefined) checkString('options.file', file);
   const write = () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
-import { checkInteger, checkOptions, checkString } from './checks.js';
+import { checkInteger, checkObject, checkString } from './checks.js';
 import { invalidArgType, invalidArgValue, invalidState } from './errors.js';
 
 // The variables that the efa provider of libfabric 1.17 to 2.6 reads, from fi_getparams(3) and
@@ -80,7 +80,7 @@ function textOf(name: string, value: unknown): string {
  * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE.
  */
 export function setEfaVariables(variables: EfaVariables): void {
-  const texts = Object.entries(checkOptions('variables', variables)).flatMap(([name, value]) =>
+  const texts = Object.entries(checkObject('variables', variables)).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, textOf(name, value)] as const],
   );
   if (!isMainThread) throw invalidState('set variables of libfabric in the main thread');

@@ -1,5 +1,5 @@
 import { publishClose, publishOpen } from './channels.js';
-import { checkOptions } from './checks.js';
+import { checkObject } from './checks.js';
 import { Domain, type DomainOptions } from './domain.js';
 import {
   type CheckedCloseOptions,
@@ -55,13 +55,13 @@ export class Fabric {
    */
   domain(info: AnyInfo, options?: DomainOptions): Domain {
     if (this.closed) throw closed('the fabric');
-    checkOptions('options', options);
+    checkObject('options', options);
     infoHandle(info);
     const { name, provName } = info.fabricAttr;
     if (name !== this.name || provName !== this.#provName) {
       throw invalidArgValue('info', 'belongs to another fabric');
     }
-    const domain: Domain = new Domain(this.#handle, info, options ?? {}, () => {
+    const domain: Domain = new Domain(this.#handle, info, options, () => {
       this.#domains.delete(domain);
     });
     this.#domains.add(domain);

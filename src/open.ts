@@ -1,8 +1,8 @@
 import type { AddressVectorOptions } from './address-vector.js';
-import { checkOptions } from './checks.js';
+import { checkObject, checkOptions, namesOf } from './checks.js';
 import type { CompletionQueueOptions } from './completion-queue.js';
 import type { Counter } from './counter.js';
-import type { DomainOptions } from './domain.js';
+import { DOMAIN_NAMES, type DomainOptions } from './domain.js';
 import type { Endpoint } from './endpoint/compose.js';
 import type { WritableOptions } from './endpoint-option-values.js';
 import { FabricError, invalidArgType } from './errors.js';
@@ -112,12 +112,12 @@ export async function open<
   const C extends Cap = 'FI_MSG',
   const N extends string = never,
 >(options?: OpenOptions<T, C, N>): Promise<Endpoint<T, C> & Counted<N>> {
-  const checked = checkOptions('options', options as OpenOptions | undefined);
+  const checked = checkOptions('options', options as OpenOptions | undefined, NAMES);
   const wanted = wantedCounters(checked.counters);
   const info = find(checked);
   const fabric = Fabric.open(info);
   try {
-    const domain = fabric.domain(info, checked);
+    const domain = fabric.domain(info, domainOptionsOf(checked));
     const cq = domain.completionQueue(checked.cq);
     const av = domain.addressVector(checked.av);
     const counters = wanted.map(({ name, flags }) => ({ name, flags, counter: domain.counter() }));
@@ -135,8 +135,36 @@ export async function open<
   }
 }
 
+const NAMES = namesOf<OpenOptions>({
+  provider: 1,
+  type: 1,
+  caps: 1,
+  domain: 1,
+  fabric: 1,
+  node: 1,
+  service: 1,
+  apiVersion: 1,
+  options: 1,
+  tclass: 1,
+  msgOrder: 1,
+  txAttr: 1,
+  rxAttr: 1,
+  cq: 1,
+  av: 1,
+  counters: 1,
+  driver: 1,
+  affinity: 1,
+  spin: 1,
+  idle: 1,
+});
+
+function domainOptionsOf(options: Partial<OpenOptions>): DomainOptions {
+  const own = DOMAIN_NAMES.map((name) => [name, options[name]] as const);
+  return Object.fromEntries(own.filter(([, value]) => value !== undefined));
+}
+
 function wantedCounters(counters: OpenOptions['counters']) {
-  return Object.entries(checkOptions('options.counters', counters)).map(([name, flags]) => {
+  return Object.entries(checkObject('options.counters', counters)).map(([name, flags]) => {
     if (!Array.isArray(flags)) throw invalidArgType(`options.counters.${name}`, 'an array', flags);
     return { name, flags: flags as readonly Cap[] };
   });
@@ -167,8 +195,8 @@ function hintsOf(options: Partial<OpenOptions>, type: OpenableEpType, caps: read
     apiVersion,
     epAttr: { type },
     caps,
-    txAttr: { tclass, msgOrder, ...checkOptions('options.txAttr', options.txAttr) },
-    rxAttr: { msgOrder, ...checkOptions('options.rxAttr', options.rxAttr) },
+    txAttr: { tclass, msgOrder, ...checkObject('options.txAttr', options.txAttr) },
+    rxAttr: { msgOrder, ...checkObject('options.rxAttr', options.rxAttr) },
     ...(domain !== undefined && { domainAttr: { name: domain } }),
     fabricAttr: {
       ...(provider !== undefined && { provName: provider }),

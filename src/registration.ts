@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { checkInteger, checkOptions, refuseDetached } from './checks.js';
+import { checkInteger, checkObject, namesOf, refuseDetached } from './checks.js';
 import { endsWith } from './ends.js';
 import type { Engine } from './engine/engine.js';
 import { refuseUnsteady } from './engine/memory.js';
@@ -18,6 +18,12 @@ export interface AllocateOptions extends WaitOptions {
   readonly shared?: boolean;
 }
 
+const ALLOCATE_NAMES = namesOf<AllocateOptions>({
+  hugePages: 1,
+  shared: 1,
+  signal: 1,
+  timeout: 1,
+});
 const MAX_RIGHTS = 64;
 
 /** domain.register() */
@@ -48,12 +54,12 @@ export async function allocate(
 ): Promise<MemoryRegion> {
   const rights = checkAccess(access);
   checkInteger('length', length, 1);
-  const { hugePages = false, shared = false } = checkOptions('options', options);
+  const { hugePages = false, shared = false } = checkObject('options', options);
   if (typeof hugePages !== 'boolean') {
     throw invalidArgType('options.hugePages', 'a boolean', hugePages);
   }
   if (typeof shared !== 'boolean') throw invalidArgType('options.shared', 'a boolean', shared);
-  const wait = checkWait(options);
+  const wait = checkWait(options, ALLOCATE_NAMES);
   const allocating = async () => {
     const region = await offLoop(
       native.memoryAllocate(engine.handle, length, rights, hugePages, shared),

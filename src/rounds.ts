@@ -1,4 +1,4 @@
-import { checkInteger, checkMilliseconds } from './checks.js';
+import { checkInteger, checkMilliseconds, namesOf } from './checks.js';
 import type { Memory } from './engine/memory.js';
 import type { Rounds } from './engine/round-times.js';
 import { invalidArgType, invalidArgValue } from './errors.js';
@@ -27,6 +27,20 @@ export interface RunOptions extends RoundOptions {
   /** The timeout of a round in milliseconds. If omitted, 10,000. */
   readonly timeout?: number;
 }
+
+/** The names of {@link RunOptions}. */
+export const RUN_NAMES = namesOf<RunOptions>({
+  times: 1,
+  duration: 1,
+  samples: 1,
+  every: 1,
+  mark: 1,
+  until: 1,
+  timeout: 1,
+});
+
+/** The names of the options of submit(). */
+export const SUBMIT_NAMES = [...RUN_NAMES, 'signal'] as const;
 
 /** Checks the options. Returns undefined if they contain none of these. */
 export function checkRounds(options: RoundOptions, memory: Memory): Rounds | undefined {

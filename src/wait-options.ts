@@ -1,4 +1,4 @@
-import { checkMilliseconds, checkOptions, checkSignal } from './checks.js';
+import { checkMilliseconds, checkNames, checkObject, checkSignal, namesOf } from './checks.js';
 import { overdue } from './engine/deadlines.js';
 import { errorOf } from './engine/failure.js';
 
@@ -10,14 +10,21 @@ export interface WaitOptions {
   readonly timeout?: number;
 }
 
+const NAMES = namesOf<WaitOptions>({ signal: 1, timeout: 1 });
+
 /** The options of a wait, checked and read once. */
 export interface Wait {
   readonly signal: AbortSignal | undefined;
   readonly timeout: number | undefined;
 }
 
-export function checkWait(options: WaitOptions | undefined): Wait {
-  const { signal, timeout } = checkOptions('options', options);
+/** Checks the options of a wait. `names` are all members that the options of the call may have. */
+export function checkWait(
+  options: WaitOptions | undefined,
+  names: readonly string[] = NAMES,
+): Wait {
+  const { signal, timeout } = checkObject('options', options);
+  checkNames('options', options ?? {}, names);
   return { signal: checkSignal(signal), timeout: checkTimeout(timeout) };
 }
 

@@ -1,5 +1,6 @@
 // fi_atomic(3)
-import { checkInteger, checkString, oneOf } from '../checks.js';
+
+import { checkInteger, checkString, type Names, oneOf } from '../checks.js';
 import { Op, OpField } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
@@ -18,6 +19,7 @@ import type { RemoteRegion } from '../remote-region.js';
 import { Located, putFlags } from './posting.js';
 import { checkRemote } from './remote-pieces.js';
 import type { RmaOptions } from './rma.js';
+import { RMA_NAMES } from './rma.js';
 import { checkOpen, checkOperationOptions, peerHandle, refuse, type Target } from './target.js';
 
 /** The operation and the type of its elements. */
@@ -100,6 +102,7 @@ interface AtomicLimit {
   readonly op: number;
 }
 
+const NAMES = [...RMA_NAMES, 'datatype', 'op'] as const satisfies Names<AtomicOptions>;
 const KINDS: readonly AtomicKind[] = ['atomic', 'fetch', 'compare'];
 
 /**
@@ -141,7 +144,7 @@ function post(
   try {
     const { limits, sink } = target;
     checkOpen(limits);
-    const checked = checkOperationOptions(limits, options);
+    const checked = checkOperationOptions(limits, options, NAMES);
     if (checked === undefined) throw invalidArgType('options', 'an object', options);
     const { datatype, op } = options;
     const offset = checkInteger('options.offset', options.offset ?? 0);

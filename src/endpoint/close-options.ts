@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, MAX_MILLISECONDS } from '../checks.js';
+import { checkInteger, checkOptions, MAX_MILLISECONDS, namesOf } from '../checks.js';
 import { invalidArgType } from '../errors.js';
 
 /** How long close() waits for operations in flight. */
@@ -12,6 +12,8 @@ export interface CloseOptions {
   readonly signal?: AbortSignal;
 }
 
+const NAMES = namesOf<CloseOptions>({ timeout: 1, signal: 1 });
+
 /** @internal The checked options of close(). */
 export interface CheckedCloseOptions {
   readonly timeout: number;
@@ -20,7 +22,7 @@ export interface CheckedCloseOptions {
 
 /** @internal */
 export function checkCloseOptions(options: CloseOptions): CheckedCloseOptions {
-  const { timeout = 1000, signal } = checkOptions('options', options);
+  const { timeout = 1000, signal } = checkOptions('options', options, NAMES);
   checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
   if (signal === undefined) return { timeout };
   if (!(signal instanceof AbortSignal)) {

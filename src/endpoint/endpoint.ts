@@ -2,7 +2,7 @@ import { AddressVector } from '../address-vector.js';
 import type { BatchBase } from '../batch.js';
 import type { BoundHandle } from '../bound-handle.js';
 import { publishClose, publishOpen, publishParked } from '../channels.js';
-import { checkInteger, checkOptions } from '../checks.js';
+import { checkInteger, checkNames, checkObject, checkOptions, namesOf } from '../checks.js';
 import type { Completion } from '../completion.js';
 import { CompletionQueue } from '../completion-queue.js';
 import { Counter } from '../counter.js';
@@ -63,8 +63,22 @@ export interface EndpointOptions {
   readonly staging?: boolean;
 }
 
+const NAMES = namesOf<EndpointOptions>({
+  av: 1,
+  cq: 1,
+  sendQueue: 1,
+  receiveQueue: 1,
+  counters: 1,
+  selectiveCompletion: 1,
+  options: 1,
+  staging: 1,
+});
+const BOUND_NAMES = ['counter', 'flags'] as const;
+const MESSAGES_NAMES = namesOf<MessagesOptions>({ count: 1, size: 1, signal: 1, timeout: 1 });
+
 /** An endpoint's options as the addon takes them. */
 function nativeOptions(options: EndpointOptions) {
+  checkNames('options', options, NAMES);
   const { av, cq, sendQueue = cq, receiveQueue = cq, counters = [], staging = false } = options;
   if (!AddressVector.is(av)) throw invalidArgType('options.av', 'an AddressVector', av);
   const queue = (name: string, value: unknown) => {
@@ -97,13 +111,13 @@ function nativeOptions(options: EndpointOptions) {
       receiveQueue: queues.receiveQueue.bound.handle,
       counters: Array.from(counters, (entry, i) => {
         const name = `options.counters[${i}]`;
-        const { counter, flags } = checkOptions(name, entry ?? null);
+        const { counter, flags } = checkOptions(name, entry ?? null, BOUND_NAMES);
         if (!Counter.is(counter)) throw invalidArgType(`${name}.counter`, 'a Counter', counter);
         if (!Array.isArray(flags)) throw invalidArgType(`${name}.flags`, 'an array', flags);
         bound.push(counter);
         return { counter: counter.bound.handle, flags };
       }),
-      options: Object.entries(checkOptions('options.options', options.options)).map(
+      options: Object.entries(checkObject('options.options', options.options)).map(
         ([name, value]) => encodeOption(name as EndpointOption, value),
       ),
       staging,
@@ -194,7 +208,8 @@ export class EndpointBase implements Target {
   }
 
   /** @internal */
-  begin(kind: Kind, owner: unknown): number {
+  begin(kind: Kind, owner: unknown, options?: CheckedOptions): number {
+    if (options !== undefined) checkNames('options', options.given, options.names);
     return this.#engine.begin(kind, owner);
   }
 
@@ -247,14 +262,14 @@ export class EndpointBase implements Target {
   /** @internal */
   receiveMessages(options?: MessagesOptions): Messages {
     this.#checkOpen();
-    const checked = checkOptions('options', options);
+    const checked = checkObject('options', options);
     const count = checkInteger('options.count', checked.count ?? 64, 1, 65_536);
     const size = checkInteger('options.size', checked.size ?? 4096, 1, 2 ** 30);
     const bytes = count * size;
     if (bytes > MAX_BUFFERS) {
       throw outOfRange('options.count * options.size', `at most ${MAX_BUFFERS} bytes`, bytes);
     }
-    return new Messages(this, count, size, checkWait(checked));
+    return new Messages(this, count, size, checkWait(options, MESSAGES_NAMES));
   }
 
   /** @internal */

@@ -11,6 +11,7 @@ import {
   checkLength,
   checkOpen,
   checkOperationOptions,
+  OPERATION_NAMES,
   type OperationOptions,
   peerHandle,
   REMOTE_CQ_DATA,
@@ -18,6 +19,7 @@ import {
   type Source,
   sourceHandle,
   type Target,
+  VECTOR_NAMES,
   type VectorOptions,
   vectorData,
 } from './target.js';
@@ -120,7 +122,7 @@ export const msgSend = {
 export const msgRecv = {
   recv(buffer, source, options) {
     try {
-      const checked = checkOperationOptions(this.limits, options);
+      const checked = checkOperationOptions(this.limits, options, OPERATION_NAMES);
       return receiveOne(this, Op.Recv, buffer, source, 0, 0, checked);
     } catch (error) {
       return refuse(this, error);
@@ -147,7 +149,8 @@ export function sendOne(
     if (tag !== 0) check64('tag', tag);
     if (flags !== 0) checkData(limits, check64('data', data));
     checkOpen(limits);
-    const checked = options === undefined ? undefined : checkOperationOptions(limits, options);
+    const checked =
+      options === undefined ? undefined : checkOperationOptions(limits, options, OPERATION_NAMES);
     const to = peerHandle(limits, peer);
     const place = locateToSend(target, buffer);
     checkLength(limits, place.length, checked);
@@ -169,7 +172,7 @@ export function sendMany(
     const { limits } = target;
     check64('tag', tag);
     checkOpen(limits);
-    const checked = checkOperationOptions(limits, options);
+    const checked = checkOperationOptions(limits, options, VECTOR_NAMES);
     const { data, flags } = vectorData(limits, options);
     const to = peerHandle(limits, peer);
     const located = new Located(limits.engine, buffers, limits.sendSegments);
@@ -237,7 +240,7 @@ export function receiveMany(
     check64('tag', tag);
     check64('ignore', ignore);
     checkOpen(limits);
-    const checked = checkOperationOptions(limits, options);
+    const checked = checkOperationOptions(limits, options, OPERATION_NAMES);
     const from = sourceHandle(limits, source);
     const located = new Located(limits.engine, buffers, limits.receiveSegments);
     const owner = located.buffers;

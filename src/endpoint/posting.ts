@@ -203,6 +203,7 @@ export function postInject(
   wideIsOffset: boolean,
   data: number | bigint,
   flags: number,
+  options?: CheckedOptions,
 ): unknown {
   const { limits, sink } = target;
   const length = lengthOf(bytes);
@@ -210,7 +211,7 @@ export function postInject(
     throw outOfRange('buffer', `at most ${limits.injectSize} bytes (injectSize)`, length);
   }
   const blocks = Math.ceil(length / ENTRY_BYTES);
-  const request = target.begin(Kind.Void, undefined, undefined);
+  const request = target.begin(Kind.Void, undefined, options);
   const at = sink.reserve(blocks);
   const { entries } = sink;
   entries.put(at, code, blocks, 0, request, limits.handle, peer, 0, remote, 0, length);

@@ -7,7 +7,13 @@ import type { Sink } from '../engine/submissions.js';
 import { invalidArgType, invalidArgValue, invalidThis } from '../errors.js';
 import { hasFlag } from '../flag-bits.js';
 import type { AtomicQueries } from './atomic.js';
-import { type CheckedOptions, type Limits, refuseWait, type Target } from './target.js';
+import {
+  type CheckedOptions,
+  checkIdleNames,
+  type Limits,
+  refuseWait,
+  type Target,
+} from './target.js';
 
 /** A direction of an endpoint, as fi_ep_bind(3) names it. */
 export type Direction = 'FI_TRANSMIT' | 'FI_RECV';
@@ -58,6 +64,7 @@ export class QueuedCalls implements Target {
   /** @internal */
   begin(kind: Kind, owner: unknown, options: CheckedOptions | undefined): number {
     refuseWait(options, 'needs a promise: use the call of the endpoint');
+    if (options !== undefined) checkIdleNames(options);
     if (kind === Kind.Claim) {
       throw invalidArgValue('options.flags', 'with FI_CLAIM need a promise: use endpoint.trecv()');
     }

@@ -1,5 +1,5 @@
 // The remote side of RMA and atomics: regions of peers, and pieces of them.
-import { checkInteger, checkOptions } from '../checks.js';
+import { checkInteger, checkOptions, namesOf } from '../checks.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import { RemoteRegion } from '../remote-region.js';
 import type { RemotePiece } from './posting.js';
@@ -13,6 +13,8 @@ export interface RemoteSegment {
   /** Length in bytes. If omitted, up to the end of the region. */
   readonly length?: number;
 }
+
+const NAMES = namesOf<RemoteSegment>({ remote: 1, offset: 1, length: 1 });
 
 /** Checks that [offset, offset + length) lies within a peer's region. */
 export function checkRemote(
@@ -78,7 +80,7 @@ export function checkRemotePieces(
 }
 
 function remotePiece(limits: Limits, segment: RemoteSegment, name: string) {
-  const { remote, offset = 0, length } = checkOptions(name, segment ?? null);
+  const { remote, offset = 0, length } = checkOptions(name, segment ?? null, NAMES);
   checkInteger(`${name}.offset`, offset);
   if (length !== undefined) checkInteger(`${name}.length`, length);
   const region = remote as RemoteRegion;

@@ -1,5 +1,5 @@
 // fi_rma(3)
-import { check64, checkBytes, checkInteger } from '../checks.js';
+import { check64, checkBytes, checkInteger, type Names } from '../checks.js';
 import { Op } from '../engine/layout.js';
 import { type Buffers, RegisteredBytes } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
@@ -10,11 +10,12 @@ import { lengthOf } from '../views.js';
 import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
 import { checkRemote, checkRemotePieces, type RemoteSegment } from './remote-pieces.js';
 import {
-  type CheckedOptions,
   checkData,
   checkLength,
   checkOpen,
   checkOperationOptions,
+  type Limits,
+  OPERATION_NAMES,
   type OperationOptions,
   peerHandle,
   REMOTE_CQ_DATA,
@@ -31,8 +32,13 @@ export interface RmaOptions extends OperationOptions {
   readonly offset?: number;
 }
 
+/** The names of {@link RmaOptions}. */
+export const RMA_NAMES = [...OPERATION_NAMES, 'offset'] as const satisfies Names<RmaOptions>;
+
 /** Options of a write of several buffers. */
 export interface RmaVectorOptions extends RmaOptions, VectorOptions {}
+
+const VECTOR_NAMES = [...RMA_NAMES, 'data'] as const satisfies Names<RmaVectorOptions>;
 
 /**
  * Writing to a peer's memory: fi_rma(3). `S` is the return type.
@@ -173,11 +179,13 @@ function offsetOf(options: RmaOptions | undefined): number {
 }
 
 // fi_inject_write(3) takes no flags and is done when it returns.
-function refuseOptions(options: CheckedOptions | undefined): void {
-  if (options === undefined) return;
-  if (options.flags !== 0)
+function injectOptions(limits: Limits, options: RmaOptions | undefined) {
+  const checked = checkOperationOptions(limits, options, RMA_NAMES);
+  if (checked === undefined) return undefined;
+  if (checked.flags !== 0)
     throw invalidArgValue('options.flags', 'are not supported by inject calls');
-  refuseWait(options, 'is not supported by inject calls');
+  refuseWait(checked, 'is not supported by inject calls');
+  return checked;
 }
 
 function transferOne(
@@ -195,7 +203,8 @@ function transferOne(
     if (flags !== 0) checkData(limits, check64('data', data));
     const { engine } = limits;
     checkOpen(limits);
-    const checked = options === undefined ? undefined : checkOperationOptions(limits, options);
+    const checked =
+      options === undefined ? undefined : checkOperationOptions(limits, options, RMA_NAMES);
     const offset = options === undefined ? 0 : offsetOf(options);
     const to = peerHandle(limits, peer);
     const place = code === Op.Write ? locateToSend(target, buffer) : engine.memory.locate(buffer);
@@ -223,7 +232,8 @@ function transferMany(
   try {
     const { limits } = target;
     checkOpen(limits);
-    const checked = checkOperationOptions(limits, options);
+    const names = code === Op.Write ? VECTOR_NAMES : RMA_NAMES;
+    const checked = checkOperationOptions(limits, options, names);
     const { data, flags } = code === Op.Write ? vectorData(limits, options) : NO_DATA;
     const start = offsetOf(options);
     const to = peerHandle(limits, peer);
@@ -268,12 +278,14 @@ function injectOne(
     const { limits } = target;
     if (flags !== 0) checkData(limits, check64('data', data));
     checkOpen(limits);
-    refuseOptions(checkOperationOptions(limits, options));
+    const checked = injectOptions(limits, options);
     const offset = offsetOf(options);
     const to = peerHandle(limits, peer);
     const bytes = checkBytes('buffer', buffer);
     checkRemote(limits, remote, offset, lengthOf(bytes));
-    return postInject(target, Op.InjectWrite, bytes, to, remote.handle, offset, true, data, flags);
+    const at = remote.handle;
+    const code = Op.InjectWrite;
+    return postInject(target, code, bytes, to, at, offset, true, data, flags, checked);
   } catch (error) {
     return refuse(target, error);
   }

@@ -1,5 +1,5 @@
 // fi_tagged(3)
-import { check64 } from '../checks.js';
+import { check64, type Names } from '../checks.js';
 import { type Completion, claimToken, endClaim } from '../completion.js';
 import { Op } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
@@ -12,6 +12,7 @@ import {
   type CheckedOptions,
   checkOpen,
   checkOperationOptions,
+  OPERATION_NAMES,
   type OperationOptions,
   REMOTE_CQ_DATA,
   refuse,
@@ -132,6 +133,8 @@ export interface TaggedRecv<R> {
   ): R;
 }
 
+const RECEIVE_NAMES = [...OPERATION_NAMES, 'claim'] as const satisfies Names<TaggedRecvOptions>;
+
 export const taggedSend = {
   tsend(buffer, peer, tag, options) {
     return sendOne(this, Op.Tsend, buffer, peer, tag, 0, 0, options);
@@ -155,7 +158,7 @@ export const taggedRecv = {
     try {
       check64('tag', tag);
       check64('ignore', ignore);
-      const checked = checkOperationOptions(this.limits, options, true);
+      const checked = checkOperationOptions(this.limits, options, RECEIVE_NAMES, true);
       if (checked === undefined || checked.flags === 0) {
         return receiveOne(this, Op.Trecv, buffer as Buffers, source, tag, ignore, checked);
       }

@@ -1,4 +1,4 @@
-import { check64, checkOptions, checkSignal } from '../checks.js';
+import { check64, checkNames, checkObject, checkSignal, namesOf } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { Kind } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
@@ -75,6 +75,14 @@ export interface OperationOptions {
   readonly context?: unknown;
 }
 
+/** The names of {@link OperationOptions}. */
+export const OPERATION_NAMES = namesOf<OperationOptions>({
+  flags: 1,
+  signal: 1,
+  timeout: 1,
+  context: 1,
+});
+
 /** Options of operations with several buffers. */
 export interface VectorOptions extends OperationOptions {
   /**
@@ -83,6 +91,9 @@ export interface VectorOptions extends OperationOptions {
    */
   readonly data?: bigint | number;
 }
+
+/** The names of {@link VectorOptions}. */
+export const VECTOR_NAMES = [...OPERATION_NAMES, 'data'] as const;
 
 /**
  * The checked options of an operation. They are read only once, because a getter runs the caller's
@@ -93,6 +104,9 @@ export interface CheckedOptions {
   readonly signal: AbortSignal | undefined;
   readonly timeout: number | undefined;
   readonly context: unknown;
+  /** The caller's object, and the names that its members may have: checkNames(). */
+  readonly given: object;
+  readonly names: readonly string[];
 }
 
 /** The source of a receive, or null for any peer. */
@@ -179,18 +193,36 @@ export function refuseWait(options: CheckedOptions | undefined, why: string): vo
   if (options?.timeout !== undefined) throw invalidArgValue('options.timeout', why);
 }
 
-/** Checks an operation's options. `searches` allows the flags that only trecv supports. */
+/**
+ * Checks an operation's options, except their names. `searches` allows the flags that only trecv
+ * supports.
+ *
+ * The names are checked when the operation begins. An endpoint checks them in every call: 3 ns of a
+ * write's 120. A batch and `endpoint.post` have no time for that: checkIdleNames().
+ */
 export function checkOperationOptions(
   limits: Limits,
   options: OperationOptions | undefined,
+  names: readonly string[],
   searches = false,
 ): CheckedOptions | undefined {
   if (options === undefined) return undefined;
-  const { flags, signal, timeout, context } = checkOptions('options', options);
+  const { flags, signal, timeout, context } = checkObject('options', options);
   return {
     flags: opFlagBits(flags, searches, limits.ownFlags),
     signal: checkSignal(signal),
     timeout: checkTimeout(timeout),
     context,
+    given: options,
+    names,
   };
+}
+
+/** Checks the names only if no option is set, which is what a misspelt name leads to. */
+export function checkIdleNames(options: CheckedOptions): void {
+  const { flags, context, given } = options;
+  if (flags !== 0 || context !== undefined) return;
+  if ((given as { offset?: unknown }).offset === undefined) {
+    checkNames('options', given, options.names);
+  }
 }

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, oneOf } from '../checks.js';
+import { checkInteger, checkOptions, namesOf, oneOf } from '../checks.js';
 import { errnoByCode, type FabricErrorCode } from '../error-codes.js';
 import { closed, invalidState } from '../errors.js';
 import { ANY, Knob, KnobsPage, RULE_BYTES, RULES, RuleField } from './knobs.js';
@@ -21,6 +21,14 @@ export interface Conditions {
   /** The capabilities that the devices keep. All others are removed. */
   readonly capabilities?: readonly SoftefaCapability[];
 }
+
+const CONDITIONS = namesOf<Conditions>({
+  reorder: 1,
+  delay: 1,
+  drop: 1,
+  seed: 1,
+  capabilities: 1,
+});
 
 /** A kind of fault. */
 export type FaultKind =
@@ -66,6 +74,8 @@ export interface FaultOptions {
   readonly value?: number | FabricErrorCode;
 }
 
+const FAULT_NAMES = namesOf<FaultOptions>({ node: 1, nic: 1, qpn: 1, count: 1, value: 1 });
+
 /** An active fault. */
 export interface Fault extends Disposable {
   /** How often the fault has occurred. */
@@ -107,7 +117,11 @@ export class SoftefaFaults {
    */
   set(conditions: Conditions): void {
     this.#checkOpen();
-    const { reorder, delay, drop, seed, capabilities } = checkOptions('conditions', conditions);
+    const { reorder, delay, drop, seed, capabilities } = checkOptions(
+      'conditions',
+      conditions,
+      CONDITIONS,
+    );
     const microseconds = (name: string, value: number) => checkInteger(name, value, 0, 60_000_000);
     const page = this.#page;
     if (reorder !== undefined) page.write(Knob.ReorderUs, microseconds('reorder', reorder));
@@ -131,7 +145,7 @@ export class SoftefaFaults {
   add(kind: FaultKind, options?: FaultOptions): Fault {
     this.#checkOpen();
     const code = KINDS.indexOf(oneOf('kind', kind, KINDS)) + 1;
-    const { node, nic, qpn, count, value } = checkOptions('options', options);
+    const { node, nic, qpn, count, value } = checkOptions('options', options, FAULT_NAMES);
     const anywhere = node === undefined && nic === undefined;
     const device =
       checkInteger('options.node', node ?? 0, 0, 0xfffe) * 0x1_0000 +

@@ -123,6 +123,8 @@ const VARIABLES: { readonly [Name in keyof SoftefaOptions]-?: [variable: string,
   bounce: ['SOFTEFA_COPY', (name, value) => (flag(name, value) === '1' ? 'bounce' : '')],
 };
 
+const NAMES = Object.keys(VARIABLES) as (keyof SoftefaOptions)[];
+
 function checkNamespace(name: string, value: never): string {
   const given = checkString(name, value);
   if (!/^[\w-]{1,40}$/.test(given)) {
@@ -136,7 +138,7 @@ function checkNamespace(name: string, value: never): string {
 
 /** The environment variables for these options. */
 export function softefaVariables(options?: SoftefaOptions): Record<string, string> {
-  const checked = checkOptions('options', options);
+  const checked = checkOptions('options', options, NAMES);
   const variables: Record<string, string> = {};
   for (const [name, [variable, write]] of Object.entries(VARIABLES)) {
     const value = checked[name as keyof SoftefaOptions];

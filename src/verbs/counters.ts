@@ -6,6 +6,7 @@ import {
   checkSignal,
   checkString,
   MAX_MILLISECONDS,
+  namesOf,
 } from '../checks.js';
 import { CounterMeter } from './counter-meter.js';
 import { VerbsError } from './errors.js';
@@ -29,6 +30,9 @@ export interface WatchOptions extends CountersOptions {
   readonly signal?: AbortSignal;
 }
 
+const NAMES = namesOf<CountersOptions>({ port: 1 });
+const WATCH_NAMES = namesOf<WatchOptions>({ port: 1, interval: 1, signal: 1 });
+
 /** The counters, and their changes since the previous sample. */
 export interface CounterSample {
   readonly at: Date;
@@ -48,7 +52,7 @@ export interface CounterSample {
  * @throws TypeError ERR_INVALID_ARG_TYPE, RangeError ERR_OUT_OF_RANGE.
  */
 export function counters(device: string, options?: CountersOptions): Counters {
-  const { port } = checkOptions('options', options);
+  const { port } = checkOptions('options', options, NAMES);
   return flat(meterOf(device, port).read());
 }
 
@@ -59,7 +63,7 @@ export function counters(device: string, options?: CountersOptions): Counters {
  * @throws AbortError, or the signal's reason, from next().
  */
 counters.watch = (device: string, options?: WatchOptions): AsyncGenerator<CounterSample, never> => {
-  const { port, interval = 1000, signal } = checkOptions('options', options);
+  const { port, interval = 1000, signal } = checkOptions('options', options, WATCH_NAMES);
   checkInteger('options.interval', interval, 1, MAX_MILLISECONDS);
   checkSignal(signal);
   return samples(sampler(meterOf(device, port)), interval, signal);
