@@ -183,10 +183,13 @@ export function makeFabricError(
 }
 
 const packageFrame = /^ {4}at (?:async )?(?:.* \()?/;
-const packageFiles = new URL('.', import.meta.url).href;
+const thisFile = import.meta.url;
+// In a bundle the package's frames cannot be told from the program's.
+const packageFiles = thisFile?.endsWith('/errors.js') ? new URL('.', thisFile).href : undefined;
 
 /** Removes the package's own frames from the top of the error's stack. */
 export function startAtCaller<E extends Error>(error: E): E {
+  if (packageFiles === undefined) return error;
   const stack = String(error.stack);
   const first = stack.indexOf('\n    at ');
   if (first < 0) return error;

@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import module from 'node:module'; // webpack warns of a named import of createRequire
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const require = createRequire(import.meta.url);
+// A variable of its own, because a bundler that sees `new URL(..., import.meta.url)` copies the package's files.
+// Undefined in a bundle of CommonJS modules.
+const thisFile: string | undefined = import.meta.url;
 
+const ADDON = 'The native addon of libfabric';
 /** Symbol versions of glibc and of libstdc++. */
 const SYSTEM: readonly string[] = ['GLIBC', 'GLIBCXX', 'CXXABI'];
 
@@ -25,13 +28,14 @@ export interface Preload {
 /** The folder of the addon: in a checkout the build folder, otherwise the prebuilt binaries. */
 export function addonFolder(): string {
   const chosen = process.env.LIBFABRIC_ADDON_DIR;
-  if (chosen) return chosen;
+  if (chosen) return resolve(chosen);
   const built = inPackage('build/Release');
   return existsSync(built) ? built : inPackage(`prebuilds/linux-${process.arch}`);
 }
 
 function inPackage(path: string): string {
-  return fileURLToPath(new URL(`../${path}`, import.meta.url));
+  if (thisFile === undefined) throw binaryNotFound(ADDON, 'this bundle does not know where it is');
+  return fileURLToPath(new URL(`../${path}`, thisFile));
 }
 
 /** Loads the native addon. The error of a failure names the missing part and the way to get it. */
@@ -56,10 +60,11 @@ function loadAll(names: readonly string[]): unknown[] {
   const files = names.map((name) => join(folder, name));
   if (process.platform !== 'linux') throw unsupportedPlatform();
   const missing = files.find((file) => !existsSync(file));
-  if (missing) throw isMusl() ? unsupportedPlatform() : addonNotFound(missing);
+  if (missing)
+    throw isMusl() ? unsupportedPlatform() : binaryNotFound(ADDON, `${missing} does not exist`);
   return files.map((file) => {
     try {
-      return require(file);
+      return module.createRequire(file)(file);
     } catch (error) {
       throw explainDlopen(error, file);
     }
@@ -85,10 +90,13 @@ function coded(code: string, lines: string[], cause?: Error): Error {
   return Object.assign(error, { code });
 }
 
-function addonNotFound(file: string): Error {
+/** The error for a missing binary of the package. */
+export function binaryNotFound(name: string, problem: string): Error {
   return coded('ERR_ADDON_NOT_FOUND', [
-    `The native addon of libfabric is not built for ${platform()}: ${file} does not exist.`,
-    'The package contains it for Linux x64 and arm64. Elsewhere, build it with `npm run build` in a',
+    `${name} was not found on ${platform()}: ${problem}.`,
+    'The package contains it for Linux x64 and arm64, in prebuilds/. If a bundler has moved the code of the',
+    'package, make libfabric external, or set LIBFABRIC_ADDON_DIR to the folder of the addon',
+    `(node_modules/libfabric/prebuilds/linux-${process.arch}). Elsewhere, build it with \`npm run build\` in a`,
     'clone of the repository, which needs a C++ compiler and the headers of libfabric, and set',
     'LIBFABRIC_ADDON_DIR to its build/Release.',
   ]);

@@ -78,7 +78,7 @@ export interface AtomicCalls<S> {
 /** The kinds of atomic operations, named after their calls. */
 export type AtomicKind = 'atomic' | 'fetch' | 'compare';
 
-export const atomicCalls = {
+export const atomicCalls: object = {
   atomic(operand, peer, remote, options) {
     return post(this, [operand], peer, remote, options);
   },

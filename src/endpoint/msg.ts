@@ -101,7 +101,7 @@ export interface MsgRecv<R> {
   recvv(buffers: readonly Buffers[], source?: Source, options?: OperationOptions): R;
 }
 
-export const msgSend = {
+export const msgSend: object = {
   send(buffer, peer, options) {
     return sendOne(this, Op.Send, buffer, peer, 0, 0, 0, options);
   },
@@ -119,7 +119,7 @@ export const msgSend = {
   },
 } satisfies MsgSend<unknown> & ThisType<Target>;
 
-export const msgRecv = {
+export const msgRecv: object = {
   recv(buffer, source, options) {
     try {
       const checked = checkOperationOptions(this.limits, options, OPERATION_NAMES);

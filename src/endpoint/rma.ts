@@ -146,7 +146,7 @@ export interface RmaRead<S> {
   ): S;
 }
 
-export const rmaWrite = {
+export const rmaWrite: object = {
   write(buffer, peer, remote, options) {
     return transferOne(this, Op.Write, buffer, 0, 0, peer, remote, options);
   },
@@ -164,7 +164,7 @@ export const rmaWrite = {
   },
 } satisfies RmaWrite<unknown> & ThisType<Target>;
 
-export const rmaRead = {
+export const rmaRead: object = {
   read(buffer, peer, remote, options) {
     return transferOne(this, Op.Read, buffer, 0, 0, peer, remote, options);
   },

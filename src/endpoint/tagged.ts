@@ -135,7 +135,7 @@ export interface TaggedRecv<R> {
 
 const RECEIVE_NAMES = [...OPERATION_NAMES, 'claim'] as const satisfies Names<TaggedRecvOptions>;
 
-export const taggedSend = {
+export const taggedSend: object = {
   tsend(buffer, peer, tag, options) {
     return sendOne(this, Op.Tsend, buffer, peer, tag, 0, 0, options);
   },
@@ -153,7 +153,7 @@ export const taggedSend = {
   },
 } satisfies TaggedSend<unknown> & ThisType<Target>;
 
-export const taggedRecv = {
+export const taggedRecv: object = {
   trecv(buffer, source, tag, ignore = 0, options) {
     try {
       check64('tag', tag);

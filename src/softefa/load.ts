@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { invalidState } from '../errors.js';
-import { addonFolder, loadPreload } from '../load.js';
+import { addonFolder, binaryNotFound, loadPreload } from '../load.js';
 import { type SoftefaOptions, softefaVariables } from './options.js';
 import { placeOf } from './place.js';
 
@@ -13,10 +13,7 @@ import { placeOf } from './place.js';
 export function softefaLibrary(): string {
   const file = join(addonFolder(), 'libsoftefa.so');
   if (existsSync(file)) return file;
-  const error = new Error(
-    `softefa was not found: ${file} does not exist. The package contains it for Linux x64 and arm64. On other systems, build it with npm run build in a clone of the repository.`,
-  );
-  throw Object.assign(error, { code: 'ERR_ADDON_NOT_FOUND' });
+  throw binaryNotFound('softefa', `${file} does not exist`);
 }
 
 /**

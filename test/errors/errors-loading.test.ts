@@ -85,7 +85,7 @@ test('an unsupported architecture fails with the supported ones and the expected
     execFileSync(process.execPath, args, { cwd: folder, env, encoding: 'utf8' }),
   ) as Outcome;
   expect(code).toBe('ERR_ADDON_NOT_FOUND');
-  expect(message).toContain('not built for linux riscv64, glibc');
+  expect(message).toContain('was not found on linux riscv64, glibc');
   expect(message).toContain(join(folder, 'prebuilds/linux-riscv64/preload.node'));
   expect(message).toContain('x64 and arm64');
 });

@@ -109,6 +109,18 @@ describe('the tarball', () => {
     expect(broken).toEqual([]);
   });
 
+  test('has types that TypeScript 5.2 reads: no generic typed arrays', () => {
+    const generic = packed.files
+      .map(({ path }) => path)
+      .filter((path) => path.endsWith('.d.ts'))
+      .filter((path) =>
+        /\b(ArrayBufferView|DataView|\w+Array)<ArrayBuffer/.test(
+          readFileSync(join(project, 'node_modules/libfabric', path), 'utf8'),
+        ),
+      );
+    expect(generic).toEqual([]);
+  });
+
   test('passes publint', async () => {
     const { publint } = await import('publint');
     const { messages } = await publint({
