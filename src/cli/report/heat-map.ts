@@ -1,9 +1,16 @@
 import { axisX, axisY, rect, text } from '../../vendor/plot.js';
 import { sizeText } from '../shared/perf-table.js';
-import type { MatrixResult } from '../shared/result.js';
-import { type RankSpeed, speedOf, typicalValue } from '../shared/slow-ranks.js';
+import type { MatrixRank, MatrixResult } from '../shared/result.js';
+import {
+  type ByPlace,
+  type PairSpeeds,
+  PLACE_TEXT,
+  placeOf,
+  type RankSpeed,
+  speedOf,
+} from '../shared/slow-ranks.js';
 import { figure } from './chart.js';
-import { decimalText, ratioText } from './format.js';
+import { decimalText, ratioText, shortText } from './format.js';
 import { type Html, html } from './html.js';
 
 // Up to this number, every pair is a cell with its figures. Above it, neighbours of one colour are
@@ -14,6 +21,10 @@ const MARGINS = { left: 58, top: 58, right: 8, bottom: 8 };
 
 const LARGEST_CELL = 44;
 
+// Figures are drawn into cells up to this number of ranks, if the cells are wide enough.
+const MOST_RANKS_WITH_FIGURES = 16;
+const FIGURE_WIDTH = 27;
+
 interface Cell {
   readonly x1: number;
   readonly x2: number;
@@ -21,14 +32,18 @@ interface Cell {
   readonly y2: number;
   readonly heat: string;
   readonly title?: string;
+  readonly figure?: string;
 }
 
 /** A row for each sender and a column for each receiver, and the median of each rank. */
-export function heatMap(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html {
+export function heatMap(speeds: PairSpeeds, ranks: readonly RankSpeed[]): Html {
+  const { matrix } = speeds;
   const count = ranks.length;
-  const cells = mergedCells(pairCells(matrix));
+  const pairs = pairCells(speeds);
+  const cells = mergedCells(pairs);
+  const diagonal = count ** 2 > MOST_SINGLE_CELLS ? [] : ranks.map((_, i) => i);
   const strip = Math.ceil(count / 40); // width of the gap and of the medians, in cells
-  const medians = medianCells(matrix, ranks, strip);
+  const medians = medianCells(speeds, ranks, strip);
   const slow = ranks.flatMap((rank, i) => (rank.slow ? [i] : []));
   const failures = cells.some(({ heat }) => heat === 'failed');
   const end = count + 2 * strip;
@@ -67,7 +82,22 @@ export function heatMap(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html
       marks: [
         axisX(ticks, { ...labels, anchor: 'top', dx: cell / 2, label: 'receiver' }),
         axisY(ticks, { ...labels, anchor: 'left', dy: cell / 2, label: 'sender', labelOffset: 48 }),
+        rect(diagonal, {
+          ...{
+            x1: (i: number) => i,
+            x2: (i: number) => i + 1,
+            y1: (i: number) => i,
+            y2: (i: number) => i + 1,
+          },
+          inset: cell > 9 ? 0.5 : 0,
+          fill: 'none',
+          stroke: 'var(--rule)',
+          ariaLabel: 'diagonal',
+        }),
         rect(cells, box('pairs')),
+        ...(count <= MOST_RANKS_WITH_FIGURES && cell >= FIGURE_WIDTH
+          ? [figures([...pairs, ...diagonal.map(ofItself)], cell)]
+          : []),
         rect(medians, box('medians')),
         text(['median'], {
           x: count + 1.5 * strip,
@@ -87,6 +117,33 @@ export function heatMap(matrix: MatrixResult, ranks: readonly RankSpeed[]): Html
   return figure(title, description, options, heatLegend(failures));
 }
 
+const ofItself = (i: number): Cell => ({
+  x1: i,
+  x2: i + 1,
+  y1: i,
+  y2: i + 1,
+  heat: '',
+  figure: '–',
+});
+
+/** The figures in their cells. */
+function figures(cells: readonly Cell[], cell: number) {
+  return text(cells, {
+    x: ({ x1 }: Cell) => x1 + 0.5,
+    y: ({ y1 }: Cell) => y1 + 0.5,
+    text: 'figure',
+    fill: 'currentColor',
+    fontSize: cell >= 38 ? 11 : 9.5,
+    pointerEvents: 'none',
+  });
+}
+
+/** At most five characters: `'0.42'`, `'41.2'`, `'954'`, `'6238'`, `'12.3k'`. */
+function cellText(value: number): string {
+  if (value >= 10_000) return `${Number((value / 1000).toPrecision(3))}k`;
+  return value >= 1000 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}
+
 /** The quantity of a matrix and its unit, in words. */
 export function quantityText(matrix: MatrixResult): string {
   return `${matrix.metric === 'us' ? 'Time per transfer' : 'Bandwidth'} (${unitOf(matrix)})`;
@@ -97,17 +154,21 @@ export function unitOf({ metric }: MatrixResult): string {
   return metric === 'us' ? 'µs' : metric;
 }
 
-function pairCells(matrix: MatrixResult): Cell[] {
-  const typical = typicalValue(matrix);
+function pairCells(speeds: PairSpeeds): Cell[] {
+  const { matrix, medians, places } = speeds;
+  const { ranks } = matrix;
   return matrix.values.flatMap((row, i) =>
     row.flatMap((value, j) => {
       if (i === j) return [];
-      const speed = value === null ? undefined : speedOf(value, typical, matrix.metric);
+      const place = placeOf(ranks[i] as MatrixRank, ranks[j] as MatrixRank);
+      const speed = value === null ? undefined : speedOf(matrix, value, medians[place]);
       const what = value === null ? 'no figure' : `${decimalText(value)} ${unitOf(matrix)}`;
-      const ratio = speed === undefined ? '' : `, ${ratioText(speed)} of the median`;
-      const names = [i, j].map((at) => `${matrix.ranks[at]?.rank} (${matrix.ranks[at]?.host})`);
+      const where = places.length > 1 ? ` ${PLACE_TEXT[place]}` : '';
+      const ratio = speed === undefined ? '' : `, ${ratioText(speed)} of the median pair${where}`;
+      const names = [i, j].map((at) => `${ranks[at]?.rank} (${ranks[at]?.host})`);
       const title = `${names.join(' to ')}\n${what}${ratio}`;
-      return [{ x1: j, x2: j + 1, y1: i, y2: i + 1, heat: heatOf(speed), title }];
+      const figure = value === null ? 'none' : cellText(value);
+      return [{ x1: j, x2: j + 1, y1: i, y2: i + 1, heat: heatOf(speed), title, figure }];
     }),
   );
 }
@@ -115,7 +176,7 @@ function pairCells(matrix: MatrixResult): Cell[] {
 function mergedCells(cells: Cell[]): Cell[] {
   if (cells.length <= MOST_SINGLE_CELLS) return cells;
   const merged: Cell[] = [];
-  for (const { title: _, ...cell } of cells) {
+  for (const { title: _, figure: __, ...cell } of cells) {
     const last = merged.at(-1);
     const joins = last?.y1 === cell.y1 && last.x2 === cell.x1 && last.heat === cell.heat;
     if (joins) merged[merged.length - 1] = { ...last, x2: cell.x2 };
@@ -124,12 +185,11 @@ function mergedCells(cells: Cell[]): Cell[] {
   return merged;
 }
 
-function medianCells(matrix: MatrixResult, ranks: readonly RankSpeed[], strip: number): Cell[] {
-  const unit = unitOf(matrix);
+function medianCells(speeds: PairSpeeds, ranks: readonly RankSpeed[], strip: number): Cell[] {
   const [from, to] = [ranks.length + strip, ranks.length + 2 * strip];
   return ranks.flatMap(({ rank, sends, sendSpeed, receives, receiveSpeed }, i) => {
-    const title = (verb: string, value: number, speed: number) =>
-      `${rank} ${verb}, median: ${decimalText(value)} ${unit}, ${ratioText(speed)}`;
+    const title = (verb: string, values: ByPlace, speed: number) =>
+      `${rank} ${verb}, median: ${medianText(speeds, values)}, ${ratioText(speed)}`;
     const sending = title('sends', sends, sendSpeed);
     const receiving = title('receives', receives, receiveSpeed);
     return [
@@ -137,6 +197,15 @@ function medianCells(matrix: MatrixResult, ranks: readonly RankSpeed[], strip: n
       { x1: i, x2: i + 1, y1: from, y2: to, heat: heatOf(receiveSpeed), title: receiving },
     ];
   });
+}
+
+/** `'954.00 MB/s within a host, 120.00 MB/s between hosts'` */
+export function medianText({ matrix, places }: PairSpeeds, values: ByPlace): string {
+  const texts = places.map((place) => {
+    const where = places.length > 1 ? ` ${PLACE_TEXT[place]}` : '';
+    return `${shortText(values[place])} ${unitOf(matrix)}${where}`;
+  });
+  return texts.join(', ');
 }
 
 // Orange is less than half the speed of the median pair, blue more than twice; the middle is
@@ -159,5 +228,5 @@ export function heatLegend(failures: boolean): Html {
     return html`<li><span class="patch" style="background:var(--heat-${i})"></span>${range}</li>`;
   });
   const failed = html`<li><span class="patch" style="background:var(--failed)"></span>no figure</li>`;
-  return html`<ul class="legend heat"><li>speed, of the median pair’s:</li>${steps}${failures && failed}</ul>`;
+  return html`<ul class="legend heat"><li>speed, as a multiple of the median pair’s:</li>${steps}${failures && failed}</ul>`;
 }

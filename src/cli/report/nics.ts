@@ -1,6 +1,6 @@
 import { sizeText } from '../shared/perf-table.js';
 import type { BenchmarkRow } from '../shared/result.js';
-import { SLOW_RANK } from '../shared/slow-ranks.js';
+import { SLOW } from '../shared/slow-ranks.js';
 import { median } from '../shared/statistics.js';
 import { logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
@@ -67,10 +67,10 @@ function nicTable(run: Run, nics: readonly Series[]): Html {
     const typical = median(rates.filter((rate) => rate !== undefined));
     return html`<tr><th scope="row">${sizeText(row.size)}</th>${rates.map((rate) => {
       if (rate === undefined) return html`<td></td>`;
-      return html`<td${rate < SLOW_RANK * typical && html` class="slower"`}>${decimalText(rate)}</td>`;
+      return html`<td${rate < SLOW * typical && html` class="slower"`}>${decimalText(rate)}</td>`;
     })}</tr>`;
   });
-  const share = `${100 * SLOW_RANK} %`;
+  const share = `${100 * SLOW} %`;
   return table(
     `MB/s of each NIC of ${run.name}; below ${share} of the median one is marked`,
     head,

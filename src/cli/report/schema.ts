@@ -65,7 +65,7 @@ const benchmark = v.object({
 const matrix = v.object({
   ...header,
   kind: v.literal('matrix'),
-  ranks: v.array(v.object({ rank: count, host: v.string() })),
+  ranks: v.array(v.object({ rank: count, host: v.string(), machine: v.exactOptional(count) })),
   size: count,
   metric: v.picklist(['MB/s', 'us']),
   values: v.array(v.array(v.nullable(amount))),

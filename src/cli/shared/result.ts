@@ -148,5 +148,8 @@ export interface MatrixNic {
 /** A process of a matrix. */
 export interface MatrixRank {
   readonly rank: number;
+  /** The name of its host, or of its container. */
   readonly host: string;
+  /** Equal for the ranks of one host. If left out, the host's name tells. */
+  readonly machine?: number;
 }

@@ -173,6 +173,46 @@ test('for latency, long times are slow, and a pair can be slow although its rank
   );
 });
 
+test('pairs within a host and between hosts are compared separately', async () => {
+  const values = [0, 1, 2, 3].map((i) =>
+    [0, 1, 2, 3].map((j) => (i === j ? null : i >> 1 === j >> 1 ? 20_000 : 5000)),
+  );
+  const ranks = [0, 1, 2, 3].map((rank) => ({ rank, host: 'localhost', machine: rank >> 1 }));
+  const section = sectionOf(await folder.page(matrix(values, { label: 'two', ranks })), 'two');
+  const text = textOf(section ?? '');
+  expect(text).toContain(
+    '4 ranks on 2 hosts; the median pair has 20,000 MB/s within a host, 5,000 MB/s between hosts.',
+  );
+  expect(text).toContain('No rank and no pair is slow');
+  expect(rowsOf(section)).toContainEqual([
+    ...['3', 'localhost', '20,000', '5,000', '100 %', '20,000', '5,000', '100 %'],
+  ]);
+});
+
+/** The figures that are drawn into the heat map of the wide page. */
+const drawnIn = (page: string): string[] => {
+  const [, marks = ''] =
+    /<div class="wide">.*?<g aria-label="text" pointer-events="none".*?>(.*?)<\/g>/s.exec(page) ??
+    [];
+  return [...marks.matchAll(/<text[^>]*>(.*?)<\/text>/g)].map(([, text]) => text as string);
+};
+
+test('the heat map has the figures of up to 16 ranks, and a diagonal', async () => {
+  const three = await folder.page({
+    ...matrix([
+      [null, 1234.5, 12_345],
+      [0.123, null, 12.3],
+      [null, 99.94, null],
+    ]),
+    label: 'three',
+  });
+  expect(drawnIn(three).sort()).toEqual(
+    ['1235', '12.3k', '0.123', '12.3', 'none', '99.9', '–', '–', '–'].sort(),
+  );
+  expect(drawnIn(await folder.page(slowMatrix(16, 0, 400)))).toHaveLength(16 ** 2);
+  expect(drawnIn(await folder.page(slowMatrix(17, 0, 400)))).toEqual([]);
+});
+
 test('failed pairs of a matrix are shown, and a matrix without figures is not an error', async () => {
   const page = await folder.page(
     matrix(
@@ -192,6 +232,8 @@ test('failed pairs of a matrix are shown, and a matrix without figures is not an
     ),
   );
   expect(rowsOf(sectionOf(page, 'part'))).toContainEqual(['1', '10', '–', 'failed']);
+  expect(textOf(sectionOf(page, 'part') ?? '')).toContain('1 pair has no figure.');
+  expect(textOf(sectionOf(page, 'part') ?? '')).not.toContain('is slow');
   expect(textOf(sectionOf(page, 'none') ?? '')).toContain('It has no figures.');
 });
 

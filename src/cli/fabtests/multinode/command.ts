@@ -96,7 +96,7 @@ class Run {
     const group = await this.#join();
     this.#group = group;
     const watchdog = startWatchdog(this.#name);
-    const mesh = await Mesh.open(group, this.#settings, hostname());
+    const mesh = await Mesh.open(group, this.#settings);
     const figures = await this.#spec.measure(mesh, this.#show);
     this.#progress?.end();
     if (figures !== undefined) {

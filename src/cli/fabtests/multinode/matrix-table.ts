@@ -2,12 +2,12 @@
 
 import type { MatrixResult } from '../../shared/result.js';
 import {
+  PairSpeeds,
+  PLACE_TEXT,
   type RankSpeed,
   rankSpeeds,
-  SLOW_RANK,
+  SLOW,
   slowPairs,
-  speedOf,
-  typicalValue,
 } from '../../shared/slow-ranks.js';
 
 /** Ranks up to which every pair is shown. */
@@ -16,13 +16,14 @@ const MOST_LINES = 10;
 
 /** All pairs, or the slowest if there are too many, and the outliers. */
 export function matrixLines(matrix: MatrixResult): string[] {
-  const ranks = rankSpeeds(matrix);
+  const speeds = new PairSpeeds(matrix);
+  const ranks = rankSpeeds(speeds);
   const few = ranks.length <= MOST_RANKS;
   return [
-    ...(few ? pairLines(matrix) : slowestLines(matrix)),
+    ...(few ? pairLines(matrix) : slowestLines(speeds)),
     '',
-    spreadLine(matrix),
-    ...findings(matrix, ranks, few),
+    ...spreadLines(speeds),
+    ...findings(speeds, ranks, few),
   ];
 }
 
@@ -50,23 +51,9 @@ function pairLines(matrix: MatrixResult): string[] {
 
 const labelWidth = ({ rank }: { readonly rank: number }) => `to ${rank}`.length;
 
-interface Pair {
-  readonly from: number;
-  readonly to: number;
-  readonly value: number;
-}
-
-function pairsOf({ values }: MatrixResult): Pair[] {
-  return values.flatMap((row, from) =>
-    row.flatMap((value, to) => (from === to || value === null ? [] : [{ from, to, value }])),
-  );
-}
-
-function slowestLines(matrix: MatrixResult): string[] {
+function slowestLines({ matrix, pairs }: PairSpeeds): string[] {
   const { metric, ranks } = matrix;
-  const typical = typicalValue(matrix);
-  const speed = ({ value }: Pair) => speedOf(value, typical, metric);
-  const slowest = pairsOf(matrix).sort((a, b) => speed(a) - speed(b));
+  const slowest = pairs.toSorted((a, b) => a.speed - b.speed);
   return [
     `slowest of ${slowest.length} pairs, ${metric}`,
     ...slowest.slice(0, MOST_LINES).map((pair) => {
@@ -76,28 +63,33 @@ function slowestLines(matrix: MatrixResult): string[] {
   ];
 }
 
-function spreadLine(matrix: MatrixResult): string {
-  const values = pairsOf(matrix).map(({ value }) => value);
-  if (values.length === 0) return 'no pair was measured';
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  const figures = [least, typicalValue(matrix), most].map(figureText);
-  return `pairs: min ${figures[0]}, median ${figures[1]}, max ${figures[2]} ${matrix.metric}`;
+function spreadLines({ matrix, pairs, medians, places }: PairSpeeds): string[] {
+  if (pairs.length === 0) return ['no pair was measured'];
+  return places.map((place) => {
+    const values = pairs.filter((pair) => pair.place === place).map(({ value }) => value);
+    const least = values.reduce((a, b) => Math.min(a, b));
+    const most = values.reduce((a, b) => Math.max(a, b));
+    const figures = [least, medians[place], most].map(figureText);
+    const which = places.length > 1 ? `pairs ${PLACE_TEXT[place]}` : 'pairs';
+    return `${which}: min ${figures[0]}, median ${figures[1]}, max ${figures[2]} ${matrix.metric}`;
+  });
 }
 
-function findings(matrix: MatrixResult, ranks: readonly RankSpeed[], few: boolean): string[] {
+function findings(speeds: PairSpeeds, ranks: readonly RankSpeed[], few: boolean): string[] {
+  const one = speeds.places.length === 1;
   const percent = (speed: number) => `${Math.round(100 * speed)} %`;
   const slow = ranks
     .filter((rank) => rank.slow)
     .map(
       ({ rank, host, sendSpeed, receiveSpeed }) =>
-        `slow: rank ${rank} (${host}) sends at ${percent(sendSpeed)} and receives at ${percent(receiveSpeed)} of the median pair`,
+        `slow: rank ${rank} (${host}) sends at ${percent(sendSpeed)} and receives at ${percent(receiveSpeed)} of the median ${one ? 'pair' : 'of such pairs'}`,
     );
-  const pairs = slowPairs(matrix, ranks, SLOW_RANK).map(
-    ({ sender, receiver, speed }) =>
-      `slow: ${sender} to ${receiver}, at ${percent(speed)} of the median pair, though its ranks are not`,
-  );
+  const pairs = slowPairs(speeds, ranks).map(({ from, to, speed, place }) => {
+    const median = one ? 'the median pair' : `the median pair ${PLACE_TEXT[place]}`;
+    return `slow: ${from} to ${to}, at ${percent(speed)} of ${median}, though its ranks are not`;
+  });
   if (few || pairs.length === 0) return [...shortened(slow, 'ranks'), ...shortened(pairs, 'pairs')];
-  const share = percent(SLOW_RANK);
+  const share = percent(SLOW);
   const count = `slow pairs: ${pairs.length}, below ${share} of the median one, though their ranks are not`;
   return [...shortened(slow, 'ranks'), count];
 }

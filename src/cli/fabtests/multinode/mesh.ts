@@ -4,9 +4,11 @@ import type { AnyInfo } from '../../../info-types.js';
 import type { MemoryRegion } from '../../../memory-region.js';
 import type { Peer } from '../../../peer.js';
 import type { RemoteRegion } from '../../../remote-region.js';
+import type { MatrixRank } from '../../shared/result.js';
 import { allocateFor } from '../common/memory.js';
 import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../common/nics.js';
 import type { Group } from './group.js';
+import { placesOf, thisHost } from './host.js';
 import type { Settings, Transfer } from './settings.js';
 
 /** What a rank reports to the others about itself. */
@@ -50,8 +52,8 @@ export class Mesh {
   readonly group: Group;
   readonly settings: Settings;
   readonly lanes: readonly Lane[];
-  /** Hosts, by rank. */
-  readonly hosts: readonly string[];
+  /** The place of each rank. */
+  readonly ranks: readonly MatrixRank[];
   /** Whether each rank has a separate slot in the memory where data arrives. */
   readonly #slots: boolean;
 
@@ -59,27 +61,29 @@ export class Mesh {
     group: Group,
     settings: Settings,
     lanes: readonly Lane[],
-    hosts: readonly string[],
+    ranks: readonly MatrixRank[],
   ) {
     this.group = group;
     this.settings = settings;
     this.lanes = lanes;
-    this.hosts = hosts;
+    this.ranks = ranks;
     this.#slots = hasSlots(settings);
   }
 
   /** Opens this rank's NICs and learns those of the others. */
-  static async open(group: Group, settings: Settings, host: string): Promise<Mesh> {
-    const hosts = await group.share(host);
-    const local = hosts.slice(0, group.rank).filter((other) => other === host).length;
+  static async open(group: Group, settings: Settings): Promise<Mesh> {
+    const hosts = await group.share(thisHost(settings.nics.provider));
+    const ranks = placesOf(hosts).map((place, rank) => ({ rank, ...place }));
+    const own = ranks[group.rank]?.machine;
+    const local = ranks.slice(0, group.rank).filter(({ machine }) => machine === own).length;
     const caps: readonly Cap[] = settings.transfer === 'send' ? ['FI_MSG'] : ['FI_MSG', 'FI_RMA'];
     const nics = await openNics(chooseNics(settings.nics, caps, local));
     try {
       const lanes = await Promise.all(nics.map((nic) => withMemory(nic, settings, group)));
       const cards = await group.share(infoOf(lanes, settings.transfer));
-      requireSameNics(cards, group.rank, hosts);
+      requireSameNics(cards, group.rank, ranks);
       const connected = lanes.map((lane, i) => connect(lane, i, cards, settings.transfer));
-      return new Mesh(group, settings, connected, hosts);
+      return new Mesh(group, settings, connected, ranks);
     } catch (error) {
       await closeNics(nics);
       throw error;
@@ -176,12 +180,16 @@ function infoOf(lanes: readonly LaneMemory[], transfer: Transfer): RankInfo {
   };
 }
 
-function requireSameNics(cards: readonly RankInfo[], rank: number, hosts: readonly string[]): void {
+function requireSameNics(
+  cards: readonly RankInfo[],
+  rank: number,
+  ranks: readonly MatrixRank[],
+): void {
   const own = cards[rank] as RankInfo;
   for (const [other, { provider, nics }] of cards.entries()) {
     const what = (card: RankInfo) => `${card.nics.length} NICs on ${card.provider}`;
     if (provider === own.provider && nics.length === own.nics.length) continue;
-    const mismatch = `has ${what(own)}, rank ${other} (${hosts[other]}) ${what({ provider, nics })}`;
+    const mismatch = `has ${what(own)}, rank ${other} (${ranks[other]?.host}) ${what({ provider, nics })}`;
     throw new Error(`${mismatch}: set -p and --nics so that they are the same`);
   }
 }

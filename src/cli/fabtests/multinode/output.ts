@@ -2,12 +2,14 @@
 import { writeFileSync } from 'node:fs';
 import { sizeText } from '../../shared/perf-table.js';
 import {
+  type MatrixRank,
   type MatrixResult,
   RESULT_FORMAT,
   RESULT_VERSION,
   type ResultDevice,
 } from '../../shared/result.js';
 import { deviceOf, softwareInUse, warningsOf } from '../../shared/result-header.js';
+import { hostsOf } from '../../shared/slow-ranks.js';
 import type { Figures } from './figures.js';
 import { figureText, matrixLines } from './matrix-table.js';
 import type { Mesh } from './mesh.js';
@@ -15,7 +17,7 @@ import type { Settings } from './settings.js';
 
 /** The result of a measurement, as --json writes it. */
 export function resultOf(mesh: Mesh, figures: Figures, startedAt: Date): MatrixResult {
-  const { settings, hosts } = mesh;
+  const { settings, ranks } = mesh;
   const device = deviceOf(mesh.endpoint);
   const { label, window, verify, iterations, seconds, concurrent, metric } = settings;
   return {
@@ -28,8 +30,8 @@ export function resultOf(mesh: Mesh, figures: Figures, startedAt: Date): MatrixR
     ...(label !== undefined && { label }),
     software: softwareInUse(),
     device,
-    warnings: [...warningsOf(device), ...sharedHostNotes(device, hosts), ...warningsFor(settings)],
-    ranks: hosts.map((host, rank) => ({ rank, host })),
+    warnings: [...warningsOf(device), ...sharedHostNotes(device, ranks), ...warningsFor(settings)],
+    ranks,
     size: settings.size,
     metric: metric === 'latency' ? 'us' : 'MB/s',
     values: figures.values,
@@ -46,9 +48,9 @@ export function resultOf(mesh: Mesh, figures: Figures, startedAt: Date): MatrixR
 }
 
 // By default efa uses shared memory within a host.
-function sharedHostNotes({ provider }: ResultDevice, hosts: readonly string[]): string[] {
+function sharedHostNotes({ provider }: ResultDevice, ranks: readonly MatrixRank[]): string[] {
   const own = process.env.FI_EFA_ENABLE_SHM_TRANSFER === '0';
-  if (provider !== 'efa' || own || new Set(hosts).size === hosts.length) return [];
+  if (provider !== 'efa' || own || hostsOf(ranks) === ranks.length) return [];
   return [
     'efa uses shared memory between ranks of one host, unless FI_EFA_ENABLE_SHM_TRANSFER is 0',
   ];
@@ -85,7 +87,7 @@ const perRank = ({ ranks }: MatrixResult, total: number) => figureText(total / r
 
 function headline({ device, ranks, size }: MatrixResult, settings: Settings): string {
   const { command, transfer, window, metric, concurrent, verify } = settings;
-  const hosts = new Set(ranks.map(({ host }) => host)).size;
+  const hosts = hostsOf(ranks);
   const who = `${ranks.length} ranks on ${hosts} host${hosts > 1 ? 's' : ''}`;
   const each =
     command === 'all-to-all'

@@ -206,7 +206,9 @@ describe('before the test starts', () => {
     }));
     const ends = await endsOf(started);
     expect(ends.map(({ code }) => code)).toEqual([1, 1]);
-    expect(ends[0]?.stderr).toMatch(/has [12] NICs on efa, rank [01] \(\S+\) [12] NICs on efa/);
+    expect(ends[0]?.stderr).toMatch(
+      /has [12] NICs on efa, rank [01] \(.+ \(node [01]\)\) [12] NICs on efa/,
+    );
   });
 });
 

@@ -40,8 +40,13 @@ async function onHosts(ranks: number, nics: number, ...args: string[]): Promise<
   return ended[0]?.stdout ?? '';
 }
 
-function expectFull({ ranks, values }: MatrixResult, count: number): void {
-  expect(ranks).toEqual(Array.from({ length: count }, (_, rank) => ({ rank, host: hostname() })));
+/** `nodes`: whether each rank is on a node of its own. */
+function expectFull({ ranks, values }: MatrixResult, count: number, nodes = false): void {
+  const placeOf = (rank: number) =>
+    nodes
+      ? { rank, host: `${hostname()} (node ${rank})`, machine: rank }
+      : { rank, host: hostname(), machine: 0 };
+  expect(ranks).toEqual(Array.from({ length: count }, (_, rank) => placeOf(rank)));
   for (const [i, row] of values.entries()) {
     for (const [j, value] of row.entries()) {
       if (i === j) expect(value).toBeNull();
@@ -99,7 +104,7 @@ test('efa between five hosts, with concurrent disjoint pairs', async () => {
     '--json',
   );
   const result = matrixIn(text);
-  expectFull(result, 5);
+  expectFull(result, 5, true);
   expect(result.device).toMatchObject({ provider: 'efa', software: true });
   expect(result.warnings.join()).toContain('in software');
 });
@@ -117,7 +122,7 @@ test('efa over all NICs of three hosts: the figures of the NICs add up to the to
     '--json',
   );
   const result = matrixIn(text);
-  expectFull(result, 3);
+  expectFull(result, 3, true);
   expect(result.nics?.map(({ name }) => name)).toEqual(['softefa_0', 'softefa_1']);
   const sum = result.nics?.reduce((total, nic) => total + nic.megabytesPerSecond, 0);
   expect(sum).toBeCloseTo(result.totalMegabytesPerSecond ?? 0, 3);
@@ -128,7 +133,7 @@ test('efa over all NICs of three hosts: the figures of the NICs add up to the to
 test('efa over named NICs, with messages', async () => {
   const options = ['-o', 'send', '--nics', 'softefa_2,softefa_0', '-S', '20000', '-I', '64', '-v'];
   const result = matrixIn(await onHosts(2, 3, 'pairwise', ...options, '--json'));
-  expectFull(result, 2);
+  expectFull(result, 2, true);
   expect(result.nics?.map(({ name }) => name)).toEqual(['softefa_2', 'softefa_0']);
 });
 

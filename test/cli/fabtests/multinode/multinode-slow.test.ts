@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { matrixLines } from '../../../../dist/cli/fabtests/multinode/matrix-table.js';
 import { parseResult } from '../../../../dist/cli/report/schema.js';
 import type { MatrixResult } from '../../../../dist/cli/shared/result.js';
-import { rankSpeeds } from '../../../../dist/cli/shared/slow-ranks.js';
+import { PairSpeeds, rankSpeeds } from '../../../../dist/cli/shared/slow-ranks.js';
 import { freePort } from '../../../support/free-port.js';
 import { namespace, nodeVariables, startRanks } from '../../../support/ranks.js';
 
@@ -39,7 +39,7 @@ test.each([
     }
 
     const result = parseResult(JSON.parse(all[0]?.stdout ?? '')) as MatrixResult;
-    const found = rankSpeeds(result).filter((rank) => rank.slow);
+    const found = rankSpeeds(new PairSpeeds(result)).filter((rank) => rank.slow);
     expect(found).toMatchObject([{ rank: SLOW }]);
     expect(found[0]?.sendSpeed).toBeLessThan(0.5);
     expect(found[0]?.receiveSpeed).toBeLessThan(0.5);
