@@ -122,7 +122,7 @@ export async function open<
     const av = domain.addressVector(checked.av);
     const counters = wanted.map(({ name, flags }) => ({ name, flags, counter: domain.counter() }));
     const endpoint = domain.endpoint(info, {
-      ...{ av, cq, counters },
+      ...{ av, cq, counters: counters.map(({ counter, flags }) => ({ counter, flags })) },
       ...(checked.options !== undefined && { options: checked.options }),
     });
     endpoint.names(counters);
