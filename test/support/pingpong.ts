@@ -1,6 +1,7 @@
 // Runs libfabric's own programs fi_info and fi_pingpong on software devices.
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import './softefa.js'; // before version() loads libfabric
 import { version } from 'libfabric';
 import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { freePort } from './free-port.js';
