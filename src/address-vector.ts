@@ -14,7 +14,8 @@ import {
 } from './errors.js';
 import type { AddrFormat } from './flags.js';
 import { native } from './native.js';
-import { Peer } from './peer.js';
+import { notAPeer, Peer } from './peer.js';
+import { parseSocketAddress } from './socket-address.js';
 import { checkWait, type WaitOptions, within } from './wait-options.js';
 
 /** The options of an address vector: fi_av_open, fi_av(3). */
@@ -41,18 +42,37 @@ function checkName(name: string, value: unknown): string {
   return text;
 }
 
-/** The bytes of an address. The caller may pass a string address (FI_ADDR_STR) as text. */
-function addressBytes(address: unknown, name = 'address', copied = true): Uint8Array {
+/** The bytes of an address. The caller may pass `IP:PORT` and FI_ADDR_STR as text. */
+function addressBytes(
+  address: unknown,
+  format: AddrFormat,
+  name = 'address',
+  copied = true,
+): Uint8Array {
   if (typeof address !== 'string') {
     const bytes = checkBytes(name, address);
     // Shared memory could change between the check and the use.
     return copied ? new Uint8Array(bytes) : bytes;
   }
-  return new TextEncoder().encode(`${checkName(name, address)}\0`);
+  const text = checkName(name, address);
+  if (format === 'FI_ADDR_STR') return new TextEncoder().encode(`${text}\0`);
+  const bytes = format.startsWith('FI_SOCKADDR') ? parseSocketAddress(text) : undefined;
+  if (bytes === undefined) throw invalidArgValue(name, wantedText(format));
+  return bytes;
+}
+
+function wantedText(format: AddrFormat): string {
+  return format.startsWith('FI_SOCKADDR')
+    ? "must be the bytes of a peer's endpoint.address, or IP:PORT, such as '127.0.0.1:5000' or " +
+        "'[::1]:5000'; av.insertService() resolves host names"
+    : `must be the bytes of a peer's endpoint.address: ${format} has no text form`;
 }
 
 /** Copies of all addresses in one block, and where each of them ends. */
-function packed(addresses: readonly (ArrayBufferView | ArrayBuffer | string)[]) {
+function packed(
+  addresses: readonly (ArrayBufferView | ArrayBuffer | string)[],
+  format: AddrFormat,
+) {
   if (!Array.isArray(addresses)) throw invalidArgType('addresses', 'an array', addresses);
   const { length } = addresses;
   if (length > MAX_PEERS) throw outOfRange('addresses.length', `at most ${MAX_PEERS}`, length);
@@ -60,7 +80,7 @@ function packed(addresses: readonly (ArrayBufferView | ArrayBuffer | string)[]) 
   const ends = new Uint32Array(length);
   let end = 0;
   for (let i = 0; i < length; i++) {
-    const address = addressBytes(addresses[i], `addresses[${i}]`, false);
+    const address = addressBytes(addresses[i], format, `addresses[${i}]`, false);
     if (address.length > MAX_ADDRESS) {
       throw invalidArgValue(`addresses[${i}]`, `is longer than ${MAX_ADDRESS} bytes`);
     }
@@ -126,7 +146,8 @@ export class AddressVector {
   }
 
   /**
-   * Inserts a peer's `endpoint.address`: fi_av_insert. The same address gives the same peer.
+   * Inserts a peer's `endpoint.address`: fi_av_insert. The same address gives the same peer. An IP
+   * address and port may also be text: `'127.0.0.1:5000'`, `'[::1]:5000'`.
    *
    * The call is synchronous. It takes about a microsecond, or a system call on EFA, and it waits
    * while a region is being registered. insertMany() inserts off the event loop.
@@ -138,7 +159,7 @@ export class AddressVector {
    */
   insert(address: ArrayBufferView | ArrayBuffer | string): Peer {
     this.bound.checkOpen();
-    return this.#peer(native.avInsert(this.bound.handle, addressBytes(address)));
+    return this.#peer(native.avInsert(this.bound.handle, addressBytes(address, this.#format)));
   }
 
   /**
@@ -160,7 +181,7 @@ export class AddressVector {
   ): Promise<Peer[]> {
     this.bound.checkOpen();
     const wait = checkWait(options);
-    const { bytes, ends } = packed(addresses);
+    const { bytes, ends } = packed(addresses, this.#format);
     const inserting = offLoop(native.avInsertMany(this.bound.handle, bytes, ends));
     const { peers, error } = await within(inserting, wait, 'fi_av_insert');
     const inserted: Peer[] = [];
@@ -250,7 +271,7 @@ export class AddressVector {
    */
   straddr(address: ArrayBufferView | ArrayBuffer): string {
     this.bound.checkOpen();
-    return native.avStraddr(this.bound.handle, addressBytes(address));
+    return native.avStraddr(this.bound.handle, addressBytes(address, this.#format));
   }
 
   /**
@@ -273,7 +294,7 @@ export class AddressVector {
 
   #checkPeer(peer: Peer): void {
     this.bound.checkOpen();
-    if (!Peer.is(peer)) throw invalidArgType('peer', 'a Peer', peer);
+    if (!Peer.is(peer)) throw notAPeer('peer', peer);
     if (peer.vector !== this.#identity) {
       throw invalidArgValue('peer', 'belongs to another address vector');
     }

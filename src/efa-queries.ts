@@ -6,7 +6,7 @@ import type { Engine } from './engine/engine.js';
 import { closed, invalidArgType, invalidArgValue } from './errors.js';
 import { MemoryRegion } from './memory-region.js';
 import { native } from './native.js';
-import { Peer } from './peer.js';
+import { notAPeer, Peer } from './peer.js';
 
 /**
  * Queries of the efa provider, through fi_open_ops(3): fi_efa(7). Each call checks at run time
@@ -50,7 +50,7 @@ export class EfaQueries {
    */
   queryAddr(endpoint: EndpointBase, peer: Peer): EfaAddr {
     const handle = this.#endpointOf(endpoint);
-    if (!Peer.is(peer)) throw invalidArgType('peer', 'a Peer', peer);
+    if (!Peer.is(peer)) throw notAPeer('peer', peer);
     if (peer.vector !== endpoint.av.identity) {
       throw invalidArgValue('peer', 'belongs to another address vector');
     }

@@ -126,7 +126,7 @@ export class FabricError extends Error {
   ) {
     const { code, text } = describeErrno(errno);
     const { provErrno, provCode, provMessage, retryable, hint, cause } = details;
-    const detail = details.detail || provMessage;
+    const detail = details.detail || (saysMore(details, text) ? provMessage : undefined);
     super(
       `${code}: ${text}, ${syscall}${detail ? ` (${detail})` : ''}${hint ? `; ${hint}` : ''}`,
       cause === undefined ? undefined : { cause },
@@ -155,6 +155,14 @@ export class FabricError extends Error {
   static is(value: unknown): value is FabricError {
     return typeof value === 'object' && value !== null && brand in value;
   }
+}
+
+// tcp reports the state of its socket with a truncated message: 11 (EAGAIN) or 115 (EINPROGRESS).
+const STATES: readonly (number | undefined)[] = [11, 115];
+
+/** Whether the provider's text says more than the text of the error. */
+function saysMore({ provErrno, provMessage, provCode }: FabricErrorDetails, text: string): boolean {
+  return provMessage !== text && (provCode !== undefined || !STATES.includes(provErrno));
 }
 
 const OF_COMPLETIONS = [

@@ -5,6 +5,7 @@
  * @module libfabric
  */
 import { dumpIfRequested } from './dump-on-signal.js';
+import './inspect.js';
 
 export { AddressVector, type AddressVectorOptions } from './address-vector.js';
 export type { BatchBase, BatchUpdate, RoundOptions, RunOptions } from './batch.js';

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import type { AddressVectorOptions } from './address-vector.js';
 import { checkObject, checkOptions, namesOf } from './checks.js';
 import type { CompletionQueueOptions } from './completion-queue.js';
@@ -5,6 +6,7 @@ import type { Counter } from './counter.js';
 import { DOMAIN_NAMES, type DomainOptions } from './domain.js';
 import type { Endpoint } from './endpoint/compose.js';
 import type { WritableOptions } from './endpoint-option-values.js';
+import { errnoByCode } from './error-codes.js';
 import { FabricError, invalidArgType } from './errors.js';
 import { Fabric } from './fabric.js';
 import type { Cap, MsgOrder, OpenableEpType, TrafficClass } from './flags.js';
@@ -81,7 +83,8 @@ const DIRECT = 'efa-direct';
  * Opens an endpoint and everything it needs, ready to use: a fabric, a domain, a completion queue, an
  * address vector, counters. Closing the endpoint or its domain closes all of them.
  *
- * @throws FabricError FI_ENODATA if no entry of fi_getinfo(3) matches the options.
+ * @throws FabricError FI_ENODATA if no entry of fi_getinfo(3) matches the options;
+ * FI_EADDRNOTAVAIL if `node` is a name that cannot be resolved.
  * @throws FabricError with the code of the libfabric call that failed: FI_ENOPROTOOPT for an option
  * that the provider does not know, FI_ENOSYS for counters it does not support, FI_ENOMEM.
  * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE, RangeError ERR_OUT_OF_RANGE for
@@ -114,7 +117,7 @@ export async function open<
 >(options?: OpenOptions<T, C, N>): Promise<Endpoint<T, C> & Counted<N>> {
   const checked = checkOptions('options', options as OpenOptions | undefined, NAMES);
   const wanted = wantedCounters(checked.counters);
-  const info = find(checked);
+  const info = await findOrExplain(checked);
   const fabric = Fabric.open(info);
   try {
     const domain = fabric.domain(info, domainOptionsOf(checked));
@@ -170,8 +173,27 @@ function wantedCounters(counters: OpenOptions['counters']) {
   });
 }
 
+// A name that cannot be resolved is not a provider that lacks an endpoint.
+async function findOrExplain(options: Partial<OpenOptions>): Promise<AnyInfo> {
+  try {
+    return find(options);
+  } catch (error) {
+    const { node, provider } = options;
+    const resolves = node === undefined || NAMELESS.test(provider ?? '');
+    if (resolves || !FabricError.is(error) || error.errno !== ENODATA) throw error;
+    await lookup(node).catch((cause) => {
+      const detail = `the host name ${node} cannot be resolved (${cause.code})`;
+      throw new FabricError(errnoByCode.FI_EADDRNOTAVAIL, 'fi_getinfo', { detail, cause });
+    });
+    throw error;
+  }
+}
+
+// Providers whose addresses no host name resolves to.
+const NAMELESS = /^(efa|shm|sm2)/;
+
 function find(options: Partial<OpenOptions>): AnyInfo {
-  const { provider, type = 'FI_EP_RDM', caps = ['FI_MSG'], fabric } = options;
+  const { provider, type = 'FI_EP_RDM', caps = ['FI_MSG'], fabric, node } = options;
   checkOpenable('options.type', type);
   const hints = hintsOf(options, type, caps);
   const info = preferredEntry(getInfo(hints), fabric);
@@ -181,8 +203,9 @@ function find(options: Partial<OpenOptions>): AnyInfo {
       `${type} endpoint with ${caps.join(', ')}`,
       ...more.map((name) => `this ${name}`),
     ];
+    const place = `${provider ? ` on ${provider}` : ''}${node ? ` at ${node}` : ''}`;
     throw new FabricError(ENODATA, 'fi_getinfo', {
-      detail: `no ${asked.join(' and ')}${provider ? ` on ${provider}` : ''}`,
+      detail: `no ${asked.join(' and ')}${place}`,
       hint: 'getInfo() lists the entries of this machine',
     });
   }

@@ -1,3 +1,6 @@
+import { types } from 'node:util';
+import { invalidArgType } from './errors.js';
+
 /**
  * A peer: an address in an address vector (fi_av(3)). Operations can use it until it is removed.
  */
@@ -28,4 +31,11 @@ export class Peer {
   markRemoved(): void {
     this.#removed = true;
   }
+}
+
+/** The error for a value that is not a Peer. An address is the usual one. */
+export function notAPeer(name: string, value: unknown): Error {
+  const address =
+    typeof value === 'string' || ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
+  return invalidArgType(name, address ? 'a Peer: use av.insert(address)' : 'a Peer', value);
 }

@@ -202,6 +202,15 @@ export class EndpointBase implements Target {
     return this.receiveQueue;
   }
 
+  /**
+   * The most bytes of a message or an RMA operation: `info.epAttr.maxMsgSize`. Infinity if the
+   * provider has no limit.
+   */
+  get maxMsgSize(): number {
+    const { maxMsgSize } = this.limits;
+    return maxMsgSize > Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : maxMsgSize;
+  }
+
   /** Whether the endpoint, its domain, or an object that it is bound to is closed. */
   get closed(): boolean {
     return this.limits.isClosed || !this.#engine.open;

@@ -5,7 +5,6 @@ import type { Sink } from '../engine/submissions.js';
 import {
   closed,
   FabricError,
-  invalidArgType,
   invalidArgValue,
   invalidThis,
   outOfRange,
@@ -13,7 +12,7 @@ import {
 } from '../errors.js';
 import { hasFlag, opFlagBits } from '../flag-bits.js';
 import type { OpFlag } from '../flags.js';
-import { Peer } from '../peer.js';
+import { notAPeer, Peer } from '../peer.js';
 import { checkTimeout } from '../wait-options.js';
 
 const EMSGSIZE = 90;
@@ -138,7 +137,7 @@ export function peerHandle(limits: Limits, peer: Peer, name = 'peer'): number {
 }
 
 function wrongPeer(peer: unknown, name: string): Error {
-  if (!Peer.is(peer)) return invalidArgType(name, 'a Peer of the address vector', peer);
+  if (!Peer.is(peer)) return notAPeer(name, peer);
   const was = peer.removed
     ? 'was removed from its address vector'
     : 'belongs to another address vector';

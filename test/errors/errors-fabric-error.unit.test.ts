@@ -28,6 +28,21 @@ describe('FabricError', () => {
     expect(error.hint).toBe('open the security group to itself');
   });
 
+  test.each([
+    [265, 'Truncation error', 'the text of the error itself'],
+    [11, 'Resource temporarily unavailable', 'the state of a socket'],
+    [115, 'Operation now in progress', 'the state of a socket'],
+  ])('does not repeat provErrno %d, %j: %s', (provErrno, provMessage) => {
+    const error = new FabricError(265, 'fi_cq_readerr', { provErrno, provMessage });
+    expect(error.message).toBe('FI_ETRUNC: Truncation error, fi_cq_readerr');
+    expect(error).toMatchObject({ provErrno, provMessage });
+  });
+
+  test('has the text of a status that has a name, whatever its number', () => {
+    const status = { provErrno: 11, provCode: 'REMOTE_ERROR_ABORT', provMessage: 'aborted' };
+    expect(new FabricError(5, 'fi_cq_readerr', status).message).toContain('(aborted)');
+  });
+
   test('has no properties without a value', () => {
     const error = new FabricError(22, 'fi_domain', { hint: undefined });
     for (const key of ['provErrno', 'provMessage', 'hint', 'cause'])
