@@ -19,8 +19,19 @@ export function logAxis(values: readonly number[], label: string): Axis {
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
     ticks.push(...digits.map((digit) => Number((digit * 10 ** power).toPrecision(3))));
   }
-  const within = ticks.filter((tick) => tick >= low && tick <= high);
+  const decadeTicks = ticks.filter((tick) => tick >= low && tick <= high);
+  const within = decadeTicks.length > 2 ? decadeTicks : roundTicks(low, high);
   return verticalAxis({ type: 'log', domain: [low, high] }, within, label);
+}
+
+/** Three to six round values. */
+function roundTicks(low: number, high: number): number[] {
+  const power = 10 ** Math.floor(Math.log10((high - low) / 3));
+  const step =
+    [5, 2, 1].map((digit) => digit * power).find((each) => (high - low) / each >= 3) ?? power;
+  const first = Math.ceil(low / step);
+  const count = Math.floor(high / step) - first + 1;
+  return Array.from({ length: count }, (_, i) => Number(((first + i) * step).toPrecision(6)));
 }
 
 /** A linear axis. By default it reaches from 0 to slightly above the largest value. */

@@ -1,14 +1,14 @@
 import { sizeText } from '../shared/perf-table.js';
 import type { BenchmarkRow } from '../shared/result.js';
 import { wholeText } from './format.js';
-import { details, type Html, html, section, table } from './html.js';
+import { figuresOfEach, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 
 /** The device's counters for each run. */
 export function countersSection(all: readonly Run[]): Html | undefined {
   const runs = all.filter((run) => run.rows.some(({ counters }) => counters !== undefined));
   if (runs.length === 0) return undefined;
-  const tables = runs.map((run, i) => details(run.name, counterTable(run), i === 0));
+  const tables = figuresOfEach(runs.map((run) => ({ name: run.name, figures: counterTable(run) })));
   return section(
     'Counters of the device',
     html`<p>By how much each grew while a size ran. Counters that stayed as they were are left out.</p>`,

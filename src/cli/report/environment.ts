@@ -1,5 +1,6 @@
+import { dateText } from './format.js';
 import { type Html, html, section, table } from './html.js';
-import { dateText, type NamedMatrix, type Run } from './run.js';
+import type { NamedMatrix, Run } from './run.js';
 
 type Measured = Run | NamedMatrix;
 
@@ -14,7 +15,7 @@ const FIELDS: Record<string, (one: Measured) => string | undefined> = {
   domain: ({ device }) => device?.domain,
   'endpoint type': ({ device }) => device?.endpointType,
   protocol: ({ device }) => device?.protocol,
-  device: ({ device }) => device && (device.software ? 'software' : 'hardware'),
+  'software device': ({ device }) => (device?.software ? 'yes' : undefined),
   package: ({ software }) => software?.package,
   libfabric: ({ software }) => software?.libfabric,
   'Node.js': ({ software }) => software?.node,

@@ -28,3 +28,8 @@ export function shortText(value: number): string {
 export function ratioText(ratio: number): string {
   return `${decimalText(ratio)}×`;
 }
+
+/** `'2026-11-21 12:05'`, UTC. */
+export function dateText(iso: string): string {
+  return new Date(iso).toISOString().slice(0, 16).replace('T', ' ');
+}

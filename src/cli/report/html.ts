@@ -25,6 +25,19 @@ export function escapeText(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
+/** With more runs, tables of figures are folded: each run has its own columns. */
+export const MOST_OPEN_RUNS = 4;
+
+const MOST_CHARTS = 6;
+
+/** Figures of each run, folded; all of them if there are many. */
+export function figuresOfEach(
+  runs: readonly { readonly name: string; readonly figures: Html }[],
+): Part {
+  const each = runs.map(({ name, figures }) => details(`Figures: ${name}`, figures));
+  return runs.length > MOST_OPEN_RUNS ? details('Figures of each run', each) : each;
+}
+
 /** A table that scrolls if it is too wide, also with the keyboard. */
 export function table(caption: string, head: Html, rows: readonly Html[], foot?: Html): Html {
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
@@ -35,6 +48,14 @@ export function table(caption: string, head: Html, rows: readonly Html[], foot?:
 /** A collapsible block of figures. It is printed open. */
 export function details(summary: string, body: Part, open = false): Html {
   return html`<details${open && html` open`}><summary>${summary}</summary>${body}</details>`;
+}
+
+/** Shows the first charts of a section. The others are folded if there are many. */
+export function charts(all: readonly (Html | undefined)[]): Html {
+  const grid = (some: readonly (Html | undefined)[]) => html`<div class="charts">${some}</div>`;
+  if (all.length <= MOST_CHARTS) return grid(all);
+  const rest = all.slice(MOST_CHARTS);
+  return html`${grid(all.slice(0, MOST_CHARTS))}${details(`${rest.length} more`, grid(rest))}`;
 }
 
 /** A section of the page; undefined if it has no content. */

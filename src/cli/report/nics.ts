@@ -6,7 +6,7 @@ import { logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize } from './compare.js';
 import { decimalText } from './format.js';
-import { details, type Html, html, section, table } from './html.js';
+import { charts, figuresOfEach, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, type Series, seriesMarks } from './series.js';
 
@@ -17,8 +17,8 @@ export function nicsSection(all: readonly Run[]): Html | undefined {
   return section(
     'NICs',
     html`<p>All at once, each by its own clock.</p>`,
-    html`<div class="charts">${runs.map(({ run, nics }) => nicChart(run, nics))}</div>`,
-    runs.map(({ run, nics }, i) => details(`Figures: ${run.name}`, nicTable(run, nics), i === 0)),
+    charts(runs.map(({ run, nics }) => nicChart(run, nics))),
+    figuresOfEach(runs.map(({ run, nics }) => ({ name: run.name, figures: nicTable(run, nics) }))),
   );
 }
 

@@ -5,31 +5,32 @@ import { decimalText } from './format.js';
 import { type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key } from './series.js';
-import { ratioCell } from './throughput.js';
+import { figuresOf, ratioCell } from './throughput.js';
 
 /** The runs with their best figures. */
 export function overviewSection(runs: readonly Run[]): Html | undefined {
   const [baseline] = runs;
   if (baseline === undefined) return undefined;
   const several = runs.length > 1;
+  const figures = figuresOf(runs);
   const head = html`<tr><th scope="col" class="text">run</th><th scope="col" class="text">benchmark</th><th scope="col" class="text">device</th>
-<th scope="col">highest MB/s</th><th scope="col">at bytes</th>
-<th scope="col">shortest µs</th><th scope="col">at bytes</th>${
-    several && html`<th scope="col">against the first</th>`
-  }</tr>`;
+${figures.map(({ best }) => html`<th scope="col">${best}</th><th scope="col">at bytes</th>`)}${
+  several && html`<th scope="col">against the first</th>`
+}</tr>`;
   const rows = runs.map((run) => {
-    const fastest = best(run.rows, (row) => row.megabytesPerSecond);
-    const shortest = best(run.rows, (row) => -row.microsecondsPerTransfer);
+    const cells = figures.map(({ of, sign }) => {
+      const row = best(run.rows, (each) => sign * of(each));
+      return html`<td>${row && decimalText(of(row))}</td><td>${row && sizeText(row.size)}</td>`;
+    });
     return html`<tr><th scope="row" class="name">${key(run)} ${run.name}</th>
 <td class="text">${[run.command, run.operation, run.role].filter(Boolean).join(', ')}</td>
 <td class="text">${deviceText(run)}</td>
-<td>${fastest && decimalText(fastest.megabytesPerSecond)}</td><td>${fastest && sizeText(fastest.size)}</td>
-<td>${shortest && decimalText(shortest.microsecondsPerTransfer)}</td><td>${shortest && sizeText(shortest.size)}</td>
+${cells}
 ${several && (run === baseline ? html`<td>baseline</td>` : ratioCell(overallSpeedup(run, baseline)))}</tr>`;
   });
   const caption = several
-    ? 'Runs; the last column is the geometric mean of bandwidth ratios over the sizes in common'
-    : 'Runs';
+    ? 'The last column is the speed as a multiple of the first run’s: the geometric mean over the sizes in common'
+    : 'The best figures';
   return section('Runs', table(caption, head, rows));
 }
 

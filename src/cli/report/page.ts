@@ -1,12 +1,13 @@
 import { countersSection } from './counters.js';
 import { cpuSection } from './cpu.js';
 import { environmentSection } from './environment.js';
+import { dateText } from './format.js';
 import { Html, html } from './html.js';
 import { matrixSection } from './matrix.js';
 import { nicsSection } from './nics.js';
 import { overviewSection } from './overview.js';
 import { percentilesSection } from './percentiles.js';
-import { dateText, type Input, namedInputs } from './run.js';
+import { type Input, namedInputs } from './run.js';
 import { spreadSection } from './spread.js';
 import { style } from './style.js';
 import { throughputSection } from './throughput.js';

@@ -5,7 +5,7 @@ import { logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';
 import { decimalText } from './format.js';
-import { details, Html, html, section, table } from './html.js';
+import { charts, details, Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { colourOf, key } from './series.js';
 
@@ -28,7 +28,7 @@ export function percentilesSection(all: readonly Run[]): Html | undefined {
   if (runs.length === 0) return undefined;
   const every = runs.flatMap(points);
   const times = every.flatMap(({ latency: { p50, p99, p999, max } }) => [p50, p99, p999, max]);
-  const charts = runs.map((run) =>
+  const drawn = runs.map((run) =>
     sizeChart({
       title: run.name,
       description: 'Percentiles of the time of a transfer in microseconds against bytes.',
@@ -40,7 +40,7 @@ export function percentilesSection(all: readonly Run[]): Html | undefined {
   );
   return section(
     'Percentiles of the time per transfer',
-    html`<div class="charts">${charts}</div>`,
+    charts(drawn),
     details('Figures', percentileTable(runs)),
   );
 }

@@ -1,4 +1,5 @@
 import type { BenchmarkResult, MatrixResult } from '../shared/result.js';
+import { namesOf } from './names.js';
 
 /** The parts of a result that the report needs. fabtests print fewer of them than this package. */
 export interface Measurement
@@ -33,32 +34,15 @@ export interface NamedMatrix extends MatrixResult {
 
 /** Splits the inputs into benchmarks and matrices, each with a unique name. */
 export function namedInputs(inputs: readonly Input[]): { runs: Run[]; matrices: NamedMatrix[] } {
-  const taken = new Set<string>();
-  const unique = (name: string) => {
-    let free = name;
-    for (let i = 2; taken.has(free); i++) free = `${name} (${i})`;
-    taken.add(free);
-    return free;
+  const named = <T extends Parameters<typeof namesOf>[0][number]>(all: readonly T[]) => {
+    const names = namesOf(all);
+    return all.map((one, i) => ({ ...one, name: names[i] as string }));
   };
-  const runs: Run[] = [];
-  const matrices: NamedMatrix[] = [];
-  for (const { file, kind, measured } of inputs) {
-    const name = unique(nameOf(measured, file));
-    if (kind === 'matrix') matrices.push({ ...measured, name, file });
-    else runs.push({ ...measured, name, file, index: runs.length });
-  }
-  return { runs, matrices };
-}
-
-function nameOf(measured: Measurement | MatrixResult, file: string): string {
-  const { label, command, device, startedAt } = measured;
-  if (label) return label;
-  const operation = 'operation' in measured ? measured.operation : undefined;
-  const when = startedAt === undefined ? file : dateText(startedAt);
-  return [command, operation, device?.provider, when].filter(Boolean).join(' ');
-}
-
-/** `'2026-11-21 12:05'`, UTC. */
-export function dateText(iso: string): string {
-  return new Date(iso).toISOString().slice(0, 16).replace('T', ' ');
+  const runs = inputs.flatMap(({ kind, measured, file }) =>
+    kind === 'benchmark' ? [{ ...measured, file }] : [],
+  );
+  const matrices = inputs.flatMap(({ kind, measured, file }) =>
+    kind === 'matrix' ? [{ ...measured, file }] : [],
+  );
+  return { runs: named(runs).map((run, index) => ({ ...run, index })), matrices: named(matrices) };
 }

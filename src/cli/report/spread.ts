@@ -4,7 +4,7 @@ import { median, quantile } from '../shared/statistics.js';
 import { linearAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { decimalText, wholeText } from './format.js';
-import { details, type Html, html, section, table } from './html.js';
+import { charts, figuresOfEach, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { colourOf } from './series.js';
 import { draw } from './svg-document.js';
@@ -28,7 +28,7 @@ export function spreadSection(all: readonly Run[]): Html | undefined {
   const every = runs.flatMap(({ spreads }) => spreads);
   const low = Math.min(95, ...every.map((spread) => spread.low));
   const high = Math.max(105, ...every.map((spread) => spread.high));
-  const charts = runs.map(({ run, spreads }) =>
+  const drawn = runs.map(({ run, spreads }) =>
     sizeChart({
       title: run.name,
       description: 'Slowest to fastest slice, and the middle half, in percent of the median slice.',
@@ -41,8 +41,10 @@ export function spreadSection(all: readonly Run[]): Html | undefined {
     'Bandwidth over the run',
     html`<p>Each size ran in equal slices. The light band reaches from the slowest to the fastest slice, the
 dark one holds the middle half of them.</p>`,
-    html`<div class="charts">${charts}</div>`,
-    runs.map(({ run, spreads }) => details(`Figures: ${run.name}`, spreadTable(run, spreads))),
+    charts(drawn),
+    figuresOfEach(
+      runs.map(({ run, spreads }) => ({ name: run.name, figures: spreadTable(run, spreads) })),
+    ),
   );
 }
 

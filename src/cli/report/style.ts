@@ -97,7 +97,8 @@ figcaption { font-weight: 600; font-size: 14px; margin-bottom: 6px; overflow-wra
 .beside td.text { white-space: nowrap; }
 .beside th, .beside td { padding: 4px 8px; }
 .beside details { margin-top: 0; }
-.beside thead th { position: sticky; top: 0; background: var(--card); }
+.beside thead th { position: sticky; top: 0; z-index: 1; background: var(--card); }
+.beside thead th:first-child { z-index: 2; }
 table { border-collapse: collapse; font-size: 13.5px; line-height: 1.4; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding: 0 0 8px; font-size: 13px; }
 th, td { padding: 4px 12px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
@@ -106,7 +107,8 @@ caption span { display: inline-block; position: sticky; left: 0; max-width: 100c
 thead th { font-weight: 600; color: var(--soft); vertical-align: bottom; }
 thead th[scope="colgroup"] { text-align: left; color: var(--ink); white-space: normal; min-width: 16ch; max-width: 32ch; overflow-wrap: break-word; }
 tbody th { font-weight: 500; }
-tbody th:not(.name), tfoot th { position: sticky; left: 0; background: var(--card); }
+tr > :first-child { position: sticky; left: 0; z-index: 1; background: var(--card); }
+thead tr + tr > :first-child { position: static; }
 tfoot th, tfoot td { border-bottom: 0; font-weight: 650; }
 tbody tr:hover > * { background: var(--stripe); }
 .group { border-left: 1px solid var(--rule); }
@@ -126,6 +128,7 @@ details[open] > summary { margin-bottom: 10px; }
   section { padding: 16px 14px; border-radius: 8px; }
   h1 { font-size: 22px; }
   th, td { padding: 4px 9px; }
+  th.name, th.text:first-child { min-width: 12ch; max-width: 40vw; }
 }
 @media print {
   :root, :root:has(input:checked) { color-scheme: light; }

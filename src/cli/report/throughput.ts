@@ -5,7 +5,7 @@ import { linearAxis, logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { NOTABLE, overallSpeedup, rowsBySize, sizesOf, speedups } from './compare.js';
 import { decimalText, ratioText } from './format.js';
-import { details, type Html, html, type Part, section, table } from './html.js';
+import { details, type Html, html, MOST_OPEN_RUNS, type Part, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, seriesMarks } from './series.js';
 
@@ -13,17 +13,51 @@ import { key, legend, seriesMarks } from './series.js';
 export function throughputSection(runs: readonly Run[]): Html | undefined {
   const drawn = runs.filter(({ rows }) => rows.some(({ size }) => size > 0));
   if (drawn.length === 0) return undefined;
+  const figures = figuresOf(runs);
   const charts = [
-    rowChart(drawn, 'Bandwidth', 'MB/s', (row) => row.megabytesPerSecond),
-    rowChart(drawn, 'Time per transfer', 'µs', (row) => row.microsecondsPerTransfer),
+    ...figures.map(({ title, unit, of }) => rowChart(drawn, title, unit, of)),
     runs.length > 1 && speedupChart(drawn, runs[0]!),
   ];
+  const [first, second] = figures.map(({ title }) => title);
   return section(
-    'Bandwidth and time per transfer',
+    `${first} and ${second?.toLowerCase()}`,
     legend(drawn),
     html`<div class="charts">${charts}</div>`,
-    details('Figures', resultTable(runs), true),
+    details('Figures', resultTable(runs), runs.length <= MOST_OPEN_RUNS),
   );
+}
+
+/** A figure of each row. */
+interface Figure {
+  readonly title: string;
+  readonly unit: string;
+  readonly of: (row: BenchmarkRow) => number;
+  /** The name of the best one, and the sign by which it is the largest. */
+  readonly best: string;
+  readonly sign: 1 | -1;
+}
+
+const BANDWIDTH: Figure = {
+  title: 'Bandwidth',
+  unit: 'MB/s',
+  of: (row) => row.megabytesPerSecond,
+  best: 'highest MB/s',
+  sign: 1,
+};
+const TIME: Figure = {
+  title: 'Time per transfer',
+  unit: 'µs',
+  of: (row) => row.microsecondsPerTransfer,
+  best: 'shortest µs',
+  sign: -1,
+};
+
+/** Both figures, the one that matters first: of ping-pongs the time. */
+export function figuresOf(runs: readonly Run[]): readonly [Figure, Figure] {
+  const pingPongs = runs.every(({ rows }) =>
+    rows.some(({ transfersPerIteration }) => transfersPerIteration === 2),
+  );
+  return pingPongs ? [TIME, BANDWIDTH] : [BANDWIDTH, TIME];
 }
 
 function rowChart(
@@ -68,7 +102,7 @@ function speedupChart(runs: readonly Run[], baseline: Run): Html {
   if (others.length === 0) return html``;
   const ratios = series.flatMap(({ points }) => points.map(({ y }) => y));
   return sizeChart({
-    title: `Bandwidth as a multiple of ${baseline.name}`,
+    title: `Speed as a multiple of ${baseline.name}`,
     description: 'Above 1 is faster than the first run; the table has the figures.',
     sizes: series.flatMap(({ points }) => points.map(({ x }) => x)),
     y: linearAxis([...ratios, 1], 'ratio'),
@@ -84,20 +118,21 @@ function resultTable(runs: readonly Run[]): Html {
   const ratios = runs.map((run) => speedups(run, baseline));
   const rows = runs.map(rowsBySize);
   const compared = (run: Run) => run !== baseline;
+  const [first, second] = figuresOf(runs);
   const head = html`<tr><th scope="col" rowspan="2">bytes</th>${runs.map(
     (run) =>
       html`<th scope="colgroup" colspan="${compared(run) ? 3 : 2}" class="group">${key(run)} ${run.name}</th>`,
   )}</tr><tr>${runs.map(
     (run) =>
-      html`<th scope="col" class="group">MB/s</th><th scope="col">µs</th>${
+      html`<th scope="col" class="group">${first.unit}</th><th scope="col">${second.unit}</th>${
         compared(run) && html`<th scope="col">ratio</th>`
       }`,
   )}</tr>`;
   const body = sizesOf(runs).map((size) => {
     const cells = runs.map((run, i): Part => {
       const row = rows[i]?.get(size);
-      return html`<td class="group">${row && decimalText(row.megabytesPerSecond)}</td>
-<td>${row && decimalText(row.microsecondsPerTransfer)}</td>${compared(run) && ratioCell(ratios[i]?.get(size))}`;
+      return html`<td class="group">${row && decimalText(first.of(row))}</td>
+<td>${row && decimalText(second.of(row))}</td>${compared(run) && ratioCell(ratios[i]?.get(size))}`;
     });
     return html`<tr><th scope="row">${sizeText(size)}</th>${cells}</tr>`;
   });
@@ -106,10 +141,11 @@ function resultTable(runs: readonly Run[]): Html {
       html`<td class="group"></td><td></td>${compared(run) && ratioCell(overallSpeedup(run, baseline))}`,
   );
   const foot = runs.length > 1 && html`<tr><th scope="row">geometric mean</th>${means}</tr>`;
+  const both = [first, second].map(({ title, unit }) => `${title.toLowerCase()} (${unit})`);
   const caption =
     runs.length > 1
-      ? `Bandwidth (10⁶ bytes a second), time per transfer, and ratio of bandwidths to ${baseline.name}`
-      : 'Bandwidth (10⁶ bytes a second) and time per transfer';
+      ? `By size: ${both.join(', ')}, and how many times as fast as ${baseline.name}`
+      : `By size: ${both.join(' and ')}. MB are 10⁶ bytes.`;
   return table(caption, head, body, foot || undefined);
 }
 

@@ -3,6 +3,8 @@ import { wholeText } from './format.js';
 import { type Html, html } from './html.js';
 import type { NamedMatrix, Run } from './run.js';
 
+const MOST_NAMES = 4;
+
 /** Warnings about the figures; undefined if there are none. */
 export function warningsSection(
   runs: readonly Run[],
@@ -24,10 +26,15 @@ export function warningsSection(
   }
   if (found.size === 0) return undefined;
   const items = [...found].map(
-    ([text, names]) =>
-      html`<li>${text} <span class="who">${[...new Set(names)].join(', ')}</span></li>`,
+    ([text, names]) => html`<li>${text} <span class="who">${listText(new Set(names))}</span></li>`,
   );
   return html`<section class="warnings" aria-labelledby="warnings"><h2 id="warnings">Warnings</h2><ul>${items}</ul></section>`;
+}
+
+function listText(names: ReadonlySet<string>): string {
+  const shown = [...names].slice(0, MOST_NAMES);
+  const left = names.size - shown.length;
+  return shown.join(', ') + (left > 0 ? ` and ${left} more` : '');
 }
 
 // Differences to the baseline because of which a ratio does not compare the same work.

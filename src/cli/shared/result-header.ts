@@ -5,9 +5,6 @@ import { version } from '../../library.js';
 import { rdmaOf } from './rdma-support.js';
 import type { ResultDevice, ResultSoftware } from './result.js';
 
-// Providers that require a device.
-const HARDWARE = /\b(efa|verbs|cxi|opx|psm2|psm3|mlx|ucx|usnic)\b/;
-
 type Asked = Pick<EndpointBase, 'info' | 'getOption'>;
 
 const isEmulated = (firmware: string, domain: string) =>
@@ -27,7 +24,7 @@ export function deviceOf(endpoint: Asked): ResultDevice {
     domain,
     endpointType: epAttr.type,
     protocol: epAttr.protocol,
-    software: isEmulated(firmware, domain) || !HARDWARE.test(provider),
+    software: isEmulated(firmware, domain),
     ...(rdma && { rdma }),
   };
 }

@@ -47,7 +47,7 @@ export interface ResultDevice {
   readonly endpointType: string;
   /** `'FI_PROTO_EFA'`. */
   readonly protocol: string;
-  /** Whether it is implemented in software: softefa, shm, tcp. */
+  /** Whether software takes the place of a device: softefa. */
   readonly software: boolean;
   /** Who carries out reads and writes, if the endpoint reports it. */
   readonly rdma?: Rdma;

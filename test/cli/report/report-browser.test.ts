@@ -110,6 +110,27 @@ describe('in Chromium', () => {
     },
   );
 
+  test('on a phone, the first column stays in place when a table scrolls', async () => {
+    await page.goto(url);
+    await look(375, 'light');
+    const moved = await page.evaluate<{ tables: number; first: number; second: number }>(`() => {
+      const wide = [...document.querySelectorAll('.scroll')].filter(
+        (region) => region.scrollWidth > region.clientWidth && region.querySelector('tbody tr'));
+      const left = (region, at) => region.querySelector('tbody tr').children[at].getBoundingClientRect().left;
+      const movedBy = (region, at) => {
+        region.scrollLeft = 0;
+        const before = left(region, at);
+        region.scrollLeft = 60;
+        return before - left(region, at);
+      };
+      const most = (at) => Math.max(...wide.map((region) => movedBy(region, at)));
+      return { tables: wide.length, first: most(0), second: most(1) };
+    }`);
+    expect(moved.tables).toBeGreaterThan(3);
+    expect(moved.first).toBe(0);
+    expect(moved.second).toBe(60);
+  });
+
   test('the theme switch overrides the system', async () => {
     await page.goto(url);
     const choose = (theme: string) =>

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { BenchmarkResult } from '../../../src/cli/shared/result.js';
 import { ReportFolder, rowsOf, sectionOf, textOf } from '../../support/report.js';
 import { benchmark, fullRow, matrix, rowOf, slowMatrix } from '../../support/results.js';
 
@@ -33,11 +34,99 @@ test('runs are compared with the first at each size, and by their geometric mean
   expect(rows.at(-1)).toEqual(['geometric mean', '', '', '', '', '0.71×']);
 });
 
-test('a run is named by its label, otherwise by its command and time, and names are unique', async () => {
-  const page = await folder.page(benchmark(), benchmark(), benchmark({ label: 'mine' }));
-  const names = rowsOf(sectionOf(page, 'Runs')).map(([name]) => name);
-  const named = 'rma-bw write efa 2026-03-04 05:06';
-  expect(names).toEqual(['run', named, `${named} (2)`, 'mine']);
+describe('a run is named', () => {
+  const namesOf = async (...runs: Partial<BenchmarkResult>[]) => {
+    const page = await folder.page(...runs.map((run) => benchmark(run)));
+    return rowsOf(sectionOf(page, 'Runs'))
+      .slice(1)
+      .map(([name]) => name);
+  };
+  const { device, software } = benchmark();
+  const on = (provider: string) => ({ device: { ...device, provider } });
+  const at = (time: string) => ({ startedAt: `2026-03-04T${time}:00.000Z` });
+
+  test('by what it is, if it is the only one', async () => {
+    expect(await namesOf({})).toEqual(['rma-bw write efa']);
+  });
+
+  test('by the one field that distinguishes it', async () => {
+    const times = [at('05:06'), at('05:07')] as const;
+    expect(await namesOf({ ...on('efa'), ...times[0] }, { ...on('tcp'), ...times[1] })).toEqual([
+      ...['efa', 'tcp'],
+    ]);
+    expect(await namesOf({ operation: 'read' }, { operation: 'write' })).toEqual(['read', 'write']);
+    const older = { software: { ...software, libfabric: '1.17.0' } };
+    expect(await namesOf({}, older)).toEqual(['libfabric 2.1.0', 'libfabric 1.17.0']);
+    const emulated = { device: { ...device, domain: 'softefa_0-rdm', software: true } };
+    expect(await namesOf({}, emulated)).toEqual(['efa', 'efa in software']);
+  });
+
+  test('by its time, and by what else differs', async () => {
+    const [first, second] = [at('05:06'), at('05:07')];
+    expect(await namesOf(first, second)).toEqual(['2026-03-04 05:06', '2026-03-04 05:07']);
+    const runs = [on('efa'), on('tcp'), on('efa')].map((run, i) => ({ ...run, ...at(`05:0${i}`) }));
+    expect(await namesOf(...runs)).toEqual([
+      'efa 2026-03-04 05:00',
+      'tcp 2026-03-04 05:01',
+      'efa 2026-03-04 05:02',
+    ]);
+  });
+
+  test('by its label, and no two names are equal', async () => {
+    expect(await namesOf({}, {}, { label: 'mine' })).toEqual(['0.json', '1.json', 'mine']);
+    expect(await namesOf({ label: 'a' }, { label: 'a' })).toEqual(['a', 'a (2)']);
+  });
+});
+
+test('of ping-pongs the latency comes first', async () => {
+  const rows = SIZES.map((size) => rowOf(size, 2, { transfersPerIteration: 2 }));
+  const page = await folder.page(benchmark({ command: 'rdm-pingpong', rows }));
+  const section = sectionOf(page, 'Time per transfer and bandwidth');
+  const titles = [...(section ?? '').matchAll(/<figcaption>(.*?)<\/figcaption>/g)];
+  expect(titles.map(([, title]) => title)).toEqual(['Time per transfer', 'Bandwidth']);
+  expect(rowsOf(section)).toContainEqual(['64', '2.00', '32.00']);
+  const [head, row] = rowsOf(sectionOf(page, 'Runs'));
+  expect(head?.slice(3)).toEqual(['shortest µs', 'at bytes', 'highest MB/s', 'at bytes']);
+  expect(row?.slice(3)).toEqual(['2.00', '64', '524,288.00', '1m']);
+});
+
+test('a page of many runs folds its figures and the charts of single runs', async () => {
+  const runs = Array.from({ length: 12 }, (_, i) =>
+    benchmark({ label: `run ${i}`, rows: SIZES.map((size) => fullRow(size, i + 1)) }),
+  );
+  const page = await folder.page(...runs);
+  expect(page.match(/<details open>/g)).toBeNull();
+  const charts = sectionOf(page, 'Percentiles of the time per transfer') ?? '';
+  expect(charts.match(/<figure/g)).toHaveLength(12);
+  expect(charts.split('<summary>6 more</summary>')[0]?.match(/<figure/g)).toHaveLength(6);
+  expect(sectionOf(page, 'Counters of the device')?.match(/<details>/g)).toHaveLength(1 + 12);
+  const device = { ...benchmark().device, software: true };
+  const emulated = await folder.page(...runs.map((run) => ({ ...run, device })));
+  expect(textOf(sectionOf(emulated, 'Warnings') ?? '')).toContain(
+    'not that of hardware. run 0, run 1, run 2, run 3 and 8 more',
+  );
+});
+
+test('counters are folded, and open in print', async () => {
+  const counters = { tx_bytes: 4096 };
+  const page = await folder.page(benchmark({ rows: [rowOf(64, 1, { counters })] }));
+  expect(sectionOf(page, 'Counters of the device')).toMatch(/<details><summary>/);
+  expect(page).toMatch(/@media print \{[\s\S]*details::details-content \{ display: block/);
+});
+
+test('only a device in software is named one', async () => {
+  const { device } = benchmark();
+  const shm = { ...device, provider: 'shm', domain: 'shm' };
+  const page = await folder.page(benchmark({ device: shm, rows: [rowOf(64, 1)] }));
+  expect(textOf(page)).not.toMatch(/software device|in software|hardware/);
+  const emulated = { ...device, domain: 'softefa_0-rdm', software: true };
+  const other = await folder.page(benchmark({ device: emulated, rows: [rowOf(64, 1)] }));
+  expect(rowsOf(sectionOf(other, 'Environment'))).toContainEqual(['software device', 'yes']);
+});
+
+test('the first column of a table stays in place when it scrolls', async () => {
+  const page = await folder.page(benchmark({ rows: [rowOf(64, 1)] }));
+  expect(page).toMatch(/tr > :first-child \{ position: sticky; left: 0;/);
 });
 
 test('charts have an accessible name, and tables with the same figures', async () => {
