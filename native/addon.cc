@@ -8,6 +8,8 @@
 #include "domain_state.h"
 #include "efa.h"
 #include "endpoint.h"
+#include "endpoint_options.h"
+#include "engine_calls.h"
 #include "fabric.h"
 #include "info.h"
 #include "memory_region.h"
@@ -54,6 +56,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportInfo(exports);
   exportFabric(exports);
   exportDomain(exports);
+  exportEngineCalls(exports);
   exportDomainState(exports);
   exportAddressVector(exports);
   exportAddressInsertion(exports);
@@ -62,6 +65,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportMemoryRegion(exports);
   exportSlots(exports);
   exportEndpoint(exports);
+  exportEndpointOpening(exports);
+  exportEndpointOptions(exports);
   exportBatch(exports);
   exportEfa(exports);
   return exports;

@@ -101,9 +101,7 @@ Napi::Value avLookup(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const std::vector<uint8_t> bytes = av->bytesOf(args[1].As<Napi::Number>().Uint32Value());
   if (bytes.empty()) throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_lookup");
-  auto result = Napi::Uint8Array::New(args.Env(), bytes.size());
-  std::copy(bytes.begin(), bytes.end(), result.Data());
-  return result;
+  return bytesToJs(args.Env(), bytes);
 }
 
 // avStraddr(av, address): a printable form. It needs no Hold: providers use only the bytes and the

@@ -116,5 +116,6 @@ class Endpoint : public Resource {
 };
 
 void exportEndpoint(Napi::Object exports);
+void exportEndpointOpening(Napi::Object exports);
 
 }  // namespace fab

@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -106,6 +107,12 @@ Napi::Number sizeToJs(Napi::Env env, uint64_t value) {
   const auto number = static_cast<double>(value);
   return Napi::Number::New(
       env, number <= kMaxSafeInteger ? number : std::numeric_limits<double>::infinity());
+}
+
+Napi::Uint8Array bytesToJs(Napi::Env env, const std::vector<uint8_t>& bytes) {
+  auto result = Napi::Uint8Array::New(env, bytes.size());
+  std::copy(bytes.begin(), bytes.end(), result.Data());
+  return result;
 }
 
 }  // namespace fab

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 // Checks of values from JavaScript: no unchecked value reaches libfabric. `what` is the path of the
 // value in the caller's arguments, such as "hints.txAttr.size".
@@ -27,6 +28,9 @@ uint64_t unsignedFromJs(const Napi::Value& value, const std::string& what,
 
 // A string without NUL and of at most `max` bytes in UTF-8.
 std::string stringFromJs(const Napi::Value& value, const std::string& what, size_t max);
+
+// A copy of bytes.
+Napi::Uint8Array bytesToJs(Napi::Env env, const std::vector<uint8_t>& bytes);
 
 // A number if it is exact, else Infinity: libfabric uses huge sizes for "no limit".
 Napi::Number sizeToJs(Napi::Env env, uint64_t value);

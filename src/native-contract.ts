@@ -78,7 +78,7 @@ export interface NativeDomain {
   readonly completions: ArrayBuffer;
 }
 
-/** What a domain's engine is told all the time; nothing, where it has ended: native/domain.cc. */
+/** What a domain's engine is told all the time; nothing, where it has ended: native/engine_calls.cc. */
 export interface NativeEngine {
   /** One turn of the engine. */
   turn(domain: number): void;
@@ -112,7 +112,7 @@ export interface NativeOption {
   readonly value: Uint8Array;
 }
 
-/** native/{fabric,domain,address_vector,address_insertion,completion_queue,counter,endpoint}.cc */
+/** native/{fabric,domain,address_vector,address_insertion,completion_queue,counter,endpoint*}.cc */
 export interface NativeObjects {
   // int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
   fabricOpen(info: NativeInfo): Handle<'Fabric'>;

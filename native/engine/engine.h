@@ -58,6 +58,7 @@ struct CqErrEntry;
 //   draining   closed endpoints with operations in flight          draining.cc
 //   cancel     cancellation of requests                            cancel.cc
 //   receives   messages that arrive for aborted receives           receives.cc
+//   staged     receives into the package's own memory              staged_receives.cc
 //   in flight  a list of the operations in flight                  in_flight.cc
 //   renew      reuse of the handles of closed objects              renew.cc
 class Engine {
@@ -320,12 +321,14 @@ class Engine {
   void fill(Op& op, Completion result, const uint8_t* from);
   void keep(const Op& op, const Completion& result);
   void returnMessage(const Operation& operation);
+  bool recall(Op& op);
+
+  // staged_receives.cc
   ssize_t postStaged(const Operation& operation, Endpoint& endpoint, BatchRun* run);
   ssize_t postSlot(Endpoint& endpoint);
   bool replenish(Endpoint& endpoint);
   void completeStaged(Op& slot, Completion result);
   void consumedByWrite(void* context);
-  bool recall(Op& op);
 
   // close.cc
   void cancelLane(Endpoint& endpoint, bool receives);

@@ -1,0 +1,126 @@
+// Receives into the package's own memory: ReceiveStaging.
+#include <algorithm>
+
+#include "../endpoint.h"
+#include "dispatch.h"
+#include "engine.h"
+
+namespace fab {
+
+// Starts a receive into the package's own memory.
+ssize_t Engine::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run) {
+  ReceiveStaging& staged = *endpoint.receiveStaging;
+  if (staged.posted == staged.waiting.size()) {
+    if (const ssize_t ret = postSlot(endpoint); ret != 0) return ret;
+  }
+  Op* op = ops_.take();
+  op->run = run;
+  op->staging = 0;
+  own(*op, o, endpoint);
+  staged.waiting.push_back(op);
+  ++control_->stats.operations;
+  return 0;
+}
+
+ssize_t Engine::postSlot(Endpoint& endpoint) {
+  ReceiveStaging& staged = *endpoint.receiveStaging;
+  uint32_t slot;
+  ssize_t ret = staged.memory.take(slot);
+  if (ret != 0) {
+    refusal_ = "memory for the message could not be registered";
+    if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
+    return ret;
+  }
+  Op* op = ops_.take();
+  op->live = true;
+  op->code = OpCode::kStagedReceive;
+  op->endpoint = &endpoint;
+  op->run = nullptr;
+  op->request = kNoRequest;
+  op->staging = slot;
+  op->peer = op->memory = 0;
+  op->multiRecv = op->claiming = op->recalled = false;
+  Operation operation{};
+  operation.code = OpCode::kRecv;
+  Resolved resolved;
+  resolved.iov[0] = {staged.memory.start(slot), staged.memory.prefix() + staged.memory.capacity()};
+  resolved.desc[0] = staged.memory.desc(slot);
+  resolved.address = FI_ADDR_UNSPEC;
+  ret = dispatch(endpoint.get(), operation, resolved, 1, op, endpoint.receiveFlags);
+  if (ret == 0) {
+    ++staged.posted;
+    return 0;
+  }
+  ops_.give(op);
+  staged.memory.give(slot);
+  if (!isFull(ret, OpCode::kRecv, staged.posted > 0)) return ret;
+  ++control_->stats.backPressure;
+  return -FI_EAGAIN;
+}
+
+// Posts the slots that waiting receives need. Returns false if the provider has no room.
+bool Engine::replenish(Endpoint& endpoint) {
+  ReceiveStaging& staged = *endpoint.receiveStaging;
+  while (staged.posted < staged.waiting.size()) {
+    refusal_ = "";
+    const ssize_t ret = postSlot(endpoint);
+    if (ret == -FI_EAGAIN) return false;
+    if (ret == 0) continue;
+    Op& op = *staged.waiting.front();
+    staged.waiting.pop_front();
+    ++control_->stats.errors;
+    Completion result{};
+    result.status = static_cast<uint32_t>(-ret);
+    result.error =
+        detail({result.status, {callOf(OpCode::kRecv), refusal_}}, FailedOperation::of(op));
+    finish(op, result);
+  }
+  return true;
+}
+
+// Called when the provider has completed the receive of a slot.
+void Engine::completeStaged(Op& slot, Completion result) {
+  Endpoint& endpoint = *slot.endpoint;
+  ReceiveStaging& staged = *endpoint.receiveStaging;
+  const uint32_t place = slot.staging;
+  const uint8_t* payload = staged.memory.payload(place);
+  ops_.give(&slot);
+  --staged.posted;
+  if (result.status == 0) {
+    const double length = result.length - static_cast<double>(staged.memory.prefix());
+    result.length = std::clamp(length, 0.0, static_cast<double>(staged.memory.capacity()));
+    result.arrival = ++arrivals_;
+  }
+  if (!staged.waiting.empty()) {
+    Op& op = *staged.waiting.front();
+    staged.waiting.pop_front();
+    if (result.status == 0) {
+      fill(op, result, payload);
+    } else {
+      result.error = attribute(result.error, FailedOperation::of(op));
+      finish(op, result);
+    }
+  } else if (result.status == 0) {
+    const auto length = static_cast<size_t>(result.length);
+    endpoint.held.put({result, {payload, payload + length}, false});
+  } else {
+    unsolicited(*endpoint.receiveQueue, result.status, result.error);
+  }
+  staged.memory.give(place);
+}
+
+// Called when the arrival of a write with data has consumed a receive: efa-direct, on devices
+// without unsolicited write receive.
+void Engine::consumedByWrite(void* context) {
+  if (BatchRun::isContext(context)) return;
+  auto* op = static_cast<Op*>(context);
+  if (op == nullptr || !op->live || op->code != OpCode::kStagedReceive) return;
+  Endpoint& endpoint = *op->endpoint;
+  ReceiveStaging& staged = *endpoint.receiveStaging;
+  staged.memory.give(op->staging);
+  ops_.give(op);
+  --staged.posted;
+  if (!replenish(endpoint)) noteBlocked(endpoint);
+}
+
+}  // namespace fab
