@@ -256,7 +256,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     if (rounds !== ONE_ROUND) this.#prepare(rounds);
     this.#inFlight++;
     const endpoint = this.limits.handle;
-    const status = this.#engine.run(
+    const status = this.#engine.runs.run(
       this,
       endpoint,
       this.#batch,
@@ -265,10 +265,10 @@ export class BatchBase implements Target, Sink, RequestOwner {
       timeout,
       rounds,
     );
-    this.#roundsOfRun = this.#engine.rounds;
+    this.#roundsOfRun = this.#engine.runs.rounds;
     if (status === RUNNING) throw timedOut(timeout);
     this.#inFlight--;
-    if (status !== 0) throw errorOf(this.#engine.runFailure(status));
+    if (status !== 0) throw errorOf(this.#engine.runs.failure(status));
     if (rounds !== ONE_ROUND) this.#times.give(rounds, this.#roundsOfRun);
     return this.#roundsOfRun;
   }

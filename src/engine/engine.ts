@@ -3,17 +3,15 @@ import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
 import type { Peer } from '../peer.js';
 import type { Wait } from '../wait-options.js';
-import { AbortWatch } from './abort.js';
 import { BackPressure } from './back-pressure.js';
 import { Completions } from './completions.js';
-import { Deadlines } from './deadlines.js';
-import { errorOf, type Failure, rejectLater, takeFailure, unresponsive } from './failure.js';
+import { EarlyEnds } from './early-ends.js';
+import { errorOf, unresponsive } from './failure.js';
 import type { DomainNames, DriverKind, Stats } from './kinds.js';
-import { CompletionField, Event, Op, RUNNING, STATS, Word } from './layout.js';
+import { CompletionField, Event, Op, STATS, Word } from './layout.js';
 import { Memory } from './memory.js';
-import { Releases } from './releases.js';
 import { Kind, type RequestOwner, Requests } from './requests.js';
-import type { Rounds } from './round-times.js';
+import { Runs } from './runs.js';
 import { Submissions } from './submissions.js';
 
 export type { DriverKind, Stats };
@@ -28,8 +26,6 @@ export interface QueueListener {
 }
 
 const NO_REQUEST = 0xffff_ffff;
-/** Milliseconds that a cancelled request has to end before its promise rejects. */
-const GRACE_MS = 25;
 
 // Open engines are garbage collection roots: an operation in flight must not be collected with the
 // objects that started it.
@@ -46,6 +42,7 @@ export class Engine {
   readonly completions: Completions;
   readonly requests = new Requests();
   readonly memory: Memory;
+  readonly runs: Runs;
   readonly peers = new Map<number, Peer>();
   readonly queues = new Map<number, QueueListener>();
   /** The shared memory of open regions. Not every runtime lets the addon hold a reference to it. */
@@ -56,12 +53,7 @@ export class Engine {
   readonly #control: Uint32Array;
   readonly #controlF64: Float64Array;
   readonly #stats: BigUint64Array;
-  readonly #releases = new Releases();
-  readonly #aborts = new AbortWatch(
-    (request) => this.#cancelAndReject(request),
-    (request) => this.#releases.end(request),
-  );
-  readonly #deadlines = new Deadlines((request) => this.#cancelAndReject(request));
+  readonly #earlyEnds = new EarlyEnds(this.requests, (request) => this.cancel(request));
   #open = true;
 
   constructor(
@@ -101,6 +93,7 @@ export class Engine {
       () => backPressure.publish('ring', 1),
     );
     this.memory = new Memory(opened.handle);
+    this.runs = new Runs(this, opened.number, this.#control, this.#controlF64);
     open.add(this);
   }
 
@@ -122,9 +115,7 @@ export class Engine {
   }
 
   #end(request: number): void {
-    this.#aborts.forget(request);
-    this.#deadlines.forget(request);
-    this.#releases.forget(request);
+    this.#earlyEnds.forget(request);
     this.requests.end(request);
     this.#control[Word.Pending] = this.requests.pending;
   }
@@ -166,12 +157,6 @@ export class Engine {
     }
   }
 
-  // Rejects the caller's promise soon, even if the engine is in a long call or nothing turns it.
-  #cancelAndReject(request: number): void {
-    this.cancel(request);
-    setTimeout(() => this.#giveUp(request), GRACE_MS);
-  }
-
   /** Manual driver: turns the engine once. */
   turn(): void {
     this.#native.turn(this.#number);
@@ -186,52 +171,6 @@ export class Engine {
     this.#controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
     this.#native.wait(this.#number);
     this.completions.read();
-  }
-
-  /**
-   * Manual driver: submits a batch and turns the engine until its rounds have ended. Returns its
-   * status, or RUNNING if a round took longer than `milliseconds`. The round then continues as a
-   * request of its owner.
-   */
-  run(
-    owner: RequestOwner,
-    endpoint: number,
-    batch: number,
-    version: number,
-    entries: number,
-    milliseconds: number,
-    rounds: Rounds,
-  ): number {
-    const control = this.#control;
-    const controlF64 = this.#controlF64;
-    control[Word.RunEndpoint] = endpoint;
-    control[Word.RunBatch] = batch;
-    control[Word.RunEntries] = entries;
-    controlF64[Word.RunVersion64] = version;
-    controlF64[Word.RunTimes64] = rounds.times;
-    controlF64[Word.RunSpan64] = rounds.span;
-    control[Word.RunEvery] = rounds.every;
-    controlF64[Word.RunSamples64] = rounds.samples === undefined ? 0 : rounds.samples.length;
-    controlF64[Word.WaitMicroseconds64] = milliseconds * 1000;
-    this.#native.run(this.#number);
-    const status = control[Word.RunStatus] as number;
-    if (status === RUNNING) {
-      this.#controlF64[Word.WaitCount64] = this.begin(Kind.Owner, owner);
-      this.#native.adopt(this.#number);
-    }
-    if (control[Word.CompletionTail] !== this.completions.head) this.completions.read();
-    return status;
-  }
-
-  /** The number of rounds that the last run() completed. */
-  get rounds(): number {
-    return this.#controlF64[Word.RunRounds64] as number;
-  }
-
-  /** The failure of the last run(). */
-  runFailure(errno: number): Failure {
-    const key = this.#control[Word.RunError] as number;
-    return takeFailure(this.handle, this.peers, errno, key);
   }
 
   /** Awaits the end of a request. With the manual driver, turns the engine until then. */
@@ -305,7 +244,7 @@ export class Engine {
     if (event === Event.CancelRefused) {
       // The operation is posted and cannot be cancelled. Its promise rejects; the provider keeps
       // its memory.
-      if (!this.#giveUp(request) && this.requests.owned(request))
+      if (!this.#earlyEnds.giveUp(request) && this.requests.owned(request))
         (this.requests.owner(request) as RequestOwner).cancelRefused?.(request);
       return;
     }
@@ -326,12 +265,9 @@ export class Engine {
       const status = this.completions.u32[word + CompletionField.Status32] as number;
       (requests.owner(request) as RequestOwner).completed(request, status, word);
     } else {
-      const failure = this.completions.failureAt(word);
-      const released = this.#releases.end(request);
-      if (!this.#giveUp(request)) this.#reject(request, { ...failure, released });
+      this.#earlyEnds.leave(request, this.completions.failureAt(word));
     }
-    this.#aborts.forget(request);
-    this.#deadlines.forget(request);
+    this.#earlyEnds.settled(request);
     requests.detach(request);
     this.#control[Word.Pending] = requests.pending;
     this.#letLoopGo();
@@ -340,37 +276,13 @@ export class Engine {
   /** Rejects the promise of a request whose failed completion is at `word`. */
   fail(request: number, word: number): void {
     const failure = this.completions.failureAt(word);
-    if (failure.errno === errnoByCode.FI_ECANCELED && this.#giveUp(request)) return;
-    this.#reject(request, failure);
-  }
-
-  // Rejects the promise of a request that was aborted or timed out, even if it has not ended.
-  #giveUp(request: number): boolean {
-    const reason = this.#aborts.reasonOf(request);
-    const late = this.#deadlines.failureOf(request);
-    if (reason !== undefined) this.requests.reject(request, reason);
-    else if (late !== undefined) {
-      this.#reject(request, { ...late, released: this.#releases.end(request) });
-    }
-    return reason !== undefined || late !== undefined;
-  }
-
-  // Creates an error only if the promise is pending: an unhandled rejection would end the process.
-  #reject(request: number, failure: Failure): void {
-    if (this.requests.awaited(request)) this.requests.resolve(request, rejectLater(failure));
+    if (failure.errno === errnoByCode.FI_ECANCELED && this.#earlyEnds.giveUp(request)) return;
+    this.#earlyEnds.reject(request, failure);
   }
 
   /** Lets a signal or a timeout abort a request: see AbortWatch. */
-  limit(
-    request: number,
-    promise: Promise<unknown>,
-    { signal, timeout }: Wait,
-    syscall = 'fi_cq_read',
-  ): void {
-    if (signal === undefined && timeout === undefined) return;
-    this.#releases.watch(request, promise);
-    if (signal !== undefined) this.#aborts.watch(request, signal);
-    if (timeout !== undefined) this.#deadlines.watch(request, timeout, syscall);
+  limit(request: number, promise: Promise<unknown>, wait: Wait, syscall = 'fi_cq_read'): void {
+    this.#earlyEnds.limit(request, promise, wait, syscall);
   }
 
   /** The number of entries that each side of the rings has not read. */
@@ -413,7 +325,7 @@ export class Engine {
       provErrno: 0,
     };
     for (const request of this.requests.active()) {
-      this.#reject(request, failure);
+      this.#earlyEnds.reject(request, failure);
       this.#end(request);
     }
   }

@@ -1,0 +1,86 @@
+import type { Wait } from '../wait-options.js';
+import { AbortWatch } from './abort.js';
+import { Deadlines } from './deadlines.js';
+import { type Failure, rejectLater } from './failure.js';
+import { Releases } from './releases.js';
+import type { Requests } from './requests.js';
+
+/** Milliseconds that a cancelled request has to end before its promise rejects. */
+const GRACE_MS = 25;
+
+/**
+ * The requests that a signal or a timeout may end before their operations have ended. Their
+ * promises reject, and their memory stays in use until the operations end.
+ */
+export class EarlyEnds {
+  readonly #requests: Requests;
+  readonly #cancel: (request: number) => void;
+  readonly #releases = new Releases();
+  readonly #aborts = new AbortWatch(
+    (request) => this.#cancelAndReject(request),
+    (request) => this.#releases.end(request),
+  );
+  readonly #deadlines = new Deadlines((request) => this.#cancelAndReject(request));
+
+  constructor(requests: Requests, cancel: (request: number) => void) {
+    this.#requests = requests;
+    this.#cancel = cancel;
+  }
+
+  /** Lets a signal or a timeout abort a request: see AbortWatch. */
+  limit(
+    request: number,
+    promise: Promise<unknown>,
+    { signal, timeout }: Wait,
+    syscall: string,
+  ): void {
+    if (signal === undefined && timeout === undefined) return;
+    this.#releases.watch(request, promise);
+    if (signal !== undefined) this.#aborts.watch(request, signal);
+    if (timeout !== undefined) this.#deadlines.watch(request, timeout, syscall);
+  }
+
+  // Rejects the caller's promise soon, even if the engine is in a long call or nothing turns it.
+  #cancelAndReject(request: number): void {
+    this.#cancel(request);
+    setTimeout(() => this.giveUp(request), GRACE_MS);
+  }
+
+  /**
+   * Rejects the promise of a request that was aborted or timed out, even if it has not ended.
+   * Returns whether it was.
+   */
+  giveUp(request: number): boolean {
+    const reason = this.#aborts.reasonOf(request);
+    const late = this.#deadlines.failureOf(request);
+    if (reason !== undefined) this.#requests.reject(request, reason);
+    else if (late !== undefined) {
+      this.reject(request, { ...late, released: this.#releases.end(request) });
+    }
+    return reason !== undefined || late !== undefined;
+  }
+
+  /** Rejects the promise of a request whose operation has not ended. */
+  leave(request: number, failure: Failure): void {
+    const released = this.#releases.end(request);
+    if (!this.giveUp(request)) this.reject(request, { ...failure, released });
+  }
+
+  /** Rejects the promise of a request. */
+  reject(request: number, failure: Failure): void {
+    // Creates an error only if the promise is pending: an unhandled rejection would end the process.
+    if (this.#requests.awaited(request)) this.#requests.resolve(request, rejectLater(failure));
+  }
+
+  /** Called when nothing can abort the request any more. */
+  settled(request: number): void {
+    this.#aborts.forget(request);
+    this.#deadlines.forget(request);
+  }
+
+  /** Called when the request has ended. */
+  forget(request: number): void {
+    this.settled(request);
+    this.#releases.forget(request);
+  }
+}
