@@ -17,7 +17,8 @@ import {
   checkCloseOptions,
 } from './endpoint/close-options.js';
 import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
-import type { EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
+import type { EndpointBase } from './endpoint/endpoint.js';
+import type { EndpointOptions } from './endpoint/opening-options.js';
 import { type DriverKind, Engine, type Stats } from './engine/engine.js';
 import { stop } from './engine/unresponsive.js';
 import { closed, invalidArgType, invalidArgValue, invalidState } from './errors.js';

@@ -43,7 +43,7 @@ export type {
   Post,
   Receiving,
 } from './endpoint/compose.js';
-export type { EndpointBase, EndpointOptions } from './endpoint/endpoint.js';
+export type { EndpointBase } from './endpoint/endpoint.js';
 export type {
   Message,
   Messages,
@@ -51,6 +51,7 @@ export type {
 } from './endpoint/messages.js';
 export type { MsgRecv, MsgSend } from './endpoint/msg.js';
 export type { MultiRecv, MultiRecvMessage } from './endpoint/multi-recv.js';
+export type { EndpointOptions } from './endpoint/opening-options.js';
 export type { Direction, QueuedCalls } from './endpoint/queued.js';
 export type { RemoteSegment } from './endpoint/remote-pieces.js';
 export type { RmaOptions, RmaRead, RmaVectorOptions, RmaWrite } from './endpoint/rma.js';
