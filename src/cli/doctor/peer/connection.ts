@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { ConnectError, connectTo } from '../../shared/connect.js';
 import { JsonLink } from '../../shared/json-link.js';
 import { type Message, PROTOCOL, plain } from './messages.js';
 
@@ -39,26 +39,14 @@ const KINDS: Readonly<Record<string, ReachKind>> = {
 };
 
 /** Connects to a listening doctor. Throws ReachError. */
-export async function connectTo(host: string, port: number, milliseconds: number): Promise<Socket> {
-  const socket = connect({ host, port, autoSelectFamily: true });
-  const late = setTimeout(() => {
-    socket.destroy(new ReachError('dropped', `no answer within ${milliseconds / 1000} s`));
-  }, milliseconds);
+export async function reach(host: string, port: number, milliseconds: number): Promise<Socket> {
   try {
-    await once(socket, 'connect');
-    return socket;
+    return await connectTo(host, port, { timeout: milliseconds, retries: () => false });
   } catch (error) {
-    if (error instanceof ReachError) throw error;
-    const { code, message } = firstOf(error);
-    throw new ReachError(KINDS[code ?? ''] ?? 'failed', message);
-  } finally {
-    clearTimeout(late);
+    if (!(error instanceof ConnectError)) throw error;
+    const { code, message } = error;
+    throw new ReachError(code === undefined ? 'dropped' : (KINDS[code] ?? 'failed'), message);
   }
-}
-
-// A name with several addresses fails with one error for each.
-function firstOf(error: unknown): NodeJS.ErrnoException {
-  return error instanceof AggregateError ? error.errors[0] : (error as NodeJS.ErrnoException);
 }
 
 /** Bytes of a message: an address and a few words. */

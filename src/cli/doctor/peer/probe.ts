@@ -1,4 +1,4 @@
-import { connectTo, PeerConnection } from './connection.js';
+import { PeerConnection, reach } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { type Delivery, decode, deliveryIn, encode, plain } from './messages.js';
 
@@ -32,7 +32,7 @@ export async function probe(
   { host, port, timeout }: Target,
   domains: readonly string[],
 ): Promise<Attempt[]> {
-  const connection = new PeerConnection(await connectTo(host, port, timeout));
+  const connection = new PeerConnection(await reach(host, port, timeout));
   try {
     const theirs = await connection.handshake(domains, timeout);
     const attempts: Attempt[] = [];

@@ -1,7 +1,7 @@
 // The out-of-band TCP connection: -b and -E.
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { ConnectError, connectTo } from '../../shared/connect.js';
 import { announcePort } from './listening.js';
 import type { Settings } from './settings.js';
 
@@ -144,21 +144,14 @@ async function acceptClient(
 
 /** Connects to a server. Retries for `timeout` milliseconds while none listens. */
 async function connectToServer(port: number, host: string, timeout: number): Promise<Socket> {
-  const deadline = performance.now() + timeout;
-  for (;;) {
-    const socket = connect({ port, host });
-    try {
-      await once(socket, 'connect');
-      return socket;
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'ECONNREFUSED' || performance.now() >= deadline) {
-        throw new PeerGone(
-          `no server at ${host}, port ${port} (${code}); check that it runs, with the same options`,
-        );
-      }
-      await sleep(100);
-    }
+  try {
+    return await connectTo(host, port, { timeout, retries: (code) => code === 'ECONNREFUSED' });
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    const why = error.code ?? 'no answer';
+    throw new PeerGone(
+      `no server at ${host}, port ${port} (${why}); check that it runs, with the same options`,
+    );
   }
 }
 

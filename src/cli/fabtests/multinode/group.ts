@@ -1,8 +1,8 @@
 // A rank's connection to the hub at rank 0.
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ConnectError, connectTo } from '../../shared/connect.js';
 import { JsonLink } from '../../shared/json-link.js';
 import type { Place, Root } from './launcher.js';
 import {
@@ -39,7 +39,6 @@ export interface JoinOptions {
   readonly signal: AbortSignal;
 }
 
-const RETRY = 100; // ms
 const CLOSE_TIMEOUT = 1000; // ms to send the last messages
 
 /** All ranks, as one of them sees them. */
@@ -171,24 +170,11 @@ export class Group {
 
 /** Connects to the hub. Retries while it does not listen yet. */
 async function reach({ host, port }: Root, { timeout, signal }: JoinOptions): Promise<Socket> {
-  const deadline = performance.now() + timeout * 1000;
-  for (;;) {
-    const socket = connect({ host, port });
-    try {
-      const left = Math.ceil(Math.max(1, deadline - performance.now()));
-      await once(socket, 'connect', {
-        signal: AbortSignal.any([signal, AbortSignal.timeout(left)]),
-      });
-      return socket;
-    } catch (error) {
-      socket.destroy();
-      signal.throwIfAborted();
-      if (performance.now() + RETRY >= deadline) {
-        const code = (error as NodeJS.ErrnoException).code ?? 'no answer';
-        const why = code === 'ABORT_ERR' ? 'no answer' : code;
-        throw new Error(`no rank 0 at ${host}, port ${port}, within ${timeout} s (${why})`);
-      }
-    }
-    await sleep(RETRY, undefined, { signal });
+  try {
+    return await connectTo(host, port, { timeout: timeout * 1000, retries: () => true, signal });
+  } catch (error) {
+    if (!(error instanceof ConnectError)) throw error;
+    const why = error.code ?? 'no answer';
+    throw new Error(`no rank 0 at ${host}, port ${port}, within ${timeout} s (${why})`);
   }
 }
