@@ -1,19 +1,19 @@
 // npx libfabric <command>
 import { Command } from 'commander';
 import { devicesCommand } from './devices.js';
-import { doctorCommand } from './doctor/command.js';
+import { doctorCommand } from './doctor/doctor.js';
 import { BENCHMARKS } from './fabtests/benchmarks/all.js';
-import { benchmarkCommand } from './fabtests/benchmarks/shared/command.js';
+import { benchmarkCommand } from './fabtests/benchmarks/shared/benchmark-command.js';
 import { FUNCTIONAL_TESTS } from './fabtests/functional/all.js';
-import { runAllCommand } from './fabtests/functional/run-all/command.js';
-import { functionalTestCommand } from './fabtests/functional/shared/command.js';
+import { runAllCommand } from './fabtests/functional/run-all/run-all.js';
+import { functionalTestCommand } from './fabtests/functional/shared/functional-test-command.js';
 import { allToAllCommand } from './fabtests/multinode/all-to-all.js';
 import { pairwiseCommand } from './fabtests/multinode/pairwise.js';
-import { infoCommand } from './info/command.js';
-import { pingpongCommand } from './pingpong/command.js';
-import { reportCommand } from './report/command.js';
+import { infoCommand } from './info/info.js';
+import { pingpongCommand } from './pingpong/pingpong.js';
+import { reportCommand } from './report/report.js';
 import { softefaCommand } from './softefa.js';
-import { statsCommand } from './stats/command.js';
+import { statsCommand } from './stats/stats.js';
 import { strerrorCommand } from './strerror.js';
 
 /** The command line, with all of its commands. */

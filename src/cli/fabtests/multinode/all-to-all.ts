@@ -1,8 +1,8 @@
 import { deliver, megabytesPerSecond, transferAll } from './bandwidth.js';
-import { ranksCommand } from './command.js';
 import { emptyMatrix, type Figures, type ShowProgress } from './figures.js';
 import type { Mesh } from './mesh.js';
 import { amountText } from './output.js';
+import { ranksCommand } from './ranks-command.js';
 
 /** libfabric all-to-all: bandwidth of all ranks to all others at once. */
 export const allToAllCommand = () =>

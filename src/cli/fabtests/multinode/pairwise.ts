@@ -1,9 +1,9 @@
 import { median } from '../../shared/statistics.js';
 import { deliver, megabytesPerSecond, transferAll } from './bandwidth.js';
-import { ranksCommand } from './command.js';
 import { emptyMatrix, type Figures, type ShowProgress } from './figures.js';
 import { answer, measureLatency } from './latency.js';
 import type { Mesh } from './mesh.js';
+import { ranksCommand } from './ranks-command.js';
 import { type RankPair, schedule } from './schedule.js';
 
 /** libfabric pairwise: bandwidth or latency of each pair of many ranks. */
