@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   expectRejected,
   expectThrown,
   expectWorking,
+  fixturesOfFile,
   junk,
   junkExcept,
-  openLoopback,
+  loopbackOfFile,
 } from '../support/bad-input.js';
 import { callVerb, type Fixtures, VERBS, verbs } from '../support/verbs.js';
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-let fixtures: Fixtures;
-
-beforeAll(async () => {
-  loopback = await openLoopback();
-  const { ep, self } = loopback;
-  const region = await ep.domain.allocate(4096, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
-  fixtures = { self, region, remote: ep.domain.remote(region.descriptor()) };
-});
-
-afterAll(async () => {
-  await loopback.ep.close();
-});
+const loopback = loopbackOfFile();
+const fixtures = fixturesOfFile(loopback, 4096);
 
 /** Returns invalid values of an argument, and a pattern of the error that names it. */
 function invalidValues(argument: string): {

@@ -1,14 +1,13 @@
 import { open } from 'libfabric';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectRejected, expectThrown, expectWorking, openLoopback } from '../support/bad-input.js';
+import { describe, expect, test } from 'vitest';
+import {
+  expectRejected,
+  expectThrown,
+  expectWorking,
+  loopbackOfFile,
+} from '../support/bad-input.js';
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-beforeAll(async () => {
-  loopback = await openLoopback();
-});
-afterAll(async () => {
-  await loopback.ep.close();
-});
+const loopback = loopbackOfFile();
 
 describe('counts and sizes beyond any machine are refused', () => {
   test.each([2 ** 31, 2 ** 53 - 1, 2 ** 53])('a queue of %d entries', async (size) => {

@@ -1,23 +1,21 @@
 import { type MemoryRegion, open, Peer, RegionSlice, type RemoteRegion } from 'libfabric';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectRejected, expectThrown, expectWorking, openLoopback } from '../support/bad-input.js';
+import { beforeAll, describe, expect, test } from 'vitest';
+import {
+  expectRejected,
+  expectThrown,
+  expectWorking,
+  loopbackOfFile,
+} from '../support/bad-input.js';
 import { callVerb, VERBS, verbs } from '../support/verbs.js';
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-let other: Awaited<ReturnType<typeof openLoopback>>;
+const loopback = loopbackOfFile();
+const other = loopbackOfFile();
 let region: MemoryRegion;
 let remote: RemoteRegion;
 
 beforeAll(async () => {
-  loopback = await openLoopback();
-  other = await openLoopback();
   region = await loopback.ep.domain.allocate(4096, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
   remote = loopback.ep.domain.remote(region.descriptor());
-});
-
-afterAll(async () => {
-  await loopback.ep.close();
-  await other.ep.close();
 });
 
 const args = (verb: string) => verbs({ self: loopback.self, region, remote })[verb]!();

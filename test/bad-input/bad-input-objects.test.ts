@@ -1,28 +1,18 @@
 import { Fabric, getInfo } from 'libfabric';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   expectThrown,
   expectWorking,
   junk,
   junkExcept,
-  openLoopback,
+  loopbackOfFile,
 } from '../support/bad-input.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests pass values that the types forbid
 type Any = any;
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-let manual: Awaited<ReturnType<typeof openLoopback>>;
-
-beforeAll(async () => {
-  loopback = await openLoopback();
-  manual = await openLoopback({ driver: 'manual' });
-});
-
-afterAll(async () => {
-  await loopback.ep.close();
-  await manual.ep.close();
-});
+const loopback = loopbackOfFile();
+const manual = loopbackOfFile({ driver: 'manual' });
 
 const CONVERTS = 'an object that throws when it is converted';
 const OBJECTS = ['{}', 'a proxy', CONVERTS];

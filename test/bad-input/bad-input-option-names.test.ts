@@ -2,25 +2,14 @@
 import { dumpOnSignal, Fabric, getInfo, open } from 'libfabric';
 import { SoftefaFaults, softefaEnvironment } from 'libfabric/softefa';
 import { counters } from 'libfabric/verbs';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { nearestName } from '../../dist/nearest-name.js';
-import { expectWorking, openLoopback, refusalOf } from '../support/bad-input.js';
+import { expectWorking, fixturesOfFile, loopbackOfFile, refusalOf } from '../support/bad-input.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { callVerb, type Fixtures, VERBS, verbs } from '../support/verbs.js';
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-let fixtures: Fixtures;
-
-beforeAll(async () => {
-  loopback = await openLoopback();
-  const { ep, self } = loopback;
-  const region = await ep.domain.allocate(4096, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
-  fixtures = { self, region, remote: ep.domain.remote(region.descriptor()) };
-});
-
-afterAll(async () => {
-  await loopback.ep.close();
-});
+const loopback = loopbackOfFile();
+const fixtures = fixturesOfFile(loopback, 4096);
 
 const WRONG = { timout: 1 } as object;
 

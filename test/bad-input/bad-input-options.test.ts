@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   boom,
   expectRejected,
   expectThrown,
   expectWorking,
-  openLoopback,
+  fixturesOfFile,
+  loopbackOfFile,
   refusalOf,
 } from '../support/bad-input.js';
 import { callVerb, type Fixtures, VERBS, verbs } from '../support/verbs.js';
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-let fixtures: Fixtures;
-
-beforeAll(async () => {
-  loopback = await openLoopback();
-  const { ep, self } = loopback;
-  const region = await ep.domain.allocate(64, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
-  fixtures = { self, region, remote: ep.domain.remote(region.descriptor()) };
-});
-
-afterAll(async () => {
-  await loopback.ep.close();
-});
+const loopback = loopbackOfFile();
+const fixtures = fixturesOfFile(loopback, 64);
 
 const withOptions = VERBS.filter((verb) => 'options' in verbs({} as Fixtures)[verb]!());
 

@@ -1,25 +1,17 @@
 import { open } from 'libfabric';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   expectRejected,
   expectWorking,
   junk,
   junkExcept,
-  openLoopback,
+  loopbackOfFile,
 } from '../support/bad-input.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests pass values that the types forbid
 type Any = any;
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-
-beforeAll(async () => {
-  loopback = await openLoopback();
-});
-
-afterAll(async () => {
-  await loopback.ep.close();
-});
+const loopback = loopbackOfFile();
 
 const CONVERTS = 'an object that throws when it is converted';
 const OBJECTS = ['{}', 'a proxy', CONVERTS];

@@ -1,13 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openLoopback, type Refusal, refusalOf } from '../support/bad-input.js';
+import { describe, expect, test } from 'vitest';
+import { loopbackOfFile, type Refusal, refusalOf } from '../support/bad-input.js';
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-beforeAll(async () => {
-  loopback = await openLoopback();
-});
-afterAll(async () => {
-  await loopback.ep.close();
-});
+const loopback = loopbackOfFile();
 
 const frames = (error: Refusal) =>
   (error.stack ?? '').split('\n').filter((line) => /^ {4}at /.test(line));

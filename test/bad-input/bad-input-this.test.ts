@@ -9,23 +9,12 @@ import {
   RegionSlice,
   RemoteRegion,
 } from 'libfabric';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectWorking, openLoopback, refusalOf } from '../support/bad-input.js';
-import { callVerb, type Fixtures, VERBS, verbs } from '../support/verbs.js';
+import { describe, expect, test } from 'vitest';
+import { expectWorking, fixturesOfFile, loopbackOfFile, refusalOf } from '../support/bad-input.js';
+import { callVerb, VERBS, verbs } from '../support/verbs.js';
 
-let loopback: Awaited<ReturnType<typeof openLoopback>>;
-let fixtures: Fixtures;
-
-beforeAll(async () => {
-  loopback = await openLoopback();
-  const { ep, self } = loopback;
-  const region = await ep.domain.allocate(64, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
-  fixtures = { self, region, remote: ep.domain.remote(region.descriptor()) };
-});
-
-afterAll(async () => {
-  await loopback.ep.close();
-});
+const loopback = loopbackOfFile();
+const fixtures = fixturesOfFile(loopback, 64);
 
 const foreign = [undefined, null, 5, 'x', {}, [], () => {}, new Uint8Array(8), Object.create(null)];
 

@@ -9,6 +9,7 @@ import {
   drivers,
   entryOf,
   fabricError,
+  idle,
   Pair,
   pair,
   pattern,
@@ -112,10 +113,7 @@ describe.each(matrix)('%s, %s driver', (provider, driver) => {
     await done(posted());
     controller.abort(new Error('enough'));
     expect(await waiting).toEqual(new Error('enough'));
-    const idle = async () => {
-      while (batch.inFlight > 0) await new Promise(setImmediate);
-    };
-    await done(idle());
+    await done(idle(batch));
     const again = batch.submit({ times: 1, until: { byte: b.into, value: 2 } });
     a.from.bytes[0] = 2;
     await done(writes(a).submit());

@@ -9,6 +9,7 @@ import {
   everywhere,
   expectBytes,
   fabricError,
+  idle,
   Pair,
   pair,
   pattern,
@@ -81,10 +82,7 @@ describe.each(everywhere)('%s, %s driver: submit()', (provider, driver) => {
     await done(several());
     end.abort(new Error('enough'));
     expect(await failed).toEqual(new Error('enough'));
-    const idle = async () => {
-      while (batch.inFlight > 0) await new Promise(setImmediate);
-    };
-    await done(idle());
+    await done(idle(batch));
     expect(await done(batch.submit({ times: 3 }))).toBe(3);
   });
 

@@ -1,5 +1,6 @@
 import { type Cap, type DriverKind, FabricError, open, type Peer } from 'libfabric';
-import { expect } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { Fixtures } from './verbs.js';
 
 /** A hostile object throws this error. Like the errors of this package it has a code. */
 export const boom = Object.assign(new Error('boom'), { code: 'ERR_TEST_BOOM' });
@@ -115,6 +116,29 @@ export async function openLoopback(options: LoopbackOptions = {}) {
 }
 
 type Loopback = Awaited<ReturnType<typeof openLoopback>>;
+
+/** Opens a loopback before the tests of a file, and closes it after them. */
+export function loopbackOfFile(options?: LoopbackOptions): Loopback {
+  const loopback = {} as Loopback;
+  beforeAll(async () => {
+    Object.assign(loopback, await openLoopback(options));
+  });
+  afterAll(async () => {
+    await loopback.ep.close();
+  });
+  return loopback;
+}
+
+/** Allocates what the calls of a loopback need, before the tests of a file. */
+export function fixturesOfFile(loopback: Loopback, bytes: number): Fixtures {
+  const fixtures = {} as { -readonly [Key in keyof Fixtures]: Fixtures[Key] };
+  beforeAll(async () => {
+    const { ep, self } = loopback;
+    const region = await ep.domain.allocate(bytes, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
+    Object.assign(fixtures, { self, region, remote: ep.domain.remote(region.descriptor()) });
+  });
+  return fixtures;
+}
 
 /** Checks that an ordinary transfer still works: no message was lost, none was left over. */
 export async function expectWorking(ep: Loopback['ep'], self: Peer): Promise<void> {

@@ -194,6 +194,11 @@ export async function datagramPair(
   return new Pair<'FI_EP_DGRAM', 'FI_MSG'>(a, closing(await open(options)));
 }
 
+/** Resolves when no submission of a batch is in flight. */
+export async function idle(batch: { readonly inFlight: number }): Promise<void> {
+  while (batch.inFlight > 0) await new Promise(setImmediate);
+}
+
 /** Returns pseudo-random bytes for a seed. */
 export function pattern(length: number, seed = 1): Uint8Array {
   const bytes = new Uint8Array(length);
