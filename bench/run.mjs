@@ -2,7 +2,7 @@
 //   node bench/run.mjs [--rounds 7] [--only <regex of figures>] [--quick]
 //   node bench/run.mjs --fabtests DIR ...: compares with fabtests instead, see bench/fabtests.mjs
 // Each side of a pair has its own core. Judges ratios of medians over all rounds and writes
-// build/bench/results.json.
+// build/bench/results.json and, if it measured what they show, build/bench/figures.svg.
 import { writeFileSync } from 'node:fs';
 import { bars } from './bars.mjs';
 import { compareWithFabtests } from './fabtests.mjs';
@@ -14,6 +14,7 @@ import { notPinned } from './harness/pair.mjs';
 import { median } from './harness/results.mjs';
 import { takeRounds } from './harness/rounds.mjs';
 import { barsTable, mediansTable } from './harness/table.mjs';
+import { pictureOf } from './picture.mjs';
 
 const { options, rounds, only, divisor } = benchOptions();
 if (options.fabtests !== undefined) {
@@ -64,6 +65,8 @@ const record = {
   samples,
   bars: judged,
 };
+const picture = pictureOf(samples);
+if (picture) writeFileSync(`${built}figures.svg`, picture); // README shows docs/figures.svg, a copy
 writeFileSync(`${built}results.json`, `${JSON.stringify(record, null, 2)}\n`);
 
 console.log(`${mediansTable(samples)}\n`);
