@@ -41,6 +41,7 @@ export type Efa =
   /** There is no device. */
   | 'absent';
 
+/** The result of `doctor --json`. */
 export interface Diagnosis {
   readonly format: 'libfabric-doctor';
   readonly version: 1;
