@@ -126,8 +126,8 @@ function libraryNotFound(library: string, cause: Error): Error {
       `  LD_LIBRARY_PATH (${path ? path : 'not set'})`,
       "  the system's linker path (see ldconfig -p)",
       'Install libfabric: apt-get install libfabric1 (Debian, Ubuntu), dnf install libfabric',
-      '(Amazon Linux, Fedora), or the EFA installer (https://docs.aws.amazon.com/AWSEC2/latest/',
-      'UserGuide/efa-start.html), which puts it in /opt/amazon/efa.',
+      '(Amazon Linux, Fedora), or the EFA installer, which puts it in /opt/amazon/efa:',
+      '  https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html',
     ],
     cause,
   );

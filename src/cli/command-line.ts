@@ -12,6 +12,7 @@ import { pairwiseCommand } from './fabtests/multinode/pairwise.js';
 import { infoCommand } from './info/info.js';
 import { pingpongCommand } from './pingpong/pingpong.js';
 import { reportCommand } from './report/report.js';
+import { packageVersion } from './shared/package-version.js';
 import { softefaCommand } from './softefa.js';
 import { statsCommand } from './stats/stats.js';
 import { strerrorCommand } from './strerror.js';
@@ -22,6 +23,7 @@ export function commandLine(): Command {
     .description(
       'RDMA-class networking: what this machine has, whether it works, and how fast it is',
     )
+    .version(packageVersion(), '-V, --version', 'print the version of this package')
     .enablePositionalOptions()
     .addCommand(doctorCommand())
     .addCommand(infoCommand())

@@ -12,7 +12,7 @@ export function devicesCommand(): Command {
   return new Command('devices')
     .summary('show the RDMA devices of this machine')
     .description(
-      'Shows the RDMA devices of this machine, as rdma-core and sysfs report them, with the\n' +
+      'Shows the RDMA devices of this machine, as rdma-core and sysfs report them, with the ' +
         'capabilities of an EFA. Without a device it shows the reason, and the exit code is 1.',
     )
     .option('--json', 'print JSON: what devices() of libfabric/verbs returns')

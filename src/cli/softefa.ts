@@ -32,7 +32,7 @@ export function softefaCommand(): Command {
   return new Command('softefa')
     .summary('run a command with software EFA devices')
     .description(
-      'Runs a command with software EFA devices, so that the efa provider works on any Linux machine.\n' +
+      'Runs a command with software EFA devices, so that the efa provider works on any Linux machine. ' +
         'They carry data between processes of this machine; their speed is not that of EFA.',
     )
     .argument('[command...]', 'the command and its arguments')
@@ -51,8 +51,8 @@ export function softefaCommand(): Command {
     .option('--seed <n>', 'seed of every random choice (default: 1)', integer)
     .option(
       '--caps <list>',
-      'capabilities, separated by commas, or none (default: RDMA_READ,RDMA_WRITE,RNR_RETRY,' +
-        'CQ_WITH_SGID,UNSOLICITED_WRITE_RECV)',
+      'capabilities, separated by commas, or none (default: RDMA_READ, RDMA_WRITE, RNR_RETRY, ' +
+        'CQ_WITH_SGID, UNSOLICITED_WRITE_RECV)',
       list,
     )
     .option('--env', 'print the environment for a shell instead')

@@ -27,10 +27,10 @@ export function doctorCommand(): Command {
   return new Command('doctor')
     .summary('check whether EFA works here, and show how to fix it if not')
     .description(
-      'Checks everything that EFA needs on this machine, and between two machines: the device, its driver,\n' +
-        'libfabric, rdma-core, locked memory, the environment, security groups. Each failed check shows what\n' +
+      'Checks everything that EFA needs on this machine, and between two machines: the device, its driver, ' +
+        'libfabric, rdma-core, locked memory, the environment, security groups. Each failed check shows what ' +
         'was found, what was expected, why it matters, and how to fix it.\n\n' +
-        'The exit code is 0 if all checks passed, even without an EFA, 1 if there are warnings, and 2 if\n' +
+        'The exit code is 0 if all checks passed, even without an EFA, 1 if there are warnings, and 2 if ' +
         'libfabric, an EFA that is present or required, or the peer cannot be used.',
     )
     .option('-v, --verbose', 'show the details of all checks, and the skipped checks')

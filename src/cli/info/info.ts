@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { errnoByCode } from '../../error-codes.js';
 import { FabricError } from '../../errors.js';
 import { infoToString } from '../../info.js';
 import { getParams, libraryPath, strerror, version } from '../../library.js';
+import { addHelpEnd } from '../shared/help.js';
 import { jsonText } from '../shared/json.js';
+import { packageVersion } from '../shared/package-version.js';
 import { adviceFor } from './advice.js';
 import { ask, nameOf, namesOf, type Query } from './query.js';
 import { answerText, askEndpoints } from './rdma.js';
@@ -24,10 +25,10 @@ const more = (list: string, previous: string[] = []) => [...previous, ...namesOf
 
 /** libfabric info: fi_info(1), with JSON and advice. */
 export function infoCommand(): Command {
-  return new Command('info')
+  const command = new Command('info')
     .summary('show what libfabric offers on this machine')
     .description(
-      'Shows what libfabric offers on this machine, or the part of it that matches the options: fi_info(1).\n' +
+      'Shows what libfabric offers on this machine, or the part of it that matches the options: fi_info(1). ' +
         'Names may be written in lower case; lists are separated by | or commas.',
     )
     .addOption(new Option('-s, --src_addr <addr>', 'a local name or address').conflicts('node'))
@@ -51,20 +52,6 @@ export function infoCommand(): Command {
     )
     .option('--json', 'print JSON: an array with all fields of -v, -l or -e')
     .option('--version', 'print versions, and which libfabric is used')
-    .addHelpText(
-      'after',
-      `
-Without a result the exit code is that of fi_info, 61 (FI_ENODATA).
-
-In JSON, a bigint of getInfo() is a string of decimal digits, and memTagFormat is a string in hex.
-Addresses and keys are hex digits. A size without limit is "Infinity".
-
-Examples:
-  npx libfabric info
-  npx libfabric info -p tcp -t FI_EP_RDM -c FI_MSG,FI_RMA -v
-  npx libfabric info -g efa
-  npx libfabric softefa -- npx libfabric info -p efa`,
-    )
     .action(async (options: Options, self: Command) => {
       try {
         const text = options.rdma ? await rdmaAnswer(options) : answer(options);
@@ -74,6 +61,19 @@ Examples:
         else self.error(`error: ${wrongName(error)}`, { exitCode: errnoByCode.FI_EINVAL });
       }
     });
+  return addHelpEnd(command, {
+    notes: [
+      'Without a result the exit code is that of fi_info, 61 (FI_ENODATA).',
+      'In JSON, a bigint of getInfo() is a string of decimal digits, and memTagFormat is a string in ' +
+        'hex. Addresses and keys are hex digits. A size without limit is "Infinity".',
+    ],
+    examples: [
+      'npx libfabric info',
+      'npx libfabric info -p tcp -t FI_EP_RDM -c FI_MSG,FI_RMA -v',
+      'npx libfabric info -g efa',
+      'npx libfabric softefa -- npx libfabric info -p efa',
+    ],
+  });
 }
 
 /** The output of fi_info for these options, in its order of precedence. */
@@ -124,10 +124,9 @@ function wrongName(error: unknown): string {
 }
 
 function versionText(): string {
-  const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
   const { string, apiVersion } = version();
   return [
-    `npm package: ${JSON.parse(manifest).version}\n`,
+    `npm package: ${packageVersion()}\n`,
     `libfabric: ${string}\n`,
     `libfabric api: ${apiVersion}\n`,
     `library: ${libraryPath()}\n`,

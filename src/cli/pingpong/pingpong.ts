@@ -9,6 +9,7 @@ import { Session } from '../fabtests/common/session.js';
 import type { Settings } from '../fabtests/common/settings.js';
 import { parseSizes, type SizeChoice } from '../fabtests/common/sizes.js';
 import { type Control, interruptibly } from '../fabtests/common/test-command.js';
+import { addHelpEnd, examplesOfSides } from '../shared/help.js';
 import { pingpongHeader, pingpongRow } from '../shared/perf-table.js';
 import { deviceOf } from '../shared/result-header.js';
 import { CONTROL_PORT, receiveName, sendName, shareCount, synchronize } from './control.js';
@@ -58,10 +59,10 @@ function sizes(text: string): SizeChoice {
 
 /** libfabric pingpong: fi_pingpong(1), with its options and its protocol. */
 export function pingpongCommand(): Command {
-  return new Command('pingpong')
+  const command = new Command('pingpong')
     .summary('fi_pingpong: latency of messages, with its own control connection')
     .description(
-      'Measures the latency of messages as fi_pingpong(1) does, with its options and its protocol.\n' +
+      'Measures the latency of messages as fi_pingpong(1) does, with its options and its protocol. ' +
         'Either side may be fi_pingpong. Note: -e defaults to dgram, -c verifies, and -v prints debugging output.',
     )
     .argument('[server]', 'the server to connect to; without it this side is the server')
@@ -98,7 +99,7 @@ export function pingpongCommand(): Command {
     .option('--label <text>', 'a name for the result')
     .option(
       '--timeout <seconds>',
-      'without progress until the peer counts as gone',
+      'seconds without progress until the peer counts as gone',
       count(1, 86_400),
       10,
     )
@@ -107,6 +108,7 @@ export function pingpongCommand(): Command {
       const settings = await resolveHost(settingsOf(flags, host, argv));
       await interruptibly((control) => run(settings, flags, control));
     });
+  return addHelpEnd(command, { examples: examplesOfSides('pingpong') });
 }
 
 function settingsOf(flags: Flags, host: string | undefined, argv: readonly string[]): Settings {

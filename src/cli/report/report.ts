@@ -12,8 +12,8 @@ export function reportCommand(): Command {
   return new Command('report')
     .summary('make an HTML page from benchmark results')
     .description(
-      'Makes an HTML page from benchmark results: charts and tables of bandwidth, latency, CPU and\n' +
-        'counters, and of all pairs of ranks. Several runs are compared with the first.\n' +
+      'Makes an HTML page from benchmark results: charts and tables of bandwidth, latency, CPU and ' +
+        'counters, and of all pairs of ranks. Several runs are compared with the first. ' +
         "The page is one file and needs no network. Results may also be the output of fabtests' benchmarks.",
     )
     .argument(

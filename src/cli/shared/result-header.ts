@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { release } from 'node:os';
 import type { EndpointBase } from '../../endpoint/endpoint.js';
 import { version } from '../../library.js';
+import { packageVersion } from './package-version.js';
 import { rdmaOf } from './rdma-support.js';
 import type { ResultDevice, ResultSoftware } from './result.js';
 
@@ -31,9 +31,8 @@ export function deviceOf(endpoint: Asked): ResultDevice {
 
 /** The software of this machine. */
 export function softwareInUse(): ResultSoftware {
-  const manifest = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
   return {
-    package: JSON.parse(manifest).version,
+    package: packageVersion(),
     libfabric: version().string,
     node: process.version,
     kernel: `Linux ${release()}`,

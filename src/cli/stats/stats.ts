@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addHelpEnd } from '../shared/help.js';
 import { jsonText } from '../shared/json.js';
 import { type Address, listen } from './listen.js';
 import { type Source, sources } from './sources.js';
@@ -7,24 +8,26 @@ import { watch } from './watch.js';
 
 interface Flags {
   readonly watch?: true;
-  readonly interval: number;
+  readonly interval?: number;
   readonly count?: number;
   readonly json?: true;
   readonly device?: string;
   readonly listen?: Address;
 }
 
+const INTERVAL = 1000; // milliseconds
+
 /** libfabric stats: the counters of RDMA devices. */
 export function statsCommand(): Command {
-  return new Command('stats')
+  const command = new Command('stats')
     .summary('show the counters of RDMA devices')
     .description(
-      'Shows the counters of RDMA devices in sysfs: their values, their rates per second, or as Prometheus\n' +
-        'metrics. They count for all processes of the machine, whatever library they use, and keep their\n' +
+      'Shows the counters of RDMA devices in sysfs: their values, their rates per second, or as Prometheus ' +
+        'metrics. They count for all processes of the machine, whatever library they use, and keep their ' +
         'values when processes end. A software device counts for its node of its namespace.',
     )
     .option('-w, --watch', 'show rates repeatedly, until Ctrl-C')
-    .option('-i, --interval <s>', 'seconds between samples', milliseconds, 1000)
+    .option('-i, --interval <s>', 'seconds between samples (default: 1)', milliseconds)
     .option('-c, --count <n>', 'stop after this many samples', count)
     .option('-d, --device <name>', 'only this device')
     .addOption(new Option('--json', 'print JSON: with --watch a line for each port and sample'))
@@ -33,29 +36,31 @@ export function statsCommand(): Command {
         .argParser(address)
         .conflicts(['watch', 'json', 'count']),
     )
-    .addHelpText(
-      'after',
-      `
-A retransmit is a packet that was sent again, or the cause of a retransmission with other vendors'
-devices. In JSON a counter is a string of decimal digits.
-
-Examples:
-  npx libfabric stats
-  npx libfabric stats --watch --interval 0.5
-  npx libfabric stats --watch --json --count 60 > stats.jsonl
-  npx libfabric stats --listen 127.0.0.1:9400`,
-    )
     .action(async (flags: Flags) => {
       const all = sources(flags.device);
       if (flags.listen) await untilInterrupted((signal) => listen(flags.listen!, all, signal));
       else if (flags.watch || flags.count !== undefined) await watchAll(all, flags);
       else process.stdout.write(totals(all, flags.json ?? false));
     });
+  return addHelpEnd(command, {
+    notes: [
+      "A retransmit is a packet that was sent again, or the cause of a retransmission with other vendors' " +
+        'devices. In JSON a counter is a string of decimal digits.',
+      'Counters whose names end in _bytes count bytes. port_xmit_data and port_rcv_data of InfiniBand count ' +
+        'words of 4 bytes. All others count packets, operations or events.',
+    ],
+    examples: [
+      'npx libfabric stats',
+      'npx libfabric stats --watch --interval 0.5',
+      'npx libfabric stats --watch --json --count 60 > stats.jsonl',
+      'npx libfabric stats --listen 127.0.0.1:9400',
+    ],
+  });
 }
 
 function watchAll(all: readonly Source[], flags: Flags): Promise<void> {
   const settings = {
-    interval: flags.interval,
+    interval: flags.interval ?? INTERVAL,
     count: flags.count ?? Number.POSITIVE_INFINITY,
     json: flags.json ?? false,
   };

@@ -18,8 +18,8 @@ export const rmaBandwidth: Benchmark = {
   type: 'FI_EP_RDM',
   summary: 'bandwidth of RMA',
   description:
-    'Measures the bandwidth of RMA. Both sides write or read at once, and each side measures its transfers.\n' +
-    'Writes with data go from the client to the server. With --nics on both sides, several NICs\n' +
+    'Measures the bandwidth of RMA. Both sides write or read at once, and each side measures its transfers. ' +
+    'Writes with data go from the client to the server. With --nics on both sides, several NICs ' +
     "transfer at once, and each NIC's bandwidth is printed below the row.",
   operations: ['write', 'read', 'writedata'],
   transfersPerIteration: () => 1,

@@ -14,7 +14,7 @@ export const rmaPingpong: Benchmark = {
   type: 'FI_EP_RDM',
   summary: 'latency of RMA',
   description:
-    'Measures the latency of RMA. A write has arrived when its last byte changes in memory, a write\n' +
+    'Measures the latency of RMA. A write has arrived when its last byte changes in memory, a write ' +
     'with data when the data arrives. The client reads, one read at a time.',
   operations: ['write', 'writedata', 'read'],
   transfersPerIteration: ({ operation }) => (operation === 'read' ? 1 : 2),

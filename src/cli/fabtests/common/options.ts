@@ -181,7 +181,7 @@ export const OUTPUT: OptionGroup = [
     new Option('--label <text>', 'a name for the result'),
     new Option(
       '--timeout <seconds>',
-      'without progress until the peer counts as gone (default: 10)',
+      'seconds without progress until the peer counts as gone (default: 10)',
     ).argParser(count(1, 86_400)),
     new Option('--pin-core <cores>', 'cores to run on: 0,2-4'),
   ],

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { addHelpEnd, examplesOfSides } from '../../shared/help.js';
 import { chooseSettings, Refusal, type TestKind } from './choose-settings.js';
 import { addTestOptions, type Flags, TestCommand } from './options.js';
 import { resolveHost } from './resolve-host.js';
@@ -30,18 +31,12 @@ export function testCommand(
   const command = new TestCommand(spec.command)
     .summary(spec.summary)
     .description(
-      `${spec.description ?? `Measures the ${spec.summary}.`}\n` +
+      `${spec.description ?? `Measures the ${spec.summary}.`} ` +
         'It is compatible with fabtests: either side may be theirs.',
     )
     .argument('[server]', 'the server to connect to; without it this side is the server');
   addTestOptions(command);
-  command.addHelpText(
-    'after',
-    `
-Examples:
-  npx libfabric ${spec.command} -p efa            on one host
-  npx libfabric ${spec.command} -p efa HOST       on another, with the name of the first`,
-  );
+  addHelpEnd(command, { examples: examplesOfSides(spec.command) });
   return command.action(async (host: string | undefined, flags: Flags, self: TestCommand) => {
     const argv = (self.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
     let settings: Settings;

@@ -10,7 +10,7 @@ export const allToAllCommand = () =>
     name: 'all-to-all',
     summary: 'bandwidth of many ranks, all to all others at once',
     description:
-      'All ranks write to all others at once, each pair at its own pace. Shows what a\n' +
+      'All ranks write to all others at once, each pair at its own pace. Shows what a ' +
       'network carries as a whole, and which pairs and ranks get less than others.',
     examples: [
       'npx libfabric all-to-all --local 4 -p shm            four processes of this machine',

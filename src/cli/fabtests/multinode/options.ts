@@ -43,10 +43,10 @@ const MOST_RANKS = 65_536;
 
 const RANKS = [
   new Option('--local <n>', 'start n processes on this machine').argParser(count(2, 256)),
-  new Option('--rank <n>', 'of this process, from 0').argParser(count(0, MOST_RANKS)),
-  new Option('--ranks <n>', 'processes in all').argParser(count(1, MOST_RANKS)),
+  new Option('--rank <n>', 'rank of this process, from 0').argParser(count(0, MOST_RANKS)),
+  new Option('--ranks <n>', 'number of all ranks').argParser(count(1, MOST_RANKS)),
   new Option('--root <host[:port]>', 'host of rank 0 (default: from the launcher)'),
-  new Option('--timeout <seconds>', 'to wait for ranks, and without any progress')
+  new Option('--timeout <seconds>', 'seconds to wait for ranks, and without any progress')
     .argParser(seconds)
     .default(30),
 ];

@@ -12,7 +12,7 @@ export const pairwiseCommand = () =>
     name: 'pairwise',
     summary: 'bandwidth or latency of each pair of many ranks',
     description:
-      'Measures each pair of ranks alone, in either direction, and shows which pairs\nand ranks are slow.',
+      'Measures each pair of ranks alone, in either direction, and shows which pairs and ranks are slow.',
     examples: [
       'npx libfabric pairwise --local 4 -p shm              four processes of this machine',
       'srun -N 8 npx libfabric pairwise --metric latency    a rank on each of eight nodes',

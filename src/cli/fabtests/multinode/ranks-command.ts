@@ -34,9 +34,9 @@ export function ranksCommand(spec: RanksSpec): Command {
   const command = new Command(spec.name)
     .summary(spec.summary)
     .description(
-      `${spec.description}\n` +
-        'One process is one rank. Open MPI, MPICH, Slurm, torchrun and indexed jobs\n' +
-        'of Kubernetes set the rank. Otherwise give --rank, --ranks and --root, or --local\n' +
+      `${spec.description} ` +
+        'One process is one rank. Open MPI, MPICH, Slurm, torchrun and indexed jobs ' +
+        'of Kubernetes set the rank. Otherwise give --rank, --ranks and --root, or --local ' +
         'for a first try.',
     );
   addOptions(command, spec.name);

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { type ErrorOptions, InvalidArgumentError, Option } from 'commander';
+import { addHelpEnd, examplesOfSides } from '../../../shared/help.js';
 import { Progress } from '../../../shared/progress.js';
 import { announcePort, type Listening } from '../../common/listening.js';
 import { connectSides, type OobAddress, PortInUse } from '../../common/oob.js';
@@ -35,7 +36,7 @@ export function runAllCommand(): TestCommand {
   const command = new RunAllCommand('check')
     .summary('all of them, one after another')
     .description(
-      'Runs all functional checks, one after another, between two sides of this package. Each check runs in\n' +
+      'Runs all functional checks, one after another, between two sides of this package. Each check runs in ' +
         'its own process. The exit code is 0 if none failed, 1 if one failed, and 2 for wrong usage.',
     )
     .argument('[server]', 'the server to connect to; without it this side is the server')
@@ -49,18 +50,14 @@ export function runAllCommand(): TestCommand {
     const offered = options.filter((option) => OFFERED.has(option.attributeName()));
     for (const option of offered) command.addOption(option.helpGroup(heading));
   }
-  command.addHelpText(
-    'after',
-    `
-The checks: ${NAMES.join(', ')}
-
-The sides coordinate the checks over TCP, at the port of -b or -E (default: 3000). The checks also
-exchange their addresses there. A check may take ${TIMEOUTS_PER_TEST} times --timeout.
-
-Examples:
-  npx libfabric check -p efa                      on one host
-  npx libfabric check -p efa HOST                 on another, with the name of the first`,
-  );
+  addHelpEnd(command, {
+    notes: [
+      `The checks: ${NAMES.join(', ')}`,
+      'The sides coordinate the checks over TCP, at the port of -b or -E (default: 3000). The checks ' +
+        `also exchange their addresses there. A check may take ${TIMEOUTS_PER_TEST} times --timeout.`,
+    ],
+    examples: examplesOfSides('check'),
+  });
   return command.action(async (host: string | undefined, given: Given) => {
     const argv = (command.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
     await interruptibly((control) => runSide(host, given, argv, control));

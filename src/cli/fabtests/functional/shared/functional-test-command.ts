@@ -1,5 +1,6 @@
 import { errnoByCode } from '../../../../error-codes.js';
 import { FabricError } from '../../../../errors.js';
+import { addHelpEnd, examplesOfSides } from '../../../shared/help.js';
 import { chooseSettings, Refusal } from '../../common/choose-settings.js';
 import { type Flags, TestCommand } from '../../common/options.js';
 import { resolveHost } from '../../common/resolve-host.js';
@@ -16,10 +17,11 @@ export function functionalTestCommand(test: FunctionalTest): TestCommand {
   const command = new TestCommand(test.command)
     .summary(test.summary)
     .description(
-      `${test.description}\nIt is compatible with fabtests: either side may be theirs. The exit code is 0, or the error's number.`,
+      `${test.description} It is compatible with fabtests: either side may be theirs. The exit code is 0, or the error's number.`,
     )
     .argument('[server]', 'the server to connect to; without it this side is the server');
   addFunctionalOptions(command, test);
+  addHelpEnd(command, { examples: examplesOfSides(test.command) });
   return command.action(async (host: string | undefined, given: Partial<Flags>) => {
     const argv = (command.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
     const settings = await resolveHost(

@@ -15,7 +15,7 @@ export const SIZE = new Option('-S, --size <bytes>', 'bytes of a message').argPa
   kind: 'one',
   size: count(0)(text),
 }));
-export const ITERATIONS = new Option('-I, --iterations <n>', 'how often').argParser(count(1));
+export const ITERATIONS = new Option('-I, --iterations <n>', 'iterations').argParser(count(1));
 export const VERIFY = new Option('-v, --verify', 'check every byte');
 export const DELIVERY_COMPLETE = new Option(
   '-U, --delivery-complete',

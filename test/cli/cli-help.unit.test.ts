@@ -1,0 +1,62 @@
+// The help of every command, as a terminal of 80 and of 120 columns shows it.
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { commandLine } from '../../dist/cli/command-line.js';
+import { call } from '../support/call.js';
+
+const names = commandLine().commands.map((command) => command.name());
+
+/** The help of a command in a terminal of this width. */
+async function helpOf(name: string, width: number): Promise<string> {
+  let help = '';
+  const command = commandLine().commands.find((each) => each.name() === name) as Command;
+  const writeOut = (text: string) => {
+    help += text;
+  };
+  command.configureOutput({ writeOut, getOutHelpWidth: () => width });
+  command.outputHelp();
+  return help;
+}
+
+/** The paragraphs before the options and after them, without the examples. */
+const prose = (help: string): string[][] =>
+  help
+    .split('\n\n')
+    .filter((part) => /^[A-Z]/.test(part) && !/^(Usage|\w[\w ()]*:\n)/.test(part))
+    .map((part) => part.trimEnd().split('\n'));
+
+describe.each(names)('%s', (name) => {
+  test.each([80, 120])('fits %d columns', async (width) => {
+    const help = await helpOf(name, width);
+    const [text] = help.split('Examples:');
+    for (const line of text!.split('\n')) expect(line.length, line).toBeLessThanOrEqual(width);
+  });
+
+  test('wraps each paragraph once: only its last line is short', async () => {
+    for (const lines of prose(await helpOf(name, 80))) {
+      for (const [i, line] of lines.slice(0, -1).entries()) {
+        const [next] = lines[i + 1]!.split(' ');
+        expect(`${line} ${next}`.length, `${line}|${next}`).toBeGreaterThan(80);
+      }
+    }
+  });
+
+  test('has examples', async () => {
+    expect(await helpOf(name, 80)).toMatch(/\n\nExamples:\n( {2}.+\n)+$/);
+  });
+});
+
+test('--version prints the version of the package', async () => {
+  const manifest = new URL('../../package.json', import.meta.url);
+  const { version } = JSON.parse(readFileSync(manifest, 'utf8'));
+  for (const option of ['--version', '-V']) {
+    expect(await call(option)).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+  }
+});
+
+test('stats names the unit of its interval', async () => {
+  const help = (await helpOf('stats', 120)).replace(/\s+/g, ' ');
+  expect(help).toContain('--interval <s> seconds between samples (default: 1)');
+  expect(help).toContain('end in _bytes count bytes');
+});
