@@ -80,6 +80,7 @@ export class EarlyEnds {
 
   /** Called when the request has ended. */
   forget(request: number): void {
+    if (this.#releases.empty) return; // every limited request is registered there
     this.settled(request);
     this.#releases.forget(request);
   }

@@ -26,9 +26,12 @@ export class Releases {
     return known.end;
   }
 
+  get empty(): boolean {
+    return this.#promises.size === 0 && this.#ends.size === 0;
+  }
+
   /** Marks a request as ended. */
   forget(request: number): void {
-    if (this.#promises.size === 0 && this.#ends.size === 0) return;
     this.#promises.delete(request);
     this.#ends.get(request)?.tell();
     this.#ends.delete(request);
