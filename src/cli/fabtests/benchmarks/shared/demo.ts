@@ -16,7 +16,6 @@ import type { Benchmark, MeasureSize } from './benchmark.js';
 /** 1 B to 8 MiB. */
 export const SIZES: readonly number[] = Array.from({ length: 24 }, (_, power) => 2 ** power);
 
-const LARGEST = SIZES.at(-1) as number;
 // About 0.2 s for each size, and at most the iterations of fabtests.
 const TARGET_SECONDS = 0.2;
 const MOST = 20_000;
@@ -25,6 +24,8 @@ const MOST = 20_000;
 export interface Measurement {
   readonly benchmark: Benchmark;
   readonly name: string;
+  /** What it measures. */
+  readonly title: string;
   readonly options: readonly string[];
 }
 
@@ -41,11 +42,12 @@ function settingsOf(
   { benchmark, options }: Measurement,
   provider: string,
   host: string | undefined,
+  sizes: readonly number[],
 ): Settings {
   const command = addTestOptions(new TestCommand(benchmark.command));
   // In the dialect of fabtests 1.17 all writes go to one place. Separate places for a window of 8
   // MiB transfers would need half a gigabyte.
-  const argv = ['-p', provider, '-E', '-v', '--fabtests', '1.17', '-S', `l:${SIZES}`, ...options];
+  const argv = ['-p', provider, '-E', '-v', '--fabtests', '1.17', '-S', `l:${sizes}`, ...options];
   command.parse(argv, { from: 'user' });
   const settings = chooseSettings(benchmark, command.opts<Flags>(), host, argv);
   return { ...settings, verifiesLast: true };
@@ -57,17 +59,18 @@ export async function measureSide(
   host: string | undefined,
   provider: string,
   measurement: Measurement,
+  sizes: readonly number[],
   audience?: DemoOutput,
 ): Promise<void> {
   const { benchmark } = measurement;
-  const settings = settingsOf(measurement, provider, host);
+  const settings = settingsOf(measurement, provider, host, sizes);
   const needs = benchmark.needs(settings);
   const session = await Session.open(settings, needs, undefined, undefined, oob);
   try {
     await exchangeAddressesAgain(session);
     audience?.begin(session.info);
-    const measure = await benchmark.prepare(session, LARGEST);
-    for (const size of SIZES) {
+    const measure = await benchmark.prepare(session, Math.max(...sizes));
+    for (const size of sizes) {
       audience?.size(size);
       const timing = await measureBriefly(session, oob, measure, size);
       audience?.row(rowOf(size, benchmark.transfersPerIteration(settings), timing, false));
