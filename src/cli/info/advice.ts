@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises';
 import { FabricError } from '../../errors.js';
 import { libraryPath } from '../../library.js';
 import { native } from '../../native.js';
@@ -5,8 +6,17 @@ import { hasEfaDevice } from '../../softefa/index.js';
 import { ask, FILTERS, type Query } from './query.js';
 
 /** Why a query has no results and what to try: lines for a person. */
-export function adviceFor(query: Query): string[] {
-  return aboutProvider(query) ?? aboutFilters(query);
+export async function adviceFor(query: Query): Promise<string[]> {
+  return aboutProvider(query) ?? (await aboutName(query)) ?? aboutFilters(query);
+}
+
+/** Advice if a name cannot be resolved, which also leaves out all entries of tcp and udp. */
+async function aboutName({ node, src_addr = node }: Query): Promise<string[] | undefined> {
+  if (src_addr === undefined || src_addr.includes('://')) return undefined;
+  return lookup(src_addr).then(
+    () => undefined,
+    ({ code }) => [`The host name ${src_addr} cannot be resolved (${code}).`],
+  );
 }
 
 /** Advice if the provider alone has no results. */

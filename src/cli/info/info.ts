@@ -57,7 +57,7 @@ export function infoCommand(): Command {
         const text = options.rdma ? await rdmaAnswer(options) : answer(options);
         process.stdout.write(options.version ? versionText() : text);
       } catch (error) {
-        if (FabricError.is(error)) explain(error.errno, options);
+        if (FabricError.is(error)) await explain(error.errno, options);
         else self.error(`error: ${wrongName(error)}`, { exitCode: errnoByCode.FI_EINVAL });
       }
     });
@@ -111,9 +111,9 @@ function contains(text: string, part = ''): boolean {
   return text.toLowerCase().includes(part.toLowerCase());
 }
 
-function explain(errno: number, query: Query): void {
+async function explain(errno: number, query: Query): Promise<void> {
   console.error(`fi_getinfo: -${errno} (${strerror(errno)})`);
-  for (const line of adviceFor(query)) console.error(line);
+  for (const line of await adviceFor(query)) console.error(line);
   process.exitCode = errno;
 }
 

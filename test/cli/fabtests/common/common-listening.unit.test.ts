@@ -31,6 +31,21 @@ test('with -F fi_sockaddr_in6, a client requests only IPv6 addresses', async () 
   expect(families).toEqual([6]);
 });
 
+test('with a local address of IPv6 too', async () => {
+  const families: number[] = [];
+  await resolveHost({ ...inBand, sourceAddress: '::1' }, async (name, family) => {
+    families.push(family);
+    return name === '::1' ? BOTH.slice(0, 1) : BOTH;
+  });
+  expect(families).toEqual([0, 6]);
+});
+
+test('the name of a local address is checked on both sides', async () => {
+  const { host: _, ...server } = inBand;
+  const failing = resolveHost({ ...server, sourceAddress: 'nowhere' }, () => Promise.reject(NONE));
+  await expect(failing).rejects.toThrow('the host name nowhere cannot be resolved (ENOTFOUND)');
+});
+
 test('a name that cannot be resolved is reported with the reason', async () => {
   const failing = resolveHost(inBand, () => Promise.reject(NONE));
   await expect(failing).rejects.toThrow('the host name localhost cannot be resolved (ENOTFOUND)');
