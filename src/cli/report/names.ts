@@ -1,5 +1,5 @@
 // Names of results: the shortest that distinguish them.
-import type { MatrixResult } from '../shared/result.js';
+import type { MatrixResult, ResultDevice } from '../shared/result.js';
 import { dateText } from './format.js';
 import type { Measurement } from './run.js';
 
@@ -9,7 +9,7 @@ type Measured = (Measurement | MatrixResult) & { readonly file: string };
 const FIELDS: readonly ((measured: Measured) => string | undefined)[] = [
   ({ command }) => command,
   (measured) => ('operation' in measured ? measured.operation : undefined),
-  ({ device }) => device && `${device.provider}${device.software ? ' in software' : ''}`,
+  ({ device }) => device && providerText(device),
   ({ device }) => device?.domain,
   ({ software }) => software && `libfabric ${software.libfabric}`,
   ({ software }) => software && `Node.js ${software.node}`,
@@ -18,6 +18,10 @@ const FIELDS: readonly ((measured: Measured) => string | undefined)[] = [
 ];
 const USUAL = [0, 1, 2]; // the others distinguish results, but do not describe them
 const DATE = 6;
+
+// tcp;ofi_rxm is tcp with the layer that gives it RDM endpoints.
+const providerText = ({ provider, software }: ResultDevice): string =>
+  provider.replace(/;ofi_rx[dm]$/, '') + (software ? ' in software' : '');
 
 /** A name for each result: its label, or the fewest fields that distinguish it from the others. */
 export function namesOf(all: readonly Measured[]): string[] {

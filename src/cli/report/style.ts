@@ -110,6 +110,7 @@ tbody th { font-weight: 500; }
 tr > :first-child { position: sticky; left: 0; z-index: 1; background: var(--card); }
 thead tr + tr > :first-child { position: static; }
 tfoot th, tfoot td { border-bottom: 0; font-weight: 650; }
+tfoot th { white-space: normal; max-width: 12ch; }
 tbody tr:hover > * { background: var(--stripe); }
 .group { border-left: 1px solid var(--rule); }
 th.text, td.text, th.name { text-align: left; white-space: normal; overflow-wrap: break-word; min-width: 9ch; max-width: 44ch; }

@@ -54,6 +54,7 @@ describe('a run is named', () => {
     expect(await namesOf({ ...on('efa'), ...times[0] }, { ...on('tcp'), ...times[1] })).toEqual([
       ...['efa', 'tcp'],
     ]);
+    expect(await namesOf(on('shm'), on('tcp;ofi_rxm'))).toEqual(['shm', 'tcp']);
     expect(await namesOf({ operation: 'read' }, { operation: 'write' })).toEqual(['read', 'write']);
     const older = { software: { ...software, libfabric: '1.17.0' } };
     expect(await namesOf({}, older)).toEqual(['libfabric 2.1.0', 'libfabric 1.17.0']);
