@@ -94,7 +94,8 @@ export class Model {
     return constructed
       .getConstructSignatures()
       .filter(({ declaration }) => declaration && !isInternal(declaration))
-      .map((signature) => `new ${this.#print(constructed.symbol.name, signature)}`);
+      .map((signature) => this.#print(constructed.symbol.name, signature))
+      .map((text) => `new ${text.replace(/^constructor/, constructed.symbol.name)}`);
   }
 
   #members(symbols) {
