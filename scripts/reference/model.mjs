@@ -93,7 +93,9 @@ export class Model {
   #creation(constructed) {
     return constructed
       .getConstructSignatures()
-      .filter(({ declaration }) => declaration && !isInternal(declaration))
+      .filter(
+        ({ declaration }) => declaration && !isInternal(declaration) && !isHidden(declaration),
+      )
       .map((signature) => this.#print(constructed.symbol.name, signature))
       .map((text) => `new ${text.replace(/^constructor/, constructed.symbol.name)}`);
   }
@@ -199,9 +201,13 @@ function isPublic(symbol) {
   const [declaration] = symbol.declarations ?? [];
   if (!declaration || symbol.name.startsWith('#') || isInternal(declaration)) return false;
   if (declaration.getSourceFile().fileName.includes('/node_modules/')) return false;
-  const hidden = ts.ModifierFlags.Private | ts.ModifierFlags.Protected;
-  return (ts.getCombinedModifierFlags(declaration) & hidden) === 0;
+  return !isHidden(declaration);
 }
+
+const isHidden = (declaration) =>
+  (ts.getCombinedModifierFlags(declaration) &
+    (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) !==
+  0;
 
 const isWritable = (symbol) =>
   symbol.declarations.every(
