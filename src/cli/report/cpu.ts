@@ -4,7 +4,7 @@ import { linearAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';
 import { decimalText } from './format.js';
-import { details, type Html, html, section, table } from './html.js';
+import { details, groupsOf, type Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { key, legend, seriesMarks } from './series.js';
 
@@ -22,7 +22,10 @@ export function cpuSection(all: readonly Run[]): Html | undefined {
     'CPU',
     legend(runs),
     html`<div class="charts">${SIDES.map((side) => cpuChart(runs, side, most))}</div>`,
-    details('Figures', cpuTable(runs)),
+    details(
+      'Figures',
+      groupsOf(runs).map((group) => cpuTable(group, runs)),
+    ),
   );
 }
 
@@ -50,12 +53,12 @@ function cpuChart(runs: readonly Run[], side: Side, most: number): Html | undefi
   });
 }
 
-function cpuTable(runs: readonly Run[]): Html {
+function cpuTable(runs: readonly Run[], all: readonly Run[]): Html {
   const rows = runs.map(rowsBySize);
   const head = html`<tr><th scope="col" rowspan="2">bytes</th>${runs.map(
     (run) => html`<th scope="colgroup" colspan="2" class="group">${key(run)} ${run.name}</th>`,
   )}</tr><tr>${runs.map(() => html`<th scope="col" class="group">client</th><th scope="col">server</th>`)}</tr>`;
-  const body = sizesOf(runs).map((size) => {
+  const body = sizesOf(all).map((size) => {
     const cells = runs.map((run, i) => {
       const [client, server] = SIDES.map((side) => {
         const cores = coresOf(run, rows[i]?.get(size)?.cpu, side);

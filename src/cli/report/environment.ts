@@ -1,5 +1,5 @@
 import { dateText } from './format.js';
-import { type Html, html, section, table } from './html.js';
+import { groupsOf, type Html, html, section, table } from './html.js';
 import type { NamedMatrix, Run } from './run.js';
 
 type Measured = Run | NamedMatrix;
@@ -22,25 +22,31 @@ const FIELDS: Record<string, (one: Measured) => string | undefined> = {
   kernel: ({ software }) => software?.kernel,
 };
 
+const MOST_COLUMNS = 6;
 const ALWAYS_OTHER = new Set(['file', 'started']);
 
 /** Where and how each result was measured. Differences are marked. */
 export function environmentSection(all: readonly Measured[]): Html | undefined {
   if (all.length === 0) return undefined;
-  const head = html`<tr><td></td>${all.map((one) => html`<th scope="col" class="text">${one.name}</th>`)}</tr>`;
+  return section(
+    'Environment',
+    groupsOf(all, MOST_COLUMNS).map((group) => environmentTable(group, all)),
+  );
+}
+
+/** The environment of some of all results. */
+function environmentTable(some: readonly Measured[], all: readonly Measured[]): Html {
+  const head = html`<tr><td></td>${some.map((one) => html`<th scope="col" class="text">${one.name}</th>`)}</tr>`;
   const rows = Object.entries(FIELDS).flatMap(([name, textOf]) => {
     const values = all.map((one) => textOf(one) ?? '');
     if (values.every((value) => value === '')) return [];
     const differs = !ALWAYS_OTHER.has(name) && new Set(values.filter(Boolean)).size > 1;
-    const cells = values.map((value) => html`<td class="text">${value}</td>`);
+    const cells = some.map((one) => html`<td class="text">${textOf(one)}</td>`);
     return [
       html`<tr${differs && html` class="differs"`}><th scope="row" class="text">${name}</th>${cells}</tr>`,
     ];
   });
-  return section(
-    'Environment',
-    table('How each was measured; rows that differ are marked', head, rows),
-  );
+  return table('How each was measured; rows that differ are marked', head, rows);
 }
 
 function optionsText(options: Run['options']): string {

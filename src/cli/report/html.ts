@@ -30,6 +30,12 @@ export const MOST_OPEN_RUNS = 4;
 
 const MOST_CHARTS = 6;
 
+/** Groups of runs, each for a table that fits a page. */
+export function groupsOf<T>(runs: readonly T[], most = MOST_OPEN_RUNS): T[][] {
+  const count = Math.ceil(runs.length / most);
+  return Array.from({ length: count }, (_, i) => runs.slice(i * most, (i + 1) * most));
+}
+
 /** Figures of each run, folded; all of them if there are many. */
 export function figuresOfEach(
   runs: readonly { readonly name: string; readonly figures: Html }[],

@@ -5,7 +5,7 @@ import { logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { rowsBySize, sizesOf } from './compare.js';
 import { decimalText } from './format.js';
-import { charts, details, Html, html, section, table } from './html.js';
+import { charts, details, groupsOf, Html, html, section, table } from './html.js';
 import type { Run } from './run.js';
 import { colourOf, key } from './series.js';
 
@@ -41,7 +41,10 @@ export function percentilesSection(all: readonly Run[]): Html | undefined {
   return section(
     'Percentiles of the time per transfer',
     charts(drawn),
-    details('Figures', percentileTable(runs)),
+    details(
+      'Figures',
+      groupsOf(runs).map((group) => percentileTable(group, runs)),
+    ),
   );
 }
 
@@ -90,7 +93,7 @@ function lineLegend(run: Run): Html {
   return html`<ul class="legend">${items}</ul>`;
 }
 
-function percentileTable(runs: readonly Run[]): Html {
+function percentileTable(runs: readonly Run[], all: readonly Run[]): Html {
   const rows = runs.map(rowsBySize);
   const head = html`<tr><th scope="col" rowspan="2">bytes</th>${runs.map(
     (run) => html`<th scope="colgroup" colspan="4" class="group">${key(run)} ${run.name}</th>`,
@@ -99,7 +102,7 @@ function percentileTable(runs: readonly Run[]): Html {
       ({ label }, i) => html`<th scope="col"${i === 0 && html` class="group"`}>${label}</th>`,
     ),
   )}</tr>`;
-  const body = sizesOf(runs).map((size) => {
+  const body = sizesOf(all).map((size) => {
     const cells = rows.map((bySize) =>
       LINES.map(({ name }, i) => {
         const value = bySize.get(size)?.latency?.[name];

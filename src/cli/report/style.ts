@@ -93,11 +93,12 @@ figcaption { font-weight: 600; font-size: 14px; margin-bottom: 6px; overflow-wra
 
 .scroll { overflow-x: auto; container-type: inline-size; }
 .beside .scroll { max-height: 600px; overflow-y: auto; }
-.beside table { font-size: 12.5px; }
+.beside table { font-size: 12px; }
 .beside td.text { white-space: nowrap; }
-.beside th, .beside td { padding: 4px 8px; }
+.beside th, .beside td { padding: 4px 6px; }
 .beside details { margin-top: 0; }
 .beside thead th { position: sticky; top: 0; z-index: 1; background: var(--card); }
+.beside details thead th:not(.text) { white-space: normal; max-width: 9ch; }
 .beside thead th:first-child { z-index: 2; }
 table { border-collapse: collapse; font-size: 13.5px; line-height: 1.4; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding: 0 0 8px; font-size: 13px; }
@@ -121,6 +122,7 @@ td svg { display: block; }
 tr.differs th::after { content: " ≠"; color: var(--slow); }
 
 details { margin-top: 14px; }
+.scroll + .scroll { margin-top: 18px; }
 summary { cursor: pointer; font-weight: 600; font-size: 14px; color: var(--link); width: fit-content; overflow-wrap: anywhere; }
 details[open] > summary { margin-bottom: 10px; }
 

@@ -5,7 +5,16 @@ import { linearAxis, logAxis } from './axes.js';
 import { sizeChart } from './chart.js';
 import { NOTABLE, overallSpeedup, rowsBySize, sizesOf, speedups } from './compare.js';
 import { decimalText, ratioText } from './format.js';
-import { details, type Html, html, MOST_OPEN_RUNS, type Part, section, table } from './html.js';
+import {
+  details,
+  groupsOf,
+  type Html,
+  html,
+  MOST_OPEN_RUNS,
+  type Part,
+  section,
+  table,
+} from './html.js';
 import type { Run } from './run.js';
 import { key, legend, seriesMarks } from './series.js';
 
@@ -23,7 +32,11 @@ export function throughputSection(runs: readonly Run[]): Html | undefined {
     `${first} and ${second?.toLowerCase()}`,
     legend(drawn),
     html`<div class="charts">${charts}</div>`,
-    details('Figures', resultTable(runs), runs.length <= MOST_OPEN_RUNS),
+    details(
+      'Figures',
+      groupsOf(runs).map((group) => resultTable(group, runs)),
+      runs.length <= MOST_OPEN_RUNS,
+    ),
   );
 }
 
@@ -113,12 +126,13 @@ function speedupChart(runs: readonly Run[], baseline: Run): Html {
   });
 }
 
-function resultTable(runs: readonly Run[]): Html {
-  const [baseline] = runs as readonly [Run];
+/** The figures of some of all runs. */
+function resultTable(runs: readonly Run[], all: readonly Run[]): Html {
+  const [baseline] = all as readonly [Run];
   const ratios = runs.map((run) => speedups(run, baseline));
   const rows = runs.map(rowsBySize);
   const compared = (run: Run) => run !== baseline;
-  const [first, second] = figuresOf(runs);
+  const [first, second] = figuresOf(all);
   const head = html`<tr><th scope="col" rowspan="2">bytes</th>${runs.map(
     (run) =>
       html`<th scope="colgroup" colspan="${compared(run) ? 3 : 2}" class="group">${key(run)} ${run.name}</th>`,
@@ -128,7 +142,7 @@ function resultTable(runs: readonly Run[]): Html {
         compared(run) && html`<th scope="col">ratio</th>`
       }`,
   )}</tr>`;
-  const body = sizesOf(runs).map((size) => {
+  const body = sizesOf(all).map((size) => {
     const cells = runs.map((run, i): Part => {
       const row = rows[i]?.get(size);
       return html`<td class="group">${row && decimalText(first.of(row))}</td>
@@ -140,10 +154,10 @@ function resultTable(runs: readonly Run[]): Html {
     (run) =>
       html`<td class="group"></td><td></td>${compared(run) && ratioCell(overallSpeedup(run, baseline))}`,
   );
-  const foot = runs.length > 1 && html`<tr><th scope="row">geometric mean</th>${means}</tr>`;
+  const foot = all.length > 1 && html`<tr><th scope="row">geometric mean</th>${means}</tr>`;
   const both = [first, second].map(({ title, unit }) => `${title.toLowerCase()} (${unit})`);
   const caption =
-    runs.length > 1
+    all.length > 1
       ? `By size: ${both.join(', ')}, and how many times as fast as ${baseline.name}`
       : `By size: ${both.join(' and ')}. MB are 10⁶ bytes.`;
   return table(caption, head, body, foot || undefined);

@@ -100,6 +100,12 @@ test('a page of many runs folds its figures and the charts of single runs', asyn
   const charts = sectionOf(page, 'Percentiles of the time per transfer') ?? '';
   expect(charts.match(/<figure/g)).toHaveLength(12);
   expect(charts.split('<summary>6 more</summary>')[0]?.match(/<figure/g)).toHaveLength(6);
+  const figures = rowsOf(sectionOf(page, THROUGHPUT));
+  const tables = figures.flatMap(([first, ...names]) =>
+    first === 'bytes' && names[0]?.startsWith('run') ? [names] : [],
+  );
+  expect(tables).toEqual([0, 4, 8].map((from) => [0, 1, 2, 3].map((i) => `run ${from + i}`)));
+  expect(figures.filter(([first]) => first === 'geometric mean')).toHaveLength(3);
   expect(sectionOf(page, 'Counters of the device')?.match(/<details>/g)).toHaveLength(1 + 12);
   const device = { ...benchmark().device, software: true };
   const emulated = await folder.page(...runs.map((run) => ({ ...run, device })));
