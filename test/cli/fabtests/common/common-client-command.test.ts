@@ -100,6 +100,13 @@ describe('a TCP port that is in use', async () => {
     expect(code).toBe(2);
   });
 
+  test('makes a client of check name -E if the program there does not answer', async () => {
+    const args = ['check', '-p', 'tcp', `-E=${await usedPort()}`, '--timeout', '1', '127.0.0.1'];
+    const { code, stderr } = await start(args).ended;
+    expect(stderr).toMatch(/^the peer has not answered for 1 s; .* give both sides -E=PORT\n$/);
+    expect(code).toBe(1);
+  });
+
   test('ends a benchmark, and the message names its option', async () => {
     const tcp = await start(['rdm-pingpong', '-p', 'tcp', '-B', `${await usedPort()}`]).ended;
     expect(tcp.stderr).toMatch(/^FI_EADDRINUSE: .* \(port \d+\); .* -B PORT here, -P PORT/);

@@ -37,6 +37,10 @@ async function planOf(link: PeerLink, seconds: number): Promise<unknown> {
   try {
     return await link.expect(seconds);
   } catch (error) {
-    throw link.foreign ? new PeerGone('the process that connected is not libfabric check') : error;
+    if (link.foreign) throw new PeerGone('the process that connected is not libfabric check');
+    if (link.ended !== undefined || !(error instanceof PeerGone)) throw error;
+    throw new PeerGone(
+      `${error.message}; if another program listens on that port, give both sides -E=PORT`,
+    );
   }
 }
