@@ -54,7 +54,12 @@ test('check shows the running check', async () => {
 test('pairwise shows the running pair, and all-to-all the running part', () => {
   const ranks = ['--local', '2', '-p', 'shm', '-I', '64', '-S', '64'];
   const pairs = onTerminal('pairwise', ...ranks);
-  expect(new Set(stepsIn(pairs))).toEqual(new Set(['1/2 rank 0 to 1', '2/2 rank 1 to 0']));
+  expect(new Set(stepsIn(pairs))).toEqual(
+    new Set([
+      ...['1/2 ranks connected', '2/2 ranks connected'],
+      ...['1/2 rank 0 to 1', '2/2 rank 1 to 0'],
+    ]),
+  );
   expect(remaining(pairs)).toMatch(/^shm, 2 ranks on 1 host/);
   const parts = stepsIn(onTerminal('all-to-all', ...ranks));
   expect(parts).toContain('2/2 all pairs at once, 64 transfers each');

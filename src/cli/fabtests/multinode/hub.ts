@@ -22,6 +22,8 @@ export interface HubOptions {
   readonly plan: Plan;
   /** Seconds to wait for ranks, and then for each of their heartbeats. */
   readonly timeout: number;
+  /** Called for each rank that has connected. */
+  readonly joined?: () => void;
 }
 
 type RankLink = JsonLink<FromRank, FromHub>;
@@ -157,7 +159,10 @@ export class Hub {
     else if (other !== undefined) {
       const both = [other, member].map(({ hello }) => `process ${hello.pid} of ${hello.host}`);
       this.end(`rank ${message.rank} has connected twice: ${both.join(' and ')}`);
-    } else this.#members.set(message.rank, member);
+    } else {
+      this.#members.set(message.rank, member);
+      this.#options.joined?.();
+    }
     if (this.#members.size === ranks) this.#server.close();
     return member;
   }

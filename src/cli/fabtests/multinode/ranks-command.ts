@@ -7,7 +7,7 @@ import { Progress } from '../../shared/progress.js';
 import type { Figures, ShowProgress } from './figures.js';
 import { Group, GroupOver } from './group.js';
 import { Hub } from './hub.js';
-import { type Place, placeOf } from './launcher.js';
+import { type Place, placeOf, type Root } from './launcher.js';
 import { Mesh } from './mesh.js';
 import { addOptions, chooseSettings, type Flags } from './options.js';
 import { resultOf, tell } from './output.js';
@@ -118,22 +118,28 @@ class Run {
   /** This rank's place. At rank 0 it opens the hub. */
   async #place(): Promise<Place> {
     const { local } = this.#flags;
-    const plan = planOf(this.#settings);
-    const { timeout } = this.#settings;
     if (local !== undefined) {
-      const host = '127.0.0.1';
-      this.#hub = await Hub.open({ host, port: 0 }, { ranks: local, plan, timeout });
+      this.#hub = await this.#openHub({ host: '127.0.0.1', port: 0 }, local);
       this.#children = startOthers(local, process.argv.slice(1), this.#hub);
       return { rank: 0, ranks: local, root: this.#hub.root };
     }
     const place = placeOf(process.env, this.#flags);
     if (place.ranks < 2) throw new Error('a single rank has no peer: start 2 or more');
     if (place.rank > 0) return place;
-    this.#hub = await Hub.open(place.root, { ranks: place.ranks, plan, timeout });
+    this.#hub = await this.#openHub(place.root, place.ranks);
     return { ...place, root: this.#hub.root };
   }
 
+  /** Opens the hub, and shows how many ranks have connected. */
+  #openHub(root: Root, ranks: number): Promise<Hub> {
+    const progress = this.#show(new Array<number>(ranks).fill(0));
+    const { timeout } = this.#settings;
+    const joined = () => progress.next('ranks connected');
+    return Hub.open(root, { ranks, plan: planOf(this.#settings), timeout, joined });
+  }
+
   readonly #show = (weights: readonly number[]): Progress => {
+    this.#progress?.end();
     this.#progress = new Progress(this.#rank === 0 ? weights : []);
     return this.#progress;
   };
