@@ -96,7 +96,8 @@ async function runSide(
     ...(oobAddress !== undefined && { oobAddress }),
     ...(source !== undefined && { sourceAddress: source }),
   };
-  const link = new PeerLink(await connect(where, control.signal));
+  const socket = await connect(where, control.signal);
+  const link = new PeerLink(socket);
   control.target = { interrupt: () => link.close('interrupted') };
   try {
     const names = NAMES.filter((name) => only.includes(name) && !skip.includes(name));
@@ -124,6 +125,7 @@ async function runSide(
     link.close();
   } catch (error) {
     link.close((error as Error).message);
+    socket.unref(); // the peer may never close its end
     if (error instanceof Disagreement) process.exitCode = USAGE;
     throw error;
   }
