@@ -38,8 +38,10 @@ class Bounce {
   }
 
   CopyResult run(Direction direction, void* local, uint64_t remote, uint32_t length) {
-    // The previous holder may have died and left a request behind.
-    if (slot_ == nullptr || !awaitIdle()) return unanswered();
+    if (slot_ == nullptr) return unanswered();
+    // The previous holder may have died and left a request behind, perhaps before it rang.
+    if (slot_->state.load(std::memory_order_acquire) != kBounceIdle) ring();
+    if (!awaitIdle()) return unanswered();
     slot_->address = remote;
     slot_->length = length;
     slot_->write = direction == Direction::kToPeer;

@@ -29,13 +29,14 @@ class OwnerLock {
       }
     }
   }
-  // One attempt, for a caller that does other work between attempts. Every 1024th attempt checks
-  // whether the holder is alive.
+  // One attempt, for a caller that does other work between attempts. Every 16th attempt checks
+  // whether the holder is alive. Not more rarely, because on a busy machine an attempt that yields
+  // takes milliseconds.
   template <class IsDead>
   bool tryLock(uint32_t self, IsDead isDead, unsigned attempt) {
     uint32_t holder = 0;
     if (word_.compare_exchange_strong(holder, self, std::memory_order_acquire)) return true;
-    return attempt % 1024 == 0 && isDead(holder) &&
+    return attempt % 16 == 0 && isDead(holder) &&
            word_.compare_exchange_strong(holder, self, std::memory_order_acquire);
   }
   void unlock() { word_.store(0, std::memory_order_release); }

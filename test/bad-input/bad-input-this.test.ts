@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import {
   AddressVector,
   CompletionQueue,
@@ -66,6 +67,7 @@ const classes = [
 /** Returns the methods of a class, including those named by symbols. */
 function methodsOf(prototype: object): [string, (...args: unknown[]) => unknown][] {
   return Reflect.ownKeys(prototype).flatMap((key) => {
+    if (key === inspect.custom) return []; // console.log() must be able to print anything
     const { value } = Object.getOwnPropertyDescriptor(prototype, key)!;
     if (typeof value !== 'function' || key === 'constructor') return [];
     return [[String(key), value as (...args: unknown[]) => unknown] as const];

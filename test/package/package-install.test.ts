@@ -77,7 +77,7 @@ describe('the tarball', () => {
     const unexpected = packed.files
       .map(({ path }) => path)
       .filter((path) => !/^dist\/[\w/-]+(\.d\.ts|\.js)$/.test(path))
-      .filter((path) => !/^docs\/(reference\/)?[\w-]+\.md$/.test(path));
+      .filter((path) => !/^docs\/((reference\/)?[\w-]+\.md|[\w-]+\.svg)$/.test(path));
     expect(unexpected.sort()).toEqual(
       [
         ...['LICENSE', 'README.md', 'CHANGELOG.md', 'package.json', 'dist/vendor/LICENSES.txt'],
