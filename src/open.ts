@@ -138,7 +138,7 @@ export async function open<
   }
 }
 
-const NAMES = namesOf<OpenOptions>({
+const OWN_NAMES = namesOf<Omit<OpenOptions, keyof DomainOptions>>({
   provider: 1,
   type: 1,
   caps: 1,
@@ -155,11 +155,8 @@ const NAMES = namesOf<OpenOptions>({
   cq: 1,
   av: 1,
   counters: 1,
-  driver: 1,
-  affinity: 1,
-  spin: 1,
-  idle: 1,
 });
+const NAMES = [...OWN_NAMES, ...DOMAIN_NAMES];
 
 function domainOptionsOf(options: Partial<OpenOptions>): DomainOptions {
   const own = DOMAIN_NAMES.map((name) => [name, options[name]] as const);

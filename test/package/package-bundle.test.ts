@@ -22,16 +22,16 @@ afterEach(() => rmSync(folder, { recursive: true }));
 /** Bundles a program that uses libfabric and libfabric/softefa. */
 async function bundle(format: 'esm' | 'cjs', external: RegExp[] = []): Promise<string> {
   const file = join(folder, format === 'cjs' ? 'bundle.cjs' : 'bundle.mjs');
-  const input = join(root, 'test/programs/bundled.mjs');
+  const input = join(root, 'test/programs/transfer.mjs');
   const build = await rolldown({ input, external, platform: 'node', logLevel: 'silent' });
   await build.write({ file, format });
   await build.close();
   return file;
 }
 
-function run(file: string, variables: NodeJS.ProcessEnv = {}) {
+function run(file: string, variables: NodeJS.ProcessEnv = {}, provider = 'tcp') {
   const { LIBFABRIC_ADDON_DIR, ...env } = process.env;
-  const { stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', file], {
+  const { stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', file, provider], {
     cwd: folder,
     env: { ...env, ...variables },
     encoding: 'utf8',
@@ -49,10 +49,15 @@ test.each(['esm', 'cjs'] as const)(
   },
 );
 
-test.each(['esm', 'cjs'] as const)(
-  'a bundle of format %s without the addon says how to bundle',
-  async (format) => {
-    const output = run(await bundle(format));
+test.each([
+  ['esm', 'tcp'],
+  ['esm', 'efa'],
+  ['cjs', 'tcp'],
+  ['cjs', 'efa'],
+] as const)(
+  'a bundle of format %s without the addon, or without softefa, says how to bundle: %s',
+  async (format, provider) => {
+    const output = run(await bundle(format), {}, provider);
     expect(output).toContain('ERR_ADDON_NOT_FOUND');
     expect(output).toMatch(/make libfabric external, or set LIBFABRIC_ADDON_DIR/);
   },

@@ -8,7 +8,7 @@ import { rowOf } from '../fabtests/common/result-row.js';
 import { Session } from '../fabtests/common/session.js';
 import type { Settings } from '../fabtests/common/settings.js';
 import { parseSizes, type SizeChoice } from '../fabtests/common/sizes.js';
-import { type Control, interruptibly } from '../fabtests/common/test-command.js';
+import { type Control, interruptibly, writtenArguments } from '../fabtests/common/test-command.js';
 import { addHelpEnd, examplesOfSides } from '../shared/help.js';
 import { pingpongHeader, pingpongRow } from '../shared/perf-table.js';
 import { deviceOf } from '../shared/result-header.js';
@@ -104,7 +104,7 @@ export function pingpongCommand(): Command {
       10,
     )
     .action(async (host: string | undefined, flags: Flags, self: Command) => {
-      const argv = (self.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
+      const argv = writtenArguments(self);
       const settings = await resolveHost(settingsOf(flags, host, argv));
       await interruptibly((control) => run(settings, flags, control));
     });

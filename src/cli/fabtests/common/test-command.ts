@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import type { Command } from 'commander';
 import { addHelpEnd, examplesOfSides } from '../../shared/help.js';
 import { chooseSettings, Refusal, type TestKind } from './choose-settings.js';
 import { addTestOptions, type Flags, TestCommand } from './options.js';
@@ -38,7 +39,7 @@ export function testCommand(
   addTestOptions(command);
   addHelpEnd(command, { examples: examplesOfSides(spec.command) });
   return command.action(async (host: string | undefined, flags: Flags, self: TestCommand) => {
-    const argv = (self.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
+    const argv = writtenArguments(self);
     let settings: Settings;
     try {
       settings = chooseSettings(spec, flags, host, argv);
@@ -51,6 +52,10 @@ export function testCommand(
     await interruptibly((control) => run(resolved, control));
   }) as TestCommand;
 }
+
+/** The arguments of a command as they were written. commander's types omit them. */
+export const writtenArguments = ({ parent }: Command): readonly string[] =>
+  (parent as unknown as { rawArgs: string[] }).rawArgs.slice(3); // without node, the program and the command
 
 /** Routes Ctrl-C to a test. */
 export class Control {

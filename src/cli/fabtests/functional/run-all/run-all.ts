@@ -7,7 +7,7 @@ import { connectSides, type OobAddress, PortInUse } from '../../common/oob.js';
 import { ADDRESSES, FABRIC, type Flags, OOB, OUTPUT, TestCommand } from '../../common/options.js';
 import { PeerLink } from '../../common/peer-link.js';
 import { resolveHost } from '../../common/resolve-host.js';
-import { type Control, interruptibly } from '../../common/test-command.js';
+import { type Control, interruptibly, writtenArguments } from '../../common/test-command.js';
 import type { CheckResult, Outcome } from '../shared/verdict.js';
 import { agreeOn, Disagreement } from './agreement.js';
 import { argumentsOf, NAMES } from './arguments.js';
@@ -59,7 +59,7 @@ export function runAllCommand(): TestCommand {
     examples: examplesOfSides('check'),
   });
   return command.action(async (host: string | undefined, given: Given) => {
-    const argv = (command.parent as unknown as { rawArgs: string[] }).rawArgs.slice(3);
+    const argv = writtenArguments(command);
     await interruptibly((control) => runSide(host, given, argv, control));
   }) as TestCommand;
 }
