@@ -49,7 +49,8 @@ export async function runCleanly(
 ): Promise<void> {
   const { code = 0, stdout, stderr = /^$/ } = expected;
   const outcome = await run(name, args, options);
-  expect(outcome).toEqual({
+  const said = `${name} ${args.join(' ')}: ${JSON.stringify(outcome)}`; // the report prints the first line only
+  expect(outcome, said).toEqual({
     pid: outcome.pid,
     code,
     signal: null,
