@@ -14,6 +14,7 @@
 #include "info.h"
 #include "memory_region.h"
 #include "slots.h"
+#include "transfer/exports.h"
 
 namespace fab {
 
@@ -69,6 +70,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportEndpointOptions(exports);
   exportBatch(exports);
   exportEfa(exports);
+  exportTransfer(exports);
   return exports;
 }
 

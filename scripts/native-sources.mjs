@@ -1,7 +1,7 @@
 // Prints C++ sources for binding.gyp: those of the given folders, or by default those of the addon.
 import { readdirSync } from 'node:fs';
 
-const ADDON = ['native', 'native/engine', 'native/util'];
+const ADDON = ['native', 'native/engine', 'native/transfer', 'native/util'];
 
 const root = new URL('../', import.meta.url);
 const folders = process.argv.length > 2 ? process.argv.slice(2) : ADDON;

@@ -33,7 +33,8 @@ export interface NativeAddon
     NativeMemory,
     NativeSlots,
     NativeBatches,
-    NativeEfa {
+    NativeEfa,
+    NativeTransfer {
   initialize(make: typeof makeFabricError): void;
   /** As it is: its functions are called too often to go through anything. They throw nothing. */
   readonly engine: NativeEngine;
@@ -339,4 +340,95 @@ export interface NativeBatches {
   batchSamples(domain: Handle<'Domain'>, batch: number, count: number): ArrayBuffer;
   batchEvents(domain: Handle<'Domain'>, batch: number, events: NativeRoundEvents): void;
   layout(): Readonly<Record<string, number>>;
+}
+
+/** What the native side tells of a transfer engine: native/transfer/events.h. */
+export type TransferEvents = (
+  kind: number,
+  id: number,
+  status: number,
+  text: string | Uint8Array | undefined,
+  from: bigint,
+  bytes: number,
+) => void;
+
+export interface NativeRailCounters {
+  bytes: number;
+  slices: number;
+  failures: number;
+  stalls: number;
+  messages: number;
+  arrivals: number;
+  stalled: boolean;
+}
+
+export interface NativeTransferReport {
+  seconds: number;
+  slices: number;
+  /** Microseconds. */
+  p50: number;
+  p99: number;
+  rails: { bytes: number; slices: number; repeats: number; failures: number }[];
+}
+
+/** native/transfer/exports.cc */
+export interface NativeTransfer {
+  transferEngine(
+    identity: bigint,
+    settings: { window: number; depth: number; stall: number },
+    deliver: TransferEvents,
+  ): Handle<'TransferEngine'>;
+  /** The endpoint's messages and remote writes with data belong to the engine from now on. */
+  transferRail(
+    engine: Handle<'TransferEngine'>,
+    domain: Handle<'Domain'>,
+    endpoint: Handle<'Endpoint'>,
+  ): number;
+  transferRef(engine: Handle<'TransferEngine'>, on: boolean): void;
+  /** Ends all transfers. */
+  transferClose(engine: Handle<'TransferEngine'>): void;
+  /** Ends the events. */
+  transferSilence(engine: Handle<'TransferEngine'>): void;
+  transferRails(engine: Handle<'TransferEngine'>): NativeRailCounters[];
+  /** `handles`: the peer's rails in the address vector of each rail of this side. */
+  transferPeer(
+    engine: Handle<'TransferEngine'>,
+    identity: bigint,
+    handles: Uint32Array,
+    rails: number,
+  ): Handle<'RemotePeer'>;
+  // int fi_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags): FI_REMOTE_CQ_DATA
+  // int fi_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+  /**
+   * `numbers`: direction, priority, bytes of a slice, bytes of the remote memory, the peer's offer, its
+   * first number, its expected slices, its planned slices, its bytes; the last one is set to the id.
+   */
+  transferStart(
+    engine: Handle<'TransferEngine'>,
+    peer: Handle<'RemotePeer'>,
+    memories: Uint32Array,
+    pieces: Float64Array,
+    targets: BigUint64Array,
+    remotePieces: Float64Array,
+    note: Uint8Array | undefined,
+    numbers: Float64Array,
+  ): Handle<'Transfer'>;
+  transferAgain(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
+  transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;
+  transferProgress(transfer: Handle<'Transfer'>): number;
+  transferReport(transfer: Handle<'Transfer'>): NativeTransferReport;
+  transferOffer(
+    engine: Handle<'TransferEngine'>,
+    peer: Handle<'RemotePeer'>,
+    expected: number,
+    planned: number,
+    memories: Uint32Array,
+  ): { handle: Handle<'Offer'>; id: number; first: number };
+  transferWithdraw(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
+  transferNotify(
+    engine: Handle<'TransferEngine'>,
+    peer: Handle<'RemotePeer'>,
+    bytes: Uint8Array,
+    id: number,
+  ): void;
 }

@@ -66,8 +66,8 @@ bool Engine::cancelWaiting(uint32_t request) {
 bool Engine::cancelPosted(uint32_t request) {
   Op* found = nullptr;
   ops_.forEachLive([&](Op& op) {
-    if (op.request == request && op.run == nullptr && op.code != OpCode::kStagedReceive)
-      found = &op;
+    const bool ofJavaScript = op.run == nullptr && op.client == nullptr;
+    if (op.request == request && ofJavaScript && op.code != OpCode::kStagedReceive) found = &op;
   });
   if (found == nullptr) return true;
   if (!isReceive(found->code)) return false;

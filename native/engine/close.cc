@@ -125,13 +125,10 @@ void Engine::abandon(Endpoint& endpoint) {
     result.request = op.request;
     result.status = endpoint.end.status;
     result.error = detail(endpoint.end, FailedOperation::of(op));
-    BatchRun* run = op.run;
+    BatchRun* const run = op.run;
+    EngineClient* const client = op.client;
     release(op);
-    if (run != nullptr) {
-      finishRun(*run, result);
-    } else {
-      completions_.push(result);
-    }
+    deliver(run, client, result);
   });
   for (auto& run : runs_) {
     if (!run->live || run->endpoint != endpoint.handle) continue;

@@ -132,7 +132,8 @@ void Engine::finish(Op& op, Completion result) {
   ++control_->stats.completions;
   if (result.status == 0) control_->stats.bytes += static_cast<uint64_t>(result.length);
   result.request = op.request;
-  BatchRun* run = op.run;
+  BatchRun* const run = op.run;
+  EngineClient* const client = op.client;
   const bool claims = op.claiming && result.status == 0;
   if (claims) result.offset = ops_.tokenOf(op);
   release(op);
@@ -141,11 +142,7 @@ void Engine::finish(Op& op, Completion result) {
   } else {
     ops_.give(&op);
   }
-  if (run != nullptr) {
-    finishRun(*run, result);
-  } else {
-    completions_.push(result);
-  }
+  deliver(run, client, result);
 }
 
 // Releases the objects that an operation kept alive.
@@ -177,6 +174,7 @@ void Engine::releaseMemory(uint32_t handle) {
 void Engine::arrived(CompletionQueue& queue, uint64_t data, double length) {
   ++control_->stats.completions;
   ++control_->stats.immediates;
+  if (client_) return client_->arrived(data);
   countArrival(queue, data, length);
 }
 

@@ -66,7 +66,8 @@ void Engine::closeWhenDrained(const std::shared_ptr<Endpoint>& endpoint) {
     completions_.push(failed);
   };
   ops_.forEachLive([&](Op& op) {
-    if (op.endpoint != endpoint.get() || op.run != nullptr || op.request == kNoRequest) return;
+    if (op.endpoint != endpoint.get() || op.run != nullptr || op.client != nullptr) return;
+    if (op.request == kNoRequest) return;
     fail(op.request, detail(end, FailedOperation::of(op)));
   });
   for (const auto& run : runs_) {

@@ -28,6 +28,10 @@ Engine::Engine(uint32_t submissionEntries, uint32_t completionEntries)
       completions_(*control_, reinterpret_cast<Completion*>(completionBlock_->data()),
                    completionEntries) {}
 
+Engine::~Engine() {
+  if (client_) client_->ended();
+}
+
 unsigned Engine::turn() {
   ++control_->stats.turns;
   completions_.flushOverflow();
@@ -41,6 +45,7 @@ unsigned Engine::turn() {
   if (!closings_.empty()) work += advanceClosings();
   if (!draining_.empty()) work += closeDrained();
   if (!again_.empty()) work += beginRounds();
+  if (client_) work += client_->turn();
   return work;
 }
 

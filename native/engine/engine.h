@@ -19,6 +19,7 @@
 #include "../util/slot_table.h"
 #include "batch.h"
 #include "call_limit.h"
+#include "client.h"
 #include "counters.h"
 #include "errors.h"
 #include "failures.h"
@@ -61,9 +62,11 @@ struct CqErrEntry;
 //   staged     receives into the package's own memory              staged_receives.cc
 //   in flight  a list of the operations in flight                  in_flight.cc
 //   renew      reuse of the handles of closed objects              renew.cc
+//   client     operations of native code, such as the transfer engine's  client.cc
 class Engine {
  public:
   Engine(uint32_t submissionEntries, uint32_t completionEntries);
+  ~Engine();
 
   // Runs one turn. Returns the amount of work done, 0 if idle. The caller must own the engine.
   unsigned turn();
@@ -180,6 +183,14 @@ class Engine {
   void endStream(CompletionQueue& queue, const char* text);
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
 
+  // Lets native code take part in every turn, for the engine's lifetime.
+  void attach(std::shared_ptr<EngineClient> client) { client_ = std::move(client); }
+  bool clientWaits() const { return client_ && client_->waiting(); }
+  // Posts an operation of the client, whose number is its request. Returns 0, -FI_EAGAIN if the
+  // provider has no room, or another negative errno with the reason in refusal().
+  ssize_t postFor(EngineClient& client, const Operation& operation);
+  const char* refusal() const { return refusal_; }
+
   // The driver that runs the engine holds this mutex, and releases it when a Hold asks for it.
   std::timed_mutex& ownership() { return ownership_; }
   CallLimit& callLimit() { return callLimit_; }
@@ -216,7 +227,8 @@ class Engine {
 
   // post.cc
   void consume(const Operation& operation);
-  ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag);
+  ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
+               EngineClient* client = nullptr);
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                      BatchRun* run);
   int stage(const Operation& operation, Staging& staging, Resolved& resolved, uint32_t& slot);
@@ -280,6 +292,7 @@ class Engine {
   void completeShared(const fi_cq_tagged_entry& entry);
   void complete(Op& op, const Completion& completion);
   void finish(Op& op, Completion result);
+  void deliver(BatchRun* run, EngineClient* client, const Completion& result);
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error);
   void arrived(CompletionQueue& queue, uint64_t data, double length);
@@ -324,7 +337,8 @@ class Engine {
   bool recall(Op& op);
 
   // staged_receives.cc
-  ssize_t postStaged(const Operation& operation, Endpoint& endpoint, BatchRun* run);
+  ssize_t postStaged(const Operation& operation, Endpoint& endpoint, BatchRun* run,
+                     EngineClient* client);
   ssize_t postSlot(Endpoint& endpoint);
   bool replenish(Endpoint& endpoint);
   void completeStaged(Op& slot, Completion result);
@@ -380,6 +394,7 @@ class Engine {
   std::vector<Closing> closings_;
   std::vector<std::shared_ptr<Endpoint>> draining_;
   bool frozen_ = false;
+  std::shared_ptr<EngineClient> client_;
   std::vector<CounterWait> counterWaits_;
   uint64_t inFlight_ = 0;      // operations and runs of batches
   uint64_t transmitting_ = 0;  // of these, all except receives and runs of only receives

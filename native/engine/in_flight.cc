@@ -32,8 +32,8 @@ void Engine::forEachInFlight(const Visit& visit) {
   });
   ops_.forEachLive([&](const Op& op) {
     if (op.run != nullptr || op.code == OpCode::kStagedReceive) return;
-    visit({callOf(op.code), State::kPosted, op.request, op.endpoint->handle, op.peer,
-           op.totalLength});
+    const uint32_t request = op.client == nullptr ? op.request : kNoRequest;
+    visit({callOf(op.code), State::kPosted, request, op.endpoint->handle, op.peer, op.totalLength});
   });
   for (const auto& run : runs_) {
     if (!run->live) continue;

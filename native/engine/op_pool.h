@@ -11,6 +11,7 @@
 namespace fab {
 
 class Endpoint;
+class EngineClient;
 struct BatchRun;
 
 // One operation that the provider has accepted. Its address is the libfabric context, so it never
@@ -18,8 +19,9 @@ struct BatchRun;
 struct Op {
   fi_context2 context;  // must be first: op_context of the completion is the address of the Op
   Endpoint* endpoint;
-  BatchRun* run;     // the batch it belongs to, or null
-  uint32_t request;  // JavaScript's request, or the index in the batch
+  BatchRun* run;         // the batch it belongs to, or null
+  EngineClient* client;  // the native code that posted it, or null: JavaScript
+  uint32_t request;      // JavaScript's request, the client's number, or the index in the batch
   uint32_t peer;
   uint32_t memory;
   uint32_t staging;  // 1 + slot of the endpoint's staging memory, 0: none

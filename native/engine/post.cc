@@ -52,7 +52,8 @@ void Engine::noteBlocked(Endpoint& endpoint) {
 }
 
 // Posts one operation. Returns -FI_EAGAIN if the provider has no room.
-ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag) {
+ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
+                     EngineClient* client) {
   refusal_ = "";
   Resolved resolved;
   if (const int ret = resolve(o, endpoint, resolved, endpoint.copies(o)); ret != 0) {
@@ -65,7 +66,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
       fillable = (o.flags & FI_MULTI_RECV) != 0 && endpoint.held.first(o.peer) != nullptr;
       if (fillable && fillFromHeld(o, endpoint, resolved.iov[0])) return 0;
     }
-    if (endpoint.receiveStaging) return postStaged(o, endpoint, run);
+    if (endpoint.receiveStaging) return postStaged(o, endpoint, run, client);
   }
   const bool asWrite = isRma(o.code) && endpoint.injectsAsWrites;
   if (isInject(o.code) && !asWrite && !endpoint.staging) {
@@ -101,6 +102,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     return 0;
   }
   op->run = run;
+  op->client = client;
   op->staging = staged;
   own(*op, o, endpoint);
   ++control_->stats.operations;

@@ -8,13 +8,15 @@
 namespace fab {
 
 // Starts a receive into the package's own memory.
-ssize_t Engine::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run) {
+ssize_t Engine::postStaged(const Operation& o, Endpoint& endpoint, BatchRun* run,
+                           EngineClient* client) {
   ReceiveStaging& staged = *endpoint.receiveStaging;
   if (staged.posted == staged.waiting.size()) {
     if (const ssize_t ret = postSlot(endpoint); ret != 0) return ret;
   }
   Op* op = ops_.take();
   op->run = run;
+  op->client = client;
   op->staging = 0;
   own(*op, o, endpoint);
   staged.waiting.push_back(op);
@@ -36,6 +38,7 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
   op->code = OpCode::kStagedReceive;
   op->endpoint = &endpoint;
   op->run = nullptr;
+  op->client = nullptr;
   op->request = kNoRequest;
   op->staging = slot;
   op->peer = op->memory = 0;

@@ -176,7 +176,7 @@ class ThreadDriver final : public Driver {
   void sleep(std::unique_lock<std::timed_mutex>& lock) {
     Control& control = engine_.control();
     std::vector<pollfd> fds{{wakeFd_, POLLIN, 0}};
-    const bool wakes = options_.canSleep();
+    const bool wakes = options_.canSleep() && !engine_.clientWaits();
     if (wakes) {
       for (const int fd : options_.waitFds()) fds.push_back({fd, POLLIN, 0});
     }

@@ -95,6 +95,7 @@ export const PAGES = [
   },
   { file: 'diagnostics', title: 'Diagnostics', names: ['dumpState', 'dumpOnSignal', 'released'] },
   { file: 'types', title: 'Types', rest: true },
+  { file: 'transfer', title: 'libfabric/transfer', module: 'libfabric/transfer', rest: true },
   { file: 'softefa', title: 'libfabric/softefa', module: 'libfabric/softefa', rest: true },
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },
   { file: 'cli-types', title: 'libfabric/cli-types', module: 'libfabric/cli-types', rest: true },

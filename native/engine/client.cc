@@ -1,0 +1,25 @@
+// Operations that native code posts beside those of JavaScript.
+#include "client.h"
+
+#include "../endpoint.h"
+#include "engine.h"
+
+namespace fab {
+
+ssize_t Engine::postFor(EngineClient& client, const Operation& operation) {
+  Endpoint** found = endpoints.find(operation.endpoint);
+  if (found == nullptr || (*found)->closing) {
+    refusal_ = "the endpoint is closed";
+    return -FI_ECANCELED;
+  }
+  return post(operation, **found, nullptr, 0, &client);
+}
+
+// Passes the completion of an operation to whoever posted it.
+void Engine::deliver(BatchRun* run, EngineClient* client, const Completion& result) {
+  if (run != nullptr) return finishRun(*run, result);
+  if (client == nullptr) return completions_.push(result);
+  client->completed(result, result.error != 0 ? errors.take(result.error) : ErrorDetail{});
+}
+
+}  // namespace fab

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <napi.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace fab::transfer {
+
+enum class EventKind : uint32_t {
+  kTransferEnded = 1,  // id, status, text; its memory may still be in use
+  kTransferFreed = 2,  // id: no copy is under way
+  kTransferDone = 3,   // both at once
+  kOfferArrived = 4,   // id, bytes, note
+  kOfferFailed = 5,    // id, status
+  kOfferReleased = 6,  // id: no copy can arrive any more
+  kNote = 7,           // id: sequence, from, payload
+  kNoteSent = 8,       // id: number of the note, status
+  kRailChanged = 9,    // id: the rail, status: 1 if it stalls, 0 if it works again
+};
+
+struct Event {
+  EventKind kind;
+  uint32_t id = 0;
+  uint32_t status = 0;
+  std::string text;
+  uint64_t from = 0;
+  uint64_t bytes = 0;
+};
+
+// Brings events to JavaScript. Any thread adds events; one wake-up delivers all that are there.
+class Events {
+ public:
+  // Calls deliver(kind, id, status, text, from, bytes) for each event.
+  Events(Napi::Env env, Napi::Function deliver);
+  ~Events() { close(); }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+
+  void add(Event event);
+  // Keeps the event loop alive, or no longer.
+  void ref(Napi::Env env, bool on);
+  // No event is delivered any more.
+  void close();
+
+ private:
+  // The queue. It lives as long as either side: the environment may end first.
+  struct State {
+    std::mutex mutex;
+    std::vector<Event> waiting;
+    bool closed = false;
+  };
+  using Shared = std::shared_ptr<State>;
+  static void call(Napi::Env env, Napi::Function deliver, Shared* state, void* data);
+  using Function = Napi::TypedThreadSafeFunction<Shared, void, Events::call>;
+
+  Shared state_ = std::make_shared<State>();
+  Function function_;
+};
+
+}  // namespace fab::transfer

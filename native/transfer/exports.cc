@@ -1,0 +1,270 @@
+// The functions of libfabric/transfer: src/native-contract.ts describes them.
+#include "exports.h"
+
+#include <string>
+#include <vector>
+
+#include "../addon.h"
+#include "../util/handle.h"
+#include "../values.h"
+#include "hub.h"
+
+namespace fab {
+
+namespace {
+
+using transfer::Hub;
+using transfer::Offer;
+using transfer::Order;
+using transfer::Path;
+using transfer::Peer;
+using transfer::Piece;
+using transfer::Pieces;
+using transfer::Rail;
+using transfer::Settings;
+using transfer::Target;
+using transfer::Transfer;
+
+uint64_t toUint64(const Napi::Value& value) {
+  bool lossless = false;
+  return value.As<Napi::BigInt>().Uint64Value(&lossless);
+}
+
+uint32_t toUint32(const Napi::Value& value) { return value.As<Napi::Number>().Uint32Value(); }
+
+std::vector<uint32_t> toHandles(const Napi::Value& value) {
+  const auto array = value.As<Napi::Uint32Array>();
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+// Pairs of offset and length.
+Pieces toPieces(const Napi::Value& value) {
+  const auto array = value.As<Napi::Float64Array>();
+  Pieces pieces(array.ElementLength() / 2);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    pieces[i] = {static_cast<uint64_t>(array[2 * i]), static_cast<uint64_t>(array[2 * i + 1])};
+  }
+  return pieces;
+}
+
+std::string toText(const Napi::Value& value) {
+  if (value.IsUndefined()) return {};
+  const auto bytes = value.As<Napi::Uint8Array>();
+  return {reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength()};
+}
+
+// transferEngine(identity, { window, depth, stall }, deliver)
+Napi::Value transferEngine(const Napi::CallbackInfo& args) {
+  const auto options = args[1].As<Napi::Object>();
+  const auto number = [&](const char* name) {
+    return options.Get(name).As<Napi::Number>().Int64Value();
+  };
+  Settings settings;
+  settings.window = static_cast<uint64_t>(number("window"));
+  settings.depth = static_cast<uint32_t>(number("depth"));
+  settings.stall = std::chrono::milliseconds(number("stall"));
+  return wrapHandle(args.Env(), std::make_shared<Hub>(args.Env(), args[2].As<Napi::Function>(),
+                                                      toUint64(args[0]), settings));
+}
+
+// transferRail(engine, domain, endpoint): the index of the new rail
+Napi::Value transferRail(const Napi::CallbackInfo& args) {
+  const auto hub = unwrap<Hub>(args[0]);
+  const size_t index = hub->addRail(unwrap<Domain>(args[1]), unwrap<Endpoint>(args[2]));
+  return Napi::Number::New(args.Env(), static_cast<double>(index));
+}
+
+Napi::Value transferRef(const Napi::CallbackInfo& args) {
+  unwrapAny<Hub>(args[0])->events.ref(args.Env(), args[1].As<Napi::Boolean>());
+  return args.Env().Undefined();
+}
+
+// transferClose(engine): ends all transfers
+Napi::Value transferClose(const Napi::CallbackInfo& args) {
+  unwrapAny<Hub>(args[0])->close();
+  return args.Env().Undefined();
+}
+
+// transferSilence(engine): ends the events
+Napi::Value transferSilence(const Napi::CallbackInfo& args) {
+  unwrapAny<Hub>(args[0])->events.close();
+  return args.Env().Undefined();
+}
+
+Napi::Value transferRails(const Napi::CallbackInfo& args) {
+  auto result = Napi::Array::New(args.Env());
+  for (const auto& rail : unwrapAny<Hub>(args[0])->rails) {
+    const transfer::RailCounters& counters = rail->counters;
+    auto row = Napi::Object::New(args.Env());
+    const auto set = [&](const char* name, const std::atomic<uint64_t>& value) {
+      row.Set(name, static_cast<double>(value.load(std::memory_order_relaxed)));
+    };
+    set("bytes", counters.bytes);
+    set("slices", counters.slices);
+    set("failures", counters.failures);
+    set("stalls", counters.stalls);
+    set("messages", counters.messages);
+    set("arrivals", counters.arrivals);
+    row.Set("stalled", counters.stalled.load());
+    result.Set(result.Length(), row);
+  }
+  return result;
+}
+
+// transferPeer(engine, identity, handles, rails): `handles` are the address vector handles of the
+// peer's rails, for each rail of this side
+Napi::Value transferPeer(const Napi::CallbackInfo& args) {
+  const auto hub = unwrap<Hub>(args[0]);
+  const std::vector<uint32_t> handles = toHandles(args[2]);
+  const uint32_t count = toUint32(args[3]);
+  std::vector<Path> paths;
+  for (size_t rail = 0; rail * count < handles.size(); ++rail) {
+    const auto first = handles.begin() + static_cast<ptrdiff_t>(rail * count);
+    paths.emplace_back(std::vector<uint32_t>(first, first + count),
+                       static_cast<uint32_t>(rail % count));
+  }
+  return wrapHandle(args.Env(), std::make_shared<Peer>(toUint64(args[1]), std::move(paths)));
+}
+
+// Triples of address, key and whether they are valid, for each rail of the peer.
+std::vector<Target> toTargets(const Napi::Value& value) {
+  const auto array = value.As<Napi::BigUint64Array>();
+  std::vector<Target> targets(array.ElementLength() / 3);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    targets[i] = {array[3 * i], array[3 * i + 1], array[3 * i + 2] != 0};
+  }
+  return targets;
+}
+
+// Uses the numbers of the offer: its own for the slices that its token implies, else those for a
+// plan.
+void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, bool whole) {
+  const size_t count = order.slices.size();
+  order.planned = !whole || !order.note.empty() || count != expected;
+  order.first = order.planned ? first + expected : first;
+  if (!order.planned || count <= planned) return;
+  throw Misuse(Misuse::Kind::kRange, "ERR_OUT_OF_RANGE",
+               "the transfer has " + std::to_string(count) + " slices, and the token allows " +
+                   std::to_string(planned) + "; use larger pages, or an offer with more `slices`");
+}
+
+// transferStart(engine, peer, place, grant, options): see native-contract.ts
+Napi::Value transferStart(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const auto hub = unwrap<Hub>(args[0]);
+  auto numbers = args[7].As<Napi::Float64Array>();
+  const auto at = [&](size_t index) { return static_cast<uint64_t>(numbers[index]); };
+  Order order;
+  order.peer = unwrapAny<Peer>(args[1]);
+  order.memories = toHandles(args[2]);
+  const Pieces local = toPieces(args[3]);
+  order.targets = toTargets(args[4]);
+  const Pieces remote = toPieces(args[5]);
+  order.note = toText(args[6]);
+  order.direction = static_cast<transfer::Direction>(at(0));
+  order.priority = static_cast<transfer::Priority>(at(1));
+  order.slices = cut(local, remote, at(2));
+  order.span = at(3);
+  order.offer = static_cast<uint32_t>(at(4));
+  order.bytes = transfer::bytesOf(local);
+  const bool whole = order.bytes == at(8);
+  if (order.direction == transfer::Direction::kWrite) {
+    number(order, static_cast<uint32_t>(at(5)), static_cast<uint32_t>(at(6)),
+           static_cast<uint32_t>(at(7)), whole);
+  }
+  auto started = hub->start(std::move(order));
+  numbers[9] = started->id;
+  return wrapHandle(env, std::move(started));
+}
+
+// transferAgain(engine, transfer): starts a transfer again that has ended. Returns its new id
+Napi::Value transferAgain(const Napi::CallbackInfo& args) {
+  const auto& started = unwrapAny<Transfer>(args[1]);
+  unwrap<Hub>(args[0])->restart(started);
+  return Napi::Number::New(args.Env(), started->id);
+}
+
+// transferCancel(transfer, status, text)
+Napi::Value transferCancel(const Napi::CallbackInfo& args) {
+  unwrapAny<Transfer>(args[0])->fail(toUint32(args[1]), args[2].As<Napi::String>());
+  return args.Env().Undefined();
+}
+
+Napi::Value transferProgress(const Napi::CallbackInfo& args) {
+  return Napi::Number::New(args.Env(),
+                           static_cast<double>(unwrapAny<Transfer>(args[0])->bytesDone()));
+}
+
+Napi::Value transferReport(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const auto& transfer = unwrapAny<Transfer>(args[0]);
+  auto result = Napi::Object::New(env);
+  const auto end = transfer->running() ? transfer::Clock::now() : transfer->ended();
+  result.Set("seconds", std::chrono::duration<double>(end - transfer->began()).count());
+  const std::vector<uint32_t> times = transfer->durations();
+  const auto quantile = [&](double q) {
+    return times.empty() ? 0
+                         : times[static_cast<size_t>(q * static_cast<double>(times.size() - 1))];
+  };
+  result.Set("slices", transfer->total());
+  result.Set("p50", quantile(0.5));
+  result.Set("p99", quantile(0.99));
+  auto rails = Napi::Array::New(env);
+  for (const transfer::RailShare& share : transfer->shares()) {
+    auto row = Napi::Object::New(env);
+    row.Set("bytes", static_cast<double>(share.bytes.load()));
+    row.Set("slices", share.slices.load());
+    row.Set("repeats", share.repeats.load());
+    row.Set("failures", share.failures.load());
+    rails.Set(rails.Length(), row);
+  }
+  result.Set("rails", rails);
+  return result;
+}
+
+// transferOffer(engine, peer, expected, planned, memories): { handle, id, first }
+Napi::Value transferOffer(const Napi::CallbackInfo& args) {
+  const auto hub = unwrap<Hub>(args[0]);
+  auto offer = hub->offer(unwrapAny<Peer>(args[1]), toUint32(args[2]), toUint32(args[3]),
+                          toHandles(args[4]));
+  if (!offer) throw FabricFailure(FI_ENOSPC, "offer", "too many offers are open");
+  auto result = Napi::Object::New(args.Env());
+  result.Set("id", offer->id);
+  result.Set("first", offer->first);
+  result.Set("handle", wrapHandle(args.Env(), std::move(offer)));
+  return result;
+}
+
+Napi::Value transferWithdraw(const Napi::CallbackInfo& args) {
+  const auto hub = unwrapAny<Hub>(args[0]);
+  hub->withdraw(unwrapAny<Offer>(args[1]));
+  return args.Env().Undefined();
+}
+
+// transferNotify(engine, peer, bytes, id)
+Napi::Value transferNotify(const Napi::CallbackInfo& args) {
+  unwrap<Hub>(args[0])->notify(unwrapAny<Peer>(args[1]), toText(args[2]), toUint32(args[3]));
+  return args.Env().Undefined();
+}
+
+}  // namespace
+
+void exportTransfer(Napi::Object exports) {
+  exportFunction<transferEngine>(exports, "transferEngine");
+  exportFunction<transferRail>(exports, "transferRail");
+  exportFunction<transferRef>(exports, "transferRef");
+  exportFunction<transferClose>(exports, "transferClose");
+  exportFunction<transferSilence>(exports, "transferSilence");
+  exportFunction<transferRails>(exports, "transferRails");
+  exportFunction<transferPeer>(exports, "transferPeer");
+  exportFunction<transferStart>(exports, "transferStart");
+  exportFunction<transferAgain>(exports, "transferAgain");
+  exportFunction<transferCancel>(exports, "transferCancel");
+  exportFunction<transferProgress>(exports, "transferProgress");
+  exportFunction<transferReport>(exports, "transferReport");
+  exportFunction<transferOffer>(exports, "transferOffer");
+  exportFunction<transferWithdraw>(exports, "transferWithdraw");
+  exportFunction<transferNotify>(exports, "transferNotify");
+}
+
+}  // namespace fab

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "events.h"
+#include "message.h"
+#include "numbers.h"
+#include "offer.h"
+#include "peer.h"
+#include "rail.h"
+#include "transfer.h"
+
+namespace fab::transfer {
+
+// What the rails of one transfer engine share: its transfers, offers and peers, and the way to
+// JavaScript. JavaScript's thread changes the tables; the threads of the rails use them.
+class Hub : public std::enable_shared_from_this<Hub> {
+ public:
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7472000000000001};
+  static constexpr const char* kName = "TransferEngine";
+
+  Hub(Napi::Env env, Napi::Function deliver, uint64_t identity, const Settings& settings)
+      : id(identity), events(env, deliver), settings_(settings) {}
+
+  // The following run on JavaScript's thread.
+
+  size_t addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint);
+  std::shared_ptr<Transfer> start(Order order);
+  void restart(const std::shared_ptr<Transfer>& transfer);
+  // Returns null if there are no numbers left.
+  std::shared_ptr<Offer> offer(const std::shared_ptr<Peer>& to, uint32_t expected, uint32_t planned,
+                               std::vector<uint32_t> memories);
+  // Withdraws the memory of an offer from the peer.
+  void withdraw(const std::shared_ptr<Offer>& offer);
+  void notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId);
+  // Ends all transfers.
+  void close();
+  bool closed() const { return closed_; }
+
+  // The following may run on any thread.
+
+  // Gives a transfer to the rails that may have work for it.
+  void share(const std::shared_ptr<Transfer>& transfer, size_t except);
+  void send(const std::shared_ptr<Peer>& peer, Message message, size_t rail);
+  // Sends a message over another rail than the one that has failed.
+  void sendAgain(Waiting waiting, size_t failed);
+  void received(Message message);
+  void arrived(uint32_t number);
+  void askToWithdraw(Transfer& transfer);
+  void finished(Transfer& transfer);
+  void ended(Transfer& transfer);
+  void freed(Transfer& transfer, bool first);
+
+  const uint64_t id;
+  Events events;
+  std::vector<std::shared_ptr<Rail>> rails;
+
+ private:
+  Message messageTo(const Peer& peer, Kind kind) const;
+  void begin(const std::shared_ptr<Transfer>& transfer);
+  void pass(Waiting waiting, size_t to);
+  void complete(Offer& offer);
+  void released(const std::shared_ptr<Offer>& offer);
+  std::shared_ptr<Offer> offerOf(const MessageHeader& header);
+  void peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader& header);
+  void peerWithdrew(const MessageHeader& header);
+
+  static constexpr std::chrono::seconds kMessageTimeout{30};
+
+  const Settings settings_;
+  bool closed_ = false;
+  uint32_t nextTransfer_ = 0;
+  uint32_t nextOffer_ = 0;
+  std::atomic<uint32_t> nextRail_{0};
+  Numbers numbers_;
+  std::mutex planMutex_;
+  std::mutex mutex_;  // of the tables below
+  std::unordered_map<uint32_t, std::shared_ptr<Transfer>> transfers_;
+  std::unordered_map<uint32_t, std::shared_ptr<Offer>> offers_;
+};
+
+}  // namespace fab::transfer

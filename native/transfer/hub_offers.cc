@@ -1,0 +1,88 @@
+// The offers of a transfer engine: memory that peers may write or read.
+#include <rdma/fi_errno.h>
+
+#include "hub.h"
+
+namespace fab::transfer {
+
+std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expected,
+                                  uint32_t planned, std::vector<uint32_t> memories) {
+  auto offer = std::make_shared<Offer>(++nextOffer_, to, expected, planned);
+  offer->memories = std::move(memories);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto first = numbers_.take(offer->count(), offer.get());
+  if (!first) return nullptr;
+  offer->first = *first;
+  offers_.emplace(offer->id, offer);
+  return offer;
+}
+
+std::shared_ptr<Offer> Hub::offerOf(const MessageHeader& header) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = offers_.find(header.offer);
+  if (found == offers_.end() || found->second->to->id != header.from) return nullptr;
+  return found->second;
+}
+
+void Hub::arrived(uint32_t number) {
+  Offer* const offer = numbers_.find(number);
+  if (offer != nullptr && offer->arrived(number - offer->first)) complete(*offer);
+}
+
+void Hub::complete(Offer& offer) {
+  events.add({EventKind::kOfferArrived, offer.id, 0, offer.note, 0, offer.length});
+  if (offer.finished.load()) withdraw(offer.shared_from_this());
+}
+
+void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader& header) {
+  if (header.status != 0 && !offer->complete()) {
+    events.add({EventKind::kOfferFailed, offer->id, header.status, {}, 0, 0});
+  }
+  if (header.copies != 0) {
+    // Only its own keys can be withdrawn from the copies that are under way.
+    if (!offer->hasOwnKeys()) return;
+    offer->waiting = header.transfer;
+  }
+  offer->finished = true;
+  // The last slices may have arrived without being counted: their rails count them.
+  if (header.status != 0 || offer->complete() || offer->count() == 0) withdraw(offer);
+}
+
+// Closes the registrations that the offer has for itself. When all rails have done that, and have
+// read what had arrived before, no copy can arrive any more.
+void Hub::withdraw(const std::shared_ptr<Offer>& offer) {
+  if (offer->withdrawn.exchange(true)) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    numbers_.hide(offer->first, offer->count());
+  }
+  const auto remaining = std::make_shared<std::atomic<size_t>>(rails.size());
+  for (const auto& each : rails) {
+    Rail* const rail = each.get();
+    const auto self = shared_from_this();
+    const uint32_t memory = offer->memories[rail->index];
+    const auto task = [self, rail, offer, remaining, memory] {
+      if (memory != 0) rail->engine().closeMemory(memory, kNoRequest);
+      rail->deferQuietly([self, offer, remaining] {
+        if (remaining->fetch_sub(1) == 1) self->released(offer);
+      });
+    };
+    rail->defer(task);
+  }
+}
+
+void Hub::released(const std::shared_ptr<Offer>& offer) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    offers_.erase(offer->id);
+    numbers_.give(offer->first, offer->count());
+  }
+  if (const uint32_t transfer = offer->waiting.load(); transfer != 0) {
+    Message message = messageTo(*offer->to, Kind::kWithdrawn);
+    message.header.transfer = transfer;
+    send(offer->to, std::move(message), 0);
+  }
+  events.add({EventKind::kOfferReleased, offer->id, 0, {}, 0, 0});
+}
+
+}  // namespace fab::transfer

@@ -1,0 +1,270 @@
+#include "rail.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#include <algorithm>
+
+#include "../util/error.h"
+#include "hub.h"
+
+namespace fab::transfer {
+
+namespace {
+
+constexpr auto kCheckInterval = std::chrono::milliseconds(1);
+// A slice is late if it takes this many times as long as usual on the rail that would send it.
+constexpr int kLate = 4;
+constexpr auto kLeastLate = std::chrono::milliseconds(2);
+
+// Whether another attempt would fail in the same way: the peer refuses the access, or the call is
+// wrong.
+bool isFinal(uint32_t status) {
+  constexpr uint32_t kKeyRejected = 129;
+  return status == FI_EACCES || status == FI_EPERM || status == FI_EINVAL || status == FI_EFAULT ||
+         status == FI_EMSGSIZE || status == FI_ENOKEY || status == kKeyRejected;
+}
+
+}  // namespace
+
+Rail::Rail(std::shared_ptr<Hub> hub, size_t at, const std::shared_ptr<Domain>& domain,
+           std::shared_ptr<Endpoint> endpoint, const Settings& settings)
+    : index(at),
+      hub_(std::move(hub)),
+      settings_(settings),
+      domain_(domain),
+      engine_(domain->engine()),
+      endpoint_(std::move(endpoint)),
+      ops_(1) {}
+
+void Rail::defer(std::function<void()> task) {
+  const auto domain = domain_.lock();
+  if (!domain || domain->closed()) return;
+  engine_.defer(std::move(task));
+  if (engine_.control().sleeping.load() != 0) domain->driver().wake();
+}
+
+uint32_t Rail::takeNumber() {
+  if (freeOp_ == 0) {
+    ops_.emplace_back();
+    return static_cast<uint32_t>(ops_.size() - 1);
+  }
+  const uint32_t number = freeOp_;
+  freeOp_ = ops_[number].next;
+  return number;
+}
+
+void Rail::giveNumber(uint32_t number) {
+  ops_[number] = {};
+  ops_[number].next = freeOp_;
+  freeOp_ = number;
+}
+
+unsigned Rail::turn() {
+  if (transfers_.empty() && messages_.empty() && unposted_.empty() && inFlight_ == 0) return 0;
+  const auto now = Clock::now();
+  if (!messages_.empty() || !unposted_.empty()) flushMessages(now);
+  const unsigned work = transfers_.empty() ? 0 : postSlices(now);
+  if (now >= nextCheck_) {
+    nextCheck_ = now + kCheckInterval;
+    checkStalls(now);
+  }
+  return work;
+}
+
+void Rail::add(const std::shared_ptr<Transfer>& transfer) {
+  if (!transfer->running() || transfer->order.memories[index] == 0) return;
+  if (std::find(transfers_.begin(), transfers_.end(), transfer) != transfers_.end()) return;
+  const auto after = [](const auto& a, const auto& b) {
+    return a->order.priority < b->order.priority;
+  };
+  transfers_.insert(std::upper_bound(transfers_.begin(), transfers_.end(), transfer, after),
+                    transfer);
+}
+
+// Takes one slice of each transfer in turn, those of the highest priority first.
+unsigned Rail::postSlices(Clock::time_point now) {
+  unsigned posted = 0;
+  for (size_t from = 0; from < transfers_.size() && hasRoom();) {
+    const Priority priority = transfers_[from]->order.priority;
+    size_t to = from;
+    while (to < transfers_.size() && transfers_[to]->order.priority == priority) ++to;
+    const size_t count = to - from;
+    size_t idle = 0;
+    while (idle < count && hasRoom()) {
+      if (postNext(transfers_[from + turnOf_++ % count], now)) {
+        ++posted;
+        idle = 0;
+      } else {
+        ++idle;
+      }
+    }
+    from = to;
+  }
+  const auto ended = [](const auto& transfer) { return !transfer->running(); };
+  transfers_.erase(std::remove_if(transfers_.begin(), transfers_.end(), ended), transfers_.end());
+  return posted;
+}
+
+// Posts the next slice of a transfer. Returns false if there is none, or no room for it.
+bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now) {
+  Path& path = transfer->order.peer->paths[index];
+  if (!path.open(now)) return false;
+  uint32_t slice = transfer->take();
+  if (slice == Transfer::kNone && inFlight_ == 0) {
+    slice = transfer->takeLate(std::max<Clock::duration>(kLate * usual_, kLeastLate), now);
+  }
+  if (slice == Transfer::kNone) return false;
+  const uint32_t number = takeNumber();
+  const ssize_t ret = post(*transfer, slice, path, number);
+  if (ret == 0) {
+    InFlight& op = ops_[number];
+    op.use = Use::kSlice;
+    op.slice = slice;
+    op.transfer = transfer;
+    op.peer = transfer->order.peer;
+    op.postedAt = now;
+    transfer->began(slice, now);
+    path.posted(now);
+    ++inFlight_;
+    bytes_ += transfer->order.slices[slice].length;
+    return true;
+  }
+  giveNumber(number);
+  if (ret == -FI_EAGAIN) {
+    transfer->giveBack(slice);
+  } else if (isFinal(static_cast<uint32_t>(-ret)) || !transfer->mayRetry(slice)) {
+    transfer->fail(static_cast<uint32_t>(-ret), engine_.refusal());
+  } else {
+    path.failed(now);
+    transfer->giveBack(slice);
+    hub_->share(transfer, index);
+  }
+  transfer->release();
+  return false;
+}
+
+ssize_t Rail::post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number) {
+  const Order& order = transfer.order;
+  const Slice& part = order.slices[slice];
+  const uint32_t rail = path.rail();
+  if (path.peer() == 0 || rail >= order.targets.size() || !order.targets[rail].valid) {
+    return -FI_EHOSTUNREACH;
+  }
+  const uint32_t remote = remoteOf(transfer, rail);
+  if (remote == 0) return -FI_ENOMEM;
+  Operation o{};
+  o.code = order.direction == Direction::kWrite ? OpCode::kWrite : OpCode::kRead;
+  o.request = number;
+  o.endpoint = endpoint_->handle;
+  o.peer = path.peer();
+  o.memory = order.memories[index];
+  o.remote = remote;
+  o.offset = static_cast<double>(part.local);
+  o.length = part.length;
+  o.remoteOffset = static_cast<double>(part.remote);
+  if (order.direction == Direction::kWrite) {
+    o.data = order.first + slice;
+    o.flags = FI_REMOTE_CQ_DATA;
+  }
+  return engine_.postFor(*this, o);
+}
+
+uint32_t Rail::remoteOf(Transfer& transfer, uint32_t rail) {
+  uint32_t& handle = transfer.remotes[index][rail];
+  if (handle != 0) return handle;
+  const Target& target = transfer.order.targets[rail];
+  const Remote remote{target.address, transfer.order.span, target.key};
+  handle = engine_.remotes.insert(remote, Engine::Remotes::Handles::kHeldLonger);
+  return handle;
+}
+
+void Rail::forget(const Transfer& transfer) {
+  for (const uint32_t handle : transfer.remotes[index]) {
+    if (handle != 0) engine_.remotes.erase(handle);
+  }
+}
+
+void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
+  const uint32_t number = completion.request;
+  if (ops_[number].use == Use::kReceive) return received(number, completion);
+  InFlight op = std::move(ops_[number]);
+  giveNumber(number);
+  if (op.use == Use::kSlice) return sliceEnded(std::move(op), completion, detail);
+  sendEnded(std::move(op), completion);
+}
+
+void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail) {
+  const auto now = Clock::now();
+  Transfer& transfer = *op.transfer;
+  const uint32_t length = transfer.order.slices[op.slice].length;
+  Path& path = op.peer->paths[index];
+  path.ended();
+  if (!op.requeued) {
+    --inFlight_;
+    bytes_ -= length;
+  }
+  if (completion.status == 0) {
+    path.succeeded(now);
+    if (counters.stalled.exchange(false)) {
+      hub_->events.add({EventKind::kRailChanged, static_cast<uint32_t>(index), 0, {}, 0, 0});
+    }
+    const auto took = now - op.postedAt;
+    usual_ = (7 * usual_ + took) / 8;
+    counters.bytes.fetch_add(length, std::memory_order_relaxed);
+    counters.slices.fetch_add(1, std::memory_order_relaxed);
+    transfer.arrived(op.slice, index, took);
+  } else {
+    counters.failures.fetch_add(1, std::memory_order_relaxed);
+    transfer.shares()[index].failures.fetch_add(1, std::memory_order_relaxed);
+    if (transfer.running() && !transfer.isDone(op.slice)) {
+      if (isFinal(completion.status) || !transfer.mayRetry(op.slice)) {
+        transfer.fail(completion.status, detail.text);
+      } else {
+        if (!op.requeued) transfer.giveBack(op.slice);
+        hub_->share(op.transfer, index);
+      }
+    }
+    path.failed(now);
+  }
+  transfer.release();
+}
+
+// Gives what is under way on paths without progress to other rails. The copies stay under way.
+void Rail::checkStalls(Clock::time_point now) {
+  if (inFlight_ == 0 && freeSends_.size() == kSends) return;
+  std::vector<Peer*> stalled;
+  for (InFlight& op : ops_) {
+    if ((op.use != Use::kSlice && op.use != Use::kSend) || op.requeued) continue;
+    if (!op.peer->paths[index].stalled(now, settings_.stall)) continue;
+    if (std::find(stalled.begin(), stalled.end(), op.peer.get()) == stalled.end()) {
+      stalled.push_back(op.peer.get());
+    }
+    op.requeued = true;
+    if (op.use == Use::kSend) {
+      hub_->sendAgain(*op.message, index);
+    } else {
+      requeue(op);
+    }
+  }
+  for (Peer* peer : stalled) peer->paths[index].failed(now);
+  if (stalled.empty()) return;
+  counters.stalls.fetch_add(1, std::memory_order_relaxed);
+  if (counters.stalled.exchange(true)) return;
+  hub_->events.add({EventKind::kRailChanged, static_cast<uint32_t>(index), 1, {}, 0, 0});
+}
+
+void Rail::requeue(const InFlight& op) {
+  --inFlight_;
+  bytes_ -= op.transfer->order.slices[op.slice].length;
+  if (!op.transfer->running() || op.transfer->isDone(op.slice)) return;
+  op.transfer->giveBack(op.slice);
+  hub_->share(op.transfer, index);
+}
+
+void Rail::arrived(uint64_t data) {
+  counters.arrivals.fetch_add(1, std::memory_order_relaxed);
+  if (data <= UINT32_MAX) hub_->arrived(static_cast<uint32_t>(data));
+}
+
+}  // namespace fab::transfer

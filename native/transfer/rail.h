@@ -1,0 +1,138 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "../domain.h"
+#include "../endpoint.h"
+#include "../engine/client.h"
+#include "../util/shared_block.h"
+#include "message.h"
+#include "offer.h"
+#include "peer.h"
+#include "transfer.h"
+
+namespace fab::transfer {
+
+class Hub;
+
+// A message that is to be sent.
+struct Waiting {
+  std::shared_ptr<Peer> peer;
+  Message message;
+  uint32_t noteId;  // of the program's message, 0: the engine's own
+  Clock::time_point until;
+};
+
+// How a rail works. All rails of an engine have the same settings.
+struct Settings {
+  uint64_t window = 4 << 20;                // bytes in flight on a rail
+  uint32_t depth = 64;                      // operations in flight on a rail
+  std::chrono::microseconds stall{50'000};  // without progress, a path is left
+};
+
+// Counters of a rail, for any thread to read.
+struct RailCounters {
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<uint64_t> slices{0};
+  std::atomic<uint64_t> failures{0};
+  std::atomic<uint64_t> stalls{0};
+  std::atomic<uint64_t> messages{0};
+  std::atomic<uint64_t> arrivals{0};
+  std::atomic<bool> stalled{false};
+};
+
+// One NIC of a transfer engine: a domain with its own thread. The thread takes slices of the
+// transfers while it has room, and posts them.
+class Rail final : public EngineClient {
+ public:
+  Rail(std::shared_ptr<Hub> hub, size_t index, const std::shared_ptr<Domain>& domain,
+       std::shared_ptr<Endpoint> endpoint, const Settings& settings);
+
+  unsigned turn() override;
+  bool waiting() const override {
+    return !transfers_.empty() || !messages_.empty() || inFlight_ > 0 || freeSends_.size() < kSends;
+  }
+  void completed(const Completion& completion, const ErrorDetail& detail) override;
+  void arrived(uint64_t data) override;
+  void ended() override { hub_.reset(); }
+
+  // The following run on the rail's thread, or while the caller holds the engine.
+  void add(const std::shared_ptr<Transfer>& transfer);
+  void send(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId);
+  void send(Waiting waiting) { messages_.push_back(std::move(waiting)); }
+  // Posts the receives of messages. Throws FabricFailure.
+  void listen();
+  // Removes the handles of a transfer's remote memory.
+  void forget(const Transfer& transfer);
+
+  Engine& engine() const { return engine_; }
+
+  // Any thread: runs a task on the rail's thread, soon.
+  void defer(std::function<void()> task);
+  // Any thread: the same, without waking the thread.
+  void deferQuietly(std::function<void()> task) { engine_.defer(std::move(task)); }
+
+  const size_t index;
+  RailCounters counters;
+
+ private:
+  enum class Use : uint8_t { kFree, kSlice, kSend, kReceive };
+
+  // An operation in flight. Its place in ops_ is its number.
+  struct InFlight {
+    Use use = Use::kFree;
+    bool requeued = false;  // the slice was given back because of a stall
+    uint32_t slice = 0;
+    uint32_t next = 0;  // in the list of free places
+    std::shared_ptr<Transfer> transfer;
+    std::shared_ptr<Peer> peer;
+    Clock::time_point postedAt{};
+    std::unique_ptr<Waiting> message;  // a send
+  };
+
+  static constexpr uint32_t kReceives = 64;
+  static constexpr uint32_t kSends = 64;
+
+  bool hasRoom() const { return inFlight_ < settings_.depth && bytes_ < settings_.window; }
+  unsigned postSlices(Clock::time_point now);
+  bool postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now);
+  ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);
+  uint32_t remoteOf(Transfer& transfer, uint32_t rail);
+  void sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
+  void sendEnded(InFlight op, const Completion& completion);
+  void received(uint32_t number, const Completion& completion);
+  void checkStalls(Clock::time_point now);
+  void requeue(const InFlight& op);
+  bool postMessage(Waiting& waiting, Clock::time_point now);
+  void flushMessages(Clock::time_point now);
+  ssize_t postReceive(uint32_t slot);
+  void noteEnded(uint32_t noteId, uint32_t status, std::string text);
+  uint32_t takeNumber();
+  void giveNumber(uint32_t number);
+
+  std::shared_ptr<Hub> hub_;
+  const Settings settings_;
+  const std::weak_ptr<Domain> domain_;  // it owns the engine, which owns the rail
+  Engine& engine_;
+  const std::shared_ptr<Endpoint> endpoint_;
+  std::vector<std::shared_ptr<Transfer>> transfers_;  // by priority
+  size_t turnOf_ = 0;
+  std::vector<InFlight> ops_;
+  uint32_t freeOp_ = 0;
+  uint32_t inFlight_ = 0;  // slices
+  uint64_t bytes_ = 0;
+  Clock::duration usual_ = std::chrono::milliseconds(1);  // that a slice takes here
+  Clock::time_point nextCheck_{};
+  std::shared_ptr<SharedBlock> block_;  // of messages: first those to receive, then those to send
+  uint32_t memory_ = 0;
+  std::vector<uint32_t> freeSends_;
+  std::deque<Waiting> messages_;
+  std::vector<uint32_t> unposted_;  // receives that the provider had no room for
+};
+
+}  // namespace fab::transfer

@@ -1,0 +1,139 @@
+// The messages between engines, as a rail sends and receives them.
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+
+#include "../util/error.h"
+#include "hub.h"
+#include "rail.h"
+
+namespace fab::transfer {
+
+namespace {
+
+// A message that could not be sent for this long is dropped; one of the program's is reported.
+constexpr auto kTimeout = std::chrono::seconds(30);
+
+}  // namespace
+
+void Rail::listen() {
+  constexpr size_t kSlots = kReceives + kSends;
+  block_ = SharedBlock::allocate(kSlots * Message::kMaxSize);
+  if (!block_) throw FabricFailure(FI_ENOMEM, "mmap");
+  Memory memory;
+  memory.backing = block_;
+  memory.base = block_->data();
+  memory.length = block_->size();
+  memory_ = engine_.memories.insert(std::move(memory), Engine::Memories::Handles::kLasting);
+  if (memory_ == 0) throw FabricFailure(FI_ENOMEM, "memory", "too many buffers in use");
+  for (uint32_t slot = 0; slot < kSends; ++slot) freeSends_.push_back(kReceives + slot);
+  for (uint32_t slot = 0; slot < kReceives; ++slot) {
+    const ssize_t ret = postReceive(slot);
+    if (ret == -FI_EAGAIN && slot > 0) break;  // the provider has room for fewer
+    check(ret, "fi_recvmsg");
+  }
+}
+
+ssize_t Rail::postReceive(uint32_t slot) {
+  const uint32_t number = takeNumber();
+  Operation o{};
+  o.code = OpCode::kRecv;
+  o.request = number;
+  o.endpoint = endpoint_->handle;
+  o.memory = memory_;
+  o.offset = static_cast<double>(slot) * Message::kMaxSize;
+  o.length = Message::kMaxSize;
+  const ssize_t ret = engine_.postFor(*this, o);
+  if (ret != 0) {
+    giveNumber(number);
+    return ret;
+  }
+  ops_[number].use = Use::kReceive;
+  ops_[number].slice = slot;
+  return 0;
+}
+
+void Rail::received(uint32_t number, const Completion& completion) {
+  const uint32_t slot = ops_[number].slice;
+  giveNumber(number);
+  if (completion.status == FI_ECANCELED) return;  // the endpoint has closed
+  if (completion.status == 0) {
+    counters.messages.fetch_add(1, std::memory_order_relaxed);
+    Message message;
+    const uint8_t* from = block_->data() + slot * Message::kMaxSize;
+    if (message.read(from, static_cast<size_t>(completion.length), hub_->id)) {
+      hub_->received(std::move(message));
+    }
+  }
+  if (postReceive(slot) == 0) return;
+  unposted_.push_back(slot);
+}
+
+void Rail::send(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId) {
+  messages_.push_back({peer, std::move(message), noteId, Clock::now() + kTimeout});
+}
+
+void Rail::flushMessages(Clock::time_point now) {
+  while (!unposted_.empty() && postReceive(unposted_.back()) == 0) unposted_.pop_back();
+  for (size_t count = messages_.size(); count > 0; --count) {
+    Waiting waiting = std::move(messages_.front());
+    messages_.pop_front();
+    if (now > waiting.until) {
+      noteEnded(waiting.noteId, FI_ETIMEDOUT, "the peer takes no messages");
+    } else if (!postMessage(waiting, now)) {
+      messages_.push_back(std::move(waiting));
+    }
+  }
+}
+
+// Returns false if the message must wait.
+bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
+  Path& path = waiting.peer->paths[index];
+  if (freeSends_.empty() || !path.open(now)) return false;
+  const uint32_t slot = freeSends_.back();
+  const uint32_t number = takeNumber();
+  waiting.message.write(block_->data() + slot * Message::kMaxSize);
+  Operation o{};
+  o.code = OpCode::kSend;
+  o.request = number;
+  o.endpoint = endpoint_->handle;
+  o.peer = path.peer();
+  o.memory = memory_;
+  o.offset = static_cast<double>(slot) * Message::kMaxSize;
+  o.length = static_cast<double>(waiting.message.size());
+  const ssize_t ret = engine_.postFor(*this, o);
+  if (ret != 0) {
+    giveNumber(number);
+    if (ret != -FI_EAGAIN) path.failed(now);
+    return false;
+  }
+  freeSends_.pop_back();
+  InFlight& op = ops_[number];
+  op.use = Use::kSend;
+  op.slice = slot;
+  op.peer = waiting.peer;
+  op.message = std::make_unique<Waiting>(std::move(waiting));
+  path.posted(now);
+  return true;
+}
+
+void Rail::sendEnded(InFlight op, const Completion& completion) {
+  const auto now = Clock::now();
+  Path& path = op.peer->paths[index];
+  freeSends_.push_back(op.slice);
+  path.ended();
+  if (op.requeued) return;
+  if (completion.status == 0) {
+    path.succeeded(now);
+    return noteEnded(op.message->noteId, 0, {});
+  }
+  path.failed(now);
+  hub_->sendAgain(std::move(*op.message), index);
+}
+
+void Rail::noteEnded(uint32_t noteId, uint32_t status, std::string text) {
+  if (noteId == 0) return;
+  hub_->events.add({EventKind::kNoteSent, noteId, status, std::move(text), 0, 0});
+}
+
+}  // namespace fab::transfer

@@ -1,0 +1,30 @@
+import { seal, unseal, Writer } from './sealed.js';
+
+/** What an engine tells others of itself. */
+export interface Card {
+  /** The identity of the engine: 64 random bits. */
+  readonly id: bigint;
+  readonly provider: string;
+  /** The address of each rail: fi_getname(3). */
+  readonly addresses: readonly Uint8Array[];
+}
+
+const MAX_RAILS = 64;
+
+export function encodeCard(card: Card, secret: string | Uint8Array): string {
+  const writer = new Writer().long(card.id).bytes(Buffer.from(card.provider));
+  writer.count(card.addresses.length);
+  for (const address of card.addresses) writer.bytes(address);
+  return seal('card', writer.done(), secret);
+}
+
+export function decodeCard(text: unknown, secret: string | Uint8Array): Card {
+  const reader = unseal('card', text, secret);
+  const id = reader.long();
+  const provider = Buffer.from(reader.bytes()).toString();
+  const count = reader.count();
+  if (count === 0 || count > MAX_RAILS) throw reader.malformed();
+  const addresses = Array.from({ length: count }, () => reader.bytes());
+  if (!reader.atEnd || addresses.some(({ length }) => length === 0)) throw reader.malformed();
+  return { id, provider, addresses };
+}

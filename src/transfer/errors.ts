@@ -1,0 +1,18 @@
+import { errnoByCode } from '../error-codes.js';
+import { FabricError, type FabricErrorDetails } from '../errors.js';
+
+/** The error of a transfer or an offer. */
+export class TransferError extends FabricError {
+  /**
+   * Whether some bytes may have been transferred. The memory of both sides is unchanged if this is
+   * false.
+   */
+  readonly ambiguous: boolean;
+
+  constructor(errno: number, ambiguous: boolean, details: FabricErrorDetails) {
+    super(errno, 'transfer', details, TransferError);
+    this.ambiguous = ambiguous;
+  }
+}
+
+export const errnoOf = (code: keyof typeof errnoByCode): number => errnoByCode[code] as number;

@@ -1,0 +1,119 @@
+import type { TransferEvents } from '../native-contract.js';
+
+/** The kinds of events of native/transfer/events.h. */
+export const EventKind = {
+  TransferEnded: 1,
+  TransferFreed: 2,
+  TransferDone: 3,
+  OfferArrived: 4,
+  OfferFailed: 5,
+  OfferReleased: 6,
+  Note: 7,
+  NoteSent: 8,
+  RailChanged: 9,
+} as const;
+
+/** What a transfer in flight hears. */
+export interface TransferListener {
+  ended(status: number, text: string): void;
+  freed(): void;
+}
+
+/** What an open offer hears. */
+export interface OfferListener {
+  arrived(bytes: number, note: Uint8Array | undefined): void;
+  failed(status: number): void;
+  released(): void;
+}
+
+/** What the engine hears itself. */
+export interface EngineListener {
+  note(from: bigint, sequence: number, bytes: Uint8Array): void;
+  railChanged(rail: number, stalled: boolean): void;
+  idle(idle: boolean): void;
+}
+
+/** Passes the events of the native side to the objects that wait for them. */
+export class NativeEvents {
+  readonly transfers = new Map<number, TransferListener>();
+  readonly offers = new Map<number, OfferListener>();
+  readonly notes = new Map<number, (status: number, text: string) => void>();
+  /** Calls that wait for notes. */
+  readers = 0;
+  readonly #listener: EngineListener;
+  #idle = true;
+
+  constructor(listener: EngineListener) {
+    this.#listener = listener;
+  }
+
+  /** Call it after a change of the tables: the event loop stays alive while something is in flight. */
+  changed(): void {
+    const waits = this.transfers.size + this.offers.size + this.notes.size + this.readers;
+    const idle = waits === 0;
+    if (idle === this.#idle) return;
+    this.#idle = idle;
+    this.#listener.idle(idle);
+  }
+
+  readonly deliver: TransferEvents = (kind, id, status, text, from, bytes) => {
+    try {
+      this.#deliver(kind, id, status, text, from, bytes);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+    this.changed();
+  };
+
+  #deliver(...[kind, id, status, text, from, bytes]: Parameters<TransferEvents>): void {
+    switch (kind) {
+      case EventKind.TransferEnded:
+        this.transfers.get(id)?.ended(status, text as string);
+        break;
+      case EventKind.TransferFreed:
+        this.#freed(id);
+        break;
+      case EventKind.TransferDone:
+        this.transfers.get(id)?.ended(status, text as string);
+        this.#freed(id);
+        break;
+      case EventKind.OfferArrived:
+        this.offers.get(id)?.arrived(bytes, text as Uint8Array | undefined);
+        break;
+      case EventKind.OfferFailed:
+        this.offers.get(id)?.failed(status);
+        break;
+      case EventKind.OfferReleased:
+        this.#released(id);
+        break;
+      case EventKind.Note:
+        this.#listener.note(from, id, (text as Uint8Array | undefined) ?? new Uint8Array());
+        break;
+      case EventKind.NoteSent:
+        this.#sent(id, status, text as string);
+        break;
+      case EventKind.RailChanged:
+        this.#listener.railChanged(id, status !== 0);
+    }
+  }
+
+  #released(id: number): void {
+    const offer = this.offers.get(id);
+    this.offers.delete(id);
+    offer?.released();
+  }
+
+  #sent(id: number, status: number, text: string): void {
+    const sent = this.notes.get(id);
+    this.notes.delete(id);
+    sent?.(status, text);
+  }
+
+  #freed(id: number): void {
+    const transfer = this.transfers.get(id);
+    this.transfers.delete(id);
+    transfer?.freed();
+  }
+}

@@ -1,0 +1,92 @@
+import type { RemoteEngine } from './remote-engine.js';
+
+/** A message from another engine. */
+export interface Note {
+  readonly bytes: Uint8Array;
+  /** The sender, if this engine knows it: engine.peer(). */
+  readonly from: RemoteEngine | undefined;
+  /** The identity of the sender's engine. */
+  readonly id: string;
+}
+
+// The sequence numbers that a late copy may still have.
+const WINDOW = 4096;
+const MAX_WAITING = 65_536;
+
+/** Lets each message pass once: a message is sent again if its rail fails. */
+class Once {
+  #highest = 0;
+  readonly #seen = new Set<number>();
+
+  isNew(sequence: number): boolean {
+    if (sequence <= this.#highest - WINDOW || this.#seen.has(sequence)) return false;
+    this.#seen.add(sequence);
+    if (sequence > this.#highest) {
+      for (let old = this.#highest - WINDOW; old <= sequence - WINDOW; old++)
+        this.#seen.delete(old);
+      this.#highest = sequence;
+    }
+    return true;
+  }
+}
+
+/** The messages that arrive at an engine, for `for await`. */
+export class Notes {
+  readonly #once = new Map<bigint, Once>();
+  readonly #waiting: Note[] = [];
+  readonly #readers: ((result: IteratorResult<Note>) => void)[] = [];
+  readonly #changed: (readers: number) => void;
+  #closed = false;
+  #dropped = 0;
+
+  /** @param changed hears how many readers wait. */
+  constructor(changed: (readers: number) => void) {
+    this.#changed = changed;
+  }
+
+  /** Messages that were dropped because nobody read them. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  arrived(from: bigint, sequence: number, note: Note): void {
+    let once = this.#once.get(from);
+    if (once === undefined) {
+      once = new Once();
+      this.#once.set(from, once);
+    }
+    if (!once.isNew(sequence)) return;
+    const reader = this.#readers.shift();
+    if (reader !== undefined) {
+      reader({ value: note, done: false });
+      this.#changed(this.#readers.length);
+    } else if (this.#waiting.length < MAX_WAITING) {
+      this.#waiting.push(note);
+    } else {
+      this.#dropped += 1;
+    }
+  }
+
+  forget(from: bigint): void {
+    this.#once.delete(from);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const reader of this.#readers.splice(0)) reader({ value: undefined, done: true });
+  }
+
+  read(): AsyncIterableIterator<Note> {
+    const iterator: AsyncIterableIterator<Note> = {
+      next: () => {
+        const note = this.#waiting.shift();
+        if (note !== undefined) return Promise.resolve({ value: note, done: false });
+        if (this.#closed) return Promise.resolve({ value: undefined, done: true });
+        return new Promise((resolve) => this.#changed(this.#readers.push(resolve)));
+      },
+      return: () => Promise.resolve({ value: undefined, done: true }),
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    return iterator;
+  }
+}

@@ -1,0 +1,127 @@
+import { type Handle, native } from '../native.js';
+import { errnoOf, TransferError } from './errors.js';
+import type { OfferListener } from './native-events.js';
+import type { Part } from './place.js';
+import type { RemoteEngine } from './remote-engine.js';
+import type { Access } from './token.js';
+
+/** Options of `place.offer()`. */
+export interface OfferOptions {
+  /** What the peer may do with the memory: `'write'` to it, or `'read'` it. */
+  readonly access: Access;
+  /** The only peer that may use the token. */
+  readonly to: RemoteEngine;
+  /** Milliseconds until the offer ends. If omitted, 60,000. */
+  readonly expires?: number;
+  /**
+   * The most slices of a transfer that is cut in another way than the token implies, for example
+   * because it comes from pages. If omitted, one for each 16 KiB, and 64 more.
+   */
+  readonly slices?: number;
+}
+
+/** What has arrived. */
+export interface Arrival {
+  /** The bytes of the offered part, if it is contiguous; otherwise all bytes of its place. */
+  readonly bytes: Uint8Array;
+  /** Bytes that the peer has sent. */
+  readonly length: number;
+  /** The note that came with them. */
+  readonly note: Uint8Array | undefined;
+}
+
+/**
+ * A grant of memory to one peer, for one transfer. It has keys of its own, which end with it.
+ */
+export class Offer {
+  /** What the peer needs: text that fits into an HTTP header unless it names many pages. */
+  readonly token: string;
+  readonly access: Access;
+  readonly part: Part;
+  /**
+   * Resolves when every byte of a write is there: once, whatever order and rails the bytes took.
+   *
+   * @throws TransferError FI_ECANCELED if the peer gives up or the offer is closed, FI_ETIMEDOUT if
+   * it expires.
+   */
+  readonly arrived: Promise<Arrival>;
+  /**
+   * Resolves when no copy of a byte can be under way any more, and the peer's keys are void. The
+   * memory may then be used for something else.
+   */
+  readonly released: Promise<void>;
+  readonly #engine: Handle<'TransferEngine'>;
+  readonly #handle: Handle<'Offer'>;
+  readonly #timer: NodeJS.Timeout;
+  #settle!: { resolve(arrival: Arrival): void; reject(error: unknown): void };
+  #release!: () => void;
+  #isReleased = false;
+
+  /** @internal */
+  constructor(
+    engine: Handle<'TransferEngine'>,
+    handle: Handle<'Offer'>,
+    part: Part,
+    token: string,
+    access: Access,
+    expires: number,
+  ) {
+    this.#engine = engine;
+    this.#handle = handle;
+    this.part = part;
+    this.token = token;
+    this.access = access;
+    this.arrived = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    this.arrived.catch(() => {}); // reported to those who wait for it
+    this.released = new Promise((resolve) => {
+      this.#release = resolve;
+    });
+    this.#timer = setTimeout(() => this.#end('FI_ETIMEDOUT', 'the offer has expired'), expires);
+    this.#timer.unref();
+  }
+
+  /** Ends the offer: the token is void, and the keys are withdrawn. */
+  async close(): Promise<void> {
+    this.#end('FI_ECANCELED', 'the offer was closed');
+    return this.released;
+  }
+
+  /** Ends the offer: `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #end(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', detail: string): void {
+    if (this.#isReleased) return;
+    this.#settle.reject(new TransferError(errnoOf(code), true, { detail }));
+    native.transferWithdraw(this.#engine, this.#handle);
+  }
+
+  /** @internal */
+  readonly listener: OfferListener = {
+    arrived: (bytes, note) => this.#settle.resolve(this.#arrival(bytes, note)),
+    failed: (status) => {
+      const detail = 'the peer has given up the transfer';
+      this.#settle.reject(new TransferError(status, true, { detail }));
+    },
+    released: () => {
+      this.#isReleased = true;
+      clearTimeout(this.#timer);
+      const detail = 'the offer has ended';
+      this.#settle.reject(new TransferError(errnoOf('FI_ECANCELED'), true, { detail }));
+      this.#release();
+    },
+  };
+
+  // A transfer that was announced with its bytes may be shorter than the part.
+  #arrival(announced: number, note: Uint8Array | undefined): Arrival {
+    const { place, pieces, length } = this.part;
+    const sent = announced === 0 ? length : announced;
+    const all = place.bytes;
+    const offset = pieces[0] as number;
+    const bytes = pieces.length === 2 ? all.subarray(offset, offset + sent) : all;
+    return { bytes, length: sent, note };
+  }
+}

@@ -1,0 +1,154 @@
+import type { Domain } from '../domain.js';
+import type { Endpoint } from '../endpoint/compose.js';
+import { FabricError } from '../errors.js';
+import { getInfo } from '../info.js';
+import type { AnyInfo } from '../info-types.js';
+import { type Handle, type NativeRailCounters, native } from '../native.js';
+import { open } from '../open.js';
+import { errnoOf } from './errors.js';
+
+type RailEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG' | 'FI_RMA'>;
+
+/** What a rail is, and how it does: `engine.rails`. */
+export interface RailState {
+  readonly index: number;
+  /** The domain's name: the NIC. */
+  readonly nic: string;
+  readonly provider: string;
+  readonly fabric: string;
+  /** The NUMA node of the NIC, null if unknown. */
+  readonly numaNode: number | null;
+  /** Bits per second, null if unknown. */
+  readonly speed: number | null;
+  /** `'rdma'`: the NIC reads and writes the peer's memory. `'emulated'`: the peer's CPU does. */
+  readonly path: 'rdma' | 'emulated' | 'shared-memory' | 'sockets';
+  readonly state: 'up' | 'stalled';
+  /** Bytes that this rail has sent or read. */
+  readonly bytes: number;
+  readonly slices: number;
+  /** Slices that failed, and times that the rail was left because nothing came through. */
+  readonly failures: number;
+  readonly stalls: number;
+  /** Remote writes that have arrived here. */
+  readonly arrivals: number;
+  /** Messages between engines that have arrived here. */
+  readonly messages: number;
+}
+
+/** One NIC of a transfer engine. */
+export class Rail {
+  readonly endpoint: RailEndpoint;
+  readonly info: AnyInfo;
+
+  constructor(endpoint: RailEndpoint) {
+    this.endpoint = endpoint;
+    this.info = endpoint.info;
+  }
+
+  get domain(): Domain {
+    return this.endpoint.domain;
+  }
+
+  /** The native domain. */
+  get handle(): Handle<'Domain'> {
+    return this.endpoint.limits.engine.handle;
+  }
+
+  state(index: number, counters: NativeRailCounters): RailState {
+    const { fabricAttr, domainAttr, nic } = this.info;
+    const { stalled, ...counts } = counters;
+    return {
+      index,
+      nic: domainAttr.name ?? '',
+      provider: fabricAttr.provName ?? '',
+      fabric: fabricAttr.name ?? '',
+      numaNode: null,
+      speed: nic?.linkAttr?.speed ? Number(nic.linkAttr.speed) : null,
+      path: pathOf(this.endpoint),
+      state: stalled ? 'stalled' : 'up',
+      ...counts,
+    };
+  }
+}
+
+function pathOf(endpoint: RailEndpoint): RailState['path'] {
+  const provider = endpoint.info.fabricAttr.provName ?? '';
+  if (/shm|sm2/.test(provider)) return 'shared-memory';
+  if (!/efa/.test(provider)) return 'sockets';
+  try {
+    const native = endpoint.getOption('FI_OPT_EFA_EMULATED_WRITE') === false;
+    return native ? 'rdma' : 'emulated';
+  } catch {
+    return 'emulated'; // libfabric 1.17 has no such option, and no RDMA writes
+  }
+}
+
+export interface RailOptions {
+  readonly provider?: string;
+  readonly nics: 'all' | number | readonly string[];
+  readonly node?: string;
+}
+
+const CAPS = ['FI_MSG', 'FI_RMA'] as const;
+// The providers of an engine that names none, in this order.
+const PROVIDERS = ['efa', 'tcp', 'shm'] as const;
+
+/** Opens an endpoint on each NIC. */
+export async function openRails(options: RailOptions): Promise<Rail[]> {
+  const provider = options.provider ?? firstProvider();
+  const names = nicsOf(provider, options.nics);
+  const opened = await Promise.allSettled(
+    names.map((nic) => openRail(provider, nic, options.node)),
+  );
+  const rails = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const failed = opened.find((each) => each.status === 'rejected');
+  if (failed === undefined) return rails;
+  await Promise.allSettled(rails.map(({ endpoint }) => endpoint.close()));
+  throw (failed as PromiseRejectedResult).reason;
+}
+
+const entriesOf = (provider: string) =>
+  getInfo({ caps: CAPS, epAttr: { type: 'FI_EP_RDM' }, fabricAttr: { provName: provider } });
+
+function firstProvider(): string {
+  const found = PROVIDERS.find((provider) => entriesOf(provider).length > 0);
+  if (found !== undefined) return found;
+  throw new FabricError(errnoOf('FI_ENODATA'), 'fi_getinfo', {
+    detail: `none of ${PROVIDERS.join(', ')} has an endpoint with ${CAPS.join(', ')}`,
+    hint: 'run `npx libfabric doctor`',
+  });
+}
+
+/** The domain of each rail; undefined for the provider's first choice. */
+function nicsOf(provider: string, nics: RailOptions['nics']): (string | undefined)[] {
+  if (typeof nics === 'object') return [...nics];
+  const names = new Set<string>();
+  for (const { domainAttr, fabricAttr } of entriesOf(provider)) {
+    if (fabricAttr.name !== 'efa-direct' && domainAttr.name) names.add(domainAttr.name);
+  }
+  const all = /efa/.test(provider) ? [...names] : [undefined];
+  if (nics === 'all') return all;
+  // Several rails may share a NIC: for tests, and for providers with one thread a connection.
+  return Array.from({ length: nics }, (_, i) => all[i % all.length]);
+}
+
+async function openRail(provider: string, domain: string | undefined, node: string | undefined) {
+  const options = {
+    provider,
+    caps: CAPS,
+    ...(domain !== undefined && { domain }),
+    ...(node !== undefined && { node }),
+  };
+  // A slice that has completed has arrived, even if this process ends at once.
+  const delivered = { ...options, txAttr: { opFlags: ['FI_DELIVERY_COMPLETE'] as const } };
+  try {
+    return new Rail(await open(delivered));
+  } catch (error) {
+    if (!FabricError.is(error) || error.code !== 'FI_ENODATA') throw error;
+    return new Rail(await open(options));
+  }
+}
+
+/** The counters of all rails. */
+export const countersOf = (engine: Handle<'TransferEngine'>): NativeRailCounters[] =>
+  native.transferRails(engine);

@@ -1,0 +1,173 @@
+import {
+  checkBytes,
+  checkMilliseconds,
+  checkOptions,
+  checkSignal,
+  namesOf,
+  oneOf,
+} from '../checks.js';
+import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
+import { type Handle, native } from '../native.js';
+import { PRIORITIES, type Priority, type Queue } from './admission.js';
+import type { Card } from './card.js';
+import { errnoOf, TransferError } from './errors.js';
+import type { NativeEvents } from './native-events.js';
+import { lengthOfPieces } from './pieces.js';
+import { Part, Place } from './place.js';
+import { type Access, checkGrant, decodeToken, type Grant, grantOf } from './token.js';
+import { Transfer, type TransferOptions } from './transfer.js';
+
+/** What the peers of an engine share. */
+export interface PeerContext {
+  readonly handle: Handle<'TransferEngine'>;
+  readonly id: bigint;
+  readonly secret: string | Uint8Array;
+  readonly events: NativeEvents;
+  readonly queue: Queue;
+  isOpen(): boolean;
+  nextNote(): number;
+}
+
+const MAX_NOTE = 3072;
+const DEADLINE = 30_000; // ms
+const OPTIONS = namesOf<TransferOptions>({ note: 1, signal: 1, deadline: 1, priority: 1 });
+
+/** Another engine, from its card: engine.peer(). */
+export class RemoteEngine {
+  /** The identity of the engine, in hexadecimal digits. */
+  readonly id: string;
+  /** The number of its rails. */
+  readonly rails: number;
+  /** @internal */
+  readonly handle: Handle<'RemotePeer'>;
+  /** @internal */
+  readonly identity: bigint;
+  readonly #context: PeerContext;
+
+  /** @internal */
+  constructor(context: PeerContext, card: Card, handle: Handle<'RemotePeer'>) {
+    this.#context = context;
+    this.identity = card.id;
+    this.id = card.id.toString(16).padStart(16, '0');
+    this.rails = card.addresses.length;
+    this.handle = handle;
+  }
+
+  /**
+   * Reads a token once, for several calls.
+   *
+   * @throws TypeError ERR_INVALID_ARG_VALUE if the token is malformed, is not from this peer, or is
+   * for another engine.
+   */
+  grant(token: string): Grant {
+    const { secret, id } = this.#context;
+    return grantOf(decodeToken(token, secret), this.identity, id);
+  }
+
+  /**
+   * Writes a place, or a part of one, into the memory that the peer has offered.
+   *
+   * @throws TypeError, RangeError for invalid arguments. TransferError FI_EKEYREJECTED if the token
+   * has expired. Error ERR_CLOSED if the engine or the place is closed.
+   */
+  write(from: Place | Part, token: string | Grant, options: TransferOptions = {}): Transfer {
+    return this.#transfer('write', 'from', from, token, options);
+  }
+
+  /** Reads the memory that the peer has offered into a place, or a part of one. */
+  read(token: string | Grant, into: Place | Part, options: TransferOptions = {}): Transfer {
+    return this.#transfer('read', 'into', into, token, options);
+  }
+
+  #transfer(
+    access: Access,
+    name: string,
+    local: Place | Part,
+    token: string | Grant,
+    options: TransferOptions,
+  ): Transfer {
+    const { handle, events, queue } = this.#context;
+    if (!this.#context.isOpen()) throw closed('the transfer engine');
+    const checked = checkTransferOptions(access, options);
+    const grant = typeof token === 'string' ? this.grant(token) : token;
+    checkGrant(grant, access);
+    const part = local instanceof Place ? local.slice(0) : local;
+    if (!(part instanceof Part)) throw invalidArgType(name, 'a Place or a part of one', local);
+    if (part.place.closed) throw closed('the place');
+    const length = lengthOfPieces(part.pieces);
+    if (length > grant.length) {
+      throw outOfRange(name, `at most ${grant.length} bytes, which the token allows`, length);
+    }
+    const start = () => {
+      const numbers = Float64Array.of(
+        access === 'write' ? 0 : 1,
+        PRIORITIES.indexOf(checked.priority),
+        grant.slice,
+        grant.span,
+        grant.offer,
+        grant.first,
+        grant.expected,
+        grant.planned,
+        grant.length,
+        0,
+      );
+      const { memories } = part.place;
+      const started = native.transferStart(
+        handle,
+        this.handle,
+        memories,
+        part.pieces,
+        grant.targets,
+        grant.pieces,
+        checked.note,
+        numbers,
+      );
+      return { handle: started, id: numbers[9] as number };
+    };
+    return new Transfer(length, start, events, queue.at(checked.priority), checked);
+  }
+
+  /**
+   * Sends a message, which arrives once: engine.notes() of the peer.
+   *
+   * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds.
+   */
+  notify(bytes: Uint8Array): Promise<void> {
+    const { handle, events } = this.#context;
+    if (!this.#context.isOpen()) throw closed('the transfer engine');
+    const message = checkNote('bytes', bytes);
+    const id = this.#context.nextNote();
+    return new Promise((resolve, reject) => {
+      events.notes.set(id, (status, detail) => {
+        if (status === 0) resolve();
+        else reject(new TransferError(status, true, { detail }));
+      });
+      events.changed();
+      native.transferNotify(handle, this.handle, message, id);
+    });
+  }
+}
+
+function checkNote(name: string, note: unknown): Uint8Array {
+  const bytes = checkBytes(name, note);
+  if (bytes.length > MAX_NOTE) throw outOfRange(name, `at most ${MAX_NOTE} bytes`, bytes.length);
+  return bytes;
+}
+
+function checkTransferOptions(access: Access, options: TransferOptions) {
+  const { note, signal, deadline, priority } = checkOptions('options', options, OPTIONS);
+  if (note !== undefined && access === 'read')
+    throw invalidArgValue('options.note', 'is for writes');
+  return {
+    note: note === undefined ? undefined : checkNote('options.note', note),
+    signal: checkSignal(signal),
+    deadline: deadline === undefined ? DEADLINE : checkMilliseconds('options.deadline', deadline),
+    priority: (priority === undefined
+      ? 'normal'
+      : oneOf('options.priority', priority, PRIORITIES)) as Priority,
+  };
+}
+
+/** What ends everything that waits when the engine closes. */
+export const engineClosed = () =>
+  new TransferError(errnoOf('FI_ECANCELED'), true, { detail: 'the transfer engine was closed' });

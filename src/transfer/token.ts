@@ -1,0 +1,123 @@
+import { errnoByCode } from '../error-codes.js';
+import { FabricError, invalidArgValue } from '../errors.js';
+import { lengthOfPieces, type Pieces, spanOf } from './pieces.js';
+import { seal, unseal, Writer } from './sealed.js';
+
+/** What the holder of a token may do. */
+export type Access = 'write' | 'read';
+const ACCESS = ['write', 'read'] as const;
+
+/** Memory of one rail of the owner. */
+export interface RailKey {
+  readonly address: bigint;
+  readonly key: bigint;
+}
+
+/** What a token says. */
+export interface TokenContent {
+  readonly access: Access;
+  /** The engine that owns the memory. */
+  readonly owner: bigint;
+  /** The only engine that may use the token. */
+  readonly grantee: bigint;
+  /** The owner's number of the offer. */
+  readonly offer: number;
+  /** Milliseconds since 1970. */
+  readonly expires: number;
+  /** The numbers that arrive with slices: the first one, for slices of `slice` bytes, for others. */
+  readonly first: number;
+  readonly expected: number;
+  readonly planned: number;
+  /** Bytes of a slice. */
+  readonly slice: number;
+  /** Parts of the granted memory, from the address of each rail. */
+  readonly pieces: Pieces;
+  /** By rail of the owner; undefined if the rail cannot reach the memory. */
+  readonly rails: readonly (RailKey | undefined)[];
+}
+
+const MAX_RAILS = 64;
+const MAX_PIECES = 1 << 20;
+const MAX_NUMBER = 2 ** 32 - 1;
+
+export function encodeToken(content: TokenContent, secret: string | Uint8Array): string {
+  const writer = new Writer()
+    .byte(ACCESS.indexOf(content.access))
+    .long(content.owner)
+    .long(content.grantee)
+    .count(content.offer)
+    .count(content.expires)
+    .count(content.first)
+    .count(content.expected)
+    .count(content.planned)
+    .count(content.slice)
+    .count(content.rails.length);
+  for (const rail of content.rails) {
+    writer.byte(rail === undefined ? 0 : 1);
+    if (rail !== undefined) writer.long(rail.address).long(rail.key);
+  }
+  writer.count(content.pieces.length / 2);
+  for (const value of content.pieces) writer.count(value);
+  return seal('token', writer.done(), secret);
+}
+
+export function decodeToken(text: unknown, secret: string | Uint8Array): TokenContent {
+  const reader = unseal('token', text, secret);
+  const access = ACCESS[reader.byte()];
+  const owner = reader.long();
+  const grantee = reader.long();
+  const [offer, expires, first, expected, planned, slice, railCount] = Array.from(
+    { length: 7 },
+    () => reader.count(),
+  ) as [number, number, number, number, number, number, number];
+  if (access === undefined || railCount === 0 || railCount > MAX_RAILS) throw reader.malformed();
+  if (slice === 0 || slice > 2 ** 31 || first + expected + planned > MAX_NUMBER + 1) {
+    throw reader.malformed();
+  }
+  const rails = Array.from({ length: railCount }, () =>
+    reader.byte() === 0 ? undefined : { address: reader.long(), key: reader.long() },
+  );
+  const pieceCount = reader.count();
+  if (pieceCount === 0 || pieceCount > MAX_PIECES) throw reader.malformed();
+  const pieces = Float64Array.from({ length: 2 * pieceCount }, () => reader.count());
+  if (!reader.atEnd) throw reader.malformed();
+  return { access, owner, grantee, offer, expires, first, expected, planned, slice, pieces, rails };
+}
+
+/** A token that this engine may use, ready for the native side. */
+export interface Grant extends TokenContent {
+  /** Bytes. */
+  readonly length: number;
+  /** Bytes from the first granted byte to the end of the last one. */
+  readonly span: number;
+  /** Address, key and 1 for each rail of the owner; zeros if it has none. */
+  readonly targets: BigUint64Array;
+}
+
+/** Checks that a token is from this owner and for this engine, and opens this access. */
+export function grantOf(content: TokenContent, owner: bigint, self: bigint): Grant {
+  if (content.owner !== owner)
+    throw invalidArgValue('token', 'is from another engine than this peer');
+  if (content.grantee !== self)
+    throw invalidArgValue('token', 'is for another engine than this one');
+  const targets = content.rails.flatMap((rail) =>
+    rail === undefined ? [0n, 0n, 0n] : [rail.address, rail.key, 1n],
+  );
+  return {
+    ...content,
+    length: lengthOfPieces(content.pieces),
+    span: spanOf(content.pieces).end,
+    targets: BigUint64Array.from(targets),
+  };
+}
+
+/** Throws if a grant has expired or does not open this access. */
+export function checkGrant(grant: Grant, access: Access): void {
+  if (grant.access !== access)
+    throw invalidArgValue('token', `is for a ${grant.access}, not a ${access}`);
+  if (Date.now() <= grant.expires) return;
+  throw new FabricError(errnoByCode.FI_EKEYREJECTED ?? errnoByCode.FI_EACCES, 'transfer', {
+    detail: 'the token has expired',
+    hint: 'ask the peer for another offer',
+  });
+}

@@ -1,0 +1,406 @@
+import { randomBytes } from 'node:crypto';
+import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
+import { closed, FabricError, invalidArgType, invalidArgValue } from '../errors.js';
+import type { MemoryRegion } from '../memory-region.js';
+import { type Handle, native } from '../native.js';
+import { Queue } from './admission.js';
+import { decodeCard, encodeCard } from './card.js';
+import { errnoOf } from './errors.js';
+import { NativeEvents } from './native-events.js';
+import { type Note, Notes } from './notes.js';
+import { Offer, type OfferOptions } from './offer.js';
+import { movedBy, slicesOf, spanOf } from './pieces.js';
+import { type Part, Place } from './place.js';
+import { countersOf, openRails, type Rail, type RailState } from './rails.js';
+import { engineClosed, RemoteEngine } from './remote-engine.js';
+import { encodeToken } from './token.js';
+
+/** Options of `TransferEngine.open()`. */
+export interface TransferEngineOptions {
+  /**
+   * `'all'` (if omitted): every NIC of the provider. A number: so many rails. Names: these NICs, as
+   * fi_getinfo(3) names their domains.
+   */
+  readonly nics?: 'all' | number | readonly string[];
+  /** If omitted, efa; without an EFA device, tcp; else shm. */
+  readonly provider?: string;
+  /** The local address that the rails bind to. */
+  readonly node?: string;
+  /** Refuses rails that are slower than this: `'rdma'`, the NIC itself writes and reads. */
+  readonly require?: 'rdma';
+  /**
+   * Seals cards and tokens, so that only engines with the same secret can make them. If omitted,
+   * they are only protected from damage.
+   */
+  readonly secret?: string | Uint8Array;
+  /** Bytes of a slice. If omitted, 524,288; a small transfer has smaller ones. */
+  readonly slice?: number;
+  /** The least bytes of a slice when a transfer is divided among rails. If omitted, 131,072. */
+  readonly stripe?: number;
+  /** Bytes in flight on a rail. If omitted, 4 MiB. */
+  readonly window?: number;
+  /** Slices in flight on a rail. If omitted, 64. */
+  readonly depth?: number;
+  /** Milliseconds without progress after which a rail's slices go to others. If omitted, 50. */
+  readonly stall?: number;
+  /** Transfers that run at the same time; more of them wait. If omitted, 256. */
+  readonly maxTransfers?: number;
+}
+
+const NAMES = namesOf<TransferEngineOptions>({
+  nics: 1,
+  provider: 1,
+  node: 1,
+  require: 1,
+  secret: 1,
+  slice: 1,
+  stripe: 1,
+  window: 1,
+  depth: 1,
+  stall: 1,
+  maxTransfers: 1,
+});
+
+const MAX_RAILS = 64;
+const EXPIRES = 60_000; // ms
+const PAGE = 4096;
+const SLICE_UNIT = 16_384; // bytes for each slice that a peer may plan by itself
+
+/** The options, checked, with defaults. */
+function settingsOf(options: TransferEngineOptions) {
+  const checked = checkOptions('options', options, NAMES);
+  const integer = (
+    name: keyof TransferEngineOptions,
+    fallback: number,
+    min: number,
+    max: number,
+  ) =>
+    checked[name] === undefined
+      ? fallback
+      : checkInteger(`options.${name}`, checked[name], min, max);
+  const { nics = 'all', provider, node, secret = '', require } = checked;
+  if (typeof nics === 'number') checkInteger('options.nics', nics, 1, MAX_RAILS);
+  else if (nics !== 'all' && !Array.isArray(nics)) {
+    throw invalidArgType('options.nics', "'all', a number or an array of names", nics);
+  }
+  if (Array.isArray(nics) && (nics.length === 0 || nics.length > MAX_RAILS)) {
+    throw invalidArgValue('options.nics', `must have 1 to ${MAX_RAILS} names`);
+  }
+  if (require !== undefined) oneOf('options.require', require, ['rdma']);
+  if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
+    throw invalidArgType('options.secret', 'a string or bytes', secret);
+  }
+  return {
+    rails: {
+      nics,
+      ...(provider !== undefined && { provider }),
+      ...(node !== undefined && { node }),
+    },
+    require,
+    secret,
+    slice: integer('slice', 512 * 1024, PAGE, 2 ** 30),
+    stripe: integer('stripe', 128 * 1024, PAGE, 2 ** 30),
+    maxTransfers: integer('maxTransfers', 256, 1, 2 ** 20),
+    native: {
+      window: integer('window', 4 * 2 ** 20, PAGE, 2 ** 32),
+      depth: integer('depth', 64, 1, 4096),
+      stall: checked.stall === undefined ? 50 : checkMilliseconds('options.stall', checked.stall),
+    },
+  };
+}
+
+type Settings = ReturnType<typeof settingsOf>;
+
+/**
+ * Moves memory between machines over all NICs: each byte once, and through the loss of any NIC.
+ *
+ * @example
+ * ```ts
+ * await using engine = await TransferEngine.open();
+ * const remote = await engine.peer(card);
+ * const model = await engine.register(weights);
+ * const report = await remote.write(model, token);
+ * ```
+ */
+export class TransferEngine {
+  /** The identity of this engine, in hexadecimal digits. */
+  readonly id: string;
+  /** What peers need for engine.peer(): text without secrets, as long as the engine is open. */
+  readonly card: string;
+  readonly #identity: bigint;
+  readonly #settings: Settings;
+  readonly #rails: readonly Rail[];
+  readonly #handle: Handle<'TransferEngine'>;
+  readonly #events: NativeEvents;
+  readonly #queue: Queue;
+  readonly #notes = new Notes((readers) => {
+    this.#events.readers = readers;
+    this.#events.changed();
+  });
+  readonly #peers = new Map<bigint, RemoteEngine>();
+  readonly #places = new Set<Place>();
+  #nextNote = 0;
+  #closing: Promise<void> | undefined;
+
+  private constructor(settings: Settings, rails: readonly Rail[]) {
+    this.#identity = randomBytes(8).readBigUInt64LE();
+    this.id = this.#identity.toString(16).padStart(16, '0');
+    this.#settings = settings;
+    this.#rails = rails;
+    this.#queue = new Queue(settings.maxTransfers);
+    this.#events = new NativeEvents({
+      note: (from, sequence, bytes) => {
+        const id = from.toString(16).padStart(16, '0');
+        this.#notes.arrived(from, sequence, { bytes, from: this.#peers.get(from), id });
+      },
+      railChanged: () => {},
+      idle: (idle) => native.transferRef(this.#handle, !idle),
+    });
+    this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
+    for (const rail of rails) native.transferRail(this.#handle, rail.handle, rail.endpoint.handle);
+    const [first] = rails as readonly [Rail];
+    this.card = encodeCard(
+      {
+        id: this.#identity,
+        provider: first.info.fabricAttr.provName ?? '',
+        addresses: rails.map(({ endpoint }) => endpoint.address),
+      },
+      settings.secret,
+    );
+  }
+
+  /**
+   * Opens a rail on each NIC.
+   *
+   * @throws FabricError FI_ENODATA if there is no NIC, or if `require` refuses one; or the code of
+   * the libfabric call that failed. TypeError, RangeError for invalid options.
+   */
+  static async open(options: TransferEngineOptions = {}): Promise<TransferEngine> {
+    const settings = settingsOf(options);
+    const rails = await openRails(settings.rails);
+    const engine = new TransferEngine(settings, rails);
+    const slow = settings.require === 'rdma' && engine.rails.find(({ path }) => path !== 'rdma');
+    if (slow) {
+      await engine.close();
+      throw new FabricError(errnoOf('FI_ENODATA'), 'transfer', {
+        detail: `the rail ${slow.nic} of ${slow.provider} is ${slow.path}, not rdma`,
+      });
+    }
+    if (options.provider === undefined && engine.rails[0]?.provider !== 'efa') {
+      process.emitWarning(
+        `no EFA device: the transfer engine uses ${engine.rails[0]?.provider}`,
+        'LibfabricWarning',
+      );
+    }
+    return engine;
+  }
+
+  /** The rails, and how they do. */
+  get rails(): readonly RailState[] {
+    const counters = countersOf(this.#handle);
+    return this.#rails.map((rail, index) => rail.state(index, counters[index] as never));
+  }
+
+  /** Whether close() was called. */
+  get closed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /**
+   * Another engine, from its card.
+   *
+   * @throws TypeError ERR_INVALID_ARG_VALUE if the card is malformed, was sealed with another
+   * secret, or is of an engine with another provider.
+   */
+  async peer(card: string): Promise<RemoteEngine> {
+    this.#checkOpen();
+    const decoded = decodeCard(card, this.#settings.secret);
+    const known = this.#peers.get(decoded.id);
+    if (known !== undefined) return known;
+    const own = this.#rails[0]?.info.fabricAttr.provName;
+    if (decoded.provider !== own) {
+      throw invalidArgValue(
+        'card',
+        `is of an engine over ${decoded.provider}, and this one uses ${own}`,
+      );
+    }
+    const handles = this.#rails.flatMap(({ endpoint }) =>
+      decoded.addresses.map((address) => endpoint.av.insert(address).handle),
+    );
+    const context = {
+      handle: this.#handle,
+      id: this.#identity,
+      secret: this.#settings.secret,
+      events: this.#events,
+      queue: this.#queue,
+      isOpen: () => !this.closed,
+      nextNote: () => ++this.#nextNote,
+    };
+    const handle = native.transferPeer(
+      this.#handle,
+      decoded.id,
+      Uint32Array.from(handles),
+      decoded.addresses.length,
+    );
+    const peer = new RemoteEngine(context, decoded, handle);
+    this.#peers.set(decoded.id, peer);
+    return peer;
+  }
+
+  /**
+   * Registers memory on all rails, in parallel and off the event loop.
+   *
+   * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM.
+   */
+  async register(bytes: ArrayBufferView | ArrayBufferLike): Promise<Place> {
+    this.#checkOpen();
+    const took: number[] = [];
+    const started = performance.now();
+    const registering = this.#rails.map(async ({ domain }, index) => {
+      const region = await domain.register(bytes, ['FI_WRITE', 'FI_READ']);
+      took[index] = performance.now() - started;
+      return region;
+    });
+    return this.#place(await allOrNone(registering), took);
+  }
+
+  /** Allocates page-aligned memory and registers it on all rails. */
+  async allocate(
+    length: number,
+    options: { hugePages?: boolean; shared?: boolean } = {},
+  ): Promise<Place> {
+    this.#checkOpen();
+    const took: number[] = [];
+    const started = performance.now();
+    const [first, ...others] = this.#rails as readonly [Rail, ...Rail[]];
+    const region = await first.domain.allocate(length, ['FI_WRITE', 'FI_READ'], options);
+    took[0] = performance.now() - started;
+    const registering = others.map(async ({ domain }, index) => {
+      const another = await domain.register(region.bytes, ['FI_WRITE', 'FI_READ']);
+      took[index + 1] = performance.now() - started;
+      return another;
+    });
+    return this.#place([region, ...(await allOrNone(registering))], took);
+  }
+
+  #place(regions: readonly MemoryRegion[], took: readonly number[]): Place {
+    const place = new Place(
+      {
+        offer: (part, options) => this.#offer(part, options),
+        forget: async (closing) => {
+          this.#places.delete(closing);
+          if (!this.closed) await Promise.all(regions.map((region) => region.close()));
+        },
+      },
+      regions,
+      took,
+    );
+    this.#places.add(place);
+    return place;
+  }
+
+  async #offer(part: Part, options: OfferOptions): Promise<Offer> {
+    this.#checkOpen();
+    if (part.place.closed) throw closed('the place');
+    const names = namesOf<OfferOptions>({ access: 1, to: 1, expires: 1, slices: 1 });
+    const { access, to, expires, slices } = checkOptions('options', options, names);
+    const checkedAccess = oneOf('options.access', access, ['write', 'read'] as const);
+    if (!(to instanceof RemoteEngine))
+      throw invalidArgType('options.to', 'a peer: engine.peer(card)', to);
+    const lifetime =
+      expires === undefined ? EXPIRES : checkMilliseconds('options.expires', expires);
+    const { start, end } = spanOf(part.pieces);
+    const right = checkedAccess === 'write' ? 'FI_REMOTE_WRITE' : 'FI_REMOTE_READ';
+    const bytes = part.place.bytes.subarray(start, end);
+    const regions = await Promise.all(
+      this.#rails.map(({ handle }) => native.memoryRegister(handle, bytes, [right])),
+    );
+    const slice = this.#sliceOf(part.length);
+    const pieces = movedBy(part.pieces, -start);
+    const isWrite = checkedAccess === 'write';
+    const expected = isWrite ? slicesOf(pieces, slice) : 0;
+    const planned = isWrite
+      ? slices === undefined
+        ? expected + Math.ceil(part.length / SLICE_UNIT) + 64
+        : checkInteger('options.slices', slices, 1, 2 ** 24)
+      : 0;
+    const memories = Uint32Array.from(regions, ({ memory }) => memory);
+    const opened = native.transferOffer(this.#handle, to.handle, expected, planned, memories);
+    const token = encodeToken(
+      {
+        access: checkedAccess,
+        owner: this.#identity,
+        grantee: to.identity,
+        offer: opened.id,
+        expires: Date.now() + Math.ceil(lifetime),
+        first: opened.first,
+        expected,
+        planned,
+        slice,
+        pieces,
+        rails: regions.map(({ address, key }) => ({ address, key })),
+      },
+      this.#settings.secret,
+    );
+    const offer = new Offer(this.#handle, opened.handle, part, token, checkedAccess, lifetime);
+    this.#events.offers.set(opened.id, offer.listener);
+    this.#events.changed();
+    return offer;
+  }
+
+  // All rails get a part of a transfer if that leaves slices of a useful size.
+  #sliceOf(length: number): number {
+    const { slice, stripe } = this.#settings;
+    const share = Math.ceil(length / this.#rails.length / PAGE) * PAGE;
+    return Math.max(Math.min(slice, stripe), Math.min(slice, share));
+  }
+
+  /** The messages that peers send with notify(). */
+  notes(): AsyncIterableIterator<Note> {
+    return this.#notes.read();
+  }
+
+  /** Ends all transfers and offers, and closes the rails. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    native.transferClose(this.#handle);
+    this.#notes.close();
+    const closings = this.#rails.map(({ endpoint }) => endpoint.close());
+    await Promise.allSettled(closings);
+    native.transferSilence(this.#handle);
+    const error = engineClosed();
+    for (const transfer of this.#events.transfers.values()) {
+      transfer.ended(error.errno, 'the transfer engine was closed');
+      transfer.freed();
+    }
+    for (const offer of this.#events.offers.values()) offer.released();
+    for (const sent of this.#events.notes.values())
+      sent(error.errno, 'the transfer engine was closed');
+    this.#events.transfers.clear();
+    this.#events.offers.clear();
+    this.#events.notes.clear();
+  }
+
+  /** Closes the engine: `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checkOpen(): void {
+    if (this.closed) throw closed('the transfer engine');
+  }
+}
+
+/** The regions, or the first failure after the others have been closed. */
+async function allOrNone(registering: readonly Promise<MemoryRegion>[]): Promise<MemoryRegion[]> {
+  const results = await Promise.allSettled(registering);
+  const regions = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const failed = results.find((each) => each.status === 'rejected');
+  if (failed === undefined) return regions;
+  await Promise.allSettled(regions.map((region) => region.close()));
+  throw (failed as PromiseRejectedResult).reason;
+}

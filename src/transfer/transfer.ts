@@ -1,0 +1,212 @@
+import { type Handle, native } from '../native.js';
+import { errnoOf, TransferError } from './errors.js';
+import type { NativeEvents, TransferListener } from './native-events.js';
+
+/** How a transfer went. */
+export interface TransferReport {
+  readonly bytes: number;
+  readonly seconds: number;
+  readonly slices: number;
+  /** Microseconds that slices took: median and 99th percentile. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Slices that were sent again after a failure or a stall. */
+  readonly retries: number;
+  /** What each rail did, in the order of `engine.rails`. */
+  readonly rails: readonly RailReport[];
+}
+
+/** What one rail did for a transfer. */
+export interface RailReport {
+  readonly bytes: number;
+  readonly slices: number;
+  /** Slices that had arrived by another rail too. */
+  readonly repeats: number;
+  readonly failures: number;
+}
+
+/** How far a transfer is. */
+export interface Progress {
+  /** Bytes. */
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Options of a write or a read. */
+export interface TransferOptions {
+  /** Bytes that the peer gets with the arrival: at most 3072. Only for writes. */
+  readonly note?: Uint8Array;
+  /** Ends the transfer. It rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the transfer fails with FI_ETIMEDOUT. If omitted, 30,000. */
+  readonly deadline?: number;
+  /** Waiting transfers start in this order. Of those under way, rails serve higher ones first. */
+  readonly priority?: 'high' | 'normal' | 'low';
+}
+
+/** Starts the native transfer. Returns its handle and id. */
+export type Start = () => { readonly handle: Handle<'Transfer'>; readonly id: number };
+
+/** How a transfer waits for its turn. */
+export interface Admission {
+  enter(start: () => void): () => void;
+  leave(): void;
+}
+
+const PROGRESS_INTERVAL = 50; // ms
+
+/**
+ * A write or a read under way. `await` it for its report.
+ *
+ * @throws TransferError (by rejection) FI_ETIMEDOUT after the deadline, FI_ECANCELED if the engine
+ * closes, or the error of a slice that no rail could transfer. `error.ambiguous` says whether the
+ * peer's memory may have changed.
+ */
+export class Transfer implements PromiseLike<TransferReport> {
+  /** Bytes. */
+  readonly total: number;
+  /** Resolves when no NIC uses the memory of this side any more, also after a failure. */
+  readonly released: Promise<void>;
+  readonly #promise: Promise<TransferReport>;
+  readonly #events: NativeEvents;
+  readonly #admission: Admission;
+  #handle: Handle<'Transfer'> | undefined;
+  #resolve!: (report: TransferReport) => void;
+  #reject!: (error: unknown) => void;
+  #release!: () => void;
+  #ended = false;
+  #cleanUp: () => void = () => {};
+
+  /** @internal */
+  constructor(
+    total: number,
+    start: Start,
+    events: NativeEvents,
+    admission: Admission,
+    options: { signal: AbortSignal | undefined; deadline: number },
+  ) {
+    this.total = total;
+    this.#events = events;
+    this.#admission = admission;
+    this.#promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.released = new Promise((resolve) => {
+      this.#release = resolve;
+    });
+    const cancelWait = admission.enter(() => this.#start(start));
+    this.#limit(options, cancelWait);
+  }
+
+  #start(start: Start): void {
+    try {
+      const { handle, id } = start();
+      this.#handle = handle;
+      this.#events.transfers.set(id, this.#listener);
+      this.#events.changed();
+    } catch (error) {
+      this.#finish(() => this.#reject(error));
+      this.#free();
+    }
+  }
+
+  #limit(
+    { signal, deadline }: { signal: AbortSignal | undefined; deadline: number },
+    cancelWait: () => void,
+  ) {
+    if (this.#ended) return;
+    const stop = (code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', reason: unknown) => {
+      const started = this.#handle;
+      this.#finish(() => this.#reject(reason));
+      if (started !== undefined) return native.transferCancel(started, errnoOf(code), '');
+      cancelWait();
+      this.#release();
+    };
+    const timer = setTimeout(() => {
+      const detail = `not finished after ${deadline} ms`;
+      stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
+    }, deadline);
+    const onAbort = () => stop('FI_ECANCELED', signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#cleanUp = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+  }
+
+  #finish(settle: () => void): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cleanUp();
+    settle();
+  }
+
+  #free(): void {
+    this.#admission.leave();
+    this.#release();
+  }
+
+  readonly #listener: TransferListener = {
+    ended: (status, text) =>
+      this.#finish(() => {
+        if (status === 0) return this.#resolve(this.report());
+        const done = this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
+        const detail = text === '' ? undefined : text;
+        this.#reject(new TransferError(status, done > 0 || status !== 0, { detail }));
+      }),
+    freed: () => this.#free(),
+  };
+
+  /** The report so far. */
+  report(): TransferReport {
+    if (this.#handle === undefined) {
+      return { bytes: 0, seconds: 0, slices: 0, p50: 0, p99: 0, retries: 0, rails: [] };
+    }
+    const report = native.transferReport(this.#handle);
+    const sum = (key: keyof RailReport) => report.rails.reduce((all, rail) => all + rail[key], 0);
+    return { bytes: sum('bytes'), retries: sum('repeats') + sum('failures'), ...report };
+  }
+
+  /** How far the transfer is, every 50 ms until it ends. Throws what the transfer rejects with. */
+  async *progress(): AsyncGenerator<Progress, void> {
+    const ended = this.#promise.then(
+      () => true,
+      () => true,
+    );
+    for (;;) {
+      const done = this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
+      yield { done, total: this.total };
+      let timer: NodeJS.Timeout | undefined;
+      const later = new Promise<false>((resolve) => {
+        timer = setTimeout(() => resolve(false), PROGRESS_INTERVAL);
+      });
+      if (await Promise.race([ended, later])) {
+        clearTimeout(timer);
+        break;
+      }
+    }
+    await this.#promise;
+    yield { done: this.total, total: this.total };
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a transfer is awaited
+  then<A = TransferReport, B = never>(
+    onFulfilled?: ((report: TransferReport) => A | PromiseLike<A>) | null,
+    onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#promise.then(onFulfilled, onRejected);
+  }
+
+  /** As that of a promise. */
+  catch<B = never>(
+    onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<TransferReport | B> {
+    return this.#promise.catch(onRejected);
+  }
+
+  /** As that of a promise. */
+  finally(onFinally?: (() => void) | null): Promise<TransferReport> {
+    return this.#promise.finally(onFinally);
+  }
+}

@@ -1,0 +1,135 @@
+import '../support/softefa.js';
+import { describe, expect, test } from 'vitest';
+import { enginePair, pattern, same } from '../support/engines.js';
+
+const KIB = 1024;
+const SIZES = [1, 100, 4096, 128 * KIB, 128 * KIB + 1, 1 << 20, (8 << 20) + 12_345];
+
+describe.each([
+  ['shm', 1],
+  ['shm', 3],
+  ['tcp', 2],
+  ['efa', 1],
+] as const)('%s, %i rails', (provider, nics) => {
+  test('a write of every size arrives once, whole, and only in its place', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    for (const size of SIZES) {
+      const from = await a.register(pattern(size, size));
+      const into = await b.register(new Uint8Array(size + 200));
+      const offer = await into.slice(100, size).offer({ access: 'write', to: toA });
+      let arrivals = 0;
+      offer.arrived.then(() => arrivals++);
+      const report = await toB.write(from, offer.token);
+      const { bytes, length, note } = await offer.arrived;
+      expect(same(bytes, from.bytes), `${size} bytes`).toBe(true);
+      expect(length).toBe(size);
+      expect(note).toBeUndefined();
+      expect(report.bytes).toBe(size);
+      expect(report.rails.length).toBe(nics);
+      await offer.released;
+      expect(arrivals).toBe(1);
+      expect(into.bytes.subarray(0, 100).every((byte) => byte === 0)).toBe(true);
+      expect(into.bytes.subarray(100 + size).every((byte) => byte === 0)).toBe(true);
+      await Promise.all([from.close(), into.close()]);
+    }
+  });
+
+  test('a read of every size gets all bytes', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    for (const size of SIZES) {
+      const source = await b.register(pattern(size, size + 1));
+      const into = await a.register(new Uint8Array(size));
+      const offer = await source.offer({ access: 'read', to: toA });
+      await toB.read(offer.token, into);
+      expect(same(into.bytes, source.bytes), `${size} bytes`).toBe(true);
+      await offer.released;
+      await Promise.all([source.close(), into.close()]);
+    }
+  });
+
+  test('pages go to other pages, in the order of both lists', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    const size = 12_288;
+    const count = 64;
+    const from = await a.register(pattern(size * count, 3));
+    const into = await b.register(new Uint8Array(size * count));
+    const indices = Array.from({ length: 20 }, (_, i) => (i * 7) % count);
+    const targets = Array.from({ length: 20 }, (_, i) => (i * 11 + 5) % count);
+    const offer = await into.pages({ indices: targets, size }).offer({ access: 'write', to: toA });
+    await toB.write(from.pages({ indices, size }), offer.token);
+    await offer.arrived;
+    for (const [i, target] of targets.entries()) {
+      const source = (indices[i] as number) * size;
+      const expected = from.bytes.subarray(source, source + size);
+      expect(same(into.bytes.subarray(target * size, (target + 1) * size), expected)).toBe(true);
+    }
+    await offer.released;
+  });
+
+  test('pages fill a contiguous place, with slices of their own plan', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    const size = 20_000;
+    const from = await a.register(pattern(size * 100, 4));
+    const indices = Array.from({ length: 50 }, (_, i) => 99 - 2 * i);
+    const into = await b.register(new Uint8Array(size * indices.length));
+    const offer = await into.offer({ access: 'write', to: toA });
+    await toB.write(from.pages({ indices, size }), offer.token);
+    const { bytes } = await offer.arrived;
+    for (const [i, index] of indices.entries()) {
+      const expected = from.bytes.subarray(index * size, (index + 1) * size);
+      expect(same(bytes.subarray(i * size, (i + 1) * size), expected)).toBe(true);
+    }
+  });
+
+  test('a note and the length of a shorter transfer come with the arrival', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    const from = await a.register(pattern(300_000, 5));
+    const into = await b.register(new Uint8Array(1 << 20));
+    const offer = await into.offer({ access: 'write', to: toA });
+    await toB.write(from, offer.token, { note: Buffer.from('etag 7') });
+    const { bytes, length, note } = await offer.arrived;
+    expect(length).toBe(300_000);
+    expect(same(bytes, from.bytes)).toBe(true);
+    expect(String(note)).toBe('etag 7');
+  });
+
+  test('100 transfers at once go to their own places', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics, maxTransfers: 16 });
+    const size = 40_000;
+    const from = await a.register(pattern(size * 100, 6));
+    const into = await b.register(new Uint8Array(size * 100));
+    const offers = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        into.slice((99 - i) * size, size).offer({ access: 'write', to: toA }),
+      ),
+    );
+    await Promise.all(
+      offers.map((offer, i) =>
+        toB.write(from.slice(i * size, size), offer.token, {
+          priority: (['high', 'normal', 'low'] as const)[i % 3] as 'high',
+        }),
+      ),
+    );
+    await Promise.all(offers.map(({ arrived }) => arrived));
+    for (let i = 0; i < 100; i++) {
+      const got = into.bytes.subarray((99 - i) * size, (100 - i) * size);
+      expect(same(got, from.bytes.subarray(i * size, (i + 1) * size)), `transfer ${i}`).toBe(true);
+    }
+    await Promise.all(offers.map(({ released }) => released));
+  });
+
+  test('notes arrive once, with their sender', async () => {
+    const { b, toA, toB } = await enginePair({ provider, nics });
+    const sent = Array.from({ length: 200 }, (_, i) => `note ${i}`);
+    const got: string[] = [];
+    const reading = (async () => {
+      for await (const { bytes, from } of b.notes()) {
+        expect(from).toBe(toA);
+        if (got.push(String(bytes)) === sent.length) break;
+      }
+    })();
+    await Promise.all(sent.map((text) => toB.notify(Buffer.from(text))));
+    await reading;
+    expect(got.sort()).toEqual(sent.sort());
+  });
+});
