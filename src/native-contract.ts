@@ -368,7 +368,7 @@ export interface NativeTransferReport {
   /** Microseconds. */
   p50: number;
   p99: number;
-  rails: { bytes: number; slices: number; repeats: number; failures: number }[];
+  rails: { bytes: number; slices: number; repeats: number; retries: number; failures: number }[];
 }
 
 /** native/transfer/exports.cc */
@@ -396,12 +396,14 @@ export interface NativeTransfer {
     identity: bigint,
     handles: Uint32Array,
     rails: number,
+    fences: boolean,
   ): Handle<'RemotePeer'>;
   // int fi_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags): FI_REMOTE_CQ_DATA
   // int fi_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
   /**
    * `numbers`: direction, priority, bytes of a slice, bytes of the remote memory, the peer's offer, its
-   * first number, its expected slices, its planned slices, its bytes; the last one is set to the id.
+   * first number, its expected slices, its planned slices, its bytes, a place for the id, and whether the
+   * offer can be used again.
    */
   transferStart(
     engine: Handle<'TransferEngine'>,
@@ -413,6 +415,7 @@ export interface NativeTransfer {
     note: Uint8Array | undefined,
     numbers: Float64Array,
   ): Handle<'Transfer'>;
+  /** 0 if the transfer cannot start again. */
   transferAgain(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
   transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;
   transferProgress(transfer: Handle<'Transfer'>): number;
@@ -423,6 +426,7 @@ export interface NativeTransfer {
     expected: number,
     planned: number,
     memories: Uint32Array,
+    repeats: boolean,
   ): { handle: Handle<'Offer'>; id: number; first: number };
   transferWithdraw(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
   transferNotify(

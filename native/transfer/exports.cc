@@ -111,8 +111,8 @@ Napi::Value transferRails(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// transferPeer(engine, identity, handles, rails): `handles` are the address vector handles of the
-// peer's rails, for each rail of this side
+// transferPeer(engine, identity, handles, rails, fences): `handles` are the address vector handles
+// of the peer's rails, for each rail of this side
 Napi::Value transferPeer(const Napi::CallbackInfo& args) {
   const auto hub = unwrap<Hub>(args[0]);
   const std::vector<uint32_t> handles = toHandles(args[2]);
@@ -123,7 +123,8 @@ Napi::Value transferPeer(const Napi::CallbackInfo& args) {
     paths.emplace_back(std::vector<uint32_t>(first, first + count),
                        static_cast<uint32_t>(rail % count));
   }
-  return wrapHandle(args.Env(), std::make_shared<Peer>(toUint64(args[1]), std::move(paths)));
+  return wrapHandle(args.Env(),
+                    hub->addPeer(toUint64(args[1]), std::move(paths), args[4].As<Napi::Boolean>()));
 }
 
 // Triples of address, key and whether they are valid, for each rail of the peer.
@@ -166,6 +167,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.slices = cut(local, remote, at(2));
   order.span = at(3);
   order.offer = static_cast<uint32_t>(at(4));
+  order.repeats = at(10) != 0;
   order.bytes = transfer::bytesOf(local);
   const bool whole = order.bytes == at(8);
   if (order.direction == transfer::Direction::kWrite) {
@@ -177,9 +179,11 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   return wrapHandle(env, std::move(started));
 }
 
-// transferAgain(engine, transfer): starts a transfer again that has ended. Returns its new id
+// transferAgain(engine, transfer): starts a transfer again that has ended. Returns its new id, or 0
+// if a copy of a slice failed, so that its number may still arrive
 Napi::Value transferAgain(const Napi::CallbackInfo& args) {
   const auto& started = unwrapAny<Transfer>(args[1]);
+  if (!started->mayRepeat()) return Napi::Number::New(args.Env(), 0);
   unwrap<Hub>(args[0])->restart(started);
   return Napi::Number::New(args.Env(), started->id);
 }
@@ -215,6 +219,7 @@ Napi::Value transferReport(const Napi::CallbackInfo& args) {
     row.Set("bytes", static_cast<double>(share.bytes.load()));
     row.Set("slices", share.slices.load());
     row.Set("repeats", share.repeats.load());
+    row.Set("retries", share.retries.load());
     row.Set("failures", share.failures.load());
     rails.Set(rails.Length(), row);
   }
@@ -222,11 +227,11 @@ Napi::Value transferReport(const Napi::CallbackInfo& args) {
   return result;
 }
 
-// transferOffer(engine, peer, expected, planned, memories): { handle, id, first }
+// transferOffer(engine, peer, expected, planned, memories, repeats): { handle, id, first }
 Napi::Value transferOffer(const Napi::CallbackInfo& args) {
   const auto hub = unwrap<Hub>(args[0]);
   auto offer = hub->offer(unwrapAny<Peer>(args[1]), toUint32(args[2]), toUint32(args[3]),
-                          toHandles(args[4]));
+                          args[5].As<Napi::Boolean>(), toHandles(args[4]));
   if (!offer) throw FabricFailure(FI_ENOSPC, "offer", "too many offers are open");
   auto result = Napi::Object::New(args.Env());
   result.Set("id", offer->id);
@@ -237,7 +242,7 @@ Napi::Value transferOffer(const Napi::CallbackInfo& args) {
 
 Napi::Value transferWithdraw(const Napi::CallbackInfo& args) {
   const auto hub = unwrapAny<Hub>(args[0]);
-  hub->withdraw(unwrapAny<Offer>(args[1]));
+  hub->revoke(unwrapAny<Offer>(args[1]));
   return args.Env().Undefined();
 }
 

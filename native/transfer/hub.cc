@@ -31,8 +31,8 @@ void Hub::close() {
 }
 
 std::shared_ptr<Transfer> Hub::start(Order order) {
-  auto transfer =
-      std::make_shared<Transfer>(*this, ++nextTransfer_, rails.size(), std::move(order));
+  auto transfer = std::make_shared<Transfer>(shared_from_this(), ++nextTransfer_, rails.size(),
+                                             std::move(order));
   begin(transfer);
   return transfer;
 }
@@ -105,58 +105,81 @@ void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_
 void Hub::received(Message message) {
   const MessageHeader& header = message.header;
   if (header.kind == Kind::kWithdrawn) return peerWithdrew(header);
+  if (header.kind == Kind::kRevoked) return peerRevoked(header);
   if (header.kind == Kind::kNote) {
     return events.add(
         {EventKind::kNote, header.sequence, 0, std::move(message.payload), header.from, 0});
   }
   const std::shared_ptr<Offer> offer = offerOf(header);
-  if (!offer) return;
+  if (!offer) {
+    const auto peer = header.copies != 0 ? peerOf(header.from) : nullptr;
+    if (peer && peer->fences) confirmWithdrawn(peer, header.transfer);
+    return;
+  }
   if (header.kind == Kind::kFinished) return peerFinished(offer, header);
   if (header.kind != Kind::kPlan) return;
   const std::lock_guard<std::mutex> lock(planMutex_);  // a plan may arrive twice
   if (offer->planned(header.count, header.bytes, std::move(message.payload))) complete(*offer);
 }
 
-// A transfer has ended with copies under way. The peer withdraws its memory, so that they cannot
-// arrive.
-void Hub::askToWithdraw(Transfer& transfer) {
-  if (transfer.order.direction == Direction::kRead) return;
-  Message message = messageTo(*transfer.order.peer, Kind::kFinished);
-  message.header.offer = transfer.order.offer;
-  message.header.transfer = transfer.id;
-  message.header.status = transfer.status();
-  message.header.copies = 1;
-  send(transfer.order.peer, std::move(message), transfer.lastRail());
-}
-
 void Hub::finished(Transfer& transfer) {
+  if (transfer.order.repeats && transfer.status() == 0) return;  // the offer stays
+  tellFinished(transfer, 0);
+}
+
+void Hub::tellFinished(Transfer& transfer, uint32_t copies) {
   Message message = messageTo(*transfer.order.peer, Kind::kFinished);
   message.header.offer = transfer.order.offer;
   message.header.transfer = transfer.id;
   message.header.status = transfer.status();
-  message.header.bytes = transfer.order.bytes;
+  message.header.copies = copies;
   send(transfer.order.peer, std::move(message), transfer.lastRail());
 }
 
+// A transfer has ended with copies under way. If the peer withdraws its memory, they cannot arrive.
 void Hub::ended(Transfer& transfer) {
-  if (transfer.status() != 0) askToWithdraw(transfer);
-  events.add({EventKind::kTransferEnded, transfer.id, transfer.status(), transfer.text(), 0, 0});
+  report(transfer, true, false);
+  if (transfer.order.direction == Direction::kWrite) tellFinished(transfer, 1);
 }
 
-void Hub::freed(Transfer& transfer, bool first) {
-  const EventKind kind = first ? EventKind::kTransferDone : EventKind::kTransferFreed;
-  const auto self = transfer.shared_from_this();
+void Hub::freed(Transfer& transfer, bool ends, bool releases) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     transfers_.erase(transfer.id);
   }
-  for (const auto& rail : rails) {
-    const auto& handles = transfer.remotes[rail->index];
+  report(transfer, ends, releases);
+}
+
+void Hub::report(Transfer& transfer, bool ends, bool releases) {
+  if (!ends && !releases) return;
+  const EventKind kind = !releases ? EventKind::kTransferEnded
+                         : ends    ? EventKind::kTransferDone
+                                   : EventKind::kTransferFreed;
+  events.add({kind, transfer.id, transfer.status(), transfer.text(), 0, 0});
+}
+
+void Hub::forget(std::vector<std::vector<uint32_t>> remotes) {
+  for (size_t i = 0; i < remotes.size() && i < rails.size(); ++i) {
+    std::vector<uint32_t>& handles = remotes[i];
     if (std::all_of(handles.begin(), handles.end(), [](uint32_t each) { return each == 0; }))
       continue;
-    rail->deferQuietly([rail = rail.get(), self] { rail->forget(*self); });
+    Rail* const rail = rails[i].get();
+    rail->deferQuietly([rail, handles = std::move(handles)] { rail->forget(handles); });
   }
-  events.add({kind, transfer.id, transfer.status(), transfer.text(), 0, 0});
+}
+
+void Hub::peerRevoked(const MessageHeader& header) {
+  std::vector<std::shared_ptr<Transfer>> ended;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [id, transfer] : transfers_) {
+      const Order& order = transfer->order;
+      if (order.offer == header.offer && order.peer->id == header.from) ended.push_back(transfer);
+    }
+  }
+  for (const auto& transfer : ended) {
+    transfer->fail(FI_ECANCELED, "the peer has withdrawn its offer");
+  }
 }
 
 void Hub::peerWithdrew(const MessageHeader& header) {

@@ -32,11 +32,12 @@ class Hub : public std::enable_shared_from_this<Hub> {
   size_t addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint);
   std::shared_ptr<Transfer> start(Order order);
   void restart(const std::shared_ptr<Transfer>& transfer);
+  std::shared_ptr<Peer> addPeer(uint64_t identity, std::vector<Path> paths, bool fences);
   // Returns null if there are no numbers left.
   std::shared_ptr<Offer> offer(const std::shared_ptr<Peer>& to, uint32_t expected, uint32_t planned,
-                               std::vector<uint32_t> memories);
-  // Withdraws the memory of an offer from the peer.
-  void withdraw(const std::shared_ptr<Offer>& offer);
+                               bool repeats, std::vector<uint32_t> memories);
+  // Ends an offer, and tells the peer.
+  void revoke(const std::shared_ptr<Offer>& offer);
   void notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId);
   // Ends all transfers.
   void close();
@@ -51,10 +52,15 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void sendAgain(Waiting waiting, size_t failed);
   void received(Message message);
   void arrived(uint32_t number);
-  void askToWithdraw(Transfer& transfer);
+  // Withdraws the memory of an offer from the peer.
+  void withdraw(const std::shared_ptr<Offer>& offer);
   void finished(Transfer& transfer);
   void ended(Transfer& transfer);
-  void freed(Transfer& transfer, bool first);
+  void freed(Transfer& transfer, bool ends, bool releases);
+  // Tells JavaScript that a transfer has ended, that it is released, or both.
+  void report(Transfer& transfer, bool ends, bool releases);
+  // Removes the handles of remote memory, by rail.
+  void forget(std::vector<std::vector<uint32_t>> remotes);
 
   const uint64_t id;
   Events events;
@@ -69,6 +75,10 @@ class Hub : public std::enable_shared_from_this<Hub> {
   std::shared_ptr<Offer> offerOf(const MessageHeader& header);
   void peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader& header);
   void peerWithdrew(const MessageHeader& header);
+  void peerRevoked(const MessageHeader& header);
+  void tellFinished(Transfer& transfer, uint32_t copies);
+  void confirmWithdrawn(const std::shared_ptr<Peer>& to, uint32_t transfer);
+  std::shared_ptr<Peer> peerOf(uint64_t identity);
 
   static constexpr std::chrono::seconds kMessageTimeout{30};
 
@@ -82,6 +92,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   std::mutex mutex_;  // of the tables below
   std::unordered_map<uint32_t, std::shared_ptr<Transfer>> transfers_;
   std::unordered_map<uint32_t, std::shared_ptr<Offer>> offers_;
+  std::unordered_map<uint64_t, std::weak_ptr<Peer>> peers_;
 };
 
 }  // namespace fab::transfer

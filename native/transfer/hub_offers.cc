@@ -6,8 +6,8 @@
 namespace fab::transfer {
 
 std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expected,
-                                  uint32_t planned, std::vector<uint32_t> memories) {
-  auto offer = std::make_shared<Offer>(++nextOffer_, to, expected, planned);
+                                  uint32_t planned, bool repeats, std::vector<uint32_t> memories) {
+  auto offer = std::make_shared<Offer>(++nextOffer_, to, expected, planned, repeats);
   offer->memories = std::move(memories);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto first = numbers_.take(offer->count(), offer.get());
@@ -15,6 +15,26 @@ std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expe
   offer->first = *first;
   offers_.emplace(offer->id, offer);
   return offer;
+}
+
+std::shared_ptr<Peer> Hub::addPeer(uint64_t identity, std::vector<Path> paths, bool fences) {
+  auto peer = std::make_shared<Peer>(identity, std::move(paths), fences);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  peers_.insert_or_assign(identity, peer);
+  return peer;
+}
+
+std::shared_ptr<Peer> Hub::peerOf(uint64_t identity) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = peers_.find(identity);
+  return found == peers_.end() ? nullptr : found->second.lock();
+}
+
+void Hub::confirmWithdrawn(const std::shared_ptr<Peer>& to, uint32_t transfer) {
+  if (!to) return;
+  Message message = messageTo(*to, Kind::kWithdrawn);
+  message.header.transfer = transfer;
+  send(to, std::move(message), 0);
 }
 
 std::shared_ptr<Offer> Hub::offerOf(const MessageHeader& header) {
@@ -30,7 +50,9 @@ void Hub::arrived(uint32_t number) {
 }
 
 void Hub::complete(Offer& offer) {
-  events.add({EventKind::kOfferArrived, offer.id, 0, offer.note, 0, offer.length});
+  Event event{EventKind::kOfferArrived, offer.id, 0, offer.note, 0, offer.length};
+  if (offer.repeats) offer.rearm();  // before the program can ask the peer for another one
+  events.add(std::move(event));
   if (offer.finished.load()) withdraw(offer.shared_from_this());
 }
 
@@ -39,13 +61,20 @@ void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader&
     events.add({EventKind::kOfferFailed, offer->id, header.status, {}, 0, 0});
   }
   if (header.copies != 0) {
-    // Only its own keys can be withdrawn from the copies that are under way.
-    if (!offer->hasOwnKeys()) return;
+    if (!offer->to->fences || !offer->hasOwnKeys()) return;  // the peer announces the last copy
     offer->waiting = header.transfer;
   }
   offer->finished = true;
   // The last slices may have arrived without being counted: their rails count them.
   if (header.status != 0 || offer->complete() || offer->count() == 0) withdraw(offer);
+}
+
+void Hub::revoke(const std::shared_ptr<Offer>& offer) {
+  if (offer->withdrawn.load()) return;
+  Message message = messageTo(*offer->to, Kind::kRevoked);
+  message.header.offer = offer->id;
+  send(offer->to, std::move(message), 0);
+  withdraw(offer);
 }
 
 // Closes the registrations that the offer has for itself. When all rails have done that, and have
@@ -78,9 +107,7 @@ void Hub::released(const std::shared_ptr<Offer>& offer) {
     numbers_.give(offer->first, offer->count());
   }
   if (const uint32_t transfer = offer->waiting.load(); transfer != 0) {
-    Message message = messageTo(*offer->to, Kind::kWithdrawn);
-    message.header.transfer = transfer;
-    send(offer->to, std::move(message), 0);
+    confirmWithdrawn(offer->to, transfer);
   }
   events.add({EventKind::kOfferReleased, offer->id, 0, {}, 0, 0});
 }

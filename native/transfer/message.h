@@ -13,6 +13,7 @@ enum class Kind : uint8_t {
   kFinished = 2,   // offer, status: no slice is sent any more
   kWithdrawn = 3,  // transfer: the memory of an offer cannot be reached any more
   kNote = 4,       // sequence: a message of the program
+  kRevoked = 5,    // offer: it has ended
 };
 
 struct MessageHeader {

@@ -23,9 +23,11 @@ class Peer;
 // tells ("planned").
 class Offer : public std::enable_shared_from_this<Offer> {
  public:
-  Offer(uint32_t identity, std::shared_ptr<Peer> grantee, uint32_t expected, uint32_t planned)
+  Offer(uint32_t identity, std::shared_ptr<Peer> grantee, uint32_t expected, uint32_t planned,
+        bool again)
       : id(identity),
         to(std::move(grantee)),
+        repeats(again),
         expected_(expected),
         capacity_(planned),
         bits_((expected + planned + 63) / 64) {}
@@ -34,7 +36,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool arrived(uint32_t index) {
     if (index >= expected_ + capacity_) return false;
     const uint64_t bit = uint64_t{1} << (index % 64);
-    if ((bits_[index / 64].fetch_or(bit) & bit) != 0) return repeated();
+    if ((bits_[index / 64].fetch_or(bit) & bit) != 0) return false;
     const bool planned = index >= expected_;
     const uint32_t seen = (planned ? seenPlanned_ : seen_).fetch_add(1) + 1;
     return seen == (planned ? plan_.load() : expected_) && finish();
@@ -49,12 +51,21 @@ class Offer : public std::enable_shared_from_this<Offer> {
     return seenPlanned_.load() == count && finish();
   }
 
+  // Counts the same transfer once more. No copy of the last one may be under way.
+  void rearm() {
+    for (auto& word : bits_) word.store(0, std::memory_order_relaxed);
+    seen_ = seenPlanned_ = 0;
+    length = 0;
+    note.clear();
+    plan_ = 0;
+    complete_ = false;
+  }
+
   uint32_t count() const { return expected_ + capacity_; }
   bool hasOwnKeys() const {
     return std::any_of(memories.begin(), memories.end(), [](uint32_t each) { return each != 0; });
   }
   bool complete() const { return complete_.load(); }
-  uint64_t repeats() const { return repeats_.load(std::memory_order_relaxed); }
   uint32_t seen() const { return seen_.load() + seenPlanned_.load(); }
 
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6f66000000000001};
@@ -62,6 +73,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
 
   const uint32_t id;
   const std::shared_ptr<Peer> to;
+  const bool repeats;  // the peer may do the transfer again, after it has arrived
   uint32_t first = 0;  // of its numbers
   // The registrations for this offer alone, one for each rail, 0: none.
   std::vector<uint32_t> memories;
@@ -76,10 +88,6 @@ class Offer : public std::enable_shared_from_this<Offer> {
 
  private:
   bool finish() { return !complete_.exchange(true); }
-  bool repeated() {
-    repeats_.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
 
   const uint32_t expected_;
   const uint32_t capacity_;
@@ -88,7 +96,6 @@ class Offer : public std::enable_shared_from_this<Offer> {
   std::atomic<uint32_t> seenPlanned_{0};
   std::atomic<uint32_t> plan_{0};  // number of planned slices, 0: unknown
   std::atomic<bool> complete_{false};
-  std::atomic<uint64_t> repeats_{0};
 };
 
 }  // namespace fab::transfer

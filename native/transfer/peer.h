@@ -82,12 +82,16 @@ class Path {
 // Another engine, as all rails of this side know it.
 class Peer {
  public:
-  Peer(uint64_t identity, std::vector<Path> ways) : id(identity), paths(std::move(ways)) {}
+  Peer(uint64_t identity, std::vector<Path> ways, bool fenced)
+      : id(identity), fences(fenced), paths(std::move(ways)) {}
 
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7065000000000001};
   static constexpr const char* kName = "RemotePeer";
 
   const uint64_t id;
+  // Whether the NICs of both sides check the key of each access, so that no copy can arrive after
+  // the key was withdrawn. Where software copies, a copy that has begun goes on.
+  const bool fences;
   std::vector<Path> paths;  // by rail of this side
   std::atomic<uint32_t> sequence{0};
 };

@@ -111,7 +111,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   Path& path = transfer->order.peer->paths[index];
   if (!path.open(now)) return false;
   uint32_t slice = transfer->take();
-  if (slice == Transfer::kNone && inFlight_ == 0) {
+  if (slice == Transfer::kNone && inFlight_ == 0 && !transfer->order.repeats) {
     slice = transfer->takeLate(std::max<Clock::duration>(kLate * usual_, kLeastLate), now);
   }
   if (slice == Transfer::kNone) return false;
@@ -179,10 +179,11 @@ uint32_t Rail::remoteOf(Transfer& transfer, uint32_t rail) {
   return handle;
 }
 
-void Rail::forget(const Transfer& transfer) {
-  for (const uint32_t handle : transfer.remotes[index]) {
+void Rail::forget(const std::vector<uint32_t>& remotes) {
+  for (const uint32_t handle : remotes) {
     if (handle != 0) engine_.remotes.erase(handle);
   }
+  engine_.renewHandles();
 }
 
 void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
@@ -221,7 +222,7 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
       if (isFinal(completion.status) || !transfer.mayRetry(op.slice)) {
         transfer.fail(completion.status, detail.text);
       } else {
-        if (!op.requeued) transfer.giveBack(op.slice);
+        if (!op.requeued) giveBack(transfer, op.slice);
         hub_->share(op.transfer, index);
       }
     }
@@ -254,11 +255,16 @@ void Rail::checkStalls(Clock::time_point now) {
   hub_->events.add({EventKind::kRailChanged, static_cast<uint32_t>(index), 1, {}, 0, 0});
 }
 
+void Rail::giveBack(Transfer& transfer, uint32_t slice) {
+  transfer.shares()[index].retries.fetch_add(1, std::memory_order_relaxed);
+  transfer.giveBack(slice);
+}
+
 void Rail::requeue(const InFlight& op) {
   --inFlight_;
   bytes_ -= op.transfer->order.slices[op.slice].length;
   if (!op.transfer->running() || op.transfer->isDone(op.slice)) return;
-  op.transfer->giveBack(op.slice);
+  giveBack(*op.transfer, op.slice);
   hub_->share(op.transfer, index);
 }
 

@@ -67,8 +67,8 @@ class Rail final : public EngineClient {
   void send(Waiting waiting) { messages_.push_back(std::move(waiting)); }
   // Posts the receives of messages. Throws FabricFailure.
   void listen();
-  // Removes the handles of a transfer's remote memory.
-  void forget(const Transfer& transfer);
+  // Removes handles of remote memory.
+  void forget(const std::vector<uint32_t>& remotes);
 
   Engine& engine() const { return engine_; }
 
@@ -108,6 +108,7 @@ class Rail final : public EngineClient {
   void received(uint32_t number, const Completion& completion);
   void checkStalls(Clock::time_point now);
   void requeue(const InFlight& op);
+  void giveBack(Transfer& transfer, uint32_t slice);
   bool postMessage(Waiting& waiting, Clock::time_point now);
   void flushMessages(Clock::time_point now);
   ssize_t postReceive(uint32_t slot);

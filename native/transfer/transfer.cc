@@ -18,11 +18,11 @@ uint32_t microseconds(Clock::duration duration) {
 
 }  // namespace
 
-Transfer::Transfer(Hub& hub, uint32_t identity, size_t rails, Order what)
+Transfer::Transfer(std::shared_ptr<Hub> hub, uint32_t identity, size_t rails, Order what)
     : id(identity),
       order(std::move(what)),
       remotes(rails, std::vector<uint32_t>(order.targets.size(), 0)),
-      hub_(hub),
+      hub_(std::move(hub)),
       start_(Clock::now()),
       done_((order.slices.size() + 63) / 64),
       late_(done_.size()),
@@ -30,6 +30,8 @@ Transfer::Transfer(Hub& hub, uint32_t identity, size_t rails, Order what)
       took_(order.slices.size()),
       failures_(order.slices.size()),
       shares_(rails) {}
+
+Transfer::~Transfer() { hub_->forget(std::move(remotes)); }
 
 void Transfer::restart(uint32_t identity) {
   const auto clear = [](auto& values) {
@@ -43,14 +45,15 @@ void Transfer::restart(uint32_t identity) {
   clear(failures_);
   for (RailShare& share : shares_) {
     share.bytes = 0;
-    share.slices = share.repeats = share.failures = 0;
+    share.slices = share.repeats = share.retries = share.failures = 0;
   }
   again_.clear();
   returned_ = 0;
   bytesDone_ = 0;
+  copies_ = 0;
   doneCount_ = 0;
   holds_ = 1;
-  reported_ = false;
+  reported_ = released_ = false;
   start_ = Clock::now();
   next_ = 0;
   outcome_ = kRunning;
@@ -105,6 +108,7 @@ void Transfer::giveBack(uint32_t slice) {
 }
 
 void Transfer::began(uint32_t slice, Clock::time_point now) {
+  copies_.fetch_add(1, std::memory_order_relaxed);
   begunAt_[slice].store(microseconds(now - start_) + 1, std::memory_order_relaxed);
 }
 
@@ -125,7 +129,7 @@ void Transfer::arrived(uint32_t slice, size_t rail, Clock::duration took) {
   if (!outcome_.compare_exchange_strong(running, 0)) return;
   end_ = Clock::now();
   // Holds: the transfer's own, and that of the copy that has just arrived.
-  if (holds_.load() > 2) hub_.askToWithdraw(*this);
+  if (holds_.load() > 2 && !reported_.exchange(true)) hub_->ended(*this);
   release();
 }
 
@@ -135,10 +139,13 @@ void Transfer::release() {
   if (holds_.fetch_sub(1) == 1) free();
 }
 
+// No copy is under way any more.
 void Transfer::free() {
-  hub_.finished(*this);
-  const bool first = !reported_.exchange(true);
-  hub_.freed(*this, first);
+  hub_->finished(*this);
+  const bool ends = !reported_.exchange(true);
+  const bool releases = !released_.exchange(true);
+  hub_->freed(*this, ends, releases);
+  if (!order.repeats) hub_->forget(std::move(remotes));
 }
 
 void Transfer::fail(uint32_t status, std::string text) {
@@ -149,12 +156,14 @@ void Transfer::fail(uint32_t status, std::string text) {
     text_ = std::move(text);
   }
   end_ = Clock::now();
-  if (holds_.load() > 1 && !reported_.exchange(true)) hub_.ended(*this);
+  if (holds_.load() > 1 && !reported_.exchange(true)) hub_->ended(*this);
   release();
 }
 
 void Transfer::withdrawn() {
-  if (outcome_.load() == 0 && !reported_.exchange(true)) hub_.ended(*this);
+  if (running() || order.direction == Direction::kRead) return;
+  const bool ends = !reported_.exchange(true);
+  hub_->report(*this, ends, !released_.exchange(true));
 }
 
 std::string Transfer::text() const {

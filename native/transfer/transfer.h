@@ -33,7 +33,8 @@ struct Target {
 struct RailShare {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint32_t> slices{0};
-  std::atomic<uint32_t> repeats{0};  // slices that another rail had begun
+  std::atomic<uint32_t> repeats{0};  // copies of slices that had arrived before
+  std::atomic<uint32_t> retries{0};  // slices that it gave to other rails
   std::atomic<uint32_t> failures{0};
 };
 
@@ -49,6 +50,7 @@ struct Order {
   uint32_t first = 0;    // the number of slice 0
   uint32_t offer = 0;    // of the peer
   bool planned = false;  // the peer must be told the number of slices
+  bool repeats = false;  // it may start again
   std::string note;
   uint64_t bytes = 0;
 };
@@ -61,7 +63,8 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   static constexpr const char* kName = "Transfer";
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  Transfer(Hub& hub, uint32_t id, size_t rails, Order order);
+  Transfer(std::shared_ptr<Hub> hub, uint32_t id, size_t rails, Order order);
+  ~Transfer();
 
   // Takes the next slice and holds the transfer for it. Returns kNone if there is none.
   uint32_t take();
@@ -79,7 +82,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   void release();
   // Ends the transfer. Later slices are not sent. Does nothing if it has ended.
   void fail(uint32_t status, std::string text);
-  // The peer has withdrawn its memory, so that no copy can reach it.
+  // The peer has withdrawn its memory, so that no copy can reach it any more.
   void withdrawn();
 
   bool running() const { return outcome_.load() == kRunning; }
@@ -95,6 +98,10 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   uint32_t status() const { return outcome_.load() == kRunning ? 0 : outcome_.load(); }
   std::string text() const;
 
+  // Whether it has ended with one copy of each slice, all of which have arrived.
+  bool mayRepeat() const {
+    return order.repeats && outcome_.load() == 0 && copies_.load() == total();
+  }
   // Starts once more, after it has ended and is free.
   void restart(uint32_t id);
 
@@ -110,7 +117,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
 
   void free();
 
-  Hub& hub_;
+  const std::shared_ptr<Hub> hub_;
   Clock::time_point start_;
   Clock::time_point end_;
   std::atomic<uint32_t> next_{0};
@@ -126,10 +133,12 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::vector<RailShare> shares_;
   std::atomic<size_t> lastRail_{0};
   std::atomic<uint64_t> bytesDone_{0};
+  std::atomic<uint32_t> copies_{0};  // that were posted
   std::atomic<uint32_t> doneCount_{0};
   std::atomic<uint32_t> holds_{1};  // the transfer itself, until it has an outcome
   std::atomic<uint32_t> outcome_{kRunning};
-  std::atomic<bool> reported_{false};
+  std::atomic<bool> reported_{false};  // its outcome
+  std::atomic<bool> released_{false};  // that its memory may be used for something else
 };
 
 }  // namespace fab::transfer

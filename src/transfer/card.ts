@@ -5,6 +5,8 @@ export interface Card {
   /** The identity of the engine: 64 random bits. */
   readonly id: bigint;
   readonly provider: string;
+  /** Whether its NICs check the key of each access: rails of `path` 'rdma'. */
+  readonly rdma: boolean;
   /** The address of each rail: fi_getname(3). */
   readonly addresses: readonly Uint8Array[];
 }
@@ -13,6 +15,7 @@ const MAX_RAILS = 64;
 
 export function encodeCard(card: Card, secret: string | Uint8Array): string {
   const writer = new Writer().long(card.id).bytes(Buffer.from(card.provider));
+  writer.byte(card.rdma ? 1 : 0);
   writer.count(card.addresses.length);
   for (const address of card.addresses) writer.bytes(address);
   return seal('card', writer.done(), secret);
@@ -22,9 +25,10 @@ export function decodeCard(text: unknown, secret: string | Uint8Array): Card {
   const reader = unseal('card', text, secret);
   const id = reader.long();
   const provider = Buffer.from(reader.bytes()).toString();
+  const rdma = reader.byte() === 1;
   const count = reader.count();
   if (count === 0 || count > MAX_RAILS) throw reader.malformed();
   const addresses = Array.from({ length: count }, () => reader.bytes());
   if (!reader.atEnd || addresses.some(({ length }) => length === 0)) throw reader.malformed();
-  return { id, provider, addresses };
+  return { id, provider, rdma, addresses };
 }

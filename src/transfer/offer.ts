@@ -18,6 +18,12 @@ export interface OfferOptions {
    * because it comes from pages. If omitted, one for each 16 KiB, and 64 more.
    */
   readonly slices?: number;
+  /**
+   * Whether the peer may do the transfer again and again, with transfer.again(), each time after this
+   * side has told it that the last one has arrived and the memory may be written again. The arrivals
+   * are read with `for await`.
+   */
+  readonly repeat?: boolean;
 }
 
 /** What has arrived. */
@@ -33,7 +39,7 @@ export interface Arrival {
 /**
  * A grant of memory to one peer, for one transfer. It has keys of its own, which end with it.
  */
-export class Offer {
+export class Offer implements AsyncIterable<Arrival> {
   /** What the peer needs: text that fits into an HTTP header unless it names many pages. */
   readonly token: string;
   readonly access: Access;
@@ -52,9 +58,13 @@ export class Offer {
   readonly released: Promise<void>;
   readonly #engine: Handle<'TransferEngine'>;
   readonly #handle: Handle<'Offer'>;
+  readonly #repeats: boolean;
   readonly #timer: NodeJS.Timeout;
   #settle!: { resolve(arrival: Arrival): void; reject(error: unknown): void };
   #release!: () => void;
+  readonly #arrivals: Arrival[] = [];
+  #reader: { resolve(arrival: Arrival): void; reject(error: unknown): void } | undefined;
+  #failure: unknown;
   #isReleased = false;
 
   /** @internal */
@@ -65,12 +75,14 @@ export class Offer {
     token: string,
     access: Access,
     expires: number,
+    repeats: boolean,
   ) {
     this.#engine = engine;
     this.#handle = handle;
     this.part = part;
     this.token = token;
     this.access = access;
+    this.#repeats = repeats;
     this.arrived = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -95,25 +107,59 @@ export class Offer {
 
   #end(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', detail: string): void {
     if (this.#isReleased) return;
-    this.#settle.reject(new TransferError(errnoOf(code), true, { detail }));
+    this.#fail(new TransferError(errnoOf(code), true, { detail }));
     native.transferWithdraw(this.#engine, this.#handle);
   }
 
   /** @internal */
   readonly listener: OfferListener = {
-    arrived: (bytes, note) => this.#settle.resolve(this.#arrival(bytes, note)),
+    arrived: (bytes, note) => this.#arrived(this.#arrival(bytes, note)),
     failed: (status) => {
       const detail = 'the peer has given up the transfer';
-      this.#settle.reject(new TransferError(status, true, { detail }));
+      this.#fail(new TransferError(status, true, { detail }));
     },
     released: () => {
       this.#isReleased = true;
       clearTimeout(this.#timer);
       const detail = 'the offer has ended';
-      this.#settle.reject(new TransferError(errnoOf('FI_ECANCELED'), true, { detail }));
+      this.#fail(new TransferError(errnoOf('FI_ECANCELED'), true, { detail }));
       this.#release();
     },
   };
+
+  #arrived(arrival: Arrival): void {
+    this.#settle.resolve(arrival);
+    const reader = this.#reader;
+    this.#reader = undefined;
+    if (reader !== undefined) reader.resolve(arrival);
+    else if (this.#repeats) this.#arrivals.push(arrival);
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error;
+    this.#settle.reject(error);
+    this.#reader?.reject(error);
+    this.#reader = undefined;
+  }
+
+  /**
+   * The arrivals of an offer with `repeat`: one each time that all bytes are there.
+   *
+   * @throws TransferError as `arrived` does.
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Arrival, void> {
+    for (;;) {
+      const arrival = this.#arrivals.shift();
+      if (arrival !== undefined) {
+        yield arrival;
+        continue;
+      }
+      if (this.#failure !== undefined) throw this.#failure;
+      yield await new Promise<Arrival>((resolve, reject) => {
+        this.#reader = { resolve, reject };
+      });
+    }
+  }
 
   // A transfer that was announced with its bytes may be shorter than the part.
   #arrival(announced: number, note: Uint8Array | undefined): Arrival {

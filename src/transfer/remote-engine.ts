@@ -14,7 +14,7 @@ import { errnoOf, TransferError } from './errors.js';
 import type { NativeEvents } from './native-events.js';
 import { lengthOfPieces } from './pieces.js';
 import { Part, Place } from './place.js';
-import { type Access, checkGrant, decodeToken, type Grant, grantOf } from './token.js';
+import { type Access, checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
 import { Transfer, type TransferOptions } from './transfer.js';
 
 /** What the peers of an engine share. */
@@ -89,7 +89,8 @@ export class RemoteEngine {
     const { handle, events, queue } = this.#context;
     if (!this.#context.isOpen()) throw closed('the transfer engine');
     const checked = checkTransferOptions(access, options);
-    const grant = typeof token === 'string' ? this.grant(token) : token;
+    const grant = isGrant(token) ? token : this.grant(token);
+    if (grant.owner !== this.identity) throw invalidArgValue('token', 'is from another engine');
     checkGrant(grant, access);
     const part = local instanceof Place ? local.slice(0) : local;
     if (!(part instanceof Part)) throw invalidArgType(name, 'a Place or a part of one', local);
@@ -110,6 +111,7 @@ export class RemoteEngine {
         grant.planned,
         grant.length,
         0,
+        grant.repeats ? 1 : 0,
       );
       const { memories } = part.place;
       const started = native.transferStart(
@@ -124,7 +126,16 @@ export class RemoteEngine {
       );
       return { handle: started, id: numbers[9] as number };
     };
-    return new Transfer(length, start, events, queue.at(checked.priority), checked);
+    const again = (started: Handle<'Transfer'>) => {
+      const id = native.transferAgain(handle, started);
+      if (id !== 0) return { handle: started, id };
+      throw new TransferError(errnoOf('FI_EALREADY'), false, {
+        detail:
+          'the transfer cannot start again, because its token is for one transfer or a slice was sent twice',
+        hint: 'ask the peer for another offer',
+      });
+    };
+    return new Transfer(length, start, again, events, queue.at(checked.priority), checked);
   }
 
   /**

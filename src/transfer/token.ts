@@ -6,6 +6,7 @@ import { seal, unseal, Writer } from './sealed.js';
 /** What the holder of a token may do. */
 export type Access = 'write' | 'read';
 const ACCESS = ['write', 'read'] as const;
+const REPEATS = 0x10;
 
 /** Memory of one rail of the owner. */
 export interface RailKey {
@@ -16,6 +17,8 @@ export interface RailKey {
 /** What a token says. */
 export interface TokenContent {
   readonly access: Access;
+  /** Whether the peer may do the transfer again and again. */
+  readonly repeats: boolean;
   /** The engine that owns the memory. */
   readonly owner: bigint;
   /** The only engine that may use the token. */
@@ -42,7 +45,7 @@ const MAX_NUMBER = 2 ** 32 - 1;
 
 export function encodeToken(content: TokenContent, secret: string | Uint8Array): string {
   const writer = new Writer()
-    .byte(ACCESS.indexOf(content.access))
+    .byte(ACCESS.indexOf(content.access) + (content.repeats ? REPEATS : 0))
     .long(content.owner)
     .long(content.grantee)
     .count(content.offer)
@@ -63,14 +66,17 @@ export function encodeToken(content: TokenContent, secret: string | Uint8Array):
 
 export function decodeToken(text: unknown, secret: string | Uint8Array): TokenContent {
   const reader = unseal('token', text, secret);
-  const access = ACCESS[reader.byte()];
+  const kind = reader.byte();
+  const access = ACCESS[kind % REPEATS];
+  const repeats = kind >= REPEATS;
   const owner = reader.long();
   const grantee = reader.long();
   const [offer, expires, first, expected, planned, slice, railCount] = Array.from(
     { length: 7 },
     () => reader.count(),
   ) as [number, number, number, number, number, number, number];
-  if (access === undefined || railCount === 0 || railCount > MAX_RAILS) throw reader.malformed();
+  if (access === undefined || kind >= 2 * REPEATS || railCount === 0 || railCount > MAX_RAILS)
+    throw reader.malformed();
   if (slice === 0 || slice > 2 ** 31 || first + expected + planned > MAX_NUMBER + 1) {
     throw reader.malformed();
   }
@@ -81,7 +87,20 @@ export function decodeToken(text: unknown, secret: string | Uint8Array): TokenCo
   if (pieceCount === 0 || pieceCount > MAX_PIECES) throw reader.malformed();
   const pieces = Float64Array.from({ length: 2 * pieceCount }, () => reader.count());
   if (!reader.atEnd) throw reader.malformed();
-  return { access, owner, grantee, offer, expires, first, expected, planned, slice, pieces, rails };
+  return {
+    access,
+    repeats,
+    owner,
+    grantee,
+    offer,
+    expires,
+    first,
+    expected,
+    planned,
+    slice,
+    pieces,
+    rails,
+  };
 }
 
 /** A token that this engine may use, ready for the native side. */
@@ -94,7 +113,13 @@ export interface Grant extends TokenContent {
   readonly targets: BigUint64Array;
 }
 
-/** Checks that a token is from this owner and for this engine, and opens this access. */
+// The grants that grantOf() has made: the native side relies on what they say.
+const grants = new WeakSet<object>();
+
+export const isGrant = (value: unknown): value is Grant =>
+  typeof value === 'object' && value !== null && grants.has(value);
+
+/** Checks that a token is from this owner and for this engine. */
 export function grantOf(content: TokenContent, owner: bigint, self: bigint): Grant {
   if (content.owner !== owner)
     throw invalidArgValue('token', 'is from another engine than this peer');
@@ -103,12 +128,14 @@ export function grantOf(content: TokenContent, owner: bigint, self: bigint): Gra
   const targets = content.rails.flatMap((rail) =>
     rail === undefined ? [0n, 0n, 0n] : [rail.address, rail.key, 1n],
   );
-  return {
+  const grant = Object.freeze({
     ...content,
     length: lengthOfPieces(content.pieces),
     span: spanOf(content.pieces).end,
     targets: BigUint64Array.from(targets),
-  };
+  });
+  grants.add(grant);
+  return grant;
 }
 
 /** Throws if a grant has expired or does not open this access. */

@@ -139,6 +139,7 @@ export class TransferEngine {
   });
   readonly #peers = new Map<bigint, RemoteEngine>();
   readonly #places = new Set<Place>();
+  readonly #rdma: boolean;
   #nextNote = 0;
   #closing: Promise<void> | undefined;
 
@@ -159,10 +160,12 @@ export class TransferEngine {
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
     for (const rail of rails) native.transferRail(this.#handle, rail.handle, rail.endpoint.handle);
     const [first] = rails as readonly [Rail];
+    this.#rdma = this.rails.every(({ path }) => path === 'rdma');
     this.card = encodeCard(
       {
         id: this.#identity,
         provider: first.info.fabricAttr.provName ?? '',
+        rdma: this.#rdma,
         addresses: rails.map(({ endpoint }) => endpoint.address),
       },
       settings.secret,
@@ -241,6 +244,7 @@ export class TransferEngine {
       decoded.id,
       Uint32Array.from(handles),
       decoded.addresses.length,
+      this.#rdma && decoded.rdma,
     );
     const peer = new RemoteEngine(context, decoded, handle);
     this.#peers.set(decoded.id, peer);
@@ -302,13 +306,14 @@ export class TransferEngine {
   async #offer(part: Part, options: OfferOptions): Promise<Offer> {
     this.#checkOpen();
     if (part.place.closed) throw closed('the place');
-    const names = namesOf<OfferOptions>({ access: 1, to: 1, expires: 1, slices: 1 });
-    const { access, to, expires, slices } = checkOptions('options', options, names);
+    const names = namesOf<OfferOptions>({ access: 1, to: 1, expires: 1, slices: 1, repeat: 1 });
+    const { access, to, expires, slices, repeat = false } = checkOptions('options', options, names);
     const checkedAccess = oneOf('options.access', access, ['write', 'read'] as const);
     if (!(to instanceof RemoteEngine))
       throw invalidArgType('options.to', 'a peer: engine.peer(card)', to);
     const lifetime =
       expires === undefined ? EXPIRES : checkMilliseconds('options.expires', expires);
+    if (typeof repeat !== 'boolean') throw invalidArgType('options.repeat', 'a boolean', repeat);
     const { start, end } = spanOf(part.pieces);
     const right = checkedAccess === 'write' ? 'FI_REMOTE_WRITE' : 'FI_REMOTE_READ';
     const bytes = part.place.bytes.subarray(start, end);
@@ -325,10 +330,18 @@ export class TransferEngine {
         : checkInteger('options.slices', slices, 1, 2 ** 24)
       : 0;
     const memories = Uint32Array.from(regions, ({ memory }) => memory);
-    const opened = native.transferOffer(this.#handle, to.handle, expected, planned, memories);
+    const opened = native.transferOffer(
+      this.#handle,
+      to.handle,
+      expected,
+      planned,
+      memories,
+      repeat,
+    );
     const token = encodeToken(
       {
         access: checkedAccess,
+        repeats: repeat,
         owner: this.#identity,
         grantee: to.identity,
         offer: opened.id,
@@ -342,7 +355,15 @@ export class TransferEngine {
       },
       this.#settings.secret,
     );
-    const offer = new Offer(this.#handle, opened.handle, part, token, checkedAccess, lifetime);
+    const offer = new Offer(
+      this.#handle,
+      opened.handle,
+      part,
+      token,
+      checkedAccess,
+      lifetime,
+      repeat,
+    );
     this.#events.offers.set(opened.id, offer.listener);
     this.#events.changed();
     return offer;

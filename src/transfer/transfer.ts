@@ -1,3 +1,5 @@
+import { checkMilliseconds, checkOptions, checkSignal, namesOf } from '../checks.js';
+import { invalidState } from '../errors.js';
 import { type Handle, native } from '../native.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { NativeEvents, TransferListener } from './native-events.js';
@@ -10,7 +12,7 @@ export interface TransferReport {
   /** Microseconds that slices took: median and 99th percentile. */
   readonly p50: number;
   readonly p99: number;
-  /** Slices that were sent again after a failure or a stall. */
+  /** Slices that were given to another rail after a failure or a stall. */
   readonly retries: number;
   /** What each rail did, in the order of `engine.rails`. */
   readonly rails: readonly RailReport[];
@@ -20,8 +22,10 @@ export interface TransferReport {
 export interface RailReport {
   readonly bytes: number;
   readonly slices: number;
-  /** Slices that had arrived by another rail too. */
+  /** Copies of slices that had arrived before. */
   readonly repeats: number;
+  /** Slices that were given to other rails. */
+  readonly retries: number;
   readonly failures: number;
 }
 
@@ -47,6 +51,15 @@ export interface TransferOptions {
 /** Starts the native transfer. Returns its handle and id. */
 export type Start = () => { readonly handle: Handle<'Transfer'>; readonly id: number };
 
+/** Starts a native transfer that has ended once more. */
+export type StartAgain = (handle: Handle<'Transfer'>) => ReturnType<Start>;
+
+/** The limits of a transfer. */
+export interface Limits {
+  readonly signal: AbortSignal | undefined;
+  readonly deadline: number;
+}
+
 /** How a transfer waits for its turn. */
 export interface Admission {
   enter(start: () => void): () => void;
@@ -54,6 +67,16 @@ export interface Admission {
 }
 
 const PROGRESS_INTERVAL = 50; // ms
+
+function checkLimits(limits: { signal?: AbortSignal; deadline?: number }, first: Limits): Limits {
+  const names = namesOf<typeof limits>({ signal: 1, deadline: 1 });
+  const { signal, deadline } = checkOptions('options', limits, names);
+  return {
+    signal: checkSignal(signal),
+    deadline:
+      deadline === undefined ? first.deadline : checkMilliseconds('options.deadline', deadline),
+  };
+}
 
 /**
  * A write or a read under way. `await` it for its report.
@@ -65,12 +88,20 @@ const PROGRESS_INTERVAL = 50; // ms
 export class Transfer implements PromiseLike<TransferReport> {
   /** Bytes. */
   readonly total: number;
-  /** Resolves when no NIC uses the memory of this side any more, also after a failure. */
+  /**
+   * Resolves when the peer has every byte, or this side for a read. A NIC that is stuck may still
+   * have a copy of a slice then: the transfer itself resolves when that cannot arrive any more.
+   */
+  readonly arrived: Promise<void>;
+  /** Resolves when the memory of this side may be used for something else, also after a failure. */
   readonly released: Promise<void>;
   readonly #promise: Promise<TransferReport>;
+  readonly #again: StartAgain;
+  readonly #limits: Limits;
   readonly #events: NativeEvents;
   readonly #admission: Admission;
   #handle: Handle<'Transfer'> | undefined;
+  #arrive!: { resolve(): void; reject(error: unknown): void };
   #resolve!: (report: TransferReport) => void;
   #reject!: (error: unknown) => void;
   #release!: () => void;
@@ -81,22 +112,29 @@ export class Transfer implements PromiseLike<TransferReport> {
   constructor(
     total: number,
     start: Start,
+    again: StartAgain,
     events: NativeEvents,
     admission: Admission,
-    options: { signal: AbortSignal | undefined; deadline: number },
+    limits: Limits,
   ) {
     this.total = total;
+    this.#again = again;
+    this.#limits = limits;
     this.#events = events;
     this.#admission = admission;
     this.#promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
+    this.arrived = new Promise((resolve, reject) => {
+      this.#arrive = { resolve, reject };
+    });
+    this.arrived.catch(() => {}); // the transfer itself rejects too
     this.released = new Promise((resolve) => {
       this.#release = resolve;
     });
     const cancelWait = admission.enter(() => this.#start(start));
-    this.#limit(options, cancelWait);
+    this.#limit(limits, cancelWait);
   }
 
   #start(start: Start): void {
@@ -106,7 +144,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.#events.transfers.set(id, this.#listener);
       this.#events.changed();
     } catch (error) {
-      this.#finish(() => this.#reject(error));
+      this.#fail(error);
       this.#free();
     }
   }
@@ -118,7 +156,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (this.#ended) return;
     const stop = (code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', reason: unknown) => {
       const started = this.#handle;
-      this.#finish(() => this.#reject(reason));
+      this.#fail(reason);
       if (started !== undefined) return native.transferCancel(started, errnoOf(code), '');
       cancelWait();
       this.#release();
@@ -135,6 +173,11 @@ export class Transfer implements PromiseLike<TransferReport> {
     };
   }
 
+  #fail(error: unknown): void {
+    this.#arrive.reject(error);
+    this.#finish(() => this.#reject(error));
+  }
+
   #finish(settle: () => void): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -148,14 +191,16 @@ export class Transfer implements PromiseLike<TransferReport> {
   }
 
   readonly #listener: TransferListener = {
-    ended: (status, text) =>
-      this.#finish(() => {
-        if (status === 0) return this.#resolve(this.report());
-        const done = this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
-        const detail = text === '' ? undefined : text;
-        this.#reject(new TransferError(status, done > 0 || status !== 0, { detail }));
-      }),
-    freed: () => this.#free(),
+    ended: (status, text) => {
+      if (status === 0) return this.#arrive.resolve();
+      const detail = text === '' ? undefined : text;
+      const error = new TransferError(status, this.#handle !== undefined, { detail });
+      this.#fail(error);
+    },
+    freed: () => {
+      this.#finish(() => this.#resolve(this.report()));
+      this.#free();
+    },
   };
 
   /** The report so far. */
@@ -165,7 +210,26 @@ export class Transfer implements PromiseLike<TransferReport> {
     }
     const report = native.transferReport(this.#handle);
     const sum = (key: keyof RailReport) => report.rails.reduce((all, rail) => all + rail[key], 0);
-    return { bytes: sum('bytes'), retries: sum('repeats') + sum('failures'), ...report };
+    return { bytes: sum('bytes'), retries: sum('retries'), ...report };
+  }
+
+  /**
+   * Does the transfer again, after it has ended, with one native call. The token must be of an offer
+   * with `repeat`, and the peer must have read the last arrival.
+   *
+   * @param limits a signal and a deadline for this time. If omitted, those of the first time.
+   * @throws TransferError (by rejection) FI_EALREADY if it cannot start again, because a slice was
+   * sent twice. Ask for another offer then.
+   */
+  again(limits: { signal?: AbortSignal; deadline?: number } = {}): Transfer {
+    const started = this.#handle;
+    if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
+    const { signal, deadline } = checkLimits(limits, this.#limits);
+    const start = () => this.#again(started);
+    return new Transfer(this.total, start, this.#again, this.#events, this.#admission, {
+      signal,
+      deadline,
+    });
   }
 
   /** How far the transfer is, every 50 ms until it ends. Throws what the transfer rejects with. */

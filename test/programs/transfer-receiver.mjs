@@ -1,0 +1,38 @@
+// A transfer engine that offers memory (arguments: provider, nics, settings as JSON). Its parent sends messages:
+// { card }: knows the parent's engine, and answers with its own card
+// { offer, length }: offers so many bytes, answers { token }, then { arrived: hash } or { failed: code }, then
+// { released }
+import { createHash } from 'node:crypto';
+import { TransferEngine } from 'libfabric/transfer';
+
+const [provider, nics, settings = '{}'] = process.argv.slice(2);
+const engine = await TransferEngine.open({ provider, nics: Number(nics), ...JSON.parse(settings) });
+const tell = (message) => process.connected && process.send(message);
+let peer;
+
+async function offer({ offer: id, length, expires = 30_000 }) {
+  const place = await engine.allocate(length);
+  const offered = await place.offer({ access: 'write', to: peer, expires });
+  tell({ id, token: offered.token });
+  await offered.arrived.then(
+    ({ bytes }) => tell({ id, arrived: createHash('sha1').update(bytes).digest('hex') }),
+    ({ code }) => tell({ id, failed: code }),
+  );
+  await offered.released;
+  tell({ id, released: true });
+  await place.close();
+}
+
+process.on('message', async (message) => {
+  if (message.card !== undefined) {
+    peer = await engine.peer(message.card);
+    tell({ card: engine.card });
+  } else if (message.offer !== undefined) {
+    await offer(message);
+  } else {
+    await engine.close();
+    tell({ closed: true });
+    process.disconnect();
+  }
+});
+tell({ ready: true });

@@ -1,0 +1,77 @@
+// A process with a transfer engine that offers memory: test/programs/transfer-receiver.mjs.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { RemoteEngine, TransferEngine, TransferEngineOptions } from 'libfabric/transfer';
+import { onTestFinished } from 'vitest';
+import { withSoftefa } from './softefa.js';
+
+interface Message {
+  readonly id?: number;
+  readonly ready?: boolean;
+  readonly card?: string;
+  readonly token?: string;
+  readonly arrived?: string;
+  readonly failed?: string;
+  readonly released?: boolean;
+}
+
+/** An offer of the other process. Each promise resolves when the process has told it. */
+export interface RemoteOffer {
+  readonly token: string;
+  /** The hash of the bytes, or the code of the failure. */
+  readonly outcome: Promise<string>;
+  readonly released: Promise<void>;
+}
+
+export class Receiver {
+  readonly child: ChildProcess;
+  readonly #waiting = new Map<string, (message: Message) => void>();
+  #next = 0;
+
+  /** @param node the softefa host that the process represents. */
+  constructor(provider: string, nics: number, node = 0, settings: TransferEngineOptions = {}) {
+    const program = fileURLToPath(new URL('../programs/transfer-receiver.mjs', import.meta.url));
+    const env = provider === 'efa' ? withSoftefa({ nics, node }) : process.env;
+    this.child = fork(program, [provider, String(nics), JSON.stringify(settings)], { env });
+    this.child.on('message', (message: Message) => this.#told(message));
+    onTestFinished(async () => {
+      this.child.kill('SIGKILL');
+      if (this.child.exitCode === null && this.child.signalCode === null) {
+        await once(this.child, 'exit');
+      }
+    });
+  }
+
+  #told(message: Message): void {
+    for (const what of Object.keys(message)) {
+      const key = `${what}${message.id ?? ''}`;
+      this.#waiting.get(key)?.(message);
+      this.#waiting.delete(key);
+    }
+  }
+
+  #hears(what: string, id: number | string = ''): Promise<Message> {
+    return new Promise((resolve) => this.#waiting.set(`${what}${id}`, resolve));
+  }
+
+  /** Introduces the engines to each other. */
+  async meet(engine: TransferEngine): Promise<RemoteEngine> {
+    await this.#hears('ready');
+    const answer = this.#hears('card');
+    this.child.send({ card: engine.card });
+    return engine.peer((await answer).card as string);
+  }
+
+  async offer(length: number, expires?: number): Promise<RemoteOffer> {
+    const id = ++this.#next;
+    const token = this.#hears('token', id);
+    const outcome = Promise.race([
+      this.#hears('arrived', id).then(({ arrived }) => arrived as string),
+      this.#hears('failed', id).then(({ failed }) => failed as string),
+    ]);
+    const released = this.#hears('released', id).then(() => {});
+    this.child.send({ offer: id, length, ...(expires !== undefined && { expires }) });
+    return { token: (await token).token as string, outcome, released };
+  }
+}
