@@ -15,7 +15,10 @@ const tool = (name) => join(root, 'node_modules/.bin', name);
 
 /** Commands that must succeed. `says` is a text that a command prints if it has checked anything. */
 const GATES = [
-  { name: 'src, test and bench type-check', command: [tool('tsc'), '-p', 'tsconfig.test.json'] },
+  {
+    name: 'src, test, bench and examples type-check',
+    command: [tool('tsc'), '-p', 'tsconfig.test.json'],
+  },
   {
     name: 'biome has nothing to say about lint and format',
     command: [tool('biome'), 'check', '--error-on-warnings'],

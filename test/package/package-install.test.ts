@@ -30,7 +30,8 @@ function npm(cwd: string, ...args: string[]): string {
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'libfabric-package-'));
   const source = join(folder, 'package');
-  for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'dist', 'docs']) {
+  const folders = ['dist', 'docs', 'examples'];
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', ...folders]) {
     cpSync(join(root, name), join(source, name), { recursive: true });
   }
   // The files that `npm run prebuilds` produces.
@@ -73,11 +74,12 @@ function linksOf(path: string): string[] {
 }
 
 describe('the tarball', () => {
-  test('has the program, its types, the binaries and nothing else', () => {
+  test('has the program, its types, the binaries, documents, examples and nothing else', () => {
     const unexpected = packed.files
       .map(({ path }) => path)
       .filter((path) => !/^dist\/[\w/-]+(\.d\.ts|\.js)$/.test(path))
-      .filter((path) => !/^docs\/((reference\/)?[\w-]+\.md|[\w-]+\.svg)$/.test(path));
+      .filter((path) => !/^docs\/((reference\/)?[\w-]+\.md|[\w-]+\.svg)$/.test(path))
+      .filter((path) => !/^examples\/[\w-]+\/[\w-]+\.mjs$/.test(path));
     expect(unexpected.sort()).toEqual(
       [
         ...['LICENSE', 'README.md', 'CHANGELOG.md', 'package.json', 'dist/vendor/LICENSES.txt'],

@@ -1,0 +1,161 @@
+// @ts-check
+// A client of server.mjs. With a place, the bytes of an object go by the transfer engine, else in the HTTP body.
+//
+//   node client.mjs get URL NAME FILE [--provider tcp] [--node 127.0.0.1]
+//   node client.mjs put URL NAME FILE [--provider tcp] [--node 127.0.0.1]
+import { open } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { TransferEngine } from 'libfabric/transfer';
+import { PIECE } from './transfers.mjs';
+
+/** @import { Access, Place, RemoteEngine } from 'libfabric/transfer' */
+/** @typedef {{ place: Place, at: number, length: number }} Memory */
+
+const EXPIRES = 600_000; // ms: the last piece of an object is offered before the first one moves
+
+/** The objects of a server. */
+export class ObjectClient {
+  /** @param {string} url @param {TransferEngine} engine @param {RemoteEngine} server */
+  constructor(url, engine, server) {
+    this.url = url;
+    this.engine = engine;
+    this.server = server;
+  }
+
+  /** @param {string} url @param {TransferEngine} engine */
+  static async open(url, engine) {
+    const response = await fetch(new URL('/card', url));
+    return new ObjectClient(url, engine, await engine.peer(await response.text()));
+  }
+
+  /** The length and the etag of an object. @param {string} name */
+  async head(name) {
+    const { headers } = await this.#fetch(name, { method: 'HEAD' });
+    return { length: Number(headers.get('content-length')), etag: String(headers.get('etag')) };
+  }
+
+  /**
+   * Gets an object: into a place, or without one in the HTTP body.
+   *
+   * @param {string} name
+   * @param {Place} [place]
+   * @param {RequestInit} [init]
+   */
+  async get(name, place, init) {
+    if (place === undefined)
+      return new Uint8Array(await (await this.#fetch(name, init)).arrayBuffer());
+    const { length, etag } = await this.head(name);
+    await this.#offer('write', { place, at: 0, length }, name, init, { 'if-match': etag });
+    return place.bytes.subarray(0, length);
+  }
+
+  /**
+   * Gets an object in pieces of half a place: one arrives while the program uses the other. A piece is valid until the
+   * next one is asked for.
+   *
+   * @param {string} name
+   * @param {Place} place
+   * @param {RequestInit} [init]
+   */
+  async *pieces(name, place, init) {
+    const { length, etag } = await this.head(name);
+    const half = Math.floor(place.length / 2);
+    /** @param {number} start */
+    const next = async (start) => {
+      const memory = { place, at: start % (2 * half), length: Math.min(half, length - start) };
+      const range = `bytes=${start}-${start + memory.length - 1}`;
+      if (start < length)
+        await this.#offer('write', memory, name, init, { range, 'if-match': etag });
+      return place.bytes.subarray(memory.at, memory.at + memory.length);
+    };
+    let coming = next(0);
+    for (let start = 0; start < length; start += half) {
+      const bytes = await coming;
+      coming = next(start + half);
+      coming.catch(() => {}); // thrown by the next turn
+      try {
+        yield bytes;
+      } finally {
+        await Promise.allSettled([coming]); // the place is not in use when the program leaves the loop
+      }
+    }
+  }
+
+  /**
+   * Puts an object: from a place, or from other bytes in the HTTP body.
+   *
+   * @param {string} name
+   * @param {Place | Uint8Array} from
+   * @param {RequestInit} [init]
+   */
+  async put(name, from, init) {
+    const put = { ...init, method: 'PUT' };
+    const response = await (from instanceof Uint8Array
+      ? this.#fetch(name, { ...put, body: from })
+      : this.#offer('read', { place: from, at: 0, length: from.length }, name, put));
+    return response.headers.get('etag');
+  }
+
+  /**
+   * Offers memory to the server, in pieces, for a request that carries the tokens.
+   *
+   * @param {Access} access
+   * @param {Memory} memory
+   * @param {string} name
+   * @param {RequestInit} [init]
+   * @param {Record<string, string>} [headers]
+   */
+  async #offer(access, { place, at, length }, name, init, headers) {
+    const starts = Array.from({ length: Math.ceil(length / PIECE) }, (_, i) => i * PIECE);
+    const offering = starts.map((start) => {
+      const piece = place.slice(at + start, Math.min(PIECE, length - start));
+      return piece.offer({ access, to: this.server, expires: EXPIRES });
+    });
+    const offers = await Promise.all(offering);
+    try {
+      const tokens = {
+        'x-libfabric-card': this.engine.card,
+        'x-libfabric-token': offers.map(({ token }) => token).join(','),
+      };
+      const all = { ...headers, ...(length > 0 && tokens) };
+      const response = await this.#fetch(name, { ...init, headers: all });
+      if (access === 'write') await Promise.all(offers.map(({ arrived }) => arrived));
+      return response;
+    } finally {
+      await Promise.all(offers.map((offer) => offer.close()));
+    }
+  }
+
+  /** @param {string} name @param {RequestInit} [init] */
+  async #fetch(name, init) {
+    const response = await fetch(new URL(`/objects/${name}`, this.url), init);
+    if (!response.ok) throw new Error(`${response.status} ${(await response.text()).trim()}`);
+    return response;
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { provider: { type: 'string' }, node: { type: 'string' } },
+  });
+  const [command, url = '', name = '', path = ''] = positionals;
+  const engine = await TransferEngine.open(values);
+  const client = await ObjectClient.open(url, engine);
+  const file = await open(path, command === 'get' ? 'w' : 'r');
+  if (command === 'get') {
+    const place = await engine.allocate(4 * PIECE);
+    for await (const bytes of client.pieces(name, place)) await file.writeFile(bytes);
+  } else {
+    const { size } = await file.stat();
+    const place = await engine.allocate(Math.max(size, 1));
+    let at = 0;
+    for await (const chunk of file.createReadStream()) {
+      place.bytes.set(chunk, at);
+      at += chunk.length;
+    }
+    await client.put(name, size === 0 ? new Uint8Array() : place);
+  }
+  await file.close();
+  await engine.close();
+}

@@ -1,0 +1,79 @@
+// examples/object-server: a client that ends in the middle of a request leaves nothing on the server. Over
+// tcp: shm has no such promise (docs/provider-limits.md, "Peers that are killed").
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, statSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test, vi } from 'vitest';
+import { same } from '../support/engines.js';
+import { HANG_MS } from '../support/limits.js';
+import { ending, MIB, openIn, serve, TCP } from '../support/object-server.js';
+import { settle } from '../support/transfer.js';
+
+describe('a client that ends in the middle leaves the place, the file and the folder free', () => {
+  const size = 256 * MIB;
+
+  /** A server with one place, which another client can use afterwards. */
+  async function prepared() {
+    const { folder, url, connect } = await serve(TCP, 1);
+    const other = await connect();
+    const large = Buffer.alloc(size, 1);
+    await writeFile(join(folder, 'large'), large);
+    const expectFree = async () => {
+      const place = await other.engine.allocate(size);
+      expect(same(await settle(other.get('large', place)), large)).toBe(true);
+      await vi.waitFor(() => expect(openIn(folder)).toEqual([]), { timeout: HANG_MS });
+      expect(readdirSync(folder)).toEqual(['large']);
+    };
+    return { folder, url, connect, expectFree };
+  }
+
+  const hasPart = (folder: string) =>
+    vi.waitFor(
+      () => {
+        const part = readdirSync(folder).find((name) => name.startsWith('.'));
+        expect(part && statSync(join(folder, part)).size).toBeGreaterThan(0);
+      },
+      { timeout: HANG_MS, interval: 1 },
+    );
+
+  test.each(['get', 'put'])('killed in a %s', async (command) => {
+    const { folder, url, expectFree } = await prepared();
+    const client = ending(
+      fork(fileURLToPath(new URL('object-client.mjs', import.meta.url)), [url, command]),
+    );
+    const messages: unknown[] = [];
+    client.on('message', (message) => messages.push(message));
+    if (command === 'put') await hasPart(folder);
+    else expect(await settle(once(client, 'message'))).toEqual(['some', undefined]);
+    client.kill('SIGKILL');
+    expect(await settle(once(client, 'exit'))).toEqual([null, 'SIGKILL']);
+    expect(messages).not.toContain('all');
+    await expectFree();
+  });
+
+  test.each(['get', 'put'] as const)('aborted in a %s', async (command) => {
+    const { folder, connect, expectFree } = await prepared();
+    const client = await connect();
+    const place = await client.engine.allocate(size);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const asked =
+      command === 'get'
+        ? client.get('large', place, { signal })
+        : client.put('killed', place, { signal });
+    const failed = expect(asked).rejects.toThrow('abort');
+    if (command === 'put') await hasPart(folder);
+    else
+      await vi.waitFor(() => expect(place.bytes[20 * MIB]).toBe(1), {
+        timeout: HANG_MS,
+        interval: 1,
+      });
+    controller.abort();
+    await settle(failed);
+    await settle(place.close());
+    await expectFree();
+  });
+});
