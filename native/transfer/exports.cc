@@ -143,6 +143,7 @@ void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, b
   const size_t count = order.slices.size();
   order.planned = !whole || !order.note.empty() || count != expected;
   order.first = order.planned ? first + expected : first;
+  order.roundSize = expected + planned;
   if (!order.planned || count <= planned) return;
   throw Misuse(Misuse::Kind::kRange, "ERR_OUT_OF_RANGE",
                "the transfer has " + std::to_string(count) + " slices, and the token allows " +

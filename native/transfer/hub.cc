@@ -52,6 +52,7 @@ void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
     Message plan = messageTo(*order.peer, Kind::kPlan);
     plan.header.offer = order.offer;
     plan.header.count = transfer->total();
+    plan.header.round = transfer->round();
     plan.header.bytes = order.bytes;
     plan.payload = order.note;
     send(order.peer, std::move(plan), nextRail_.load(std::memory_order_relaxed));
@@ -119,7 +120,9 @@ void Hub::received(Message message) {
   if (header.kind == Kind::kFinished) return peerFinished(offer, header);
   if (header.kind != Kind::kPlan) return;
   const std::lock_guard<std::mutex> lock(planMutex_);  // a plan may arrive twice
-  if (offer->planned(header.count, header.bytes, std::move(message.payload))) complete(*offer);
+  if (offer->planned(header.round, header.count, header.bytes, std::move(message.payload))) {
+    complete(*offer);
+  }
 }
 
 void Hub::finished(Transfer& transfer) {

@@ -10,7 +10,7 @@ std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expe
   auto offer = std::make_shared<Offer>(++nextOffer_, to, expected, planned, repeats);
   offer->memories = std::move(memories);
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto first = numbers_.take(offer->count(), offer.get());
+  const auto first = numbers_.take(offer->numbers(), offer.get());
   if (!first) return nullptr;
   offer->first = *first;
   offers_.emplace(offer->id, offer);
@@ -50,8 +50,8 @@ void Hub::arrived(uint32_t number) {
 }
 
 void Hub::complete(Offer& offer) {
-  Event event{EventKind::kOfferArrived, offer.id, 0, offer.note, 0, offer.length};
-  if (offer.repeats) offer.rearm();  // before the program can ask the peer for another one
+  Event event{EventKind::kOfferArrived, offer.id, 0, offer.note(), 0, offer.length()};
+  if (offer.repeats) offer.nextRound();  // before the program can ask the peer for another one
   events.add(std::move(event));
   if (offer.finished.load()) withdraw(offer.shared_from_this());
 }
@@ -66,7 +66,7 @@ void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader&
   }
   offer->finished = true;
   // The last slices may have arrived without being counted: their rails count them.
-  if (header.status != 0 || offer->complete() || offer->count() == 0) withdraw(offer);
+  if (header.status != 0 || offer->complete() || offer->isRead()) withdraw(offer);
 }
 
 void Hub::revoke(const std::shared_ptr<Offer>& offer) {
@@ -83,7 +83,7 @@ void Hub::withdraw(const std::shared_ptr<Offer>& offer) {
   if (offer->withdrawn.exchange(true)) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    numbers_.hide(offer->first, offer->count());
+    numbers_.hide(offer->first, offer->numbers());
   }
   const auto remaining = std::make_shared<std::atomic<size_t>>(rails.size());
   for (const auto& each : rails) {
@@ -104,7 +104,7 @@ void Hub::released(const std::shared_ptr<Offer>& offer) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     offers_.erase(offer->id);
-    numbers_.give(offer->first, offer->count());
+    numbers_.give(offer->first, offer->numbers());
   }
   if (const uint32_t transfer = offer->waiting.load(); transfer != 0) {
     confirmWithdrawn(offer->to, transfer);

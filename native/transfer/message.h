@@ -21,7 +21,7 @@ struct MessageHeader {
 
   uint32_t magic = kMagic;
   Kind kind = Kind::kNote;
-  uint8_t reserved = 0;
+  uint8_t round = 0;    // kPlan: of a repeated offer
   uint16_t length = 0;  // bytes of the payload
   uint64_t from = 0;    // identities of the engines
   uint64_t to = 0;

@@ -21,8 +21,14 @@ class Peer;
 // Its numbers are of two kinds, because a peer may cut the transfer in two ways: into the slices
 // that follow from the token, whose count is known, or into other slices, whose count a message
 // tells ("planned").
+//
+// With `repeats`, the peer may do the transfer again and again. Its rounds use two sets of numbers
+// in turn, so that a late copy of the last round does not count for this one.
 class Offer : public std::enable_shared_from_this<Offer> {
  public:
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6f66000000000001};
+  static constexpr const char* kName = "Offer";
+
   Offer(uint32_t identity, std::shared_ptr<Peer> grantee, uint32_t expected, uint32_t planned,
         bool again)
       : id(identity),
@@ -30,50 +36,63 @@ class Offer : public std::enable_shared_from_this<Offer> {
         repeats(again),
         expected_(expected),
         capacity_(planned),
-        bits_((expected + planned + 63) / 64) {}
+        rounds_(again ? 2 : 1) {
+    for (Round& round : rounds_) {
+      round.bits = std::vector<std::atomic<uint64_t>>((expected + planned + 63) / 64);
+    }
+  }
 
-  // A slice has arrived. Returns true if it was the last one.
-  bool arrived(uint32_t index) {
-    if (index >= expected_ + capacity_) return false;
+  // The slice of a number has arrived. Returns true if it was the last one.
+  bool arrived(uint32_t number) {
+    const uint32_t size = expected_ + capacity_;
+    if (number / size != at_.load()) return false;
+    const uint32_t index = number % size;
+    Round& round = rounds_[number / size];
     const uint64_t bit = uint64_t{1} << (index % 64);
-    if ((bits_[index / 64].fetch_or(bit) & bit) != 0) return false;
+    if ((round.bits[index / 64].fetch_or(bit) & bit) != 0) return false;
     const bool planned = index >= expected_;
-    const uint32_t seen = (planned ? seenPlanned_ : seen_).fetch_add(1) + 1;
-    return seen == (planned ? plan_.load() : expected_) && finish();
+    const uint32_t seen = (planned ? round.seenPlanned : round.seen).fetch_add(1) + 1;
+    return seen == (planned ? round.plan.load() : expected_) && finish();
   }
 
-  // The peer sends `count` slices of its own plan. Returns true if all have arrived.
-  bool planned(uint32_t count, uint64_t bytes, std::string text) {
-    if (count == 0 || count > capacity_ || plan_.load() != 0) return false;
-    note = std::move(text);
-    length = bytes;
-    plan_.store(count);
-    return seenPlanned_.load() == count && finish();
+  // The peer sends `count` slices of its own plan in this round. Returns true if all have arrived.
+  bool planned(uint32_t which, uint32_t count, uint64_t bytes, std::string text) {
+    if (which != at_.load() || count == 0 || count > capacity_) return false;
+    Round& round = rounds_[which];
+    if (round.plan.load() != 0) return false;
+    round.note = std::move(text);
+    round.length = bytes;
+    round.plan.store(count);
+    return round.seenPlanned.load() == count && finish();
   }
 
-  // Counts the same transfer once more. No copy of the last one may be under way.
-  void rearm() {
-    for (auto& word : bits_) word.store(0, std::memory_order_relaxed);
-    seen_ = seenPlanned_ = 0;
-    length = 0;
-    note.clear();
-    plan_ = 0;
+  // Begins the next round. The one before the last has no copies under way: a peer that has sent a
+  // slice twice does not start again.
+  void nextRound() {
+    const uint32_t next = 1 - at_.load();
+    Round& round = rounds_[next];
+    for (auto& word : round.bits) word.store(0);
+    round.seen = round.seenPlanned = round.plan = 0;
+    round.note.clear();
+    round.length = 0;
     complete_ = false;
+    at_ = next;
   }
 
-  uint32_t count() const { return expected_ + capacity_; }
+  // How many numbers it has.
+  uint64_t numbers() const { return uint64_t{expected_ + capacity_} * rounds_.size(); }
+  bool isRead() const { return expected_ == 0; }
   bool hasOwnKeys() const {
     return std::any_of(memories.begin(), memories.end(), [](uint32_t each) { return each != 0; });
   }
   bool complete() const { return complete_.load(); }
-  uint32_t seen() const { return seen_.load() + seenPlanned_.load(); }
-
-  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6f66000000000001};
-  static constexpr const char* kName = "Offer";
+  // Of the round that is complete.
+  const std::string& note() const { return rounds_[at_.load()].note; }
+  uint64_t length() const { return rounds_[at_.load()].length; }
 
   const uint32_t id;
   const std::shared_ptr<Peer> to;
-  const bool repeats;  // the peer may do the transfer again, after it has arrived
+  const bool repeats;
   uint32_t first = 0;  // of its numbers
   // The registrations for this offer alone, one for each rail, 0: none.
   std::vector<uint32_t> memories;
@@ -82,19 +101,24 @@ class Offer : public std::enable_shared_from_this<Offer> {
   std::atomic<bool> finished{false};
   // The transfer of the peer that waits until its copies cannot arrive any more, 0: none.
   std::atomic<uint32_t> waiting{0};
-  // Set before the plan, and not changed afterwards.
-  std::string note;
-  uint64_t length = 0;  // bytes of a planned transfer
 
  private:
+  struct Round {
+    std::vector<std::atomic<uint64_t>> bits;
+    std::atomic<uint32_t> seen{0};
+    std::atomic<uint32_t> seenPlanned{0};
+    std::atomic<uint32_t> plan{0};  // number of planned slices, 0: unknown
+    // Set before the plan.
+    std::string note;
+    uint64_t length = 0;  // bytes
+  };
+
   bool finish() { return !complete_.exchange(true); }
 
   const uint32_t expected_;
   const uint32_t capacity_;
-  std::vector<std::atomic<uint64_t>> bits_;
-  std::atomic<uint32_t> seen_{0};
-  std::atomic<uint32_t> seenPlanned_{0};
-  std::atomic<uint32_t> plan_{0};  // number of planned slices, 0: unknown
+  std::vector<Round> rounds_;
+  std::atomic<uint32_t> at_{0};  // the current round
   std::atomic<bool> complete_{false};
 };
 

@@ -164,7 +164,7 @@ ssize_t Rail::post(Transfer& transfer, uint32_t slice, Path& path, uint32_t numb
   o.length = part.length;
   o.remoteOffset = static_cast<double>(part.remote);
   if (order.direction == Direction::kWrite) {
-    o.data = order.first + slice;
+    o.data = transfer.numberOf(slice);
     o.flags = FI_REMOTE_CQ_DATA;
   }
   return engine_.postFor(*this, o);

@@ -38,6 +38,7 @@ void Transfer::restart(uint32_t identity) {
     for (auto& value : values) value.store(0, std::memory_order_relaxed);
   };
   id = identity;
+  round_ = 1 - round_;
   clear(done_);
   clear(late_);
   clear(begunAt_);

@@ -47,10 +47,11 @@ struct Order {
   std::vector<Target> targets;     // for each rail of the peer
   uint64_t span = 0;               // bytes of the grant, from its first to its last
   std::vector<Slice> slices;
-  uint32_t first = 0;    // the number of slice 0
-  uint32_t offer = 0;    // of the peer
-  bool planned = false;  // the peer must be told the number of slices
-  bool repeats = false;  // it may start again
+  uint32_t first = 0;      // the number of slice 0 in the first round
+  uint32_t roundSize = 0;  // numbers of a round
+  uint32_t offer = 0;      // of the peer
+  bool planned = false;    // the peer must be told the number of slices
+  bool repeats = false;    // it may start again
   std::string note;
   uint64_t bytes = 0;
 };
@@ -87,6 +88,10 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
 
   bool running() const { return outcome_.load() == kRunning; }
   bool isDone(uint32_t slice) const { return (done_[slice / 64].load() & bitOf(slice)) != 0; }
+  // Which of its two sets of numbers a repeated transfer uses.
+  uint8_t round() const { return round_; }
+  // The number that arrives with a slice.
+  uint32_t numberOf(uint32_t slice) const { return order.first + round_ * order.roundSize + slice; }
   uint32_t total() const { return static_cast<uint32_t>(order.slices.size()); }
   // The rail that did the last slice.
   size_t lastRail() const { return lastRail_.load(std::memory_order_relaxed); }
@@ -118,6 +123,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   void free();
 
   const std::shared_ptr<Hub> hub_;
+  uint8_t round_ = 0;
   Clock::time_point start_;
   Clock::time_point end_;
   std::atomic<uint32_t> next_{0};

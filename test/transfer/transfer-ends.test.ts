@@ -17,8 +17,8 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await expect(offer.arrived).rejects.toMatchObject({ code: 'FI_ECANCELED', ambiguous: true });
     const late = toB.write(from, offer.token, { deadline: 500 });
     await expect(late).rejects.toBeInstanceOf(TransferError);
-    // shm (1.17) never completes a write with data to a key that is void.
-    if (provider !== 'shm') await late.released;
+    // shm and efa (1.17) never complete a write with data to a key that is void.
+    if (provider === 'tcp') await late.released;
     expect(into.bytes.every((byte) => byte === 0)).toBe(true);
   });
 
@@ -51,7 +51,10 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await expect(transfer).rejects.toBe(reason);
     await transfer.released;
     await offer.released;
-    await expect(offer.arrived).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+    // All slices may have been under way before the abort.
+    const [arrived] = await Promise.allSettled([offer.arrived]);
+    if (arrived.status === 'rejected') expect(arrived.reason.code).toBe('FI_ECANCELED');
+    else expect(same(arrived.value.bytes, from.bytes)).toBe(true);
     await from.close();
   });
 
@@ -64,8 +67,10 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     );
     if (first === undefined || second === undefined) throw new Error('no offers');
     const running = toB.write(from, first.token);
-    const waiting = toB.write(from, second.token, { signal: AbortSignal.timeout(0) });
-    await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' });
+    const aborting = new AbortController();
+    const waiting = toB.write(from, second.token, { signal: aborting.signal });
+    aborting.abort();
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
     await running;
     await first.arrived;
     expect(into.bytes.subarray(SIZE).every((byte) => byte === 0)).toBe(true);
@@ -91,7 +96,8 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
   });
 
   test('a repeated offer takes the same transfer again and again', async () => {
-    const { a, b, toA, toB } = await enginePair(options);
+    // A slice that is sent twice ends the repetition: this must not happen on a busy machine.
+    const { a, b, toA, toB } = await enginePair({ ...options, stall: 60_000 });
     const from = await a.register(pattern(SIZE));
     const into = await b.register(new Uint8Array(SIZE));
     const offer = await into.offer({ access: 'write', to: toA, repeat: true });
