@@ -362,15 +362,6 @@ export interface NativeRailCounters {
   stalled: boolean;
 }
 
-export interface NativeTransferReport {
-  seconds: number;
-  slices: number;
-  /** Microseconds. */
-  p50: number;
-  p99: number;
-  rails: { bytes: number; slices: number; repeats: number; retries: number; failures: number }[];
-}
-
 /** native/transfer/exports.cc */
 export interface NativeTransfer {
   transferEngine(
@@ -419,7 +410,11 @@ export interface NativeTransfer {
   transferAgain(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
   transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;
   transferProgress(transfer: Handle<'Transfer'>): number;
-  transferReport(transfer: Handle<'Transfer'>): NativeTransferReport;
+  /**
+   * Sets seconds, slices, and the microseconds of slices: median and 99th percentile. Then for each rail bytes,
+   * slices, repeats, retries and failures.
+   */
+  transferReport(transfer: Handle<'Transfer'>, into: Float64Array): void;
   transferOffer(
     engine: Handle<'TransferEngine'>,
     peer: Handle<'RemotePeer'>,

@@ -1,6 +1,7 @@
 // The functions of libfabric/transfer: src/native-contract.ts describes them.
 #include "exports.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -200,32 +201,35 @@ Napi::Value transferProgress(const Napi::CallbackInfo& args) {
                            static_cast<double>(unwrapAny<Transfer>(args[0])->bytesDone()));
 }
 
+// transferReport(transfer, into): seconds, slices, p50 and p99 in microseconds; then for each rail
+// bytes, slices, repeats, retries and failures
 Napi::Value transferReport(const Napi::CallbackInfo& args) {
-  const Napi::Env env = args.Env();
   const auto& transfer = unwrapAny<Transfer>(args[0]);
-  auto result = Napi::Object::New(env);
+  auto into = args[1].As<Napi::Float64Array>();
   const auto end = transfer->running() ? transfer::Clock::now() : transfer->ended();
-  result.Set("seconds", std::chrono::duration<double>(end - transfer->began()).count());
-  const std::vector<uint32_t> times = transfer->durations();
-  const auto quantile = [&](double q) {
-    return times.empty() ? 0
-                         : times[static_cast<size_t>(q * static_cast<double>(times.size() - 1))];
+  size_t at = 0;
+  const auto put = [&](double value) {
+    if (at < into.ElementLength()) into[at++] = value;
   };
-  result.Set("slices", transfer->total());
-  result.Set("p50", quantile(0.5));
-  result.Set("p99", quantile(0.99));
-  auto rails = Napi::Array::New(env);
-  for (const transfer::RailShare& share : transfer->shares()) {
-    auto row = Napi::Object::New(env);
-    row.Set("bytes", static_cast<double>(share.bytes.load()));
-    row.Set("slices", share.slices.load());
-    row.Set("repeats", share.repeats.load());
-    row.Set("retries", share.retries.load());
-    row.Set("failures", share.failures.load());
-    rails.Set(rails.Length(), row);
+  put(std::chrono::duration<double>(end - transfer->began()).count());
+  put(transfer->total());
+  std::vector<uint32_t> times = transfer->durations();
+  for (const double quantile : {0.5, 0.99}) {
+    const auto index = static_cast<ptrdiff_t>(quantile * static_cast<double>(times.size()));
+    if (times.empty()) {
+      put(0);
+      continue;
+    }
+    std::nth_element(times.begin(), times.begin() + index, times.end());
+    put(times[static_cast<size_t>(index)]);
   }
-  result.Set("rails", rails);
-  return result;
+  for (const transfer::RailShare& share : transfer->shares()) {
+    put(static_cast<double>(share.bytes.load()));
+    for (const auto* count : {&share.slices, &share.repeats, &share.retries, &share.failures}) {
+      put(count->load());
+    }
+  }
+  return args.Env().Undefined();
 }
 
 // transferOffer(engine, peer, expected, planned, memories, repeats): { handle, id, first }

@@ -178,7 +178,6 @@ std::vector<uint32_t> Transfer::durations() const {
   for (uint32_t slice = 0; slice < total(); ++slice) {
     if (isDone(slice)) all.push_back(took_[slice].load(std::memory_order_relaxed));
   }
-  std::sort(all.begin(), all.end());
   return all;
 }
 

@@ -135,7 +135,15 @@ export class RemoteEngine {
         hint: 'ask the peer for another offer',
       });
     };
-    return new Transfer(length, start, again, events, queue.at(checked.priority), checked);
+    return new Transfer(
+      length,
+      part.place.memories.length,
+      start,
+      again,
+      events,
+      queue.at(checked.priority),
+      checked,
+    );
   }
 
   /**

@@ -48,6 +48,31 @@ export interface TransferOptions {
   readonly priority?: 'high' | 'normal' | 'low';
 }
 
+// What native.transferReport() sets for the transfer, and for each rail.
+const OWN_FIELDS = 4;
+const RAIL_FIELDS = 5;
+
+function toReport(values: Float64Array): TransferReport {
+  const [seconds, slices, p50, p99] = values as unknown as [number, number, number, number];
+  const rails: RailReport[] = [];
+  let bytes = 0;
+  let retries = 0;
+  for (let at = OWN_FIELDS; at < values.length; at += RAIL_FIELDS) {
+    const fields = values.subarray(at) as unknown as [number, number, number, number, number];
+    const rail = {
+      bytes: fields[0],
+      slices: fields[1],
+      repeats: fields[2],
+      retries: fields[3],
+      failures: fields[4],
+    };
+    bytes += rail.bytes;
+    retries += rail.retries;
+    rails.push(rail);
+  }
+  return { bytes, seconds, slices, p50, p99, retries, rails };
+}
+
 /** Starts the native transfer. Returns its handle and id. */
 export type Start = () => { readonly handle: Handle<'Transfer'>; readonly id: number };
 
@@ -97,6 +122,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly released: Promise<void>;
   readonly #promise: Promise<TransferReport>;
   readonly #again: StartAgain;
+  readonly #rails: number;
   readonly #limits: Limits;
   readonly #events: NativeEvents;
   readonly #admission: Admission;
@@ -111,6 +137,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   /** @internal */
   constructor(
     total: number,
+    rails: number,
     start: Start,
     again: StartAgain,
     events: NativeEvents,
@@ -118,6 +145,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     limits: Limits,
   ) {
     this.total = total;
+    this.#rails = rails;
     this.#again = again;
     this.#limits = limits;
     this.#events = events;
@@ -205,12 +233,9 @@ export class Transfer implements PromiseLike<TransferReport> {
 
   /** The report so far. */
   report(): TransferReport {
-    if (this.#handle === undefined) {
-      return { bytes: 0, seconds: 0, slices: 0, p50: 0, p99: 0, retries: 0, rails: [] };
-    }
-    const report = native.transferReport(this.#handle);
-    const sum = (key: keyof RailReport) => report.rails.reduce((all, rail) => all + rail[key], 0);
-    return { bytes: sum('bytes'), retries: sum('retries'), ...report };
+    const values = new Float64Array(OWN_FIELDS + this.#rails * RAIL_FIELDS);
+    if (this.#handle !== undefined) native.transferReport(this.#handle, values);
+    return toReport(values);
   }
 
   /**
@@ -226,10 +251,18 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
     const { signal, deadline } = checkLimits(limits, this.#limits);
     const start = () => this.#again(started);
-    return new Transfer(this.total, start, this.#again, this.#events, this.#admission, {
-      signal,
-      deadline,
-    });
+    return new Transfer(
+      this.total,
+      this.#rails,
+      start,
+      this.#again,
+      this.#events,
+      this.#admission,
+      {
+        signal,
+        deadline,
+      },
+    );
   }
 
   /** How far the transfer is, every 50 ms until it ends. Throws what the transfer rejects with. */
