@@ -374,7 +374,9 @@ export interface NativeTransfer {
     engine: Handle<'TransferEngine'>,
     domain: Handle<'Domain'>,
     endpoint: Handle<'Endpoint'>,
-  ): number;
+  ): void;
+  /** After the last rail was added. */
+  transferBegin(engine: Handle<'TransferEngine'>): void;
   transferRef(engine: Handle<'TransferEngine'>, on: boolean): void;
   /** Ends all transfers. */
   transferClose(engine: Handle<'TransferEngine'>): void;

@@ -68,11 +68,16 @@ Napi::Value transferEngine(const Napi::CallbackInfo& args) {
                                                       toUint64(args[0]), settings));
 }
 
-// transferRail(engine, domain, endpoint): the index of the new rail
+// transferRail(engine, domain, endpoint)
 Napi::Value transferRail(const Napi::CallbackInfo& args) {
-  const auto hub = unwrap<Hub>(args[0]);
-  const size_t index = hub->addRail(unwrap<Domain>(args[1]), unwrap<Endpoint>(args[2]));
-  return Napi::Number::New(args.Env(), static_cast<double>(index));
+  unwrap<Hub>(args[0])->addRail(unwrap<Domain>(args[1]), unwrap<Endpoint>(args[2]));
+  return args.Env().Undefined();
+}
+
+// transferBegin(engine): after the last rail was added
+Napi::Value transferBegin(const Napi::CallbackInfo& args) {
+  unwrap<Hub>(args[0])->begin();
+  return args.Env().Undefined();
 }
 
 Napi::Value transferRef(const Napi::CallbackInfo& args) {
@@ -262,6 +267,7 @@ Napi::Value transferNotify(const Napi::CallbackInfo& args) {
 void exportTransfer(Napi::Object exports) {
   exportFunction<transferEngine>(exports, "transferEngine");
   exportFunction<transferRail>(exports, "transferRail");
+  exportFunction<transferBegin>(exports, "transferBegin");
   exportFunction<transferRef>(exports, "transferRef");
   exportFunction<transferClose>(exports, "transferClose");
   exportFunction<transferSilence>(exports, "transferSilence");

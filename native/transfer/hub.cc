@@ -6,17 +6,18 @@
 
 namespace fab::transfer {
 
-size_t Hub::addRail(const std::shared_ptr<Domain>& domain,
-                    const std::shared_ptr<Endpoint>& endpoint) {
-  const size_t index = rails.size();
-  auto rail = std::make_shared<Rail>(shared_from_this(), index, domain, endpoint, settings_);
-  {
-    const Hold hold(domain->engine());
+void Hub::addRail(const std::shared_ptr<Domain>& domain,
+                  const std::shared_ptr<Endpoint>& endpoint) {
+  rails.push_back(
+      std::make_shared<Rail>(shared_from_this(), rails.size(), domain, endpoint, settings_));
+}
+
+void Hub::begin() {
+  for (const auto& rail : rails) {
+    const Hold hold(rail->engine());
     rail->listen();
-    domain->engine().attach(rail);
+    rail->engine().attach(rail);
   }
-  rails.push_back(std::move(rail));
-  return index;
 }
 
 void Hub::close() {

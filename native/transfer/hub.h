@@ -29,7 +29,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   // The following run on JavaScript's thread.
 
-  size_t addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint);
+  void addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint);
+  // Lets the rails work, after the last one was added. Throws FabricFailure.
+  void begin();
   std::shared_ptr<Transfer> start(Order order);
   void restart(const std::shared_ptr<Transfer>& transfer);
   std::shared_ptr<Peer> addPeer(uint64_t identity, std::vector<Path> paths, bool fences);
@@ -64,7 +66,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   const uint64_t id;
   Events events;
-  std::vector<std::shared_ptr<Rail>> rails;
+  std::vector<std::shared_ptr<Rail>> rails;  // all of them are added before the first one works
 
  private:
   Message messageTo(const Peer& peer, Kind kind) const;

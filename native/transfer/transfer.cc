@@ -54,13 +54,14 @@ void Transfer::restart(uint32_t identity) {
   copies_ = 0;
   doneCount_ = 0;
   holds_ = 1;
-  reported_ = released_ = false;
+  reported_ = released_ = freed_ = false;
   start_ = Clock::now();
   next_ = 0;
   outcome_ = kRunning;
 }
 
 uint32_t Transfer::take() {
+  if (!running()) return kNone;
   // The hold comes first, so that the transfer cannot become free between the check and the post.
   if (next_.load(std::memory_order_relaxed) >= total() && returned_.load() == 0) return kNone;
   holds_.fetch_add(1);
@@ -142,6 +143,7 @@ void Transfer::release() {
 
 // No copy is under way any more.
 void Transfer::free() {
+  if (freed_.exchange(true)) return;  // a rail has just found that it has ended
   hub_->finished(*this);
   const bool ends = !reported_.exchange(true);
   const bool releases = !released_.exchange(true);

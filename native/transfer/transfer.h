@@ -144,6 +144,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::atomic<uint32_t> holds_{1};  // the transfer itself, until it has an outcome
   std::atomic<uint32_t> outcome_{kRunning};
   std::atomic<bool> reported_{false};  // its outcome
+  std::atomic<bool> freed_{false};     // no copy is under way
   std::atomic<bool> released_{false};  // that its memory may be used for something else
 };
 

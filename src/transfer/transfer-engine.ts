@@ -159,6 +159,7 @@ export class TransferEngine {
     });
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
     for (const rail of rails) native.transferRail(this.#handle, rail.handle, rail.endpoint.handle);
+    native.transferBegin(this.#handle);
     const [first] = rails as readonly [Rail];
     this.#rdma = this.rails.every(({ path }) => path === 'rdma');
     this.card = encodeCard(
@@ -181,7 +182,7 @@ export class TransferEngine {
   static async open(options: TransferEngineOptions = {}): Promise<TransferEngine> {
     const settings = settingsOf(options);
     const rails = await openRails(settings.rails);
-    const engine = new TransferEngine(settings, rails);
+    const engine = await closingRails(rails, () => new TransferEngine(settings, rails));
     const slow = settings.require === 'rdma' && engine.rails.find(({ path }) => path !== 'rdma');
     if (slow) {
       await engine.close();
@@ -413,6 +414,16 @@ export class TransferEngine {
 
   #checkOpen(): void {
     if (this.closed) throw closed('the transfer engine');
+  }
+}
+
+/** Makes something of rails. Closes them if that fails. */
+async function closingRails<T>(rails: readonly Rail[], make: () => T): Promise<T> {
+  try {
+    return make();
+  } catch (error) {
+    await Promise.allSettled(rails.map(({ endpoint }) => endpoint.close()));
+    throw error;
   }
 }
 

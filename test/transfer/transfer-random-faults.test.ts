@@ -1,0 +1,75 @@
+import '../support/four-nics.js';
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FaultKind, SoftefaFaults } from 'libfabric/softefa';
+import { TransferEngine } from 'libfabric/transfer';
+import { expect, onTestFinished, test } from 'vitest';
+import { pattern } from '../support/engines.js';
+import { Receiver } from '../support/receiver.js';
+import { namespace } from '../support/softefa.js';
+
+// LIBFABRIC_TRANSFERS=10000 and LIBFABRIC_SEED=7 repeat a long run.
+const TRANSFERS = Number(process.env.LIBFABRIC_TRANSFERS ?? 200);
+const SEED = Number(process.env.LIBFABRIC_SEED ?? Date.now() % 1_000_000);
+const AT_ONCE = 8;
+const LARGEST = 3 << 20;
+
+/** Random integers from 0 to `below`, from a seed. */
+function random(seed: number) {
+  let state = seed;
+  return (below: number) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+test(
+  `${TRANSFERS} transfers with random faults, reordered and delayed, arrive whole (seed ${SEED})`,
+  async () => {
+    const next = random(SEED);
+    const faults = new SoftefaFaults({ namespace });
+    onTestFinished(() => faults.close());
+    const engine = await TransferEngine.open({ provider: 'efa' });
+    onTestFinished(() => engine.close());
+    const receiver = new Receiver('efa', 4, 1);
+    const remote = await receiver.meet(engine);
+    const bytes = pattern(LARGEST, SEED);
+    const place = await engine.register(bytes);
+    faults.set({ reorder: 100, delay: 10 });
+
+    let ended = false;
+    const kinds: FaultKind[] = ['portDown', 'freeze', 'delay', 'rnr'];
+    const disturb = async () => {
+      while (!ended) {
+        const kind = kinds[next(kinds.length)] as FaultKind;
+        const value = kind === 'delay' ? 2000 : 0;
+        const fault = faults.add(kind, { node: next(2), nic: next(4), value });
+        await sleep(5 + next(60));
+        fault.remove();
+        await sleep(next(40));
+      }
+    };
+
+    const transferOne = async () => {
+      const length = 1 + next(next(2) === 0 ? LARGEST : 20_000);
+      const offset = next(LARGEST - length);
+      const offer = await receiver.offer(length, 60_000);
+      const transfer = remote.write(place.slice(offset, length), offer.token, { deadline: 60_000 });
+      await transfer;
+      const expected = createHash('sha1').update(bytes.subarray(offset, offset + length));
+      expect(await offer.outcome).toBe(expected.digest('hex'));
+      await offer.released;
+    };
+
+    const disturbing = disturb();
+    let begun = 0;
+    const worker = async () => {
+      while (begun++ < TRANSFERS) await transferOne();
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker)).finally(() => {
+      ended = true;
+    });
+    await disturbing;
+  },
+  140_000 + TRANSFERS * 100,
+);
