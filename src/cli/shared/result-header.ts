@@ -1,5 +1,6 @@
 import { release } from 'node:os';
 import type { EndpointBase } from '../../endpoint/endpoint.js';
+import type { AnyInfo } from '../../info-types.js';
 import { version } from '../../library.js';
 import { packageVersion } from './package-version.js';
 import { rdmaOf } from './rdma-support.js';
@@ -12,9 +13,12 @@ const isEmulated = (firmware: string, domain: string) =>
 
 /** The device of an endpoint. */
 export function deviceOf(endpoint: Asked): ResultDevice {
-  const { info } = endpoint;
   const rdma = rdmaOf(endpoint);
-  const { fabricAttr, domainAttr, epAttr, nic } = info;
+  return { ...deviceOfEntry(endpoint.info), ...(rdma && { rdma }) };
+}
+
+/** The device of an entry of getInfo(). */
+export function deviceOfEntry({ fabricAttr, domainAttr, epAttr, nic }: AnyInfo): ResultDevice {
   const provider = fabricAttr.provName ?? '';
   const domain = domainAttr.name ?? '';
   const firmware = nic?.deviceAttr?.firmware ?? '';
@@ -25,7 +29,6 @@ export function deviceOf(endpoint: Asked): ResultDevice {
     endpointType: epAttr.type,
     protocol: epAttr.protocol,
     software: isEmulated(firmware, domain),
-    ...(rdma && { rdma }),
   };
 }
 

@@ -67,11 +67,12 @@ export function count(from: number, to = 2 ** 31 - 1) {
   };
 }
 
-const DEFAULT_OOB_PORT = 3000;
 const tcpPort = count(1, 65_535);
 
-// fabtests' syntax: -b, or -b=PORT with the equals sign.
-function attachedPort(text: string): number {
+export const DEFAULT_OOB_PORT = 3000;
+
+/** Reads a port in fabtests' syntax: -b, or -b=PORT with the equals sign. */
+export function attachedPort(text: string): number {
   if (text === '=') return DEFAULT_OOB_PORT;
   if (!text.startsWith('=')) refuse(`Write the port with an equals sign: =${text}.`);
   return tcpPort(text.slice(1));

@@ -87,6 +87,11 @@ export class PeerLink {
     return this.#ended ?? (this.#link.ended && 'its connection closed without a reason');
   }
 
+  /** Resolves when the connection has ended. */
+  get closed(): Promise<unknown> {
+    return this.#link.closed;
+  }
+
   /** Whether the peer has sent bytes that no side of this package sends. */
   get foreign(): boolean {
     return this.#link.ended instanceof FrameError;
@@ -111,6 +116,22 @@ export class PeerLink {
     if (message !== undefined && 'note' in message) return message.note;
     if (this.ended !== undefined) throw new PeerGone(`the peer has ended: ${this.ended}`);
     throw new PeerGone(`the peer has not answered for ${seconds} s`);
+  }
+
+  /**
+   * The first note. `program` is what the peer should be. Throws PeerGone as expect() does, with what
+   * may be wrong with the port.
+   */
+  async expectFirst(program: string, seconds: number): Promise<unknown> {
+    try {
+      return await this.expect(seconds);
+    } catch (error) {
+      if (this.foreign) throw new PeerGone(`the process that connected is not ${program}`);
+      if (this.ended !== undefined || !(error instanceof PeerGone)) throw error;
+      throw new PeerGone(
+        `${error.message}; if another program listens on that port, give both sides -E=PORT`,
+      );
+    }
   }
 
   /** Ends the connection, with a reason if the test has not finished. */

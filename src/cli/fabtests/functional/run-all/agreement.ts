@@ -1,4 +1,3 @@
-import { PeerGone } from '../../common/oob.js';
 import type { PeerLink } from '../../common/peer-link.js';
 
 const PROTOCOL = 'libfabric check 1';
@@ -18,7 +17,8 @@ export class Disagreement extends Error {
 /** The tests that both sides run, in the order of this side. */
 export async function agreeOn(own: Plan, link: PeerLink, seconds: number): Promise<string[]> {
   link.send({ protocol: PROTOCOL, ...own });
-  const theirs = (await planOf(link, seconds)) as Partial<Plan> & { protocol?: string };
+  const first = await link.expectFirst('libfabric check', seconds);
+  const theirs = first as Partial<Plan> & { protocol?: string };
   if (theirs?.protocol !== PROTOCOL) {
     throw new Disagreement(`the peer is not ${PROTOCOL}; both need the same release`);
   }
@@ -31,16 +31,4 @@ export async function agreeOn(own: Plan, link: PeerLink, seconds: number): Promi
   const both = own.names.filter((name) => names.includes(name));
   if (both.length > 0) return both;
   throw new Disagreement('--only and --skip of the two sides exclude every check');
-}
-
-async function planOf(link: PeerLink, seconds: number): Promise<unknown> {
-  try {
-    return await link.expect(seconds);
-  } catch (error) {
-    if (link.foreign) throw new PeerGone('the process that connected is not libfabric check');
-    if (link.ended !== undefined || !(error instanceof PeerGone)) throw error;
-    throw new PeerGone(
-      `${error.message}; if another program listens on that port, give both sides -E=PORT`,
-    );
-  }
 }

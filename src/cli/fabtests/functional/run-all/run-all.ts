@@ -1,13 +1,21 @@
 import type { Socket } from 'node:net';
-import { type ErrorOptions, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { addHelpEnd, examplesOfSides } from '../../../shared/help.js';
 import { Progress } from '../../../shared/progress.js';
 import { announcePort, type Listening } from '../../common/listening.js';
 import { connectSides, type OobAddress, PortInUse } from '../../common/oob.js';
-import { ADDRESSES, FABRIC, type Flags, OOB, OUTPUT, TestCommand } from '../../common/options.js';
+import {
+  ADDRESSES,
+  FABRIC,
+  type Flags,
+  OOB,
+  OUTPUT,
+  type TestCommand,
+} from '../../common/options.js';
 import { PeerLink } from '../../common/peer-link.js';
 import { resolveHost } from '../../common/resolve-host.js';
 import { type Control, interruptibly, writtenArguments } from '../../common/test-command.js';
+import { USAGE, UsageCommand } from '../../common/usage-command.js';
 import type { CheckResult, Outcome } from '../shared/verdict.js';
 import { agreeOn, Disagreement } from './agreement.js';
 import { argumentsOf, NAMES } from './arguments.js';
@@ -18,22 +26,14 @@ type Given = Partial<Flags> & {
   readonly skip?: readonly string[];
 };
 
-const USAGE = 2;
 const TIMEOUT = 10;
 const OOB_PORT = 3000;
 // A test may take this many timeouts.
 const TIMEOUTS_PER_TEST = 6;
 
-/** Wrong usage exits with 2, because 1 reports a failed test. */
-class RunAllCommand extends TestCommand {
-  override error(message: string, options?: ErrorOptions): never {
-    return super.error(message, { ...options, exitCode: USAGE });
-  }
-}
-
 /** libfabric check: all functional tests between two sides of this package. */
 export function runAllCommand(): TestCommand {
-  const command = new RunAllCommand('check')
+  const command = new UsageCommand('check')
     .summary('all of them, one after another')
     .description(
       'Runs all functional checks, one after another, between two sides of this package. Each check runs in ' +
