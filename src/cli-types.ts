@@ -31,11 +31,14 @@ export type {
   MatrixNic,
   MatrixRank,
   MatrixResult,
+  RailFigures,
+  RailTimeline,
   Result,
   ResultDevice,
   ResultHeader,
   ResultOptions,
   ResultSoftware,
+  SliceTimes,
 } from './cli/shared/result.js';
 
 /**

@@ -45,6 +45,25 @@ export function fullRow(size: number, microseconds: number): BenchmarkRow {
   });
 }
 
+/** Returns a row of a transfer over two rails. The second one is lost in the third of four intervals. */
+export function transferRow(size: number): BenchmarkRow {
+  const rail = { slices: 40, repeats: 1, retries: 0, failures: 0 };
+  return rowOf(size, size / 100, {
+    slices: { p50: 100, p99: 200 },
+    rails: [
+      { ...rail, name: 'rdmap0s6', bytes: size * 600 },
+      { ...rail, name: 'rdmap0s7', bytes: size * 400, retries: 8, failures: 2 },
+    ],
+    railTimeline: {
+      milliseconds: [20, 40, 60, 80],
+      megabytesPerSecond: [
+        [50, 50, 90, 50],
+        [50, 50, 0, 50],
+      ],
+    },
+  });
+}
+
 export function benchmark(changes: Partial<BenchmarkResult> = {}): BenchmarkResult {
   return {
     ...header,

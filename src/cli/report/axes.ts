@@ -61,6 +61,15 @@ export function sizeAxis(sizes: readonly number[], width: number): Axis {
   };
 }
 
+/** The axis of seconds, from 0. */
+export function timeAxis(seconds: number): Axis {
+  const axis = axisX({ ticks: 6, text: shortText, label: 'seconds', labelAnchor: 'center' });
+  return {
+    scale: { domain: [0, seconds], axis: null },
+    marks: [axis, frame({ anchor: 'bottom' })],
+  };
+}
+
 // Labels are passed as strings, because a logarithmic scale drops some labels of tickFormat.
 function verticalAxis(scale: ScaleOptions, ticks: number | number[], label: string): Axis {
   const marks = [gridY({ ticks }), axisY({ ticks, text: shortText, tickSize: 0, label })];

@@ -7,6 +7,7 @@ import { matrixSection } from './matrix.js';
 import { nicsSection } from './nics.js';
 import { overviewSection } from './overview.js';
 import { percentilesSection } from './percentiles.js';
+import { railsSection } from './rails.js';
 import { type Input, namedInputs } from './run.js';
 import { spreadSection } from './spread.js';
 import { style } from './style.js';
@@ -36,6 +37,7 @@ ${themeSwitch()}</header>
 <main>
 ${warningsSection(runs, matrices)}
 ${overviewSection(runs)}
+${railsSection(runs)}
 ${throughputSection(runs)}
 ${nicsSection(runs)}
 ${percentilesSection(runs)}

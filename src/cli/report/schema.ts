@@ -37,7 +37,28 @@ const header = {
 
 const nics = v.array(v.object({ name: v.string(), megabytesPerSecond: amount }));
 
-const row = v.object({
+const rails = v.array(
+  v.object({
+    name: v.string(),
+    bytes: count,
+    slices: count,
+    repeats: count,
+    retries: count,
+    failures: count,
+  }),
+);
+
+const railTimeline = v.pipe(
+  v.object({ milliseconds: v.array(amount), megabytesPerSecond: v.array(v.array(amount)) }),
+  v.check(
+    ({ milliseconds, megabytesPerSecond }) =>
+      megabytesPerSecond.every(({ length }) => length === milliseconds.length),
+    'every rail must have a value for each of milliseconds',
+  ),
+);
+
+/** The figures of one size. */
+export const row = v.object({
   size: count,
   iterations: count,
   transfersPerIteration: v.pipe(v.number(), v.minValue(1)),
@@ -48,6 +69,9 @@ const row = v.object({
   bandwidthSlices: v.exactOptional(v.array(amount)),
   cpu: v.exactOptional(v.object({ own: amount, peer: v.exactOptional(amount) })),
   nics: v.exactOptional(nics),
+  slices: v.exactOptional(v.object({ p50: amount, p99: amount })),
+  rails: v.exactOptional(rails),
+  railTimeline: v.exactOptional(railTimeline),
   counters: v.exactOptional(v.record(v.string(), v.number())),
 });
 

@@ -46,6 +46,14 @@ export function key(series: Series): Html {
   return html`<span class="key">${drawing}</span>`;
 }
 
+/** A line without symbols, for a legend. */
+export function lineKey(stroke: string): Html {
+  const points = [0, 1].map((x) => ({ x, y: 0 }));
+  const mark = line(points, { x: 'x', y: 'y', stroke, strokeWidth: 1.8 });
+  const drawing = draw({ width: 36, height: 14, margin: 2, axis: null, marks: [mark] });
+  return html`<span class="key">${drawing}</span>`;
+}
+
 /** The legend of a section's charts. */
 export function legend(all: readonly Series[]): Html {
   return html`<ul class="legend">${all.map((series) => html`<li>${key(series)} ${series.name}</li>`)}</ul>`;

@@ -83,7 +83,13 @@ section {
 figcaption { font-weight: 600; font-size: 14px; margin-bottom: 6px; overflow-wrap: anywhere; }
 .chart > div svg { display: block; width: 100%; height: auto; max-width: 760px; overflow: visible; font-family: inherit; font-size: 12px; color: var(--ink); }
 .chart > div text { white-space: pre; font-variant-numeric: tabular-nums; }
-.chart .narrow { display: none; }
+.chart .narrow, .chart .widest { display: none; }
+.charts .chart:has(> .widest) { grid-column: 1 / -1; }
+.chart > .widest svg { max-width: none; }
+@container (min-width: 900px) {
+  .chart .widest { display: block; }
+  .chart .widest ~ .wide { display: none; }
+}
 @container (max-width: 439px) {
   .chart .wide { display: none; }
   .chart .narrow { display: block; }

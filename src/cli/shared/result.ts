@@ -91,6 +91,12 @@ export interface BenchmarkRow {
   readonly cpu?: CpuUse;
   /** The part of each NIC, if there are several. */
   readonly nics?: readonly MatrixNic[];
+  /** The slices of the transfers, if the benchmark cuts them: `transfer`. */
+  readonly slices?: SliceTimes;
+  /** What each rail did: `transfer`. */
+  readonly rails?: readonly RailFigures[];
+  /** The bandwidth of each rail over time: `transfer`. */
+  readonly railTimeline?: RailTimeline;
   /**
    * By how much counters of the device's port grew meanwhile, by name: `tx_bytes`; not those that
    * did not.
@@ -104,6 +110,32 @@ export interface LatencyPercentiles {
   readonly p99: number;
   readonly p999: number;
   readonly max: number;
+}
+
+/** Microseconds of a slice: the medians of the percentiles of each transfer. */
+export interface SliceTimes {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** What a rail of a transfer engine did for all transfers of a size. */
+export interface RailFigures {
+  readonly name: string;
+  readonly bytes: number;
+  readonly slices: number;
+  /** Copies of slices that had arrived before. */
+  readonly repeats: number;
+  /** Slices that were given to other rails. */
+  readonly retries: number;
+  readonly failures: number;
+}
+
+/** The bandwidth of rails in successive intervals, from the first measured transfer on. */
+export interface RailTimeline {
+  /** The end of each interval. */
+  readonly milliseconds: readonly number[];
+  /** 10^6 bytes a second: a list of intervals for each rail. */
+  readonly megabytesPerSecond: readonly (readonly number[])[];
 }
 
 /** Cores that a process kept busy: 1 is one core. */

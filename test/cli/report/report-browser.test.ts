@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { BrowserPage, findChromium } from '../../support/chromium.js';
 import { ReportFolder } from '../../support/report.js';
-import { benchmark, fullRow, slowMatrix } from '../../support/results.js';
+import { benchmark, fullRow, slowMatrix, transferRow } from '../../support/results.js';
 
 const chromium = findChromium();
 const folder = new ReportFolder();
@@ -55,6 +55,8 @@ describe('in Chromium', () => {
       ),
     );
     files.push(folder.write('matrix.json', slowMatrix(16, 5, 400)));
+    const transfers = [2 ** 20, 2 ** 26].map(transferRow);
+    files.push(folder.write('transfer.json', benchmark({ command: 'transfer', rows: transfers })));
     expect((await folder.report('-o', 'page.html', ...files)).stderr).toBe('');
     url = pathToFileURL(join(folder.path, 'page.html')).href;
     page = await BrowserPage.open(chromium);
@@ -100,7 +102,7 @@ describe('in Chromium', () => {
     async (width, scheme) => {
       await page.goto(url);
       const { figures, background, sideways } = await look(width, scheme);
-      expect(figures).toHaveLength(3 + 3 + 3 + 3 + 2 + 1);
+      expect(figures).toHaveLength(2 + 3 + 3 + 3 + 3 + 2 + 1);
       for (const figure of figures) {
         expect(figure).toMatchObject({ drawings: 1, overlaps: 0 });
         expect(figure.marks).toBeGreaterThan(2);

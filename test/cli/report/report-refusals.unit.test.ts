@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { ReportFolder } from '../../support/report.js';
-import { benchmark, matrix, rowOf } from '../../support/results.js';
+import { benchmark, matrix, rowOf, transferRow } from '../../support/results.js';
 
 const folder = new ReportFolder();
 afterAll(() => folder.remove());
@@ -44,6 +44,18 @@ test.each([
     'a part of latency',
     benchmark({ rows: [{ ...rowOf(1, 1), latency: { p50: 1 } as never }] }),
     /rows\[0\]\.latency\.p99: /,
+  ],
+  [
+    'a rail without a value for each interval',
+    benchmark({
+      rows: [
+        {
+          ...transferRow(64),
+          railTimeline: { milliseconds: [20, 40], megabytesPerSecond: [[1, 2], [1]] },
+        },
+      ],
+    }),
+    'rows[0].railTimeline: every rail must have a value for each of milliseconds',
   ],
   ['no date', benchmark({ startedAt: 'yesterday' }), /startedAt: Invalid date/],
   [
