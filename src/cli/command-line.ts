@@ -16,6 +16,7 @@ import { packageVersion } from './shared/package-version.js';
 import { softefaCommand } from './softefa.js';
 import { statsCommand } from './stats/stats.js';
 import { strerrorCommand } from './strerror.js';
+import { transferCommand } from './transfer/transfer.js';
 
 /** The command line, with all of its commands. */
 export function commandLine(): Command {
@@ -35,7 +36,7 @@ export function commandLine(): Command {
 
   program.commandsGroup('Benchmarks between two sides:');
   for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
-  program.addCommand(pingpongCommand());
+  program.addCommand(pingpongCommand()).addCommand(transferCommand());
   program.commandsGroup('Benchmarks between many ranks:');
   program.addCommand(allToAllCommand()).addCommand(pairwiseCommand());
 

@@ -41,6 +41,17 @@ test('a benchmark shows the current size, and its rows remain', async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });
 
+test('transfer shows the current size and how far it is', async () => {
+  const args = ['transfer', '-p', 'shm', '-S', '64K,1M', '-I', '20', `-E=${await freePort()}`];
+  const server = start(args);
+  const text = onTerminal(...args, '127.0.0.1');
+  const steps = Array.from({ length: 20 }, (_, i) => `${i + 1}/20 ${i < 10 ? '64k' : '1m'} bytes`);
+  expect(new Set(stepsIn(text))).toEqual(new Set(steps));
+  expect(remaining(text)).toMatch(/^bytes .*\n64k .*\n1m .*\n$/);
+  const { code, stderr } = await server.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
 test('check shows the running check', async () => {
   const args = ['check', '-p', 'tcp', '--only', 'inject,cq-data', `-E=${await freePort()}`];
   const server = start(args);

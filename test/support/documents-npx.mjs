@@ -11,7 +11,7 @@ const [name, command = '', ...args] = process.argv.slice(2);
 if (name !== 'libfabric') throw new Error(`npx ${name}`);
 
 const CHECK = /^(rdm|dgram|cq-data|multi-recv|recv-cancel|unexpected-msg|av-xfer|multi-ep|inject)$/;
-const BENCHMARK = /^(rma-.*|rdm-.*|dgram-.*)$/;
+const BENCHMARK = /^(rma-.*|rdm-.*|dgram-.*|transfer)$/;
 const HOST = /^(\d+\.\d+\.\d+\.\d+|localhost)$/;
 
 const start = (args, stdio = 'inherit') =>

@@ -17,6 +17,7 @@ const SERVERS: readonly (readonly [string, (port: number) => readonly string[]])
   ['shm', (port) => ['rma-bw', '-p', 'shm', `-E=${port}`, '-S', '64', '-I', '10']],
   ['efa', (port) => ['rdm-pingpong', '-p', 'efa', `-E=${port}`, '-S', '64', '-I', '10']],
   ['tcp, a functional check', (port) => ['cq-data', '-p', 'tcp', '-B', `${port}`]],
+  ['tcp, a transfer', (port) => ['transfer', '-p', 'tcp', `-E=${port}`, '-S', '1M', '-I', '5']],
   ['udp, datagrams', (port) => ['dgram-pingpong', '-p', 'udp', `-b=${port}`, '-I', '10']],
 ];
 
@@ -80,6 +81,7 @@ test.each([
   ['rma-bw', '-p', 'efa'],
   ['pingpong', '-e', 'rdm', '-p', 'tcp'],
   ['check', '-p', 'tcp'],
+  ['transfer', '-p', 'tcp'],
 ])('%s reports a host name that cannot be resolved', (...args) => {
   const { status, stderr } = run(process.execPath, [main, ...args, 'no-such-host.invalid']);
   expect(stderr).toMatch(/^the host name no-such-host\.invalid cannot be resolved \(E\w+\)\n$/);

@@ -1,0 +1,79 @@
+// One side of a transfer, from its TCP connection to the end of its output.
+import type { Socket } from 'node:net';
+import { announcePort } from '../fabtests/common/listening.js';
+import { connectSides, PortInUse } from '../fabtests/common/oob.js';
+import { DEFAULT_OOB_PORT } from '../fabtests/common/options.js';
+import { PeerLink } from '../fabtests/common/peer-link.js';
+import { resolveHost } from '../fabtests/common/resolve-host.js';
+import type { Control } from '../fabtests/common/test-command.js';
+import { USAGE } from '../fabtests/common/usage-command.js';
+import { measureAll } from './client.js';
+import type { Rails } from './engine.js';
+import { Disagreement } from './messages.js';
+import type { Flags } from './options.js';
+import { Output } from './output.js';
+import type { Plan } from './plan.js';
+import { serve } from './server.js';
+
+export { chooseRails, UnknownNic } from './engine.js';
+
+/** What the user has written. */
+export interface Given {
+  readonly flags: Flags;
+  readonly plan: Plan;
+  readonly rails: Rails;
+  readonly argv: readonly string[];
+}
+
+/** Runs the client if there is a host, otherwise the server. */
+export async function runSide(
+  host: string | undefined,
+  { flags, plan, rails, argv }: Given,
+  control: Control,
+): Promise<void> {
+  const socket = await connect(host, flags, argv, control.signal);
+  const link = new PeerLink(socket);
+  control.target = { interrupt: () => link.close('interrupted') };
+  const near = socket.localAddress?.replace(/^::ffff:/, '');
+  const address = flags.source ?? (typeof rails.nics === 'object' ? undefined : near);
+  const output = new Output(flags, argv, host === undefined ? 'server' : 'client');
+  const run = { rails: { ...rails, address }, link, seconds: flags.timeout, audience: output };
+  try {
+    await (host === undefined ? serve(run) : measureAll(run, plan));
+  } catch (error) {
+    const reason = (error as Error).message;
+    link.close(reason);
+    socket.unref(); // the peer may never close its end
+    if (error instanceof Disagreement) process.exitCode = USAGE;
+    await output.end(reason);
+    throw error;
+  }
+  link.close();
+  await output.end();
+}
+
+async function connect(
+  host: string | undefined,
+  { provider, source, exchange = DEFAULT_OOB_PORT, timeout }: Flags,
+  argv: readonly string[],
+  signal: AbortSignal,
+): Promise<Socket> {
+  const where = {
+    command: 'transfer',
+    argv,
+    oobExchange: true,
+    oobPort: exchange,
+    timeout,
+    ...(host !== undefined && { host }),
+    ...(provider !== undefined && { provider }),
+    ...(source !== undefined && { sourceAddress: source }),
+  };
+  try {
+    return await connectSides(await resolveHost(where), signal, (port) =>
+      announcePort(where, port),
+    );
+  } catch (error) {
+    if (error instanceof PortInUse) process.exitCode = USAGE;
+    throw error;
+  }
+}
