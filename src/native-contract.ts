@@ -431,5 +431,6 @@ export interface NativeTransfer {
     peer: Handle<'RemotePeer'>,
     bytes: Uint8Array,
     id: number,
+    channel: number,
   ): void;
 }

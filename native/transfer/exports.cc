@@ -256,9 +256,10 @@ Napi::Value transferWithdraw(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// transferNotify(engine, peer, bytes, id)
+// transferNotify(engine, peer, bytes, id, channel)
 Napi::Value transferNotify(const Napi::CallbackInfo& args) {
-  unwrap<Hub>(args[0])->notify(unwrapAny<Peer>(args[1]), toText(args[2]), toUint32(args[3]));
+  unwrap<Hub>(args[0])->notify(unwrapAny<Peer>(args[1]), toText(args[2]), toUint32(args[3]),
+                               toUint32(args[4]));
   return args.Env().Undefined();
 }
 

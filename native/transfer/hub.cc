@@ -96,9 +96,11 @@ void Hub::pass(Waiting waiting, size_t to) {
   rail->defer([rail, held] { rail->send(std::move(*held)); });
 }
 
-void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId) {
+void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
+                 uint32_t channel) {
   Message message = messageTo(*peer, Kind::kNote);
   message.header.sequence = ++peer->sequence;
+  message.header.count = channel;
   message.header.length = static_cast<uint16_t>(payload.size());
   message.payload = std::move(payload);
   pass({peer, std::move(message), noteId, Clock::now() + kMessageTimeout}, noteId);
@@ -109,8 +111,8 @@ void Hub::received(Message message) {
   if (header.kind == Kind::kWithdrawn) return peerWithdrew(header);
   if (header.kind == Kind::kRevoked) return peerRevoked(header);
   if (header.kind == Kind::kNote) {
-    return events.add(
-        {EventKind::kNote, header.sequence, 0, std::move(message.payload), header.from, 0});
+    return events.add({EventKind::kNote, header.sequence, 0, std::move(message.payload),
+                       header.from, header.count});
   }
   const std::shared_ptr<Offer> offer = offerOf(header);
   if (!offer) {

@@ -40,7 +40,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
                                bool repeats, std::vector<uint32_t> memories);
   // Ends an offer, and tells the peer.
   void revoke(const std::shared_ptr<Offer>& offer);
-  void notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId);
+  // `channel` tells the messages of the program from those of groups.
+  void notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
+              uint32_t channel);
   // Ends all transfers.
   void close();
   bool closed() const { return closed_; }

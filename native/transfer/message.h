@@ -12,7 +12,7 @@ enum class Kind : uint8_t {
   kPlan = 1,       // offer, count: the slices have the sender's own plan; the payload is the note
   kFinished = 2,   // offer, status: no slice is sent any more
   kWithdrawn = 3,  // transfer: the memory of an offer cannot be reached any more
-  kNote = 4,       // sequence: a message of the program
+  kNote = 4,       // sequence, count: a message of the program, or of a group
   kRevoked = 5,    // offer: it has ended
 };
 

@@ -4,6 +4,7 @@
  * @module
  */
 export { TransferError } from './errors.js';
+export type { Group, GroupPart } from './group.js';
 export type { Note } from './notes.js';
 export type { Arrival, Offer, OfferOptions } from './offer.js';
 export type { Pages, Pieces } from './pieces.js';

@@ -28,7 +28,7 @@ export interface OfferListener {
 
 /** What the engine hears itself. */
 export interface EngineListener {
-  note(from: bigint, sequence: number, bytes: Uint8Array): void;
+  note(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void;
   railChanged(rail: number, stalled: boolean): void;
   idle(idle: boolean): void;
 }
@@ -89,7 +89,7 @@ export class NativeEvents {
         this.#released(id);
         break;
       case EventKind.Note:
-        this.#listener.note(from, id, (text as Uint8Array | undefined) ?? new Uint8Array());
+        this.#listener.note(from, id, (text as Uint8Array | undefined) ?? new Uint8Array(), bytes);
         break;
       case EventKind.NoteSent:
         this.#sent(id, status, text as string);

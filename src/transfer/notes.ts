@@ -30,9 +30,22 @@ class Once {
   }
 }
 
+/** Lets each message of each peer pass once. */
+export class OncePerPeer {
+  readonly #peers = new Map<bigint, Once>();
+
+  isNew(from: bigint, sequence: number): boolean {
+    let once = this.#peers.get(from);
+    if (once === undefined) {
+      once = new Once();
+      this.#peers.set(from, once);
+    }
+    return once.isNew(sequence);
+  }
+}
+
 /** The messages that arrive at an engine, for `for await`. */
 export class Notes {
-  readonly #once = new Map<bigint, Once>();
   readonly #waiting: Note[] = [];
   readonly #readers: ((result: IteratorResult<Note>) => void)[] = [];
   readonly #changed: (readers: number) => void;
@@ -49,13 +62,7 @@ export class Notes {
     return this.#dropped;
   }
 
-  arrived(from: bigint, sequence: number, note: Note): void {
-    let once = this.#once.get(from);
-    if (once === undefined) {
-      once = new Once();
-      this.#once.set(from, once);
-    }
-    if (!once.isNew(sequence)) return;
+  arrived(note: Note): void {
     const reader = this.#readers.shift();
     if (reader !== undefined) {
       reader({ value: note, done: false });
@@ -65,10 +72,6 @@ export class Notes {
     } else {
       this.#dropped += 1;
     }
-  }
-
-  forget(from: bigint): void {
-    this.#once.delete(from);
   }
 
   close(): void {

@@ -28,6 +28,9 @@ export interface PeerContext {
   nextNote(): number;
 }
 
+/** What a message between engines is for. */
+export const Channel = { Program: 0, Group: 1 } as const;
+
 const MAX_NOTE = 3072;
 const DEADLINE = 30_000; // ms
 const OPTIONS = namesOf<TransferOptions>({ note: 1, signal: 1, deadline: 1, priority: 1 });
@@ -152,6 +155,11 @@ export class RemoteEngine {
    * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds.
    */
   notify(bytes: Uint8Array): Promise<void> {
+    return this.send(bytes, Channel.Program);
+  }
+
+  /** @internal */
+  send(bytes: Uint8Array, channel: number): Promise<void> {
     const { handle, events } = this.#context;
     if (!this.#context.isOpen()) throw closed('the transfer engine');
     const message = checkNote('bytes', bytes);
@@ -162,7 +170,7 @@ export class RemoteEngine {
         else reject(new TransferError(status, true, { detail }));
       });
       events.changed();
-      native.transferNotify(handle, this.handle, message, id);
+      native.transferNotify(handle, this.handle, message, id, channel);
     });
   }
 }

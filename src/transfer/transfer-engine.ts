@@ -6,13 +6,14 @@ import { type Handle, native } from '../native.js';
 import { Queue } from './admission.js';
 import { decodeCard, encodeCard } from './card.js';
 import { errnoOf } from './errors.js';
+import { Barriers, Group } from './group.js';
 import { NativeEvents } from './native-events.js';
-import { type Note, Notes } from './notes.js';
+import { type Note, Notes, OncePerPeer } from './notes.js';
 import { Offer, type OfferOptions } from './offer.js';
 import { movedBy, slicesOf, spanOf } from './pieces.js';
 import { type Part, Place } from './place.js';
 import { countersOf, openRails, type Rail, type RailState } from './rails.js';
-import { engineClosed, RemoteEngine } from './remote-engine.js';
+import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
 import { encodeToken } from './token.js';
 
 /** Options of `TransferEngine.open()`. */
@@ -137,6 +138,8 @@ export class TransferEngine {
     this.#events.readers = readers;
     this.#events.changed();
   });
+  readonly #once = new OncePerPeer();
+  readonly #barriers = new Barriers();
   readonly #peers = new Map<bigint, RemoteEngine>();
   readonly #places = new Set<Place>();
   readonly #rdma: boolean;
@@ -150,9 +153,15 @@ export class TransferEngine {
     this.#rails = rails;
     this.#queue = new Queue(settings.maxTransfers);
     this.#events = new NativeEvents({
-      note: (from, sequence, bytes) => {
+      note: (from, sequence, bytes, channel) => {
         const id = from.toString(16).padStart(16, '0');
-        this.#notes.arrived(from, sequence, { bytes, from: this.#peers.get(from), id });
+        const note = { bytes, from: this.#peers.get(from), id };
+        if (!this.#once.isNew(from, sequence)) return;
+        if (channel === Channel.Group) {
+          if (note.from !== undefined) this.#barriers.arrived(from, bytes);
+        } else {
+          this.#notes.arrived(note);
+        }
       },
       railChanged: () => {},
       idle: (idle) => native.transferRef(this.#handle, !idle),
@@ -382,6 +391,16 @@ export class TransferEngine {
     return this.#notes.read();
   }
 
+  /**
+   * Peers that work together, with this engine as one more member.
+   *
+   * @throws TypeError ERR_INVALID_ARG_TYPE if one of them is not a peer of this engine.
+   */
+  group(peers: readonly RemoteEngine[]): Group {
+    this.#checkOpen();
+    return new Group(this.#identity, peers, this.#barriers);
+  }
+
   /** Ends all transfers and offers, and closes the rails. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -391,6 +410,7 @@ export class TransferEngine {
   async #close(): Promise<void> {
     native.transferClose(this.#handle);
     this.#notes.close();
+    this.#barriers.close();
     const closings = this.#rails.map(({ endpoint }) => endpoint.close());
     await Promise.allSettled(closings);
     native.transferSilence(this.#handle);

@@ -1,0 +1,73 @@
+import { TransferEngine } from 'libfabric/transfer';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { pattern, same } from '../support/engines.js';
+
+const MEMBERS = 4;
+
+/** Engines of which each one knows all others. */
+async function members(provider: string) {
+  const engines = await Promise.all(
+    Array.from({ length: MEMBERS }, () => TransferEngine.open({ provider, nics: 1 })),
+  );
+  for (const engine of engines) onTestFinished(() => engine.close());
+  return Promise.all(
+    engines.map(async (engine) => {
+      const others = engines.filter((other) => other !== engine);
+      const peers = await Promise.all(others.map(({ card }) => engine.peer(card)));
+      return { engine, others, group: engine.group(peers) };
+    }),
+  );
+}
+
+describe.each(['shm', 'tcp'])('%s', (provider) => {
+  test('nobody leaves a barrier before everybody has come', async () => {
+    const all = await members(provider);
+    let inside = 0;
+    for (let round = 1; round <= 20; round++) {
+      const order = round % 2 === 0 ? all : [...all].reverse();
+      await Promise.all(
+        order.map(async ({ group }) => {
+          inside += 1;
+          await group.barrier();
+          expect(inside).toBeGreaterThanOrEqual(round * MEMBERS);
+        }),
+      );
+    }
+  });
+
+  test('scatter() writes its part to each peer', async () => {
+    const [root, ...rest] = await members(provider);
+    if (root === undefined) throw new Error('no engines');
+    const size = 300_000;
+    const from = await root.engine.register(pattern(size * rest.length));
+    const places = await Promise.all(rest.map(({ engine }) => engine.allocate(size)));
+    const offers = await Promise.all(
+      rest.map(async ({ engine }, i) => {
+        const to = await engine.peer(root.engine.card);
+        return places[i]?.offer({ access: 'write', to });
+      }),
+    );
+    const parts = offers.map((offer, i) => ({
+      from: from.slice(i * size, size),
+      token: offer?.token ?? '',
+    }));
+    await root.group.scatter(parts);
+    for (const [i, offer] of offers.entries()) {
+      const arrival = await offer?.arrived;
+      const expected = from.bytes.subarray(i * size, (i + 1) * size);
+      expect(same(arrival?.bytes as Uint8Array, expected)).toBe(true);
+    }
+    await expect(root.group.scatter([])).rejects.toThrow(/3 elements/);
+  });
+
+  test('a barrier that nobody else reaches times out, and ends with its engine', async () => {
+    const [first] = await members(provider);
+    if (first === undefined) throw new Error('no engines');
+    await expect(first.group.barrier({ timeout: 20 })).rejects.toMatchObject({
+      code: 'FI_ETIMEDOUT',
+    });
+    const waiting = expect(first.group.barrier()).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+    await first.engine.close();
+    await waiting;
+  });
+});
