@@ -42,7 +42,7 @@ const FAULTS = [
 describe.each([
   ["the sender's", 0],
   ["the receiver's", 1],
-])('%s second NIC fails in the middle of a transfer', (_, node) => {
+])('efa, %s second NIC fails in the middle of a transfer', (_, node) => {
   test.each(FAULTS)('%s: the other NICs carry the rest, once', async (kind, options) => {
     const { engine, remote, receiver, place } = await sides();
     const offer = await receiver.offer(SIZE);
