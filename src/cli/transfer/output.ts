@@ -42,7 +42,7 @@ export class Output implements Audience {
     if (isFirst) console.log(tableHeader());
     console.log(tableRow(row));
     if (!this.#flags.stats) return;
-    for (const line of statisticsRows(row)) console.log(line);
+    for (const line of statisticsRows(row, this.#role)) console.log(line);
   }
 
   /** Prints what follows the rows. `trouble` is why the measurement did not finish. */

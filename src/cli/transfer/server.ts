@@ -40,6 +40,11 @@ export async function serve({ rails, link, seconds, audience }: Run): Promise<vo
   }
 }
 
+/** A row of the client, with the CPU use as the server sees it. */
+function seenHere({ cpu, ...row }: BenchmarkRow): BenchmarkRow {
+  return cpu?.peer === undefined ? row : { ...row, cpu: { own: cpu.peer, peer: cpu.own } };
+}
+
 interface Offered {
   readonly offer: Offer;
   readonly layout: Layout;
@@ -72,7 +77,7 @@ class Server {
     for (;;) {
       const message = read(fromClient, await this.#link.expect());
       if (message.kind === 'end') return;
-      if (message.kind === 'row') onRow(message.row);
+      if (message.kind === 'row') onRow(seenHere(message.row));
       else await this.#answer(message);
     }
   }

@@ -28,7 +28,11 @@ export const tableRow = ({ size, iterations, seconds, megabytesPerSecond, slices
   ].join('');
 
 /** What --stats prints below a row: a row for each rail, and the CPU of both sides. */
-export function statisticsRows({ rails = [], cpu }: BenchmarkRow): string[] {
+export function statisticsRows(
+  { rails = [], cpu }: BenchmarkRow,
+  role: 'client' | 'server',
+): string[] {
+  const [client, server] = role === 'client' ? [cpu?.own, cpu?.peer] : [cpu?.peer, cpu?.own];
   const total = rails.reduce((sum, { bytes }) => sum + bytes, 0);
   const width = Math.max(24, ...rails.map(({ name }) => name.length + 2));
   const line = (name: string, cells: readonly string[]) =>
@@ -43,7 +47,7 @@ export function statisticsRows({ rails = [], cpu }: BenchmarkRow): string[] {
         ...[bytes, slices, repeats, retries, failures].map(String),
       ]);
     }),
-    ...(cpu ? [`  cores: client ${cores(cpu.own)}, server ${cores(cpu.peer)}`] : []),
+    ...(cpu ? [`  cores: client ${cores(client)}, server ${cores(server)}`] : []),
   ];
 }
 
