@@ -35,7 +35,7 @@ const FAULTS = [
   ['portDown', {}],
   ['freeze', {}],
   ['delay', { value: 20_000 }],
-  ['status', { value: 7, count: 50 }],
+  ['status', { value: 8, count: 50 }],
   ['rnr', { count: 50 }],
 ] as const satisfies [string, FaultOptions][];
 

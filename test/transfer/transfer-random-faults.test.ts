@@ -24,7 +24,7 @@ function random(seed: number) {
 }
 
 test(
-  `${TRANSFERS} transfers with random faults, reordered and delayed, arrive whole (seed ${SEED})`,
+  `efa: ${TRANSFERS} transfers with random faults, reordered and delayed, arrive whole (seed ${SEED})`,
   async () => {
     const next = random(SEED);
     const faults = new SoftefaFaults({ namespace });
