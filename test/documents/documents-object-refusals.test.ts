@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
 import { pattern } from '../support/engines.js';
+import { HANG_MS } from '../support/limits.js';
 import { MIB, openEngine, serve, TCP } from '../support/object-server.js';
 
 describe('a request that the server refuses', () => {
@@ -71,7 +72,7 @@ describe('a request that the server refuses', () => {
     const { offer, get } = await prepared();
     const expired = await offer('write', 1000, { expires: 1 });
     await expired.released;
-    await vi.waitFor(async () => expect(await get(expired.token)).toBe(400));
+    await vi.waitFor(async () => expect(await get(expired.token)).toBe(400), { timeout: HANG_MS });
   });
 
   test('a range or an etag that the object does not have', async () => {
