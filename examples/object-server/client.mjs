@@ -4,6 +4,7 @@
 //   node client.mjs get URL NAME FILE [--provider tcp] [--node 127.0.0.1]
 //   node client.mjs put URL NAME FILE [--provider tcp] [--node 127.0.0.1]
 import { open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { TransferEngine } from 'libfabric/transfer';
 import { PIECE } from './transfers.mjs';
@@ -12,6 +13,11 @@ import { PIECE } from './transfers.mjs';
 /** @typedef {{ place: Place, at: number, length: number }} Memory */
 
 const EXPIRES = 600_000; // ms: the last piece of an object is offered before the first one moves
+
+const GRACE = 1000; // ms
+
+/** The server has refused a request. */
+class Refused extends Error {}
 
 /** The objects of a server. */
 export class ObjectClient {
@@ -121,6 +127,12 @@ export class ObjectClient {
       const response = await this.#fetch(name, { ...init, headers: all });
       if (access === 'write') await Promise.all(offers.map(({ arrived }) => arrived));
       return response;
+    } catch (error) {
+      // After an abort the server ends its transfers, and with them the offers. Then no copy is in flight when the keys
+      // end.
+      const ended = Promise.all(offers.map(({ released }) => released));
+      if (!(error instanceof Refused)) await Promise.race([ended, sleep(GRACE)]);
+      throw error;
     } finally {
       await Promise.all(offers.map((offer) => offer.close()));
     }
@@ -129,7 +141,7 @@ export class ObjectClient {
   /** @param {string} name @param {RequestInit} [init] */
   async #fetch(name, init) {
     const response = await fetch(new URL(`/objects/${name}`, this.url), init);
-    if (!response.ok) throw new Error(`${response.status} ${(await response.text()).trim()}`);
+    if (!response.ok) throw new Refused(`${response.status} ${(await response.text()).trim()}`);
     return response;
   }
 }

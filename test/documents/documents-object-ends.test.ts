@@ -1,5 +1,5 @@
-// examples/object-server: a client that ends in the middle of a request leaves nothing on the server. Over
-// tcp: shm has no such promise (docs/provider-limits.md, "Peers that are killed").
+// examples/object-server: a client that ends in the middle of a request leaves nothing on the server. Kills
+// are over tcp: shm has no such promise (docs/provider-limits.md, "Peers that are killed").
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, statSync } from 'node:fs';
@@ -16,8 +16,8 @@ describe('a client that ends in the middle leaves the place, the file and the fo
   const size = 256 * MIB;
 
   /** A server with one place, which another client can use afterwards. */
-  async function prepared() {
-    const { folder, url, connect } = await serve(TCP, 1);
+  async function prepared(options: Parameters<typeof serve>[0] = TCP) {
+    const { folder, url, connect } = await serve(options, 1);
     const other = await connect();
     const large = Buffer.alloc(size, 1);
     await writeFile(join(folder, 'large'), large);
@@ -54,8 +54,15 @@ describe('a client that ends in the middle leaves the place, the file and the fo
     await expectFree();
   });
 
-  test.each(['get', 'put'] as const)('aborted in a %s', async (command) => {
-    const { folder, connect, expectFree } = await prepared();
+  test.each([
+    ['get', 'shm', { provider: 'shm' }],
+    ['put', 'shm', { provider: 'shm' }],
+    ['get', 'tcp', TCP],
+    ['put', 'tcp', TCP],
+    ['get', 'efa', { provider: 'efa' }],
+    ['put', 'efa', { provider: 'efa' }],
+  ] as const)('aborted in a %s over %s', async (command, _, options) => {
+    const { folder, connect, expectFree } = await prepared(options);
     const client = await connect();
     const place = await client.engine.allocate(size);
     const controller = new AbortController();
