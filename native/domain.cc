@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <random>
 #include <thread>
 
 #include "addon.h"
@@ -16,6 +15,7 @@
 #include "provider_traits.h"
 #include "util/handle.h"
 #include "util/on_exception.h"
+#include "util/random_bits.h"
 #include "values.h"
 
 namespace fab {
@@ -32,10 +32,9 @@ Domain::Domain(std::shared_ptr<Fabric> fabric, Fid<fid_domain> domain,
 Domain::~Domain() = default;
 
 uint64_t Domain::chooseKey() const {
-  static thread_local std::mt19937_64 random{std::random_device{}()};
   const size_t bytes = info_->domain_attr->mr_key_size;
   const uint64_t mask = bytes >= 8 ? UINT64_MAX : (uint64_t{1} << (bytes * 8)) - 1;
-  return std::min<uint64_t>(random() & mask, FI_KEY_NOTAVAIL - 1);
+  return std::min<uint64_t>(randomBits() & mask, FI_KEY_NOTAVAIL - 1);
 }
 
 uint64_t Domain::localAccess() const {

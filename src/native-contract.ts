@@ -425,6 +425,9 @@ export interface NativeTransfer {
     memories: Uint32Array,
     repeats: boolean,
   ): { handle: Handle<'Offer'>; id: number; first: number };
+  /** Ends an offer, as soon as the peer has no copy under way. */
+  transferRevoke(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
+  /** Ends it at once. */
   transferWithdraw(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
   transferNotify(
     engine: Handle<'TransferEngine'>,

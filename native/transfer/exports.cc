@@ -250,9 +250,16 @@ Napi::Value transferOffer(const Napi::CallbackInfo& args) {
   return result;
 }
 
+// transferRevoke(engine, offer): ends an offer, as soon as the peer has no copy under way
+Napi::Value transferRevoke(const Napi::CallbackInfo& args) {
+  unwrapAny<Hub>(args[0])->revoke(unwrapAny<Offer>(args[1]));
+  return args.Env().Undefined();
+}
+
+// transferWithdraw(engine, offer): ends it at once
 Napi::Value transferWithdraw(const Napi::CallbackInfo& args) {
   const auto hub = unwrapAny<Hub>(args[0]);
-  hub->revoke(unwrapAny<Offer>(args[1]));
+  hub->withdraw(unwrapAny<Offer>(args[1]));
   return args.Env().Undefined();
 }
 
@@ -280,6 +287,7 @@ void exportTransfer(Napi::Object exports) {
   exportFunction<transferProgress>(exports, "transferProgress");
   exportFunction<transferReport>(exports, "transferReport");
   exportFunction<transferOffer>(exports, "transferOffer");
+  exportFunction<transferRevoke>(exports, "transferRevoke");
   exportFunction<transferWithdraw>(exports, "transferWithdraw");
   exportFunction<transferNotify>(exports, "transferNotify");
 }

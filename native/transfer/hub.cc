@@ -186,6 +186,12 @@ void Hub::peerRevoked(const MessageHeader& header) {
   for (const auto& transfer : ended) {
     transfer->fail(FI_ECANCELED, "the peer has withdrawn its offer");
   }
+  const std::shared_ptr<Peer> peer = ended.empty() ? peerOf(header.from) : nullptr;
+  if (!peer) return;
+  Message message = messageTo(*peer, Kind::kFinished);
+  message.header.offer = header.offer;
+  message.header.status = FI_ECANCELED;
+  send(peer, std::move(message), 0);
 }
 
 void Hub::peerWithdrew(const MessageHeader& header) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "../util/random_bits.h"
 #include "events.h"
 #include "message.h"
 #include "numbers.h"
@@ -25,7 +26,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   static constexpr const char* kName = "TransferEngine";
 
   Hub(Napi::Env env, Napi::Function deliver, uint64_t identity, const Settings& settings)
-      : id(identity), events(env, deliver), settings_(settings) {}
+      : id(identity), events(env, deliver), settings_(settings), numbers_(randomBits()) {}
 
   // The following run on JavaScript's thread.
 

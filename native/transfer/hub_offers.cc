@@ -74,7 +74,9 @@ void Hub::revoke(const std::shared_ptr<Offer>& offer) {
   Message message = messageTo(*offer->to, Kind::kRevoked);
   message.header.offer = offer->id;
   send(offer->to, std::move(message), 0);
-  withdraw(offer);
+  // Without fences, a copy that has begun goes on, and the provider (efa 1.17) crashes if the
+  // memory is deregistered meanwhile: the peer announces its last copy first.
+  if (offer->to->fences) withdraw(offer);
 }
 
 // Closes the registrations that the offer has for itself. When all rails have done that, and have

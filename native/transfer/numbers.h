@@ -22,7 +22,11 @@ class Numbers {
  public:
   static constexpr uint32_t kUnit = 256;  // numbers
 
-  Numbers() { free_.emplace(0, kUnits); }
+  // The first range lies at a place that depends on the seed.
+  explicit Numbers(uint64_t seed) : next_(static_cast<uint32_t>(seed % kUnits)) {
+    if (next_ > 0) free_.emplace(0, next_);
+    free_.emplace(next_, kUnits - next_);
+  }
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
   ~Numbers() {
@@ -104,7 +108,7 @@ class Numbers {
 
   std::array<std::atomic<Block*>, kUnits / kBlock> blocks_{};
   Ranges free_;
-  uint32_t next_ = 0;
+  uint32_t next_;
 };
 
 }  // namespace fab::transfer

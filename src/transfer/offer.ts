@@ -26,6 +26,9 @@ export interface OfferOptions {
   readonly repeat?: boolean;
 }
 
+// Milliseconds that a peer has to end its copies after an offer has ended. Then it counts as dead.
+const GRACE = 2000;
+
 /** What has arrived. */
 export interface Arrival {
   /** The bytes of the offered part, if it is contiguous; otherwise all bytes of its place. */
@@ -59,13 +62,14 @@ export class Offer implements AsyncIterable<Arrival> {
   readonly #engine: Handle<'TransferEngine'>;
   readonly #handle: Handle<'Offer'>;
   readonly #repeats: boolean;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
   #settle!: { resolve(arrival: Arrival): void; reject(error: unknown): void };
   #release!: () => void;
   readonly #arrivals: Arrival[] = [];
   #reader: { resolve(arrival: Arrival): void; reject(error: unknown): void } | undefined;
   #failure: unknown;
   #isReleased = false;
+  #isEnding = false;
 
   /** @internal */
   constructor(
@@ -106,9 +110,15 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   #end(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', detail: string): void {
-    if (this.#isReleased) return;
+    if (this.#isReleased || this.#isEnding) return;
+    this.#isEnding = true;
+    clearTimeout(this.#timer);
     this.#fail(new TransferError(errnoOf(code), true, { detail }));
-    native.transferWithdraw(this.#engine, this.#handle);
+    native.transferRevoke(this.#engine, this.#handle);
+    this.#timer = setTimeout(() => {
+      native.transferWithdraw(this.#engine, this.#handle);
+    }, GRACE);
+    this.#timer.unref();
   }
 
   /** @internal */
