@@ -11,6 +11,7 @@ export type { Pages, Pieces } from './pieces.js';
 export type { Part, Place } from './place.js';
 export type { RailState } from './rails.js';
 export type { RemoteEngine } from './remote-engine.js';
+export type { TransferEngineOptions } from './settings.js';
 export type { Access, Grant, RailKey, TokenContent } from './token.js';
 export type {
   Progress,
@@ -19,4 +20,4 @@ export type {
   TransferOptions,
   TransferReport,
 } from './transfer.js';
-export { TransferEngine, type TransferEngineOptions } from './transfer-engine.js';
+export { TransferEngine } from './transfer-engine.js';

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
-import { closed, FabricError, invalidArgType, invalidArgValue } from '../errors.js';
+import { closed, FabricError, invalidArgValue } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
 import { type Handle, native } from '../native.js';
 import { Queue } from './admission.js';
@@ -9,108 +8,11 @@ import { errnoOf } from './errors.js';
 import { Barriers, Group } from './group.js';
 import { NativeEvents } from './native-events.js';
 import { type Note, Notes, OncePerPeer } from './notes.js';
-import { Offer, type OfferOptions } from './offer.js';
-import { movedBy, slicesOf, spanOf } from './pieces.js';
-import { type Part, Place } from './place.js';
+import { makeOffer, type Offering } from './offering.js';
+import { Place } from './place.js';
 import { countersOf, openRails, type Rail, type RailState } from './rails.js';
 import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
-import { encodeToken } from './token.js';
-
-/** Options of `TransferEngine.open()`. */
-export interface TransferEngineOptions {
-  /**
-   * `'all'` (if omitted): every NIC of the provider. A number: so many rails. Names: these NICs, as
-   * fi_getinfo(3) names their domains.
-   */
-  readonly nics?: 'all' | number | readonly string[];
-  /** If omitted, efa; without an EFA device, tcp; else shm. */
-  readonly provider?: string;
-  /** The local address that the rails bind to. */
-  readonly node?: string;
-  /** Refuses rails that are slower than this: `'rdma'`, the NIC itself writes and reads. */
-  readonly require?: 'rdma';
-  /**
-   * Seals cards and tokens, so that only engines with the same secret can make them. If omitted,
-   * they are only protected from damage.
-   */
-  readonly secret?: string | Uint8Array;
-  /** Bytes of a slice. If omitted, 524,288; a small transfer has smaller ones. */
-  readonly slice?: number;
-  /** The least bytes of a slice when a transfer is divided among rails. If omitted, 131,072. */
-  readonly stripe?: number;
-  /** Bytes in flight on a rail. If omitted, 4 MiB. */
-  readonly window?: number;
-  /** Slices in flight on a rail. If omitted, 64. */
-  readonly depth?: number;
-  /** Milliseconds without progress after which a rail's slices go to others. If omitted, 50. */
-  readonly stall?: number;
-  /** Transfers that run at the same time; more of them wait. If omitted, 256. */
-  readonly maxTransfers?: number;
-}
-
-const NAMES = namesOf<TransferEngineOptions>({
-  nics: 1,
-  provider: 1,
-  node: 1,
-  require: 1,
-  secret: 1,
-  slice: 1,
-  stripe: 1,
-  window: 1,
-  depth: 1,
-  stall: 1,
-  maxTransfers: 1,
-});
-
-const MAX_RAILS = 64;
-const EXPIRES = 60_000; // ms
-const PAGE = 4096;
-const SLICE_UNIT = 16_384; // bytes for each slice that a peer may plan by itself
-
-/** The options, checked, with defaults. */
-function settingsOf(options: TransferEngineOptions) {
-  const checked = checkOptions('options', options, NAMES);
-  const integer = (
-    name: keyof TransferEngineOptions,
-    fallback: number,
-    min: number,
-    max: number,
-  ) =>
-    checked[name] === undefined
-      ? fallback
-      : checkInteger(`options.${name}`, checked[name], min, max);
-  const { nics = 'all', provider, node, secret = '', require } = checked;
-  if (typeof nics === 'number') checkInteger('options.nics', nics, 1, MAX_RAILS);
-  else if (nics !== 'all' && !Array.isArray(nics)) {
-    throw invalidArgType('options.nics', "'all', a number or an array of names", nics);
-  }
-  if (Array.isArray(nics) && (nics.length === 0 || nics.length > MAX_RAILS)) {
-    throw invalidArgValue('options.nics', `must have 1 to ${MAX_RAILS} names`);
-  }
-  if (require !== undefined) oneOf('options.require', require, ['rdma']);
-  if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
-    throw invalidArgType('options.secret', 'a string or bytes', secret);
-  }
-  return {
-    rails: {
-      nics,
-      ...(provider !== undefined && { provider }),
-      ...(node !== undefined && { node }),
-    },
-    require,
-    secret,
-    slice: integer('slice', 512 * 1024, PAGE, 2 ** 30),
-    stripe: integer('stripe', 128 * 1024, PAGE, 2 ** 30),
-    maxTransfers: integer('maxTransfers', 256, 1, 2 ** 20),
-    native: {
-      window: integer('window', 4 * 2 ** 20, PAGE, 2 ** 32),
-      depth: integer('depth', 64, 1, 4096),
-      stall: checked.stall === undefined ? 50 : checkMilliseconds('options.stall', checked.stall),
-    },
-  };
-}
-
-type Settings = ReturnType<typeof settingsOf>;
+import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
 
 /**
  * Moves memory between machines over all NICs: each byte once, and through the loss of any NIC.
@@ -143,6 +45,7 @@ export class TransferEngine {
   readonly #peers = new Map<bigint, RemoteEngine>();
   readonly #places = new Set<Place>();
   readonly #rdma: boolean;
+  readonly #offering: Offering;
   #nextNote = 0;
   #closing: Promise<void> | undefined;
 
@@ -169,6 +72,13 @@ export class TransferEngine {
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
     for (const rail of rails) native.transferRail(this.#handle, rail.handle, rail.endpoint.handle);
     native.transferBegin(this.#handle);
+    this.#offering = {
+      handle: this.#handle,
+      identity: this.#identity,
+      settings,
+      rails,
+      events: this.#events,
+    };
     const [first] = rails as readonly [Rail];
     this.#rdma = this.rails.every(({ path }) => path === 'rdma');
     this.card = encodeCard(
@@ -300,7 +210,11 @@ export class TransferEngine {
   #place(regions: readonly MemoryRegion[], took: readonly number[]): Place {
     const place = new Place(
       {
-        offer: (part, options) => this.#offer(part, options),
+        offer: async (part, options) => {
+          this.#checkOpen();
+          if (part.place.closed) throw closed('the place');
+          return makeOffer(this.#offering, part, options);
+        },
         forget: async (closing) => {
           this.#places.delete(closing);
           if (!this.closed) await Promise.all(regions.map((region) => region.close()));
@@ -311,79 +225,6 @@ export class TransferEngine {
     );
     this.#places.add(place);
     return place;
-  }
-
-  async #offer(part: Part, options: OfferOptions): Promise<Offer> {
-    this.#checkOpen();
-    if (part.place.closed) throw closed('the place');
-    const names = namesOf<OfferOptions>({ access: 1, to: 1, expires: 1, slices: 1, repeat: 1 });
-    const { access, to, expires, slices, repeat = false } = checkOptions('options', options, names);
-    const checkedAccess = oneOf('options.access', access, ['write', 'read'] as const);
-    if (!(to instanceof RemoteEngine))
-      throw invalidArgType('options.to', 'a peer: engine.peer(card)', to);
-    const lifetime =
-      expires === undefined ? EXPIRES : checkMilliseconds('options.expires', expires);
-    if (typeof repeat !== 'boolean') throw invalidArgType('options.repeat', 'a boolean', repeat);
-    const { start, end } = spanOf(part.pieces);
-    const right = checkedAccess === 'write' ? 'FI_REMOTE_WRITE' : 'FI_REMOTE_READ';
-    const bytes = part.place.bytes.subarray(start, end);
-    const regions = await Promise.all(
-      this.#rails.map(({ handle }) => native.memoryRegister(handle, bytes, [right])),
-    );
-    const slice = this.#sliceOf(part.length);
-    const pieces = movedBy(part.pieces, -start);
-    const isWrite = checkedAccess === 'write';
-    const expected = isWrite ? slicesOf(pieces, slice) : 0;
-    const planned = isWrite
-      ? slices === undefined
-        ? expected + Math.ceil(part.length / SLICE_UNIT) + 64
-        : checkInteger('options.slices', slices, 1, 2 ** 24)
-      : 0;
-    const memories = Uint32Array.from(regions, ({ memory }) => memory);
-    const opened = native.transferOffer(
-      this.#handle,
-      to.handle,
-      expected,
-      planned,
-      memories,
-      repeat,
-    );
-    const token = encodeToken(
-      {
-        access: checkedAccess,
-        repeats: repeat,
-        owner: this.#identity,
-        grantee: to.identity,
-        offer: opened.id,
-        expires: Date.now() + Math.ceil(lifetime),
-        first: opened.first,
-        expected,
-        planned,
-        slice,
-        pieces,
-        rails: regions.map(({ address, key }) => ({ address, key })),
-      },
-      this.#settings.secret,
-    );
-    const offer = new Offer(
-      this.#handle,
-      opened.handle,
-      part,
-      token,
-      checkedAccess,
-      lifetime,
-      repeat,
-    );
-    this.#events.offers.set(opened.id, offer.listener);
-    this.#events.changed();
-    return offer;
-  }
-
-  // All rails get a part of a transfer if that leaves slices of a useful size.
-  #sliceOf(length: number): number {
-    const { slice, stripe } = this.#settings;
-    const share = Math.ceil(length / this.#rails.length / PAGE) * PAGE;
-    return Math.max(Math.min(slice, stripe), Math.min(slice, share));
   }
 
   /** The messages that peers send with notify(). */

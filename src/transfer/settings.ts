@@ -1,0 +1,96 @@
+import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
+import { invalidArgType, invalidArgValue } from '../errors.js';
+
+/** Options of `TransferEngine.open()`. */
+export interface TransferEngineOptions {
+  /**
+   * `'all'` (if omitted): every NIC of the provider. A number: so many rails. Names: these NICs, as
+   * fi_getinfo(3) names their domains.
+   */
+  readonly nics?: 'all' | number | readonly string[];
+  /** If omitted, efa; without an EFA device, tcp; else shm. */
+  readonly provider?: string;
+  /** The local address that the rails bind to. */
+  readonly node?: string;
+  /** Refuses rails that are slower than this: `'rdma'`, the NIC itself writes and reads. */
+  readonly require?: 'rdma';
+  /**
+   * Seals cards and tokens, so that only engines with the same secret can make them. If omitted,
+   * they are only protected from damage.
+   */
+  readonly secret?: string | Uint8Array;
+  /** Bytes of a slice. If omitted, 524,288; a small transfer has smaller ones. */
+  readonly slice?: number;
+  /** The least bytes of a slice when a transfer is divided among rails. If omitted, 131,072. */
+  readonly stripe?: number;
+  /** Bytes in flight on a rail. If omitted, 4 MiB. */
+  readonly window?: number;
+  /** Slices in flight on a rail. If omitted, 64. */
+  readonly depth?: number;
+  /** Milliseconds without progress after which a rail's slices go to others. If omitted, 50. */
+  readonly stall?: number;
+  /** Transfers that run at the same time; more of them wait. If omitted, 256. */
+  readonly maxTransfers?: number;
+}
+
+const NAMES = namesOf<TransferEngineOptions>({
+  nics: 1,
+  provider: 1,
+  node: 1,
+  require: 1,
+  secret: 1,
+  slice: 1,
+  stripe: 1,
+  window: 1,
+  depth: 1,
+  stall: 1,
+  maxTransfers: 1,
+});
+
+const MAX_RAILS = 64;
+export const PAGE = 4096;
+
+/** The options, checked, with defaults. */
+export function settingsOf(options: TransferEngineOptions) {
+  const checked = checkOptions('options', options, NAMES);
+  const integer = (
+    name: keyof TransferEngineOptions,
+    fallback: number,
+    min: number,
+    max: number,
+  ) =>
+    checked[name] === undefined
+      ? fallback
+      : checkInteger(`options.${name}`, checked[name], min, max);
+  const { nics = 'all', provider, node, secret = '', require } = checked;
+  if (typeof nics === 'number') checkInteger('options.nics', nics, 1, MAX_RAILS);
+  else if (nics !== 'all' && !Array.isArray(nics)) {
+    throw invalidArgType('options.nics', "'all', a number or an array of names", nics);
+  }
+  if (Array.isArray(nics) && (nics.length === 0 || nics.length > MAX_RAILS)) {
+    throw invalidArgValue('options.nics', `must have 1 to ${MAX_RAILS} names`);
+  }
+  if (require !== undefined) oneOf('options.require', require, ['rdma']);
+  if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
+    throw invalidArgType('options.secret', 'a string or bytes', secret);
+  }
+  return {
+    rails: {
+      nics,
+      ...(provider !== undefined && { provider }),
+      ...(node !== undefined && { node }),
+    },
+    require,
+    secret,
+    slice: integer('slice', 512 * 1024, PAGE, 2 ** 30),
+    stripe: integer('stripe', 128 * 1024, PAGE, 2 ** 30),
+    maxTransfers: integer('maxTransfers', 256, 1, 2 ** 20),
+    native: {
+      window: integer('window', 4 * 2 ** 20, PAGE, 2 ** 32),
+      depth: integer('depth', 64, 1, 4096),
+      stall: checked.stall === undefined ? 50 : checkMilliseconds('options.stall', checked.stall),
+    },
+  };
+}
+
+export type Settings = ReturnType<typeof settingsOf>;
