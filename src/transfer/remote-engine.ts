@@ -25,6 +25,7 @@ export interface PeerContext {
   readonly events: NativeEvents;
   readonly queue: Queue;
   isOpen(): boolean;
+  forget(peer: RemoteEngine): Promise<void>;
   nextNote(): number;
 }
 
@@ -46,6 +47,7 @@ export class RemoteEngine {
   /** @internal */
   readonly identity: bigint;
   readonly #context: PeerContext;
+  #closing: Promise<void> | undefined;
 
   /** @internal */
   constructor(context: PeerContext, card: Card, handle: Handle<'RemotePeer'>) {
@@ -54,6 +56,30 @@ export class RemoteEngine {
     this.id = card.id.toString(16).padStart(16, '0');
     this.rails = card.addresses.length;
     this.handle = handle;
+  }
+
+  /** Whether close() was called. */
+  get closed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /**
+   * Forgets the peer: its addresses are removed. Resolves when no transfer with it is under way.
+   * engine.peer() may get it again.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#context.forget(this);
+    return this.#closing;
+  }
+
+  /** Forgets the peer: `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checkOpen(): void {
+    if (!this.#context.isOpen()) throw closed('the transfer engine');
+    if (this.closed) throw closed('the peer');
   }
 
   /**
@@ -90,7 +116,7 @@ export class RemoteEngine {
     options: TransferOptions,
   ): Transfer {
     const { handle, events, queue } = this.#context;
-    if (!this.#context.isOpen()) throw closed('the transfer engine');
+    this.#checkOpen();
     const checked = checkTransferOptions(access, options);
     const grant = isGrant(token) ? token : this.grant(token);
     if (grant.owner !== this.identity) throw invalidArgValue('token', 'is from another engine');
@@ -161,7 +187,7 @@ export class RemoteEngine {
   /** @internal */
   send(bytes: Uint8Array, channel: number): Promise<void> {
     const { handle, events } = this.#context;
-    if (!this.#context.isOpen()) throw closed('the transfer engine');
+    this.#checkOpen();
     const message = checkNote('bytes', bytes);
     const id = this.#context.nextNote();
     return new Promise((resolve, reject) => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closed, FabricError, invalidArgValue } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
 import { type Handle, native } from '../native.js';
+import type { Peer } from '../peer.js';
 import { Queue } from './admission.js';
 import { decodeCard, encodeCard } from './card.js';
 import { errnoOf } from './errors.js';
@@ -147,9 +148,10 @@ export class TransferEngine {
         `is of an engine over ${decoded.provider}, and this one uses ${own}`,
       );
     }
-    const handles = this.#rails.flatMap(({ endpoint }) =>
-      decoded.addresses.map((address) => endpoint.av.insert(address).handle),
+    const inserted = this.#rails.map(({ endpoint }) =>
+      decoded.addresses.map((address) => endpoint.av.insert(address)),
     );
+    const handles = inserted.flat().map(({ handle }) => handle);
     const context = {
       handle: this.#handle,
       id: this.#identity,
@@ -157,6 +159,7 @@ export class TransferEngine {
       events: this.#events,
       queue: this.#queue,
       isOpen: () => !this.closed,
+      forget: (peer: RemoteEngine) => this.#forget(peer, inserted),
       nextNote: () => ++this.#nextNote,
     };
     const handle = native.transferPeer(
@@ -169,6 +172,15 @@ export class TransferEngine {
     const peer = new RemoteEngine(context, decoded, handle);
     this.#peers.set(decoded.id, peer);
     return peer;
+  }
+
+  async #forget(peer: RemoteEngine, inserted: readonly (readonly Peer[])[]): Promise<void> {
+    this.#peers.delete(peer.identity);
+    if (this.closed) return;
+    const removing = this.#rails.flatMap(({ endpoint }, i) =>
+      (inserted[i] ?? []).map((each) => endpoint.av.remove(each)),
+    );
+    await Promise.all(removing);
   }
 
   /**

@@ -114,6 +114,23 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await offer.close();
   });
 
+  test('a peer that is closed is forgotten, and may be met again', async () => {
+    const { a, b, toA, toB } = await enginePair(options);
+    const from = await a.register(pattern(100));
+    const into = await b.register(new Uint8Array(100));
+    const first = await into.offer({ access: 'write', to: toA });
+    await toB.write(from, first.token);
+    await first.released;
+    await toB.close();
+    expect(toB.closed).toBe(true);
+    const second = await into.offer({ access: 'write', to: toA });
+    expect(() => toB.write(from, second.token)).toThrow(/peer is closed/);
+    const again = await a.peer(b.card);
+    expect(again).not.toBe(toB);
+    await again.write(from, second.token);
+    expect(same((await second.arrived).bytes, from.bytes)).toBe(true);
+  });
+
   test('a transfer of a single offer cannot start again', async () => {
     const { a, b, toA, toB } = await enginePair(options);
     const from = await a.register(pattern(100));
