@@ -56,16 +56,19 @@ std::string toText(const Napi::Value& value) {
 
 // transferEngine(identity, { window, depth, stall }, deliver)
 Napi::Value transferEngine(const Napi::CallbackInfo& args) {
+  const uint64_t identity = unsignedFromJs(args[0], "identity");
+  if (!args[1].IsObject()) throwInvalidType("settings", "an object", args[1]);
+  if (!args[2].IsFunction()) throwInvalidType("deliver", "a function", args[2]);
   const auto options = args[1].As<Napi::Object>();
-  const auto number = [&](const char* name) {
-    return options.Get(name).As<Napi::Number>().Int64Value();
+  const auto number = [&](const char* name, uint64_t most) {
+    return unsignedFromJs(options.Get(name), name, most);
   };
   Settings settings;
-  settings.window = static_cast<uint64_t>(number("window"));
-  settings.depth = static_cast<uint32_t>(number("depth"));
-  settings.stall = std::chrono::milliseconds(number("stall"));
+  settings.window = number("window", UINT64_MAX);
+  settings.depth = static_cast<uint32_t>(number("depth", UINT32_MAX));
+  settings.stall = std::chrono::milliseconds(number("stall", UINT32_MAX));
   return wrapHandle(args.Env(), std::make_shared<Hub>(args.Env(), args[2].As<Napi::Function>(),
-                                                      toUint64(args[0]), settings));
+                                                      identity, settings));
 }
 
 // transferRail(engine, domain, endpoint)

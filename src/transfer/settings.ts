@@ -1,4 +1,4 @@
-import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
+import { checkInteger, checkOptions, MAX_MILLISECONDS, namesOf, oneOf } from '../checks.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
 
 /** Options of `TransferEngine.open()`. */
@@ -88,7 +88,7 @@ export function settingsOf(options: TransferEngineOptions) {
     native: {
       window: integer('window', 4 * 2 ** 20, PAGE, 2 ** 32),
       depth: integer('depth', 64, 1, 4096),
-      stall: checked.stall === undefined ? 50 : checkMilliseconds('options.stall', checked.stall),
+      stall: integer('stall', 50, 1, MAX_MILLISECONDS),
     },
   };
 }
