@@ -7,7 +7,7 @@ import { pattern } from '../support/engines.js';
 import { Receiver } from '../support/receiver.js';
 import { namespace } from '../support/softefa.js';
 
-const SIZE = 256 << 20;
+const SIZE = 128 << 20;
 const bytes = pattern(SIZE);
 const hash = createHash('sha1').update(bytes).digest('hex');
 
