@@ -1,5 +1,6 @@
 import { checkInteger, checkOptions, MAX_MILLISECONDS, namesOf, oneOf } from '../checks.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
+import type { RailOptions } from './rails.js';
 
 /** Options of `TransferEngine.open()`. */
 export interface TransferEngineOptions {
@@ -51,7 +52,17 @@ const MAX_RAILS = 64;
 export const PAGE = 4096;
 
 /** The options, checked, with defaults. */
-export function settingsOf(options: TransferEngineOptions) {
+export interface Settings {
+  readonly rails: RailOptions;
+  readonly require: 'rdma' | undefined;
+  readonly secret: string | Uint8Array;
+  readonly slice: number;
+  readonly stripe: number;
+  readonly maxTransfers: number;
+  readonly native: { readonly window: number; readonly depth: number; readonly stall: number };
+}
+
+export function settingsOf(options: TransferEngineOptions): Settings {
   const checked = checkOptions('options', options, NAMES);
   const integer = (
     name: keyof TransferEngineOptions,
@@ -92,5 +103,3 @@ export function settingsOf(options: TransferEngineOptions) {
     },
   };
 }
-
-export type Settings = ReturnType<typeof settingsOf>;
