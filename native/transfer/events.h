@@ -19,7 +19,6 @@ enum class EventKind : uint32_t {
   kOfferReleased = 6,  // id: no copy can arrive any more
   kNote = 7,           // id: sequence, from, payload, bytes: channel
   kNoteSent = 8,       // id: number of the note, status
-  kRailChanged = 9,    // id: the rail, status: 1 if it stalls, 0 if it works again
 };
 
 struct Event {

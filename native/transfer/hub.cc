@@ -84,13 +84,14 @@ Message Hub::messageTo(const Peer& peer, Kind kind) const {
 }
 
 void Hub::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) {
-  message.header.length = static_cast<uint16_t>(message.payload.size());
   pass({peer, std::move(message), 0, Clock::now() + kMessageTimeout}, rail);
 }
 
 void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), failed + 1); }
 
 void Hub::pass(Waiting waiting, size_t to) {
+  MessageHeader& header = waiting.message.header;
+  header.length = static_cast<uint16_t>(waiting.message.payload.size());
   Rail* const rail = rails[to % rails.size()].get();
   const auto held = std::make_shared<Waiting>(std::move(waiting));
   rail->defer([rail, held] { rail->send(std::move(*held)); });
@@ -101,7 +102,6 @@ void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_
   Message message = messageTo(*peer, Kind::kNote);
   message.header.sequence = ++peer->sequence;
   message.header.count = channel;
-  message.header.length = static_cast<uint16_t>(payload.size());
   message.payload = std::move(payload);
   pass({peer, std::move(message), noteId, Clock::now() + kMessageTimeout}, noteId);
 }

@@ -85,6 +85,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void confirmWithdrawn(const std::shared_ptr<Peer>& to, uint32_t transfer);
   std::shared_ptr<Peer> peerOf(uint64_t identity);
 
+  // A message that could not be sent for this long is dropped; one of the program's is reported.
   static constexpr std::chrono::seconds kMessageTimeout{30};
 
   const Settings settings_;

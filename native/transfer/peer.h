@@ -18,9 +18,8 @@ class Path {
  public:
   Path() = default;
   // Handles of the peer's rails in the address vector of this rail, 0: unreachable. `start` is the
-  // preferred rail.
-  Path(std::vector<uint32_t> peers, uint32_t start)
-      : peers_(std::move(peers)), preferred_(start), at_(start) {}
+  // first one to use.
+  Path(std::vector<uint32_t> peers, uint32_t start) : peers_(std::move(peers)), at_(start) {}
 
   uint32_t peer() const { return at_ < peers_.size() ? peers_[at_] : 0; }
   uint32_t rail() const { return at_; }
@@ -30,7 +29,6 @@ class Path {
     if (!suspect_) return true;
     return now >= retryAt_ && inFlight_ == stuck_;
   }
-  bool suspect() const { return suspect_; }
 
   void posted(Clock::time_point now) {
     if (inFlight_++ == stuck_) lastProgress_ = now;
@@ -51,7 +49,7 @@ class Path {
     backoff_ = std::min<Clock::duration>(backoff_ * 2, kMaxBackoff);
     suspect_ = true;
     lastProgress_ = now;
-    // The next rail of the peer; after a failure there, the preferred one again.
+    // The next rail of the peer.
     for (size_t i = 1; i <= peers_.size(); ++i) {
       const auto next = static_cast<uint32_t>((at_ + i) % peers_.size());
       if (peers_[next] == 0) continue;
@@ -62,14 +60,12 @@ class Path {
   bool stalled(Clock::time_point now, Clock::duration limit) const {
     return inFlight_ > stuck_ && now - lastProgress_ > limit;
   }
-  uint32_t inFlight() const { return inFlight_; }
 
  private:
   static constexpr std::chrono::milliseconds kFirstBackoff{20};
   static constexpr std::chrono::milliseconds kMaxBackoff{1000};
 
   std::vector<uint32_t> peers_;
-  uint32_t preferred_ = 0;
   uint32_t at_ = 0;
   uint32_t inFlight_ = 0;
   uint32_t stuck_ = 0;  // copies that have been in flight since the last stall

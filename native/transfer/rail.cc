@@ -61,7 +61,7 @@ void Rail::giveNumber(uint32_t number) {
 }
 
 unsigned Rail::turn() {
-  if (transfers_.empty() && messages_.empty() && unposted_.empty() && inFlight_ == 0) return 0;
+  if (!waiting()) return 0;
   const auto now = Clock::now();
   if (!messages_.empty() || !unposted_.empty()) flushMessages(now);
   const unsigned work = transfers_.empty() ? 0 : postSlices(now);
@@ -207,9 +207,7 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
   }
   if (completion.status == 0) {
     path.succeeded(now);
-    if (counters.stalled.exchange(false)) {
-      hub_->events.add({EventKind::kRailChanged, static_cast<uint32_t>(index), 0, {}, 0, 0});
-    }
+    if (counters.stalled.load()) counters.stalled = false;
     const auto took = now - op.postedAt;
     usual_ = (7 * usual_ + took) / 8;
     counters.bytes.fetch_add(length, std::memory_order_relaxed);
@@ -251,8 +249,7 @@ void Rail::checkStalls(Clock::time_point now) {
   for (Peer* peer : stalled) peer->paths[index].failed(now);
   if (stalled.empty()) return;
   counters.stalls.fetch_add(1, std::memory_order_relaxed);
-  if (counters.stalled.exchange(true)) return;
-  hub_->events.add({EventKind::kRailChanged, static_cast<uint32_t>(index), 1, {}, 0, 0});
+  counters.stalled = true;
 }
 
 void Rail::giveBack(Transfer& transfer, uint32_t slice) {

@@ -4,7 +4,6 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "../domain.h"
@@ -55,7 +54,8 @@ class Rail final : public EngineClient {
 
   unsigned turn() override;
   bool waiting() const override {
-    return !transfers_.empty() || !messages_.empty() || inFlight_ > 0 || freeSends_.size() < kSends;
+    return !transfers_.empty() || !messages_.empty() || !unposted_.empty() || inFlight_ > 0 ||
+           freeSends_.size() < kSends;
   }
   void completed(const Completion& completion, const ErrorDetail& detail) override;
   void arrived(uint64_t data) override;
@@ -63,7 +63,6 @@ class Rail final : public EngineClient {
 
   // The following run on the rail's thread, or while the caller holds the engine.
   void add(const std::shared_ptr<Transfer>& transfer);
-  void send(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId);
   void send(Waiting waiting) { messages_.push_back(std::move(waiting)); }
   // Posts the receives of messages. Throws FabricFailure.
   void listen();

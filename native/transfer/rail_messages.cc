@@ -9,13 +9,6 @@
 
 namespace fab::transfer {
 
-namespace {
-
-// A message that could not be sent for this long is dropped; one of the program's is reported.
-constexpr auto kTimeout = std::chrono::seconds(30);
-
-}  // namespace
-
 void Rail::listen() {
   constexpr size_t kSlots = kReceives + kSends;
   block_ = SharedBlock::allocate(kSlots * Message::kMaxSize);
@@ -67,10 +60,6 @@ void Rail::received(uint32_t number, const Completion& completion) {
   }
   if (postReceive(slot) == 0) return;
   unposted_.push_back(slot);
-}
-
-void Rail::send(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId) {
-  messages_.push_back({peer, std::move(message), noteId, Clock::now() + kTimeout});
 }
 
 void Rail::flushMessages(Clock::time_point now) {

@@ -1,6 +1,6 @@
 import { seal, unseal, Writer } from './sealed.js';
 
-/** What an engine tells others of itself. */
+/** The identity of an engine and how to reach it. */
 export interface Card {
   /** The identity of the engine: 64 random bits. */
   readonly id: bigint;
@@ -10,6 +10,9 @@ export interface Card {
   /** The address of each rail: fi_getname(3). */
   readonly addresses: readonly Uint8Array[];
 }
+
+/** An identity in hexadecimal digits. */
+export const identityText = (id: bigint): string => id.toString(16).padStart(16, '0');
 
 const MAX_RAILS = 64;
 

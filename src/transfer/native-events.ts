@@ -10,7 +10,6 @@ export const EventKind = {
   OfferReleased: 6,
   Note: 7,
   NoteSent: 8,
-  RailChanged: 9,
 } as const;
 
 /** What a transfer in flight hears. */
@@ -29,7 +28,6 @@ export interface OfferListener {
 /** What the engine hears itself. */
 export interface EngineListener {
   note(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void;
-  railChanged(rail: number, stalled: boolean): void;
   idle(idle: boolean): void;
 }
 
@@ -93,9 +91,6 @@ export class NativeEvents {
         break;
       case EventKind.NoteSent:
         this.#sent(id, status, text as string);
-        break;
-      case EventKind.RailChanged:
-        this.#listener.railChanged(id, status !== 0);
     }
   }
 

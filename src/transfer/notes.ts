@@ -22,8 +22,9 @@ class Once {
     if (sequence <= this.#highest - WINDOW || this.#seen.has(sequence)) return false;
     this.#seen.add(sequence);
     if (sequence > this.#highest) {
-      for (let old = this.#highest - WINDOW; old <= sequence - WINDOW; old++)
-        this.#seen.delete(old);
+      // Bounded by the window: the peer chooses the numbers.
+      const last = Math.min(this.#highest, sequence - WINDOW);
+      for (let old = this.#highest - WINDOW; old <= last; old++) this.#seen.delete(old);
       this.#highest = sequence;
     }
     return true;

@@ -1,21 +1,14 @@
-import {
-  checkBytes,
-  checkMilliseconds,
-  checkOptions,
-  checkSignal,
-  namesOf,
-  oneOf,
-} from '../checks.js';
+import { checkBytes, checkOptions, namesOf, oneOf } from '../checks.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import { type Handle, native } from '../native.js';
 import { PRIORITIES, type Priority, type Queue } from './admission.js';
-import type { Card } from './card.js';
+import { type Card, identityText } from './card.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { NativeEvents } from './native-events.js';
 import { lengthOfPieces } from './pieces.js';
 import { Part, Place } from './place.js';
 import { type Access, checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
-import { Transfer, type TransferOptions } from './transfer.js';
+import { limitsOf, Transfer, type TransferOptions } from './transfer.js';
 
 /** What the peers of an engine share. */
 export interface PeerContext {
@@ -53,7 +46,7 @@ export class RemoteEngine {
   constructor(context: PeerContext, card: Card, handle: Handle<'RemotePeer'>) {
     this.#context = context;
     this.identity = card.id;
-    this.id = card.id.toString(16).padStart(16, '0');
+    this.id = identityText(card.id);
     this.rails = card.addresses.length;
     this.handle = handle;
   }
@@ -213,8 +206,7 @@ function checkTransferOptions(access: Access, options: TransferOptions) {
     throw invalidArgValue('options.note', 'is for writes');
   return {
     note: note === undefined ? undefined : checkNote('options.note', note),
-    signal: checkSignal(signal),
-    deadline: deadline === undefined ? DEADLINE : checkMilliseconds('options.deadline', deadline),
+    ...limitsOf(signal, deadline, DEADLINE),
     priority: (priority === undefined
       ? 'normal'
       : oneOf('options.priority', priority, PRIORITIES)) as Priority,

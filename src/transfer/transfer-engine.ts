@@ -4,7 +4,7 @@ import type { MemoryRegion } from '../memory-region.js';
 import { type Handle, native } from '../native.js';
 import type { Peer } from '../peer.js';
 import { Queue } from './admission.js';
-import { decodeCard, encodeCard } from './card.js';
+import { decodeCard, encodeCard, identityText } from './card.js';
 import { errnoOf } from './errors.js';
 import { Barriers, Group } from './group.js';
 import { NativeEvents } from './native-events.js';
@@ -52,14 +52,13 @@ export class TransferEngine {
 
   private constructor(settings: Settings, rails: readonly Rail[]) {
     this.#identity = randomBytes(8).readBigUInt64LE();
-    this.id = this.#identity.toString(16).padStart(16, '0');
+    this.id = identityText(this.#identity);
     this.#settings = settings;
     this.#rails = rails;
     this.#queue = new Queue(settings.maxTransfers);
     this.#events = new NativeEvents({
       note: (from, sequence, bytes, channel) => {
-        const id = from.toString(16).padStart(16, '0');
-        const note = { bytes, from: this.#peers.get(from), id };
+        const note = { bytes, from: this.#peers.get(from), id: identityText(from) };
         if (!this.#once.isNew(from, sequence)) return;
         if (channel === Channel.Group) {
           if (note.from !== undefined) this.#barriers.arrived(from, bytes);
@@ -67,7 +66,6 @@ export class TransferEngine {
           this.#notes.arrived(note);
         }
       },
-      railChanged: () => {},
       idle: (idle) => native.transferRef(this.#handle, !idle),
     });
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);

@@ -93,15 +93,17 @@ export interface Admission {
 
 const PROGRESS_INTERVAL = 50; // ms
 
-function checkLimits(limits: { signal?: AbortSignal; deadline?: number }, first: Limits): Limits {
-  const names = namesOf<typeof limits>({ signal: 1, deadline: 1 });
-  const { signal, deadline } = checkOptions('options', limits, names);
-  return {
-    signal: checkSignal(signal),
-    deadline:
-      deadline === undefined ? first.deadline : checkMilliseconds('options.deadline', deadline),
-  };
-}
+/** The limits of a call, checked. `fallback` is the deadline if the caller has given none. */
+export const limitsOf = (
+  signal: AbortSignal | undefined,
+  deadline: number | undefined,
+  fallback: number,
+): Limits => ({
+  signal: checkSignal(signal),
+  deadline: deadline === undefined ? fallback : checkMilliseconds('options.deadline', deadline),
+});
+
+const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'deadline'>>({ signal: 1, deadline: 1 });
 
 /**
  * A write or a read under way. `await` it for its report.
@@ -249,19 +251,15 @@ export class Transfer implements PromiseLike<TransferReport> {
   again(limits: { signal?: AbortSignal; deadline?: number } = {}): Transfer {
     const started = this.#handle;
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
-    const { signal, deadline } = checkLimits(limits, this.#limits);
-    const start = () => this.#again(started);
+    const { signal, deadline } = checkOptions('options', limits, AGAIN);
     return new Transfer(
       this.total,
       this.#rails,
-      start,
+      () => this.#again(started),
       this.#again,
       this.#events,
       this.#admission,
-      {
-        signal,
-        deadline,
-      },
+      limitsOf(signal, deadline, this.#limits.deadline),
     );
   }
 

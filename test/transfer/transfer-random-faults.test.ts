@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultKind, SoftefaFaults } from 'libfabric/softefa';
 import { TransferEngine } from 'libfabric/transfer';
 import { expect, onTestFinished, test } from 'vitest';
-import { pattern } from '../support/engines.js';
+import { pattern, randomWords } from '../support/engines.js';
 import { Receiver } from '../support/receiver.js';
 import { namespace } from '../support/softefa.js';
 
@@ -16,11 +16,8 @@ const LARGEST = 3 << 20;
 
 /** Random integers from 0 to `below`, from a seed. */
 function random(seed: number) {
-  let state = seed;
-  return (below: number) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
+  const next = randomWords(seed);
+  return (below: number) => Math.floor((next() / 2 ** 32) * below);
 }
 
 test(

@@ -1,10 +1,7 @@
 // One side of a transfer, from its TCP connection to the end of its output.
-import type { Socket } from 'node:net';
-import { announcePort } from '../fabtests/common/listening.js';
-import { connectSides, PortInUse } from '../fabtests/common/oob.js';
+import { connectCommand } from '../fabtests/common/connect-command.js';
 import { DEFAULT_OOB_PORT } from '../fabtests/common/options.js';
 import { PeerLink } from '../fabtests/common/peer-link.js';
-import { resolveHost } from '../fabtests/common/resolve-host.js';
 import type { Control } from '../fabtests/common/test-command.js';
 import { USAGE } from '../fabtests/common/usage-command.js';
 import { measureAll } from './client.js';
@@ -31,7 +28,7 @@ export async function runSide(
   { flags, plan, rails, argv }: Given,
   control: Control,
 ): Promise<void> {
-  const socket = await connect(host, flags, argv, control.signal);
+  const socket = await connectCommand(whereOf(host, flags, argv), control.signal);
   const link = new PeerLink(socket);
   control.target = { interrupt: () => link.close('interrupted') };
   const near = socket.localAddress?.replace(/^::ffff:/, '');
@@ -52,28 +49,19 @@ export async function runSide(
   await output.end();
 }
 
-async function connect(
+function whereOf(
   host: string | undefined,
   { provider, source, exchange = DEFAULT_OOB_PORT, timeout }: Flags,
   argv: readonly string[],
-  signal: AbortSignal,
-): Promise<Socket> {
-  const where = {
+) {
+  return {
     command: 'transfer',
     argv,
-    oobExchange: true,
+    oobExchange: true as const,
     oobPort: exchange,
     timeout,
     ...(host !== undefined && { host }),
     ...(provider !== undefined && { provider }),
     ...(source !== undefined && { sourceAddress: source }),
   };
-  try {
-    return await connectSides(await resolveHost(where), signal, (port) =>
-      announcePort(where, port),
-    );
-  } catch (error) {
-    if (error instanceof PortInUse) process.exitCode = USAGE;
-    throw error;
-  }
 }

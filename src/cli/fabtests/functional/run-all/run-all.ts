@@ -1,9 +1,7 @@
-import type { Socket } from 'node:net';
 import { InvalidArgumentError, Option } from 'commander';
 import { addHelpEnd, examplesOfSides } from '../../../shared/help.js';
 import { Progress } from '../../../shared/progress.js';
-import { announcePort, type Listening } from '../../common/listening.js';
-import { connectSides, type OobAddress, PortInUse } from '../../common/oob.js';
+import { connectCommand } from '../../common/connect-command.js';
 import {
   ADDRESSES,
   FABRIC,
@@ -13,7 +11,6 @@ import {
   type TestCommand,
 } from '../../common/options.js';
 import { PeerLink } from '../../common/peer-link.js';
-import { resolveHost } from '../../common/resolve-host.js';
 import { type Control, interruptibly, writtenArguments } from '../../common/test-command.js';
 import { USAGE, UsageCommand } from '../../common/usage-command.js';
 import type { CheckResult, Outcome } from '../shared/verdict.js';
@@ -96,7 +93,7 @@ async function runSide(
     ...(oobAddress !== undefined && { oobAddress }),
     ...(source !== undefined && { sourceAddress: source }),
   };
-  const socket = await connect(where, control.signal);
+  const socket = await connectCommand(where, control.signal);
   const link = new PeerLink(socket);
   control.target = { interrupt: () => link.close('interrupted') };
   try {
@@ -127,19 +124,6 @@ async function runSide(
     link.close((error as Error).message);
     socket.unref(); // the peer may never close its end
     if (error instanceof Disagreement) process.exitCode = USAGE;
-    throw error;
-  }
-}
-
-type Where = OobAddress & Listening & { readonly oobExchange: true };
-
-async function connect(where: Where, signal: AbortSignal): Promise<Socket> {
-  try {
-    return await connectSides(await resolveHost(where), signal, (port) =>
-      announcePort(where, port),
-    );
-  } catch (error) {
-    if (error instanceof PortInUse) process.exitCode = USAGE;
     throw error;
   }
 }
