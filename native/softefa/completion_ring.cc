@@ -11,6 +11,8 @@
 namespace softefa {
 namespace {
 
+constexpr uint64_t kBellRange = uint64_t{1} << 16;
+
 CompletionDescriptor describe(const Completion& completion, bool withSgid) {
   CompletionDescriptor entry{};
   const bool receive = completion.isReceive();
@@ -47,7 +49,7 @@ CompletionRing::CompletionRing(uint32_t entries, bool withSgid, SharedPart memor
     : entries_(entries),
       withSgid_(withSgid),
       memory_(std::move(memory)),
-      pages_(size_t{entries} * sizeof(CompletionDescriptor) + Pages::kPage),
+      pages_(size_t{entries} * sizeof(CompletionDescriptor) + kPage),
       kept_(entries) {
   std::memset(buffer(), 0, sizeOf(entries));
 }
@@ -56,12 +58,11 @@ uint32_t CompletionRing::entrySize() const { return sizeof(CompletionDescriptor)
 
 std::atomic<uint32_t>& CompletionRing::doorbell() const {
   const size_t size = size_t{entries_} * entrySize();
-  return *pages_.at<std::atomic<uint32_t>>((size + Pages::kPage - 1) & ~(Pages::kPage - 1));
+  return *pages_.at<std::atomic<uint32_t>>((size + kPage - 1) & ~(kPage - 1));
 }
 
-bool CompletionRing::write(const Completion& completion) {
+void CompletionRing::write(const Completion& completion) {
   look();
-  if (unread() >= entries_) return false;
   const uint64_t index = written_ & (entries_ - 1);
   kept_[index] = completion;
   CompletionDescriptor entry = describe(completion, withSgid_);
@@ -74,7 +75,6 @@ bool CompletionRing::write(const Completion& completion) {
   std::memcpy(to, from, kFlags);
   std::memcpy(to + kFlags + 1, from + kFlags + 1, sizeof(entry) - kFlags - 1);
   __atomic_store_n(to + kFlags, entry.flags, __ATOMIC_RELEASE);
-  return true;
 }
 
 bool CompletionRing::take(Completion& completion) {
@@ -101,6 +101,9 @@ void CompletionRing::look() {
   lastBell_ = bell;
   told_ = true;
   read_ += step;
+  // The doorbell has 16 bits, and more entries than they count may have been read since the last
+  // one.
+  while (unread() > entries_ && unread() >= kBellRange) read_ += kBellRange;
   arms_ = arms_ || CompletionDoorbell::kArm.of(bell) != 0;
   // Between two polls, the user may have requested an event and then overwritten the request with a
   // read position. A spurious event is allowed; a missing one is not.

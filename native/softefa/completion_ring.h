@@ -26,9 +26,12 @@ class CompletionRing {
   uint32_t entrySize() const;
   std::atomic<uint32_t>& doorbell() const;
 
-  // Returns false if there is no room; the entry is dropped.
-  bool write(const Completion& completion);
-  // The number of entries that the user has not read, according to the doorbell.
+  // Overwrites the oldest entry if the user has not read it: as on hardware, an overrun is not
+  // noticed. The doorbell does not tell: the efa provider and rdma-core ring it only at the end of
+  // a poll that has left entries.
+  void write(const Completion& completion);
+  // The number of entries that the user has not read, according to the doorbell: there may be
+  // fewer.
   uint64_t unread() const { return told_ && read_ < written_ ? written_ - read_ : 0; }
   // Reads an entry for a user that polls through the library.
   bool take(Completion& completion);

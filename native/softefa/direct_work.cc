@@ -11,7 +11,7 @@ namespace softefa {
 namespace {
 
 // Requests per queue in one turn of the engine.
-constexpr uint32_t kBatch = 64;
+constexpr uint32_t kFetchBatch = 64;
 
 // Counts requests, so that a test can see that this path was used.
 void countFetched(uint32_t requests) {
@@ -54,7 +54,7 @@ bool QueuePair::fetchSends(bool& nonsense) {
   const std::unique_lock<std::mutex> lock(sending_, std::try_to_lock);
   if (!lock) return true;
   if (ready > ring.entries()) nonsense = true;
-  ready = std::min(ready, kBatch);
+  ready = std::min(ready, kFetchBatch);
   uint32_t fetched = 0;
   for (; fetched < ready && !nonsense; ++fetched) {
     SendDescriptor descriptor;

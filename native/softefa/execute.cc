@@ -6,6 +6,7 @@
 #include "context.h"
 #include "copy.h"
 #include "delivery.h"
+#include "link.h"
 #include "options.h"
 #include "queue_pair.h"
 #include "runtime.h"
@@ -38,6 +39,7 @@ class Execution {
     const Visit away(*remote->peer);
     if (!accepts(*remote)) return fail(Status::kRemoteBadDestQpn);
     request_.deadline = 0;
+    if (const uint64_t arrival = carryTo(*remote); arrival != 0) return Outcome::again(arrival);
     return request_.operation == Operation::kSend ? send(*remote) : access(*remote);
   }
 
@@ -89,8 +91,8 @@ class Execution {
 
   // Applies injected faults. If none applies, the outcome is neither done nor due.
   Outcome faults() {
+    if (!faulty()) return Outcome::again(0);
     Faults& faults = Runtime::get().faults();
-    if (!faults.engaged()) return Outcome::again(0);
     const uint32_t nic = request_.destination, qpn = request_.qpn;
     uint32_t value = 0;
     if (faults.applies(Fault::kStatus, nic, qpn, &value)) {
@@ -173,6 +175,19 @@ class Execution {
   static Status unlessGone(const RemoteQueuePair& remote, Status status) {
     return remote.peer->alive() ? status : Status::kRemoteBadDestQpn;
   }
+
+  // Reserves time on the links of both NICs. Returns when to continue, or 0 for at once.
+  uint64_t carryTo(const RemoteQueuePair& remote) {
+    SegmentHeader& own = Runtime::get().segment().header();
+    SegmentHeader& peer = remote.peer->header();
+    if (request_.carried || (own.rate == 0 && peer.rate == 0 && !faulty())) return 0;
+    request_.carried = true;
+    const LinkEnd near{own, qp_.context().nic()}, far{peer, remote.entry->nic};
+    return request_.operation == Operation::kRead ? carry(request_.length, far, near)
+                                                  : carry(request_.length, near, far);
+  }
+
+  static bool faulty() { return Runtime::get().faults().engaged(); }
 
   Outcome send(RemoteQueuePair& remote) {
     switch (deliver(qp_, remote, request_, local_)) {

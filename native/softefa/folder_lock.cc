@@ -4,14 +4,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "fail.h"
+
 namespace softefa {
-namespace {
-
-[[noreturn]] void fail(int error, const std::string& what) {
-  throw std::system_error(error, std::generic_category(), what);
-}
-
-}  // namespace
 
 FolderLock::FolderLock(const std::string& path, Wait wait) {
   Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -46,7 +46,7 @@ struct Location {
   uint8_t reserved2[7];
 };
 static_assert(sizeof(Location) == 32);
-constexpr uint8_t kAddress = 0, kDmabuf = 1;
+constexpr uint8_t kAtAddress = 0, kInDmabuf = 1;
 
 struct EfaAttributes {
   uint64_t comp_mask;
@@ -65,11 +65,11 @@ bool supported() { return (Context::capabilities() & kCompletionCounters) != 0; 
 }
 
 CounterValue valueAt(const Location& location) {
-  if (location.type == kAddress) {
+  if (location.type == kAtAddress) {
     if (location.ptr == nullptr || reinterpret_cast<uintptr_t>(location.ptr) % 8 != 0) fail(EINVAL);
     return CounterValue(reinterpret_cast<uint64_t*>(location.ptr));
   }
-  if (location.type != kDmabuf || location.offset % 8 != 0) fail(EINVAL);
+  if (location.type != kInDmabuf || location.offset % 8 != 0) fail(EINVAL);
   return CounterValue(location.fd, location.offset);
 }
 

@@ -23,6 +23,7 @@ enum class Fault : uint32_t {
   kCqOverrun = 6,     // polling a completion queue of the NIC finds it overrun
   kRegistration = 7,  // registrations on the NIC fail with errno `value`
   kDelay = 8,         // operations from and to the NIC start `value` microseconds later
+  kRate = 9,          // the NIC carries `value` megabytes per second in each direction
 };
 
 struct FaultRule {

@@ -9,16 +9,13 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "fail.h"
 #include "forks.h"
 
 namespace softefa {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void fail(int error, const std::string& what) {
-  throw std::system_error(error, std::generic_category(), what);
-}
 
 Fd openFolder(const std::string& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

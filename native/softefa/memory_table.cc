@@ -9,13 +9,12 @@
 #include <cerrno>
 
 #include "options.h"
+#include "pages.h"
 #include "pinning.h"
 #include "random.h"
 
 namespace softefa {
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 uint64_t pageDown(uint64_t address) { return address & ~(kPage - 1); }
 uint64_t pageUp(uint64_t address) { return pageDown(address + kPage - 1); }

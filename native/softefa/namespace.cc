@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "fail.h"
 #include "node_counters.h"
 
 namespace softefa {
@@ -15,10 +16,6 @@ namespace fs = std::filesystem;
 
 // How long an unused namespace is kept.
 constexpr time_t kKeepSeconds = time_t{24} * 60 * 60;
-
-[[noreturn]] void fail(int error, const std::string& what) {
-  throw std::system_error(error, std::generic_category(), what);
-}
 
 std::string prefix() { return "softefa-" + std::to_string(::geteuid()) + "."; }
 

@@ -84,6 +84,7 @@ Options fromEnvironment() {
                           : number("SOFTEFA_MEMLOCK", UINT64_MAX, 0, UINT64_MAX);
   }
   options.timeoutMs = static_cast<uint32_t>(number("SOFTEFA_TIMEOUT_MS", 5000, 1, 3600000));
+  options.rate = number("SOFTEFA_RATE", 0, 0, UINT64_MAX);
   if (const char* value = text("SOFTEFA_COPY")) options.bounce = std::strcmp(value, "bounce") == 0;
   return options;
 }

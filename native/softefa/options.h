@@ -21,6 +21,7 @@ namespace softefa {
 //   MAX_MR       registrations per process                                    65536
 //   MEMLOCK      bytes or "unlimited", in place of RLIMIT_MEMLOCK             the limit
 //   TIMEOUT_MS   timeout for a silent peer                                    5000
+//   RATE         bytes per second of each NIC in each direction, 0: no limit  0
 //   COPY         "bounce": do not use process_vm_readv(2)                     ""
 struct Options {
   std::string nameSpace = "default";
@@ -38,6 +39,7 @@ struct Options {
   bool memlockGiven = false;
   uint64_t memlock = 0;
   uint32_t timeoutMs = 5000;
+  uint64_t rate = 0;
   bool bounce = false;
 
   static const Options& get();

@@ -8,6 +8,8 @@
 
 namespace softefa {
 
+constexpr size_t kPage = 4096;
+
 // Pages of memory of this process, initially zero.
 class Pages {
  public:
@@ -22,7 +24,6 @@ class Pages {
   T* at(size_t offset) const {
     return reinterpret_cast<T*>(static_cast<char*>(data_) + offset);
   }
-  static constexpr size_t kPage = 4096;
 
  private:
   size_t size_;

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <optional>
 
+#include "pages.h"
+
 namespace softefa {
 namespace {
 
@@ -28,8 +30,6 @@ constexpr uint64_t kReadable = 1, kWritable = 2;
 
 // From linux/mman.h of Linux 5.14.
 constexpr int kPopulateRead = 22, kPopulateWrite = 23;
-
-constexpr uint64_t kPage = 4096;
 
 void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 

@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fail.h"
+#include "options.h"
+#include "pages.h"
+
 namespace softefa {
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 // The time limit for a visitor. Its copies take milliseconds at most.
 constexpr auto kLongestVisit = std::chrono::milliseconds(250);
@@ -21,10 +23,6 @@ uint64_t pidNamespace() {
     return ::stat("/proc/self/ns/pid", &status) == 0 ? uint64_t{status.st_ino} : uint64_t{0};
   }();
   return own;
-}
-
-[[noreturn]] void fail(int error, const std::string& what) {
-  throw std::system_error(error, std::generic_category(), what);
 }
 
 }  // namespace
@@ -83,6 +81,7 @@ OwnSegment::OwnSegment(const std::string& folder, uint32_t node, uint32_t nics) 
   head.pidNamespace = pidNamespace();
   head.node = node;
   head.nics = nics;
+  head.rate = Options::get().rate;
 }
 
 void OwnSegment::open() {

@@ -17,7 +17,7 @@ namespace softefa {
 // the object invalid and then waits until it has seen every visitor outside of the segment.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 3;
+constexpr uint32_t kSegmentVersion = 4;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 constexpr uint32_t kMaxVisitors = 1024;
@@ -74,6 +74,11 @@ struct alignas(64) BounceSlot {
 enum BounceState : uint32_t { kBounceIdle, kBounceAsked, kBounceServed };
 constexpr uint32_t kBounceSlots = 4;
 
+// Until when a NIC is busy, in each direction, if its speed is limited.
+struct alignas(64) Link {
+  std::atomic<uint64_t> sends, receives;
+};
+
 struct alignas(64) SegmentHeader {
   uint32_t magic;
   uint32_t version;
@@ -81,6 +86,7 @@ struct alignas(64) SegmentHeader {
   uint32_t node;
   uint64_t pidNamespace;  // the PID namespace of pid; 0: unknown
   uint32_t nics;
+  uint64_t rate;  // bytes per second of each NIC, 0: no limit
   Lifeline lifeline;
   std::atomic<uint32_t> ready;
   alignas(64) std::atomic<uint32_t> doorbell;  // futex of the engine thread
@@ -89,6 +95,7 @@ struct alignas(64) SegmentHeader {
   std::atomic<uint32_t> looks;    // polls of user doorbells by the engine
   NicCounters counters[kMaxNics];
   NicCounters added[kMaxNics];  // the part that was added to the node's counters
+  Link links[kMaxNics];
   QueuePairEntry queuePairs[kMaxQueuePairs];
   Visitor visitors[kMaxVisitors];
   BounceSlot bounce[kBounceSlots];

@@ -13,7 +13,7 @@ namespace softefa {
 namespace {
 
 // Requests per queue pair in one turn of the engine.
-constexpr size_t kBatch = 16;
+constexpr size_t kSendBatch = 16;
 // A request may be overtaken only by this many later requests: the efa provider's receive window
 // holds 16,384 messages, and it aborts the process if a message is missing for longer.
 constexpr size_t kOvertakes = 64;
@@ -144,7 +144,7 @@ bool QueuePair::turn(uint64_t& due) {
   const uint64_t time = now();
   const bool async = Options::get().async;
   ready_.clear();
-  for (size_t i = 0; i < pending_.size() && ready_.size() < kBatch;) {
+  for (size_t i = 0; i < pending_.size() && ready_.size() < kSendBatch;) {
     // SRD keeps no order, and callers must not rely on one. But no request may be delayed for long.
     if (async && !isUd()) {
       std::swap(pending_[i],

@@ -39,8 +39,8 @@ struct WorkRequest {
   uint32_t rnrLooks = 0;
   uint64_t unseenSince = 0;  // since when the receiver's engine has not polled
   uint32_t receiverLooks = 0;
-  bool retransmitted = false;
-  bool placed = false;  // the data of an RDMA has been moved; its immediate may wait for a receive
+  bool carried = false;  // it has been given its time on the links
+  bool placed = false;   // the data of an RDMA has been moved; its immediate may wait for a receive
 };
 
 }  // namespace softefa

@@ -14,9 +14,7 @@ class WorkRing {
  public:
   // `entries` is a power of two.
   WorkRing(uint32_t entries, uint32_t entrySize)
-      : entries_(entries),
-        entrySize_(entrySize),
-        pages_(size_t{entries} * entrySize + Pages::kPage) {}
+      : entries_(entries), entrySize_(entrySize), pages_(size_t{entries} * entrySize + kPage) {}
 
   uint8_t* buffer() const { return pages_.at<uint8_t>(0); }
   uint32_t entries() const { return entries_; }
@@ -24,7 +22,7 @@ class WorkRing {
   // In a page of its own, as on a device.
   std::atomic<uint32_t>& doorbell() const {
     const size_t size = size_t{entries_} * entrySize_;
-    return *pages_.at<std::atomic<uint32_t>>((size + Pages::kPage - 1) & ~(Pages::kPage - 1));
+    return *pages_.at<std::atomic<uint32_t>>((size + kPage - 1) & ~(kPage - 1));
   }
 
   // The number of descriptors that are ready but not fetched. It may exceed the size of the ring if

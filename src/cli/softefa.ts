@@ -15,6 +15,7 @@ interface Flags {
   readonly namespace?: string;
   readonly async?: true;
   readonly direct?: true;
+  readonly rate?: number;
   readonly seed?: number;
   readonly caps?: readonly SoftefaCapability[];
   readonly env?: true;
@@ -48,6 +49,11 @@ export function softefaCommand(): Command {
     )
     .option('--async', 'move data after the post has returned, in random order: finds early reuse')
     .option('--direct', 'queues that the efa provider of libfabric >= 2.3 accesses directly')
+    .option(
+      '--rate <n>',
+      'bytes per second of each device and direction (default: no limit)',
+      integer,
+    )
     .option('--seed <n>', 'seed of every random choice (default: 1)', integer)
     .option(
       '--caps <list>',

@@ -47,7 +47,9 @@ export type FaultKind =
   /** Registrations fail with errno `value`. */
   | 'registration'
   /** A slow link: operations from and to the device start `value` microseconds later. */
-  | 'delay';
+  | 'delay'
+  /** A narrow link: the device carries `value` megabytes (10^6) per second in each direction. */
+  | 'rate';
 
 const KINDS: readonly FaultKind[] = [
   'status',
@@ -58,6 +60,7 @@ const KINDS: readonly FaultKind[] = [
   'cqOverrun',
   'registration',
   'delay',
+  'rate',
 ];
 
 /** Where a fault applies, and how often it occurs. */
@@ -70,7 +73,10 @@ export interface FaultOptions {
   readonly qpn?: number;
   /** How often the fault occurs. If omitted, until it is removed. */
   readonly count?: number;
-  /** The device's completion status, the errno of a registration, or microseconds. */
+  /**
+   * The device's completion status, the errno of a registration, microseconds, or megabytes per
+   * second.
+   */
   readonly value?: number | FabricErrorCode;
 }
 

@@ -59,6 +59,11 @@ export interface SoftefaOptions {
   readonly memlock?: number | 'unlimited';
   /** Milliseconds until operations to a peer that does not answer fail. If omitted, 5000. */
   readonly timeout?: number;
+  /**
+   * Bytes per second that each device carries in each direction. If omitted, or 0, as many as the
+   * machine copies.
+   */
+  readonly rate?: number;
   /** Copies through shared memory, as softefa does if process_vm_readv(2) is forbidden. */
   readonly bounce?: boolean;
 }
@@ -120,6 +125,7 @@ const VARIABLES: { readonly [Name in keyof SoftefaOptions]-?: [variable: string,
       value === 'unlimited' ? value : String(checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER)),
   ],
   timeout: ['SOFTEFA_TIMEOUT_MS', integer(1, 3_600_000)],
+  rate: ['SOFTEFA_RATE', integer(0, Number.MAX_SAFE_INTEGER)],
   bounce: ['SOFTEFA_COPY', (name, value) => (flag(name, value) === '1' ? 'bounce' : '')],
 };
 

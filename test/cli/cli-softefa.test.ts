@@ -44,9 +44,10 @@ test('options after the command belong to the command', () => {
 });
 
 test('--env prints variables for a shell', () => {
-  const { stdout } = libfabric('softefa', '--env', '--nics', '2', '--async', '--direct');
-  const script = `${stdout}\necho "$SOFTEFA_NICS $SOFTEFA_ASYNC $SOFTEFA_DIRECT"`;
-  expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2 1 1\n');
+  const flags = ['--nics', '2', '--async', '--direct', '--rate', '1000000'];
+  const { stdout } = libfabric('softefa', '--env', ...flags);
+  const script = `${stdout}\necho "$SOFTEFA_NICS $SOFTEFA_ASYNC $SOFTEFA_DIRECT $SOFTEFA_RATE"`;
+  expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2 1 1 1000000\n');
   expect(stdout).toMatch(/^export LD_PRELOAD='\/.*libsoftefa\.so'$/m);
 });
 

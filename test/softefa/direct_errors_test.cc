@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "direct_user.h"
@@ -226,31 +227,30 @@ TEST(direct_queues_restart_after_a_reset) {
   pair.expectWorking();
 }
 
-TEST(direct_completion_queue_without_reads_overruns) {
+// The efa provider and rdma-core ring the doorbell only at the end of a poll that has left entries.
+TEST(direct_completion_queue_works_although_its_user_rarely_reports_its_reads) {
   Shape shape;
   shape.entries = 16;
-  shape.sends = 64;
   Pair pair(shape);
   pair.expectWorking();
-  pair.x.tell();  // a user that reports how far it has read
-  for (uint16_t i = 0; i < 32; ++i) {
-    Send write = pair.write();
-    write.id = i;
-    pair.x.put(pair.x.describe(pair.b.address(), write));
-  }
-  pair.x.ringSends();
-  while (stateOf(pair.a) != IBV_QPS_ERR) std::this_thread::yield();
-  for (int i = 0; i < 16; ++i) CHECK_EQ(pair.x.next().status, Status::kOk);
-  // Completions that did not fit are dropped, and later requests are not executed.
   pair.x.tell();
-  Send last = pair.send();
-  last.id = 99;
-  pair.x.send(pair.b.address(), last);
-  Entry entry;
-  do {
-    entry = pair.x.next();
-    CHECK_EQ(entry.status, Status::kFlushed);
-  } while (entry.id != 99);
+  constexpr int kTogether = 8;
+  for (int i = 0; i < 70'000; i += kTogether) {
+    std::set<uint16_t> pending;
+    for (int j = i; j < i + kTogether; ++j) {
+      Send write = pair.write();
+      write.id = static_cast<uint16_t>(j);
+      pair.x.send(pair.b.address(), write);
+      pending.insert(write.id);
+    }
+    while (!pending.empty()) {
+      const Entry entry = pair.x.next();
+      CHECK_EQ(pending.erase(entry.id), 1u);
+      CHECK_EQ(entry.status, Status::kOk);
+    }
+  }
+  pair.x.tell();
+  pair.expectWorking();
 }
 
 TEST(direct_completions_of_destroyed_queue_pairs_count_as_read) {
