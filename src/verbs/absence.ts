@@ -1,6 +1,6 @@
+import { linkName, namesIn, readText, sysfsRoot } from '../sysfs.js';
 import { isRdmaCoreNotFound } from './errors.js';
 import { findDevices } from './find.js';
-import { linkName, namesIn, readText, sysfsRoot } from './sysfs.js';
 
 /** Why there is no RDMA device. */
 export type AbsenceCode =

@@ -8,10 +8,10 @@ import {
   MAX_MILLISECONDS,
   namesOf,
 } from '../checks.js';
+import { portNumbers } from '../sysfs.js';
 import { CounterMeter } from './counter-meter.js';
 import { VerbsError } from './errors.js';
 import { findFolders } from './find.js';
-import { portNumbers } from './sysfs.js';
 
 /** Counters by their names in sysfs: `tx_bytes`, `rx_drops`, `port_xmit_data`. */
 export type Counters<Value = bigint> = Readonly<Record<string, Value>>;

@@ -1,11 +1,11 @@
 import { constants } from 'node:os';
+import { identityOf, readText } from '../sysfs.js';
 import type { Device, EfaAttributes } from './device-types.js';
 import { isRdmaCoreNotFound, VerbsError } from './errors.js';
 import { type Found, findDevices } from './find.js';
 import { ATOMICS, bitNames, DEVICE_CAPABILITIES, EFA_CAPABILITIES, guidText } from './names.js';
 import { type NativeDevice, queryDevice, queryEfa } from './native.js';
 import { portFromVerbs, portsFromSysfs } from './ports.js';
-import { identityOf, readText } from './sysfs.js';
 
 const AMAZON = 0x1d0f;
 const { ENODEV } = constants.errno;

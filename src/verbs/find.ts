@@ -1,6 +1,6 @@
+import { kernelDevices, rootOf, sysfsRoot } from '../sysfs.js';
 import { isRdmaCoreNotFound } from './errors.js';
 import { listDevices } from './native.js';
-import { kernelDevices, rootOf, sysfsRoot } from './sysfs.js';
 
 /** A device that was found but not opened. */
 export interface Found {

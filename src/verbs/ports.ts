@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { namesIn, portNumbers, readText } from '../sysfs.js';
 import type { Gid, PhysicalState, Port, PortState } from './device-types.js';
 import { groups, LINK_LAYERS, PHYSICAL_STATES, PORT_STATES } from './names.js';
 import type { NativePort } from './native.js';
-import { namesIn, portNumbers, readText } from './sysfs.js';
 
 // ibv_port_attr.active_width
 const LANES: Readonly<Record<number, number>> = { 1: 1, 2: 4, 4: 8, 8: 12, 16: 2 };

@@ -2,14 +2,12 @@ import { release } from 'node:os';
 import type { EndpointBase } from '../../endpoint/endpoint.js';
 import type { AnyInfo } from '../../info-types.js';
 import { version } from '../../library.js';
+import { isSoftwareNic } from '../../software-nic.js';
 import { packageVersion } from './package-version.js';
 import { rdmaOf } from './rdma-support.js';
 import type { ResultDevice, ResultSoftware } from './result.js';
 
 type Asked = Pick<EndpointBase, 'info' | 'getOption'>;
-
-const isEmulated = (firmware: string, domain: string) =>
-  /\(emulated\)/.test(firmware) || domain.startsWith('softefa');
 
 /** The device of an endpoint. */
 export function deviceOf(endpoint: Asked): ResultDevice {
@@ -18,17 +16,17 @@ export function deviceOf(endpoint: Asked): ResultDevice {
 }
 
 /** The device of an entry of getInfo(). */
-export function deviceOfEntry({ fabricAttr, domainAttr, epAttr, nic }: AnyInfo): ResultDevice {
+export function deviceOfEntry(entry: AnyInfo): ResultDevice {
+  const { fabricAttr, domainAttr, epAttr } = entry;
   const provider = fabricAttr.provName ?? '';
   const domain = domainAttr.name ?? '';
-  const firmware = nic?.deviceAttr?.firmware ?? '';
   return {
     provider,
     fabric: fabricAttr.name ?? '',
     domain,
     endpointType: epAttr.type,
     protocol: epAttr.protocol,
-    software: isEmulated(firmware, domain),
+    software: isSoftwareNic(entry),
   };
 }
 

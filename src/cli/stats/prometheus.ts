@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { identityOf } from '../../sysfs.js';
 import { Counter, Gauge, Registry } from '../../vendor/prom-client.js';
 import { stateOf } from '../../verbs/ports.js';
-import { identityOf } from '../../verbs/sysfs.js';
 import type { Source } from './sources.js';
 
 /** Metrics in the Prometheus text format. */

@@ -1,7 +1,7 @@
+import { portNumbers } from '../../sysfs.js';
 import { CounterMeter } from '../../verbs/counter-meter.js';
 import { findFolders } from '../../verbs/find.js';
 import { whyNoDevices } from '../../verbs/index.js';
-import { portNumbers } from '../../verbs/sysfs.js';
 
 /** A port of a device, with its counters. */
 export interface Source {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AnyInfo } from '../../../info-types.js';
+import { readText } from '../../../sysfs.js';
 import { isSoftefa, readCounters } from '../../../verbs/counter-files.js';
 import { type Found, findFolders } from '../../../verbs/find.js';
 import { queryDevice } from '../../../verbs/native.js';
-import { readText } from '../../../verbs/sysfs.js';
 
 // libfabric's providers use the first port.
 const PORT = 1;
