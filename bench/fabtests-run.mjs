@@ -64,7 +64,8 @@ function startSide(command, core, env = {}) {
   return { child, over, succeeded };
 }
 
-async function freePort() {
+/** A port of this host that nobody uses. */
+export async function freePort() {
   const server = createServer().listen(0, HOST);
   await once(server, 'listening');
   const { port } = server.address();
@@ -73,9 +74,11 @@ async function freePort() {
   return port;
 }
 
-// Waits until the server listens, because a client of fabtests does not retry. A test connection would
-// be mistaken for the client, so this function reads the kernel's list of sockets.
-async function listening(port, { child }) {
+/**
+ * Waits until the server listens, because a client of fabtests does not retry. A test connection would be mistaken
+ * for the client, so this function reads the kernel's list of sockets.
+ */
+export async function listening(port, { child }) {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   const socket = new RegExp(`:${hex} [0-9A-F]+:0000 0A `); // in the state TCP_LISTEN
   while (child.exitCode === null) {

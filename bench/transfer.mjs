@@ -1,12 +1,14 @@
-// The benchmark of libfabric/transfer: the transfer engine against prepared batches, single writes and node:http.
-//   node bench/transfer.mjs [--provider shm] [--rounds 15] [--only <regex of figures>]
+// The benchmark of libfabric/transfer: the transfer engine against prepared batches, single writes, endpoints opened
+// by hand, node:http, UCX and fabtests.
+//   node bench/transfer.mjs [--provider shm] [--rounds 15] [--only <regex of figures>] [--long] [--link 200]
+//     [--peers 50] [--fabtests DIR]
 // Two processes, one core each. The contenders of a figure run in turn; ratios are of medians and of the best rounds.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { median } from './harness/results.mjs';
 import { align, number, sizeText } from './harness/table.mjs';
-import { contiguous, eventLoop, http, MIB, paged, small } from './transfer/figures.mjs';
+import { barsOf } from './transfer/bars.mjs';
 import { environments, openPair } from './transfer/pair.mjs';
 
 const { values } = parseArgs({
@@ -14,52 +16,20 @@ const { values } = parseArgs({
     provider: { type: 'string' },
     rounds: { type: 'string', default: '15' },
     only: { type: 'string', default: '' },
+    long: { type: 'boolean', default: false },
+    link: { type: 'string', default: '200' },
+    peers: { type: 'string', default: '50' },
+    fabtests: { type: 'string' },
   },
 });
 
-const PAGE = 64 * 1024;
 const WARM_UP = 2;
-
-// `ratio`: the time of the second contender divided by that of the first, at least `bar`.
-// `more`: the first one's time minus the second one's in us, at most `bar`.
-// `value`: the first one's time in us, at most `bar`.
-const FIGURES = [
-  ...[1, 16, 64, 256].map((mib) => ({
-    name: 'against a prepared batch',
-    size: mib * MIB,
-    make: (pair) => contiguous(pair, mib * MIB),
-    ratio: 0.97,
-  })),
-  {
-    name: '4096 pages, against one piece',
-    size: PAGE,
-    make: (pair) => paged(pair, 4096, PAGE),
-    ratio: 0.9,
-  },
-  {
-    name: 'against GET of node:http',
-    size: 64 * MIB,
-    make: (pair) => http(pair, 64 * MIB),
-    ratio: 3,
-  },
-  {
-    name: 'half round trip, against a write',
-    size: 4096,
-    make: (pair) => small(pair, 4096),
-    more: 5,
-  },
-  {
-    name: 'event loop, busy',
-    size: 256 * MIB,
-    make: (pair) => eventLoop(pair, 256 * MIB),
-    value: 50,
-  },
-].filter(({ name }) => new RegExp(values.only).test(name));
+const PAIR_SIZE = 256 << 20;
 
 /** Runs the contenders in turn. Returns the milliseconds of each. */
 async function measure(contenders, rounds) {
   const times = Object.keys(contenders).map(() => []);
-  for (let round = -WARM_UP; round < rounds; round++) {
+  for (let round = -Math.min(WARM_UP, rounds); round < rounds; round++) {
     for (const [i, run] of Object.values(contenders).entries()) {
       const took = await run();
       if (round >= 0) times[i].push(took);
@@ -68,8 +38,18 @@ async function measure(contenders, rounds) {
   return times;
 }
 
-function judge({ ratio, more, value }, [first, second]) {
+/** The bar, what was measured, the best of it, and whether that meets the bar. */
+function judge({ ratio, cost, more, value, worst }, [first, second]) {
   const best = (times) => Math.min(...times);
+  if (worst !== undefined) {
+    const longest = Math.max(...first);
+    return [
+      `<= ${worst} ms`,
+      `${number(longest)} ms`,
+      `${number(best(first))} ms`,
+      longest <= worst,
+    ];
+  }
   if (value !== undefined) {
     const us = median(first) * 1000;
     return [`<= ${value} us`, `${number(us)} us`, `${number(best(first) * 1000)} us`, us <= value];
@@ -79,41 +59,90 @@ function judge({ ratio, more, value }, [first, second]) {
     const bestUs = (best(first) - best(second)) * 1000;
     return [`<= ${more} us more`, `${number(us)} us`, `${number(bestUs)} us`, us <= more];
   }
+  if (cost !== undefined) {
+    const measured = median(first) / median(second);
+    return [`<= ${cost}`, number(measured), number(best(first) / best(second)), measured <= cost];
+  }
   const measured = median(second) / median(first);
   return [`>= ${ratio}`, number(measured), number(best(second) / best(first)), measured >= ratio];
 }
 
+function rowOf(provider, figure, times) {
+  const [bar, measured, best, met] = judge(figure, times);
+  const { name, size, bytes = size } = figure;
+  const rate = ([ms]) => `${number(bytes / ms / 1e6)} GB/s`;
+  const rates = figure.ratio === undefined ? ['', ''] : times.map((each) => rate([median(each)]));
+  return [provider, name, sizeText(size), ...rates, bar, measured, best, met ? 'met' : 'NOT MET'];
+}
+
+/** Opens pairs of processes for figures. `pair()` is one with a rail on each side that all figures share. */
+class Bench {
+  provider;
+  namespace = process.env.SOFTEFA_NAMESPACE;
+  #shared;
+  #opened = [];
+
+  constructor(provider) {
+    this.provider = provider;
+  }
+
+  pair = () => {
+    this.#shared ??= this.#openPair({ size: PAIR_SIZE, plain: true });
+    return this.#shared;
+  };
+
+  open = async (settings) => {
+    const pair = await this.#openPair(settings);
+    this.#opened.push(pair);
+    return pair;
+  };
+
+  #openPair(settings) {
+    return openPair({ provider: this.provider, namespace: this.namespace, ...settings });
+  }
+
+  /** Closes the pairs that the last figure has opened. */
+  async endFigure() {
+    for (const pair of this.#opened.splice(0)) await pair.close();
+  }
+
+  async close() {
+    await (await this.#shared)?.close();
+  }
+}
+
 async function run(provider) {
   const rows = [];
-  const pair = await openPair(provider, 1, 256 * MIB, process.env.SOFTEFA_NAMESPACE);
-  for (const figure of FIGURES) {
-    const times = await measure(await figure.make(pair), Number(values.rounds));
-    const [bar, measured, best, met] = judge(figure, times);
-    const rate =
-      figure.ratio === undefined ? '' : `${number(rateOf(figure, median(times[0])))} GB/s`;
-    rows.push([
-      provider,
-      figure.name,
-      sizeText(figure.size),
-      rate,
-      bar,
-      measured,
-      best,
-      met ? 'met' : 'NOT MET',
-    ]);
+  const bench = new Bench(provider);
+  for (const figure of figuresOf(provider)) {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${provider}: ${figure.name}`);
+    const made = await figure.make(bench);
+    const rounds = Math.min(Number(values.rounds), figure.rounds ?? Number.POSITIVE_INFINITY);
+    const { contenders = made, also = () => [], close = () => {} } = made;
+    rows.push(rowOf(provider, figure, await measure(contenders, rounds)));
+    for (const more of also()) rows.push(rowOf(provider, more, more.times));
+    close();
+    await bench.endFigure();
   }
-  await pair.close();
+  await bench.close();
   return rows;
 }
 
-const rateOf = ({ name, size }, ms) => ((/pages/.test(name) ? 4096 : 1) * size) / ms / 1e6;
+function figuresOf(provider) {
+  const { long, fabtests } = values;
+  const [link, peers] = [Number(values.link), Number(values.peers)];
+  const bars = barsOf({ long, link, peers, fabtests });
+  const chosen = bars.filter(({ name }) => new RegExp(values.only).test(name));
+  return chosen.filter(({ on = ['shm', 'efa'] }) => on.includes(provider));
+}
 
-const HEADING = ['provider', 'figure', 'size', 'rate', 'bar', 'measured', 'best', ''];
+const HEADING = ['provider', 'figure', 'size', 'rate', 'other', 'bar', 'measured', 'best', ''];
 
 if (values.provider === undefined) {
   // Each provider in a process of its own: softefa must be loaded before libfabric.
   const namespace = `bench-${process.pid}`;
-  for (const provider of ['shm', 'efa']) {
+  for (const provider of ['shm', 'efa', 'tcp']) {
+    if (figuresOf(provider).length === 0) continue;
     const env = provider === 'efa' ? environments(namespace)[0] : process.env;
     const args = [fileURLToPath(import.meta.url), ...process.argv.slice(2), '--provider', provider];
     const { status } = spawnSync(process.execPath, args, { env, stdio: 'inherit' });

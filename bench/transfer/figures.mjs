@@ -39,6 +39,12 @@ export async function paged(pair, count, size) {
   };
 }
 
+/** The same page again and again. It stays in the caches of the CPUs. */
+export async function reused(pair, count, size) {
+  const pages = { indices: new Array(count).fill(0), size };
+  return { pages: await repeated(pair, 'one page', pair.place.pages(pages), { pages }) };
+}
+
 /** Half a round trip of 4 KiB, from write() to `arrived`, against single writes with data. */
 export async function small(pair, length) {
   const into = pair.place.slice(0, length);

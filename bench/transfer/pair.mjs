@@ -7,6 +7,8 @@ import { open } from 'libfabric';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { TransferEngine } from 'libfabric/transfer';
 
+export const NICS = 4;
+
 /** Moves a process and its threads to one core, if there are several. */
 function pin(pid, core) {
   if (availableParallelism() < 2) return;
@@ -16,52 +18,99 @@ function pin(pid, core) {
 const environmentOf = (node, namespace) => ({
   ...process.env,
   FI_EFA_ENABLE_SHM_TRANSFER: '0',
-  ...softefaEnvironment({ namespace, nics: 4, node, memlock: 'unlimited', keep: false }),
+  ...softefaEnvironment({ namespace, nics: NICS, node, memlock: 'unlimited', keep: false }),
 });
 
 /** The environment of this process, and of its peer. softefa must be loaded before libfabric. */
 export const environments = (namespace) => [0, 1].map((node) => environmentOf(node, namespace));
 
-export async function openPair(provider, rails, size, namespace) {
+const hex = (bytes) => Buffer.from(bytes).toString('hex');
+
+/** The options of an engine of a benchmark. */
+export const optionsOf = (provider, nics, mapMemory = false) => ({
+  provider,
+  nics,
+  mapMemory,
+  ...(provider === 'tcp' && { node: '127.0.0.1' }),
+});
+
+/**
+ * Opens an engine in this process and one in another process, with `size` bytes of memory each.
+ * @param nics those of `TransferEngine.open()`
+ * @param mapMemory that of `TransferEngine.open()`
+ * @param plain also opens an endpoint with memory on each side
+ */
+export async function openPair({
+  provider,
+  nics = 1,
+  size,
+  namespace,
+  mapMemory = false,
+  plain = false,
+}) {
+  const options = optionsOf(provider, nics, mapMemory);
   const program = fileURLToPath(new URL('peer.mjs', import.meta.url));
   const env = provider === 'efa' ? environmentOf(1, namespace) : process.env;
-  const child = fork(program, [provider, String(rails), String(size)], { env });
-  await once(child, 'message');
-  const waiting = new Map();
-  let next = 0;
-  child.on('message', ([id, result]) => {
-    waiting.get(id)(result);
-    waiting.delete(id);
-  });
-  const ask = (command, argument = null) =>
-    new Promise((resolve) => {
-      waiting.set(++next, resolve);
-      child.send([next, command, argument]);
-    });
-  const engine = await TransferEngine.open({ provider, nics: rails });
+  const child = fork(program, [JSON.stringify({ options, size, plain })], { env });
+  const { ask, ended } = conversation(child);
+  await Promise.race([once(child, 'message'), ended]);
+  const engine = await TransferEngine.open(options);
   const place = await engine.allocate(size);
-  const endpoint = await open({ provider, caps: ['FI_MSG', 'FI_RMA'] });
-  const region = await endpoint.domain.allocate(size, ['FI_WRITE', 'FI_REMOTE_WRITE']);
-  const other = await ask('meet', {
-    card: engine.card,
-    address: Buffer.from(endpoint.address).toString('hex'),
-    descriptor: Buffer.from(region.descriptor()).toString('hex'),
-  });
+  const { card } = await ask('meet', { card: engine.card });
+  const remote = await engine.peer(card);
+  const beside = plain ? await openEndpoint(provider, size, ask) : undefined;
   pin(process.pid, 0);
   pin(child.pid, 1);
   return {
     engine,
     place,
-    endpoint,
-    region,
     ask,
-    remote: await engine.peer(other.card),
-    peer: endpoint.av.insert(Buffer.from(other.address, 'hex')),
-    remoteRegion: endpoint.domain.remote(Buffer.from(other.descriptor, 'hex')),
+    remote,
+    ...beside,
     async close() {
       await ask('end');
-      await Promise.all([engine.close(), endpoint.close()]);
+      await Promise.all([engine.close(), beside?.endpoint.close()]);
     },
+  };
+}
+
+/** Sends commands to the other process. `ended` rejects when it ends by itself. */
+function conversation(child) {
+  const waiting = new Map();
+  let next = 0;
+  child.on('message', ([id, result, error]) => {
+    const { resolve, reject } = waiting.get(id) ?? {};
+    waiting.delete(id);
+    if (error) reject?.(new Error(`the peer: ${error}`));
+    else resolve?.(result);
+  });
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    const error = new Error(`the peer ended: ${signal ?? `exit ${code}`}`);
+    for (const { reject } of waiting.values()) reject(error);
+    throw error;
+  });
+  ended.catch(() => {}); // those who wait get the error
+  const ask = (command, argument = null) =>
+    new Promise((resolve, reject) => {
+      waiting.set(++next, { resolve, reject });
+      child.send([next, command, argument]);
+    });
+  return { ask, ended };
+}
+
+/** An endpoint beside the engine, with the endpoint of the other process as its peer. */
+async function openEndpoint(provider, size, ask) {
+  const endpoint = await open({ provider, caps: ['FI_MSG', 'FI_RMA'] });
+  const region = await endpoint.domain.allocate(size, ['FI_WRITE', 'FI_REMOTE_WRITE']);
+  const other = await ask('meetPlain', {
+    address: hex(endpoint.address),
+    descriptor: hex(region.descriptor()),
+  });
+  return {
+    endpoint,
+    region,
+    peer: endpoint.av.insert(Buffer.from(other.address, 'hex')),
+    remoteRegion: endpoint.domain.remote(Buffer.from(other.descriptor, 'hex')),
   };
 }
 
@@ -75,15 +124,27 @@ function elapsed() {
  * the time before and after it.
  */
 export async function repeated(pair, name, from, what, clock = elapsed) {
-  const token = await pair.ask('offer', { name, ...what });
-  const grant = pair.remote.grant(token);
+  const newGrant = async () => pair.remote.grant(await pair.ask('offer', { name, ...what }));
+  let grant = await newGrant();
   let transfer;
-  return async () => {
+  const run = async () => {
     const took = clock();
     transfer = transfer ? transfer.again() : pair.remote.write(from, grant);
     await transfer;
     const result = took();
     await pair.ask('arrived', name);
     return result;
+  };
+  return async () => {
+    try {
+      return await run();
+    } catch (error) {
+      // On a busy machine, a slice of the last round was sent twice.
+      if (error.code !== 'FI_EALREADY') throw error;
+      await pair.ask('close', name);
+      grant = await newGrant();
+      transfer = undefined;
+      return run();
+    }
   };
 }

@@ -1,48 +1,88 @@
 // The other process of the transfer benchmarks, controlled by messages of its parent: [id, command, argument].
-// It answers [id, result]. Arguments: provider, rails, bytes of its memory.
+// It answers [id, result], or [id, null, reason]. Argument: { options, size, plain } as JSON, of openPair().
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 
-const [provider, rails, size] = process.argv.slice(2);
-const engine = await TransferEngine.open({ provider, nics: Number(rails) });
-const place = await engine.allocate(Number(size));
-const endpoint = await open({ provider, caps: ['FI_MSG', 'FI_RMA'] });
-const region = await endpoint.domain.allocate(Number(size), ['FI_WRITE', 'FI_REMOTE_WRITE']);
+const EXPIRES = 3_600_000;
+const { options, size, plain } = JSON.parse(process.argv[2]);
+const { nics: _, mapMemory: __, ...endpointOptions } = options;
+const engine = await TransferEngine.open(options);
+const place = await engine.allocate(size);
+const endpoints = [];
+const memories = []; // of the endpoints by hand
+let region;
 let remote;
 let peer;
 let remoteRegion;
 const offers = new Map();
+const others = []; // more engines: { engine, place, parent }
 const part = ({ length, pages }) => (pages ? place.pages(pages) : place.slice(0, length));
+const hex = (bytes) => Buffer.from(bytes).toString('hex');
+
+async function openPlain(more) {
+  const endpoint = await open({ ...endpointOptions, caps: ['FI_MSG', 'FI_RMA'], ...more });
+  endpoints.push(endpoint);
+  return endpoint;
+}
+
+if (plain) {
+  const endpoint = await openPlain();
+  region = await endpoint.domain.allocate(size, ['FI_WRITE', 'FI_REMOTE_WRITE']);
+}
 
 const commands = {
-  meet: async ({ card, address, descriptor }) => {
+  meet: async ({ card }) => {
     remote = await engine.peer(card);
+    return { card: engine.card };
+  },
+  meetPlain: ({ address, descriptor }) => {
+    const [endpoint] = endpoints;
     peer = endpoint.av.insert(Buffer.from(address, 'hex'));
     remoteRegion = endpoint.domain.remote(Buffer.from(descriptor, 'hex'));
-    return {
-      card: engine.card,
-      address: Buffer.from(endpoint.address).toString('hex'),
-      descriptor: Buffer.from(region.descriptor()).toString('hex'),
-    };
+    return { address: hex(endpoint.address), descriptor: hex(region.descriptor()) };
   },
   offer: async ({ name, ...what }) => {
     const offer = await part(what).offer({
       access: 'write',
       to: remote,
       repeat: true,
-      expires: 3_600_000,
+      expires: EXPIRES,
       slices: 8192,
     });
     offers.set(name, { offer, arrivals: offer[Symbol.asyncIterator]() });
     return offer.token;
   },
-  arrived: async (name) => {
-    await offers.get(name).arrivals.next();
-  },
   close: async (name) => {
     await offers.get(name).offer.close();
     offers.delete(name);
+  },
+  arrived: async (name) => {
+    await offers.get(name).arrivals.next();
+  },
+  // An offer for one transfer, whose bytes are compared with a hash.
+  offerOnce: async ({ name, length }) => {
+    const offer = await place
+      .slice(0, length)
+      .offer({ access: 'write', to: remote, expires: EXPIRES });
+    offers.set(name, { offer });
+    return offer.token;
+  },
+  hash: async (name) => {
+    const { offer } = offers.get(name);
+    const { bytes } = await offer.arrived;
+    return createHash('sha1').update(bytes).digest('hex');
+  },
+  released: async (name) => {
+    await offers.get(name).offer.released;
+    offers.delete(name);
+  },
+  // Many offers of the same bytes, each for one transfer.
+  offers: async ({ count, length }) => {
+    const into = place.slice(0, length);
+    const many = Array.from({ length: count }, () => into.offer({ access: 'write', to: remote }));
+    return (await Promise.all(many)).map(({ token }) => token);
   },
   // Answers each arrival with a transfer of its own.
   pong: async ({ name, token, length, count }) => {
@@ -58,11 +98,54 @@ const commands = {
   },
   // The same with single writes of an endpoint.
   plainPong: async ({ length, count }) => {
+    const [endpoint] = endpoints;
     const memory = region.slice(0, length);
     for (let i = 0; i < count; i++) {
       await endpoint.cq.arrived(1);
       await endpoint.writedata(memory, 2, peer, remoteRegion);
     }
+  },
+  // An engine that this one has not met, and an offer to it.
+  newcomer: async ({ card, length }) => {
+    const to = await engine.peer(card);
+    const offer = await place.slice(0, length).offer({ access: 'write', to });
+    offers.set(card, { offer, to });
+    return { card: engine.card, token: offer.token };
+  },
+  goodbye: async (card) => {
+    const { offer, to } = offers.get(card);
+    offers.delete(card);
+    await offer.released;
+    await to.close();
+  },
+  // Endpoints by hand, each with memory.
+  byHand: ({ names, length }) =>
+    Promise.all(
+      names.map(async (name) => {
+        const endpoint = await openPlain({ domain: name });
+        const memory = await endpoint.domain.allocate(length, ['FI_REMOTE_WRITE']);
+        memories.push(memory);
+        return { address: hex(endpoint.address), descriptor: hex(memory.descriptor()) };
+      }),
+    ),
+  // More engines, each with a part of its own.
+  engines: async ({ count, card, length }) => {
+    for (let i = 0; i < count; i++) {
+      const another = await TransferEngine.open(options);
+      others.push({
+        engine: another,
+        place: await another.allocate(length),
+        parent: await another.peer(card),
+      });
+    }
+    return others.map(({ engine: { card: own } }) => own);
+  },
+  // An offer of each of these engines.
+  offersOf: async (engines) => {
+    const made = engines.map((i) =>
+      others[i].place.offer({ access: 'write', to: others[i].parent }),
+    );
+    return (await Promise.all(made)).map(({ token }) => token);
   },
   http: () =>
     new Promise((resolve) => {
@@ -71,12 +154,18 @@ const commands = {
       server.unref();
     }),
   end: async () => {
-    await Promise.all([engine.close(), endpoint.close()]);
+    const engines = [engine, ...others.map((other) => other.engine)];
+    await Promise.all([...engines, ...endpoints].map((each) => each.close()));
     setImmediate(() => process.exit());
   },
 };
 
 process.on('message', async ([id, command, argument]) => {
-  process.send([id, (await commands[command](argument)) ?? null]);
+  try {
+    process.send([id, (await commands[command](argument)) ?? null]);
+  } catch (error) {
+    process.send([id, null, String(error?.stack ?? error)]);
+  }
 });
+process.on('disconnect', () => process.exit());
 process.send('ready');
