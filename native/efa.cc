@@ -115,7 +115,7 @@ Napi::Value addressOf(Napi::Env env, const void* pointer) {
   return Napi::BigInt::New(env, uint64_t{reinterpret_cast<uintptr_t>(pointer)});
 }
 
-Napi::Object describe(Napi::Env env, const efa::WorkQueue& queue) {
+Napi::Object workQueueToJs(Napi::Env env, const efa::WorkQueue& queue) {
   auto result = Napi::Object::New(env);
   result.Set("buffer", addressOf(env, queue.buffer));
   result.Set("entrySize", queue.entrySize);
@@ -134,8 +134,8 @@ Napi::Value efaQueryQpWqs(const Napi::CallbackInfo& args) {
   efa::WorkQueue receive{};
   checkQuery(queriesOf(*domain).queryQpWqs(endpoint->get(), &send, &receive), "query_qp_wqs");
   auto result = Napi::Object::New(args.Env());
-  result.Set("sq", describe(args.Env(), send));
-  result.Set("rq", describe(args.Env(), receive));
+  result.Set("sq", workQueueToJs(args.Env(), send));
+  result.Set("rq", workQueueToJs(args.Env(), receive));
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "flags.h"
 #include "provider_traits.h"
 #include "util/handle.h"
+#include "util/numa_node.h"
 #include "util/on_exception.h"
 #include "util/shared_block.h"
 #include "values.h"
@@ -96,8 +97,9 @@ class Register final : public Napi::AsyncWorker {
     length_ = view.ByteLength();
     buffer_ = Napi::Persistent(view.As<Napi::Object>());
   }
-  void useNewMemory(uint64_t length, bool hugePages, bool shared) {
+  void useNewMemory(uint64_t length, bool hugePages, bool shared, int numaNode) {
     length_ = length;
+    numaNode_ = numaNode;
     hugePages_ = hugePages;
     shared_ = shared;
   }
@@ -157,13 +159,14 @@ class Register final : public Napi::AsyncWorker {
     const uint64_t unit = hugePages_ ? kHugePage : kPage;
     const uint64_t size = (std::max<uint64_t>(length_, 1) + unit - 1) / unit * unit;
     std::shared_ptr<SharedBlock> block;
-    if (hugePages_) block = SharedBlock::allocate(size, MAP_HUGETLB | MAP_POPULATE);
+    if (hugePages_) block = SharedBlock::allocate(size, MAP_HUGETLB);
     if (!block) {
       hugePages_ = false;
       block = SharedBlock::allocate(size);
-      if (block) block->populate();
     }
     if (!block) throw FabricFailure(FI_ENOMEM, "mmap");
+    if (numaNode_ >= 0) preferNumaNode(block->data(), size, static_cast<unsigned>(numaNode_));
+    block->populate();
     base_ = block->data();
     backing_ = std::move(block);
   }
@@ -175,6 +178,7 @@ class Register final : public Napi::AsyncWorker {
   uint64_t length_ = 0;
   bool hugePages_ = false;
   bool shared_ = false;
+  int numaNode_ = -1;
   Napi::ObjectReference buffer_;
   Backing backing_;
   std::shared_ptr<MemoryRegion> region_;
@@ -196,15 +200,15 @@ Napi::Value memoryRegister(const Napi::CallbackInfo& args) {
   return start(std::move(worker));
 }
 
-// memoryAllocate(domain, length, access, hugePages, shared): { memory, key, address, buffer,
-// hugePages }
+// memoryAllocate(domain, length, access, hugePages, shared, numaNode): { memory, key, address,
+// buffer, hugePages }; numaNode -1: any
 Napi::Value memoryAllocate(const Napi::CallbackInfo& args) {
   auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
                                            flagsFromJs(args[2], kMrAccess, "access"));
   const bool shared = args[4].ToBoolean();
   if (shared) requireBackingStores(args.Env(), "options.shared");
   worker->useNewMemory(unsignedFromJs(args[1], "length", uint64_t{1} << 53), args[3].ToBoolean(),
-                       shared);
+                       shared, args[5].ToNumber().Int32Value());
   return start(std::move(worker));
 }
 

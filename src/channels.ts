@@ -11,12 +11,13 @@ export type ObjectType =
   | 'completionQueue'
   | 'addressVector'
   | 'counter'
-  | 'memoryRegion';
+  | 'memoryRegion'
+  | 'transferEngine';
 
 /** `libfabric:open` and `libfabric:close`. */
 export interface LifecycleMessage {
   readonly type: ObjectType;
-  /** The Fabric, Domain, Endpoint, ... */
+  /** The Fabric, Domain, Endpoint, TransferEngine, ... */
   readonly object: object;
 }
 

@@ -1,4 +1,5 @@
 import type { DriverKind, Stats } from './engine/kinds.js';
+import type { TransferEngineState } from './transfer/state-types.js';
 
 /** An operation, or another request, that has not completed. */
 export interface OperationState {
@@ -130,6 +131,8 @@ export interface LibraryState {
   readonly libraryVersion: string;
   readonly libraryPath: string | null;
   readonly domains: readonly DomainState[];
+  /** The engines of libfabric/transfer. Their rails are also among the domains. */
+  readonly transferEngines: readonly TransferEngineState[];
   /** The parked domains of all threads of the process. */
   readonly parked: readonly ParkedDomain[];
 }

@@ -4,6 +4,7 @@ import { type Engine, openEngines } from './engine/engine.js';
 import { describeErrno } from './error-codes.js';
 import { libraryPath, version } from './library.js';
 import { native } from './native.js';
+import { transferEngines } from './transfer-engines.js';
 
 const MAX_OPERATIONS = 1000;
 // An engine releases its lock after each turn, which takes microseconds.
@@ -11,8 +12,8 @@ const LOCK_TIMEOUT_MS = 1000;
 
 /**
  * The open objects and operations in flight of this thread, to inspect a program that hangs: every
- * domain with its endpoints, queues, vectors, memory and operations. Operations record nothing for
- * it. The call locks each engine while it reads the engine's tables.
+ * domain with its endpoints, queues, vectors, memory and operations, and every transfer engine with
+ * its rails, peers, transfers and offers. Operations record nothing for it. The call locks each engine while it reads the engine's tables.
  *
  * If the provider does not return from a call, the state of that domain's engine is omitted after a
  * second.
@@ -26,6 +27,7 @@ export function dumpState(): LibraryState {
     libraryVersion: version().string,
     libraryPath: libraryPath(),
     domains: [...openEngines()].map(domainState),
+    transferEngines: [...transferEngines].map((engine) => engine.state()),
     parked: native.parkedDomains().map(({ refused, ...parked }) => ({
       ...parked,
       refused: refused === 0 ? null : describeErrno(refused).code,

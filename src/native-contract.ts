@@ -279,13 +279,14 @@ export interface NativeMemory {
     bytes: Uint8Array,
     access: readonly string[],
   ): Promise<NativeRegion>;
-  // mmap(2), and the same
+  // mmap(2), and the same. `numaNode`: of mbind(2), -1 for any.
   memoryAllocate(
     domain: Handle<'Domain'>,
     length: number,
     access: readonly string[],
     hugePages: boolean,
     shared: boolean,
+    numaNode: number,
   ): Promise<NativeRegion & { buffer: ArrayBufferLike; hugePages: boolean }>;
   // Without calls of libfabric: the tables of the engine.
   memoryAdopt(domain: Handle<'Domain'>, bytes: Uint8Array): number;
@@ -348,7 +349,7 @@ export type TransferEvents = (
   id: number,
   status: number,
   text: string | Uint8Array | undefined,
-  from: bigint,
+  from: bigint | undefined,
   bytes: number,
 ) => void;
 
@@ -357,9 +358,11 @@ export interface NativeRailCounters {
   slices: number;
   failures: number;
   stalls: number;
+  retries: number;
   messages: number;
   arrivals: number;
-  stalled: boolean;
+  /** A place in RAIL_STATES. */
+  state: number;
 }
 
 /** native/transfer/exports.cc */
@@ -378,7 +381,7 @@ export interface NativeTransfer {
   /** After the last rail was added. */
   transferBegin(engine: Handle<'TransferEngine'>): void;
   transferRef(engine: Handle<'TransferEngine'>, on: boolean): void;
-  /** Ends all transfers. */
+  /** Ends all transfers, and tells when all messages are sent. */
   transferClose(engine: Handle<'TransferEngine'>): void;
   /** Ends the events. */
   transferSilence(engine: Handle<'TransferEngine'>): void;
@@ -395,8 +398,8 @@ export interface NativeTransfer {
   // int fi_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
   /**
    * `numbers`: direction, priority, bytes of a slice, bytes of the remote memory, the peer's offer, its
-   * first number, its expected slices, its planned slices, its bytes, a place for the id, and whether the
-   * offer can be used again.
+   * first number, its expected slices, its planned slices, its bytes, a place for the id, whether the offer can
+   * be used again, and the offset of the remote memory in `mapping`.
    */
   transferStart(
     engine: Handle<'TransferEngine'>,
@@ -407,6 +410,7 @@ export interface NativeTransfer {
     remotePieces: Float64Array,
     note: Uint8Array | undefined,
     numbers: Float64Array,
+    mapping: Handle<'Mapping'> | undefined,
   ): Handle<'Transfer'>;
   /** 0 if the transfer cannot start again. */
   transferAgain(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
@@ -417,6 +421,21 @@ export interface NativeTransfer {
    * slices, repeats, retries and failures.
    */
   transferReport(transfer: Handle<'Transfer'>, into: Float64Array): void;
+  /** Memory that other processes can map: memfd_create(2). Undefined if the system refuses. */
+  transferAllocate(
+    engine: Handle<'TransferEngine'>,
+    length: number,
+    hugePages: boolean,
+    shared: boolean,
+    numaNode: number,
+  ): { buffer: ArrayBufferLike; fd: number; inode: bigint; hugePages: boolean } | undefined;
+  /** mmap(2) of such memory, undefined if it is something else. */
+  transferMap(
+    engine: Handle<'TransferEngine'>,
+    fd: number,
+    writable: boolean,
+  ): Handle<'Mapping'> | undefined;
+  transferUnmap(mapping: Handle<'Mapping'>): void;
   transferOffer(
     engine: Handle<'TransferEngine'>,
     peer: Handle<'RemotePeer'>,
@@ -424,6 +443,7 @@ export interface NativeTransfer {
     planned: number,
     memories: Uint32Array,
     repeats: boolean,
+    mappable: boolean,
   ): { handle: Handle<'Offer'>; id: number; first: number };
   /** Ends an offer, as soon as the peer has no copy under way. */
   transferRevoke(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;

@@ -9,7 +9,7 @@ import type { WritableOptions } from './endpoint-option-values.js';
 import { errnoByCode } from './error-codes.js';
 import { FabricError, invalidArgType } from './errors.js';
 import { Fabric } from './fabric.js';
-import type { Cap, MsgOrder, OpenableEpType, TrafficClass } from './flags.js';
+import type { Cap, Mode, MsgOrder, OpenableEpType, TrafficClass } from './flags.js';
 import type { Asked, Hints } from './hints.js';
 import { getInfo } from './info.js';
 import type { AnyInfo, Flags, RxAttr, TxAttr } from './info-types.js';
@@ -27,6 +27,12 @@ export interface OpenOptions<
   readonly type?: T;
   /** `['FI_MSG']` if omitted. */
   readonly caps?: readonly C[];
+  /**
+   * The mode bits that the program accepts: fi_getinfo(3). If omitted, all that this package supports.
+   * Without FI_RX_CQ_DATA, writes with data consume no receives of efa-direct; the device must be able
+   * to do that.
+   */
+  readonly mode?: Flags<Mode>;
   /** The domain's name, usually the NIC's: `'rdmap0s6-rdm'`, `'eth0'`. */
   readonly domain?: string;
   /** The fabric's name. If omitted, open() prefers the fabric `'efa'` to `'efa-direct'`. */
@@ -142,6 +148,7 @@ const OWN_NAMES = namesOf<Omit<OpenOptions, keyof DomainOptions>>({
   provider: 1,
   type: 1,
   caps: 1,
+  mode: 1,
   domain: 1,
   fabric: 1,
   node: 1,
@@ -210,9 +217,10 @@ function find(options: Partial<OpenOptions>): AnyInfo {
 }
 
 function hintsOf(options: Partial<OpenOptions>, type: OpenableEpType, caps: readonly Cap[]) {
-  const { provider, domain, fabric, node, service, apiVersion, tclass, msgOrder } = options;
+  const { provider, domain, fabric, node, service, apiVersion, tclass, msgOrder, mode } = options;
   return {
     apiVersion,
+    ...(mode !== undefined && { mode }),
     epAttr: { type },
     caps,
     txAttr: { tclass, msgOrder, ...checkObject('options.txAttr', options.txAttr) },

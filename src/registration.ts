@@ -16,15 +16,23 @@ export interface AllocateOptions extends WaitOptions {
   readonly hugePages?: boolean;
   /** Allocates a SharedArrayBuffer, which workers share when it is posted to them. */
   readonly shared?: boolean;
+  /** The NUMA node that the memory comes from: mbind(2). When the node is full, others give some. */
+  readonly numaNode?: number;
 }
 
 const ALLOCATE_NAMES = namesOf<AllocateOptions>({
   hugePages: 1,
   shared: 1,
+  numaNode: 1,
   signal: 1,
   timeout: 1,
 });
 const MAX_RIGHTS = 64;
+const MAX_NUMA_NODE = 1023; // of any Linux
+const ANY_NODE = -1; // for the native side
+
+const checkNumaNode = (name: string, node: unknown): number =>
+  checkInteger(name, node, 0, MAX_NUMA_NODE);
 
 /** domain.register() */
 export async function register(
@@ -45,6 +53,19 @@ export async function register(
   return orClosed(registering(), wait);
 }
 
+/** How to allocate memory, checked, for the native side. */
+export function checkAllocation(
+  options: Partial<Record<'hugePages' | 'shared' | 'numaNode', unknown>>,
+) {
+  const { hugePages = false, shared = false, numaNode } = options;
+  if (typeof hugePages !== 'boolean') {
+    throw invalidArgType('options.hugePages', 'a boolean', hugePages);
+  }
+  if (typeof shared !== 'boolean') throw invalidArgType('options.shared', 'a boolean', shared);
+  const node = numaNode === undefined ? ANY_NODE : checkNumaNode('options.numaNode', numaNode);
+  return { hugePages, shared, node };
+}
+
 /** domain.allocate() */
 export async function allocate(
   engine: Engine,
@@ -54,15 +75,11 @@ export async function allocate(
 ): Promise<MemoryRegion> {
   const rights = checkAccess(access);
   checkInteger('length', length, 1);
-  const { hugePages = false, shared = false } = checkObject('options', options);
-  if (typeof hugePages !== 'boolean') {
-    throw invalidArgType('options.hugePages', 'a boolean', hugePages);
-  }
-  if (typeof shared !== 'boolean') throw invalidArgType('options.shared', 'a boolean', shared);
+  const { hugePages, shared, node } = checkAllocation(checkObject('options', options));
   const wait = checkWait(options, ALLOCATE_NAMES);
   const allocating = async () => {
     const region = await offLoop(
-      native.memoryAllocate(engine.handle, length, rights, hugePages, shared),
+      native.memoryAllocate(engine.handle, length, rights, hugePages, shared, node),
     );
     const bytes = new Uint8Array(region.buffer);
     return new MemoryRegion(engine, region, bytes, rights, region.hugePages);

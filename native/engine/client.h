@@ -16,6 +16,8 @@ class EngineClient {
   virtual unsigned turn() = 0;
   // Whether turn() has something to do soon, without any event of the provider.
   virtual bool waiting() const = 0;
+  // Whether it has woken the event loop since the last call.
+  virtual bool notified() = 0;
   // Takes the completion of one of its operations: completion.request is its number.
   virtual void completed(const Completion& completion, const ErrorDetail& detail) = 0;
   // Takes the value of a remote write with data.

@@ -21,6 +21,10 @@ struct DriverOptions {
   std::function<std::vector<int>()> waitFds;  // the file descriptors of completion queues
 };
 
+// If there are more polling threads than cores, a thread that never yields makes the others wait
+// for scheduler slices of 4 ms.
+constexpr unsigned kTurnsPerYield = 64;
+
 // How long a driver continues to poll without results. It is longer while a peer or the NIC
 // performs operations, whose completions come late and all at once (64 MiB take 5 ms).
 std::chrono::microseconds spinTime(const Engine& engine, const DriverOptions& options);

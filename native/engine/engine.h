@@ -113,6 +113,8 @@ class Engine {
   ErrorTable errors;
   Parking parking;
 
+  // Finds the memory of a handle. Returns false if the range is outside of its bounds.
+  bool locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc);
   // Sets the function that registers memory for local use, if the provider needs descriptors. It
   // sets desc and local of an entry, and returns 0 or a negative errno.
   void useForDescriptors(std::function<int(Memory&)> registerLocal) {
@@ -186,6 +188,8 @@ class Engine {
   // Lets native code take part in every turn, for the engine's lifetime.
   void attach(std::shared_ptr<EngineClient> client) { client_ = std::move(client); }
   bool clientWaits() const { return client_ && client_->waiting(); }
+  // Whether the client has woken the event loop since the last call.
+  bool clientNotified() { return client_ && client_->notified(); }
   // Posts an operation of the client, whose number is its request. Returns 0, -FI_EAGAIN if the
   // provider has no room, or another negative errno with the reason in refusal().
   ssize_t postFor(EngineClient& client, const Operation& operation);
@@ -282,7 +286,6 @@ class Engine {
   bool isCopied(const Operation& operation, const Endpoint& endpoint);
   int describe(uint32_t handle, void*& desc);
   size_t forgetDescriptors();
-  bool locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc);
   bool locateRemote(uint32_t handle, double start, uint64_t size, fi_rma_iov& target);
   bool locateRemotes(const Operation& operation, uint64_t size, Resolved& resolved);
 

@@ -19,7 +19,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(20);
 // The longest time that timers and sockets of the program wait for the engine.
 constexpr auto kFairness = std::chrono::microseconds(500);
-constexpr unsigned kTurnsPerYield = 64;
 
 class LoopDriver final : public Driver {
  public:

@@ -10,7 +10,6 @@
 
 namespace fab {
 
-// Finds the memory of a handle. Returns false if the range is outside of its bounds.
 bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc) {
   if (handle == 0) {
     iov = placeholder_;

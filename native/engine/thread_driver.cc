@@ -20,9 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// If there are more polling threads than cores, a thread that never yields makes the others wait
-// for scheduler slices of 4 ms.
-constexpr unsigned kTurnsPerYield = 64;
 // After this many sleeps without work, sleeps are twice as long: 1 instead of 2 % of a core.
 constexpr unsigned kShortSleeps = 256;
 // An idle engine that waits on file descriptors still runs a turn this often, in case a wake-up is
@@ -133,7 +130,8 @@ class ThreadDriver final : public Driver {
       if (engine_.holdWanted()) letHolderIn(lock);
       const unsigned work = engine_.turn();
       if (stopping_.load(std::memory_order_relaxed)) break;
-      if (engine_.hasCompletions() && notify()) {
+      const bool toldByClient = engine_.clientNotified();
+      if ((engine_.hasCompletions() && notify()) || toldByClient) {
         idleTurns = 0;
         lastWork = Clock::now();
         sched_yield();  // the event loop may be waiting for this core

@@ -12,6 +12,12 @@ Napi::Value textOf(Napi::Env env, const Event& event) {
   return Napi::String::New(env, event.text);
 }
 
+Napi::Value fromOf(Napi::Env env, const Event& event) {
+  const bool hasPeer = event.kind == EventKind::kNote || event.kind == EventKind::kRailState;
+  if (!hasPeer) return env.Undefined();
+  return Napi::BigInt::New(env, event.from);
+}
+
 }  // namespace
 
 Events::Events(Napi::Env env, Napi::Function deliver) {
@@ -32,7 +38,9 @@ void Events::add(Event event) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   if (state_->closed) return;
   state_->waiting.push_back(std::move(event));
-  if (state_->waiting.size() == 1) function_.NonBlockingCall();
+  if (state_->waiting.size() > 1) return;
+  wakeUps_.fetch_add(1, std::memory_order_relaxed);
+  function_.NonBlockingCall();
 }
 
 void Events::ref(Napi::Env env, bool on) {
@@ -60,7 +68,7 @@ void Events::call(Napi::Env env, Napi::Function deliver, Shared* state, void*) {
     const Napi::HandleScope scope(env);
     deliver.Call({Napi::Number::New(env, static_cast<uint32_t>(event.kind)),
                   Napi::Number::New(env, event.id), Napi::Number::New(env, event.status),
-                  textOf(env, event), Napi::BigInt::New(env, event.from),
+                  textOf(env, event), fromOf(env, event),
                   Napi::Number::New(env, static_cast<double>(event.bytes))});
   }
 }

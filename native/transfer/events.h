@@ -2,6 +2,7 @@
 
 #include <napi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,8 @@ enum class EventKind : uint32_t {
   kOfferReleased = 6,  // id: no copy can arrive any more
   kNote = 7,           // id: sequence, from, payload, bytes: channel
   kNoteSent = 8,       // id: number of the note, status
+  kRailState = 9,      // id: index of the rail, status: its state, text: why, from: the peer
+  kFlushed = 10,       // close() was called, and all messages are sent
 };
 
 struct Event {
@@ -40,6 +43,8 @@ class Events {
   Events& operator=(const Events&) = delete;
 
   void add(Event event);
+  // How often the event loop was woken.
+  uint64_t wakeUps() const { return wakeUps_.load(std::memory_order_relaxed); }
   // Keeps the event loop alive, or no longer.
   void ref(Napi::Env env, bool on);
   // No event is delivered any more.
@@ -56,6 +61,7 @@ class Events {
   static void call(Napi::Env env, Napi::Function deliver, Shared* state, void* data);
   using Function = Napi::TypedThreadSafeFunction<Shared, void, Events::call>;
 
+  std::atomic<uint64_t> wakeUps_{0};
   Shared state_ = std::make_shared<State>();
   Function function_;
 };

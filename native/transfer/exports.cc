@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "../addon.h"
+#include "../util/backing_store.h"
 #include "../util/handle.h"
+#include "../util/numa_node.h"
 #include "../values.h"
 #include "hub.h"
 
@@ -15,12 +17,15 @@ namespace fab {
 namespace {
 
 using transfer::Hub;
+using transfer::Mapping;
+using transfer::MappingHold;
 using transfer::Offer;
 using transfer::Order;
 using transfer::Path;
 using transfer::Peer;
 using transfer::Pieces;
 using transfer::Settings;
+using transfer::SharedFile;
 using transfer::Target;
 using transfer::Transfer;
 
@@ -110,9 +115,10 @@ Napi::Value transferRails(const Napi::CallbackInfo& args) {
     set("slices", counters.slices);
     set("failures", counters.failures);
     set("stalls", counters.stalls);
+    set("retries", counters.retries);
     set("messages", counters.messages);
     set("arrivals", counters.arrivals);
-    row.Set("stalled", counters.stalled.load());
+    row.Set("state", static_cast<uint32_t>(counters.state.load()));
     result.Set(result.Length(), row);
   }
   return result;
@@ -157,6 +163,14 @@ void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, b
                    std::to_string(planned) + "; use larger pages, or an offer with more `slices`");
 }
 
+void useMapping(Order& order, std::shared_ptr<Mapping> mapping, uint64_t offset) {
+  if (!mapping || offset > mapping->size() || order.span > mapping->size() - offset) {
+    throw Misuse(Misuse::Kind::kRange, "ERR_OUT_OF_RANGE", "the grant is not within its file");
+  }
+  order.mapping = std::move(mapping);
+  order.mapped = offset;
+}
+
 // transferStart(engine, peer, place, grant, options): see native-contract.ts
 Napi::Value transferStart(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
@@ -176,6 +190,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.span = at(3);
   order.offer = static_cast<uint32_t>(at(4));
   order.repeats = at(10) != 0;
+  if (!args[8].IsUndefined()) useMapping(order, unwrapAny<MappingHold>(args[8])->mapping, at(11));
   order.bytes = transfer::bytesOf(local);
   const bool whole = order.bytes == at(8);
   if (order.direction == transfer::Direction::kWrite) {
@@ -238,11 +253,51 @@ Napi::Value transferReport(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// transferOffer(engine, peer, expected, planned, memories, repeats): { handle, id, first }
+// transferAllocate(engine, length, hugePages, shared, numaNode): { buffer, fd, inode, hugePages },
+// or undefined; numaNode -1: any
+Napi::Value transferAllocate(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const std::string name = SharedFile::nameFor(unwrap<Hub>(args[0])->id);
+  const uint64_t length = unsignedFromJs(args[1], "length", uint64_t{1} << 53);
+  bool hugePages = args[2].ToBoolean();
+  const bool shared = args[3].ToBoolean();
+  if (shared) requireBackingStores(env, "options.shared");
+  std::shared_ptr<SharedFile> file = SharedFile::create(name, length, hugePages);
+  if (!file && hugePages) {
+    hugePages = false;
+    file = SharedFile::create(name, length, false);
+  }
+  if (!file) return env.Undefined();
+  const int node = args[4].ToNumber();
+  if (node >= 0) preferNumaNode(file->data(), file->size(), static_cast<unsigned>(node));
+  auto result = Napi::Object::New(env);
+  result.Set("buffer", toBuffer(env, file, file->data(), length, shared));
+  result.Set("fd", file->fd());
+  result.Set("inode", Napi::BigInt::New(env, file->inode()));
+  result.Set("hugePages", hugePages);
+  return result;
+}
+
+// transferMap(engine, fd, writable): the memory of a file, or undefined if it cannot be mapped
+Napi::Value transferMap(const Napi::CallbackInfo& args) {
+  unwrap<Hub>(args[0]);
+  auto mapping = Mapping::open(args[1].As<Napi::Number>(), args[2].ToBoolean());
+  if (!mapping) return args.Env().Undefined();
+  return wrapHandle(args.Env(), std::make_shared<MappingHold>(MappingHold{std::move(mapping)}));
+}
+
+// transferUnmap(mapping)
+Napi::Value transferUnmap(const Napi::CallbackInfo& args) {
+  unwrapAny<MappingHold>(args[0])->mapping.reset();
+  return args.Env().Undefined();
+}
+
+// transferOffer(engine, peer, expected, planned, memories, repeats, mappable): a handle, the id and
+// the first number of the offer
 Napi::Value transferOffer(const Napi::CallbackInfo& args) {
   const auto hub = unwrap<Hub>(args[0]);
   auto offer = hub->offer(unwrapAny<Peer>(args[1]), toUint32(args[2]), toUint32(args[3]),
-                          args[5].As<Napi::Boolean>(), toHandles(args[4]));
+                          args[5].As<Napi::Boolean>(), args[6].ToBoolean(), toHandles(args[4]));
   if (!offer) throw FabricFailure(FI_ENOSPC, "offer", "too many offers are open");
   auto result = Napi::Object::New(args.Env());
   result.Set("id", offer->id);
@@ -285,6 +340,9 @@ void exportTransfer(Napi::Object exports) {
   exportFunction<transferStart>(exports, "transferStart");
   exportFunction<transferAgain>(exports, "transferAgain");
   exportFunction<transferCancel>(exports, "transferCancel");
+  exportFunction<transferAllocate>(exports, "transferAllocate");
+  exportFunction<transferMap>(exports, "transferMap");
+  exportFunction<transferUnmap>(exports, "transferUnmap");
   exportFunction<transferProgress>(exports, "transferProgress");
   exportFunction<transferReport>(exports, "transferReport");
   exportFunction<transferOffer>(exports, "transferOffer");

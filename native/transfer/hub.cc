@@ -29,6 +29,8 @@ void Hub::close() {
     for (const auto& [id, transfer] : transfers_) open.push_back(transfer);
   }
   for (const auto& transfer : open) transfer->fail(FI_ECANCELED, "the transfer engine was closed");
+  closing_ = true;
+  if (unsent_.load() == 0) events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
 }
 
 std::shared_ptr<Transfer> Hub::start(Order order) {
@@ -49,7 +51,7 @@ void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
     transfers_.emplace(transfer->id, transfer);
   }
   const Order& order = transfer->order;
-  if (order.planned) {
+  if (order.planned && !order.mapping) {
     Message plan = messageTo(*order.peer, Kind::kPlan);
     plan.header.offer = order.offer;
     plan.header.count = transfer->total();
@@ -84,7 +86,13 @@ Message Hub::messageTo(const Peer& peer, Kind kind) const {
 }
 
 void Hub::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) {
+  unsent_.fetch_add(1);
   pass({peer, std::move(message), 0, Clock::now() + kMessageTimeout}, rail);
+}
+
+void Hub::messageEnded() {
+  if (unsent_.fetch_sub(1) == 1 && closing_.load())
+    events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
 }
 
 void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), failed + 1); }
@@ -103,6 +111,7 @@ void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_
   message.header.sequence = ++peer->sequence;
   message.header.count = channel;
   message.payload = std::move(payload);
+  unsent_.fetch_add(1);
   pass({peer, std::move(message), noteId, Clock::now() + kMessageTimeout}, noteId);
 }
 
@@ -121,6 +130,8 @@ void Hub::received(Message message) {
     return;
   }
   if (header.kind == Kind::kFinished) return peerFinished(offer, header);
+  if (header.kind == Kind::kCopied) return peerCopied(offer, std::move(message));
+  if (header.kind == Kind::kRead) return peerRead(*offer, header);
   if (header.kind != Kind::kPlan) return;
   const std::lock_guard<std::mutex> lock(planMutex_);  // a plan may arrive twice
   if (offer->planned(header.round, header.count, header.bytes, std::move(message.payload))) {
@@ -129,23 +140,38 @@ void Hub::received(Message message) {
 }
 
 void Hub::finished(Transfer& transfer) {
-  if (transfer.order.repeats && transfer.status() == 0) return;  // the offer stays
-  tellFinished(transfer, 0);
+  const Order& order = transfer.order;
+  const bool isWrite = order.direction == Direction::kWrite;
+  if (order.mapping && isWrite && transfer.status() == 0) return tellCopied(transfer);
+  const bool stays = order.repeats && transfer.status() == 0;
+  if (stays && isWrite) return;  // the peer counts slices
+  tellEnd(transfer, stays ? Kind::kRead : Kind::kFinished, 0);
 }
 
-void Hub::tellFinished(Transfer& transfer, uint32_t copies) {
-  Message message = messageTo(*transfer.order.peer, Kind::kFinished);
+void Hub::tellEnd(Transfer& transfer, Kind kind, uint32_t copies) {
+  Message message = messageTo(*transfer.order.peer, kind);
   message.header.offer = transfer.order.offer;
   message.header.transfer = transfer.id;
   message.header.status = transfer.status();
+  message.header.bytes = transfer.order.bytes;
   message.header.copies = copies;
   send(transfer.order.peer, std::move(message), transfer.lastRail());
+}
+
+void Hub::tellCopied(Transfer& transfer) {
+  const Order& order = transfer.order;
+  Message message = messageTo(*order.peer, Kind::kCopied);
+  message.header.offer = order.offer;
+  message.header.round = transfer.round();
+  message.header.bytes = order.bytes;
+  message.payload = order.note;
+  send(order.peer, std::move(message), transfer.lastRail());
 }
 
 // A transfer has ended with copies under way. If the peer withdraws its memory, they cannot arrive.
 void Hub::ended(Transfer& transfer) {
   report(transfer, true, false);
-  if (transfer.order.direction == Direction::kWrite) tellFinished(transfer, 1);
+  if (transfer.order.direction == Direction::kWrite) tellEnd(transfer, Kind::kFinished, 1);
 }
 
 void Hub::freed(Transfer& transfer, bool ends, bool releases) {

@@ -37,14 +37,15 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void restart(const std::shared_ptr<Transfer>& transfer);
   std::shared_ptr<Peer> addPeer(uint64_t identity, std::vector<Path> paths, bool fences);
   // Returns null if there are no numbers left.
+  // `mappable`: the peer may map the memory.
   std::shared_ptr<Offer> offer(const std::shared_ptr<Peer>& to, uint32_t expected, uint32_t planned,
-                               bool repeats, std::vector<uint32_t> memories);
+                               bool repeats, bool mappable, std::vector<uint32_t> memories);
   // Ends an offer, and tells the peer.
   void revoke(const std::shared_ptr<Offer>& offer);
   // `channel` tells the messages of the program from those of groups.
   void notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
               uint32_t channel);
-  // Ends all transfers.
+  // Ends all transfers. An event tells when the messages that say so, and those before, are sent.
   void close();
   bool closed() const { return closed_; }
 
@@ -53,6 +54,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // Gives a transfer to the rails that may have work for it.
   void share(const std::shared_ptr<Transfer>& transfer, size_t except);
   void send(const std::shared_ptr<Peer>& peer, Message message, size_t rail);
+  // A message was sent, or given up.
+  void messageEnded();
   // Sends a message over another rail than the one that has failed.
   void sendAgain(Waiting waiting, size_t failed);
   void received(Message message);
@@ -78,10 +81,13 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void complete(Offer& offer);
   void released(const std::shared_ptr<Offer>& offer);
   std::shared_ptr<Offer> offerOf(const MessageHeader& header);
+  void peerCopied(const std::shared_ptr<Offer>& offer, Message message);
   void peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader& header);
   void peerWithdrew(const MessageHeader& header);
   void peerRevoked(const MessageHeader& header);
-  void tellFinished(Transfer& transfer, uint32_t copies);
+  void peerRead(Offer& offer, const MessageHeader& header);
+  void tellEnd(Transfer& transfer, Kind kind, uint32_t copies);
+  void tellCopied(Transfer& transfer);
   void confirmWithdrawn(const std::shared_ptr<Peer>& to, uint32_t transfer);
   std::shared_ptr<Peer> peerOf(uint64_t identity);
 
@@ -90,6 +96,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   const Settings settings_;
   bool closed_ = false;
+  std::atomic<bool> closing_{false};
+  std::atomic<uint32_t> unsent_{0};  // messages
   uint32_t nextTransfer_ = 0;
   uint32_t nextOffer_ = 0;
   std::atomic<uint32_t> nextRail_{0};

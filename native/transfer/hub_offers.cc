@@ -6,9 +6,11 @@
 namespace fab::transfer {
 
 std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expected,
-                                  uint32_t planned, bool repeats, std::vector<uint32_t> memories) {
+                                  uint32_t planned, bool repeats, bool mappable,
+                                  std::vector<uint32_t> memories) {
   auto offer = std::make_shared<Offer>(++nextOffer_, to, expected, planned, repeats);
   offer->memories = std::move(memories);
+  offer->fences = to->fences && !mappable;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto first = numbers_.take(offer->numbers(), offer.get());
   if (!first) return nullptr;
@@ -56,12 +58,30 @@ void Hub::complete(Offer& offer) {
   if (offer.finished.load()) withdraw(offer.shared_from_this());
 }
 
+// The message says as well that the peer has ended the transfer, unless it may repeat it.
+void Hub::peerCopied(const std::shared_ptr<Offer>& offer, Message message) {
+  const std::lock_guard<std::mutex> lock(planMutex_);
+  const MessageHeader& header = message.header;
+  if (!offer->copied(header.round, header.bytes, std::move(message.payload))) return;
+  if (!offer->repeats) offer->finished = true;
+  complete(*offer);
+}
+
+// The peer has read a repeated offer once more.
+void Hub::peerRead(Offer& offer, const MessageHeader& header) {
+  if (!offer.repeats || !offer.read(header.transfer)) return;
+  events.add({EventKind::kOfferArrived, offer.id, 0, {}, 0, header.bytes});
+}
+
 void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader& header) {
   if (header.status != 0 && !offer->complete()) {
     events.add({EventKind::kOfferFailed, offer->id, header.status, {}, 0, 0});
   }
+  if (header.status == 0 && !offer->repeats && offer->read(header.transfer)) {
+    events.add({EventKind::kOfferArrived, offer->id, 0, {}, 0, header.bytes});
+  }
   if (header.copies != 0) {
-    if (!offer->to->fences || !offer->hasOwnKeys()) return;  // the peer announces the last copy
+    if (!offer->fences || !offer->hasOwnKeys()) return;  // the peer announces the last copy
     offer->waiting = header.transfer;
   }
   offer->finished = true;
@@ -76,7 +96,7 @@ void Hub::revoke(const std::shared_ptr<Offer>& offer) {
   send(offer->to, std::move(message), 0);
   // Without fences, a copy that has begun goes on, and the provider (efa 1.17) crashes if the
   // memory is deregistered meanwhile: the peer announces its last copy first.
-  if (offer->to->fences) withdraw(offer);
+  if (offer->fences) withdraw(offer);
 }
 
 // Closes the registrations that the offer has for itself. When all rails have done that, and have

@@ -14,6 +14,8 @@ enum class Kind : uint8_t {
   kWithdrawn = 3,  // transfer: the memory of an offer cannot be reached any more
   kNote = 4,       // sequence, count: a message of the program, or of a group
   kRevoked = 5,    // offer: it has ended
+  kCopied = 6,     // offer, round, bytes: all of them are there; the payload is the note
+  kRead = 7,       // offer, transfer: has every byte of a repeated offer, which stays open
 };
 
 struct MessageHeader {
@@ -21,7 +23,7 @@ struct MessageHeader {
 
   uint32_t magic = kMagic;
   Kind kind = Kind::kNote;
-  uint8_t round = 0;    // kPlan: of a repeated offer
+  uint8_t round = 0;    // kPlan, kCopied: of a repeated offer
   uint16_t length = 0;  // bytes of the payload
   uint64_t from = 0;    // identities of the engines
   uint64_t to = 0;
@@ -29,7 +31,7 @@ struct MessageHeader {
   uint32_t transfer = 0;  // the sender's
   uint32_t count = 0;
   uint32_t status = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;  // of the transfer
   uint32_t sequence = 0;
   uint32_t copies = 0;  // kFinished: copies of slices may still be under way
 };

@@ -66,6 +66,15 @@ class Offer : public std::enable_shared_from_this<Offer> {
     return round.seenPlanned.load() == count && finish();
   }
 
+  // The peer has copied all bytes in this round, without slices. Returns true if that is news.
+  bool copied(uint32_t which, uint64_t bytes, std::string text) {
+    if (which != at_.load() || complete()) return false;
+    Round& round = rounds_[which];
+    round.note = std::move(text);
+    round.length = bytes;
+    return finish();
+  }
+
   // Begins the next round. The one before the last has no copies under way: a peer that has sent a
   // slice twice does not start again.
   void nextRound() {
@@ -77,6 +86,17 @@ class Offer : public std::enable_shared_from_this<Offer> {
     round.length = 0;
     complete_ = false;
     at_ = next;
+  }
+
+  // The peer has read all bytes with this transfer. Returns false if that was known, for a message
+  // may arrive twice. The peer's later transfers have higher numbers.
+  bool read(uint32_t transfer) {
+    if (!isRead()) return false;
+    uint32_t last = lastRead_.load();
+    do {
+      if (last != 0 && static_cast<int32_t>(transfer - last) <= 0) return false;
+    } while (!lastRead_.compare_exchange_weak(last, transfer));
+    return true;
   }
 
   // How many numbers it has.
@@ -94,6 +114,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   const std::shared_ptr<Peer> to;
   const bool repeats;
   uint32_t first = 0;  // of its numbers
+  // Whether no copy can arrive after its keys were withdrawn.
+  bool fences = false;
   // The registrations for this offer alone, one for each rail, 0: none.
   std::vector<uint32_t> memories;
   std::atomic<bool> withdrawn{false};  // its keys are being withdrawn
@@ -120,6 +142,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   std::vector<Round> rounds_;
   std::atomic<uint32_t> at_{0};  // the current round
   std::atomic<bool> complete_{false};
+  std::atomic<uint32_t> lastRead_{0};  // the peer's transfer that has read it, 0: none
 };
 
 }  // namespace fab::transfer

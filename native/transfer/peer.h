@@ -8,21 +8,38 @@
 #include <cstdint>
 #include <vector>
 
+#include "transfer.h"
+
 namespace fab::transfer {
 
-using Clock = std::chrono::steady_clock;
-
-// The way from one rail of this side to a peer. It leads to one rail of the peer at a time, and to
-// the next one after a failure or a stall. Only the thread of the rail uses it.
+// The way from one rail of this side to a peer. It leads to one rail of the peer at a time: its
+// home, or after a failure or a stall the next one. From there it tries its home again, because
+// several rails of this side on one rail of the peer are slower. Only the thread of the rail uses
+// it.
 class Path {
  public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
   Path() = default;
-  // Handles of the peer's rails in the address vector of this rail, 0: unreachable. `start` is the
-  // first one to use.
-  Path(std::vector<uint32_t> peers, uint32_t start) : peers_(std::move(peers)), at_(start) {}
+  // Handles of the peer's rails in the address vector of this rail, 0: unreachable.
+  Path(std::vector<uint32_t> peers, uint32_t home)
+      : peers_(std::move(peers)), home_(home), at_(home) {}
 
   uint32_t peer() const { return at_ < peers_.size() ? peers_[at_] : 0; }
+  uint32_t peer(uint32_t rail) const { return peers_[rail]; }
+  // The peer's rail that it leads to.
   uint32_t rail() const { return at_; }
+  // The peer's rail to use for memory that perhaps not all of them reach. kNone if none does.
+  uint32_t railTo(const std::vector<Target>& targets) const {
+    const size_t count = std::min(peers_.size(), targets.size());
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      const size_t rail = (at_ + i) % peers_.size();
+      if (rail < count && peers_[rail] != 0 && targets[rail].valid) {
+        return static_cast<uint32_t>(rail);
+      }
+    }
+    return kNone;
+  }
 
   // Whether a slice may be sent now. After a failure, one slice at a time probes the path.
   bool open(Clock::time_point now) const {
@@ -37,13 +54,29 @@ class Path {
     --inFlight_;
     stuck_ = std::min(stuck_, inFlight_);
   }
-  void succeeded(Clock::time_point now) {
+  // A copy to this rail of the peer has arrived.
+  void succeeded(Clock::time_point now, uint32_t rail) {
     lastProgress_ = now;
+    if (rail != at_) return;
     suspect_ = false;
     backoff_ = kFirstBackoff;
+    if (at_ == home_) {
+      homeBackoff_ = kFirstHomeBackoff;
+    } else if (now >= homeAt_) {
+      at_ = home_;
+      suspect_ = true;  // one slice at a time, until one has arrived
+      retryAt_ = now;
+      stuck_ = inFlight_;
+    }
   }
-  // A copy failed, or none has arrived for too long: leaves this way for a while.
-  void failed(Clock::time_point now) {
+  // A copy to this rail of the peer failed, or none has arrived for too long: leaves this way for a
+  // while.
+  void failed(Clock::time_point now, uint32_t rail) {
+    if (rail != at_) return;
+    if (at_ == home_) {
+      homeAt_ = now + homeBackoff_;
+      homeBackoff_ = std::min<Clock::duration>(homeBackoff_ * 2, kMaxHomeBackoff);
+    }
     stuck_ = inFlight_;
     retryAt_ = now + backoff_;
     backoff_ = std::min<Clock::duration>(backoff_ * 2, kMaxBackoff);
@@ -64,8 +97,11 @@ class Path {
  private:
   static constexpr std::chrono::milliseconds kFirstBackoff{20};
   static constexpr std::chrono::milliseconds kMaxBackoff{1000};
+  static constexpr std::chrono::milliseconds kFirstHomeBackoff{50};
+  static constexpr std::chrono::milliseconds kMaxHomeBackoff{10'000};
 
   std::vector<uint32_t> peers_;
+  uint32_t home_ = 0;
   uint32_t at_ = 0;
   uint32_t inFlight_ = 0;
   uint32_t stuck_ = 0;  // copies that have been in flight since the last stall
@@ -73,6 +109,8 @@ class Path {
   Clock::time_point retryAt_{};
   Clock::time_point lastProgress_{};
   Clock::duration backoff_ = kFirstBackoff;
+  Clock::time_point homeAt_{};  // when its home may be tried again
+  Clock::duration homeBackoff_ = kFirstHomeBackoff;
 };
 
 // Another engine, as all rails of this side know it.

@@ -4,9 +4,11 @@
 #include <rdma/fi_rma.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "../util/error.h"
 #include "hub.h"
+#include "shared_file.h"
 
 namespace fab::transfer {
 
@@ -72,6 +74,11 @@ unsigned Rail::turn() {
   return work;
 }
 
+bool Rail::notified() {
+  const uint64_t wakeUps = hub_->events.wakeUps();
+  return std::exchange(wakeUps_, wakeUps) != wakeUps;
+}
+
 void Rail::add(const std::shared_ptr<Transfer>& transfer) {
   if (!transfer->running() || transfer->order.memories[index] == 0) return;
   if (std::find(transfers_.begin(), transfers_.end(), transfer) != transfers_.end()) return;
@@ -85,6 +92,7 @@ void Rail::add(const std::shared_ptr<Transfer>& transfer) {
 // Takes one slice of each transfer in turn, those of the highest priority first.
 unsigned Rail::postSlices(Clock::time_point now) {
   unsigned posted = 0;
+  copied_ = 0;
   for (size_t from = 0; from < transfers_.size() && hasRoom();) {
     const Priority priority = transfers_[from]->order.priority;
     size_t to = from;
@@ -103,11 +111,13 @@ unsigned Rail::postSlices(Clock::time_point now) {
   }
   const auto ended = [](const auto& transfer) { return !transfer->running(); };
   transfers_.erase(std::remove_if(transfers_.begin(), transfers_.end(), ended), transfers_.end());
+  if (transfers_.empty()) refusedSince_ = {};
   return posted;
 }
 
 // Posts the next slice of a transfer. Returns false if there is none, or no room for it.
 bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now) {
+  if (transfer->order.mapping) return copyNext(*transfer, now);
   Path& path = transfer->order.peer->paths[index];
   if (!path.open(now)) return false;
   uint32_t slice = transfer->take();
@@ -121,11 +131,13 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
     InFlight& op = ops_[number];
     op.use = Use::kSlice;
     op.slice = slice;
+    op.to = path.rail();
     op.transfer = transfer;
     op.peer = transfer->order.peer;
     op.postedAt = now;
     transfer->began(slice, now);
     path.posted(now);
+    refusedSince_ = {};
     ++inFlight_;
     bytes_ += transfer->order.slices[slice].length;
     return true;
@@ -133,10 +145,11 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   giveNumber(number);
   if (ret == -FI_EAGAIN) {
     transfer->giveBack(slice);
+    if (inFlight_ == 0) refused(*transfer->order.peer, now);
   } else if (isFinal(static_cast<uint32_t>(-ret)) || !transfer->mayRetry(slice)) {
     transfer->fail(static_cast<uint32_t>(-ret), engine_.refusal());
   } else {
-    path.failed(now);
+    path.failed(now, path.rail());
     transfer->giveBack(slice);
     hub_->share(transfer, index);
   }
@@ -144,20 +157,44 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   return false;
 }
 
+// Copies the next slice of a transfer within this host. Returns false if there is none.
+bool Rail::copyNext(Transfer& transfer, Clock::time_point now) {
+  const uint32_t slice = transfer.take();
+  if (slice == Transfer::kNone) return false;
+  transfer.began(slice, now);
+  const Order& order = transfer.order;
+  const Slice& part = order.slices[slice];
+  iovec local;
+  void* desc = nullptr;
+  const auto offset = static_cast<double>(part.local);
+  if (engine_.locate(order.memories[index], offset, part.length, local, desc)) {
+    auto* const here = static_cast<uint8_t*>(local.iov_base);
+    uint8_t* const there = order.mapping->data() + order.mapped + part.remote;
+    const bool writes = order.direction == Direction::kWrite;
+    copy(writes ? there : here, writes ? here : there, part.length);
+    copied_ += part.length;
+    counters.bytes.fetch_add(part.length, std::memory_order_relaxed);
+    counters.slices.fetch_add(1, std::memory_order_relaxed);
+    transfer.arrived(slice, index, Clock::now() - now);
+  } else {
+    transfer.fail(FI_EINVAL, "the memory of the transfer is closed");
+  }
+  transfer.release();
+  return true;
+}
+
 ssize_t Rail::post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number) {
   const Order& order = transfer.order;
   const Slice& part = order.slices[slice];
-  const uint32_t rail = path.rail();
-  if (path.peer() == 0 || rail >= order.targets.size() || !order.targets[rail].valid) {
-    return -FI_EHOSTUNREACH;
-  }
+  const uint32_t rail = path.railTo(order.targets);
+  if (rail == Path::kNone) return -FI_EHOSTUNREACH;
   const uint32_t remote = remoteOf(transfer, rail);
   if (remote == 0) return -FI_ENOMEM;
   Operation o{};
   o.code = order.direction == Direction::kWrite ? OpCode::kWrite : OpCode::kRead;
   o.request = number;
   o.endpoint = endpoint_->handle;
-  o.peer = path.peer();
+  o.peer = path.peer(rail);
   o.memory = order.memories[index];
   o.remote = remote;
   o.offset = static_cast<double>(part.local);
@@ -206,8 +243,10 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
     bytes_ -= length;
   }
   if (completion.status == 0) {
-    path.succeeded(now);
-    if (counters.stalled.load()) counters.stalled = false;
+    path.succeeded(now, op.to);
+    if (counters.state.load(std::memory_order_relaxed) != RailState::kUp) {
+      changeState(RailState::kUp, *op.peer, {});
+    }
     const auto took = now - op.postedAt;
     usual_ = (7 * usual_ + took) / 8;
     counters.bytes.fetch_add(length, std::memory_order_relaxed);
@@ -224,7 +263,9 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
         hub_->share(op.transfer, index);
       }
     }
-    path.failed(now);
+    path.failed(now, op.to);
+    // The peer refuses the access: the rail works.
+    if (!isFinal(completion.status)) changeState(RailState::kFailing, *op.peer, detail.text);
   }
   transfer.release();
 }
@@ -246,13 +287,35 @@ void Rail::checkStalls(Clock::time_point now) {
       requeue(op);
     }
   }
-  for (Peer* peer : stalled) peer->paths[index].failed(now);
+  for (Peer* peer : stalled) {
+    Path& path = peer->paths[index];
+    path.failed(now, path.rail());
+  }
   if (stalled.empty()) return;
   counters.stalls.fetch_add(1, std::memory_order_relaxed);
-  counters.stalled = true;
+  changeState(RailState::kStalled, *stalled.front(), "nothing comes through");
+}
+
+// The provider takes nothing, although nothing is in flight: as a NIC does that was down from the
+// start.
+void Rail::refused(const Peer& peer, Clock::time_point now) {
+  if (refusedSince_ == Clock::time_point{}) refusedSince_ = now;
+  if (now - refusedSince_ <= settings_.stall) return;
+  if (counters.state.load(std::memory_order_relaxed) == RailState::kStalled) return;
+  counters.stalls.fetch_add(1, std::memory_order_relaxed);
+  changeState(RailState::kStalled, peer, "the provider takes no slices");
+}
+
+void Rail::changeState(RailState to, const Peer& peer, std::string why) {
+  if (counters.state.load(std::memory_order_relaxed) == to) return;
+  counters.state.store(to, std::memory_order_relaxed);
+  const auto id = static_cast<uint32_t>(index);
+  hub_->events.add(
+      {EventKind::kRailState, id, static_cast<uint32_t>(to), std::move(why), peer.id, 0});
 }
 
 void Rail::giveBack(Transfer& transfer, uint32_t slice) {
+  counters.retries.fetch_add(1, std::memory_order_relaxed);
   transfer.shares()[index].retries.fetch_add(1, std::memory_order_relaxed);
   transfer.giveBack(slice);
 }

@@ -34,15 +34,23 @@ struct Settings {
   std::chrono::microseconds stall{50'000};  // without progress, a path is left
 };
 
+// How a rail does, as its last slices say.
+enum class RailState : uint8_t {
+  kUp,
+  kStalled,  // nothing comes through
+  kFailing,  // slices fail
+};
+
 // Counters of a rail, for any thread to read.
 struct RailCounters {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> slices{0};
   std::atomic<uint64_t> failures{0};
   std::atomic<uint64_t> stalls{0};
+  std::atomic<uint64_t> retries{0};  // slices that were given to other rails
   std::atomic<uint64_t> messages{0};
   std::atomic<uint64_t> arrivals{0};
-  std::atomic<bool> stalled{false};
+  std::atomic<RailState> state{RailState::kUp};
 };
 
 // One NIC of a transfer engine: a domain with its own thread. The thread takes slices of the
@@ -57,6 +65,7 @@ class Rail final : public EngineClient {
     return !transfers_.empty() || !messages_.empty() || !unposted_.empty() || inFlight_ > 0 ||
            freeSends_.size() < kSends;
   }
+  bool notified() override;
   void completed(const Completion& completion, const ErrorDetail& detail) override;
   void arrived(uint64_t data) override;
   void ended() override { hub_.reset(); }
@@ -87,6 +96,7 @@ class Rail final : public EngineClient {
     Use use = Use::kFree;
     bool requeued = false;  // the slice was given back because of a stall
     uint32_t slice = 0;
+    uint32_t to = 0;    // the peer's rail
     uint32_t next = 0;  // in the list of free places
     std::shared_ptr<Transfer> transfer;
     std::shared_ptr<Peer> peer;
@@ -96,11 +106,17 @@ class Rail final : public EngineClient {
 
   static constexpr uint32_t kReceives = 64;
   static constexpr uint32_t kSends = 64;
+  static constexpr uint64_t kMaxCopied = 512 << 10;  // bytes in a turn, which other work waits for
 
-  bool hasRoom() const { return inFlight_ < settings_.depth && bytes_ < settings_.window; }
+  bool hasRoom() const {
+    return inFlight_ < settings_.depth && bytes_ < settings_.window && copied_ < kMaxCopied;
+  }
   unsigned postSlices(Clock::time_point now);
   bool postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now);
+  bool copyNext(Transfer& transfer, Clock::time_point now);
   ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);
+  void refused(const Peer& peer, Clock::time_point now);
+  void changeState(RailState to, const Peer& peer, std::string why);
   uint32_t remoteOf(Transfer& transfer, uint32_t rail);
   void sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
   void sendEnded(InFlight op, const Completion& completion);
@@ -111,7 +127,7 @@ class Rail final : public EngineClient {
   bool postMessage(Waiting& waiting, Clock::time_point now);
   void flushMessages(Clock::time_point now);
   ssize_t postReceive(uint32_t slot);
-  void noteEnded(uint32_t noteId, uint32_t status, std::string text);
+  void messageEnded(uint32_t noteId, uint32_t status, std::string text);
   uint32_t takeNumber();
   void giveNumber(uint32_t number);
 
@@ -126,8 +142,11 @@ class Rail final : public EngineClient {
   uint32_t freeOp_ = 0;
   uint32_t inFlight_ = 0;  // slices
   uint64_t bytes_ = 0;
+  uint64_t copied_ = 0;   // bytes, in this turn
+  uint64_t wakeUps_ = 0;  // of the event loop, that notified() has seen
   Clock::duration usual_ = std::chrono::milliseconds(1);  // that a slice takes here
   Clock::time_point nextCheck_{};
+  Clock::time_point refusedSince_{};    // the provider has no room, with nothing in flight
   std::shared_ptr<SharedBlock> block_;  // of messages: first those to receive, then those to send
   uint32_t memory_ = 0;
   std::vector<uint32_t> freeSends_;

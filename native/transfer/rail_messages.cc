@@ -68,7 +68,7 @@ void Rail::flushMessages(Clock::time_point now) {
     Waiting waiting = std::move(messages_.front());
     messages_.pop_front();
     if (now > waiting.until) {
-      noteEnded(waiting.noteId, FI_ETIMEDOUT, "the peer takes no messages");
+      messageEnded(waiting.noteId, FI_ETIMEDOUT, "the peer takes no messages");
     } else if (!postMessage(waiting, now)) {
       messages_.push_back(std::move(waiting));
     }
@@ -93,13 +93,14 @@ bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
   const ssize_t ret = engine_.postFor(*this, o);
   if (ret != 0) {
     giveNumber(number);
-    if (ret != -FI_EAGAIN) path.failed(now);
+    if (ret != -FI_EAGAIN) path.failed(now, path.rail());
     return false;
   }
   freeSends_.pop_back();
   InFlight& op = ops_[number];
   op.use = Use::kSend;
   op.slice = slot;
+  op.to = path.rail();
   op.peer = waiting.peer;
   op.message = std::make_unique<Waiting>(std::move(waiting));
   path.posted(now);
@@ -113,14 +114,15 @@ void Rail::sendEnded(InFlight op, const Completion& completion) {
   path.ended();
   if (op.requeued) return;
   if (completion.status == 0) {
-    path.succeeded(now);
-    return noteEnded(op.message->noteId, 0, {});
+    path.succeeded(now, op.to);
+    return messageEnded(op.message->noteId, 0, {});
   }
-  path.failed(now);
+  path.failed(now, op.to);
   hub_->sendAgain(std::move(*op.message), index);
 }
 
-void Rail::noteEnded(uint32_t noteId, uint32_t status, std::string text) {
+void Rail::messageEnded(uint32_t noteId, uint32_t status, std::string text) {
+  hub_->messageEnded();
   if (noteId == 0) return;
   hub_->events.add({EventKind::kNoteSent, noteId, status, std::move(text), 0, 0});
 }

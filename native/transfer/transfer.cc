@@ -164,7 +164,8 @@ void Transfer::fail(uint32_t status, std::string text) {
 }
 
 void Transfer::withdrawn() {
-  if (running() || order.direction == Direction::kRead) return;
+  // A copy into mapped memory goes on, whatever the peer has withdrawn.
+  if (running() || order.direction == Direction::kRead || order.mapping) return;
   const bool ends = !reported_.exchange(true);
   hub_->report(*this, ends, !released_.exchange(true));
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "shared_file.h"
 #include "slices.h"
 
 namespace fab::transfer {
@@ -52,6 +53,9 @@ struct Order {
   uint32_t offer = 0;      // of the peer
   bool planned = false;    // the peer must be told the number of slices
   bool repeats = false;    // it may start again
+  // The peer's memory, if it is on this host and mapped here: rails copy instead of posting.
+  std::shared_ptr<Mapping> mapping;
+  uint64_t mapped = 0;  // offset of the grant in the mapping
   std::string note;
   uint64_t bytes = 0;
 };

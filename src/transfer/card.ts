@@ -1,3 +1,4 @@
+import type { ProcessIdentity } from './same-host.js';
 import { seal, unseal, Writer } from './sealed.js';
 
 /** The identity of an engine and how to reach it. */
@@ -9,6 +10,8 @@ export interface Card {
   readonly rdma: boolean;
   /** The address of each rail: fi_getname(3). */
   readonly addresses: readonly Uint8Array[];
+  /** Its process, if peers of its host may map its memory. */
+  readonly process: ProcessIdentity | undefined;
 }
 
 /** An identity in hexadecimal digits. */
@@ -21,6 +24,11 @@ export function encodeCard(card: Card, secret: string | Uint8Array): string {
   writer.byte(card.rdma ? 1 : 0);
   writer.count(card.addresses.length);
   for (const address of card.addresses) writer.bytes(address);
+  writer.byte(card.process === undefined ? 0 : 1);
+  if (card.process !== undefined) {
+    const { host, pid, started } = card.process;
+    writer.long(host).count(pid).count(started);
+  }
   return seal('card', writer.done(), secret);
 }
 
@@ -32,6 +40,10 @@ export function decodeCard(text: unknown, secret: string | Uint8Array): Card {
   const count = reader.count();
   if (count === 0 || count > MAX_RAILS) throw reader.malformed();
   const addresses = Array.from({ length: count }, () => reader.bytes());
+  const process =
+    reader.byte() === 0
+      ? undefined
+      : { host: reader.long(), pid: reader.count(), started: reader.count() };
   if (!reader.atEnd || addresses.some(({ length }) => length === 0)) throw reader.malformed();
-  return { id, provider, rdma, addresses };
+  return { id, provider, rdma, addresses, process };
 }

@@ -3,8 +3,9 @@ import { invalidArgType, invalidArgValue } from '../errors.js';
 import { checkWait, type WaitOptions, within } from '../wait-options.js';
 import type { Part, Place } from './place.js';
 import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
+import type { TransferReport } from './report.js';
 import type { Grant } from './token.js';
-import type { TransferOptions, TransferReport } from './transfer.js';
+import type { TransferOptions } from './transfer.js';
 
 /** What one peer of a group gets. */
 export interface GroupPart {

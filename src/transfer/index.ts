@@ -3,21 +3,31 @@
  *
  * @module
  */
+export type { TransferStats } from './activity.js';
+export type {
+  FallbackMessage,
+  OfferArrivedMessage,
+  OfferMessage,
+  OfferReleasedMessage,
+  RailMessage,
+  TransferEndMessage,
+  TransferMessages,
+  TransferStartMessage,
+} from './channels.js';
+export type { EngineEvent, FallbackEvent, RailEvent } from './engine-events.js';
 export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
+export type { AllocateMemoryOptions, RegisterMemoryOptions } from './memory.js';
+export { type TransferMetrics, transferMetrics } from './metrics.js';
 export type { Note } from './notes.js';
 export type { Arrival, Offer, OfferOptions } from './offer.js';
 export type { Pages, Pieces } from './pieces.js';
 export type { Part, Place } from './place.js';
 export type { RailState } from './rails.js';
 export type { RemoteEngine } from './remote-engine.js';
+export type { RailReport, TransferReport } from './report.js';
 export type { TransferEngineOptions } from './settings.js';
-export type { Access, Grant, RailKey, TokenContent } from './token.js';
-export type {
-  Progress,
-  RailReport,
-  Transfer,
-  TransferOptions,
-  TransferReport,
-} from './transfer.js';
+export type { OfferState, TransferEngineState, TransferState } from './state-types.js';
+export type { Access, Grant, GrantedFile, RailKey, TokenContent } from './token.js';
+export type { Progress, Transfer, TransferOptions } from './transfer.js';
 export { TransferEngine } from './transfer-engine.js';

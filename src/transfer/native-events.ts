@@ -1,4 +1,5 @@
 import type { TransferEvents } from '../native-contract.js';
+import type { OfferState, TransferState } from './state-types.js';
 
 /** The kinds of events of native/transfer/events.h. */
 export const EventKind = {
@@ -10,12 +11,15 @@ export const EventKind = {
   OfferReleased: 6,
   Note: 7,
   NoteSent: 8,
+  RailState: 9,
+  Flushed: 10,
 } as const;
 
 /** What a transfer in flight hears. */
 export interface TransferListener {
   ended(status: number, text: string): void;
   freed(): void;
+  state(): TransferState;
 }
 
 /** What an open offer hears. */
@@ -23,12 +27,15 @@ export interface OfferListener {
   arrived(bytes: number, note: Uint8Array | undefined): void;
   failed(status: number): void;
   released(): void;
+  state(): OfferState;
 }
 
 /** What the engine hears itself. */
 export interface EngineListener {
   note(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void;
   idle(idle: boolean): void;
+  flushed(): void;
+  rail(index: number, state: number, reason: string, peer: bigint): void;
 }
 
 /** Passes the events of the native side to the objects that wait for them. */
@@ -87,10 +94,21 @@ export class NativeEvents {
         this.#released(id);
         break;
       case EventKind.Note:
-        this.#listener.note(from, id, (text as Uint8Array | undefined) ?? new Uint8Array(), bytes);
+        this.#listener.note(
+          from as bigint,
+          id,
+          (text as Uint8Array | undefined) ?? new Uint8Array(),
+          bytes,
+        );
         break;
       case EventKind.NoteSent:
         this.#sent(id, status, text as string);
+        break;
+      case EventKind.RailState:
+        this.#listener.rail(id, status, text as string, from as bigint);
+        break;
+      case EventKind.Flushed:
+        this.#listener.flushed();
     }
   }
 

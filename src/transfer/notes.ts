@@ -51,11 +51,20 @@ export class Notes {
   readonly #readers: ((result: IteratorResult<Note>) => void)[] = [];
   readonly #changed: (readers: number) => void;
   #closed = false;
+  #received = 0;
   #dropped = 0;
 
   /** @param changed hears how many readers wait. */
   constructor(changed: (readers: number) => void) {
     this.#changed = changed;
+  }
+
+  get received(): number {
+    return this.#received;
+  }
+
+  get unread(): number {
+    return this.#waiting.length;
   }
 
   /** Messages that were dropped because nobody read them. */
@@ -64,6 +73,7 @@ export class Notes {
   }
 
   arrived(note: Note): void {
+    this.#received += 1;
     const reader = this.#readers.shift();
     if (reader !== undefined) {
       reader({ value: note, done: false });
@@ -71,8 +81,17 @@ export class Notes {
     } else if (this.#waiting.length < MAX_WAITING) {
       this.#waiting.push(note);
     } else {
-      this.#dropped += 1;
+      this.#drop();
     }
+  }
+
+  #drop(): void {
+    this.#dropped += 1;
+    if (this.#dropped > 1) return;
+    process.emitWarning(
+      `a transfer engine drops messages: ${MAX_WAITING} wait, and nobody reads engine.notes()`,
+      'LibfabricWarning',
+    );
   }
 
   close(): void {

@@ -1,8 +1,10 @@
 import { type Handle, native } from '../native.js';
+import type { Activity } from './activity.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { OfferListener } from './native-events.js';
 import type { Part } from './place.js';
 import type { RemoteEngine } from './remote-engine.js';
+import type { OfferState } from './state-types.js';
 import type { Access } from './token.js';
 
 /** Options of `place.offer()`. */
@@ -29,11 +31,17 @@ export interface OfferOptions {
 // Milliseconds that a peer has to end its copies after an offer has ended. Then it counts as dead.
 const GRACE = 2000;
 
-/** What has arrived. */
+/** What an offer is made of. */
+export interface NewOffer extends Required<Omit<OfferOptions, 'slices'>> {
+  readonly part: Part;
+  readonly token: string;
+}
+
+/** What has arrived, or was read. */
 export interface Arrival {
   /** The bytes of the offered part, if it is contiguous; otherwise all bytes of its place. */
   readonly bytes: Uint8Array;
-  /** Bytes that the peer has sent. */
+  /** Bytes that the peer has sent, or read. */
   readonly length: number;
   /** The note that came with them. */
   readonly note: Uint8Array | undefined;
@@ -47,8 +55,11 @@ export class Offer implements AsyncIterable<Arrival> {
   readonly token: string;
   readonly access: Access;
   readonly part: Part;
+  /** The peer that may use the token. */
+  readonly to: RemoteEngine;
   /**
-   * Resolves when every byte of a write is there: once, whatever order and rails the bytes took.
+   * Resolves when every byte of a write is there: once, whatever order and rails the bytes took. For
+   * a read, when the peer tells that it has every byte.
    *
    * @throws TransferError FI_ECANCELED if the peer gives up or the offer is closed, FI_ETIMEDOUT if
    * it expires.
@@ -61,13 +72,17 @@ export class Offer implements AsyncIterable<Arrival> {
   readonly released: Promise<void>;
   readonly #engine: Handle<'TransferEngine'>;
   readonly #handle: Handle<'Offer'>;
+  readonly #activity: Activity;
   readonly #repeats: boolean;
+  readonly #mayCopy: () => boolean;
+  readonly #expiresAt: number;
   #timer: NodeJS.Timeout;
   #settle!: { resolve(arrival: Arrival): void; reject(error: unknown): void };
   #release!: () => void;
   readonly #arrivals: Arrival[] = [];
   #reader: { resolve(arrival: Arrival): void; reject(error: unknown): void } | undefined;
   #failure: unknown;
+  #count = 0; // of arrivals
   #isReleased = false;
   #isEnding = false;
 
@@ -75,18 +90,20 @@ export class Offer implements AsyncIterable<Arrival> {
   constructor(
     engine: Handle<'TransferEngine'>,
     handle: Handle<'Offer'>,
-    part: Part,
-    token: string,
-    access: Access,
-    expires: number,
-    repeats: boolean,
+    activity: Activity,
+    { part, to, token, access, expires, repeat }: NewOffer,
+    mayCopy: () => boolean,
   ) {
+    this.#mayCopy = mayCopy;
     this.#engine = engine;
     this.#handle = handle;
     this.part = part;
     this.token = token;
     this.access = access;
-    this.#repeats = repeats;
+    this.to = to;
+    this.#activity = activity;
+    this.#repeats = repeat;
+    this.#expiresAt = performance.now() + expires;
     this.arrived = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -115,8 +132,13 @@ export class Offer implements AsyncIterable<Arrival> {
     clearTimeout(this.#timer);
     this.#fail(new TransferError(errnoOf(code), true, { detail }));
     native.transferRevoke(this.#engine, this.#handle);
+    this.#withdrawLater();
+  }
+
+  #withdrawLater(): void {
     this.#timer = setTimeout(() => {
-      native.transferWithdraw(this.#engine, this.#handle);
+      if (this.#mayCopy()) this.#withdrawLater();
+      else native.transferWithdraw(this.#engine, this.#handle);
     }, GRACE);
     this.#timer.unref();
   }
@@ -133,11 +155,28 @@ export class Offer implements AsyncIterable<Arrival> {
       clearTimeout(this.#timer);
       const detail = 'the offer has ended';
       this.#fail(new TransferError(errnoOf('FI_ECANCELED'), true, { detail }));
+      this.#activity.offerReleased(this, this.#count === 0 ? this.#failure : undefined);
       this.#release();
     },
+    state: () => this.#state(),
   };
 
+  #state(): OfferState {
+    return {
+      access: this.access,
+      peer: this.to.id,
+      bytes: this.part.length,
+      repeat: this.#repeats,
+      state: this.#isEnding ? 'ending' : 'open',
+      arrivals: this.#count,
+      expiresIn: this.#expiresAt - performance.now(),
+    };
+  }
+
   #arrived(arrival: Arrival): void {
+    if (this.#failure !== undefined) return; // the last slices of a transfer that was given up
+    this.#count += 1;
+    this.#activity.offerArrived(this, arrival);
     this.#settle.resolve(arrival);
     const reader = this.#reader;
     this.#reader = undefined;
@@ -173,11 +212,9 @@ export class Offer implements AsyncIterable<Arrival> {
 
   // A transfer that was announced with its bytes may be shorter than the part.
   #arrival(announced: number, note: Uint8Array | undefined): Arrival {
-    const { place, pieces, length } = this.part;
-    const sent = announced === 0 ? length : announced;
-    const all = place.bytes;
-    const offset = pieces[0] as number;
-    const bytes = pieces.length === 2 ? all.subarray(offset, offset + sent) : all;
-    return { bytes, length: sent, note };
+    const { part } = this;
+    const length = announced === 0 ? part.length : announced;
+    const bytes = part.contiguous ? part.bytes.subarray(0, length) : part.place.bytes;
+    return { bytes, length, note };
   }
 }

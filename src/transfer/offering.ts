@@ -1,6 +1,7 @@
 import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
 import { invalidArgType } from '../errors.js';
 import { type Handle, type NativeRegion, native } from '../native.js';
+import type { Activity } from './activity.js';
 import type { NativeEvents } from './native-events.js';
 import { Offer, type OfferOptions } from './offer.js';
 import { movedBy, slicesOf, spanOf } from './pieces.js';
@@ -24,6 +25,7 @@ export interface Offering {
   readonly settings: Settings;
   readonly rails: readonly Rail[];
   readonly events: NativeEvents;
+  readonly activity: Activity;
 }
 
 function checkOfferOptions(options: OfferOptions) {
@@ -41,26 +43,30 @@ function checkOfferOptions(options: OfferOptions) {
   };
 }
 
-/** Registers a part for a peer alone, on all rails, and makes the token. */
+/** Registers a part for a peer alone, on the rails of its place, and makes the token. */
 export async function makeOffer(
   engine: Offering,
   part: Part,
   options: OfferOptions,
 ): Promise<Offer> {
-  const { handle, identity, settings, rails, events } = engine;
+  const { handle, identity, settings, events, activity } = engine;
   const { access, to, expires, slices, repeat } = checkOfferOptions(options);
   const { start, end } = spanOf(part.pieces);
   const pieces = movedBy(part.pieces, -start);
-  const slice = sliceOf(part.length, rails.length, settings);
+  const { memories: local } = part.place;
+  const rails = engine.rails.map((rail, i) => (local[i] === 0 ? undefined : rail));
+  const slice = sliceOf(part.length, rails.filter(Boolean).length, settings);
   const isWrite = access === 'write';
   const expected = isWrite ? slicesOf(pieces, slice) : 0;
   const most = slices ?? expected + Math.ceil(part.length / SLICE_UNIT) + MORE_SLICES;
   const planned = isWrite ? most : 0;
 
   const regions = await register(rails, part.place.bytes.subarray(start, end), RIGHTS[access]);
+  const file = to.maps ? part.place.file : undefined;
   const opened = orForget(rails, regions, () => {
-    const memories = Uint32Array.from(regions, ({ memory }) => memory);
-    return native.transferOffer(handle, to.handle, expected, planned, memories, repeat);
+    const memories = Uint32Array.from(regions, (region) => region?.memory ?? 0);
+    const mappable = file !== undefined;
+    return native.transferOffer(handle, to.handle, expected, planned, memories, repeat, mappable);
   });
   const token = encodeToken(
     {
@@ -75,44 +81,52 @@ export async function makeOffer(
       planned,
       slice,
       pieces,
-      rails: regions.map(({ address, key }) => ({ address, key })),
+      rails: regions.map((region) => region && { address: region.address, key: region.key }),
+      file: file && { ...file, offset: start },
     },
     settings.secret,
   );
-  const offer = new Offer(handle, opened.handle, part, token, access, expires, repeat);
+  // A peer that has mapped the memory may write it as long as it runs.
+  const mayCopy = () => file !== undefined && to.isRunning();
+  const made = { part, to, token, access, expires, repeat };
+  const offer = new Offer(handle, opened.handle, activity, made, mayCopy);
   events.offers.set(opened.id, offer.listener);
   events.changed();
+  activity.offerOpened(offer);
   return offer;
 }
 
-// All rails get a part of a transfer if that leaves slices of a useful size.
+// All rails of the memory get a part of a transfer if that leaves slices of a useful size.
 function sliceOf(length: number, rails: number, { slice, stripe }: Settings): number {
   const share = Math.ceil(length / rails / PAGE) * PAGE;
   return Math.max(Math.min(slice, stripe), Math.min(slice, share));
 }
 
-/** Registers memory on all rails, or on none. */
-async function register(rails: readonly Rail[], bytes: Uint8Array, right: string) {
+type PerRail<T> = readonly (T | undefined)[];
+
+/** Registers memory on all of these rails, or on none. */
+async function register(rails: PerRail<Rail>, bytes: Uint8Array, right: string) {
   const results = await Promise.allSettled(
-    rails.map(({ handle }) => native.memoryRegister(handle, bytes, [right])),
+    rails.map((rail) => rail && native.memoryRegister(rail.handle, bytes, [right])),
   );
+  const regions = results.map((each) => (each.status === 'fulfilled' ? each.value : undefined));
   const failed = results.find((each) => each.status === 'rejected');
-  if (failed === undefined) {
-    return results.map((each) => (each as PromiseFulfilledResult<NativeRegion>).value);
-  }
-  for (const [i, each] of results.entries()) {
-    if (each.status === 'fulfilled') forget(rails[i] as Rail, each.value);
-  }
+  if (failed === undefined) return regions;
+  forget(rails, regions);
   throw (failed as PromiseRejectedResult).reason;
 }
 
-function orForget<T>(rails: readonly Rail[], regions: readonly NativeRegion[], make: () => T): T {
+function orForget<T>(rails: PerRail<Rail>, regions: PerRail<NativeRegion>, make: () => T): T {
   try {
     return make();
   } catch (error) {
-    for (const [i, region] of regions.entries()) forget(rails[i] as Rail, region);
+    forget(rails, regions);
     throw error;
   }
 }
 
-const forget = ({ handle }: Rail, { memory }: NativeRegion) => native.memoryForget(handle, memory);
+function forget(rails: PerRail<Rail>, regions: PerRail<NativeRegion>): void {
+  for (const [i, region] of regions.entries()) {
+    if (region !== undefined) native.memoryForget((rails[i] as Rail).handle, region.memory);
+  }
+}

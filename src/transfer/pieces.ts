@@ -1,5 +1,5 @@
 import { checkInteger, checkObject } from '../checks.js';
-import { invalidArgType, outOfRange } from '../errors.js';
+import { invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 
 /** Pages of a place: of equal size, chosen by their index. */
 export interface Pages {
@@ -37,12 +37,32 @@ export function movedBy(pieces: Pieces, distance: number): Pieces {
   return pieces.map((value, i) => (i % 2 === 0 ? value + distance : value));
 }
 
+/** A part of the bytes of all pieces, in their order. */
+export function slicePieces(pieces: Pieces, offset: number, length: number): Pieces {
+  const slice: number[] = [];
+  let skip = offset;
+  let rest = length;
+  for (let i = 0; rest > 0 && i < pieces.length; i += 2) {
+    const size = pieces[i + 1] as number;
+    if (skip < size) {
+      const taken = Math.min(size - skip, rest);
+      slice.push((pieces[i] as number) + skip, taken);
+      rest -= taken;
+    }
+    skip = Math.max(skip - size, 0);
+  }
+  return Float64Array.from(slice);
+}
+
 /** The pieces of pages. Neighbours become one piece. */
 export function piecesOfPages(name: string, pages: Pages, length: number): Pieces {
   const { indices, size } = checkObject(name, pages);
   checkInteger(`${name}.size`, size, 1, length);
-  if (typeof indices !== 'object' || indices === null || !(indices.length > 0)) {
+  if (typeof indices !== 'object' || indices === null || !(indices.length >= 0)) {
     throw invalidArgType(`${name}.indices`, 'an array of page numbers', indices);
+  }
+  if (indices.length === 0) {
+    throw invalidArgValue(`${name}.indices`, 'is empty: a transfer has at least one page');
   }
   const pageSize = size as number;
   const last = Math.floor(length / pageSize) - 1;

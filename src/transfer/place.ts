@@ -1,7 +1,10 @@
 import { checkInteger } from '../checks.js';
+import { invalidState, outOfRange } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
+import type { RegisteredMemory } from './memory.js';
 import type { Offer, OfferOptions } from './offer.js';
-import { onePiece, type Pages, type Pieces, piecesOfPages } from './pieces.js';
+import { onePiece, type Pages, type Pieces, piecesOfPages, slicePieces } from './pieces.js';
+import type { SharedFile } from './same-host.js';
 
 /** What an engine does for its places. */
 export interface PlaceOwner {
@@ -24,6 +27,32 @@ export class Part {
     this.length = length;
   }
 
+  /** Whether the part is one range of its place, and no list of pages. */
+  get contiguous(): boolean {
+    return this.pieces.length === 2;
+  }
+
+  /**
+   * The memory.
+   *
+   * @throws Error ERR_INVALID_STATE if the part is not contiguous: use `place.bytes`.
+   */
+  get bytes(): Uint8Array {
+    if (!this.contiguous) throw invalidState('the pages of this part are not contiguous');
+    const offset = this.pieces[0] as number;
+    return this.place.bytes.subarray(offset, offset + this.length);
+  }
+
+  /**
+   * A part of this part. With pages, of their bytes in the order of the pages.
+   *
+   * @throws RangeError ERR_OUT_OF_RANGE if it is empty or not within this part.
+   */
+  slice(offset: number, length: number = this.length - offset): Part {
+    checkRange(offset, length, this.length);
+    return new Part(this.place, slicePieces(this.pieces, offset, length), length);
+  }
+
   /**
    * Grants a peer one transfer into this part, or out of it. The peer needs the offer's token.
    *
@@ -34,40 +63,44 @@ export class Part {
   }
 }
 
+function checkRange(offset: number, length: number, end: number): void {
+  checkInteger('offset', offset, 0, end);
+  if (length === 0) throw outOfRange('length', 'at least 1: a transfer has at least one byte', 0);
+  checkInteger('length', length, 1, end - offset);
+}
+
 /** Memory that transfers use: registered once on each rail, until it is closed. */
 export class Place {
   /** Bytes. */
   readonly length: number;
-  /** Milliseconds that the registration took, by rail. */
-  readonly registration: readonly number[];
+  /** Milliseconds that the registration took, by rail. Null where the memory is not registered. */
+  readonly registration: readonly (number | null)[];
   /** @internal */
   readonly owner: PlaceOwner;
-  /** @internal By rail. */
-  readonly regions: readonly MemoryRegion[];
-  /** @internal The handles of the regions, by rail. */
+  /** @internal */
+  readonly region: MemoryRegion;
+  /** @internal The handles of the regions, by rail. 0 where the memory is not registered. */
   readonly memories: Uint32Array;
   /** @internal */
   readonly pieces: Pieces;
+  /** @internal What peers of this host can map. */
+  readonly file: SharedFile | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(
-    owner: PlaceOwner,
-    regions: readonly MemoryRegion[],
-    registration: readonly number[],
-  ) {
-    const first = regions[0] as MemoryRegion;
+  constructor(owner: PlaceOwner, { regions, took, file }: RegisteredMemory) {
     this.owner = owner;
-    this.regions = regions;
-    this.registration = registration;
-    this.length = first.length;
-    this.pieces = onePiece(0, first.length);
-    this.memories = Uint32Array.from(regions, ({ memoryHandle }) => memoryHandle);
+    this.file = file;
+    this.region = regions.find((region) => region !== undefined) as MemoryRegion;
+    this.registration = took;
+    this.length = this.region.length;
+    this.pieces = onePiece(0, this.length);
+    this.memories = Uint32Array.from(regions, (region) => region?.memoryHandle ?? 0);
   }
 
   /** The memory. */
   get bytes(): Uint8Array {
-    return (this.regions[0] as MemoryRegion).bytes;
+    return this.region.bytes;
   }
 
   /** Whether close() was called. */
@@ -78,11 +111,10 @@ export class Place {
   /**
    * A contiguous part.
    *
-   * @throws RangeError ERR_OUT_OF_RANGE if it is not within the place.
+   * @throws RangeError ERR_OUT_OF_RANGE if it is empty or not within the place.
    */
   slice(offset: number, length: number = this.length - offset): Part {
-    checkInteger('offset', offset, 0, this.length);
-    checkInteger('length', length, 1, this.length - offset);
+    checkRange(offset, length, this.length);
     return new Part(this, onePiece(offset, length), length);
   }
 

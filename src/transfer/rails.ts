@@ -4,7 +4,9 @@ import { FabricError } from '../errors.js';
 import { getInfo } from '../info.js';
 import type { AnyInfo } from '../info-types.js';
 import { type Handle, type NativeRailCounters, native } from '../native.js';
+import { numaNodeOf } from '../numa-node.js';
 import { open } from '../open.js';
+import { isSoftwareNic } from '../software-nic.js';
 import { errnoOf } from './errors.js';
 
 type RailEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG' | 'FI_RMA'>;
@@ -16,37 +18,60 @@ export interface RailState {
   readonly nic: string;
   readonly provider: string;
   readonly fabric: string;
+  /** The protocol of the endpoint: `'FI_PROTO_EFA'`. */
+  readonly protocol: string;
   /** The NUMA node of the NIC, null if unknown. */
   readonly numaNode: number | null;
   /** Bits per second, null if unknown. */
   readonly speed: number | null;
   /** `'rdma'`: the NIC reads and writes the peer's memory. `'emulated'`: the peer's CPU does. */
   readonly path: 'rdma' | 'emulated' | 'shared-memory' | 'sockets';
-  readonly state: 'up' | 'stalled';
+  /**
+   * Whether software copies the bytes: the path is not `'rdma'`, or the NIC is itself software
+   * (softefa).
+   */
+  readonly emulated: boolean;
+  /**
+   * What the last slices say. `'stalled'`: nothing comes through. `'failing'`: slices fail. Others
+   * carry the slices meanwhile, and some are tried on this rail again.
+   */
+  readonly state: 'up' | 'stalled' | 'failing';
   /** Bytes that this rail has sent or read. */
   readonly bytes: number;
   readonly slices: number;
   /** Slices that failed, and times that the rail was left because nothing came through. */
   readonly failures: number;
   readonly stalls: number;
+  /** Slices that were given to other rails. */
+  readonly retries: number;
   /** Remote writes that have arrived here. */
   readonly arrivals: number;
   /** Messages between engines that have arrived here. */
   readonly messages: number;
 }
 
+/** The states of native/transfer/rail.h. */
+export const RAIL_STATES = ['up', 'stalled', 'failing'] as const satisfies RailState['state'][];
+
 /** One NIC of a transfer engine. */
 export class Rail {
   readonly endpoint: RailEndpoint;
   readonly info: AnyInfo;
+  readonly #numaNode: number | null;
 
   constructor(endpoint: RailEndpoint) {
     this.endpoint = endpoint;
     this.info = endpoint.info;
+    this.#numaNode = numaNodeOf(endpoint.info);
   }
 
   get domain(): Domain {
     return this.endpoint.domain;
+  }
+
+  /** The domain's name. */
+  get nic(): string {
+    return this.info.domainAttr.name ?? '';
   }
 
   /** The native domain. */
@@ -55,17 +80,20 @@ export class Rail {
   }
 
   state(index: number, counters: NativeRailCounters): RailState {
-    const { fabricAttr, domainAttr, nic } = this.info;
-    const { stalled, ...counts } = counters;
+    const { fabricAttr, epAttr, nic } = this.info;
+    const { state, ...counts } = counters;
+    const path = pathOf(this.endpoint);
     return {
       index,
-      nic: domainAttr.name ?? '',
+      nic: this.nic,
       provider: fabricAttr.provName ?? '',
       fabric: fabricAttr.name ?? '',
-      numaNode: null,
+      protocol: epAttr.protocol,
+      numaNode: this.#numaNode,
       speed: nic?.linkAttr?.speed ? Number(nic.linkAttr.speed) : null,
-      path: pathOf(this.endpoint),
-      state: stalled ? 'stalled' : 'up',
+      path,
+      emulated: path !== 'rdma' || isSoftwareNic(this.info),
+      state: RAIL_STATES[state] as RailState['state'],
       ...counts,
     };
   }
@@ -85,10 +113,15 @@ function pathOf(endpoint: RailEndpoint): RailState['path'] {
 
 export interface RailOptions {
   readonly provider?: string;
+  readonly fabric?: string;
   readonly nics: 'all' | number | readonly string[];
   readonly node?: string;
 }
 
+// The NIC alone, without the software of the provider: writes need RDMA.
+const DIRECT = 'efa-direct';
+// Without FI_RX_CQ_DATA, with which writes with data would consume the receives of messages.
+const MODE = ['FI_CONTEXT', 'FI_CONTEXT2'] as const;
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 // The providers of an engine that names none, in this order.
 const PROVIDERS = ['efa', 'tcp', 'shm'] as const;
@@ -96,9 +129,9 @@ const PROVIDERS = ['efa', 'tcp', 'shm'] as const;
 /** Opens an endpoint on each NIC. */
 export async function openRails(options: RailOptions): Promise<Rail[]> {
   const provider = options.provider ?? firstProvider();
-  const names = nicsOf(provider, options.nics);
+  const names = nicsOf(provider, options);
   const opened = await Promise.allSettled(
-    names.map((nic) => openRail(provider, nic, options.node)),
+    names.map((nic) => openRail({ ...options, provider }, nic)),
   );
   const rails = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
   const failed = opened.find((each) => each.status === 'rejected');
@@ -108,7 +141,12 @@ export async function openRails(options: RailOptions): Promise<Rail[]> {
 }
 
 const entriesOf = (provider: string) =>
-  getInfo({ caps: CAPS, epAttr: { type: 'FI_EP_RDM' }, fabricAttr: { provName: provider } });
+  getInfo({
+    caps: CAPS,
+    mode: MODE,
+    epAttr: { type: 'FI_EP_RDM' },
+    fabricAttr: { provName: provider },
+  });
 
 function firstProvider(): string {
   const found = PROVIDERS.find((provider) => entriesOf(provider).length > 0);
@@ -120,11 +158,18 @@ function firstProvider(): string {
 }
 
 /** The domain of each rail; undefined for the provider's first choice. */
-function nicsOf(provider: string, nics: RailOptions['nics']): (string | undefined)[] {
+function nicsOf(provider: string, { nics, fabric }: RailOptions): (string | undefined)[] {
   if (typeof nics === 'object') return [...nics];
   const names = new Set<string>();
   for (const { domainAttr, fabricAttr } of entriesOf(provider)) {
-    if (fabricAttr.name !== 'efa-direct' && domainAttr.name) names.add(domainAttr.name);
+    const isWanted = fabric === undefined ? fabricAttr.name !== DIRECT : fabricAttr.name === fabric;
+    if (isWanted && domainAttr.name) names.add(domainAttr.name);
+  }
+  if (fabric === DIRECT && names.size === 0) {
+    throw new FabricError(errnoOf('FI_ENODATA'), 'fi_getinfo', {
+      detail: 'no NIC has efa-direct with FI_MSG, FI_RMA and writes with data that need no receive',
+      hint: 'it takes libfabric 2 and NICs with RDMA writes; omit `fabric` otherwise',
+    });
   }
   const all = /efa/.test(provider) ? [...names] : [undefined];
   if (nics === 'all') return all;
@@ -132,10 +177,12 @@ function nicsOf(provider: string, nics: RailOptions['nics']): (string | undefine
   return Array.from({ length: nics }, (_, i) => all[i % all.length]);
 }
 
-async function openRail(provider: string, domain: string | undefined, node: string | undefined) {
+async function openRail({ provider, fabric, node }: RailOptions, domain: string | undefined) {
   const options = {
-    provider,
     caps: CAPS,
+    mode: MODE,
+    ...(provider !== undefined && { provider }),
+    ...(fabric !== undefined && { fabric }),
     ...(domain !== undefined && { domain }),
     ...(node !== undefined && { node }),
   };

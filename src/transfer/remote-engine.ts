@@ -1,12 +1,15 @@
 import { checkBytes, checkOptions, namesOf, oneOf } from '../checks.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import { type Handle, native } from '../native.js';
+import type { Activity } from './activity.js';
 import { PRIORITIES, type Priority, type Queue } from './admission.js';
 import { type Card, identityText } from './card.js';
 import { errnoOf, TransferError } from './errors.js';
+import { Mappings } from './mappings.js';
 import type { NativeEvents } from './native-events.js';
 import { lengthOfPieces } from './pieces.js';
 import { Part, Place } from './place.js';
+import { isHere, type ProcessIdentity } from './same-host.js';
 import { type Access, checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
 import { limitsOf, Transfer, type TransferOptions } from './transfer.js';
 
@@ -17,6 +20,9 @@ export interface PeerContext {
   readonly secret: string | Uint8Array;
   readonly events: NativeEvents;
   readonly queue: Queue;
+  /** Whether this engine maps the memory of peers of its host. */
+  readonly maps: boolean;
+  readonly activity: Activity;
   isOpen(): boolean;
   forget(peer: RemoteEngine): Promise<void>;
   nextNote(): number;
@@ -40,6 +46,8 @@ export class RemoteEngine {
   /** @internal */
   readonly identity: bigint;
   readonly #context: PeerContext;
+  readonly #process: ProcessIdentity | undefined;
+  readonly #mappings: Mappings | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
@@ -49,6 +57,22 @@ export class RemoteEngine {
     this.id = identityText(card.id);
     this.rails = card.addresses.length;
     this.handle = handle;
+    const { process } = card;
+    this.#process = context.maps && process !== undefined && isHere(process) ? process : undefined;
+    this.#mappings = this.#process && new Mappings(context.handle, this.#process, card.id);
+  }
+
+  /**
+   * Whether the peer runs on this host, so that its memory from allocate() can be mapped: a transfer is
+   * then one copy, without a NIC.
+   */
+  get maps(): boolean {
+    return this.#mappings !== undefined;
+  }
+
+  /** @internal Whether its process still runs, if it is of this host. */
+  isRunning(): boolean {
+    return this.#process !== undefined && isHere(this.#process);
   }
 
   /** Whether close() was called. */
@@ -61,6 +85,7 @@ export class RemoteEngine {
    * engine.peer() may get it again.
    */
   close(): Promise<void> {
+    this.#mappings?.close();
     this.#closing ??= this.#context.forget(this);
     return this.#closing;
   }
@@ -108,7 +133,7 @@ export class RemoteEngine {
     token: string | Grant,
     options: TransferOptions,
   ): Transfer {
-    const { handle, events, queue } = this.#context;
+    const { handle, events, queue, activity } = this.#context;
     this.#checkOpen();
     const checked = checkTransferOptions(access, options);
     const grant = isGrant(token) ? token : this.grant(token);
@@ -134,6 +159,7 @@ export class RemoteEngine {
         grant.length,
         0,
         grant.repeats ? 1 : 0,
+        grant.file?.offset ?? 0,
       );
       const { memories } = part.place;
       const started = native.transferStart(
@@ -145,6 +171,7 @@ export class RemoteEngine {
         grant.pieces,
         checked.note,
         numbers,
+        grant.file && this.#mappings?.get(grant.file, access),
       );
       return { handle: started, id: numbers[9] as number };
     };
@@ -158,11 +185,17 @@ export class RemoteEngine {
       });
     };
     return new Transfer(
-      length,
-      part.place.memories.length,
+      {
+        access,
+        peer: this,
+        priority: checked.priority,
+        total: length,
+        rails: part.place.memories.length,
+      },
       start,
       again,
       events,
+      activity,
       queue.at(checked.priority),
       checked,
     );
@@ -174,7 +207,9 @@ export class RemoteEngine {
    * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds.
    */
   notify(bytes: Uint8Array): Promise<void> {
-    return this.send(bytes, Channel.Program);
+    const sent = this.send(bytes, Channel.Program);
+    this.#context.activity.notesSent += 1;
+    return sent;
   }
 
   /** @internal */

@@ -37,7 +37,9 @@ export function unseal(kind: Kind, text: unknown, secret: string | Uint8Array): 
   }
   if (bytes[1] !== VERSION) throw invalidArgValue(kind, `has version ${bytes[1]}, not ${VERSION}`);
   const body = bytes.subarray(0, -TAG);
-  if (!timingSafeEqual(bytes.subarray(-TAG), tagOf(body, secret))) {
+  // Different texts may decode to the same bytes.
+  const isCanonical = bytes.toString('base64url') === checked;
+  if (!isCanonical || !timingSafeEqual(bytes.subarray(-TAG), tagOf(body, secret))) {
     throw invalidArgValue(kind, 'was damaged, or sealed with another `secret`');
   }
   return new Reader(kind, body.subarray(2));

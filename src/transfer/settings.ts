@@ -11,6 +11,11 @@ export interface TransferEngineOptions {
   readonly nics?: 'all' | number | readonly string[];
   /** If omitted, efa; without an EFA device, tcp; else shm. */
   readonly provider?: string;
+  /**
+   * The fabric's name. If omitted, `'efa'` with that provider. `'efa-direct'` goes without the
+   * provider's own protocol; it needs NICs with RDMA writes, and libfabric 2.
+   */
+  readonly fabric?: string;
   /** The local address that the rails bind to. */
   readonly node?: string;
   /** Refuses rails that are slower than this: `'rdma'`, the NIC itself writes and reads. */
@@ -30,6 +35,11 @@ export interface TransferEngineOptions {
   readonly depth?: number;
   /** Milliseconds without progress after which a rail's slices go to others. If omitted, 50. */
   readonly stall?: number;
+  /**
+   * Whether peers of this host and user may map the memory from allocate(), and this engine theirs. A
+   * transfer between them is then one copy by the CPU. If omitted, they may unless the provider is efa.
+   */
+  readonly mapMemory?: boolean;
   /** Transfers that run at the same time; more of them wait. If omitted, 256. */
   readonly maxTransfers?: number;
 }
@@ -37,6 +47,7 @@ export interface TransferEngineOptions {
 const NAMES = namesOf<TransferEngineOptions>({
   nics: 1,
   provider: 1,
+  fabric: 1,
   node: 1,
   require: 1,
   secret: 1,
@@ -45,6 +56,7 @@ const NAMES = namesOf<TransferEngineOptions>({
   window: 1,
   depth: 1,
   stall: 1,
+  mapMemory: 1,
   maxTransfers: 1,
 });
 
@@ -58,6 +70,7 @@ export interface Settings {
   readonly secret: string | Uint8Array;
   readonly slice: number;
   readonly stripe: number;
+  readonly mapMemory: boolean | undefined;
   readonly maxTransfers: number;
   readonly native: { readonly window: number; readonly depth: number; readonly stall: number };
 }
@@ -73,7 +86,7 @@ export function settingsOf(options: TransferEngineOptions): Settings {
     checked[name] === undefined
       ? fallback
       : checkInteger(`options.${name}`, checked[name], min, max);
-  const { nics = 'all', provider, node, secret = '', require } = checked;
+  const { nics = 'all', provider, fabric, node, secret = '', require, mapMemory } = checked;
   if (typeof nics === 'number') checkInteger('options.nics', nics, 1, MAX_RAILS);
   else if (nics !== 'all' && !Array.isArray(nics)) {
     throw invalidArgType('options.nics', "'all', a number or an array of names", nics);
@@ -85,16 +98,21 @@ export function settingsOf(options: TransferEngineOptions): Settings {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
     throw invalidArgType('options.secret', 'a string or bytes', secret);
   }
+  if (mapMemory !== undefined && typeof mapMemory !== 'boolean') {
+    throw invalidArgType('options.mapMemory', 'a boolean', mapMemory);
+  }
   return {
     rails: {
       nics,
       ...(provider !== undefined && { provider }),
+      ...(fabric !== undefined && { fabric }),
       ...(node !== undefined && { node }),
     },
     require,
     secret,
     slice: integer('slice', 512 * 1024, PAGE, 2 ** 30),
     stripe: integer('stripe', 128 * 1024, PAGE, 2 ** 30),
+    mapMemory,
     maxTransfers: integer('maxTransfers', 256, 1, 2 ** 20),
     native: {
       window: integer('window', 4 * 2 ** 20, PAGE, 2 ** 32),

@@ -14,6 +14,15 @@ export interface RailKey {
   readonly key: bigint;
 }
 
+/** Where the granted memory is for other processes of the host. */
+export interface GrantedFile {
+  /** The descriptor and the inode in the process of the owner: proc_pid_fd(5). */
+  readonly fd: number;
+  readonly inode: bigint;
+  /** Bytes from the start of the file to the first piece. */
+  readonly offset: number;
+}
+
 /** What a token says. */
 export interface TokenContent {
   readonly access: Access;
@@ -37,6 +46,8 @@ export interface TokenContent {
   readonly pieces: Pieces;
   /** By rail of the owner; undefined if the rail cannot reach the memory. */
   readonly rails: readonly (RailKey | undefined)[];
+  /** The file of the memory, for processes of the same host. */
+  readonly file: GrantedFile | undefined;
 }
 
 const MAX_RAILS = 64;
@@ -61,6 +72,9 @@ export function encodeToken(content: TokenContent, secret: string | Uint8Array):
   }
   writer.count(content.pieces.length / 2);
   for (const value of content.pieces) writer.count(value);
+  const { file } = content;
+  writer.byte(file === undefined ? 0 : 1);
+  if (file !== undefined) writer.count(file.fd).long(file.inode).count(file.offset);
   return seal('token', writer.done(), secret);
 }
 
@@ -83,9 +97,14 @@ export function decodeToken(text: unknown, secret: string | Uint8Array): TokenCo
   const rails = Array.from({ length: railCount }, () =>
     reader.byte() === 0 ? undefined : { address: reader.long(), key: reader.long() },
   );
+  if (rails.every((rail) => rail === undefined)) throw reader.malformed();
   const pieceCount = reader.count();
   if (pieceCount === 0 || pieceCount > MAX_PIECES) throw reader.malformed();
   const pieces = Float64Array.from({ length: 2 * pieceCount }, () => reader.count());
+  const file =
+    reader.byte() === 0
+      ? undefined
+      : { fd: reader.count(), inode: reader.long(), offset: reader.count() };
   if (!reader.atEnd) throw reader.malformed();
   return {
     access,
@@ -100,6 +119,7 @@ export function decodeToken(text: unknown, secret: string | Uint8Array): TokenCo
     slice,
     pieces,
     rails,
+    file,
   };
 }
 

@@ -1,19 +1,36 @@
 import { randomBytes } from 'node:crypto';
+import { publishClose, publishOpen } from '../channels.js';
 import { closed, FabricError, invalidArgValue } from '../errors.js';
-import type { MemoryRegion } from '../memory-region.js';
 import { type Handle, native } from '../native.js';
 import type { Peer } from '../peer.js';
+import { transferEngines } from '../transfer-engines.js';
+import { Activity, type TransferStats } from './activity.js';
 import { Queue } from './admission.js';
+import { Announcer } from './announcer.js';
 import { decodeCard, encodeCard, identityText } from './card.js';
+import type { EngineEvent } from './engine-events.js';
+import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
 import { Barriers, Group } from './group.js';
+import {
+  type AllocateMemoryOptions,
+  allocateMemory,
+  type RegisteredMemory,
+  type RegisterMemoryOptions,
+  registerMemory,
+} from './memory.js';
 import { NativeEvents } from './native-events.js';
 import { type Note, Notes, OncePerPeer } from './notes.js';
 import { makeOffer, type Offering } from './offering.js';
 import { Place } from './place.js';
 import { countersOf, openRails, type Rail, type RailState } from './rails.js';
 import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
+import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
+import type { TransferEngineState } from './state-types.js';
+
+const FLUSH_TIMEOUT = 250; // ms
+let lastNumber = 0;
 
 /**
  * Moves memory between machines over all NICs: each byte once, and through the loss of any NIC.
@@ -31,6 +48,8 @@ export class TransferEngine {
   readonly id: string;
   /** What peers need for engine.peer(): text without secrets, as long as the engine is open. */
   readonly card: string;
+  /** @internal In this thread, from 1. */
+  readonly number = ++lastNumber;
   readonly #identity: bigint;
   readonly #settings: Settings;
   readonly #rails: readonly Rail[];
@@ -46,8 +65,12 @@ export class TransferEngine {
   readonly #peers = new Map<bigint, RemoteEngine>();
   readonly #places = new Set<Place>();
   readonly #rdma: boolean;
+  readonly #maps: boolean;
   readonly #offering: Offering;
+  readonly #activity: Activity;
+  readonly #announcer = new Announcer(this);
   #nextNote = 0;
+  #flushed = () => {};
   #closing: Promise<void> | undefined;
 
   private constructor(settings: Settings, rails: readonly Rail[]) {
@@ -67,7 +90,12 @@ export class TransferEngine {
         }
       },
       idle: (idle) => native.transferRef(this.#handle, !idle),
+      flushed: () => this.#flushed(),
+      rail: (index, state, reason, peer) => {
+        this.#announcer.railChanged(index, state, reason, this.#peers.get(peer));
+      },
     });
+    this.#activity = new Activity(this, this.#queue, this.#events, this.#notes);
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
     for (const rail of rails) native.transferRail(this.#handle, rail.handle, rail.endpoint.handle);
     native.transferBegin(this.#handle);
@@ -77,18 +105,23 @@ export class TransferEngine {
       settings,
       rails,
       events: this.#events,
+      activity: this.#activity,
     };
     const [first] = rails as readonly [Rail];
     this.#rdma = this.rails.every(({ path }) => path === 'rdma');
+    const provider = first.info.fabricAttr.provName ?? '';
+    this.#maps = settings.mapMemory ?? !(settings.require === 'rdma' || /efa/.test(provider));
     this.card = encodeCard(
       {
         id: this.#identity,
-        provider: first.info.fabricAttr.provName ?? '',
+        provider,
         rdma: this.#rdma,
         addresses: rails.map(({ endpoint }) => endpoint.address),
+        process: this.#maps ? thisProcess() : undefined,
       },
       settings.secret,
     );
+    transferEngines.add(this);
   }
 
   /**
@@ -108,13 +141,28 @@ export class TransferEngine {
         detail: `the rail ${slow.nic} of ${slow.provider} is ${slow.path}, not rdma`,
       });
     }
-    if (options.provider === undefined && engine.rails[0]?.provider !== 'efa') {
-      process.emitWarning(
-        `no EFA device: the transfer engine uses ${engine.rails[0]?.provider}`,
-        'LibfabricWarning',
-      );
-    }
+    publishOpen('transferEngine', engine);
+    const [provider = ''] = engine.rails[0]?.provider.split(';') ?? []; // 'tcp;ofi_rxm'
+    if (options.provider === undefined && provider !== 'efa') engine.#announcer.fellBack(provider);
     return engine;
+  }
+
+  /**
+   * Changes of the rails' states, from this call on. If the engine has fallen back to another
+   * provider than efa, the first event says so. Waiting for events does not keep the process alive.
+   */
+  events(): AsyncIterableIterator<EngineEvent> {
+    return this.#announcer.events.read();
+  }
+
+  /** What the engine has done since it was opened. */
+  stats(): TransferStats {
+    return this.#activity.stats();
+  }
+
+  /** @internal For dumpState(). */
+  state(): TransferEngineState {
+    return stateOf(this, this.#peers.values(), this.#places, this.#events);
   }
 
   /** The rails, and how they do. */
@@ -156,6 +204,8 @@ export class TransferEngine {
       secret: this.#settings.secret,
       events: this.#events,
       queue: this.#queue,
+      maps: this.#maps,
+      activity: this.#activity,
       isOpen: () => !this.closed,
       forget: (peer: RemoteEngine) => this.#forget(peer, inserted),
       nextNote: () => ++this.#nextNote,
@@ -182,42 +232,33 @@ export class TransferEngine {
   }
 
   /**
-   * Registers memory on all rails, in parallel and off the event loop.
+   * Registers memory on the rails, in parallel and off the event loop.
    *
-   * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM.
+   * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM. TypeError for memory that
+   * is empty, or a NIC that the engine does not have.
    */
-  async register(bytes: ArrayBufferView | ArrayBufferLike): Promise<Place> {
-    this.#checkOpen();
-    const took: number[] = [];
-    const started = performance.now();
-    const registering = this.#rails.map(async ({ domain }, index) => {
-      const region = await domain.register(bytes, ['FI_WRITE', 'FI_READ']);
-      took[index] = performance.now() - started;
-      return region;
-    });
-    return this.#place(await allOrNone(registering), took);
-  }
-
-  /** Allocates page-aligned memory and registers it on all rails. */
-  async allocate(
-    length: number,
-    options: { hugePages?: boolean; shared?: boolean } = {},
+  async register(
+    bytes: ArrayBufferView | ArrayBufferLike,
+    options: RegisterMemoryOptions = {},
   ): Promise<Place> {
     this.#checkOpen();
-    const took: number[] = [];
-    const started = performance.now();
-    const [first, ...others] = this.#rails as readonly [Rail, ...Rail[]];
-    const region = await first.domain.allocate(length, ['FI_WRITE', 'FI_READ'], options);
-    took[0] = performance.now() - started;
-    const registering = others.map(async ({ domain }, index) => {
-      const another = await domain.register(region.bytes, ['FI_WRITE', 'FI_READ']);
-      took[index + 1] = performance.now() - started;
-      return another;
-    });
-    return this.#place([region, ...(await allOrNone(registering))], took);
+    return this.#place(await registerMemory(this.#rails, bytes, options));
   }
 
-  #place(regions: readonly MemoryRegion[], took: readonly number[]): Place {
+  /**
+   * Allocates page-aligned memory and registers it on the rails. Peers of this host map it, with
+   * `mapMemory`.
+   *
+   * @throws FabricError FI_ENOMEM, or the code of fi_mr_reg(3); FI_ENODEV for a NUMA node that does
+   * not exist. TypeError, RangeError for invalid options.
+   */
+  async allocate(length: number, options: AllocateMemoryOptions = {}): Promise<Place> {
+    this.#checkOpen();
+    const engine = this.#maps ? this.#handle : undefined;
+    return this.#place(await allocateMemory(this.#rails, length, options, engine));
+  }
+
+  #place(memory: RegisteredMemory): Place {
     const place = new Place(
       {
         offer: async (part, options) => {
@@ -227,11 +268,11 @@ export class TransferEngine {
         },
         forget: async (closing) => {
           this.#places.delete(closing);
-          if (!this.closed) await Promise.all(regions.map((region) => region.close()));
+          if (this.closed) return;
+          await Promise.all(memory.regions.map((region) => region?.close()));
         },
       },
-      regions,
-      took,
+      memory,
     );
     this.#places.add(place);
     return place;
@@ -259,9 +300,11 @@ export class TransferEngine {
   }
 
   async #close(): Promise<void> {
-    native.transferClose(this.#handle);
+    transferEngines.delete(this);
+    this.#announcer.events.close();
     this.#notes.close();
     this.#barriers.close();
+    await this.#flush();
     const closings = this.#rails.map(({ endpoint }) => endpoint.close());
     await Promise.allSettled(closings);
     native.transferSilence(this.#handle);
@@ -276,6 +319,19 @@ export class TransferEngine {
     this.#events.transfers.clear();
     this.#events.offers.clear();
     this.#events.notes.clear();
+    publishClose('transferEngine', this);
+  }
+
+  // Peers learn how their transfers have ended. A peer that takes no messages does not hold this up.
+  #flush(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, FLUSH_TIMEOUT);
+      this.#flushed = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      native.transferClose(this.#handle);
+    });
   }
 
   /** Closes the engine: `await using`. */
@@ -296,14 +352,4 @@ async function closingRails<T>(rails: readonly Rail[], make: () => T): Promise<T
     await Promise.allSettled(rails.map(({ endpoint }) => endpoint.close()));
     throw error;
   }
-}
-
-/** The regions, or the first failure after the others have been closed. */
-async function allOrNone(registering: readonly Promise<MemoryRegion>[]): Promise<MemoryRegion[]> {
-  const results = await Promise.allSettled(registering);
-  const regions = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-  const failed = results.find((each) => each.status === 'rejected');
-  if (failed === undefined) return regions;
-  await Promise.allSettled(regions.map((region) => region.close()));
-  throw (failed as PromiseRejectedResult).reason;
 }

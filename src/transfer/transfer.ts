@@ -1,33 +1,14 @@
 import { checkMilliseconds, checkOptions, checkSignal, namesOf } from '../checks.js';
 import { invalidState } from '../errors.js';
 import { type Handle, native } from '../native.js';
+import type { Activity } from './activity.js';
+import type { Priority } from './admission.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { NativeEvents, TransferListener } from './native-events.js';
-
-/** How a transfer went. */
-export interface TransferReport {
-  readonly bytes: number;
-  readonly seconds: number;
-  readonly slices: number;
-  /** Microseconds that slices took: median and 99th percentile. */
-  readonly p50: number;
-  readonly p99: number;
-  /** Slices that were given to another rail after a failure or a stall. */
-  readonly retries: number;
-  /** What each rail did, in the order of `engine.rails`. */
-  readonly rails: readonly RailReport[];
-}
-
-/** What one rail did for a transfer. */
-export interface RailReport {
-  readonly bytes: number;
-  readonly slices: number;
-  /** Copies of slices that had arrived before. */
-  readonly repeats: number;
-  /** Slices that were given to other rails. */
-  readonly retries: number;
-  readonly failures: number;
-}
+import type { RemoteEngine } from './remote-engine.js';
+import { reportOf, type TransferReport } from './report.js';
+import type { TransferState } from './state-types.js';
+import type { Access } from './token.js';
 
 /** How far a transfer is. */
 export interface Progress {
@@ -48,31 +29,6 @@ export interface TransferOptions {
   readonly priority?: 'high' | 'normal' | 'low';
 }
 
-// What native.transferReport() sets for the transfer, and for each rail.
-const OWN_FIELDS = 4;
-const RAIL_FIELDS = 5;
-
-function toReport(values: Float64Array): TransferReport {
-  const [seconds, slices, p50, p99] = values as unknown as [number, number, number, number];
-  const rails: RailReport[] = [];
-  let bytes = 0;
-  let retries = 0;
-  for (let at = OWN_FIELDS; at < values.length; at += RAIL_FIELDS) {
-    const fields = values.subarray(at) as unknown as [number, number, number, number, number];
-    const rail = {
-      bytes: fields[0],
-      slices: fields[1],
-      repeats: fields[2],
-      retries: fields[3],
-      failures: fields[4],
-    };
-    bytes += rail.bytes;
-    retries += rail.retries;
-    rails.push(rail);
-  }
-  return { bytes, seconds, slices, p50, p99, retries, rails };
-}
-
 /** Starts the native transfer. Returns its handle and id. */
 export type Start = () => { readonly handle: Handle<'Transfer'>; readonly id: number };
 
@@ -89,6 +45,17 @@ export interface Limits {
 export interface Admission {
   enter(start: () => void): () => void;
   leave(): void;
+}
+
+/** What a transfer moves. */
+export interface Course {
+  readonly access: Access;
+  readonly peer: RemoteEngine;
+  readonly priority: Priority;
+  /** Bytes. */
+  readonly total: number;
+  /** The number of rails of this side. */
+  readonly rails: number;
 }
 
 const PROGRESS_INTERVAL = 50; // ms
@@ -113,6 +80,9 @@ const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'deadline'>>({ signal: 1,
  * peer's memory may have changed.
  */
 export class Transfer implements PromiseLike<TransferReport> {
+  readonly access: Access;
+  readonly peer: RemoteEngine;
+  readonly priority: 'high' | 'normal' | 'low';
   /** Bytes. */
   readonly total: number;
   /**
@@ -124,9 +94,10 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly released: Promise<void>;
   readonly #promise: Promise<TransferReport>;
   readonly #again: StartAgain;
-  readonly #rails: number;
+  readonly #course: Course;
   readonly #limits: Limits;
   readonly #events: NativeEvents;
+  readonly #activity: Activity;
   readonly #admission: Admission;
   #handle: Handle<'Transfer'> | undefined;
   #arrive!: { resolve(): void; reject(error: unknown): void };
@@ -138,16 +109,20 @@ export class Transfer implements PromiseLike<TransferReport> {
 
   /** @internal */
   constructor(
-    total: number,
-    rails: number,
+    course: Course,
     start: Start,
     again: StartAgain,
     events: NativeEvents,
+    activity: Activity,
     admission: Admission,
     limits: Limits,
   ) {
-    this.total = total;
-    this.#rails = rails;
+    this.access = course.access;
+    this.peer = course.peer;
+    this.priority = course.priority;
+    this.total = course.total;
+    this.#course = course;
+    this.#activity = activity;
     this.#again = again;
     this.#limits = limits;
     this.#events = events;
@@ -163,6 +138,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     this.released = new Promise((resolve) => {
       this.#release = resolve;
     });
+    activity.transferStarted(this);
     const cancelWait = admission.enter(() => this.#start(start));
     this.#limit(limits, cancelWait);
   }
@@ -205,7 +181,10 @@ export class Transfer implements PromiseLike<TransferReport> {
 
   #fail(error: unknown): void {
     this.#arrive.reject(error);
-    this.#finish(() => this.#reject(error));
+    this.#finish(() => {
+      this.#activity.transferFailed(this, error);
+      this.#reject(error);
+    });
   }
 
   #finish(settle: () => void): void {
@@ -228,16 +207,34 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.#fail(error);
     },
     freed: () => {
-      this.#finish(() => this.#resolve(this.report()));
+      this.#finish(() => {
+        const report = this.report();
+        this.#activity.transferDone(this, report);
+        this.#resolve(report);
+      });
       this.#free();
     },
+    state: () => this.#state(),
   };
+
+  #state(): TransferState {
+    const { seconds, retries } = this.report();
+    const done = this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
+    return {
+      access: this.access,
+      peer: this.peer.id,
+      priority: this.priority,
+      state: this.#ended || done === this.total ? 'ending' : 'running',
+      done,
+      total: this.total,
+      seconds,
+      retries,
+    };
+  }
 
   /** The report so far. */
   report(): TransferReport {
-    const values = new Float64Array(OWN_FIELDS + this.#rails * RAIL_FIELDS);
-    if (this.#handle !== undefined) native.transferReport(this.#handle, values);
-    return toReport(values);
+    return reportOf(this.#handle, this.#course.rails);
   }
 
   /**
@@ -253,11 +250,11 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
     const { signal, deadline } = checkOptions('options', limits, AGAIN);
     return new Transfer(
-      this.total,
-      this.#rails,
+      this.#course,
       () => this.#again(started),
       this.#again,
       this.#events,
+      this.#activity,
       this.#admission,
       limitsOf(signal, deadline, this.#limits.deadline),
     );

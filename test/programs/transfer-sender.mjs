@@ -1,9 +1,9 @@
-// A transfer engine that writes (arguments: provider, nics). Its parent sends { card }, which it answers with its
+// A transfer engine that writes (arguments: provider, nics, settings as JSON). Its parent sends { card }, which it answers with its
 // own card, and then { token, length }: it writes that many bytes, and tells { written }.
 import { TransferEngine } from 'libfabric/transfer';
 
-const [provider, nics] = process.argv.slice(2);
-const engine = await TransferEngine.open({ provider, nics: Number(nics) });
+const [provider, nics, settings = '{}'] = process.argv.slice(2);
+const engine = await TransferEngine.open({ provider, nics: Number(nics), ...JSON.parse(settings) });
 let peer;
 process.on('message', async ({ card, token, length }) => {
   if (card !== undefined) {

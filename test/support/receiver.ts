@@ -1,10 +1,18 @@
 // A process with a transfer engine that offers memory: test/programs/transfer-receiver.mjs.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { RemoteEngine, TransferEngine, TransferEngineOptions } from 'libfabric/transfer';
 import { onTestFinished } from 'vitest';
 import { withSoftefa } from './softefa.js';
+
+/** Removes what a killed process of the shm provider leaves in /dev/shm: 16 MB for each endpoint. */
+export function removeLeftovers({ pid }: ChildProcess): void {
+  for (const file of readdirSync('/dev/shm')) {
+    if (file.startsWith(`${pid}:`)) rmSync(`/dev/shm/${file}`, { force: true });
+  }
+}
 
 interface Message {
   readonly id?: number;
@@ -40,6 +48,7 @@ export class Receiver {
       if (this.child.exitCode === null && this.child.signalCode === null) {
         await once(this.child, 'exit');
       }
+      removeLeftovers(this.child);
     });
   }
 

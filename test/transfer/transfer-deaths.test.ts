@@ -5,31 +5,54 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { pattern } from '../support/engines.js';
-import { Receiver } from '../support/receiver.js';
+import { pattern, randomWords } from '../support/engines.js';
+import { Receiver, removeLeftovers } from '../support/receiver.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const SIZE = 32 << 20;
 const DEADLINE = 1500;
+// LIBFABRIC_KILLS=100 kills at random moments; LIBFABRIC_SEED=7 repeats them.
+const KILLS = Number(process.env.LIBFABRIC_KILLS ?? 0);
+const SEED = Number(process.env.LIBFABRIC_SEED ?? Date.now() % 1_000_000);
 // Milliseconds from the start of a transfer to the death of a side. A transfer takes 3 to 30 ms.
-const MOMENTS = [0, 2, 8, 30];
+const MOMENTS = KILLS === 0 ? [0, 2, 8, 30] : randomMoments(KILLS, 40);
+const AT_ONCE = 4;
+const timeout = 150_000 + KILLS * 10_000;
 
-// All moments at once: most of the time passes in waiting for the deadline.
-const atEachMoment = (run: (moment: number) => Promise<void>) => Promise.all(MOMENTS.map(run));
+function randomMoments(count: number, below: number): number[] {
+  const next = randomWords(SEED);
+  return Array.from({ length: count }, () => Math.floor((next() / 2 ** 32) * below));
+}
 
-const open = async (provider: string) => {
-  const engine = await TransferEngine.open({ provider, nics: 2 });
-  onTestFinished(() => engine.close());
-  return engine;
-};
+// Several moments at once: most of the time passes in waiting for the deadline. Afterwards a new engine starts.
+async function atEachMoment(open: () => Promise<unknown>, run: (moment: number) => Promise<void>) {
+  for (let i = 0; i < MOMENTS.length; i += AT_ONCE) {
+    await Promise.all(MOMENTS.slice(i, i + AT_ONCE).map(run));
+    if (KILLS > 0) console.log(`${Math.min(i + AT_ONCE, KILLS)} of ${KILLS} kills`);
+  }
+  await open();
+}
 
-describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
-  test('transfers to a process that is killed end within their deadline', async () => {
+const randomly = KILLS === 0 ? '' : ` (${KILLS} random moments, seed ${SEED})`;
+
+describe.each([
+  ['shm', false],
+  ['tcp', false],
+  ['tcp', true],
+  ['efa', false],
+] as const)(`%s, memory mapped: %s${randomly}`, (provider, mapMemory) => {
+  const open = async () => {
+    const engine = await TransferEngine.open({ provider, nics: 2, mapMemory });
+    onTestFinished(() => engine.close());
+    return engine;
+  };
+
+  test('transfers to a process that is killed end within their deadline', { timeout }, async () => {
     const bytes = pattern(SIZE);
-    await atEachMoment(async (moment) => {
-      const engine = await open(provider);
+    await atEachMoment(open, async (moment) => {
+      const engine = await open();
       const place = await engine.register(bytes);
-      const receiver = new Receiver(provider, 2, 1);
+      const receiver = new Receiver(provider, 2, 1, { mapMemory });
       const remote = await receiver.meet(engine);
       const { token } = await receiver.offer(SIZE);
       const transfer = remote.write(place, token, { deadline: DEADLINE });
@@ -45,13 +68,16 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     });
   });
 
-  test('offers to a process that is killed end when they expire, and the memory is free', async () => {
-    await atEachMoment(async (moment) => {
-      const engine = await open(provider);
+  test('offers to a process that is killed end when they expire, and the memory is free', {
+    timeout,
+  }, async () => {
+    await atEachMoment(open, async (moment) => {
+      const engine = await open();
       const place = await engine.allocate(SIZE);
       const program = fileURLToPath(new URL('../programs/transfer-sender.mjs', import.meta.url));
       const env = provider === 'efa' ? withSoftefa({ nics: 2, node: 1 }) : process.env;
-      const sender = fork(program, [provider, '2'], { env });
+      const settings = JSON.stringify({ mapMemory });
+      const sender = fork(program, [provider, '2', settings], { env });
       await once(sender, 'message');
       sender.send({ card: engine.card });
       const [{ card }] = await once(sender, 'message');
@@ -67,6 +93,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
       await offer.close();
       await place.close();
       await engine.close();
+      removeLeftovers(sender);
     });
   });
 });

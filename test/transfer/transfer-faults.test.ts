@@ -67,3 +67,33 @@ describe.each([
     await another.released;
   });
 });
+
+test('efa: a rail goes back to its own rail of the peer when that works again', async () => {
+  const open = async (...nics: string[]) => {
+    const engine = await TransferEngine.open({ provider: 'efa', nics });
+    onTestFinished(() => engine.close());
+    return engine;
+  };
+  const a = await open('softefa_0-rdm', 'softefa_1-rdm');
+  const b = await open('softefa_2-rdm', 'softefa_3-rdm');
+  const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
+  const from = await a.register(bytes.subarray(0, 8 << 20));
+  const into = await b.register(new Uint8Array(8 << 20));
+  const arrivals = () => b.rails[0]?.arrivals ?? 0;
+  const move = async () => {
+    const offer = await into.offer({ access: 'write', to: toA });
+    await toB.write(from, offer.token).arrived;
+    await offer.arrived;
+    offer.close().catch(() => {});
+  };
+  await move();
+  const fault = faults.add('freeze', { node: 0, nic: 2 });
+  const before = arrivals();
+  await move();
+  await move();
+  fault.remove();
+  await move();
+  await expect
+    .poll(() => move().then(arrivals), { interval: 10, timeout: 20_000 })
+    .toBeGreaterThan(before + 64);
+});

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { OncePerPeer } from '../../dist/transfer/notes.js';
+import { Notes, OncePerPeer } from '../../dist/transfer/notes.js';
 
 test('a message passes once, in any order, for each peer', () => {
   const once = new OncePerPeer();
@@ -15,4 +16,25 @@ test('a number that a peer has chosen far ahead takes no longer than any other',
   expect(once.isNew(1n, 2 ** 32 - 1)).toBe(true);
   expect(performance.now() - start).toBeLessThan(1000);
   expect(once.isNew(1n, 1)).toBe(false);
+});
+
+test('messages that nobody reads are dropped from a number on, with one warning and a count', async () => {
+  const notes = new Notes(() => {});
+  const note = { bytes: new Uint8Array(), from: undefined, id: '' };
+  const warned = once(process, 'warning');
+  for (let i = 0; i < 65_536; i++) notes.arrived(note);
+  expect(notes).toMatchObject({ received: 65_536, unread: 65_536, dropped: 0 });
+  let warnings = 0;
+  const count = () => {
+    warnings += 1;
+  };
+  process.on('warning', count);
+  notes.arrived(note);
+  notes.arrived(note);
+  expect(notes).toMatchObject({ received: 65_538, unread: 65_536, dropped: 2 });
+  const [{ name, message }] = await warned;
+  process.off('warning', count);
+  expect(name).toBe('LibfabricWarning');
+  expect(message).toMatch(/drops messages: 65536 wait/);
+  expect(warnings).toBe(1);
 });

@@ -46,11 +46,12 @@ export function chooseRails({ provider, nics }: Pick<Flags, 'provider' | 'nics'>
 /** Opens the engine of one side. `address` is the local address of rails of tcp. */
 export function openEngine(
   { provider, nics, address }: Rails & { readonly address: string | undefined },
-  { slice, window, stall }: Plan,
+  { slice, window, stall, map = false }: Plan,
 ): Promise<TransferEngine> {
   return TransferEngine.open({
     provider,
     nics,
+    mapMemory: map,
     ...(address !== undefined && !isNameless(provider) && { node: address }),
     ...(slice !== undefined && { slice }),
     ...(window !== undefined && { window }),

@@ -16,6 +16,7 @@ export interface Flags {
   readonly slice?: number;
   readonly window?: number;
   readonly stall?: number;
+  readonly map?: true;
   readonly stats?: true;
   readonly json?: true;
   readonly report?: string;
@@ -107,6 +108,7 @@ export const optionGroups = (): readonly OptionGroup[] => [
         '--stall <ms>',
         "milliseconds without progress after which a rail's slices go to others (default: 50)",
       ).argParser(count(1, 3_600_000)),
+      new Option('--map', 'copy into mapped memory if both sides are on one host, without NICs'),
     ],
   ],
   [

@@ -18,6 +18,8 @@ export interface Plan {
   readonly window?: number;
   /** Milliseconds without progress after which a rail's slices go to others. */
   readonly stall?: number;
+  /** Whether processes of one host map each other's memory. */
+  readonly map?: boolean;
 }
 
 /** The most pages of a transfer: a token names each of them. */

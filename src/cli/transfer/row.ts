@@ -1,4 +1,4 @@
-import type { RailReport, TransferReport } from '../../transfer/transfer.js';
+import type { RailReport, TransferReport } from '../../transfer/report.js';
 import type { BenchmarkRow, RailFigures } from '../shared/result.js';
 import { median } from '../shared/statistics.js';
 

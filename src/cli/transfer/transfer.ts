@@ -47,7 +47,7 @@ export function transferCommand(): UsageCommand {
 }
 
 function planOf({ size, pages, read, iterations, warmUp, verify, ...flags }: Flags): Plan {
-  const { slice, window, stall } = flags;
+  const { slice, window, stall, map } = flags;
   return {
     operation: read ? 'read' : 'write',
     sizes: size,
@@ -58,5 +58,6 @@ function planOf({ size, pages, read, iterations, warmUp, verify, ...flags }: Fla
     ...(slice !== undefined && { slice }),
     ...(window !== undefined && { window }),
     ...(stall !== undefined && { stall }),
+    ...(map !== undefined && { map }),
   };
 }

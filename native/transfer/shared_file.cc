@@ -1,0 +1,114 @@
+#include "shared_file.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace fab::transfer {
+
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr size_t kHugePage = 2 << 20;
+
+// A descriptor that is closed unless it is kept. Keeps errno.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    const int error = errno;
+    if (fd_ >= 0) ::close(fd_);
+    errno = error;
+  }
+
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+size_t roundUp(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+void* map(int fd, size_t size, int protection) {
+  void* const memory = mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+}  // namespace
+
+std::string SharedFile::nameFor(uint64_t engine) {
+  std::array<char, 40> name{};
+  std::snprintf(name.data(), name.size(), "libfabric-transfer-%016" PRIx64, engine);
+  return name.data();
+}
+
+std::shared_ptr<SharedFile> SharedFile::create(const std::string& name, size_t size,
+                                               bool hugePages) {
+  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (hugePages ? MFD_HUGETLB : 0U);
+  Descriptor fd(memfd_create(name.c_str(), flags));
+  if (fd.get() < 0) return nullptr;
+  const size_t whole = roundUp(size, hugePages ? kHugePage : kPage);
+  if (ftruncate(fd.get(), static_cast<off_t>(whole)) != 0) return nullptr;
+  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return nullptr;
+  // mmap(2) reserves huge pages, so that an access cannot fail later.
+  void* const memory = map(fd.get(), whole, PROT_READ | PROT_WRITE);
+  if (memory == nullptr) return nullptr;
+  return std::make_shared<SharedFile>(fd.release(), memory, whole, hugePages);
+}
+
+// A process that still maps the file does not keep its pages. Huge pages stay: an access to a
+// missing one could end that process.
+SharedFile::~SharedFile() {
+  if (!hugePages_) {
+    fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_));
+  }
+  munmap(memory_, size_);
+  ::close(fd_);
+}
+
+uint64_t SharedFile::inode() const {
+  struct stat status {};
+  return fstat(fd_, &status) == 0 ? status.st_ino : 0;
+}
+
+std::shared_ptr<Mapping> Mapping::open(int fd, bool writable) {
+  const int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0) return nullptr;
+  if ((seals & F_SEAL_SHRINK) == 0) {
+    errno = EPERM;
+    return nullptr;
+  }
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return nullptr;
+  const auto size = static_cast<size_t>(status.st_size);
+  void* const memory = map(fd, size, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+  return memory == nullptr ? nullptr : std::make_shared<Mapping>(memory, size);
+}
+
+Mapping::~Mapping() { munmap(memory_, size_); }
+
+// In parts: memcpy(3) of 512 KiB bypasses the caches, and copies 256 MiB at 10.6 GB/s instead
+// of 19.7.
+void copy(uint8_t* to, const uint8_t* from, size_t length) {
+  constexpr size_t kPart = 64 << 10;
+  for (size_t at = 0; at < length; at += kPart) {
+    std::memcpy(to + at, from + at, std::min(kPart, length - at));
+  }
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
+}  // namespace fab::transfer

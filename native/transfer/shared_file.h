@@ -1,0 +1,71 @@
+#pragma once
+
+#include <node_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace fab::transfer {
+
+// Memory of this process that other processes of the same user can map: an anonymous file
+// (memfd_create(2)) that cannot shrink.
+class SharedFile {
+ public:
+  // The name of the files of an engine, by which peers recognize them.
+  static std::string nameFor(uint64_t engine);
+  // Returns null, with errno, if the memory is not available.
+  static std::shared_ptr<SharedFile> create(const std::string& name, size_t size, bool hugePages);
+
+  SharedFile(int fd, void* memory, size_t size, bool hugePages)
+      : fd_(fd), memory_(memory), size_(size), hugePages_(hugePages) {}
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+  ~SharedFile();
+
+  uint8_t* data() const { return static_cast<uint8_t*>(memory_); }
+  size_t size() const { return size_; }  // whole pages
+  int fd() const { return fd_; }
+  // Its number among the files of its kind, 0 if it has none.
+  uint64_t inode() const;
+
+ private:
+  const int fd_;
+  void* const memory_;
+  const size_t size_;
+  const bool hugePages_;
+};
+
+// Memory of another process, or of this one, by its file.
+class Mapping {
+ public:
+  // Returns null, with errno, if the file cannot be mapped or may shrink: that would end the
+  // process at an access.
+  static std::shared_ptr<Mapping> open(int fd, bool writable);
+
+  Mapping(void* memory, size_t size) : memory_(memory), size_(size) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping();
+
+  uint8_t* data() const { return static_cast<uint8_t*>(memory_); }
+  size_t size() const { return size_; }
+
+ private:
+  void* const memory_;
+  const size_t size_;
+};
+
+// JavaScript's hold on a mapping. Transfers under way have their own.
+struct MappingHold {
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6d70000000000001};
+  static constexpr const char* kName = "Mapping";
+
+  std::shared_ptr<Mapping> mapping;
+};
+
+// Copies bytes that other processes will read.
+void copy(uint8_t* to, const uint8_t* from, size_t length);
+
+}  // namespace fab::transfer

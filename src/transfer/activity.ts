@@ -1,0 +1,123 @@
+import type { Queue } from './admission.js';
+import { offerArrived, offerOpen, offerReleased, transferEnd, transferStart } from './channels.js';
+import type { NativeEvents } from './native-events.js';
+import type { Notes } from './notes.js';
+import type { Arrival, Offer } from './offer.js';
+import type { TransferReport } from './report.js';
+import type { Transfer } from './transfer.js';
+import type { TransferEngine } from './transfer-engine.js';
+
+/** What an engine has done since it was opened: `engine.stats()`. */
+export interface TransferStats {
+  readonly transfers: {
+    /** Under way, or ended with copies of slices under way. */
+    readonly running: number;
+    /** Waiting for their turn. */
+    readonly waiting: number;
+    readonly done: number;
+    readonly failed: number;
+    /** The sum over those done. */
+    readonly seconds: number;
+    readonly bytes: number;
+  };
+  readonly offers: {
+    /** Not released yet. */
+    readonly open: number;
+    /** Arrivals. An offer with `repeat` may have many. */
+    readonly arrived: number;
+    /** Offers that were released without an arrival. */
+    readonly failed: number;
+    readonly released: number;
+  };
+  /** Messages of programs: notify() and notes(). */
+  readonly notes: {
+    readonly sent: number;
+    readonly received: number;
+    /** Not read yet. */
+    readonly unread: number;
+    /** Dropped because too many were unread. */
+    readonly dropped: number;
+  };
+}
+
+/** Counts what an engine does, and publishes it to those who have subscribed. */
+export class Activity {
+  readonly #engine: TransferEngine;
+  readonly #queue: Queue;
+  readonly #events: NativeEvents;
+  readonly #notes: Notes;
+  #done = 0;
+  #failed = 0;
+  #seconds = 0;
+  #bytes = 0;
+  #arrived = 0;
+  #unarrived = 0;
+  #released = 0;
+  notesSent = 0;
+
+  constructor(engine: TransferEngine, queue: Queue, events: NativeEvents, notes: Notes) {
+    this.#engine = engine;
+    this.#queue = queue;
+    this.#events = events;
+    this.#notes = notes;
+  }
+
+  transferStarted(transfer: Transfer): void {
+    if (transferStart.hasSubscribers) transferStart.publish({ engine: this.#engine, transfer });
+  }
+
+  transferDone(transfer: Transfer, report: TransferReport): void {
+    this.#done += 1;
+    this.#seconds += report.seconds;
+    this.#bytes += report.bytes;
+    if (transferEnd.hasSubscribers) transferEnd.publish({ engine: this.#engine, transfer, report });
+  }
+
+  transferFailed(transfer: Transfer, error: unknown): void {
+    this.#failed += 1;
+    if (!transferEnd.hasSubscribers) return;
+    transferEnd.publish({ engine: this.#engine, transfer, report: transfer.report(), error });
+  }
+
+  offerOpened(offer: Offer): void {
+    if (offerOpen.hasSubscribers) offerOpen.publish({ engine: this.#engine, offer });
+  }
+
+  offerArrived(offer: Offer, arrival: Arrival): void {
+    this.#arrived += 1;
+    if (offerArrived.hasSubscribers) offerArrived.publish({ engine: this.#engine, offer, arrival });
+  }
+
+  /** @param error why nothing has arrived; undefined if something has. */
+  offerReleased(offer: Offer, error: unknown): void {
+    this.#released += 1;
+    if (error !== undefined) this.#unarrived += 1;
+    if (!offerReleased.hasSubscribers) return;
+    offerReleased.publish({
+      engine: this.#engine,
+      offer,
+      ...(error !== undefined && { error }),
+    });
+  }
+
+  stats(): TransferStats {
+    const { received, unread, dropped } = this.#notes;
+    return {
+      transfers: {
+        running: this.#queue.running,
+        waiting: this.#queue.waiting,
+        done: this.#done,
+        failed: this.#failed,
+        seconds: this.#seconds,
+        bytes: this.#bytes,
+      },
+      offers: {
+        open: this.#events.offers.size,
+        arrived: this.#arrived,
+        failed: this.#unarrived,
+        released: this.#released,
+      },
+      notes: { sent: this.notesSent, received, unread, dropped },
+    };
+  }
+}

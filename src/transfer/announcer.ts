@@ -1,0 +1,37 @@
+import { fellBack, railChanged } from './channels.js';
+import { EngineEvents, type RailEvent } from './engine-events.js';
+import { RAIL_STATES, type RailState } from './rails.js';
+import type { RemoteEngine } from './remote-engine.js';
+import type { TransferEngine } from './transfer-engine.js';
+
+/** Announces a fallback and the changes of rails: as events of the engine and on the channels. */
+export class Announcer {
+  readonly events = new EngineEvents();
+  readonly #engine: TransferEngine;
+  // By rail: before the next change.
+  readonly #states: RailState['state'][] = [];
+
+  constructor(engine: TransferEngine) {
+    this.#engine = engine;
+  }
+
+  /** The engine uses `provider`, because there is no efa. */
+  fellBack(provider: string): void {
+    process.emitWarning(`no EFA device: the transfer engine uses ${provider}`, 'LibfabricWarning');
+    const event = { type: 'fallback', provider } as const;
+    this.events.begin(event);
+    if (fellBack.hasSubscribers) fellBack.publish({ ...event, engine: this.#engine });
+  }
+
+  /** @param code the place of the state in RAIL_STATES. */
+  railChanged(index: number, code: number, reason: string, peer: RemoteEngine | undefined): void {
+    const state = RAIL_STATES[code] as RailState['state'];
+    const previous = this.#states[index] ?? 'up';
+    this.#states[index] = state;
+    if (!this.events.observed && !railChanged.hasSubscribers) return;
+    const rail = { ...(this.#engine.rails[index] as RailState), state };
+    const event: RailEvent = { type: 'rail', rail, previous, peer, reason };
+    this.events.emit(event);
+    if (railChanged.hasSubscribers) railChanged.publish({ ...event, engine: this.#engine });
+  }
+}

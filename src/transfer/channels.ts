@@ -1,0 +1,70 @@
+// The events of transfers on node:diagnostics_channel. Without a subscriber an event costs one check of
+// `hasSubscribers`.
+import { type Channel, channel } from 'node:diagnostics_channel';
+import type { FallbackEvent, RailEvent } from './engine-events.js';
+import type { Arrival, Offer } from './offer.js';
+import type { TransferReport } from './report.js';
+import type { Transfer } from './transfer.js';
+import type { TransferEngine } from './transfer-engine.js';
+
+/** `libfabric:transfer:start`: write(), read() or again() was called. */
+export interface TransferStartMessage {
+  readonly engine: TransferEngine;
+  readonly transfer: Transfer;
+}
+
+/** `libfabric:transfer:end`: the transfer's promise settles. */
+export interface TransferEndMessage extends TransferStartMessage {
+  readonly report: TransferReport;
+  /** Why it has failed. */
+  readonly error?: unknown;
+}
+
+/** `libfabric:offer:open`: a place or a part was offered. */
+export interface OfferMessage {
+  readonly engine: TransferEngine;
+  readonly offer: Offer;
+}
+
+/** `libfabric:offer:arrived`: the peer has written or read every byte. */
+export interface OfferArrivedMessage extends OfferMessage {
+  readonly arrival: Arrival;
+}
+
+/** `libfabric:offer:released`: no copy can arrive any more, and the keys are void. */
+export interface OfferReleasedMessage extends OfferMessage {
+  /** Why nothing has arrived. */
+  readonly error?: unknown;
+}
+
+/** `libfabric:rail`: the state of a rail has changed. */
+export interface RailMessage extends RailEvent {
+  readonly engine: TransferEngine;
+}
+
+/** `libfabric:fallback`: the machine has no EFA, and an engine uses another provider. */
+export interface FallbackMessage extends FallbackEvent {
+  readonly engine: TransferEngine;
+}
+
+/** The channels of transfer engines and their messages. */
+export interface TransferMessages {
+  'libfabric:transfer:start': TransferStartMessage;
+  'libfabric:transfer:end': TransferEndMessage;
+  'libfabric:offer:open': OfferMessage;
+  'libfabric:offer:arrived': OfferArrivedMessage;
+  'libfabric:offer:released': OfferReleasedMessage;
+  'libfabric:rail': RailMessage;
+  'libfabric:fallback': FallbackMessage;
+}
+
+const typed = <N extends keyof TransferMessages>(name: N) =>
+  channel(name) as Channel<unknown, TransferMessages[N]>;
+
+export const transferStart = typed('libfabric:transfer:start');
+export const transferEnd = typed('libfabric:transfer:end');
+export const offerOpen = typed('libfabric:offer:open');
+export const offerArrived = typed('libfabric:offer:arrived');
+export const offerReleased = typed('libfabric:offer:released');
+export const railChanged = typed('libfabric:rail');
+export const fellBack = typed('libfabric:fallback');

@@ -1,0 +1,91 @@
+import type { RailState } from './rails.js';
+import type { RemoteEngine } from './remote-engine.js';
+
+/** The state of a rail has changed. */
+export interface RailEvent {
+  readonly type: 'rail';
+  /** The rail, with its new state. */
+  readonly rail: RailState;
+  readonly previous: RailState['state'];
+  /** The peer whose slices have shown it, if this engine knows it. */
+  readonly peer: RemoteEngine | undefined;
+  /** Why, in words: the provider's for `'failing'`. Empty for `'up'`. */
+  readonly reason: string;
+}
+
+/** The machine has no EFA, and the engine uses another provider. */
+export interface FallbackEvent {
+  readonly type: 'fallback';
+  /** `'tcp'` or `'shm'`. */
+  readonly provider: string;
+}
+
+/** What `engine.events()` yields. */
+export type EngineEvent = RailEvent | FallbackEvent;
+
+// An iterator keeps the newest ones if nobody calls next().
+const MAX_WAITING = 1024;
+
+interface Reader {
+  next(event: EngineEvent): void;
+  end(): void;
+}
+
+/** Gives each event to all who iterate. */
+export class EngineEvents {
+  readonly #readers = new Set<Reader>();
+  #first: EngineEvent | undefined;
+  #closed = false;
+
+  /** Every iterator begins with this event. */
+  begin(event: EngineEvent): void {
+    this.#first = event;
+  }
+
+  emit(event: EngineEvent): void {
+    for (const reader of this.#readers) reader.next(event);
+  }
+
+  get observed(): boolean {
+    return this.#readers.size > 0;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const reader of this.#readers) reader.end();
+  }
+
+  read(): AsyncIterableIterator<EngineEvent> {
+    const waiting: EngineEvent[] = this.#first === undefined ? [] : [this.#first];
+    const calls: ((result: IteratorResult<EngineEvent>) => void)[] = [];
+    let ended = this.#closed;
+    const reader: Reader = {
+      next: (event) => {
+        const call = calls.shift();
+        if (call !== undefined) return call({ value: event, done: false });
+        if (waiting.push(event) > MAX_WAITING) waiting.shift();
+      },
+      end: () => {
+        ended = true;
+        this.#readers.delete(reader);
+        for (const call of calls.splice(0)) call({ value: undefined, done: true });
+      },
+    };
+    if (!ended) this.#readers.add(reader);
+    const iterator: AsyncIterableIterator<EngineEvent> = {
+      next: () => {
+        const event = waiting.shift();
+        if (event !== undefined) return Promise.resolve({ value: event, done: false });
+        if (ended) return Promise.resolve({ value: undefined, done: true });
+        return new Promise((resolve) => calls.push(resolve));
+      },
+      return: () => {
+        waiting.length = 0;
+        reader.end();
+        return Promise.resolve({ value: undefined, done: true });
+      },
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    return iterator;
+  }
+}

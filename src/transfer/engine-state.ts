@@ -1,0 +1,36 @@
+import type { NativeEvents } from './native-events.js';
+import type { Place } from './place.js';
+import type { RemoteEngine } from './remote-engine.js';
+import type { TransferEngineState } from './state-types.js';
+import type { TransferEngine } from './transfer-engine.js';
+
+const MAX_LISTED = 1000; // transfers, and offers
+
+/** What an engine has open and in flight, for dumpState(). */
+export function stateOf(
+  engine: TransferEngine,
+  peers: Iterable<RemoteEngine>,
+  places: ReadonlySet<Place>,
+  { transfers, offers }: NativeEvents,
+): TransferEngineState {
+  return {
+    id: engine.id,
+    rails: engine.rails,
+    peers: Array.from(peers, ({ id, rails }) => ({ id, rails })),
+    places: {
+      count: places.size,
+      bytes: [...places].reduce((sum, { length }) => sum + length, 0),
+    },
+    stats: engine.stats(),
+    transfers: Array.from(firstOf(transfers.values()), (transfer) => transfer.state()),
+    offers: Array.from(firstOf(offers.values()), (offer) => offer.state()),
+  };
+}
+
+function* firstOf<T>(values: Iterable<T>): Generator<T> {
+  let count = 0;
+  for (const value of values) {
+    if (++count > MAX_LISTED) return;
+    yield value;
+  }
+}

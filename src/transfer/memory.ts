@@ -1,0 +1,117 @@
+import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
+import { invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
+import type { MemoryRegion } from '../memory-region.js';
+import { type Handle, native } from '../native.js';
+import { checkAllocation } from '../registration.js';
+import type { Rail } from './rails.js';
+import type { SharedFile } from './same-host.js';
+
+/** Options of `engine.register()`. */
+export interface RegisterMemoryOptions {
+  /** The NICs that register the memory, and can transfer it: `rail.nic`. If omitted, all. */
+  readonly nics?: readonly string[];
+}
+
+/** Options of `engine.allocate()`. */
+export interface AllocateMemoryOptions extends RegisterMemoryOptions {
+  /** Requests huge pages. */
+  readonly hugePages?: boolean;
+  /** Allocates a SharedArrayBuffer, which workers share when it is posted to them. */
+  readonly shared?: boolean;
+  /** The NUMA node that the memory comes from: mbind(2). When the node is full, others give some. */
+  readonly numaNode?: number;
+}
+
+const REGISTER = namesOf<RegisterMemoryOptions>({ nics: 1 });
+const ALLOCATE = namesOf<AllocateMemoryOptions>({ nics: 1, hugePages: 1, shared: 1, numaNode: 1 });
+const ACCESS = ['FI_WRITE', 'FI_READ'] as const;
+
+/** Memory that is registered on rails. */
+export interface RegisteredMemory {
+  /** By rail. Undefined where the memory is not registered. */
+  readonly regions: readonly (MemoryRegion | undefined)[];
+  /** Milliseconds that the registration took, by rail. Null where the memory is not registered. */
+  readonly took: readonly (number | null)[];
+  /** What peers of this host can map. */
+  readonly file?: SharedFile;
+}
+
+/** Registers memory on rails in parallel, on all of the chosen ones or on none. */
+export function registerMemory(
+  rails: readonly Rail[],
+  bytes: ArrayBufferView | ArrayBufferLike,
+  options: RegisterMemoryOptions,
+): Promise<RegisteredMemory> {
+  const { nics } = checkOptions('options', options, REGISTER);
+  if (checkBytes('bytes', bytes).length === 0) {
+    throw invalidArgValue('bytes', 'is empty: a transfer has at least one byte');
+  }
+  return onEach(chosen(rails, nics), bytes);
+}
+
+/** Allocates memory and registers it. With an engine, peers of this host can map it. */
+export async function allocateMemory(
+  rails: readonly Rail[],
+  length: number,
+  options: AllocateMemoryOptions,
+  engine: Handle<'TransferEngine'> | undefined,
+): Promise<RegisteredMemory> {
+  if (length === 0) throw outOfRange('length', 'at least 1: a transfer has at least one byte', 0);
+  checkInteger('length', length, 1);
+  const checked = checkOptions('options', options, ALLOCATE);
+  const { nics, numaNode } = checked;
+  const { hugePages, shared, node } = checkAllocation(checked);
+  const on = chosen(rails, nics);
+  if (engine !== undefined) {
+    const file = native.transferAllocate(engine, length, hugePages, shared, node);
+    if (file !== undefined) return { ...(await onEach(on, file.buffer)), file };
+  }
+  const first = on.findIndex((rail) => rail !== undefined);
+  const started = performance.now();
+  const how = { hugePages, shared, ...(numaNode !== undefined && { numaNode }) };
+  const region = await (on[first] as Rail).domain.allocate(length, ACCESS, how);
+  const took = performance.now() - started;
+  try {
+    const others = await onEach(on.with(first, undefined), region.bytes);
+    return { regions: others.regions.with(first, region), took: others.took.with(first, took) };
+  } catch (error) {
+    await region.close();
+    throw error;
+  }
+}
+
+/** The rails of these NICs, undefined in place of the others. */
+function chosen(rails: readonly Rail[], nics: unknown): (Rail | undefined)[] {
+  if (nics === undefined) return [...rails];
+  if (!Array.isArray(nics) || nics.length === 0) {
+    throw invalidArgType('options.nics', 'an array of names of NICs', nics);
+  }
+  const names = rails.map(({ nic }) => nic);
+  const unknown = nics.find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    const all = [...new Set(names)].join(', ');
+    throw invalidArgValue('options.nics', `has ${String(unknown)}, but the NICs are ${all}`);
+  }
+  return rails.map((rail) => (nics.includes(rail.nic) ? rail : undefined));
+}
+
+/** The regions, or the first failure after the others have been closed. */
+async function onEach(
+  rails: readonly (Rail | undefined)[],
+  bytes: ArrayBufferView | ArrayBufferLike,
+): Promise<RegisteredMemory> {
+  const started = performance.now();
+  const took: (number | null)[] = rails.map(() => null);
+  const registering = rails.map(async (rail, i) => {
+    if (rail === undefined) return undefined;
+    const region = await rail.domain.register(bytes, ACCESS);
+    took[i] = performance.now() - started;
+    return region;
+  });
+  const results = await Promise.allSettled(registering);
+  const regions = results.map((each) => (each.status === 'fulfilled' ? each.value : undefined));
+  const failed = results.find((each) => each.status === 'rejected');
+  if (failed === undefined) return { regions, took };
+  await Promise.allSettled(regions.map((region) => region?.close()));
+  throw (failed as PromiseRejectedResult).reason;
+}

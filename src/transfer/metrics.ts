@@ -1,0 +1,92 @@
+import { transferEngines } from '../transfer-engines.js';
+import type { TransferStats } from './activity.js';
+import type { RailState } from './rails.js';
+
+/** Figures in the text format of Prometheus. */
+export interface TransferMetrics {
+  /** The content type. */
+  readonly type: string;
+  readonly text: string;
+}
+
+type Put = (
+  name: string,
+  help: string,
+  labels: Readonly<Record<string, string>>,
+  value: number,
+) => void;
+
+/**
+ * The figures of all open transfer engines of this thread in the text format of Prometheus, for a
+ * program's own `/metrics`. The label `engine` counts the engines in the order of their opening.
+ */
+export async function transferMetrics(): Promise<TransferMetrics> {
+  // Imported here, because few programs need it.
+  const { Counter, Gauge, Registry } = await import('../vendor/prom-client.js');
+  const registry = new Registry();
+  const metrics = new Map<string, InstanceType<typeof Counter | typeof Gauge>>();
+  const put: Put = (name, help, labels, value) => {
+    const Kind = name.endsWith('_total') ? Counter : Gauge;
+    const labelNames = Object.keys(labels);
+    const metric =
+      metrics.get(name) ??
+      new Kind({ name: `libfabric_${name}`, help, labelNames, registers: [registry] });
+    metrics.set(name, metric);
+    metric.inc(labels, value);
+  };
+  for (const { number, rails, stats } of [...transferEngines].map((engine) => ({
+    number: String(engine.number),
+    rails: engine.rails,
+    stats: engine.stats(),
+  }))) {
+    for (const rail of rails) putRail(put, number, rail);
+    putStats(put, number, stats);
+  }
+  return { type: registry.contentType, text: await registry.metrics() };
+}
+
+const RAIL_COUNTERS = {
+  bytes: 'Bytes that the rail has sent or read.',
+  slices: 'Slices that the rail has sent or read.',
+  failures: 'Slices that failed on the rail.',
+  stalls: 'Times that the rail was left because nothing came through.',
+  retries: 'Slices that the rail gave to other rails.',
+  messages: 'Messages between engines that have arrived on the rail.',
+  arrivals: 'Remote writes that have arrived on the rail.',
+} as const;
+
+function putRail(put: Put, engine: string, rail: RailState): void {
+  const labels = { engine, rail: String(rail.index), nic: rail.nic };
+  const { provider, path, numaNode } = rail;
+  put(
+    'transfer_rail_info',
+    'A rail of a transfer engine; always 1.',
+    { ...labels, provider, path, emulated: String(rail.emulated), numa_node: `${numaNode ?? ''}` },
+    1,
+  );
+  put('transfer_rail_up', 'Whether slices come through the rail.', labels, +(rail.state === 'up'));
+  for (const [name, help] of Object.entries(RAIL_COUNTERS)) {
+    put(`transfer_rail_${name}_total`, help, labels, rail[name as keyof typeof RAIL_COUNTERS]);
+  }
+}
+
+function putStats(put: Put, engine: string, { transfers, offers, notes }: TransferStats): void {
+  const ends = 'Transfers that have ended.';
+  put('transfers_running', 'Transfers under way.', { engine }, transfers.running);
+  put('transfers_waiting', 'Transfers that wait for their turn.', { engine }, transfers.waiting);
+  put('transfers_total', ends, { engine, outcome: 'done' }, transfers.done);
+  put('transfers_total', ends, { engine, outcome: 'failed' }, transfers.failed);
+  const seconds = 'The time that the transfers done took.';
+  put('transfers_seconds_total', seconds, { engine }, transfers.seconds);
+  put('transfers_bytes_total', 'The bytes of the transfers done.', { engine }, transfers.bytes);
+  put('transfer_offers_open', 'Offers that are not released.', { engine }, offers.open);
+  put('transfer_offers_arrived_total', 'Arrivals at offers.', { engine }, offers.arrived);
+  const unarrived = 'Offers that were released without an arrival.';
+  put('transfer_offers_failed_total', unarrived, { engine }, offers.failed);
+  put('transfer_offers_released_total', 'Offers that were released.', { engine }, offers.released);
+  put('transfer_notes_sent_total', 'Messages sent with notify().', { engine }, notes.sent);
+  put('transfer_notes_received_total', 'Messages received.', { engine }, notes.received);
+  put('transfer_notes_unread', 'Messages that nobody has read.', { engine }, notes.unread);
+  const dropped = 'Messages dropped because too many were unread.';
+  put('transfer_notes_dropped_total', dropped, { engine }, notes.dropped);
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { closeSync, fstatSync, openSync, readFileSync, readlinkSync } from 'node:fs';
+import { identityText } from './card.js';
+
+/** A process, as others of its host know it. */
+export interface ProcessIdentity {
+  /** Of the host since its last start, and of the PID namespace. */
+  readonly host: bigint;
+  readonly pid: number;
+  /** Clock ticks from the start of the host to that of the process: proc_pid_stat(5). */
+  readonly started: number;
+}
+
+/** Memory of a process that others can map: proc_pid_fd(5). */
+export interface SharedFile {
+  readonly fd: number;
+  readonly inode: bigint;
+}
+
+const START = 19; // fields of /proc/PID/stat after the state
+
+/** When a process started, undefined if it is not running. */
+function startOf(pid: number | 'self'): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name before it may have spaces and parentheses.
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return state === 'Z' || state === 'X' ? undefined : Number(fields[START - 1]);
+  } catch {
+    return undefined;
+  }
+}
+
+let known: ProcessIdentity | undefined;
+
+/** This process, undefined if /proc does not tell. */
+export function thisProcess(): ProcessIdentity | undefined {
+  if (known !== undefined) return known;
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1');
+    const hash = createHash('sha256').update(boot).update(readlinkSync('/proc/self/ns/pid'));
+    const host = hash.digest().readBigUInt64LE();
+    const started = startOf('self');
+    if (started !== undefined) known = { host, pid: process.pid, started };
+  } catch {
+    // Without /proc, no process of this host is found.
+  }
+  return known;
+}
+
+/** Whether a process is one of this host, and still runs. */
+export const isHere = ({ host, pid, started }: ProcessIdentity): boolean =>
+  host === thisProcess()?.host && startOf(pid) === started;
+
+/**
+ * Opens memory that a process shares. Returns a descriptor, or undefined if it is not a file of this
+ * engine, or this process may not open it.
+ */
+export function openShared(
+  owner: ProcessIdentity,
+  engine: bigint,
+  { fd, inode }: SharedFile,
+  access: 'write' | 'read',
+): number | undefined {
+  const link = `/memfd:libfabric-transfer-${identityText(engine)} (deleted)`;
+  const path = `/proc/${owner.pid}/fd/${fd}`;
+  try {
+    if (!isHere(owner) || readlinkSync(path) !== link) return undefined;
+    const opened = openSync(path, access === 'write' ? 'r+' : 'r');
+    const isSame =
+      readlinkSync(`/proc/self/fd/${opened}`) === link &&
+      fstatSync(opened, { bigint: true }).ino === inode;
+    if (isSame) return opened;
+    closeSync(opened);
+  } catch {
+    // Another user's process, or one that has ended.
+  }
+  return undefined;
+}

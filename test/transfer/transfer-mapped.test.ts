@@ -1,0 +1,222 @@
+import '../support/softefa.js';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { TransferEngine } from 'libfabric/transfer';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { decodeToken, encodeToken } from '../../dist/transfer/token.js';
+import { enginePair, pattern, same } from '../support/engines.js';
+import { Receiver } from '../support/receiver.js';
+
+const MIB = 1 << 20;
+
+const sharedFiles = () =>
+  readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith('/memfd:libfabric-transfer-');
+    } catch {
+      return false; // the descriptor of the directory
+    }
+  }).length;
+
+// Remote writes that the NICs of an engine have seen.
+const arrivals = ({ rails }: TransferEngine) =>
+  rails.reduce((sum, { arrivals: count }) => sum + count, 0);
+
+describe.each([
+  ['shm', 1],
+  ['tcp', 2],
+  ['efa', 2],
+] as const)('%s, %i rails', (provider, nics) => {
+  const pair = () => enginePair({ provider, nics, mapMemory: true });
+
+  test('a write into allocated memory is a copy, which arrives whole, with its note', async () => {
+    const { a, b, toA, toB } = await pair();
+    expect([toA.maps, toB.maps]).toEqual([true, true]);
+    for (const size of [1, 4096, 300_000, 8 * MIB + 5]) {
+      const from = await a.register(pattern(size));
+      const into = await b.allocate(size + 200);
+      const offer = await into.slice(100, size).offer({ access: 'write', to: toA });
+      const report = await toB.write(from, offer.token, { note: Buffer.from(`${size}`) });
+      const { bytes, length, note } = await offer.arrived;
+      expect(same(bytes, from.bytes)).toBe(true);
+      expect([length, String(note)]).toEqual([size, String(size)]);
+      expect(report.bytes).toBe(size);
+      expect(into.bytes.subarray(0, 100).every((byte) => byte === 0)).toBe(true);
+      expect(into.bytes.subarray(100 + size).every((byte) => byte === 0)).toBe(true);
+      await offer.released;
+      await Promise.all([from.close(), into.close()]);
+    }
+    expect(arrivals(b)).toBe(0);
+  });
+
+  test('a read of allocated memory is a copy', async () => {
+    const { a, b, toA, toB } = await pair();
+    const source = await b.allocate(3 * MIB);
+    source.bytes.set(pattern(3 * MIB));
+    const into = await a.register(new Uint8Array(MIB));
+    const offer = await source.slice(MIB, MIB).offer({ access: 'read', to: toA });
+    await toB.read(offer.token, into);
+    expect(same(into.bytes, source.bytes.subarray(MIB, 2 * MIB))).toBe(true);
+    await offer.released;
+  });
+
+  test('pages and a part of the grant arrive in their places', async () => {
+    const { a, b, toA, toB } = await pair();
+    const from = await a.register(pattern(64 * 4096));
+    const into = await b.allocate(64 * 4096);
+    const pages = { indices: [60, 3, 17, 4], size: 4096 };
+    const offer = await into.pages(pages).offer({ access: 'write', to: toA });
+    await toB.write(from.pages({ indices: [9, 1, 40], size: 4096 }), offer.token);
+    const { length } = await offer.arrived;
+    expect(length).toBe(3 * 4096);
+    const page = (bytes: Uint8Array, at: number) => bytes.subarray(at * 4096, (at + 1) * 4096);
+    expect(same(page(into.bytes, 60), page(from.bytes, 9))).toBe(true);
+    expect(same(page(into.bytes, 3), page(from.bytes, 1))).toBe(true);
+    expect(same(page(into.bytes, 17), page(from.bytes, 40))).toBe(true);
+    expect(page(into.bytes, 4).every((byte) => byte === 0)).toBe(true);
+  });
+
+  test('a repeated transfer arrives each time, once', async () => {
+    const { a, b, toA, toB } = await pair();
+    const from = await a.allocate(MIB);
+    const into = await b.allocate(MIB);
+    const offer = await into.offer({ access: 'write', to: toA, repeat: true });
+    const seen = offer[Symbol.asyncIterator]();
+    let transfer = toB.write(from, offer.token);
+    for (let round = 0; round < 20; round++) {
+      if (round > 0) transfer = transfer.again();
+      await transfer;
+      expect((await seen.next()).value?.length).toBe(MIB);
+      from.bytes.fill(round);
+    }
+    expect(into.bytes.every((byte) => byte === 18)).toBe(true);
+    await offer.close();
+  });
+
+  test('an offer that closes ends the transfer, and the memory stays as it is from then on', async () => {
+    const { a, b, toA, toB } = await pair();
+    const from = await a.register(new Uint8Array(64 * MIB).fill(1));
+    const into = await b.allocate(64 * MIB);
+    const offer = await into.offer({ access: 'write', to: toA });
+    offer.arrived.catch(() => {});
+    const transfer = toB.write(from, offer.token);
+    const settled = Promise.allSettled([transfer]);
+    await vi.waitFor(() => expect(transfer.report().bytes).toBeGreaterThan(0), { interval: 0 });
+    await offer.close();
+    into.bytes.fill(7);
+    await settled;
+    await transfer.released;
+    expect(into.bytes.every((byte) => byte === 7)).toBe(true);
+  });
+});
+
+test('the memory of a closed place is given back, although the peer has mapped it', async () => {
+  const { a, b, toA, toB } = await enginePair({ provider: 'tcp' });
+  const from = await a.register(new Uint8Array(MIB));
+  const before = sharedFiles();
+  for (let i = 0; i < 20; i++) {
+    const into = await b.allocate(MIB);
+    const offer = await into.offer({ access: 'write', to: toA });
+    await toB.write(from, offer.token);
+    await offer.released;
+    await into.close();
+  }
+  await vi.waitFor(
+    () => {
+      globalThis.gc?.();
+      expect(sharedFiles()).toBeLessThan(before + 20);
+    },
+    { timeout: 20_000 },
+  );
+});
+
+test('a token that names another file is for the NICs alone', async () => {
+  const { a, b, toA, toB } = await enginePair({ provider: 'tcp' });
+  const from = await a.register(pattern(5000));
+  const into = await b.allocate(5000);
+  const other = await b.allocate(5000);
+  for (const change of [{ inode: 1n }, { fd: 0 }, { fd: 100_000 }]) {
+    const offer = await into.offer({ access: 'write', to: toA });
+    const content = decodeToken(offer.token, '');
+    expect(content.file).toBeDefined();
+    const file = { ...content.file, ...change } as typeof content.file;
+    into.bytes.fill(0);
+    await toB.write(from, encodeToken({ ...content, file }, ''));
+    await offer.arrived;
+    expect(same(into.bytes, from.bytes)).toBe(true);
+    await offer.released;
+  }
+  expect(arrivals(b)).toBe(3);
+  expect(other.bytes.every((byte) => byte === 0)).toBe(true);
+});
+
+test('a grant beyond the end of its file is refused', async () => {
+  const { a, b, toA, toB } = await enginePair({ provider: 'tcp' });
+  const from = await a.register(pattern(5000));
+  const into = await b.allocate(5000);
+  const offer = await into.offer({ access: 'write', to: toA });
+  const content = decodeToken(offer.token, '');
+  const file = { ...content.file, offset: 8192 } as typeof content.file;
+  const written = toB.write(from, encodeToken({ ...content, file }, ''));
+  await expect(written).rejects.toThrow(/not within its file/);
+});
+
+test('without mapMemory on either side, NICs move the bytes', async () => {
+  const a = await TransferEngine.open({ provider: 'tcp' });
+  const b = await TransferEngine.open({ provider: 'tcp', mapMemory: false });
+  onTestFinished(async () => {
+    await Promise.all([a.close(), b.close()]);
+  });
+  const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
+  expect([toA.maps, toB.maps]).toEqual([false, false]);
+  const into = await b.allocate(5000);
+  const offer = await into.offer({ access: 'write', to: toA });
+  await toB.write(await a.register(pattern(5000)), offer.token);
+  await offer.arrived;
+  expect(arrivals(b)).toBe(1);
+});
+
+test('another process maps the memory, and the bytes are there when it says so', async () => {
+  const engine = await TransferEngine.open({ provider: 'tcp' });
+  onTestFinished(() => engine.close());
+  const receiver = new Receiver('tcp', 1);
+  const remote = await receiver.meet(engine);
+  expect(remote.maps).toBe(true);
+  const place = await engine.register(pattern(10 * MIB));
+  for (let round = 0; round < 5; round++) {
+    const { token, outcome, released } = await receiver.offer(10 * MIB);
+    const { rails } = await remote.write(place, token);
+    expect(rails[0]?.bytes).toBe(10 * MIB);
+    expect(await outcome).toMatch(/^[0-9a-f]{40}$/);
+    await released;
+  }
+});
+
+test('an offer to a stopped process stays, because its copy goes on when it continues', async () => {
+  const engine = await TransferEngine.open({ provider: 'tcp' });
+  onTestFinished(() => engine.close());
+  const program = fileURLToPath(new URL('../programs/transfer-sender.mjs', import.meta.url));
+  const sender = fork(program, ['tcp', '1']);
+  onTestFinished(() => {
+    sender.kill('SIGKILL');
+  });
+  await once(sender, 'message');
+  sender.send({ card: engine.card });
+  const [{ card }] = await once(sender, 'message');
+  const place = await engine.allocate(256 * MIB);
+  const offer = await place.offer({ access: 'write', to: await engine.peer(card) });
+  offer.arrived.catch(() => {});
+  sender.send({ token: offer.token, length: 256 * MIB });
+  await once(sender, 'message');
+  sender.kill('SIGSTOP');
+  let released = false;
+  const closing = offer.close().then(() => {
+    released = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 3000)); // longer than a peer may take that is gone
+  expect(released).toBe(false);
+  sender.kill('SIGKILL');
+  await closing;
+});

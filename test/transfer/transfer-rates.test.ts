@@ -1,0 +1,44 @@
+import '../support/four-nics.js';
+import { SoftefaFaults } from 'libfabric/softefa';
+import { TransferEngine } from 'libfabric/transfer';
+import { expect, onTestFinished, test } from 'vitest';
+import { pattern, same } from '../support/engines.js';
+import { namespace } from '../support/softefa.js';
+
+const SIZE = 4 << 20;
+// So slow that a busy machine gives each rail its turns.
+const RATE = 2; // MB/s
+const SETTINGS = { provider: 'efa', slice: 64 << 10, stripe: 64 << 10, window: 128 << 10 };
+
+/** Writes between two engines. The NICs of one process carry both directions at once. */
+async function transfer() {
+  const [sender, receiver] = await Promise.all(
+    [0, 1].map(() => TransferEngine.open({ ...SETTINGS, stall: 60_000 })),
+  );
+  if (sender === undefined || receiver === undefined) throw new Error('no engines');
+  onTestFinished(async () => {
+    await Promise.all([sender.close(), receiver.close()]);
+  });
+  const bytes = pattern(SIZE);
+  const place = await receiver.allocate(SIZE);
+  const offer = await place.offer({ access: 'write', to: await receiver.peer(sender.card) });
+  const remote = await sender.peer(receiver.card);
+  const report = await remote.write(await sender.register(bytes), offer.token);
+  await offer.arrived;
+  expect(same(place.bytes, bytes)).toBe(true);
+  return report;
+}
+
+test('four slow links share the work, and none of them carries more than its rate', async () => {
+  const faults = new SoftefaFaults({ namespace });
+  onTestFinished(() => faults.close());
+  faults.add('rate', { node: 0, nic: 2, value: RATE / 2 });
+  faults.add('rate', { value: RATE });
+  const { seconds, rails } = await transfer();
+  expect(rails.length).toBe(4);
+  rails.forEach(({ bytes }, nic) => {
+    expect(bytes).toBeGreaterThan(0);
+    const rate = nic === 2 ? RATE / 2 : RATE;
+    expect(bytes / seconds).toBeLessThan(rate * 1e6 * 1.01);
+  });
+});
