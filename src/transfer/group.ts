@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { invalidArgType, invalidArgValue } from '../errors.js';
 import { checkWait, type WaitOptions, within } from '../wait-options.js';
+import type { Barriers } from './barriers.js';
 import type { Part, Place } from './place.js';
-import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
+import { Channel, RemoteEngine } from './remote-engine.js';
 import type { TransferReport } from './report.js';
 import type { Grant } from './token.js';
 import type { TransferOptions } from './transfer.js';
@@ -14,48 +15,11 @@ export interface GroupPart {
   readonly token: string | Grant;
 }
 
-/** The barriers of an engine: who has arrived at which one. */
-export class Barriers {
-  // The peers that have arrived, by the barrier's name in hexadecimal digits.
-  readonly #arrived = new Map<string, Set<bigint>>();
-  readonly #waiting = new Map<string, { check(): void; reject(error: unknown): void }>();
-
-  arrived(from: bigint, name: Uint8Array): void {
-    const key = Buffer.from(name).toString('hex');
-    const peers = this.#arrived.get(key);
-    if (peers === undefined) this.#arrived.set(key, new Set([from]));
-    else peers.add(from);
-    this.#waiting.get(key)?.check();
-  }
-
-  /** Resolves when all members have arrived. */
-  wait(name: Uint8Array, members: readonly bigint[]): Promise<void> {
-    const key = Buffer.from(name).toString('hex');
-    return new Promise((resolve, reject) => {
-      const check = () => {
-        const here = this.#arrived.get(key);
-        if (!members.every((member) => here?.has(member))) return;
-        this.#arrived.delete(key);
-        this.#waiting.delete(key);
-        resolve();
-      };
-      this.#waiting.set(key, { check, reject });
-      check();
-    });
-  }
-
-  close(): void {
-    for (const { reject } of this.#waiting.values()) reject(engineClosed());
-    this.#waiting.clear();
-  }
-}
-
 /** Engines that work together: engine.group(). */
 export class Group {
   readonly peers: readonly RemoteEngine[];
   readonly #barriers: Barriers;
   readonly #name: Uint8Array;
-  #round = 0;
 
   /** @internal */
   constructor(self: bigint, peers: readonly RemoteEngine[], barriers: Barriers) {
@@ -105,18 +69,15 @@ export class Group {
    */
   async barrier(options: WaitOptions = {}): Promise<void> {
     const wait = checkWait(options);
-    const name = new Uint8Array(20);
-    name.set(this.#name);
-    new DataView(name.buffer).setUint32(16, ++this.#round, true);
-    const all = this.#barriers.wait(
-      name,
+    const barrier = this.#barriers.next(
+      this.#name,
       this.peers.map(({ identity }) => identity),
     );
-    const sent = this.peers.map((peer) => peer.send(name, Channel.Group));
-    await within(
-      Promise.all([all, ...sent]).then(() => {}),
-      wait,
-      'barrier',
-    );
+    const sent = this.peers.map((peer) => peer.send(barrier.name, Channel.Group));
+    try {
+      await within(Promise.all([barrier.passed, ...sent]), wait, 'barrier');
+    } finally {
+      barrier.forget();
+    }
   }
 }

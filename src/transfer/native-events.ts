@@ -43,9 +43,9 @@ export class NativeEvents {
   readonly transfers = new Map<number, TransferListener>();
   readonly offers = new Map<number, OfferListener>();
   readonly notes = new Map<number, (status: number, text: string) => void>();
-  /** Calls that wait for notes. */
-  readers = 0;
   readonly #listener: EngineListener;
+  // Calls that wait for a note or at a barrier.
+  #waiting = 0;
   #idle = true;
 
   constructor(listener: EngineListener) {
@@ -54,12 +54,18 @@ export class NativeEvents {
 
   /** Call it after a change of the tables: the event loop stays alive while something is in flight. */
   changed(): void {
-    const waits = this.transfers.size + this.offers.size + this.notes.size + this.readers;
-    const idle = waits === 0;
+    const inFlight = this.transfers.size + this.offers.size + this.notes.size;
+    const idle = inFlight + this.#waiting === 0;
     if (idle === this.#idle) return;
     this.#idle = idle;
     this.#listener.idle(idle);
   }
+
+  /** Call it when calls begin (> 0) or end (< 0) to wait for messages of peers. */
+  readonly waiting = (change: number): void => {
+    this.#waiting += change;
+    this.changed();
+  };
 
   readonly deliver: TransferEvents = (kind, id, status, text, from, bytes) => {
     try {

@@ -49,14 +49,14 @@ export class OncePerPeer {
 export class Notes {
   readonly #waiting: Note[] = [];
   readonly #readers: ((result: IteratorResult<Note>) => void)[] = [];
-  readonly #changed: (readers: number) => void;
+  readonly #waits: (change: number) => void;
   #closed = false;
   #received = 0;
   #dropped = 0;
 
-  /** @param changed hears how many readers wait. */
-  constructor(changed: (readers: number) => void) {
-    this.#changed = changed;
+  /** @param waits hears that a reader begins (1) or ends (-1) to wait. */
+  constructor(waits: (change: number) => void) {
+    this.#waits = waits;
   }
 
   get received(): number {
@@ -77,7 +77,7 @@ export class Notes {
     const reader = this.#readers.shift();
     if (reader !== undefined) {
       reader({ value: note, done: false });
-      this.#changed(this.#readers.length);
+      this.#waits(-1);
     } else if (this.#waiting.length < MAX_WAITING) {
       this.#waiting.push(note);
     } else {
@@ -96,7 +96,10 @@ export class Notes {
 
   close(): void {
     this.#closed = true;
-    for (const reader of this.#readers.splice(0)) reader({ value: undefined, done: true });
+    for (const reader of this.#readers.splice(0)) {
+      this.#waits(-1);
+      reader({ value: undefined, done: true });
+    }
   }
 
   read(): AsyncIterableIterator<Note> {
@@ -105,7 +108,8 @@ export class Notes {
         const note = this.#waiting.shift();
         if (note !== undefined) return Promise.resolve({ value: note, done: false });
         if (this.#closed) return Promise.resolve({ value: undefined, done: true });
-        return new Promise((resolve) => this.#changed(this.#readers.push(resolve)));
+        this.#waits(1);
+        return new Promise((resolve) => this.#readers.push(resolve));
       },
       return: () => Promise.resolve({ value: undefined, done: true }),
       [Symbol.asyncIterator]: () => iterator,

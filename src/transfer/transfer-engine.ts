@@ -7,11 +7,12 @@ import { transferEngines } from '../transfer-engines.js';
 import { Activity, type TransferStats } from './activity.js';
 import { Queue } from './admission.js';
 import { Announcer } from './announcer.js';
+import { Barriers } from './barriers.js';
 import { decodeCard, encodeCard, identityText } from './card.js';
 import type { EngineEvent } from './engine-events.js';
 import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
-import { Barriers, Group } from './group.js';
+import { Group } from './group.js';
 import {
   type AllocateMemoryOptions,
   allocateMemory,
@@ -56,12 +57,9 @@ export class TransferEngine {
   readonly #handle: Handle<'TransferEngine'>;
   readonly #events: NativeEvents;
   readonly #queue: Queue;
-  readonly #notes = new Notes((readers) => {
-    this.#events.readers = readers;
-    this.#events.changed();
-  });
+  readonly #notes: Notes;
   readonly #once = new OncePerPeer();
-  readonly #barriers = new Barriers();
+  readonly #barriers: Barriers;
   readonly #peers = new Map<bigint, RemoteEngine>();
   readonly #places = new Set<Place>();
   readonly #rdma: boolean;
@@ -95,6 +93,8 @@ export class TransferEngine {
         this.#announcer.railChanged(index, state, reason, this.#peers.get(peer));
       },
     });
+    this.#notes = new Notes(this.#events.waiting);
+    this.#barriers = new Barriers(this.#events.waiting);
     this.#activity = new Activity(this, this.#queue, this.#events, this.#notes);
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
     for (const rail of rails) native.transferRail(this.#handle, rail.handle, rail.endpoint.handle);

@@ -1,0 +1,96 @@
+import { engineClosed } from './remote-engine.js';
+
+const NAME_LENGTH = 20; // the group's name, and the round
+
+/** One call of barrier(). */
+export interface Barrier {
+  /** What the members send each other. */
+  readonly name: Uint8Array;
+  /** Resolves when all members have arrived. Rejects if the engine closes. */
+  readonly passed: Promise<void>;
+  /** Call it when nobody waits for `passed` any more. */
+  forget(): void;
+}
+
+interface Waiting {
+  check(): void;
+  reject(error: unknown): void;
+}
+
+/** The barriers of an engine: who has arrived at which one. */
+export class Barriers {
+  // The peers that have arrived, by the barrier's name in hexadecimal digits.
+  readonly #arrived = new Map<string, Set<bigint>>();
+  readonly #waiting = new Map<string, Waiting>();
+  // How often barrier() was called, by the group's name. Groups of the same engines are one group.
+  readonly #rounds = new Map<string, number>();
+  readonly #waits: (change: number) => void;
+
+  /** @param waits hears that a call begins (1) or ends (-1) to wait. */
+  constructor(waits: (change: number) => void) {
+    this.#waits = waits;
+  }
+
+  arrived(from: bigint, name: Uint8Array): void {
+    if (name.length !== NAME_LENGTH) return;
+    const key = Buffer.from(name).toString('hex');
+    if (!this.#waiting.has(key) && this.#isPast(name)) return;
+    const peers = this.#arrived.get(key);
+    if (peers === undefined) this.#arrived.set(key, new Set([from]));
+    else peers.add(from);
+    this.#waiting.get(key)?.check();
+  }
+
+  /**
+   * Begins the next barrier of a group.
+   *
+   * @param group 16 bytes.
+   * @param members the engines that it waits for.
+   */
+  next(group: Uint8Array, members: readonly bigint[]): Barrier {
+    const name = this.#nameOfNext(group);
+    const key = name.toString('hex');
+    this.#waits(1);
+    const passed = new Promise<void>((resolve, reject) => {
+      const check = () => {
+        const here = this.#arrived.get(key);
+        if (members.every((member) => here?.has(member))) resolve();
+      };
+      this.#waiting.set(key, { check, reject });
+      check();
+    });
+    passed.catch(() => {}); // the caller may have left with the error of a message
+    return { name, passed, forget: () => this.#forget(key) };
+  }
+
+  #nameOfNext(group: Uint8Array): Buffer {
+    const key = Buffer.from(group).toString('hex');
+    const round = (this.#rounds.get(key) ?? 0) + 1;
+    this.#rounds.set(key, round);
+    const name = Buffer.alloc(NAME_LENGTH);
+    name.set(group);
+    name.writeUInt32LE(round, 16);
+    return name;
+  }
+
+  // Whether a call of ours has ended, by a timeout for example, before a member arrived.
+  #isPast(name: Uint8Array): boolean {
+    const { group, round } = partsOf(name);
+    return round <= (this.#rounds.get(group) ?? 0);
+  }
+
+  #forget(key: string): void {
+    this.#arrived.delete(key);
+    this.#waiting.delete(key);
+    this.#waits(-1);
+  }
+
+  close(): void {
+    for (const { reject } of this.#waiting.values()) reject(engineClosed());
+  }
+}
+
+function partsOf(name: Uint8Array) {
+  const bytes = Buffer.from(name);
+  return { group: bytes.toString('hex', 0, 16), round: bytes.readUInt32LE(16) };
+}

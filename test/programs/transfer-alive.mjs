@@ -1,0 +1,37 @@
+// Two engines in a process, of which one waits. Only a timer that does not keep the process alive wakes it.
+//
+// Usage: transfer-alive.mjs idle|events|barrier|notes|offer
+import { setTimeout as after } from 'node:timers/promises';
+import { TransferEngine } from 'libfabric/transfer';
+
+const [how] = process.argv.slice(2);
+const options = { provider: 'tcp', node: '127.0.0.1' };
+const engine = await TransferEngine.open(options);
+const other = await TransferEngine.open(options);
+const remote = await engine.peer(other.card);
+const back = await other.peer(engine.card);
+const later = (act) => after(100, undefined, { ref: false }).then(act);
+
+const WAITS = {
+  idle: () => {},
+  events: () => {
+    engine.events().next();
+  },
+  barrier: () => {
+    later(() => other.group([back]).barrier());
+    return engine.group([remote]).barrier();
+  },
+  notes: () => {
+    later(() => back.notify(Buffer.from('now')));
+    return engine.notes().next();
+  },
+  offer: async () => {
+    const place = await engine.allocate(4096);
+    const { token, arrived } = await place.offer({ access: 'write', to: remote });
+    const from = await other.allocate(4096);
+    later(() => back.write(from, token));
+    return arrived;
+  },
+};
+await WAITS[how]?.();
+console.log(how);

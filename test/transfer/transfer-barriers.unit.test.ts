@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { Barriers } from '../../dist/transfer/barriers.js';
+
+const GROUP = Buffer.alloc(16, 7);
+
+function counted() {
+  let waiting = 0;
+  const barriers = new Barriers((change) => {
+    waiting += change;
+  });
+  return { barriers, waiting: () => waiting };
+}
+
+test('groups of the same engines share their rounds', async () => {
+  const { barriers } = counted();
+  const first = barriers.next(GROUP, [1n]);
+  const second = barriers.next(GROUP, [1n]);
+  expect(second.name).not.toEqual(first.name);
+  barriers.arrived(1n, second.name);
+  await second.passed;
+  barriers.arrived(1n, first.name);
+  await first.passed;
+});
+
+test('a peer may arrive before this engine', async () => {
+  const { barriers } = counted();
+  const { name } = counted().barriers.next(GROUP, [2n]);
+  barriers.arrived(1n, name);
+  await barriers.next(GROUP, [1n]).passed;
+});
+
+test('a call that was given up no longer waits, and a late arrival does not count for the next', async () => {
+  const { barriers, waiting } = counted();
+  const given = barriers.next(GROUP, [1n]);
+  expect(waiting()).toBe(1);
+  given.forget();
+  expect(waiting()).toBe(0);
+  barriers.arrived(1n, given.name);
+  const next = barriers.next(GROUP, [1n]);
+  const passed = next.passed.then(() => 'passed');
+  expect(await Promise.race([passed, Promise.resolve('waits')])).toBe('waits');
+  barriers.arrived(1n, next.name);
+  expect(await passed).toBe('passed');
+});
+
+test('a message that is no name of a barrier is ignored', () => {
+  const { barriers } = counted();
+  for (const length of [0, 3, 19, 21]) barriers.arrived(1n, new Uint8Array(length));
+});
+
+test('close() ends the calls that wait', async () => {
+  const { barriers } = counted();
+  const { passed } = barriers.next(GROUP, [1n]);
+  barriers.close();
+  await expect(passed).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+});
