@@ -14,6 +14,7 @@
 #include "device_attributes.h"
 #include "handle.h"
 #include "nic_address.h"
+#include "shared_part.h"
 
 namespace softefa {
 
@@ -30,6 +31,8 @@ struct ProtectionDomain {
 
 struct MemoryRegion {
   ibv_mr verbs;  // first
+  uint64_t pinned = 0;
+  SharedPart memory;  // of a dmabuf: where the device reaches the bytes
 };
 
 // An opened device.

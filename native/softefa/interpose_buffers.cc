@@ -69,7 +69,10 @@ ibv_mr* registerBy(ibv_pd* pd, const MrAttributes& wanted) {
     errno = error;
     return nullptr;
   }
-  if ((wanted.comp_mask & kFd) != 0) return ops::registerDmabuf(pd);
+  if ((wanted.comp_mask & kFd) != 0) {
+    return ops::registerDmabuf(pd, wanted.fd_offset, wanted.length, wanted.iova, wanted.fd,
+                               static_cast<unsigned>(wanted.access));
+  }
   const uint64_t iova =
       (wanted.comp_mask & kIova) != 0 ? wanted.iova : reinterpret_cast<uint64_t>(wanted.addr);
   return ops::registerMemory(pd, wanted.addr, wanted.length, iova,

@@ -1,11 +1,15 @@
 // Protection domains, memory regions, address handles, and fork support.
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <memory>
 
 #include "context.h"
 #include "interpose.h"
 #include "options.h"
+#include "pages.h"
 #include "runtime.h"
 #include "thread_domain.h"
 #include "verbs_ops.h"
@@ -30,37 +34,89 @@ int checkAccess(unsigned access) {
   return writes && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
 }
 
-}  // namespace
-
-ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova,
-                            unsigned access) {
-  Context& context = Context::of(pd->context);
+int injectedFault(const Context& context) {
   uint32_t value = 0;
-  int error = checkAccess(access);
-  if (error == 0 && Runtime::get().faults().applies(Fault::kRegistration, context.address().key(),
-                                                    FaultRule::kAny, &value)) {
-    error = static_cast<int>(value);
-  }
-  MemoryTable::Keys keys{};
-  if (error == 0) {
-    error = Runtime::get().memory().add(pd->handle, reinterpret_cast<uint64_t>(address), length,
-                                        iova, access, keys);
-  }
+  const bool fails = Runtime::get().faults().applies(Fault::kRegistration, context.address().key(),
+                                                     FaultRule::kAny, &value);
+  return fails ? static_cast<int>(value) : 0;
+}
+
+// The result of a registration of `address`, which the caller of verbs gave.
+ibv_mr* finish(ibv_pd* pd, int error, uint64_t address, size_t length,
+               const MemoryTable::Registration& made, SharedPart memory = {}) {
+  const Context& context = Context::of(pd->context);
   if (context.command(error, &context.counters().reg_mr_err) != 0) {
     errno = error;
     return nullptr;
   }
   registered = true;
   auto region = std::make_unique<MemoryRegion>();
-  region->verbs = {pd->context, pd, address, length, keys.lkey, keys.lkey, keys.rkey};
+  region->verbs = {pd->context, pd,       reinterpret_cast<void*>(address), length, made.lkey,
+                   made.lkey,   made.rkey};
+  region->pinned = made.pinned;
+  region->memory = std::move(memory);
   ++reinterpret_cast<ProtectionDomain*>(pd)->users;
   return &region.release()->verbs;
 }
 
-ibv_mr* ops::registerDmabuf(ibv_pd* pd) {
-  Context& context = Context::of(pd->context);
-  errno = context.command(EOPNOTSUPP, &context.counters().reg_mr_err);
-  return nullptr;
+// The size of a file, or 0 if it has none. A dma-buf tells its size only by lseek(2), and permits
+// no other positions than its start and its end.
+uint64_t sizeOf(int fd, const struct stat& status) {
+  if (S_ISREG(status.st_mode)) return static_cast<uint64_t>(status.st_size);
+  if (S_ISDIR(status.st_mode)) return 0;
+  const off_t end = ::lseek(fd, 0, SEEK_END);
+  ::lseek(fd, 0, SEEK_SET);
+  return end < 0 ? 0 : static_cast<uint64_t>(end);
+}
+
+// Maps a part of a dmabuf, with the errors of the kernel's registration (ib_uverbs, efa, ib_umem).
+int mapDmabuf(int fd, const MemoryTable::Range& range, uint64_t offset, unsigned access,
+              SharedPart& memory) {
+  if (offset % kPage != range.iova % kPage) return EINVAL;
+  if (range.length == 0 || offset + range.length < offset) return EINVAL;
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return errno;
+  if (offset + range.length > sizeOf(fd, status)) return EINVAL;
+  const int writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0 ? PROT_WRITE : 0;
+  try {
+    memory = SharedPart(fd, offset, range.length, PROT_READ | writes);
+  } catch (const std::system_error& failure) {
+    return failure.code().value() == ENODEV ? EINVAL : failure.code().value();
+  }
+  return 0;
+}
+
+}  // namespace
+
+ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                            unsigned access) {
+  const MemoryTable::Range range{reinterpret_cast<uint64_t>(address), length, iova};
+  MemoryTable::Registration made{};
+  int error = checkAccess(access);
+  if (error == 0) error = injectedFault(Context::of(pd->context));
+  if (error == 0) {
+    error = Runtime::get().memory().add(pd->handle, range, access, MemoryTable::Place::kHost, made);
+  }
+  return finish(pd, error, range.address, length, made);
+}
+
+// The owner of the memory may have no access to it, or none with the CPU. The device therefore maps
+// the memory for itself.
+ibv_mr* ops::registerDmabuf(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                            unsigned access) {
+  MemoryTable::Range range{0, length, iova};
+  MemoryTable::Registration made{};
+  SharedPart memory;
+  int error = checkAccess(access);
+  if (error == 0) error = injectedFault(Context::of(pd->context));
+  if (error == 0) error = mapDmabuf(fd, range, offset, access, memory);
+  if (error == 0) {
+    range.address = reinterpret_cast<uint64_t>(memory.at<char>());
+    error =
+        Runtime::get().memory().add(pd->handle, range, access, MemoryTable::Place::kDevice, made);
+  }
+  // As in libibverbs, the address of the region is the offset in the dmabuf.
+  return finish(pd, error, offset, length, made, std::move(memory));
 }
 
 ibv_ah* ops::createAddressHandle(ibv_pd* pd, const ibv_ah_attr& attributes) {
@@ -132,15 +188,17 @@ SOFTEFA_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length
   return ops::registerMemory(pd, address, length, iova, access);
 }
 
-SOFTEFA_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t, size_t, uint64_t, int, int) {
-  return ops::registerDmabuf(pd);
+SOFTEFA_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova,
+                                         int fd, int access) {
+  return ops::registerDmabuf(pd, offset, length, iova, fd, static_cast<unsigned>(access));
 }
 
 SOFTEFA_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   const Context& context = Context::of(mr->context);
-  Runtime::get().memory().remove(mr->lkey);
+  auto& region = *reinterpret_cast<MemoryRegion*>(mr);
+  Runtime::get().memory().remove(mr->lkey, region.pinned);
   --reinterpret_cast<ProtectionDomain*>(mr->pd)->users;
-  destroy(*reinterpret_cast<MemoryRegion*>(mr));
+  destroy(region);
   return context.command(0);
 }
 

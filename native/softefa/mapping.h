@@ -35,9 +35,9 @@ class Fd {
 class Mapping {
  public:
   Mapping() = default;
-  Mapping(const Fd& file, uint64_t offset, size_t size) : size_(size) {
-    data_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(),
-                   static_cast<off_t>(offset));
+  Mapping(const Fd& file, uint64_t offset, size_t size, int protection = PROT_READ | PROT_WRITE)
+      : size_(size) {
+    data_ = ::mmap(nullptr, size, protection, MAP_SHARED, file.get(), static_cast<off_t>(offset));
     if (data_ == MAP_FAILED) {
       data_ = nullptr;
       throw std::system_error(errno, std::generic_category(), "mmap");

@@ -71,9 +71,8 @@ MemoryTable::MemoryTable(OwnSegment& segment, uint64_t seed)
   for (uint8_t& generation : generations_) generation = static_cast<uint8_t>(random.next());
 }
 
-int MemoryTable::pin(uint64_t address, uint64_t length, uint32_t access, uint64_t& bytes) const {
-  if (length == 0 || address + length < address) return EINVAL;
-  const uint64_t from = pageDown(address), to = pageUp(address + length);
+int MemoryTable::pin(const Range& range, uint32_t access, uint64_t& bytes) const {
+  const uint64_t from = pageDown(range.address), to = pageUp(range.address + range.length);
   const bool written = (access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != 0;
   if (!canBePinned(from, to, written)) return EFAULT;
   bytes = to - from;
@@ -85,13 +84,16 @@ int MemoryTable::pin(uint64_t address, uint64_t length, uint32_t access, uint64_
   return 0;
 }
 
-int MemoryTable::add(uint32_t pd, uint64_t address, uint64_t length, uint64_t iova, uint32_t access,
-                     Keys& keys) {
+int MemoryTable::add(uint32_t pd, const Range& range, uint32_t access, Place place,
+                     Registration& made) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (used_ - free_.size() >= Options::get().maxMr) return ENOMEM;
-  uint64_t bytes = 0;
-  const int error = pin(address, length, access, bytes);
-  if (error != 0) return error;
+  if (range.length == 0 || range.address + range.length < range.address) return EINVAL;
+  made.pinned = 0;
+  if (place == Place::kHost) {
+    const int error = pin(range, access, made.pinned);
+    if (error != 0) return error;
+  }
   if (free_.empty()) {
     try {
       segment_.reserveMemoryTable(used_ + 1);
@@ -102,29 +104,29 @@ int MemoryTable::add(uint32_t pd, uint64_t address, uint64_t length, uint64_t io
   }
   const uint32_t slot = free_.back();
   free_.pop_back();
-  pinned_ += bytes;
+  pinned_ += made.pinned;
 
   if (++generations_[slot] == 0) ++generations_[slot];
   MrEntry& entry = segment_.memory()[slot];
   entry.pd = pd;
   entry.access = access;
   entry.salt = salt_;
-  entry.iova = iova;
-  entry.address = address;
-  entry.length = length;
-  keys.lkey = uint32_t{generations_[slot]} << 16 | slot;
-  keys.rkey = salt_ << 24 | keys.lkey;
-  entry.lkey.store(keys.lkey, std::memory_order_release);
+  entry.iova = range.iova;
+  entry.address = range.address;
+  entry.length = range.length;
+  made.lkey = uint32_t{generations_[slot]} << 16 | slot;
+  made.rkey = salt_ << 24 | made.lkey;
+  entry.lkey.store(made.lkey, std::memory_order_release);
   return 0;
 }
 
-void MemoryTable::remove(uint32_t lkey) {
+void MemoryTable::remove(uint32_t lkey, uint64_t pinned) {
   const uint32_t slot = lkey & 0xffff;
   MrEntry& entry = segment_.memory()[slot];
   entry.lkey.store(0, std::memory_order_seq_cst);
   segment_.awaitVisitors();
   std::lock_guard<std::mutex> lock(mutex_);
-  pinned_ -= pageUp(entry.address + entry.length) - pageDown(entry.address);
+  pinned_ -= pinned;
   free_.push_back(slot);
 }
 

@@ -15,18 +15,25 @@ class MemoryTable {
  public:
   explicit MemoryTable(OwnSegment& segment, uint64_t seed);
 
-  struct Keys {
+  // Where a registration has its bytes in this process, and where its users address them.
+  struct Range {
+    uint64_t address;
+    uint64_t length;
+    uint64_t iova;
+  };
+  enum class Place { kHost, kDevice };
+  struct Registration {
     uint32_t lkey;
     uint32_t rkey;
+    uint64_t pinned;  // bytes that count as locked memory
   };
   // Returns 0 or an errno.
-  int add(uint32_t pd, uint64_t address, uint64_t length, uint64_t iova, uint32_t access,
-          Keys& keys);
+  int add(uint32_t pd, const Range& range, uint32_t access, Place place, Registration& made);
   // Returns when no peer uses the registration.
-  void remove(uint32_t lkey);
+  void remove(uint32_t lkey, uint64_t pinned);
 
  private:
-  int pin(uint64_t address, uint64_t length, uint32_t access, uint64_t& bytes) const;
+  int pin(const Range& range, uint32_t access, uint64_t& bytes) const;
 
   OwnSegment& segment_;
   std::mutex mutex_;

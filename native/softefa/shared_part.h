@@ -13,12 +13,12 @@ class SharedPart {
  public:
   SharedPart() = default;
   // Throws std::system_error.
-  SharedPart(int fd, uint64_t offset, size_t size) {
+  SharedPart(int fd, uint64_t offset, size_t size, int protection = PROT_READ | PROT_WRITE) {
     const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
     const Fd file(::dup(fd));
     if (!file) throw std::system_error(errno, std::generic_category(), "dup");
     start_ = offset % page;
-    mapping_ = Mapping(file, offset - start_, start_ + size);
+    mapping_ = Mapping(file, offset - start_, start_ + size, protection);
   }
 
   explicit operator bool() const { return static_cast<bool>(mapping_); }

@@ -28,7 +28,9 @@ bool isUnsolicited(efadv_cq* cq);
 
 // These functions return nullptr and set errno on failure.
 ibv_mr* registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova, unsigned access);
-ibv_mr* registerDmabuf(ibv_pd* pd);
+// The dmabuf may also be another file that can be mapped, such as a memfd.
+ibv_mr* registerDmabuf(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                       unsigned access);
 ibv_ah* createAddressHandle(ibv_pd* pd, const ibv_ah_attr& attributes);
 
 // Sets the function pointers that verbs.h calls without a null check and that EFA does not support.

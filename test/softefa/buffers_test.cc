@@ -1,4 +1,6 @@
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "verbs.h"
 
@@ -84,7 +86,12 @@ TEST(buffers_are_registered_by_attributes) {
   CHECK_EQ(errorOf(device.pd(), attributes, 0), EINVAL);
   CHECK_EQ(errorOf(device.pd(), attributes, kAddress | kFdOffset), EINVAL);
   CHECK_EQ(errorOf(device.pd(), attributes, kFd | kIova), EINVAL);
-  CHECK_EQ(errorOf(device.pd(), attributes, kFd | kFdOffset | kIova), EOPNOTSUPP);
+  attributes.fd = ::memfd_create("dmabuf", MFD_CLOEXEC);
+  CHECK_EQ(::ftruncate(attributes.fd, 8192), 0);
+  attributes.fd_offset = 4096;
+  CHECK_EQ(errorOf(device.pd(), attributes, kFd | kFdOffset | kIova), 0);
+  attributes.fd_offset = 8192;
+  CHECK_EQ(errorOf(device.pd(), attributes, kFd | kFdOffset | kIova), EINVAL);
   CHECK_EQ(errorOf(device.pd(), attributes, kAddress | kDmah), EOPNOTSUPP);
   CHECK_EQ(errorOf(device.pd(), attributes, kAddress | kBuffer << 1), EOPNOTSUPP);
 }
