@@ -200,15 +200,26 @@ DriverOptions driverOptions(const Napi::Object& options) {
   return result;
 }
 
+// The thread of another domain, which is to turn this one as well. Null if there is no other.
+std::shared_ptr<PollThread> threadOf(const Napi::Value& other) {
+  if (other.IsUndefined()) return nullptr;
+  const auto domain = unwrap<Domain>(other);
+  auto thread = domain->driver().thread();
+  if (!thread) throw Napi::Error::New(other.Env(), "the other domain has no thread");
+  return thread;
+}
+
 std::shared_ptr<Driver> makeDriver(Napi::Env env, const std::string& kind, Engine& engine,
-                                   DriverOptions options, const Napi::Value& function) {
+                                   DriverOptions options, std::shared_ptr<PollThread> thread,
+                                   const Napi::Value& function) {
   if (kind == "manual") return makeManualDriver();
   uv_loop_t* loop = nullptr;
   napi_get_uv_event_loop(env, &loop);
   Drain drain(env, function);
   const OnException undo([&] { drain.release(); });
-  return kind == "loop" ? makeLoopDriver(engine, std::move(options), loop, drain)
-                        : makeThreadDriver(engine, std::move(options), loop, drain);
+  return kind == "loop"
+             ? makeLoopDriver(engine, std::move(options), loop, drain)
+             : makeThreadDriver(engine, std::move(options), loop, drain, std::move(thread));
 }
 
 // domainOpen(fabric, info, options, drain)
@@ -219,6 +230,7 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   const auto options = args[2].As<Napi::Object>();
   const std::string kind = options.Get("driver").ToString();
   DriverOptions driving = driverOptions(options);
+  auto thread = threadOf(options.Get("threadOf"));
 
   Fid<fid_domain> fid;
   naming(*entry,
@@ -228,7 +240,8 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
   domain->registerPlaceholder();
   driving.canSleep = [open = domain.get()] { return canSleep(*open); };
   driving.waitFds = [open = domain.get()] { return waitFds(*open); };
-  const auto driver = makeDriver(env, kind, domain->engine(), std::move(driving), args[3]);
+  const auto driver =
+      makeDriver(env, kind, domain->engine(), std::move(driving), std::move(thread), args[3]);
   domain->dependsOn(fabric);
   domain->start(env, driver);
   const OnException undo([&] { domain->end(); });

@@ -1,15 +1,9 @@
 import { AddressVector, type AddressVectorOptions } from './address-vector.js';
 import { publishClose, publishOpen, publishParked } from './channels.js';
-import {
-  checkInteger,
-  checkMilliseconds,
-  checkObject,
-  checkOptions,
-  namesOf,
-  oneOf,
-} from './checks.js';
+import { checkInteger, checkMilliseconds, checkObject } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter, type CounterOptions } from './counter.js';
+import { checkDomainOptions, type DomainOptions } from './domain-options.js';
 import { EfaQueries } from './efa-queries.js';
 import {
   type CheckedCloseOptions,
@@ -31,34 +25,6 @@ import { checkEntry, type Openable } from './openable.js';
 import { type AllocateOptions, allocate, register } from './registration.js';
 import { describedRegion, type RegionDescription, RemoteRegion } from './remote-region.js';
 import type { WaitOptions } from './wait-options.js';
-
-/** How the engine of a domain is driven. */
-export interface DomainOptions {
-  /**
-   * What drives the engine: a native thread of the domain ('thread'), the event loop ('loop'), or
-   * the caller with progress() and wait() ('manual').
-   */
-  readonly driver?: DriverKind;
-  /** The CPU cores that the driver's thread may run on. */
-  readonly affinity?: readonly number[];
-  /**
-   * Microseconds that a driver keeps polling after its last work. If omitted, 1000. While sends,
-   * RMA or atomics are in flight, it polls 20 times as long.
-   */
-  readonly spin?: number;
-  /**
-   * Microseconds between the polls of an idle driver if the provider has no wait object. If
-   * omitted, 1000. After 256 polls without work, a thread polls half as often. The event loop's
-   * clock has a resolution of milliseconds.
-   */
-  readonly idle?: number;
-}
-
-/** The names of a domain's options. */
-export const DOMAIN_NAMES = namesOf<DomainOptions>({ driver: 1, affinity: 1, spin: 1, idle: 1 });
-
-const MAX_MICROSECONDS = 60_000_000;
-const MAX_CORES = 1024;
 
 const collected = new FinalizationRegistry<Engine>((engine) => {
   if (!engine.open) return;
@@ -91,20 +57,9 @@ export class Domain {
     given: DomainOptions | undefined,
     onClose: () => void,
   ) {
-    const options = checkOptions('options', given, DOMAIN_NAMES);
-    const driver = oneOf('options.driver', options.driver ?? 'thread', DRIVERS);
-    const affinity = options.affinity ?? [];
-    if (!Array.isArray(affinity) || affinity.length > MAX_CORES) {
-      throw invalidArgType('options.affinity', 'an array of cores', affinity);
-    }
-    const checked = {
-      driver,
-      affinity: Array.from(affinity, (core, i) =>
-        checkInteger(`options.affinity[${i}]`, core, 0, MAX_CORES - 1),
-      ),
-      spin: checkInteger('options.spin', options.spin ?? 1000, 0, MAX_MICROSECONDS),
-      idle: checkInteger('options.idle', options.idle ?? 1000, 1, MAX_MICROSECONDS),
-    };
+    const { threadOf, ...options } = checkDomainOptions(given);
+    const { driver } = options;
+    const checked = { ...options, threadOf: Domain.#threadOf(threadOf, driver) };
     const entry = infoHandle(info);
     checkEntry(info);
     const { name, provName } = info.fabricAttr;
@@ -119,6 +74,15 @@ export class Domain {
     this.#onClose = onClose;
     collected.register(this, this.#engine, this);
     publishOpen('domain', this);
+  }
+
+  // The domain whose thread a new one is to use.
+  static #threadOf(other: unknown, driver: DriverKind): Handle<'Domain'> | undefined {
+    if (other === undefined) return undefined;
+    if (!(other instanceof Domain)) throw invalidArgType('options.threadOf', 'a Domain', other);
+    other.#checkOpen();
+    if (driver === 'thread' && other.driver === 'thread') return other.#engine.handle;
+    throw invalidState("options.threadOf: both domains need driver: 'thread'");
   }
 
   /** Whether the domain is closed. */
@@ -353,5 +317,3 @@ export class Domain {
     }
   }
 }
-
-const DRIVERS = ['thread', 'loop', 'manual'] as const;

@@ -1,6 +1,7 @@
 import { publishClose, publishOpen } from './channels.js';
 import { checkObject } from './checks.js';
-import { Domain, type DomainOptions } from './domain.js';
+import { Domain } from './domain.js';
+import type { DomainOptions } from './domain-options.js';
 import {
   type CheckedCloseOptions,
   type CloseOptions,

@@ -17,7 +17,8 @@ export {
 } from './completion-queue.js';
 export { Counter, type CounterEvents, type CounterOptions } from './counter.js';
 export type * from './diagnostics.js';
-export { Domain, type DomainOptions } from './domain.js';
+export { Domain } from './domain.js';
+export type { DomainOptions } from './domain-options.js';
 export { dumpState } from './dump.js';
 export { type DumpOnSignalOptions, dumpOnSignal } from './dump-on-signal.js';
 export type * from './dump-types.js';

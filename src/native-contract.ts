@@ -124,7 +124,13 @@ export interface NativeObjects {
   domainOpen(
     fabric: Handle<'Fabric'>,
     info: NativeInfo,
-    options: { driver: string; affinity: readonly number[]; spin: number; idle: number },
+    options: {
+      driver: string;
+      affinity: readonly number[];
+      threadOf: Handle<'Domain'> | undefined;
+      spin: number;
+      idle: number;
+    },
     drain: () => void,
   ): NativeDomain;
   /** Whether a call of the provider may not take so long. */

@@ -3,7 +3,7 @@ import type { AddressVectorOptions } from './address-vector.js';
 import { checkObject, checkOptions, namesOf } from './checks.js';
 import type { CompletionQueueOptions } from './completion-queue.js';
 import type { Counter } from './counter.js';
-import { DOMAIN_NAMES, type DomainOptions } from './domain.js';
+import { DOMAIN_NAMES, type DomainOptions } from './domain-options.js';
 import type { Endpoint } from './endpoint/compose.js';
 import type { WritableOptions } from './endpoint-option-values.js';
 import { errnoByCode } from './error-codes.js';

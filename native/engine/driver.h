@@ -13,6 +13,8 @@
 
 namespace fab {
 
+class PollThread;
+
 struct DriverOptions {
   std::vector<int> affinity;                  // cores of the thread driver, empty: any
   std::chrono::microseconds spin{1000};       // polls continuously this long after the last work
@@ -47,6 +49,8 @@ class Drain {
 class Driver {
  public:
   virtual ~Driver() = default;
+  // The native thread that turns the engine, if there is one.
+  virtual std::shared_ptr<PollThread> thread() const { return nullptr; }
   // Called when there are submissions and the engine has announced that it sleeps.
   virtual void wake() {}
   // Called when the first request becomes pending, or the last one settles. The event loop stays
@@ -63,8 +67,9 @@ class Driver {
   virtual void close(std::function<void()> done) { done(); }
 };
 
+// `thread`: of another driver, or null: the driver has its own.
 std::shared_ptr<Driver> makeThreadDriver(Engine& engine, DriverOptions options, uv_loop_t* loop,
-                                         Drain drain);
+                                         Drain drain, std::shared_ptr<PollThread> thread);
 std::shared_ptr<Driver> makeLoopDriver(Engine& engine, DriverOptions options, uv_loop_t* loop,
                                        Drain drain);
 // The program itself runs the engine: domain.progress(), domain.wait().

@@ -115,6 +115,7 @@ export interface RailOptions {
   readonly provider?: string;
   readonly fabric?: string;
   readonly nics: 'all' | number | readonly string[];
+  readonly threads: number;
   readonly node?: string;
 }
 
@@ -126,19 +127,35 @@ const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 // The providers of an engine that names none, in this order.
 const PROVIDERS = ['efa', 'tcp', 'shm'] as const;
 
-/** Opens an endpoint on each NIC. */
+/** Opens an endpoint on each NIC. The first rails have a thread each, which the others share. */
 export async function openRails(options: RailOptions): Promise<Rail[]> {
   const provider = options.provider ?? firstProvider();
   const names = nicsOf(provider, options);
-  const opened = await Promise.allSettled(
-    names.map((nic) => openRail({ ...options, provider }, nic)),
-  );
+  const openOn = (nic: string | undefined, leader?: Rail) =>
+    openRail({ ...options, provider }, nic, leader?.domain);
+  const leaders = await allOpened(names.slice(0, options.threads).map((nic) => openOn(nic)));
+  try {
+    const rest = names.slice(options.threads);
+    const others = rest.map((nic, i) => openOn(nic, leaders[i % leaders.length]));
+    return [...leaders, ...(await allOpened(others))];
+  } catch (error) {
+    await closeAll(leaders);
+    throw error;
+  }
+}
+
+/** The rails, or the first failure after the others have been closed. */
+async function allOpened(opening: readonly Promise<Rail>[]): Promise<Rail[]> {
+  const opened = await Promise.allSettled(opening);
   const rails = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
   const failed = opened.find((each) => each.status === 'rejected');
   if (failed === undefined) return rails;
-  await Promise.allSettled(rails.map(({ endpoint }) => endpoint.close()));
+  await closeAll(rails);
   throw (failed as PromiseRejectedResult).reason;
 }
+
+const closeAll = (rails: readonly Rail[]) =>
+  Promise.allSettled(rails.map(({ endpoint }) => endpoint.close()));
 
 const entriesOf = (provider: string) =>
   getInfo({
@@ -177,7 +194,11 @@ function nicsOf(provider: string, { nics, fabric }: RailOptions): (string | unde
   return Array.from({ length: nics }, (_, i) => all[i % all.length]);
 }
 
-async function openRail({ provider, fabric, node }: RailOptions, domain: string | undefined) {
+async function openRail(
+  { provider, fabric, node }: RailOptions,
+  domain: string | undefined,
+  threadOf: Domain | undefined,
+) {
   const options = {
     caps: CAPS,
     mode: MODE,
@@ -185,6 +206,7 @@ async function openRail({ provider, fabric, node }: RailOptions, domain: string 
     ...(fabric !== undefined && { fabric }),
     ...(domain !== undefined && { domain }),
     ...(node !== undefined && { node }),
+    ...(threadOf !== undefined && { threadOf }),
   };
   // A slice that has completed has arrived, even if this process ends at once.
   const delivered = { ...options, txAttr: { opFlags: ['FI_DELIVERY_COMPLETE'] as const } };

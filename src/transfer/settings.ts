@@ -9,6 +9,11 @@ export interface TransferEngineOptions {
    * fi_getinfo(3) names their domains.
    */
   readonly nics?: 'all' | number | readonly string[];
+  /**
+   * Native threads that drive the NICs. If omitted, one for each NIC. Fewer threads take fewer
+   * cores, where one core can keep several NICs busy.
+   */
+  readonly threads?: number;
   /** If omitted, efa; without an EFA device, tcp; else shm. */
   readonly provider?: string;
   /**
@@ -46,6 +51,7 @@ export interface TransferEngineOptions {
 
 const NAMES = namesOf<TransferEngineOptions>({
   nics: 1,
+  threads: 1,
   provider: 1,
   fabric: 1,
   node: 1,
@@ -104,6 +110,7 @@ export function settingsOf(options: TransferEngineOptions): Settings {
   return {
     rails: {
       nics,
+      threads: integer('threads', MAX_RAILS, 1, MAX_RAILS),
       ...(provider !== undefined && { provider }),
       ...(fabric !== undefined && { fabric }),
       ...(node !== undefined && { node }),

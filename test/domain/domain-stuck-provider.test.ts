@@ -40,6 +40,11 @@ test.concurrent.each([
     what: 'operations fail when the ring stays full',
     output: ['recv FI_ETIMEDOUT', 'close FI_ETIMEDOUT', 'settled'],
   },
+  {
+    how: 'neighbour',
+    what: 'another domain on its thread ends with the same error',
+    output: ['other FI_ETIMEDOUT FI_ECANCELED', 'close FI_ETIMEDOUT', 'works'],
+  },
   { how: 'exit', what: 'process.exit() ends the process', output: [], code: 7 },
   { how: 'worker', what: 'its worker can be terminated', output: ['terminated 1', 'works'] },
 ])('tcp, thread driver: $what', async ({ how, output, code = 0 }) => {

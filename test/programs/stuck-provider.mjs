@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { open } from 'libfabric';
 import { pair } from './lifecycle-busy.mjs';
 
 const how = workerData?.how ?? process.argv[2];
@@ -14,8 +15,9 @@ const code = (promise) =>
   );
 
 /** An endpoint whose engine is stuck, with an operation in flight. */
-async function stuck() {
+async function stuck(prepare = (_engine) => {}) {
   const { a, b, peer } = await pair('tcp', 'thread', ['FI_MSG']);
+  await prepare(a);
   writeFileSync(file, '');
   const sent = code(a.send(new Uint8Array(8), peer));
   // Waits until its turns stop. A turn takes microseconds, and an idle engine runs at least two turns per second.
@@ -74,6 +76,18 @@ const ways = {
     await Promise.all(receives);
     await b.close();
     console.log('settled');
+  },
+  neighbour: async () => {
+    let other;
+    const { a, b } = await stuck(async ({ domain }) => {
+      other = await open({ provider: 'tcp', caps: ['FI_MSG'], threadOf: domain });
+    });
+    const received = code(other.recv(new Uint8Array(8)));
+    console.log('other', await code(other.close()), await received);
+    console.log('close', await code(a.close()));
+    await b.close();
+    await checkNewDomain();
+    console.log('works');
   },
   exit: async () => {
     await stuck();

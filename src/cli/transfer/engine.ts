@@ -46,7 +46,7 @@ export function chooseRails({ provider, nics }: Pick<Flags, 'provider' | 'nics'>
 /** Opens the engine of one side. `address` is the local address of rails of tcp. */
 export function openEngine(
   { provider, nics, address }: Rails & { readonly address: string | undefined },
-  { slice, window, stall, map = false }: Plan,
+  { slice, window, stall, threads, map = false }: Plan,
 ): Promise<TransferEngine> {
   return TransferEngine.open({
     provider,
@@ -56,6 +56,7 @@ export function openEngine(
     ...(slice !== undefined && { slice }),
     ...(window !== undefined && { window }),
     ...(stall !== undefined && { stall }),
+    ...(threads !== undefined && { threads }),
   });
 }
 

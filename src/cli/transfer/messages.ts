@@ -35,6 +35,7 @@ const plan: v.GenericSchema<unknown, Plan> = v.pipe(
     slice: v.exactOptional(between(4096, 2 ** 30)),
     window: v.exactOptional(between(4096, 2 ** 32)),
     stall: v.exactOptional(times),
+    threads: v.exactOptional(between(1, 64)),
     map: v.exactOptional(v.boolean()),
   }),
   v.check((value) => problemOf(value) === undefined, 'Pages do not fit the sizes'),

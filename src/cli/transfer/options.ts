@@ -16,6 +16,7 @@ export interface Flags {
   readonly slice?: number;
   readonly window?: number;
   readonly stall?: number;
+  readonly threads?: number;
   readonly map?: true;
   readonly stats?: true;
   readonly json?: true;
@@ -108,6 +109,9 @@ export const optionGroups = (): readonly OptionGroup[] => [
         '--stall <ms>',
         "milliseconds without progress after which a rail's slices go to others (default: 50)",
       ).argParser(count(1, 3_600_000)),
+      new Option('--threads <n>', 'threads that drive the rails (default: one for each)').argParser(
+        count(1, 64),
+      ),
       new Option('--map', 'copy into mapped memory if both sides are on one host, without NICs'),
     ],
   ],

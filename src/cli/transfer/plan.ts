@@ -18,6 +18,8 @@ export interface Plan {
   readonly window?: number;
   /** Milliseconds without progress after which a rail's slices go to others. */
   readonly stall?: number;
+  /** Threads that drive the rails. */
+  readonly threads?: number;
   /** Whether processes of one host map each other's memory. */
   readonly map?: boolean;
 }

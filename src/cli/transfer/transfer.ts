@@ -47,7 +47,7 @@ export function transferCommand(): UsageCommand {
 }
 
 function planOf({ size, pages, read, iterations, warmUp, verify, ...flags }: Flags): Plan {
-  const { slice, window, stall, map } = flags;
+  const { slice, window, stall, threads, map } = flags;
   return {
     operation: read ? 'read' : 'write',
     sizes: size,
@@ -58,6 +58,7 @@ function planOf({ size, pages, read, iterations, warmUp, verify, ...flags }: Fla
     ...(slice !== undefined && { slice }),
     ...(window !== undefined && { window }),
     ...(stall !== undefined && { stall }),
+    ...(threads !== undefined && { threads }),
     ...(map !== undefined && { map }),
   };
 }

@@ -36,7 +36,7 @@ const MODES = [
   '-v --read',
   '-v --pages 4000',
   '-v --pages 1000 --read',
-  '--slice 64K --window 1M --stall 500',
+  '--slice 64K --window 1M --stall 500 --threads 1',
 ];
 
 // Multiples of both page sizes.

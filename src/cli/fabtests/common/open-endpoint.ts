@@ -1,5 +1,6 @@
 import type { Counter } from '../../../counter.js';
-import type { Domain, DomainOptions } from '../../../domain.js';
+import type { Domain } from '../../../domain.js';
+import type { DomainOptions } from '../../../domain-options.js';
 import type { Endpoint } from '../../../endpoint/compose.js';
 import type { WritableOptions } from '../../../endpoint-option-values.js';
 import { errnoByCode } from '../../../error-codes.js';

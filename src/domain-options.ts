@@ -1,0 +1,63 @@
+import { checkInteger, checkOptions, namesOf, oneOf } from './checks.js';
+import type { Domain } from './domain.js';
+import type { DriverKind } from './engine/kinds.js';
+import { invalidArgType } from './errors.js';
+
+/** How the engine of a domain is driven. */
+export interface DomainOptions {
+  /**
+   * What drives the engine: a native thread of the domain ('thread'), the event loop ('loop'), or
+   * the caller with progress() and wait() ('manual').
+   */
+  readonly driver?: DriverKind;
+  /** The CPU cores that the driver's thread may run on. */
+  readonly affinity?: readonly number[];
+  /**
+   * Another domain, whose thread also drives this one. If omitted, the domain has its own thread.
+   * One thread for several NICs takes fewer cores, but a provider call that blocks delays them all.
+   */
+  readonly threadOf?: Domain;
+  /**
+   * Microseconds that a driver keeps polling after its last work. If omitted, 1000. While sends,
+   * RMA or atomics are in flight, it polls 20 times as long.
+   */
+  readonly spin?: number;
+  /**
+   * Microseconds between the polls of an idle driver if the provider has no wait object. If
+   * omitted, 1000. After 256 polls without work, a thread polls half as often. The event loop's
+   * clock has a resolution of milliseconds.
+   */
+  readonly idle?: number;
+}
+
+const DRIVERS = ['thread', 'loop', 'manual'] as const satisfies DriverKind[];
+
+/** The names of a domain's options. */
+export const DOMAIN_NAMES = namesOf<DomainOptions>({
+  driver: 1,
+  affinity: 1,
+  threadOf: 1,
+  spin: 1,
+  idle: 1,
+});
+
+const MAX_MICROSECONDS = 60_000_000;
+const MAX_CORES = 1024;
+
+/** The options, checked, with defaults. The caller checks `threadOf`. */
+export function checkDomainOptions(given: DomainOptions | undefined) {
+  const options = checkOptions('options', given, DOMAIN_NAMES);
+  const affinity = options.affinity ?? [];
+  if (!Array.isArray(affinity) || affinity.length > MAX_CORES) {
+    throw invalidArgType('options.affinity', 'an array of cores', affinity);
+  }
+  return {
+    driver: oneOf('options.driver', options.driver ?? 'thread', DRIVERS),
+    affinity: Array.from(affinity, (core, i) =>
+      checkInteger(`options.affinity[${i}]`, core, 0, MAX_CORES - 1),
+    ),
+    threadOf: options.threadOf as Domain | undefined,
+    spin: checkInteger('options.spin', options.spin ?? 1000, 0, MAX_MICROSECONDS),
+    idle: checkInteger('options.idle', options.idle ?? 1000, 1, MAX_MICROSECONDS),
+  };
+}
