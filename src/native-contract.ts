@@ -383,6 +383,7 @@ export interface NativeTransfer {
     engine: Handle<'TransferEngine'>,
     domain: Handle<'Domain'>,
     endpoint: Handle<'Endpoint'>,
+    numaNode: number,
   ): void;
   /** After the last rail was added. */
   transferBegin(engine: Handle<'TransferEngine'>): void;
@@ -405,7 +406,7 @@ export interface NativeTransfer {
   /**
    * `numbers`: direction, priority, bytes of a slice, bytes of the remote memory, the peer's offer, its
    * first number, its expected slices, its planned slices, its bytes, a place for the id, whether the offer can
-   * be used again, and the offset of the remote memory in `mapping`.
+   * be used again, the offset of the remote memory in `mapping`, and the NUMA node of the memory or -1.
    */
   transferStart(
     engine: Handle<'TransferEngine'>,
@@ -418,6 +419,9 @@ export interface NativeTransfer {
     numbers: Float64Array,
     mapping: Handle<'Mapping'> | undefined,
   ): Handle<'Transfer'>;
+  // int get_mempolicy(int *mode, unsigned long *nodemask, unsigned long maxnode, void *addr, unsigned long flags)
+  /** -1 if the NUMA node is unknown, or the memory is on several. Its pages must be there. */
+  transferNumaNode(bytes: Uint8Array): number;
   /** 0 if the transfer cannot start again. */
   transferAgain(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
   transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;

@@ -59,6 +59,25 @@ uint32_t capabilitiesOf(const Generation& part) {
   return wanted & part.possible;
 }
 
+// Text that cannot be parsed gives no node.
+std::vector<int> numaNodes() {
+  const char* value = text("SOFTEFA_NUMA_NODES");
+  if (value == nullptr) return {};
+  std::vector<int> nodes;
+  for (const char* at = value;; ++at) {
+    char* end = nullptr;
+    const long node = std::strtol(at, &end, 10);
+    const bool valid = end != at && node >= 0 && node < 1024 && (*end == ',' || *end == '\0');
+    if (!valid) {
+      report("SOFTEFA_NUMA_NODES=%s is not a list of numbers in 0..1023, using none", value);
+      return {};
+    }
+    nodes.push_back(static_cast<int>(node));
+    if (*end == '\0') return nodes;
+    at = end;
+  }
+}
+
 Options fromEnvironment() {
   Options options;
   if (const char* value = text("SOFTEFA_NAMESPACE")) options.nameSpace = fileName(value);
@@ -85,6 +104,7 @@ Options fromEnvironment() {
   }
   options.timeoutMs = static_cast<uint32_t>(number("SOFTEFA_TIMEOUT_MS", 5000, 1, 3600000));
   options.rate = number("SOFTEFA_RATE", 0, 0, UINT64_MAX);
+  options.numaNodes = numaNodes();
   if (const char* value = text("SOFTEFA_COPY")) options.bounce = std::strcmp(value, "bounce") == 0;
   return options;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace softefa {
 
@@ -22,6 +23,7 @@ namespace softefa {
 //   MEMLOCK      bytes or "unlimited", in place of RLIMIT_MEMLOCK             the limit
 //   TIMEOUT_MS   timeout for a silent peer                                    5000
 //   RATE         bytes per second of each NIC in each direction, 0: no limit  0
+//   NUMA_NODES   NUMA nodes of the devices, separated by commas: "0,0,1,1"   none
 //   COPY         "bounce": do not use process_vm_readv(2)                     ""
 struct Options {
   std::string nameSpace = "default";
@@ -40,6 +42,7 @@ struct Options {
   uint64_t memlock = 0;
   uint32_t timeoutMs = 5000;
   uint64_t rate = 0;
+  std::vector<int> numaNodes;  // device i has the one at i modulo their number
   bool bounce = false;
 
   static const Options& get();

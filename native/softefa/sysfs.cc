@@ -61,7 +61,8 @@ void makeDevice(const std::string& root, uint32_t nic) {
   fs::create_directories(pci);
   put(pci + "/vendor", hex("0x%04x", kVendorId));
   put(pci + "/device", hex("0x%04x", options.partId));
-  put(pci + "/numa_node", "-1");
+  const auto& nodes = options.numaNodes;
+  put(pci + "/numa_node", nodes.empty() ? "-1" : std::to_string(nodes[nic % nodes.size()]));
   link("../../../bus/pci/drivers/softefa", pci + "/driver");
 
   const std::string device = devicePathIn(root, nic);

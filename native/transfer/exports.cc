@@ -74,9 +74,10 @@ Napi::Value transferEngine(const Napi::CallbackInfo& args) {
                                                       identity, settings));
 }
 
-// transferRail(engine, domain, endpoint)
+// transferRail(engine, domain, endpoint, numaNode): -1 if it is unknown
 Napi::Value transferRail(const Napi::CallbackInfo& args) {
-  unwrap<Hub>(args[0])->addRail(unwrap<Domain>(args[1]), unwrap<Endpoint>(args[2]));
+  unwrap<Hub>(args[0])->addRail(unwrap<Domain>(args[1]), unwrap<Endpoint>(args[2]),
+                                args[3].As<Napi::Number>());
   return args.Env().Undefined();
 }
 
@@ -190,6 +191,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.span = at(3);
   order.offer = static_cast<uint32_t>(at(4));
   order.repeats = at(10) != 0;
+  order.numaNode = static_cast<int>(numbers[12]);
   if (!args[8].IsUndefined()) useMapping(order, unwrapAny<MappingHold>(args[8])->mapping, at(11));
   order.bytes = transfer::bytesOf(local);
   const bool whole = order.bytes == at(8);
@@ -292,6 +294,20 @@ Napi::Value transferUnmap(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
+// transferNumaNode(bytes): of the memory, whose pages are there. -1 if it is unknown, or on several
+Napi::Value transferNumaNode(const Napi::CallbackInfo& args) {
+  if (!args[0].IsTypedArray()) throwInvalidType("bytes", "a typed array", args[0]);
+  const auto bytes = args[0].As<Napi::Uint8Array>();
+  const uint8_t* const first = bytes.Data();
+  const size_t length = bytes.ElementLength();
+  if (length == 0) return Napi::Number::New(args.Env(), -1);
+  int node = numaNodeOf(first);
+  for (const uint8_t* each : {first + length / 2, first + length - 1}) {
+    if (numaNodeOf(each) != node) node = -1;
+  }
+  return Napi::Number::New(args.Env(), node);
+}
+
 // transferOffer(engine, peer, expected, planned, memories, repeats, mappable): a handle, the id and
 // the first number of the offer
 Napi::Value transferOffer(const Napi::CallbackInfo& args) {
@@ -338,6 +354,7 @@ void exportTransfer(Napi::Object exports) {
   exportFunction<transferRails>(exports, "transferRails");
   exportFunction<transferPeer>(exports, "transferPeer");
   exportFunction<transferStart>(exports, "transferStart");
+  exportFunction<transferNumaNode>(exports, "transferNumaNode");
   exportFunction<transferAgain>(exports, "transferAgain");
   exportFunction<transferCancel>(exports, "transferCancel");
   exportFunction<transferAllocate>(exports, "transferAllocate");

@@ -6,10 +6,10 @@
 
 namespace fab::transfer {
 
-void Hub::addRail(const std::shared_ptr<Domain>& domain,
-                  const std::shared_ptr<Endpoint>& endpoint) {
-  rails.push_back(
-      std::make_shared<Rail>(shared_from_this(), rails.size(), domain, endpoint, settings_));
+void Hub::addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint,
+                  int numaNode) {
+  rails.push_back(std::make_shared<Rail>(shared_from_this(), rails.size(), domain, endpoint,
+                                         numaNode, settings_));
 }
 
 void Hub::begin() {
@@ -33,7 +33,20 @@ void Hub::close() {
   if (unsent_.load() == 0) events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
 }
 
+// The rails on other NUMA nodes than the memory. None if there is no near one.
+std::vector<bool> Hub::farRails(const Order& order) const {
+  std::vector<bool> far(rails.size());
+  if (order.numaNode < 0) return {};
+  bool anyNear = false;
+  for (size_t i = 0; i < rails.size(); ++i) {
+    far[i] = rails[i]->numaNode >= 0 && rails[i]->numaNode != order.numaNode;
+    anyNear |= !far[i] && order.memories[i] != 0;
+  }
+  return anyNear ? far : std::vector<bool>();
+}
+
 std::shared_ptr<Transfer> Hub::start(Order order) {
+  order.far = farRails(order);
   auto transfer = std::make_shared<Transfer>(shared_from_this(), ++nextTransfer_, rails.size(),
                                              std::move(order));
   begin(transfer);
@@ -63,14 +76,18 @@ void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
   share(transfer, SIZE_MAX);
 }
 
-// Wakes as many rails as there are slices, beginning with another one each time.
+// Wakes as many rails as there are slices, the near ones first, and beginning with another one each
+// time.
 void Hub::share(const std::shared_ptr<Transfer>& transfer, size_t except) {
   const size_t start = nextRail_.fetch_add(1, std::memory_order_relaxed);
   size_t wanted = std::min<size_t>(transfer->total(), rails.size());
   if (except != SIZE_MAX) wanted = rails.size();  // one of them has failed
-  for (size_t i = 0; i < rails.size() && wanted > 0; ++i) {
+  const Order& order = transfer->order;
+  for (size_t i = 0; i < 2 * rails.size() && wanted > 0; ++i) {
+    const bool isFarTurn = i >= rails.size();
     const std::shared_ptr<Rail>& rail = rails[(start + i) % rails.size()];
-    if (transfer->order.memories[rail->index] == 0) continue;
+    const bool isFar = !order.far.empty() && order.far[rail->index];
+    if (isFar != isFarTurn || order.memories[rail->index] == 0) continue;
     --wanted;
     if (rail->index == except) continue;
     rail->defer([rail = rail.get(), transfer] { rail->add(transfer); });

@@ -30,7 +30,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   // The following run on JavaScript's thread.
 
-  void addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint);
+  // `numaNode`: of the NIC, -1: unknown.
+  void addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint,
+               int numaNode);
   // Lets the rails work, after the last one was added. Throws FabricFailure.
   void begin();
   std::shared_ptr<Transfer> start(Order order);
@@ -75,6 +77,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   std::vector<std::shared_ptr<Rail>> rails;  // all of them are added before the first one works
 
  private:
+  std::vector<bool> farRails(const Order& order) const;
   Message messageTo(const Peer& peer, Kind kind) const;
   void begin(const std::shared_ptr<Transfer>& transfer);
   void pass(Waiting waiting, size_t to);

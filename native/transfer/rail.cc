@@ -30,8 +30,9 @@ bool isFinal(uint32_t status) {
 }  // namespace
 
 Rail::Rail(std::shared_ptr<Hub> hub, size_t at, const std::shared_ptr<Domain>& domain,
-           std::shared_ptr<Endpoint> endpoint, const Settings& settings)
+           std::shared_ptr<Endpoint> endpoint, int node, const Settings& settings)
     : index(at),
+      numaNode(node),
       hub_(std::move(hub)),
       settings_(settings),
       domain_(domain),
@@ -109,17 +110,32 @@ unsigned Rail::postSlices(Clock::time_point now) {
     }
     from = to;
   }
+  const auto isLeft = [](const auto& each) { return each->running() && each->hasSlices(); };
+  const bool full = std::any_of(transfers_.begin(), transfers_.end(), isLeft);
+  counters.full.store(full, std::memory_order_relaxed);
   const auto ended = [](const auto& transfer) { return !transfer->running(); };
   transfers_.erase(std::remove_if(transfers_.begin(), transfers_.end(), ended), transfers_.end());
   if (transfers_.empty()) refusedSince_ = {};
   return posted;
 }
 
+// A rail on another NUMA node than the memory takes slices when the near ones are full, or have
+// taken none for too long.
+bool Rail::mayHelp(const Transfer& transfer, Clock::time_point now) const {
+  const std::vector<bool>& far = transfer.order.far;
+  if (far.empty() || !far[index] || transfer.sinceLastSlice(now) > settings_.stall) return true;
+  const auto isFull = [&](const auto& rail) {
+    return far[rail->index] || transfer.order.memories[rail->index] == 0 ||
+           rail->counters.full.load(std::memory_order_relaxed);
+  };
+  return std::all_of(hub_->rails.begin(), hub_->rails.end(), isFull);
+}
+
 // Posts the next slice of a transfer. Returns false if there is none, or no room for it.
 bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now) {
   if (transfer->order.mapping) return copyNext(*transfer, now);
   Path& path = transfer->order.peer->paths[index];
-  if (!path.open(now)) return false;
+  if (!path.open(now) || !mayHelp(*transfer, now)) return false;
   uint32_t slice = transfer->take();
   if (slice == Transfer::kNone && inFlight_ == 0 && !transfer->order.repeats) {
     slice = transfer->takeLate(std::max<Clock::duration>(kLate * usual_, kLeastLate), now);

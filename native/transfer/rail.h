@@ -51,6 +51,8 @@ struct RailCounters {
   std::atomic<uint64_t> messages{0};
   std::atomic<uint64_t> arrivals{0};
   std::atomic<RailState> state{RailState::kUp};
+  // Slices were left when it could post no more. Only with transfers.
+  std::atomic<bool> full{false};
 };
 
 // One NIC of a transfer engine: a domain with its own thread. The thread takes slices of the
@@ -58,7 +60,7 @@ struct RailCounters {
 class Rail final : public EngineClient {
  public:
   Rail(std::shared_ptr<Hub> hub, size_t index, const std::shared_ptr<Domain>& domain,
-       std::shared_ptr<Endpoint> endpoint, const Settings& settings);
+       std::shared_ptr<Endpoint> endpoint, int numaNode, const Settings& settings);
 
   unsigned turn() override;
   bool waiting() const override {
@@ -86,6 +88,7 @@ class Rail final : public EngineClient {
   void deferQuietly(std::function<void()> task) { engine_.defer(std::move(task)); }
 
   const size_t index;
+  const int numaNode;  // of the NIC, -1: unknown
   RailCounters counters;
 
  private:
@@ -112,6 +115,7 @@ class Rail final : public EngineClient {
     return inFlight_ < settings_.depth && bytes_ < settings_.window && copied_ < kMaxCopied;
   }
   unsigned postSlices(Clock::time_point now);
+  bool mayHelp(const Transfer& transfer, Clock::time_point now) const;
   bool postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now);
   bool copyNext(Transfer& transfer, Clock::time_point now);
   ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);

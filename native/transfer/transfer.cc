@@ -53,6 +53,7 @@ void Transfer::restart(uint32_t identity) {
   bytesDone_ = 0;
   copies_ = 0;
   doneCount_ = 0;
+  lastBegun_ = 0;
   holds_ = 1;
   reported_ = released_ = freed_ = false;
   start_ = Clock::now();
@@ -63,7 +64,7 @@ void Transfer::restart(uint32_t identity) {
 uint32_t Transfer::take() {
   if (!running()) return kNone;
   // The hold comes first, so that the transfer cannot become free between the check and the post.
-  if (next_.load(std::memory_order_relaxed) >= total() && returned_.load() == 0) return kNone;
+  if (!hasSlices()) return kNone;
   holds_.fetch_add(1);
   if (running()) {
     if (returned_.load() > 0) {
@@ -111,7 +112,9 @@ void Transfer::giveBack(uint32_t slice) {
 
 void Transfer::began(uint32_t slice, Clock::time_point now) {
   copies_.fetch_add(1, std::memory_order_relaxed);
-  begunAt_[slice].store(microseconds(now - start_) + 1, std::memory_order_relaxed);
+  const uint32_t since = microseconds(now - start_);
+  begunAt_[slice].store(since + 1, std::memory_order_relaxed);
+  lastBegun_.store(since, std::memory_order_relaxed);
 }
 
 void Transfer::arrived(uint32_t slice, size_t rail, Clock::duration took) {

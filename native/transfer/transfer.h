@@ -55,7 +55,9 @@ struct Order {
   bool repeats = false;    // it may start again
   // The peer's memory, if it is on this host and mapped here: rails copy instead of posting.
   std::shared_ptr<Mapping> mapping;
-  uint64_t mapped = 0;  // offset of the grant in the mapping
+  uint64_t mapped = 0;    // offset of the grant in the mapping
+  int numaNode = -1;      // of this side's memory, -1: unknown
+  std::vector<bool> far;  // by rail: on another NUMA node than the memory, while a near rail exists
   std::string note;
   uint64_t bytes = 0;
 };
@@ -73,6 +75,10 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
 
   // Takes the next slice and holds the transfer for it. Returns kNone if there is none.
   uint32_t take();
+  // Whether there are slices to take.
+  bool hasSlices() const {
+    return next_.load(std::memory_order_relaxed) < total() || returned_.load() != 0;
+  }
   // Takes a slice that other rails have had in flight for longer than `age`, to send it again.
   uint32_t takeLate(Clock::duration age, Clock::time_point now);
   // A slice that was taken must be taken again. The hold stays.
@@ -101,6 +107,10 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   size_t lastRail() const { return lastRail_.load(std::memory_order_relaxed); }
   uint64_t bytesDone() const { return bytesDone_.load(std::memory_order_relaxed); }
   Clock::time_point began() const { return start_; }
+  // The time since a slice was taken, or since the start.
+  Clock::duration sinceLastSlice(Clock::time_point now) const {
+    return now - start_ - std::chrono::microseconds(lastBegun_.load(std::memory_order_relaxed));
+  }
   Clock::time_point ended() const { return end_; }
   std::vector<uint32_t> durations() const;
   std::vector<RailShare>& shares() { return shares_; }
@@ -130,6 +140,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   uint8_t round_ = 0;
   Clock::time_point start_;
   Clock::time_point end_;
+  std::atomic<uint32_t> lastBegun_{0};  // microseconds since start_
   std::atomic<uint32_t> next_{0};
   std::atomic<uint32_t> returned_{0};  // size of again_
   mutable std::mutex mutex_;           // of again_ and text_

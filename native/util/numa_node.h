@@ -32,4 +32,11 @@ inline void preferNumaNode(void* memory, size_t size, unsigned node) {
   throw FabricFailure(error == EINVAL ? FI_ENODEV : error, "mbind", detail);
 }
 
+// The NUMA node of the page at an address, which is there. -1 if the system does not tell.
+inline int numaNodeOf(const void* address) {
+  constexpr unsigned long kNodeOfAddress = 1 | 2;  // MPOL_F_NODE | MPOL_F_ADDR
+  int node = -1;
+  return syscall(SYS_get_mempolicy, &node, nullptr, 0, address, kNodeOfAddress) == 0 ? node : -1;
+}
+
 }  // namespace fab

@@ -64,6 +64,8 @@ export interface SoftefaOptions {
    * machine copies.
    */
   readonly rate?: number;
+  /** The NUMA nodes of the devices: device i has the one at i modulo their number. If omitted, none. */
+  readonly numaNodes?: readonly number[];
   /** Copies through shared memory, as softefa does if process_vm_readv(2) is forbidden. */
   readonly bounce?: boolean;
 }
@@ -103,6 +105,15 @@ const integer =
   (name, value) =>
     String(checkInteger(name, value, least, most));
 
+const numbers =
+  (least: number, most: number): Writer =>
+  (name, value: unknown) => {
+    if (!Array.isArray(value) || value.length === 0) {
+      throw invalidArgType(name, 'an array of numbers', value);
+    }
+    return value.map((each, i) => checkInteger(`${name}[${i}]`, each, least, most)).join();
+  };
+
 const VARIABLES: { readonly [Name in keyof SoftefaOptions]-?: [variable: string, Writer] } = {
   nics: ['SOFTEFA_NICS', integer(1, 64)],
   node: ['SOFTEFA_NODE', integer(0, 65_535)],
@@ -126,6 +137,7 @@ const VARIABLES: { readonly [Name in keyof SoftefaOptions]-?: [variable: string,
   ],
   timeout: ['SOFTEFA_TIMEOUT_MS', integer(1, 3_600_000)],
   rate: ['SOFTEFA_RATE', integer(0, Number.MAX_SAFE_INTEGER)],
+  numaNodes: ['SOFTEFA_NUMA_NODES', numbers(0, 1023)],
   bounce: ['SOFTEFA_COPY', (name, value) => (flag(name, value) === '1' ? 'bounce' : '')],
 };
 

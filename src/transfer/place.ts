@@ -1,6 +1,7 @@
 import { checkInteger } from '../checks.js';
 import { invalidState, outOfRange } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
+import { native } from '../native.js';
 import type { RegisteredMemory } from './memory.js';
 import type { Offer, OfferOptions } from './offer.js';
 import { onePiece, type Pages, type Pieces, piecesOfPages, slicePieces } from './pieces.js';
@@ -75,6 +76,11 @@ export class Place {
   readonly length: number;
   /** Milliseconds that the registration took, by rail. Null where the memory is not registered. */
   readonly registration: readonly (number | null)[];
+  /**
+   * The NUMA node of the memory. Null if it is unknown, or the memory is on several. NICs of other
+   * nodes transfer only what those of this node have no room for.
+   */
+  readonly numaNode: number | null;
   /** @internal */
   readonly owner: PlaceOwner;
   /** @internal */
@@ -93,6 +99,8 @@ export class Place {
     this.file = file;
     this.region = regions.find((region) => region !== undefined) as MemoryRegion;
     this.registration = took;
+    const node = native.transferNumaNode(this.region.bytes);
+    this.numaNode = node < 0 ? null : node;
     this.length = this.region.length;
     this.pieces = onePiece(0, this.length);
     this.memories = Uint32Array.from(regions, (region) => region?.memoryHandle ?? 0);

@@ -57,12 +57,13 @@ export const RAIL_STATES = ['up', 'stalled', 'failing'] as const satisfies RailS
 export class Rail {
   readonly endpoint: RailEndpoint;
   readonly info: AnyInfo;
-  readonly #numaNode: number | null;
+  /** Null if unknown. */
+  readonly numaNode: number | null;
 
   constructor(endpoint: RailEndpoint) {
     this.endpoint = endpoint;
     this.info = endpoint.info;
-    this.#numaNode = numaNodeOf(endpoint.info);
+    this.numaNode = numaNodeOf(endpoint.info);
   }
 
   get domain(): Domain {
@@ -89,7 +90,7 @@ export class Rail {
       provider: fabricAttr.provName ?? '',
       fabric: fabricAttr.name ?? '',
       protocol: epAttr.protocol,
-      numaNode: this.#numaNode,
+      numaNode: this.numaNode,
       speed: nic?.linkAttr?.speed ? Number(nic.linkAttr.speed) : null,
       path,
       emulated: path !== 'rdma' || isSoftwareNic(this.info),

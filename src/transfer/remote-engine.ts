@@ -146,6 +146,7 @@ export class RemoteEngine {
     if (length > grant.length) {
       throw outOfRange(name, `at most ${grant.length} bytes, which the token allows`, length);
     }
+    const { memories, numaNode } = part.place;
     const start = () => {
       const numbers = Float64Array.of(
         access === 'write' ? 0 : 1,
@@ -160,8 +161,8 @@ export class RemoteEngine {
         0,
         grant.repeats ? 1 : 0,
         grant.file?.offset ?? 0,
+        numaNode ?? -1,
       );
-      const { memories } = part.place;
       const started = native.transferStart(
         handle,
         this.handle,

@@ -97,7 +97,9 @@ export class TransferEngine {
     this.#barriers = new Barriers(this.#events.waiting);
     this.#activity = new Activity(this, this.#queue, this.#events, this.#notes);
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
-    for (const rail of rails) native.transferRail(this.#handle, rail.handle, rail.endpoint.handle);
+    for (const { handle, endpoint, numaNode } of rails) {
+      native.transferRail(this.#handle, handle, endpoint.handle, numaNode ?? -1);
+    }
     native.transferBegin(this.#handle);
     this.#offering = {
       handle: this.#handle,
