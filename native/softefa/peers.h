@@ -27,7 +27,7 @@ struct RemoteQueuePair {
 // Finds queue pairs in the segments of the namespace.
 class Peers {
  public:
-  Peers(const Namespace& space, const OwnSegment& own) : space_(space), own_(own) {}
+  explicit Peers(const Namespace& space) : space_(space) {}
 
   // Returns nullptr and sets `why` if there is no such queue pair.
   std::shared_ptr<RemoteQueuePair> find(uint32_t nic, uint32_t qpn, Status& why);
@@ -48,7 +48,6 @@ class Peers {
   bool existed(uint32_t nic) const;
 
   const Namespace& space_;
-  const OwnSegment& own_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<PeerSegment>> segments_;
   std::unordered_map<uint64_t, std::weak_ptr<RemoteQueuePair>> known_;

@@ -24,7 +24,7 @@ Runtime::Runtime()
       seed_(seedOf(space_)),
       segment_(space_.self().path(), Options::get().node, Options::get().nics),
       memory_(segment_, seed_ ^ space_.self().token()),
-      peers_(space_, segment_),
+      peers_(space_),
       faults_(space_.knobs()),
       sysfs_(space_, segment_.header()),
       engine_(segment_, sysfs_) {
