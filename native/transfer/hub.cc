@@ -23,14 +23,26 @@ void Hub::begin() {
 void Hub::close() {
   if (closed_) return;
   closed_ = true;
-  std::vector<std::shared_ptr<Transfer>> open;
+  std::vector<std::shared_ptr<Transfer>> transfers;
+  std::vector<std::shared_ptr<Offer>> offers;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [id, transfer] : transfers_) open.push_back(transfer);
+    for (const auto& [id, transfer] : transfers_) transfers.push_back(transfer);
+    for (const auto& [id, offer] : offers_) offers.push_back(offer);
   }
-  for (const auto& transfer : open) transfer->fail(FI_ECANCELED, "the transfer engine was closed");
+  for (const auto& each : transfers) each->fail(FI_ECANCELED, "the transfer engine was closed");
+  for (const auto& each : offers) revoke(each);
   closing_ = true;
-  if (unsent_.load() == 0) events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
+  tellIfFlushed();
+}
+
+void Hub::tellIfFlushed() {
+  if (!closing_.load() || unsent_.load() != 0) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!transfers_.empty() || !offers_.empty()) return;
+  }
+  events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
 }
 
 // The rails on other NUMA nodes than the memory. None if there is no near one.
@@ -108,8 +120,7 @@ void Hub::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) 
 }
 
 void Hub::messageEnded() {
-  if (unsent_.fetch_sub(1) == 1 && closing_.load())
-    events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
+  if (unsent_.fetch_sub(1) == 1) tellIfFlushed();
 }
 
 void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), failed + 1); }
@@ -197,6 +208,7 @@ void Hub::freed(Transfer& transfer, bool ends, bool releases) {
     transfers_.erase(transfer.id);
   }
   report(transfer, ends, releases);
+  tellIfFlushed();
 }
 
 void Hub::report(Transfer& transfer, bool ends, bool releases) {

@@ -47,7 +47,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // `channel` tells the messages of the program from those of groups.
   void notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
               uint32_t channel);
-  // Ends all transfers. An event tells when the messages that say so, and those before, are sent.
+  // Ends all transfers and offers. An event tells when the messages that say so, and those before,
+  // are sent, and no copy is under way.
   void close();
   bool closed() const { return closed_; }
 
@@ -77,6 +78,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   std::vector<std::shared_ptr<Rail>> rails;  // all of them are added before the first one works
 
  private:
+  void tellIfFlushed();
   std::vector<bool> farRails(const Order& order) const;
   Message messageTo(const Peer& peer, Kind kind) const;
   void begin(const std::shared_ptr<Transfer>& transfer);

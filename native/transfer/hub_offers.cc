@@ -132,6 +132,7 @@ void Hub::released(const std::shared_ptr<Offer>& offer) {
     confirmWithdrawn(offer->to, transfer);
   }
   events.add({EventKind::kOfferReleased, offer->id, 0, {}, 0, 0});
+  tellIfFlushed();
 }
 
 }  // namespace fab::transfer

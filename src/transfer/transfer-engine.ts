@@ -30,7 +30,7 @@ import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
 import type { TransferEngineState } from './state-types.js';
 
-const FLUSH_TIMEOUT = 250; // ms
+const FLUSH_TIMEOUT = 1000; // ms
 let lastNumber = 0;
 
 /**
@@ -324,7 +324,8 @@ export class TransferEngine {
     publishClose('transferEngine', this);
   }
 
-  // Peers learn how their transfers have ended. A peer that takes no messages does not hold this up.
+  // Peers learn how their transfers have ended, and copies under way arrive: libfabric's tcp (1.17)
+  // crashes if an endpoint closes in the middle of a write. A peer that is gone does not hold this up.
   #flush(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, FLUSH_TIMEOUT);

@@ -95,6 +95,24 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await expect(a.register(new Uint8Array(1))).rejects.toThrow(/closed/);
   });
 
+  test("close() in the middle of a peer's write or read ends it at once", async () => {
+    for (const access of ['write', 'read', 'write', 'read'] as const) {
+      const { a, b, toA, toB } = await enginePair(options);
+      const local = await a.allocate(64 << 20);
+      const remote = await b.allocate(64 << 20);
+      const { token } = await remote.offer({ access, to: toA });
+      const transfer = access === 'write' ? toB.write(local, token) : toB.read(token, local);
+      for await (const { done } of transfer.progress()) if (done > 0) break;
+      await b.close();
+      const code = await transfer.then(
+        () => 'FI_SUCCESS',
+        (error) => error.code,
+      );
+      expect(['FI_SUCCESS', 'FI_ECANCELED']).toContain(code);
+      await a.close();
+    }
+  });
+
   test('a repeated offer takes the same transfer again and again', async () => {
     // A slice that is sent twice ends the repetition: this must not happen on a busy machine.
     const { a, b, toA, toB } = await enginePair({ ...options, stall: 60_000 });
