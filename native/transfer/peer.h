@@ -49,6 +49,14 @@ class Path {
 
   void posted(Clock::time_point now) {
     if (inFlight_++ == stuck_) lastProgress_ = now;
+    refusedSince_ = {};
+  }
+  // The provider takes no slice. Returns true if that has lasted for too long with nothing in
+  // flight: a NIC is down, or the provider waits for a handshake that was lost.
+  bool refused(Clock::time_point now, Clock::duration limit) {
+    if (inFlight_ > stuck_) return false;
+    if (refusedSince_ == Clock::time_point{}) refusedSince_ = now;
+    return now - refusedSince_ > limit;
   }
   void ended() {
     --inFlight_;
@@ -78,6 +86,7 @@ class Path {
       homeBackoff_ = std::min<Clock::duration>(homeBackoff_ * 2, kMaxHomeBackoff);
     }
     stuck_ = inFlight_;
+    refusedSince_ = {};
     retryAt_ = now + backoff_;
     backoff_ = std::min<Clock::duration>(backoff_ * 2, kMaxBackoff);
     suspect_ = true;
@@ -108,6 +117,7 @@ class Path {
   bool suspect_ = false;
   Clock::time_point retryAt_{};
   Clock::time_point lastProgress_{};
+  Clock::time_point refusedSince_{};
   Clock::duration backoff_ = kFirstBackoff;
   Clock::time_point homeAt_{};  // when its home may be tried again
   Clock::duration homeBackoff_ = kFirstHomeBackoff;

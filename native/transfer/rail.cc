@@ -115,7 +115,6 @@ unsigned Rail::postSlices(Clock::time_point now) {
   counters.full.store(full, std::memory_order_relaxed);
   const auto ended = [](const auto& transfer) { return !transfer->running(); };
   transfers_.erase(std::remove_if(transfers_.begin(), transfers_.end(), ended), transfers_.end());
-  if (transfers_.empty()) refusedSince_ = {};
   return posted;
 }
 
@@ -153,7 +152,6 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
     op.postedAt = now;
     transfer->began(slice, now);
     path.posted(now);
-    refusedSince_ = {};
     ++inFlight_;
     bytes_ += transfer->order.slices[slice].length;
     return true;
@@ -161,7 +159,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   giveNumber(number);
   if (ret == -FI_EAGAIN) {
     transfer->giveBack(slice);
-    if (inFlight_ == 0) refused(*transfer->order.peer, now);
+    if (path.refused(now, settings_.stall)) leave(*transfer->order.peer, path, now);
   } else if (isFinal(static_cast<uint32_t>(-ret)) || !transfer->mayRetry(slice)) {
     transfer->fail(static_cast<uint32_t>(-ret), engine_.refusal());
   } else {
@@ -312,12 +310,9 @@ void Rail::checkStalls(Clock::time_point now) {
   changeState(RailState::kStalled, *stalled.front(), "nothing comes through");
 }
 
-// The provider takes nothing, although nothing is in flight: as a NIC does that was down from the
-// start.
-void Rail::refused(const Peer& peer, Clock::time_point now) {
-  if (refusedSince_ == Clock::time_point{}) refusedSince_ = now;
-  if (now - refusedSince_ <= settings_.stall) return;
-  if (counters.state.load(std::memory_order_relaxed) == RailState::kStalled) return;
+// The provider takes no slices on the way to a peer.
+void Rail::leave(const Peer& peer, Path& path, Clock::time_point now) {
+  path.failed(now, path.rail());
   counters.stalls.fetch_add(1, std::memory_order_relaxed);
   changeState(RailState::kStalled, peer, "the provider takes no slices");
 }

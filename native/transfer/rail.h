@@ -119,7 +119,7 @@ class Rail final : public EngineClient {
   bool postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now);
   bool copyNext(Transfer& transfer, Clock::time_point now);
   ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);
-  void refused(const Peer& peer, Clock::time_point now);
+  void leave(const Peer& peer, Path& path, Clock::time_point now);
   void changeState(RailState to, const Peer& peer, std::string why);
   uint32_t remoteOf(Transfer& transfer, uint32_t rail);
   void sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
@@ -150,7 +150,6 @@ class Rail final : public EngineClient {
   uint64_t wakeUps_ = 0;  // of the event loop, that notified() has seen
   Clock::duration usual_ = std::chrono::milliseconds(1);  // that a slice takes here
   Clock::time_point nextCheck_{};
-  Clock::time_point refusedSince_{};    // the provider has no room, with nothing in flight
   std::shared_ptr<SharedBlock> block_;  // of messages: first those to receive, then those to send
   uint32_t memory_ = 0;
   std::vector<uint32_t> freeSends_;

@@ -166,10 +166,10 @@ describe('efa, four rails', () => {
   };
 
   /** Two engines, with a function that writes until a promise resolves. */
-  const writing = async () => {
+  const writing = async (size = SIZE) => {
     const { a, b, toA, toB } = await enginePair({ provider: 'efa' });
-    const from = await a.register(pattern(SIZE));
-    const into = await b.register(new Uint8Array(SIZE));
+    const from = await a.register(pattern(size));
+    const into = await b.register(new Uint8Array(size));
     const during = async <T>(promise: Promise<T>): Promise<T> => {
       let settled = false;
       const settle = () => {
@@ -211,5 +211,23 @@ describe('efa, four rails', () => {
     const rest = expect(until(events, 'failing')).rejects.toThrow('the events have ended');
     await a.close();
     await rest;
+  });
+
+  test('a rail whose slices fail says why, until one succeeds', async (context) => {
+    const { a, toB, during } = await writing(32 << 20); // so much that every rail gets slices
+    if (a.rails[1]?.path !== 'rdma')
+      context.skip('emulated writes that fail do not always complete');
+    // All paths are open: a handshake that fails is no slice that fails.
+    const slices = () => Math.min(...a.rails.map((rail) => rail.slices));
+    await during(Promise.resolve(expect.poll(slices, { timeout: 20_000 }).toBeGreaterThan(0)));
+    const events = a.events();
+    const fault = faults.add('status', { nic: 1, value: 8 });
+    const failing = await during(until(events, 'failing', 1));
+    expect(failing.reason).toMatch(/./);
+    expect(failing.peer).toBe(toB);
+    expect(failing.rail.failures).toBeGreaterThan(0);
+    fault.remove();
+    const up = await during(until(events, 'up', 1));
+    expect(up.reason).toBe('');
   });
 });
