@@ -106,7 +106,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
       await b.close();
       const code = await transfer.then(
         () => 'FI_SUCCESS',
-        (error: TransferError) => error.code,
+        (error: unknown) => (error as TransferError).code,
       );
       expect(['FI_SUCCESS', 'FI_ECANCELED']).toContain(code);
       await a.close();
