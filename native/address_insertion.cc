@@ -232,6 +232,10 @@ Napi::Value avInsertMany(const Napi::CallbackInfo& args) {
   const fi_info& info = av->domain().info();
   Addresses addresses{{bytes.Data(), bytes.Data() + bytes.ByteLength()},
                       {ends.Data(), ends.Data() + ends.ElementLength()}};
+  const bool inside = addresses.ends.empty() || addresses.ends.back() <= addresses.bytes.size();
+  if (!inside || !std::is_sorted(addresses.ends.begin(), addresses.ends.end())) {
+    throwInvalidValue("ends", "are not the ends of addresses");
+  }
   for (size_t i = 0; i < addresses.size(); ++i) {
     const size_t length = addresses.lengthOf(i);
     checkForm(info, addresses.at(i), length, "addresses[" + std::to_string(i) + "]");

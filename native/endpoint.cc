@@ -1,12 +1,12 @@
 #include "endpoint.h"
 
-#include <rdma/fi_atomic.h>
 #include <sys/mman.h>
 
 #include "addon.h"
 #include "bounded_close.h"
 #include "datatype.h"
 #include "domain.h"
+#include "engine/dispatch.h"
 #include "exit_registry.h"
 #include "flags.h"
 #include "local_peers.h"
@@ -101,10 +101,7 @@ Napi::Value endpointAtomicQuery(const Napi::CallbackInfo& args) {
   const auto op = static_cast<fi_op>(enumFromJs(args[3], kAtomicOps, "op"));
   const Hold hold(endpoint->engine());
   size_t count = 0;
-  fid_ep* ep = endpoint->get();
-  const int ret = operands == 1   ? fi_atomicvalid(ep, datatype, op, &count)
-                  : operands == 2 ? fi_fetch_atomicvalid(ep, datatype, op, &count)
-                                  : fi_compare_atomicvalid(ep, datatype, op, &count);
+  const int ret = atomicValid(endpoint->get(), operands, datatype, op, count);
   if (ret == -FI_EOPNOTSUPP || ret == -FI_ENOSYS)
     count = 0;
   else

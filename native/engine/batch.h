@@ -38,7 +38,7 @@ struct PostItem {
 };
 
 // A list of operations of one endpoint that JavaScript wrote into shared memory. It may be
-// submitted many times. JavaScript does not change it while it is in flight.
+// submitted many times. The engine posts a copy, because a script may write the memory at any time.
 struct Batch {
   std::shared_ptr<SharedBlock> block;
   uint32_t handle = 0;
@@ -53,7 +53,8 @@ struct Batch {
   // are in [0], receives in [1].
   uint64_t version = 0;
   uint64_t epoch = 0;
-  uint32_t entries = 0;  // of 64 bytes
+  uint32_t endpoint = 0;
+  std::vector<Operation> list;  // the copy: operations and their blocks
   uint32_t counts[2] = {0, 0};
   std::vector<uint32_t> memories;  // used by operations that do not keep references of their own
   std::vector<uint32_t> peers;
@@ -62,18 +63,34 @@ struct Batch {
   bool compiled = false;
   std::vector<PostItem> items[2];
 
-  Operation* operations() const { return reinterpret_cast<Operation*>(block->data()); }
-  template <typename Visit>
-  void forEach(Visit&& visit) const {
-    Operation* const all = operations();
-    for (uint32_t at = 0; at < entries; at += 1u + all[at].blocks) visit(all[at]);
+  Operation* shared() const { return reinterpret_cast<Operation*>(block->data()); }
+  // Copies the operations in the first `entries` entries of 64 bytes.
+  void read(uint32_t entries) {
+    list.assign(shared(), shared() + entries);
+    size_t end = 0;
+    while (end < entries && end + 1 + list[end].blocks <= entries) end += 1u + list[end].blocks;
+    list.resize(end);
   }
-  const Operation* find(uint32_t index) const {
+  template <typename Visit>
+  void forEach(Visit&& visit) {
+    for (size_t at = 0; at < list.size(); at += 1u + list[at].blocks) visit(list[at]);
+  }
+  const Operation* find(uint32_t index) {
     const Operation* found = nullptr;
     forEach([&](const Operation& operation) {
       if (operation.request == index) found = &operation;
     });
     return found;
+  }
+  // JavaScript may change the tag of an operation and its step without a new version.
+  void readTag(Operation& o) const {
+    if (!isTagged(o.code)) return;
+    const Operation& now = shared()[&o - list.data()];
+    o.tag = now.tag;
+    o.tagStep = now.tagStep;
+  }
+  void stepTag(const Operation& o) const {
+    if (isTagged(o.code)) shared()[&o - list.data()].tag = o.tag + o.tagStep;
   }
   uint32_t capacity() const { return static_cast<uint32_t>(block->size() / sizeof(Operation)); }
 };
@@ -90,7 +107,10 @@ struct BatchRun {
   size_t cursor[2] = {0, 0};  // next item to post
   double length = 0;          // bytes completed
   Rounds rounds;
+  std::shared_ptr<SharedBlock> samples;
   std::unique_ptr<RoundEvents> events;
+  std::vector<uint32_t> memories;  // that it keeps
+  std::vector<uint32_t> peers;
   bool live = false;
   bool waiting = false;  // the round's operations have completed, but its events have not happened
 

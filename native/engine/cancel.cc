@@ -118,8 +118,9 @@ void Engine::cancelRestOf(BatchRun& run, bool receives, const Failure& why) {
   Batch* const batch = run.batch;
   while (run.cursor[side] < batch->items[side].size()) {
     Operation& operation = *batch->items[side][run.cursor[side]++].operation;
+    batch->readTag(operation);
     refuse(operation, &run, why);
-    stepTag(operation);
+    batch->stepTag(operation);
   }
   finishRun(run, Completion{});
 }

@@ -45,7 +45,8 @@ void Engine::recall(Endpoint& endpoint) {
 }
 
 void Engine::closeEndpoint(const Operation& operation) {
-  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(operation.length));
+  constexpr uint64_t kMostMilliseconds = 1'000'000'000;
+  const auto timeout = std::chrono::milliseconds(wholeOf(operation.length, kMostMilliseconds));
   broken_.erase(operation.endpoint);
   Endpoint** found = endpoints.find(operation.endpoint);
   if (found == nullptr) return settle(operation.request, 0);
@@ -113,6 +114,7 @@ void Engine::abandon(Endpoint& endpoint) {
     // fi_trywait would use it.
     queue->stopWaiting();
   }
+  ops_.forgetClaimed(endpoint);
   ops_.forEachLive([&](Op& op) {
     if (op.endpoint != &endpoint) return;
     if (op.code == OpCode::kStagedReceive) {

@@ -130,7 +130,8 @@ void Engine::compile(Batch& batch, Endpoint& endpoint) {
 void Engine::resolve(PostItem& item, Endpoint& endpoint) {
   Resolved resolved;
   refusal_ = "";
-  item.error = resolve(*item.operation, endpoint, resolved);
+  const bool known = *callOf(item.operation->code) != 0;
+  item.error = known ? resolve(*item.operation, endpoint, resolved) : -FI_EINVAL;
   item.refusal = refusal_;
   if (item.error == 0) fillCall(item, *item.operation, resolved);
 }
@@ -138,7 +139,8 @@ void Engine::resolve(PostItem& item, Endpoint& endpoint) {
 void Engine::submitBatch(const Operation& operation) {
   Endpoint** found = endpoints.find(operation.endpoint);
   std::unique_ptr<Batch>* known = batches.find(operation.memory);
-  const auto entries = static_cast<uint32_t>(operation.length);
+  const auto entries = static_cast<uint32_t>(wholeOf(operation.length, UINT32_MAX));
+  const uint64_t version = wholeOf(operation.offset);
   if (found == nullptr || (*found)->closing) {
     return refuse(operation, nullptr, whyClosed(operation.endpoint));
   }
@@ -147,8 +149,11 @@ void Engine::submitBatch(const Operation& operation) {
   }
   Endpoint& endpoint = **found;
   Batch& batch = **known;
+  if (batch.runs > 0 && (batch.version != version || batch.endpoint != operation.endpoint)) {
+    return refuse(operation, nullptr, FI_EBUSY, "", "the batch is in flight");
+  }
   batch.handle = operation.memory;
-  const bool compiled = prepare(batch, endpoint, entries, static_cast<uint64_t>(operation.offset));
+  const bool compiled = prepare(batch, endpoint, entries, version);
 
   BatchRun& run = takeRun();
   run.batch = &batch;
@@ -156,7 +161,8 @@ void Engine::submitBatch(const Operation& operation) {
   if (run.request == kRunRequest) awaitedRun_ = &run;
   run.endpoint = operation.endpoint;
   run.events = std::move(batch.events);
-  SharedBlock* const samples = batch.samples.get();
+  run.samples = batch.samples;
+  const SharedBlock* const samples = run.samples.get();
   run.rounds.begin(operation, samples ? reinterpret_cast<double*>(samples->data()) : nullptr,
                    samples ? samples->size() / sizeof(double) : 0);
   hold(run, endpoint);
@@ -166,9 +172,11 @@ void Engine::submitBatch(const Operation& operation) {
 // Surveys the operations if they have changed. Returns whether they are compiled: compiling pays
 // only from the second submission on, so the first one posts the operations without it.
 bool Engine::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_t version) {
-  if (batch.version != version || batch.epoch != epoch_) {
-    batch.entries = entries;
+  const bool changed = batch.version != version || batch.endpoint != endpoint.handle;
+  if (changed || batch.epoch != epoch_) {
+    if (changed) batch.read(entries);
     batch.version = version;
+    batch.endpoint = endpoint.handle;
     batch.epoch = epoch_;
     survey(batch, endpoint);
     return false;
@@ -220,6 +228,7 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
   bool full = false;
   run.batch->forEach([&](Operation& o) {
     if (full || cursor == kPostsPerTurn || isReceive(o.code) != receives) return;
+    run.batch->readTag(o);
     const bool last = cursor + 1 == count || (cursor + 1) % kMoreRun == 0;
     const uint64_t more = last ? 0 : endpoint.more;
     refusal_ = "";
@@ -241,7 +250,7 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
     full = isFull(ret, o.code, cursor > 0 || endpoint.inFlight > 1);
     if (full) return;
     if (ret < 0) refuse(o, &run, static_cast<uint32_t>(-ret), callOf(o.code), refusal_);
-    stepTag(o);
+    run.batch->stepTag(o);
     ++cursor;
   });
   if (full) ++control_->stats.backPressure;
@@ -258,6 +267,7 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
   for (; cursor < end; ++cursor) {
     PostItem& item = items[cursor];
     Operation& operation = *item.operation;
+    run.batch->readTag(operation);
     if (item.general || (receives && !endpoint.held.empty())) {
       ret = post(operation, endpoint, &run, item.flags);
     } else {
@@ -272,7 +282,7 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
       if (isFull(ret, operation.code, cursor > 0 || endpoint.inFlight > 1)) break;
       refuse(operation, &run, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
     }
-    stepTag(operation);
+    run.batch->stepTag(operation);
   }
   if (cursor < end) ++control_->stats.backPressure;
   return cursor == items.size();

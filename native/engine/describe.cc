@@ -24,7 +24,7 @@ bool Engine::isCopied(const Operation& o, const Endpoint& endpoint) {
 int Engine::describe(uint32_t handle, void*& desc) {
   Memory* memory = memories.find(handle);
   if (memory == nullptr) return 0;  // no bytes
-  memory->describedAt = control_->stats.turns;
+  memory->describedAt = turns_;
   if (memory->desc == nullptr) {
     int ret = registerLocal_(*memory);
     if (ret == -FI_ENOMEM && forgetDescriptors() > 0) ret = registerLocal_(*memory);
@@ -44,7 +44,7 @@ size_t Engine::forgetDescriptors() {
   size_t count = 0;
   memories.forEach([&](uint32_t, Memory& memory) {
     if (!memory.local || memory.inFlight > 0) return;
-    if (memory.describedAt == control_->stats.turns) return;
+    if (memory.describedAt == turns_) return;
     memory.local.close();
     memory.desc = nullptr;
     ++count;

@@ -1,10 +1,11 @@
 // Translates an operation to its libfabric call.
 #include "dispatch.h"
 
-#include <rdma/fi_atomic.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+
+#include <algorithm>
 
 #include "../datatype.h"
 
@@ -39,13 +40,26 @@ const char* callOf(OpCode code) {
 
 namespace {
 
+// Whether the provider has this atomic operation, and all buffers are as long as the remote part.
+bool isValidAtomic(fid_ep* ep, const Resolved& r, fi_datatype datatype, fi_op op, size_t elements) {
+  size_t most = 0;
+  if (r.count > 3 || atomicValid(ep, r.count, datatype, op, most) != 0) return false;
+  const size_t bytes = elements * datatypeSize(datatype);
+  const auto fits = [&](const iovec& buffer) { return buffer.iov_len >= bytes; };
+  return elements <= most && std::all_of(r.iov, r.iov + r.count, fits);
+}
+
 // Segments: the operand, then the result (fetch), then the comparand (compare).
 ssize_t dispatchAtomic(fid_ep* ep, const Operation& o, const Resolved& r, void* context,
                        uint64_t flags) {
+  constexpr uint32_t kMost = 31;  // more is no value of these types
+  if (o.atomic.datatype > kMost || o.atomic.op > kMost) return -FI_EINVAL;
   const auto datatype = static_cast<fi_datatype>(o.atomic.datatype);
   const size_t size = datatypeSize(datatype);
   if (size == 0) return -FI_EINVAL;
   const size_t elements = r.targets[0].len / size;
+  const auto op = static_cast<fi_op>(o.atomic.op);
+  if (!isValidAtomic(ep, r, datatype, op, elements)) return -FI_EINVAL;
   auto** desc = const_cast<void**>(r.desc);
   fi_ioc operand{r.iov[0].iov_base, elements};
   fi_ioc result{r.count > 1 ? r.iov[1].iov_base : nullptr, elements};
@@ -59,7 +73,7 @@ ssize_t dispatchAtomic(fid_ep* ep, const Operation& o, const Resolved& r, void* 
   message.rma_iov = &remote;
   message.rma_iov_count = 1;
   message.datatype = datatype;
-  message.op = static_cast<fi_op>(o.atomic.op);
+  message.op = op;
   message.context = context;
   if (r.count == 1) return fi_atomicmsg(ep, &message, flags);
   if (r.count == 2) return fi_fetch_atomicmsg(ep, &message, &result, desc + 1, 1, flags);
@@ -126,6 +140,12 @@ ssize_t makeInject(fid_ep* ep, const Operation& o, const iovec& bytes, fi_addr_t
 }
 
 }  // namespace
+
+int atomicValid(fid_ep* ep, size_t buffers, fi_datatype datatype, fi_op op, size_t& count) {
+  if (buffers == 1) return fi_atomicvalid(ep, datatype, op, &count);
+  if (buffers == 2) return fi_fetch_atomicvalid(ep, datatype, op, &count);
+  return fi_compare_atomicvalid(ep, datatype, op, &count);
+}
 
 ssize_t dispatch(fid_ep* ep, const Operation& o, const Resolved& r, size_t segments, void* context,
                  uint64_t flags) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include <sys/types.h>
 
@@ -21,6 +22,10 @@ inline bool isFull(ssize_t ret, OpCode code, bool othersInFlight) {
 
 // Normalizes the sign of an error: efa (1.17) returns the positive errors of ibv_post_send(3).
 inline ssize_t asFabricError(ssize_t ret) { return ret > 0 ? -ret : ret; }
+
+// fi_atomicvalid(3), fi_fetch_atomicvalid(3) or fi_compare_atomicvalid(3): for one, two or three
+// buffers. Sets the largest number of elements.
+int atomicValid(fid_ep* ep, size_t buffers, fi_datatype datatype, fi_op op, size_t& count);
 
 // Makes the call and returns its result. `flags` are those of the operation and of the endpoint.
 ssize_t dispatch(fid_ep* ep, const Operation& operation, const Resolved& resolved, size_t segments,

@@ -33,14 +33,14 @@ Engine::~Engine() {
 }
 
 unsigned Engine::turn() {
-  ++control_->stats.turns;
+  control_->stats.turns = ++turns_;
   completions_.flushOverflow();
   if (tasks_.any()) tasks_.run(UINT32_MAX);
   if (slowTasks_.any()) slowTasks_.run(kSlowTasksPerTurn);
   unsigned work = submissions_.drain(kPostsPerTurn, [this](const Operation& o) { consume(o); });
   if (!blocked_.empty()) work += retryBlocked();
   for (CompletionQueue* queue : queues_) work += readQueue(*queue);
-  if (control_->stats.turns >= eventsDue_) readEvents();
+  if (turns_ >= eventsDue_) readEvents();
   if (!counterWaits_.empty()) work += pollCounters();
   if (!closings_.empty()) work += advanceClosings();
   if (!draining_.empty()) work += closeDrained();

@@ -399,6 +399,7 @@ class Engine {
   bool frozen_ = false;
   std::shared_ptr<EngineClient> client_;
   std::vector<CounterWait> counterWaits_;
+  uint64_t turns_ = 0;
   uint64_t inFlight_ = 0;      // operations and runs of batches
   uint64_t transmitting_ = 0;  // of these, all except receives and runs of only receives
   uint64_t epoch_ = 1;         // increases when an object closes that a batch may have resolved

@@ -19,7 +19,7 @@ constexpr auto kCloseTimeout = std::chrono::milliseconds(1000);
 
 void Engine::readEvents() {
   for (Endpoint* endpoint : watched_) readEvents(*endpoint);
-  eventsDue_ = watched_.empty() ? UINT64_MAX : control_->stats.turns + kTurnsPerEvents;
+  eventsDue_ = watched_.empty() ? UINT64_MAX : turns_ + kTurnsPerEvents;
 }
 
 void Engine::readEvents(Endpoint& endpoint) {

@@ -75,19 +75,26 @@ struct alignas(64) Operation {
 };
 static_assert(sizeof(Operation) == 64);
 
-inline void stepTag(Operation& o) {
-  if (o.code == OpCode::kTsend || o.code == OpCode::kTrecv || o.code == OpCode::kTinject) {
-    o.tag += o.tagStep;
-  }
+inline bool isTagged(OpCode code) {
+  return code == OpCode::kTsend || code == OpCode::kTrecv || code == OpCode::kTinject;
+}
+
+// A number that JavaScript wrote, which may be anything: 0 for a negative one and for NaN, at most
+// `most`.
+inline uint64_t wholeOf(double number, uint64_t most = UINT64_MAX) {
+  if (!(number > 0)) return 0;
+  return number < static_cast<double>(most) ? static_cast<uint64_t>(number) : most;
 }
 
 // The maximum number of payload bytes that a send carries in its blocks: three blocks.
 constexpr size_t kCarried = 192;
 
-// Whether an operation carries its payload in its blocks: an inject, or the send of a buffer that
-// is too small for an entry in the engine's memory table.
+// Whether an operation carries its payload in its blocks: an inject, or the send or write of a
+// buffer that is too small for an entry in the engine's memory table.
 inline bool isCarried(const Operation& o) {
-  return isInject(o.code) || (o.memory == 0 && o.length > 0 && o.blocks > 0);
+  const bool sends =
+      o.code == OpCode::kSend || o.code == OpCode::kTsend || o.code == OpCode::kWrite;
+  return isInject(o.code) || (sends && o.memory == 0 && o.length > 0 && o.blocks > 0);
 }
 
 // A further segment of an operation, or a further piece of a remote region. A block holds two.

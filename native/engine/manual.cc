@@ -49,7 +49,7 @@ void turnUntilDone(Engine& engine, Missing&& missing, Progress&& progress) {
     if (turns == kTurnsPerLook || now != before) start = Clock::now();
     before = now;
     const std::chrono::duration<double, std::micro> gone = Clock::now() - start;
-    if (gone.count() >= engine.control().waitMicroseconds) return;
+    if (!(gone.count() < engine.control().waitMicroseconds)) return;
     sched_yield();
   }
 }
@@ -82,7 +82,7 @@ void turnLast(Engine& engine) {
 void waitForCompletions(Engine& engine) {
   const Lock lock = lockOf(engine);
   if (!lock) return;
-  const auto count = static_cast<uint64_t>(engine.control().waitCount);
+  const auto count = wholeOf(engine.control().waitCount);
   const uint64_t wanted = engine.completionsPushed() + count;
   const auto missing = [&] {
     const uint64_t there = engine.completionsPushed();
@@ -102,7 +102,7 @@ void runBatch(Engine& engine) {
 
 void adoptRun(Engine& engine) {
   const Lock lock = lockOf(engine);
-  if (lock) engine.adoptRun(static_cast<uint32_t>(engine.control().waitCount));
+  if (lock) engine.adoptRun(static_cast<uint32_t>(wholeOf(engine.control().waitCount, UINT32_MAX)));
 }
 
 }  // namespace fab

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "../util/shared_table.h"
 #include "layout.h"
 
 namespace fab {
@@ -64,12 +65,21 @@ class OpPool {
     }
     return 0;
   }
-  Op* takeClaimed(uint32_t token) {
+  Op* takeClaimed(uint32_t token, const Endpoint& endpoint) {
     if (token == 0 || (token - 1) / kChunk >= chunks_.size()) return nullptr;
     Op* op = &chunks_[(token - 1) / kChunk][(token - 1) % kChunk];
-    if (!op->claimed) return nullptr;
+    if (!op->claimed || op->endpoint != &endpoint) return nullptr;
     op->claimed = false;
     return op;
+  }
+  // The endpoint has closed, and its messages are gone.
+  void forgetClaimed(const Endpoint& endpoint) {
+    for (auto& chunk : chunks_) {
+      for (size_t i = 0; i < kChunk; ++i) {
+        Op& op = chunk[i];
+        if (op.claimed && op.endpoint == &endpoint) op.claimed = false;
+      }
+    }
   }
 
   template <typename Visit>
@@ -82,7 +92,7 @@ class OpPool {
   }
 
  private:
-  static constexpr size_t kChunk = 1024;
+  static constexpr size_t kChunk = kTableChunk;
 
   void grow() {
     chunks_.push_back(std::make_unique<Op[]>(kChunk));

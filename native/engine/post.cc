@@ -79,8 +79,8 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     if (ret != 0) return ret;
   }
-  const bool claims = (o.flags & FI_CLAIM) != 0 && (o.flags & FI_PEEK) == 0;
-  Op* op = claims ? ops_.takeClaimed(o.remote) : ops_.take();
+  const bool claims = isReceive(o.code) && (o.flags & FI_CLAIM) != 0 && (o.flags & FI_PEEK) == 0;
+  Op* op = claims ? ops_.takeClaimed(o.remote, endpoint) : ops_.take();
   if (op == nullptr) {
     refusal_ = "no message was claimed";
     return -FI_EINVAL;
@@ -116,18 +116,19 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   op.endpoint = &endpoint;
   op.request = o.request;
   op.code = o.code;
-  op.multiRecv = (o.flags & FI_MULTI_RECV) != 0;
+  const bool receives = isReceive(o.code);
+  op.multiRecv = receives && (o.flags & FI_MULTI_RECV) != 0;
   op.recalled = false;
-  op.claiming = (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
+  op.claiming = receives && (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
   op.peer = o.peer;
-  op.memory = o.memory;
+  op.memory = isCarried(o) ? 0 : o.memory;
   op.offset = o.offset;
   op.length = op.totalLength = o.length;
-  if (Memory* memory = memories.find(o.memory)) ++memory->inFlight;
+  if (Memory* memory = memories.find(op.memory)) ++memory->inFlight;
   if (Peer* peer = peers.find(o.peer)) ++peer->inFlight;
   ++endpoint.inFlight;
   ++inFlight_;
-  if (!isReceive(o.code)) ++transmitting_;
+  if (!receives) ++transmitting_;
   if (o.segments == 0) return;
   op.more = std::make_unique<std::vector<Segment>>();
   for (size_t i = 0; i < o.segments; ++i) {

@@ -18,8 +18,8 @@ bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, v
   }
   const Memory* memory = memories.find(handle);
   if (memory == nullptr || memory->closing || !(offset >= 0) || !(length >= 0)) return false;
-  const auto start = static_cast<uint64_t>(offset);
-  const auto size = static_cast<uint64_t>(length);
+  const uint64_t start = wholeOf(offset);
+  const uint64_t size = wholeOf(length);
   if (start > memory->length || size > memory->length - start) return false;
   iov = {memory->base + start, size};
   desc = memory->desc;
@@ -30,7 +30,7 @@ bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, v
 bool Engine::locateRemote(uint32_t handle, double start, uint64_t size, fi_rma_iov& target) {
   const Remote* remote = remotes.find(handle);
   if (remote == nullptr || !(start >= 0)) return false;
-  const auto offset = static_cast<uint64_t>(start);
+  const uint64_t offset = wholeOf(start);
   if (offset > remote->length || size > remote->length - offset) return false;
   target = {remote->address + offset, size, remote->key};
   return true;
@@ -44,7 +44,7 @@ bool Engine::locateRemotes(const Operation& o, uint64_t size, Resolved& resolved
   for (size_t i = 1; i < resolved.targetCount; ++i) {
     const Segment& piece = segmentAt(o, o.segments + i - 1);
     if (!(piece.length >= 0) || piece.length > static_cast<double>(size)) return false;
-    const auto length = static_cast<uint64_t>(piece.length);
+    const uint64_t length = wholeOf(piece.length, size);
     if (!locateRemote(piece.memory, piece.offset, length, resolved.targets[i])) return false;
     size -= length;
   }
@@ -86,19 +86,20 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
 
   resolved.count = 1u + o.segments;
   if (resolved.count > Resolved::kMaxSegments) return -FI_EINVAL;
+  if (o.segments + o.remotes > static_cast<int>(o.blocks * kSegmentsPerBlock)) return -FI_EINVAL;
   const bool carried = isCarried(o);
   if (carried) {
-    if (o.length > o.blocks * sizeof(Operation)) return -FI_EINVAL;
+    if (!(o.length >= 0 && o.length <= o.blocks * sizeof(Operation))) return -FI_EINVAL;
     resolved.iov[0] = {const_cast<Operation*>(&o + 1), static_cast<size_t>(o.length)};
     resolved.desc[0] = nullptr;
   }
   bool inside = carried || locate(o.memory, o.offset, o.length, resolved.iov[0], resolved.desc[0]);
-  uint64_t size = static_cast<uint64_t>(o.length);
+  uint64_t size = wholeOf(o.length);
   for (size_t i = 1; inside && i < resolved.count; ++i) {
     const Segment& segment = segmentAt(o, i - 1);
     inside =
         locate(segment.memory, segment.offset, segment.length, resolved.iov[i], resolved.desc[i]);
-    if (o.code != OpCode::kAtomic) size += static_cast<uint64_t>(segment.length);
+    if (o.code != OpCode::kAtomic) size += wholeOf(segment.length);
   }
   if (!inside) {
     refusal_ = "the memory is closed or the range lies outside of it";

@@ -1,32 +1,38 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <vector>
 
 #include "layout.h"
 
 namespace fab {
 
 // A ring that JavaScript writes and the engine reads. Indices are free-running; the capacity is a
-// power of two.
+// power of two. A script may write anything at any time, so the engine works on copies.
 class SubmissionRing {
  public:
   SubmissionRing(Control& control, Operation* entries, uint32_t capacity)
-      : control_(control), entries_(entries), mask_(capacity - 1) {}
+      : control_(control), entries_(entries), mask_(capacity - 1), copy_(1 + kMaxBlocks) {}
 
   bool empty() const { return control_.submissionTail.load(std::memory_order_seq_cst) == head_; }
 
   // Passes operations to consume(operation) until `limit` entries are consumed or the ring is
-  // empty. The blocks of an operation follow it in memory.
+  // empty. The blocks of an operation follow it in memory. Discards the content of the ring if it
+  // is not what JavaScript writes.
   template <typename Consume>
   uint32_t drain(uint32_t limit, Consume&& consume) {
     const uint32_t tail = control_.submissionTail.load(std::memory_order_acquire);
     const uint32_t first = head_;
     if (first == tail) return 0;
     while (head_ != tail && head_ - first < limit) {
-      const Operation& operation = entries_[head_ & mask_];
-      const uint32_t size = 1u + operation.blocks;
-      if (operation.code != OpCode::kNop) consume(operation);
+      const uint32_t size = copyNext(tail - head_);
+      if (size == 0) {
+        head_ = tail;
+        break;
+      }
+      if (copy_[0].code != OpCode::kNop) consume(copy_[0]);
       head_ += size;
     }
     control_.submissionHead.store(head_, std::memory_order_release);
@@ -34,10 +40,26 @@ class SubmissionRing {
   }
 
  private:
+  static constexpr size_t kMaxBlocks = UINT8_MAX;
+
+  // Copies the operation at the head, and returns its number of entries. Returns 0 if it has more
+  // than there are, or does not end before the ring does.
+  uint32_t copyNext(uint32_t left) {
+    const uint32_t at = head_ & mask_;
+    std::memcpy(&copy_[0], &entries_[at], sizeof(Operation));
+    const uint32_t size = 1u + copy_[0].blocks;
+    if (left > mask_ + 1 || size > left || size > mask_ + 1 - at) return 0;
+    if (size > 1 && copy_[0].code != OpCode::kNop) {
+      std::memcpy(&copy_[1], &entries_[at + 1], (size - 1) * sizeof(Operation));
+    }
+    return size;
+  }
+
   Control& control_;
   Operation* entries_;
   uint32_t mask_;
   uint32_t head_ = 0;
+  std::vector<Operation> copy_;
 };
 
 // A ring that the engine writes and JavaScript reads. Completions that do not fit wait in order, so

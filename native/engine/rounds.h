@@ -63,7 +63,7 @@ class Rounds {
     if (gone >= span_) return true;
     const double perRound = gone.count() / static_cast<double>(done_);
     const double rounds = (span_ - gone).count() / (kLooks * std::max(perRound, 1e-3));
-    nextLook_ = done_ + 1 + std::min(kRoundsPerLook, static_cast<uint64_t>(rounds));
+    nextLook_ = done_ + 1 + std::min(kRoundsPerLook, wholeOf(rounds));
     return false;
   }
 

@@ -31,16 +31,21 @@ BatchRun* Engine::runOf(void* context) {
 // Makes a run keep its batch, and the objects that its operations use.
 void Engine::hold(BatchRun& run, Endpoint& endpoint) {
   ++run.batch->runs;
-  for (const uint32_t handle : run.batch->memories) {
-    if (Memory* memory = memories.find(handle)) ++memory->inFlight;
-  }
+  run.memories.clear();
+  run.peers.clear();
+  const auto keep = [&](uint32_t handle) {
+    Memory* const memory = memories.find(handle);
+    if (memory == nullptr) return;
+    ++memory->inFlight;
+    run.memories.push_back(handle);
+  };
+  for (const uint32_t handle : run.batch->memories) keep(handle);
+  if (run.events) run.events->forEachMemory(keep);
   for (const uint32_t handle : run.batch->peers) {
-    if (Peer* peer = peers.find(handle)) ++peer->inFlight;
-  }
-  if (run.events) {
-    run.events->forEachMemory([this](uint32_t handle) {
-      if (Memory* memory = memories.find(handle)) ++memory->inFlight;
-    });
+    Peer* const peer = peers.find(handle);
+    if (peer == nullptr) continue;
+    ++peer->inFlight;
+    run.peers.push_back(handle);
   }
   endpoint.hasSent |= run.batch->counts[0] > 0;
   if (run.batch->counts[0] > 0) ++transmitting_;
@@ -96,7 +101,8 @@ void Engine::beginRound(BatchRun& run) {
   const bool ends = run.status != 0 || run.rounds.stopped();
   if (!ends && found != nullptr && !(*found)->closing) {
     Batch& batch = *run.batch;
-    return postRound(run, **found, prepare(batch, **found, batch.entries, batch.version));
+    const auto entries = static_cast<uint32_t>(batch.list.size());
+    return postRound(run, **found, prepare(batch, **found, entries, batch.version));
   }
   if (!ends) fail(run, whyClosed(run.endpoint));
   retireRun(run);
@@ -108,12 +114,12 @@ void Engine::endRun(BatchRun& run) {
   --inFlight_;
   if (batch.counts[0] > 0) --transmitting_;
   if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
-  for (const uint32_t handle : batch.memories) releaseMemory(handle);
-  for (const uint32_t handle : batch.peers) releasePeer(handle);
-  if (run.events) run.events->forEachMemory([this](uint32_t handle) { releaseMemory(handle); });
+  for (const uint32_t handle : run.memories) releaseMemory(handle);
+  for (const uint32_t handle : run.peers) releasePeer(handle);
   run.events.reset();
+  run.samples.reset();
   const auto rounds = static_cast<double>(run.rounds.done());
-  control_->stats.bytes += static_cast<uint64_t>(run.length + batch.sendBytes * rounds);
+  control_->stats.bytes += wholeOf(run.length + batch.sendBytes * rounds);
   if (--batch.runs == 0 && batch.destroyed) batches.erase(batch.handle);
   if (run.request == kRunRequest) {
     control_->runRounds = rounds;
@@ -147,7 +153,7 @@ void Engine::startRun() {
   operation.times = control_->runTimes;
   operation.span = control_->runSpan;
   operation.every = control_->runEvery;
-  operation.flags = static_cast<uint64_t>(control_->runSamples);
+  operation.flags = wholeOf(control_->runSamples);
   control_->runStatus = kRunning;
   submitBatch(operation);
 }

@@ -12,6 +12,13 @@
 
 namespace fab {
 
+// The number of slots that a table allocates at once.
+#ifdef FAB_TABLE_CHUNK
+constexpr uint32_t kTableChunk = FAB_TABLE_CHUNK;  // the fuzzers make thousands of tables a second
+#else
+constexpr uint32_t kTableChunk = 1024;
+#endif
+
 // A table like SlotTable that the event loop may fill while the engine runs. insert() waits only
 // for the mutex of the free slots, for nanoseconds, because no thread holds it across a provider
 // call.
@@ -54,7 +61,11 @@ class SharedTable {
   SharedTable& operator=(SharedTable&&) = delete;
   SharedTable& operator=(const SharedTable&) = delete;
   ~SharedTable() {
-    for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
+    for (auto& chunk : chunks_) {
+      Slot* const slots = chunk.load(std::memory_order_relaxed);
+      if (slots == nullptr) break;
+      delete[] slots;
+    }
   }
 
   // Any thread may call it. Returns 0 if all 2^20 slots are in use.
@@ -122,7 +133,7 @@ class SharedTable {
   }
 
  private:
-  static constexpr uint32_t kChunk = 1024;
+  static constexpr uint32_t kChunk = kTableChunk;
 
   struct Slot {
     T value{};

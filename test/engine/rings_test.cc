@@ -1,6 +1,7 @@
 #include "../../native/engine/rings.h"
 
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "../softefa/harness.h"
@@ -126,6 +127,32 @@ TEST(submissions_count_the_entries_of_blocks_and_padding) {
   CHECK_EQ(submissions.ring.drain(UINT32_MAX, nothing), 5u);
   CHECK(submissions.writer.write(2, 3));  // behind 3 entries of padding
   CHECK_EQ(submissions.ring.drain(UINT32_MAX, nothing), 7u);
+}
+
+TEST(submissions_that_claim_more_entries_than_there_are_are_discarded) {
+  // Behind the last entry of the ring, behind the last one that was written, and more than the ring
+  // has.
+  for (const auto& [start, blocks, written] :
+       {std::tuple{7u, 1, 2u}, {0u, 3, 3u}, {0u, 255, 8u}, {2u, 0, 9u}}) {
+    Submissions submissions;
+    for (uint32_t i = 0; i < start; ++i) CHECK(submissions.writer.write(i));
+    submissions.drain();
+    submissions.entries[start % kCapacity].code = OpCode::kSend;
+    submissions.entries[start % kCapacity].blocks = static_cast<uint8_t>(blocks);
+    submissions.control.submissionTail = start + written;
+    CHECK_EQ(submissions.drain().size(), size_t{0});
+    CHECK(submissions.ring.empty());
+    CHECK_EQ(submissions.control.submissionHead.load(), start + written);
+  }
+}
+
+TEST(submissions_are_copied_before_they_are_read) {
+  Submissions submissions;
+  CHECK(submissions.writer.write(1, 2));
+  submissions.ring.drain(UINT32_MAX, [&](const Operation& operation) {
+    for (Operation& entry : submissions.entries) entry = {};
+    for (uint32_t i = 0; i <= 2; ++i) CHECK_EQ((&operation)[i].request, 1u);
+  });
 }
 
 TEST(submissions_of_another_thread_arrive_whole) {

@@ -2,7 +2,7 @@
 #include "../../native/softefa/decode.h"
 
 #include "../../native/softefa/nic_address.h"
-#include "fuzz.h"
+#include "support/fuzz.h"
 
 using namespace softefa;
 
