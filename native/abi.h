@@ -1,6 +1,7 @@
 #pragma once
 
 #include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
 #include <algorithm>
@@ -29,8 +30,7 @@
 //   version returned them. The addon passes them back to the library unchanged.
 // - libfabric truncates hints to the form of the symbol version that the binary is linked with. The
 //   addon therefore refuses hints that its headers lack (info_from_js.cc).
-// - The addon never passes fi_mr_attr, because fi_mr_reg(3) takes none. All other structures are
-//   those of 1.17.
+// - All other structures are those of 1.17.
 //
 // This file also defines values that the headers of 1.17 lack. flags.cc and src/endpoint-options.ts
 // have their names.
@@ -100,6 +100,49 @@ static_assert(kDomainAttrTail + offsetof(DomainAttrTail, max_cntr_value) ==
               offsetof(fi_domain_attr, max_cntr_value));
 static_assert(kDomainAttrTail + offsetof(DomainAttrTail, max_err_cntr_value) ==
               offsetof(fi_domain_attr, max_err_cntr_value));
+#endif
+
+// fi_mr_dmabuf of 1.20 and later.
+struct MrDmabuf {
+  int fd = -1;
+  uint64_t offset = 0;
+  size_t len = 0;
+  void* base_addr = nullptr;
+};
+constexpr uint64_t kMrDmabuf = uint64_t{1} << 40;  // FI_MR_DMABUF, 1.20
+
+// fi_mr_attr of 2.0 and later, with one piece of memory.
+struct MrAttr {
+  const void* memory = nullptr;  // an iovec, or with FI_MR_DMABUF an MrDmabuf
+  size_t iov_count = 1;
+  uint64_t access = 0;
+  uint64_t offset = 0;
+  uint64_t requested_key = 0;
+  void* context = nullptr;
+  size_t auth_key_size = 0;
+  uint8_t* auth_key = nullptr;
+  uint32_t iface = 0;
+  uint64_t device = 0;
+  void* hmem_data = nullptr;        // 1.19
+  size_t page_size = 0;             // 1.22
+  const fid_mr* base_mr = nullptr;  // 2.0
+  size_t sub_mr_cnt = 0;            // 2.0
+
+  const fi_mr_attr* get() const { return reinterpret_cast<const fi_mr_attr*>(this); }
+};
+static_assert(offsetof(MrAttr, access) == offsetof(fi_mr_attr, access));
+static_assert(offsetof(MrAttr, auth_key) == offsetof(fi_mr_attr, auth_key));
+static_assert(offsetof(MrAttr, iface) == offsetof(fi_mr_attr, iface));
+static_assert(offsetof(MrAttr, device) == offsetof(fi_mr_attr, device));
+static_assert(sizeof(MrAttr) >= sizeof(fi_mr_attr));
+#if FAB_HEADERS_HAVE(1, 20)
+static_assert(sizeof(MrDmabuf) == sizeof(fi_mr_dmabuf));
+static_assert(offsetof(MrDmabuf, base_addr) == offsetof(fi_mr_dmabuf, base_addr));
+static_assert(offsetof(MrAttr, hmem_data) == offsetof(fi_mr_attr, hmem_data));
+#endif
+#if FAB_HEADERS_HAVE(2, 0)
+static_assert(offsetof(MrAttr, page_size) == offsetof(fi_mr_attr, page_size));
+static_assert(offsetof(MrAttr, sub_mr_cnt) == offsetof(fi_mr_attr, sub_mr_cnt));
 #endif
 
 constexpr auto kCntrEventsBytes = static_cast<fi_cntr_events>(1);  // FI_CNTR_EVENTS_BYTES, 1.21

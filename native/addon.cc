@@ -13,6 +13,7 @@
 #include "fabric.h"
 #include "info.h"
 #include "memory_region.h"
+#include "remote_region.h"
 #include "slots.h"
 #include "transfer/exports.h"
 
@@ -64,6 +65,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportCompletionQueue(exports);
   exportCounter(exports);
   exportMemoryRegion(exports);
+  exportRemoteRegion(exports);
   exportSlots(exports);
   exportEndpoint(exports);
   exportEndpointOpening(exports);

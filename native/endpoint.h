@@ -10,6 +10,7 @@
 
 #include "address_vector.h"
 #include "completion_queue.h"
+#include "dmabuf_use.h"
 #include "engine/errors.h"
 #include "engine/held.h"
 #include "engine/lane.h"
@@ -100,6 +101,7 @@ class Endpoint : public Resource {
   // For receives: DGRAM as above, and providers without fi_cancel(3).
   std::shared_ptr<ReceiveStaging> receiveStaging;
   Held held;
+  DmabufUse dmabufUse;
   std::shared_ptr<AddressVector> av;
   std::shared_ptr<CompletionQueue> sendQueue;
   std::shared_ptr<CompletionQueue> receiveQueue;

@@ -148,6 +148,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const auto bindVector = [&] { check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind"); };
   if (!traits.keepsVectors) bindVector();
   if (events) check(fi_ep_bind(fid.get(), &events->fid, 0), "fi_ep_bind");
+  DmabufUse dmabufUse(fid.get(), *entry);
   if (!traits.optionsAfterEnable) setEndpointOptions(fid.get(), settings);
   if (sendQueue == receiveQueue) {
     check(fi_ep_bind(fid.get(), &sendQueue->get()->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
@@ -169,6 +170,8 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   }
   check(enable(endpoint->get(), traits.retriesEnable), "fi_enable");
   if (traits.optionsAfterEnable) setEndpointOptions(endpoint->get(), settings);
+  dmabufUse.update(endpoint->get(), settings);
+  endpoint->dmabufUse = dmabufUse;
   const std::vector<uint8_t> address = addressOf(endpoint->get());
   endpoint->region = shared_regions::nameOf(*entry, address.data());
   if (usesSharedMemory(*entry)) {

@@ -52,6 +52,8 @@ Napi::Value endpointSetOption(const Napi::CallbackInfo& args) {
   const std::vector<EndpointOption> options = endpointOptionsFromJs(args[1].As<Napi::Array>());
   const Hold hold(endpoint->engine());
   setEndpointOptions(endpoint->get(), options);
+  endpoint->dmabufUse.update(endpoint->get(), options);
+  endpoint->engine().invalidate();
   return args.Env().Undefined();
 }
 

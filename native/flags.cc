@@ -279,6 +279,11 @@ constexpr NamedValue kParamTypeNames[] = {
     {"FI_PARAM_SIZE_T", 3},
 };
 
+constexpr NamedValue kHmemIfaceNames[] = {
+    {"FI_HMEM_SYSTEM", 0}, {"FI_HMEM_CUDA", 1},   {"FI_HMEM_ROCR", 2},
+    {"FI_HMEM_ZE", 3},     {"FI_HMEM_NEURON", 4}, {"FI_HMEM_SYNAPSEAI", 5},
+};
+
 }  // namespace
 
 const FlagTable kCaps = {"caps", list(kCapNames)};
@@ -308,5 +313,6 @@ const EnumTable kWaitObjs = {"waitObj", "FI_WAIT_", list(kWaitObjNames)};
 const EnumTable kDatatypes = {"datatype", "FI_DATATYPE_", list(kDatatypeNames)};
 const EnumTable kAtomicOps = {"atomicOp", "FI_OP_", list(kAtomicOpNames)};
 const EnumTable kParamTypes = {"paramType", "FI_PARAM_", list(kParamTypeNames)};
+const EnumTable kHmemIfaces = {"hmemIface", "FI_HMEM_", list(kHmemIfaceNames)};
 
 }  // namespace fab

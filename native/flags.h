@@ -69,6 +69,7 @@ extern const EnumTable kWaitObjs;
 extern const EnumTable kDatatypes;
 extern const EnumTable kAtomicOps;
 extern const EnumTable kParamTypes;
+extern const EnumTable kHmemIfaces;
 
 // A frozen array of names.
 Napi::Array flagsToJs(Napi::Env env, const FlagTable& table, uint64_t bits);

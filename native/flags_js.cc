@@ -148,9 +148,9 @@ constexpr const FlagTable* kFlagTables[] = {
 };
 
 constexpr const EnumTable* kEnumTables[] = {
-    &kEpTypes,    &kProtocols,     &kAddrFormats,    &kAvTypes,   &kThreadings,
-    &kProgresses, &kResourceMgmts, &kTrafficClasses, &kBusTypes,  &kLinkStates,
-    &kCqFormats,  &kWaitObjs,      &kDatatypes,      &kAtomicOps, &kParamTypes,
+    &kEpTypes,       &kProtocols,      &kAddrFormats, &kAvTypes,    &kThreadings, &kProgresses,
+    &kResourceMgmts, &kTrafficClasses, &kBusTypes,    &kLinkStates, &kCqFormats,  &kWaitObjs,
+    &kDatatypes,     &kAtomicOps,      &kParamTypes,  &kHmemIfaces,
 };
 
 const FlagTable& tableById(const Napi::Value& id) {

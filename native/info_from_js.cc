@@ -265,6 +265,9 @@ InfoRequest requestFromJs(const Napi::Value& value) {
   if (value.IsNull()) return request;
   request.hints = defaultHints();
   if (!value.IsUndefined()) readRequest(value, &request);
+  // Without FI_HMEM, shm (1.17 to 2.6) has another entry for this mode.
+  int& mrMode = request.hints->domain_attr->mr_mode;
+  if ((request.hints->caps & FI_HMEM) != 0 && mrMode == kHandledMrModes) mrMode |= FI_MR_HMEM;
   const fi_ep_type type = request.hints->ep_attr->type;
   if (type != FI_EP_UNSPEC && type != FI_EP_DGRAM) withoutPrefix(*request.hints);
   return request;

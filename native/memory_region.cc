@@ -1,8 +1,10 @@
 #include "memory_region.h"
 
 #include <cstring>
+#include <optional>
 
 #include "addon.h"
+#include "device_memory.h"
 #include "domain.h"
 #include "flags.h"
 #include "provider_traits.h"
@@ -28,46 +30,75 @@ int MemoryRegion::closeSelf() {
   return 0;
 }
 
-// If a chosen key is in use, chooses another one.
+namespace {
+
+// The rights that the provider needs for those that were asked for.
+uint64_t furtherRights(const Domain& domain, uint64_t access) {
+  const bool written = (access & FI_REMOTE_WRITE) != 0;
+  return written && traitsOf(domain.info()).writesAsReceives ? FI_RECV : 0;
+}
+
+}  // namespace
+
+template <typename Call>
+Fid<fid_mr> MemoryRegion::call(const Domain& domain, uint64_t length, const char* name,
+                               Call&& call) {
+  constexpr int kKeyTries = 8;
+  Fid<fid_mr> fid;
+  const CallLimit::Registration registration(domain.engine().callLimit(), length);
+  int ret = -FI_ENOKEY;
+  for (int i = 0; i < kKeyTries && ret == -FI_ENOKEY; ++i) ret = call(domain.chooseKey(), fid);
+  naming(domain.info(), [&] { check(ret, name); });
+  return fid;
+}
+
 std::shared_ptr<MemoryRegion> MemoryRegion::open(const std::shared_ptr<Domain>& domain,
                                                  uint8_t* base, uint64_t length, uint64_t access,
                                                  const Backing& backing) {
-  constexpr int kKeyTries = 8;
-  const bool written = (access & FI_REMOTE_WRITE) != 0;
-  if (written && traitsOf(domain->info()).writesAsReceives) access |= FI_RECV;
-  Fid<fid_mr> fid;
-  const CallLimit::Registration registration(domain->engine().callLimit(), length);
-  int ret = -FI_ENOKEY;
-  for (int i = 0; i < kKeyTries && ret == -FI_ENOKEY; ++i) {
-    ret = fi_mr_reg(domain->get(), base, length, access, 0, domain->chooseKey(), 0, fid.out(),
-                    nullptr);
-  }
-  naming(domain->info(), [&] { check(ret, "fi_mr_reg"); });
+  access |= furtherRights(*domain, access);
+  auto fid = call(*domain, length, "fi_mr_reg", [&](uint64_t key, Fid<fid_mr>& region) {
+    return fi_mr_reg(domain->get(), base, length, access, 0, key, 0, region.out(), nullptr);
+  });
   auto region =
       std::make_shared<MemoryRegion>(domain->engine(), std::move(fid), base, length, backing);
   region->dependsOn(domain);
   return region;
 }
 
+std::shared_ptr<MemoryRegion> MemoryRegion::open(const std::shared_ptr<Domain>& domain,
+                                                 const DeviceMemory& memory, uint64_t access) {
+  access |= furtherRights(*domain, access);
+  auto fid = call(*domain, memory.length, "fi_mr_regattr", [&](uint64_t key, Fid<fid_mr>& region) {
+    return registerDeviceMemory(domain->get(), memory, access, key, region.out());
+  });
+  // Without dmabufs in its rdma-core, efa (2.1) may return 0: efa_mr_reg_impl in efa_mr.c.
+  if (fi_mr_key(fid.get()) == FI_KEY_NOTAVAIL) {
+    throw FabricFailure(FI_ENOSYS, "fi_mr_regattr", "this libfabric was built without dmabufs");
+  }
+  auto region = std::make_shared<MemoryRegion>(domain->engine(), std::move(fid), memory.base,
+                                               memory.length, memory.backing);
+  region->dependsOn(domain);
+  return region;
+}
+
 namespace {
 
-// Registers memory and adds it to the engine's table. The caller holds the engine.
-std::shared_ptr<MemoryRegion> registerMemory(const std::shared_ptr<Domain>& domain, uint8_t* base,
-                                             uint64_t length, uint64_t access,
-                                             const Backing& backing) {
-  auto region = MemoryRegion::open(domain, base, length, access, backing);
+// Adds a region to the engine's table. The caller holds the engine.
+void enter(const std::shared_ptr<Domain>& domain, const std::shared_ptr<MemoryRegion>& region,
+           const Backing& backing, Reach reach) {
   Memory memory;
   memory.backing = backing;
-  memory.base = base;
-  memory.length = length;
+  memory.base = region->base;
+  memory.length = region->length;
   memory.desc = fi_mr_desc(region->get());
+  memory.reach = reach;
   memory.region = region;
+  if (reach != Reach::kHost) domain->engine().useDeviceMemory();
   // Slices in batches may use the handle after the region has closed.
   const OnException undo([&] { region->close(); });
   region->handle =
       domain->engine().memories.insert(std::move(memory), Engine::Memories::Handles::kHeldLonger);
   if (region->handle == 0) throw FabricFailure(FI_ENOMEM, "fi_mr_reg", "too many regions");
-  return region;
 }
 
 // Closes memory once no operation uses it.
@@ -103,19 +134,32 @@ class Register final : public Napi::AsyncWorker {
     hugePages_ = hugePages;
     shared_ = shared;
   }
+  void useDevice(DeviceMemory memory) {
+    checkDeviceMemory(domain_->info(), memory, access_);
+    device_ = std::move(memory);
+  }
   Napi::Promise promise() const { return deferred_.Promise(); }
 
  protected:
   void Execute() override {
     try {
-      if (base_ == nullptr) {
+      if (device_) {
+        reserveAddresses(*device_);
+        base_ = device_->base;
+      } else if (base_ == nullptr) {
         allocate();
       } else {
         populate(base_, length_);
       }
       const Hold hold(domain_->engine());
       if (domain_->closed()) throw FabricFailure(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
-      region_ = registerMemory(domain_, base_, length_, access_, backing_);
+      if (device_) {
+        region_ = MemoryRegion::open(domain_, *device_, access_);
+        enter(domain_, region_, device_->backing, device_->reach);
+      } else {
+        region_ = MemoryRegion::open(domain_, base_, length_, access_, backing_);
+        enter(domain_, region_, backing_, Reach::kHost);
+      }
     } catch (const FabricFailure& failure) {
       failure_ = std::make_unique<FabricFailure>(failure);
     } catch (const std::bad_alloc&) {
@@ -144,7 +188,7 @@ class Register final : public Napi::AsyncWorker {
     const bool byAddress = (domain_->mrMode() & FI_MR_VIRT_ADDR) != 0;
     result.Set("address",
                Napi::BigInt::New(Env(), byAddress ? reinterpret_cast<uint64_t>(base_) : 0));
-    if (buffer_.IsEmpty()) {
+    if (buffer_.IsEmpty() && !device_) {
       const auto length = static_cast<size_t>(length_);
       result.Set("buffer", toBuffer(Env(), backing_, base_, length, shared_));
       result.Set("hugePages", hugePages_);
@@ -181,6 +225,7 @@ class Register final : public Napi::AsyncWorker {
   int numaNode_ = -1;
   Napi::ObjectReference buffer_;
   Backing backing_;
+  std::optional<DeviceMemory> device_;
   std::shared_ptr<MemoryRegion> region_;
   std::unique_ptr<FabricFailure> failure_;
 };
@@ -197,6 +242,14 @@ Napi::Value memoryRegister(const Napi::CallbackInfo& args) {
   auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
                                            flagsFromJs(args[2], kMrAccess, "access"));
   worker->useBuffer(args[1].As<Napi::Uint8Array>());
+  return start(std::move(worker));
+}
+
+// memoryRegisterDevice(domain, memory, access): { memory, key, address }
+Napi::Value memoryRegisterDevice(const Napi::CallbackInfo& args) {
+  auto worker = std::make_unique<Register>(args.Env(), unwrap<Domain>(args[0]),
+                                           flagsFromJs(args[2], kMrAccess, "access"));
+  worker->useDevice(deviceMemoryFromJs(args[1]));
   return start(std::move(worker));
 }
 
@@ -239,46 +292,22 @@ Napi::Value memoryForget(const Napi::CallbackInfo& args) {
 Napi::Value memoryBuffer(const Napi::CallbackInfo& args) {
   const auto domain = unwrap<Domain>(args[0]);
   const Memory* memory = domain->engine().memories.find(args[1].As<Napi::Number>().Uint32Value());
-  if (memory == nullptr) throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "the memory is closed");
+  if (memory == nullptr || memory->reach != Reach::kHost) {
+    throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "the memory is closed or on a device");
+  }
   const auto length = static_cast<size_t>(memory->length);
   return toBuffer(args.Env(), memory->backing, memory->base, length);
-}
-
-// remoteAdd(domain, address, key, length): a handle for a peer's region.
-Napi::Value remoteAdd(const Napi::CallbackInfo& args) {
-  const auto domain = unwrap<Domain>(args[0]);
-  Remote remote;
-  remote.address = unsignedFromJs(args[1], "address");
-  remote.key = unsignedFromJs(args[2], "key");
-  remote.length = unsignedFromJs(args[3], "length");
-  const uint32_t handle = domain->engine().enter(domain->engine().remotes, remote,
-                                                 Engine::Remotes::Handles::kHeldLonger);
-  if (handle == 0) throw FabricFailure(FI_ENOMEM, "remote", "too many remote regions");
-  return Napi::Number::New(args.Env(), handle);
-}
-
-// remoteForget(domain, remote): frees the handle. Later operations to it fail.
-Napi::Value remoteForget(const Napi::CallbackInfo& args) {
-  const auto domain = unwrapAny<Domain>(args[0]);
-  Engine& engine = domain->engine();
-  engine.defer([&engine, handle = args[1].As<Napi::Number>().Uint32Value()] {
-    engine.invalidate();
-    engine.remotes.erase(handle);
-    engine.renewHandles();
-  });
-  return args.Env().Undefined();
 }
 
 }  // namespace
 
 void exportMemoryRegion(Napi::Object exports) {
   exportFunction<memoryRegister>(exports, "memoryRegister");
+  exportFunction<memoryRegisterDevice>(exports, "memoryRegisterDevice");
   exportFunction<memoryAllocate>(exports, "memoryAllocate");
   exportFunction<memoryAdopt>(exports, "memoryAdopt");
   exportFunction<memoryForget>(exports, "memoryForget");
   exportFunction<memoryBuffer>(exports, "memoryBuffer");
-  exportFunction<remoteAdd>(exports, "remoteAdd");
-  exportFunction<remoteForget>(exports, "remoteForget");
 }
 
 }  // namespace fab

@@ -13,6 +13,7 @@ namespace fab {
 
 class Domain;
 class Engine;
+struct DeviceMemory;
 
 class MemoryRegion : public Resource {
  public:
@@ -31,6 +32,8 @@ class MemoryRegion : public Resource {
   static std::shared_ptr<MemoryRegion> open(const std::shared_ptr<Domain>& domain, uint8_t* base,
                                             uint64_t length, uint64_t access,
                                             const Backing& backing);
+  static std::shared_ptr<MemoryRegion> open(const std::shared_ptr<Domain>& domain,
+                                            const DeviceMemory& memory, uint64_t access);
 
   fid_mr* get() const { return region_.get(); }
 
@@ -42,6 +45,10 @@ class MemoryRegion : public Resource {
   int closeSelf() override;
 
  private:
+  // Registers with a key of the domain's choice. If a chosen key is in use, chooses another one.
+  template <typename Call>
+  static Fid<fid_mr> call(const Domain& domain, uint64_t length, const char* name, Call&& call);
+
   Engine& engine_;
   Backing backing_;  // outlives the registration
   Fid<fid_mr> region_;

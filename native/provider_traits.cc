@@ -87,6 +87,7 @@ ProviderTraits efa() {
   // to all registered memory (1.17), and keeps memory registered after its region is closed.
   efa.copiesMessages = 8192;
   efa.directFabric = "efa-direct";
+  efa.registersDmabufs = true;
   efa.ownFlags = kEfaWrHighPps;
   return efa;
 }
@@ -141,11 +142,13 @@ const ProviderTraits& traitsOf(const fi_info& info) {
   return traits ? *traits : kOthers;
 }
 
-size_t copiedBytes(const fi_info& info) {
-  const ProviderTraits& traits = traitsOf(info);
+bool isDirect(const fi_info& info) {
   const char* fabric = info.fabric_attr->name;
-  const bool direct = fabric != nullptr && traits.directFabric == fabric;
-  return info.ep_attr->type == FI_EP_RDM && !direct ? traits.copiesMessages : 0;
+  return fabric != nullptr && traitsOf(info).directFabric == fabric;
+}
+
+size_t copiedBytes(const fi_info& info) {
+  return info.ep_attr->type == FI_EP_RDM && !isDirect(info) ? traitsOf(info).copiesMessages : 0;
 }
 
 bool usesSharedMemory(const fi_info& info) {

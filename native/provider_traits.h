@@ -58,6 +58,8 @@ struct ProviderTraits {
   size_t copiesMessages = 0;
   // ... except with this fabric.
   std::string_view directFabric = "";
+  // It registers dmabufs (FI_MR_DMABUF), also without FI_HMEM: dmabuf_use.h.
+  bool registersDmabufs = false;
   // Flags of operations that no other provider has.
   uint64_t ownFlags = 0;
 };
@@ -75,6 +77,9 @@ auto naming(const fi_info& info, Calls&& calls) {
     throw;
   }
 }
+
+// Whether the fabric is the provider's direct one.
+bool isDirect(const fi_info& info);
 
 // The maximum size of messages that need no descriptor, although the entry asks for FI_MR_LOCAL.
 size_t copiedBytes(const fi_info& info);

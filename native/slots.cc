@@ -95,7 +95,8 @@ Napi::Value memoryRead(const Napi::CallbackInfo& args) {
   const uint64_t offset = unsignedFromJs(args[2], "offset");
   const uint64_t length = unsignedFromJs(args[3], "length");
   const Memory* memory = domain->engine().memories.find(args[1].As<Napi::Number>().Uint32Value());
-  if (memory == nullptr || offset > memory->length || length > memory->length - offset) {
+  const bool readable = memory != nullptr && memory->reach == Reach::kHost;
+  if (!readable || offset > memory->length || length > memory->length - offset) {
     throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "the memory is closed");
   }
   auto copy = Napi::ArrayBuffer::New(args.Env(), static_cast<size_t>(length));

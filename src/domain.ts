@@ -3,6 +3,7 @@ import { publishClose, publishOpen, publishParked } from './channels.js';
 import { checkInteger, checkMilliseconds, checkObject } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter, type CounterOptions } from './counter.js';
+import type { DeviceMemory } from './device-memory.js';
 import { checkDomainOptions, type DomainOptions } from './domain-options.js';
 import { EfaQueries } from './efa-queries.js';
 import {
@@ -171,12 +172,14 @@ export class Domain {
    * Registers the caller's memory off the event loop: fi_mr_reg. The region gets exactly the rights
    * in `access`. FI_REMOTE_READ and FI_REMOTE_WRITE give peers access to it.
    *
-   * @throws FabricError with the code of fi_mr_reg(3): FI_ENOMEM, FI_EOPNOTSUPP, FI_EFAULT;
-   * FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the domain is closed first.
+   * Memory of a GPU or another device is registered by fi_mr_regattr: see {@link DeviceMemory}.
+   *
+   * @throws FabricError with the code of fi_mr_reg(3): FI_ENOMEM, FI_EOPNOTSUPP, FI_EFAULT; for
+   * device memory also FI_ENOSYS, FI_EBADF or FI_EINVAL; FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the domain is closed first.
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed.
    */
   async register(
-    buffer: ArrayBufferView | ArrayBufferLike,
+    buffer: ArrayBufferView | ArrayBufferLike | DeviceMemory,
     access: readonly MrAccess[],
     options: WaitOptions = {},
   ): Promise<MemoryRegion> {

@@ -8,7 +8,25 @@ interface CallHint {
   readonly hint: string;
 }
 
+const ANY: readonly CallHint[] = [
+  {
+    call: /^fi_mr_regattr$/,
+    errno: errnoByCode.FI_ENOSYS,
+    hint: 'this libfabric was built without support for the device, or did not find one when it was loaded; a dmabuf needs no such support',
+  },
+];
+
 const EFA: readonly CallHint[] = [
+  {
+    call: /^fi_mr_regattr$/,
+    errno: errnoByCode.FI_EINVAL,
+    hint: 'the memory lies outside of the dmabuf, or the file descriptor is not of a dmabuf',
+  },
+  {
+    call: /^fi_mr_regattr$/,
+    errno: errnoByCode.FI_EOPNOTSUPP,
+    hint: "the kernel's driver does not support dmabufs, or the device does not support these rights",
+  },
   {
     call: /^fi_mr_reg$/,
     errno: errnoByCode.FI_ENOMEM,
@@ -47,7 +65,8 @@ export function hintOfCall(
   text: string,
 ): string | undefined {
   if (text !== '') return undefined;
-  return BY_PROVIDER[provider]?.find((each) => each.errno === errno && each.call.test(call))?.hint;
+  const hints = [...(BY_PROVIDER[provider] ?? []), ...ANY];
+  return hints.find((each) => each.errno === errno && each.call.test(call))?.hint;
 }
 
 /** The usual remedy if the shm provider below efa fails an operation between peers of a host. */

@@ -188,6 +188,15 @@ export type MrFlag =
   | 'FI_RMA_EVENT'
   | 'FI_AUTH_KEY';
 
+/** Interfaces of device memory: enum fi_hmem_iface of fi_mr(3). */
+export type HmemIface =
+  | 'FI_HMEM_SYSTEM'
+  | 'FI_HMEM_CUDA'
+  | 'FI_HMEM_ROCR'
+  | 'FI_HMEM_ZE'
+  | 'FI_HMEM_NEURON'
+  | 'FI_HMEM_SYNAPSEAI';
+
 /** Flags of an address vector and of an insertion: fi_av(3). */
 export type AvFlag =
   | 'FI_READ'

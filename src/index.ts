@@ -16,6 +16,13 @@ export {
   type QueueEntry,
 } from './completion-queue.js';
 export { Counter, type CounterEvents, type CounterOptions } from './counter.js';
+export type {
+  DeviceAccess,
+  DeviceMemory,
+  DmabufMemory,
+  HmemMemory,
+  HmemType,
+} from './device-memory.js';
 export type * from './diagnostics.js';
 export { Domain } from './domain.js';
 export type { DomainOptions } from './domain-options.js';

@@ -84,9 +84,10 @@ prints('CompletionQueue', CompletionQueue, ({ format, size, closed }) => ({
 }));
 prints('Counter', Counter, ({ events, closed }) => ({ events, closed }));
 prints('Peer', Peer, ({ handle, removed }) => ({ handle, removed }));
-prints('MemoryRegion', MemoryRegion, ({ length, access, key, closed }) => ({
+prints('MemoryRegion', MemoryRegion, ({ length, access, deviceAccess, key, closed }) => ({
   length,
   access: access.join(', '),
+  ...(deviceAccess !== undefined && { deviceAccess }),
   key,
   closed,
 }));

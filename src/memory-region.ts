@@ -1,11 +1,12 @@
 import { types } from 'node:util';
 import { publishClose, publishOpen } from './channels.js';
 import { checkInteger } from './checks.js';
+import type { DeviceAccess } from './device-memory.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { type Memory, RegisteredBytes } from './engine/memory.js';
 import { Kind } from './engine/requests.js';
-import { closed, invalidThis } from './errors.js';
+import { closed, invalidState, invalidThis } from './errors.js';
 import { type NativeRegion, native } from './native.js';
 import { encodeDescriptor, type RegionDescription } from './remote-region.js';
 import { sizeOf } from './views.js';
@@ -19,6 +20,13 @@ const collected = new FinalizationRegistry<Engine>((engine) => {
     'LibfabricWarning',
   );
 });
+
+/** Memory of a device that was registered. */
+interface DeviceRegion {
+  /** Bytes. */
+  readonly length: number;
+  readonly access: DeviceAccess;
+}
 
 /**
  * Memory that is registered with a domain (fi_mr(3)). Operations use it without further
@@ -42,12 +50,14 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   readonly access: readonly string[];
   /** Whether the memory is in huge pages. Undefined if allocate() did not allocate it. */
   readonly hugePages: boolean | undefined;
+  readonly deviceAccess: DeviceAccess | undefined;
   /** @internal */
   readonly memory: Memory;
   /** @internal */
   readonly memoryHandle: number;
   readonly #engine: Engine;
-  #buffer: ArrayBufferLike;
+  // Undefined for memory of a device.
+  #buffer: ArrayBufferLike | undefined;
   #start: number;
   #closing: Promise<void> | undefined;
 
@@ -55,25 +65,38 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   constructor(
     engine: Engine,
     region: NativeRegion,
-    bytes: Uint8Array,
+    memory: Uint8Array | DeviceRegion,
     access: readonly string[],
     hugePages?: boolean,
   ) {
     super();
     this.#engine = engine;
-    this.#start = bytes.byteOffset;
-    this.#buffer = bytes.buffer;
-    this.length = bytes.byteLength;
+    if (memory instanceof Uint8Array) {
+      this.#start = memory.byteOffset;
+      this.#buffer = memory.buffer;
+      this.deviceAccess = undefined;
+    } else {
+      this.#start = 0;
+      this.deviceAccess = memory.access;
+    }
+    this.length = memory.length;
     this.key = region.key;
     this.address = region.address;
     this.access = Object.freeze([...access]);
     this.hugePages = hugePages;
     this.memory = engine.memory;
     this.memoryHandle = region.memory;
-    if (types.isSharedArrayBuffer(this.#buffer)) engine.registered.set(region.memory, this.#buffer);
-    if (this.length === sizeOf(this.#buffer)) engine.memory.cover(this.#buffer, region.memory);
+    this.#enter();
     collected.register(this, engine, this);
     publishOpen('memoryRegion', this);
+  }
+
+  #enter(): void {
+    const buffer = this.#buffer;
+    if (buffer === undefined) return;
+    const { registered, memory } = this.#engine;
+    if (types.isSharedArrayBuffer(buffer)) registered.set(this.memoryHandle, buffer);
+    if (this.length === sizeOf(buffer)) memory.cover(buffer, this.memoryHandle);
   }
 
   /**
@@ -82,19 +105,26 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
    * it with the region.
    *
    * @throws Error ERR_CLOSED if the ArrayBuffer was detached and the region is closed.
+   * ERR_INVALID_STATE if the memory is on a device.
    */
   get buffer(): ArrayBufferLike {
-    if (!types.isSharedArrayBuffer(this.#buffer) && sizeOf(this.#buffer) === 0) this.#renew();
-    return this.#buffer;
+    const buffer = this.#buffer;
+    if (buffer === undefined) {
+      throw invalidState('the memory of this region is on a device: the host has no bytes of it');
+    }
+    if (types.isSharedArrayBuffer(buffer) || sizeOf(buffer) > 0) return buffer;
+    return this.#renew(buffer);
   }
 
-  #renew(): void {
+  #renew(detached: ArrayBufferLike): ArrayBufferLike {
     if (this.closed) throw closed('the memory region');
     const { memory, handle } = this.#engine;
-    memory.uncover(this.#buffer, this.memoryHandle);
-    this.#buffer = native.memoryBuffer(handle, this.memoryHandle);
+    memory.uncover(detached, this.memoryHandle);
+    const buffer = native.memoryBuffer(handle, this.memoryHandle);
+    this.#buffer = buffer;
     this.#start = 0;
-    memory.cover(this.#buffer, this.memoryHandle);
+    memory.cover(buffer, this.memoryHandle);
+    return buffer;
   }
 
   /** @internal */
@@ -102,7 +132,11 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     return RegisteredBytes.is(value) && #start in value;
   }
 
-  /** The registered bytes. */
+  /**
+   * The registered bytes.
+   *
+   * @throws Error ERR_CLOSED, ERR_INVALID_STATE: see `buffer`.
+   */
   get bytes(): Uint8Array {
     return new Uint8Array(this.buffer, this.#start, this.length);
   }
@@ -147,7 +181,7 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
     const engine = this.#engine;
     collected.unregister(this);
     if (!engine.open) return;
-    engine.memory.uncover(this.#buffer, this.memoryHandle);
+    if (this.#buffer !== undefined) engine.memory.uncover(this.#buffer, this.memoryHandle);
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);
     engine.control(Op.CloseMemory, request, 0, 0, this.memoryHandle);
@@ -187,7 +221,15 @@ export class RegionSlice extends RegisteredBytes {
     return this.region.closed;
   }
 
-  /** The bytes of this slice. */
+  get deviceAccess(): DeviceAccess | undefined {
+    return this.region.deviceAccess;
+  }
+
+  /**
+   * The bytes of this slice.
+   *
+   * @throws Error ERR_CLOSED, ERR_INVALID_STATE: see the region's `buffer`.
+   */
   get bytes(): Uint8Array {
     const whole = this.region.bytes;
     return whole.subarray(this.offset, this.offset + this.length);

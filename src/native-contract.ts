@@ -269,6 +269,16 @@ export interface NativeObjects {
   ): { count: number; size: number; datatype: number; op: number };
 }
 
+/** native/device_memory.cc */
+export type NativeDeviceMemory =
+  | { readonly fd: number; readonly offset: number; readonly length: number }
+  | {
+      readonly iface: string;
+      readonly pointer: bigint;
+      readonly device: number;
+      readonly length: number;
+    };
+
 export interface NativeRegion {
   readonly memory: number;
   readonly key: bigint;
@@ -285,6 +295,12 @@ export interface NativeMemory {
     bytes: Uint8Array,
     access: readonly string[],
   ): Promise<NativeRegion>;
+  // int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+  memoryRegisterDevice(
+    domain: Handle<'Domain'>,
+    memory: NativeDeviceMemory,
+    access: readonly string[],
+  ): Promise<NativeRegion>;
   // mmap(2), and the same. `numaNode`: of mbind(2), -1 for any.
   memoryAllocate(
     domain: Handle<'Domain'>,
@@ -299,6 +315,7 @@ export interface NativeMemory {
   memoryForget(domain: Handle<'Domain'>, memory: number): void;
   memoryRead(domain: Handle<'Domain'>, memory: number, offset: number, length: number): ArrayBuffer;
   memoryBuffer(domain: Handle<'Domain'>, memory: number): ArrayBuffer;
+  // native/remote_region.cc
   remoteAdd(domain: Handle<'Domain'>, address: bigint, key: bigint, length: bigint): number;
   remoteForget(domain: Handle<'Domain'>, remote: number): void;
 }

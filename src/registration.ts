@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { checkInteger, checkObject, namesOf, refuseDetached } from './checks.js';
+import { checkDeviceMemory, type DeviceMemory, looksLikeDeviceMemory } from './device-memory.js';
 import { endsWith } from './ends.js';
 import type { Engine } from './engine/engine.js';
 import { refuseUnsteady } from './engine/memory.js';
@@ -37,11 +38,14 @@ const checkNumaNode = (name: string, node: unknown): number =>
 /** domain.register() */
 export async function register(
   engine: Engine,
-  buffer: ArrayBufferView | ArrayBufferLike,
+  buffer: ArrayBufferView | ArrayBufferLike | DeviceMemory,
   access: readonly MrAccess[],
   options: WaitOptions,
 ): Promise<MemoryRegion> {
   const rights = checkAccess(access);
+  if (!isBytes(buffer) && looksLikeDeviceMemory(buffer)) {
+    return registerDevice(engine, buffer, rights, options);
+  }
   const bytes = viewOf(buffer);
   if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
   const wait = checkWait(options);
@@ -49,6 +53,21 @@ export async function register(
   const registering = async () => {
     const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights));
     return new MemoryRegion(engine, region, bytes, rights);
+  };
+  return orClosed(registering(), wait);
+}
+
+function registerDevice(
+  engine: Engine,
+  given: DeviceMemory,
+  rights: readonly MrAccess[],
+  options: WaitOptions,
+): Promise<MemoryRegion> {
+  const { memory, access } = checkDeviceMemory('memory', given);
+  const wait = checkWait(options);
+  const registering = async () => {
+    const region = await offLoop(native.memoryRegisterDevice(engine.handle, memory, rights));
+    return new MemoryRegion(engine, region, { length: memory.length, access }, rights);
   };
   return orClosed(registering(), wait);
 }
@@ -108,14 +127,17 @@ function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
   return Array.from(access as readonly MrAccess[]);
 }
 
+const isBytes = (value: unknown): value is ArrayBufferView | ArrayBufferLike =>
+  isBufferView(value) || types.isAnyArrayBuffer(value);
+
 // Creates a new view, because a subclass may override its properties.
-function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
+function viewOf(buffer: unknown): Uint8Array {
+  if (!isBytes(buffer)) {
+    throw invalidArgType('buffer', 'an ArrayBuffer, a view of one, or device memory', buffer);
+  }
   if (isBufferView(buffer)) {
     refuseDetached(bufferOf(buffer), 'buffer');
     return bytesOf(buffer);
-  }
-  if (!types.isAnyArrayBuffer(buffer)) {
-    throw invalidArgType('buffer', 'an ArrayBuffer or a view of one', buffer);
   }
   refuseDetached(buffer, 'buffer');
   return new Uint8Array(buffer);

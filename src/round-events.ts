@@ -80,6 +80,7 @@ function locateByte(name: string, place: RoundByte, memory: Memory): NativeByte 
   if (!RegisteredBytes.is(byte)) {
     throw invalidArgType(`${name}.byte`, 'a MemoryRegion or a slice of one', byte);
   }
+  if (byte.deviceAccess !== undefined) throw invalidArgValue(`${name}.byte`, 'is on a device');
   if (byte.length === 0) throw invalidArgValue(`${name}.byte`, 'has no bytes');
   const { handle, offset } = memory.locate(byte, `${name}.byte`);
   return [handle, offset, checkInteger(`${name}.value`, value, 0, 255)];

@@ -195,6 +195,9 @@ class Engine {
   ssize_t postFor(EngineClient& client, const Operation& operation);
   const char* refusal() const { return refusal_; }
 
+  // From now on, operations are checked for memory that the CPU cannot reach: device_memory.cc.
+  void useDeviceMemory() { usesDeviceMemory_ = true; }
+
   // The driver that runs the engine holds this mutex, and releases it when a Hold asks for it.
   std::timed_mutex& ownership() { return ownership_; }
   CallLimit& callLimit() { return callLimit_; }
@@ -278,6 +281,11 @@ class Engine {
   void fail(BatchRun& run, const Failure& why);
   bool mark(BatchRun& run);
   bool mustWait(BatchRun& run);
+
+  // device_memory.cc
+  Reach reachOf(const Operation& operation);
+  bool onDevice(const Op& op);
+  const char* whyNotOnDevice(const Operation& operation, const Endpoint& endpoint);
 
   // resolve.cc
   int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
@@ -382,6 +390,7 @@ class Engine {
   iovec placeholder_{nullptr, 0};
   void* placeholderDesc_ = nullptr;
   std::function<int(Memory&)> registerLocal_;
+  bool usesDeviceMemory_ = false;
   TaskQueue tasks_;
   TaskQueue slowTasks_;
   OpPool ops_;

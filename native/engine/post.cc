@@ -62,6 +62,12 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   bool fillable = false;
   if (isReceive(o.code)) {
     if (!endpoint.held.empty()) {
+      if (usesDeviceMemory_ && reachOf(o) != Reach::kHost) {
+        refusal_ =
+            "a message that arrived for an aborted receive is in host memory: receive it there "
+            "first";
+        return -FI_EOPNOTSUPP;
+      }
       if (takeHeld(o, endpoint, resolved, run)) return 0;
       fillable = (o.flags & FI_MULTI_RECV) != 0 && endpoint.held.first(o.peer) != nullptr;
       if (fillable && fillFromHeld(o, endpoint, resolved.iov[0])) return 0;

@@ -166,6 +166,11 @@ void Engine::fill(Op& op, Completion result, const uint8_t* from) {
 
 // Called when a message has arrived for an aborted receive that could not be cancelled.
 void Engine::keep(const Op& op, const Completion& result) {
+  if (usesDeviceMemory_ && onDevice(op)) {
+    const Failure lost{FI_ECANCELED,
+                       {"", "a message arrived in device memory after its receive was aborted"}};
+    return unsolicited(*op.endpoint->receiveQueue, lost.status, errors.put(lost.detail));
+  }
   Held::Message message{result, {}, op.code == OpCode::kTrecv};
   message.about.event = Event::kOperation;
   message.about.offset = 0;

@@ -105,6 +105,12 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
     refusal_ = "the memory is closed or the range lies outside of it";
     return -FI_EFAULT;
   }
+  if (usesDeviceMemory_) {
+    if (const char* why = whyNotOnDevice(o, endpoint); why != nullptr) {
+      refusal_ = why;
+      return -FI_EOPNOTSUPP;
+    }
+  }
   if (registerLocal_ && !carried && !copied && !isCopied(o, endpoint)) {
     if (const int ret = describe(o.memory, resolved.desc[0]); ret != 0) return ret;
     for (size_t i = 1; i < resolved.count; ++i) {

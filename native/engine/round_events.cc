@@ -19,6 +19,8 @@ const Failure kStreamed{FI_EBUSY, {"", "immediates() takes the arrivals of this 
 }  // namespace
 
 uint8_t* Engine::find(const RoundEvents::Byte& byte) {
+  const Memory* memory = memories.find(byte.memory);
+  if (memory == nullptr || memory->reach != Reach::kHost) return nullptr;
   iovec at{};
   void* desc = nullptr;
   return locate(byte.memory, byte.offset, 1, at, desc) ? static_cast<uint8_t*>(at.iov_base)

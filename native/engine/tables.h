@@ -16,6 +16,13 @@ class MemoryRegion;
 
 constexpr uint32_t kNoRequest = UINT32_MAX;
 
+// How the bytes of memory can be reached. The further down, the fewer ways there are.
+enum class Reach : uint8_t {
+  kHost,    // by the CPU and the NIC
+  kHmem,    // by the NIC and the provider, which knows the device: FI_HMEM
+  kDmabuf,  // by the NIC: FI_MR_DMABUF. The provider takes it for host memory: dmabuf_use.h
+};
+
 // Memory that operations may use: an ArrayBuffer, registered or not. The entry keeps the memory,
 // and stays as long as an operation uses it.
 struct Memory {
@@ -25,6 +32,7 @@ struct Memory {
   void* desc = nullptr;
   uint32_t inFlight = 0;
   bool closing = false;
+  Reach reach = Reach::kHost;
   uint32_t closeRequest = kNoRequest;
   std::shared_ptr<MemoryRegion> region;  // null if the caller has not registered it
   Fid<fid_mr> local;                     // a registration only for desc: describe.cc

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { refuseDetached } from '../checks.js';
+import type { DeviceAccess } from '../device-memory.js';
 import { closed, invalidArgType, invalidArgValue } from '../errors.js';
 import { type Handle, native } from '../native.js';
 import {
@@ -27,6 +28,8 @@ export abstract class RegisteredBytes {
   /** Bytes. */
   abstract readonly length: number;
   abstract readonly closed: boolean;
+  /** How the provider reaches memory of a device. Undefined for memory of the host. */
+  abstract readonly deviceAccess: DeviceAccess | undefined;
   // Objects that only imitate a region lack it.
   readonly #genuine = true;
 

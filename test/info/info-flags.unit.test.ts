@@ -44,6 +44,7 @@ const typeOfTable: Record<string, string> = {
   datatype: 'Datatype',
   atomicOp: 'AtomicOp',
   paramType: 'ParamType',
+  hmemIface: 'HmemIface',
 };
 
 // The name that only the other major version has. The tables do not contain it.

@@ -1,0 +1,88 @@
+import { check64, checkInteger, checkNames, namesOf, oneOf } from './checks.js';
+import { invalidArgType, invalidArgValue } from './errors.js';
+import type { HmemIface } from './flags.js';
+import type { NativeDeviceMemory } from './native.js';
+
+/**
+ * Memory of a GPU or another device as a dmabuf: FI_MR_DMABUF of fi_mr(3), libfabric 1.20 and
+ * later. libfabric needs no support for the device.
+ */
+export interface DmabufMemory {
+  readonly type: 'dmabuf';
+  /** The file descriptor of the dmabuf. It may be closed when the memory is registered. */
+  readonly fd: number;
+  /** Offset of the memory in the dmabuf, in bytes. */
+  readonly offset: number;
+  /** Bytes. */
+  readonly byteLength: number;
+}
+
+/** The devices whose pointers libfabric knows: enum fi_hmem_iface of fi_mr(3). */
+export type HmemType = 'cuda' | 'rocr' | 'ze' | 'neuron' | 'synapseai';
+
+/**
+ * Memory of a GPU or another device by its pointer. It needs an entry with the capability FI_HMEM,
+ * and a libfabric that was built for the device.
+ */
+export interface HmemMemory {
+  readonly type: HmemType;
+  /** The address of the memory on the device. */
+  readonly pointer: bigint;
+  /** Bytes. */
+  readonly byteLength: number;
+  /** The index of the device. Of ze: the driver's index << 16 | the device's index. */
+  readonly device: number;
+}
+
+/** Memory of a GPU or another device, for `domain.register()`. */
+export type DeviceMemory = DmabufMemory | HmemMemory;
+
+/** How the provider reaches memory of a device: by FI_HMEM with an interface, or by FI_MR_DMABUF. */
+export type DeviceAccess = Exclude<HmemIface, 'FI_HMEM_SYSTEM'> | 'FI_MR_DMABUF';
+
+const IFACES: Readonly<Record<HmemType, Exclude<HmemIface, 'FI_HMEM_SYSTEM'>>> = {
+  cuda: 'FI_HMEM_CUDA',
+  rocr: 'FI_HMEM_ROCR',
+  ze: 'FI_HMEM_ZE',
+  neuron: 'FI_HMEM_NEURON',
+  synapseai: 'FI_HMEM_SYNAPSEAI',
+};
+const TYPES = ['dmabuf', ...(Object.keys(IFACES) as HmemType[])] as const;
+const DMABUF_NAMES = namesOf<DmabufMemory>({ type: 1, fd: 1, offset: 1, byteLength: 1 });
+const HMEM_NAMES = namesOf<HmemMemory>({ type: 1, pointer: 1, byteLength: 1, device: 1 });
+const MAX_INT = 2 ** 31 - 1;
+
+/** Checked device memory: for the native side, and how the provider reaches it. */
+export interface CheckedDeviceMemory {
+  readonly memory: NativeDeviceMemory;
+  readonly access: DeviceAccess;
+}
+
+/** Whether a value is meant to be device memory. */
+export function looksLikeDeviceMemory(value: unknown): value is DeviceMemory {
+  return typeof value === 'object' && value !== null && 'type' in value;
+}
+
+/** Checks device memory, and reads each member once. */
+export function checkDeviceMemory(name: string, given: DeviceMemory): CheckedDeviceMemory {
+  const type = oneOf(`${name}.type`, given.type, TYPES);
+  const length = checkInteger(`${name}.byteLength`, given.byteLength, 1);
+  if (type === 'dmabuf') {
+    const { fd, offset } = given as DmabufMemory;
+    checkNames(name, given, DMABUF_NAMES);
+    checkInteger(`${name}.fd`, fd, 0, MAX_INT);
+    checkInteger(`${name}.offset`, offset, 0, Number.MAX_SAFE_INTEGER - length);
+    return { memory: { fd, offset, length }, access: 'FI_MR_DMABUF' };
+  }
+  const { pointer, device } = given as HmemMemory;
+  checkNames(name, given, HMEM_NAMES);
+  if (typeof pointer !== 'bigint') throw invalidArgType(`${name}.pointer`, 'a bigint', pointer);
+  check64(`${name}.pointer`, pointer);
+  if (pointer === 0n) throw invalidArgValue(`${name}.pointer`, 'is 0');
+  if (pointer + BigInt(length) > 2n ** 64n) {
+    throw invalidArgValue(name, 'ends after the last address');
+  }
+  checkInteger(`${name}.device`, device, 0, MAX_INT);
+  const iface = IFACES[type];
+  return { memory: { iface, pointer, device, length }, access: iface };
+}
