@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 // The addon is one binary for every libfabric. It is compiled with the headers of 1.17, runs with
 // any later release, and asks for the newest API version that both sides know. The requested
@@ -48,6 +49,11 @@ constexpr uint32_t newestApiWith(uint32_t library) { return std::min(library, kN
 
 static_assert(newestApiWith(FI_VERSION(1, 17)) == FI_VERSION(1, 17));
 static_assert(newestApiWith(FI_VERSION(3, 0)) == kNewestApi);
+
+// "2.6"
+inline std::string versionText(uint32_t version) {
+  return std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version));
+}
 
 // The API version to pass to fi_getinfo(3), unless the caller asks for another.
 inline uint32_t apiVersion() { return newestApiWith(fi_version()); }

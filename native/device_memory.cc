@@ -30,10 +30,6 @@ std::shared_ptr<const int> duplicate(int fd) {
           }};
 }
 
-std::string versionText(uint32_t version) {
-  return std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version));
-}
-
 void checkDmabuf(const fi_info& info, uint64_t access) {
   constexpr uint32_t kSince = FI_VERSION(1, 20);
   const auto refuse = [](int error, const std::string& why) {

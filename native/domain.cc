@@ -140,6 +140,7 @@ int Domain::closeSelf() {
     Parking::orphan(std::move(parking));
   }
   Parking::closeUnreachableOrphans();
+  engine_->release();
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "abi.h"
 #include "address_format.h"
 #include "info.h"
 #include "info_fields.h"
@@ -12,10 +13,6 @@ namespace {
 
 constexpr size_t kMaxString = 1024;
 constexpr size_t kMaxBytes = 4096;
-
-std::string versionText(uint32_t version) {
-  return std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version));
-}
 
 bool parseVersionPart(const std::string& digits, uint32_t* value) {
   if (digits.empty() || digits.size() > 5) return false;

@@ -22,7 +22,7 @@ class EngineClient {
   virtual void completed(const Completion& completion, const ErrorDetail& detail) = 0;
   // Takes the value of a remote write with data.
   virtual void arrived(uint64_t data) = 0;
-  // The engine is destroyed: it makes no further call.
+  // The domain has closed: the engine makes no further call.
   virtual void ended() = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "../completion_queue.h"
 #include "../endpoint.h"
@@ -28,8 +29,12 @@ Engine::Engine(uint32_t submissionEntries, uint32_t completionEntries)
       completions_(*control_, reinterpret_cast<Completion*>(completionBlock_->data()),
                    completionEntries) {}
 
-Engine::~Engine() {
-  if (client_) client_->ended();
+Engine::~Engine() { release(); }
+
+void Engine::release() {
+  if (client_) std::exchange(client_, nullptr)->ended();
+  closings_.clear();
+  draining_.clear();
 }
 
 unsigned Engine::turn() {

@@ -185,8 +185,10 @@ class Engine {
   void endStream(CompletionQueue& queue, const char* text);
   void forEachInFlight(const std::function<void(const InFlight&)>& visit);
 
-  // Lets native code take part in every turn, for the engine's lifetime.
+  // Lets native code take part in every turn, until the domain has closed.
   void attach(std::shared_ptr<EngineClient> client) { client_ = std::move(client); }
+  // The domain has closed: releases the objects that hold it.
+  void release();
   bool clientWaits() const { return client_ && client_->waiting(); }
   // Whether the client has woken the event loop since the last call.
   bool clientNotified() { return client_ && client_->notified(); }

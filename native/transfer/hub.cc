@@ -8,15 +8,16 @@ namespace fab::transfer {
 
 void Hub::addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<Endpoint>& endpoint,
                   int numaNode) {
+  const Hold hold(domain->engine());
   rails.push_back(std::make_shared<Rail>(shared_from_this(), rails.size(), domain, endpoint,
                                          numaNode, settings_));
+  domain->engine().attach(rails.back());  // the close of the domain lets them go
 }
 
 void Hub::begin() {
   for (const auto& rail : rails) {
     const Hold hold(rail->engine());
     rail->listen();
-    rail->engine().attach(rail);
   }
 }
 

@@ -38,15 +38,15 @@ class Offer : public std::enable_shared_from_this<Offer> {
         capacity_(planned),
         rounds_(again ? 2 : 1) {
     for (Round& round : rounds_) {
-      round.bits = std::vector<std::atomic<uint64_t>>((expected + planned + 63) / 64);
+      round.bits = std::vector<std::atomic<uint64_t>>((uint64_t{expected} + planned + 63) / 64);
     }
   }
 
   // The slice of a number has arrived. Returns true if it was the last one.
   bool arrived(uint32_t number) {
-    const uint32_t size = expected_ + capacity_;
-    if (number / size != at_.load()) return false;
-    const uint32_t index = number % size;
+    const uint64_t size = uint64_t{expected_} + capacity_;
+    if (size == 0 || number / size != at_.load()) return false;  // no slices of a read arrive
+    const uint64_t index = number % size;
     Round& round = rounds_[number / size];
     const uint64_t bit = uint64_t{1} << (index % 64);
     if ((round.bits[index / 64].fetch_or(bit) & bit) != 0) return false;

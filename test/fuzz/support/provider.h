@@ -81,6 +81,8 @@ class Provider {
     while (!posted_.empty()) end(0, 0, true);
   }
   size_t posted() const { return posted_.size(); }
+  // The next receive that completes gets these bytes.
+  void receiveNext(const uint8_t* bytes, size_t size) { incoming_.assign(bytes, bytes + size); }
   // The arrival of a peer's write with data.
   void arrive(uint64_t data);
 
@@ -174,6 +176,7 @@ class Provider {
   Input& input_;
   std::deque<Operation> posted_;
   std::vector<iovec> forbidden_;
+  std::vector<uint8_t> incoming_;
   fi_ops ops{};
   fi_ops endpointFid{};
   fi_ops_ep endpointOps{};

@@ -22,6 +22,11 @@ inline void Provider::end(size_t index, int error, bool last) {
   }
   if (operation.use == Use::kReceive && error == 0) {
     done.len = room == 0 ? 0 : input_.take<uint16_t>() % (room - operation.used + 1);
+    if (!incoming_.empty() && !operation.writes.empty()) {
+      done.len = std::min(incoming_.size(), operation.writes[0].iov_len);
+      std::memcpy(operation.writes[0].iov_base, incoming_.data(), done.len);
+      incoming_.clear();
+    }
     if ((operation.flags & FI_MULTI_RECV) != 0 && !operation.writes.empty()) {
       done.buf = static_cast<uint8_t*>(operation.writes[0].iov_base) + operation.used;
       operation.used += done.len;

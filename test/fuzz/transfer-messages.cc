@@ -1,0 +1,155 @@
+// What a transfer engine receives from a hostile peer: messages, and the numbers of slices. Between
+// them, the program offers memory, transfers and closes.
+#include "../../native/transfer/hub.h"
+#include "support/rig.h"
+#include "support/threadsafe_function.h"
+
+using namespace fab::transfer;
+
+namespace {
+
+constexpr uint64_t kIdentity = 1;
+
+class Script {
+ public:
+  explicit Script(fuzz::Input& input) : input_(input), rig_(input) {
+    const Settings settings;
+    hub_ = std::make_shared<Hub>(Napi::Env(nullptr), Napi::Function(), kIdentity, settings);
+    hub_->addRail(rig_.domain, rig_.endpoints[0], -1);
+    for (uint64_t i = 0; i < 2; ++i) {
+      peers_.push_back(hub_->addPeer(2 + i, {Path({rig_.peers[i]}, 0)}, i == 0));
+    }
+  }
+  ~Script() {
+    hub_->close();
+    offers_.clear();
+    transfers_.clear();
+    peers_.clear();
+    for (int i = 0; i < 4; ++i) {
+      rig_.engine().turn();
+      rig_.provider.completeAll();
+    }
+  }
+
+  void run() {
+    try {
+      hub_->begin();
+    } catch (const fab::FabricFailure&) {
+      return;  // the provider takes no receives
+    }
+    while (!input_.empty()) step();
+  }
+
+ private:
+  void step() {
+    switch (input_.below(10)) {
+      case 0:
+      case 1:
+        return receive();
+      case 2:
+        return offer();
+      case 3:
+        return transfer();
+      case 4:
+        rig_.provider.arrive(number());
+        return static_cast<void>(rig_.engine().turn());
+      case 5:
+        if (!offers_.empty()) hub_->revoke(offers_[input_.below(offers_.size())]);
+        return;
+      case 6:
+        return restart();
+      case 7:
+        return rig_.provider.complete(1 + input_.below(8));
+      case 8:
+        return hub_->notify(peers_[input_.below(2)], "note", input_.below(4), 0);
+      default:
+        return static_cast<void>(rig_.engine().turn());
+    }
+  }
+
+  // A message that has arrived in a rail's receive, with a header that is mostly right.
+  void receive() {
+    uint8_t bytes[Message::kMaxSize];
+    MessageHeader header;
+    const uint8_t raw = input_.below(16);
+    header.kind = static_cast<Kind>(input_.take<uint8_t>());
+    header.round = input_.take<uint8_t>();
+    header.from = 2 + input_.below(3);
+    header.to = kIdentity;
+    header.offer = input_.take<uint8_t>();
+    header.transfer = input_.take<uint8_t>();
+    header.count = input_.take<uint8_t>();
+    header.status = input_.below(2);
+    header.bytes = input_.take<uint16_t>();
+    header.sequence = input_.take<uint8_t>();
+    header.copies = input_.below(2);
+    if (raw == 1) input_.read(&header, sizeof(header));
+    size_t payload = input_.below(32);
+    const uint8_t* const text = input_.skip(payload);
+    if (raw != 2) header.length = static_cast<uint16_t>(payload);
+    std::memcpy(bytes, &header, sizeof(header));
+    if (payload > 0) std::memcpy(bytes + sizeof(header), text, payload);
+    const size_t size = raw == 3 ? input_.below(sizeof(header)) + 1 : sizeof(header) + payload;
+    rig_.provider.receiveNext(bytes, size);
+    rig_.provider.complete(1);
+    rig_.engine().turn();
+  }
+
+  void offer() {
+    const bool isWrite = input_.flag();
+    const uint32_t expected = isWrite ? 1 + input_.below(100) : 0;
+    const uint32_t planned = isWrite ? input_.below(100) : 0;
+    const bool repeats = input_.flag();
+    const bool mappable = input_.flag();
+    auto made = hub_->offer(peers_[input_.below(2)], expected, planned, repeats, mappable,
+                            {rig_.addMemory()});
+    if (made) offers_.push_back(std::move(made));
+  }
+
+  void transfer() {
+    Order order;
+    order.direction = input_.flag() ? Direction::kWrite : Direction::kRead;
+    order.peer = peers_[input_.below(2)];
+    order.memories = {rig_.memories[0]};
+    order.targets = {{0x1000, 7, true}};
+    order.span = fuzz::Rig::kBytes;
+    const uint32_t slices = 1 + input_.below(4);
+    for (uint32_t i = 0; i < slices; ++i) order.slices.push_back({i * 8, i * 8, 8});
+    order.first = 256;
+    order.roundSize = slices;
+    order.offer = input_.below(8);
+    order.planned = input_.flag();
+    order.repeats = input_.flag();
+    order.bytes = slices * 8;
+    transfers_.push_back(hub_->start(std::move(order)));
+  }
+
+  void restart() {
+    if (transfers_.empty()) return;
+    const auto& which = transfers_[input_.below(transfers_.size())];
+    if (which->mayRepeat()) hub_->restart(which);
+  }
+
+  // Mostly of an open offer.
+  uint64_t number() {
+    const uint8_t which = input_.take<uint8_t>();
+    if (which < offers_.size()) return offers_[which]->first + input_.take<uint16_t>() % 600;
+    return input_.take<uint64_t>();
+  }
+
+  fuzz::Input& input_;
+  fuzz::Rig rig_;
+  std::shared_ptr<Hub> hub_;
+  std::vector<std::shared_ptr<fab::transfer::Peer>> peers_;
+  std::vector<std::shared_ptr<Offer>> offers_;
+  std::vector<std::shared_ptr<Transfer>> transfers_;
+};
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fuzz::Input input(data, size);
+  Script(input).run();
+  fuzz::finalizeFunctions();
+  return 0;
+}
