@@ -9,7 +9,7 @@ import type { NativeDeviceMemory } from './native.js';
  */
 export interface DmabufMemory {
   readonly type: 'dmabuf';
-  /** The file descriptor of the dmabuf. It may be closed when the memory is registered. */
+  /** The file descriptor of the dmabuf. It may be closed as soon as register() has returned its promise. */
   readonly fd: number;
   /** Offset of the memory in the dmabuf, in bytes. */
   readonly offset: number;

@@ -23,6 +23,17 @@ export type {
   HmemMemory,
   HmemType,
 } from './device-memory.js';
+export {
+  type CudaArray,
+  type CudaArrayInterface,
+  type DeviceMemoryOptions,
+  type DeviceMemorySource,
+  type DLManagedTensor,
+  type DLTensor,
+  deviceMemoryOf,
+  type Integers,
+  type OnnxTensor,
+} from './device-memory-of.js';
 export type * from './diagnostics.js';
 export { Domain } from './domain.js';
 export type { DomainOptions } from './domain-options.js';

@@ -41,15 +41,16 @@ uint64_t nanosecondsFor(uint64_t bytes, uint64_t rate) {
 uint64_t carry(uint64_t bytes, const LinkEnd& from, const LinkEnd& to) {
   const uint64_t sends = rateOf(from), receives = rateOf(to);
   if (sends == 0 && receives == 0) return 0;
-  uint64_t begin = now(), end = 0;
+  const uint64_t begin = now();
+  uint64_t end = 0;
   if (sends != 0) {
-    const uint64_t takes = nanosecondsFor(bytes, sends);
-    end = occupy(from.process.links[from.nic].sends, begin, takes);
-    begin = end - takes;
+    end = occupy(from.process.links[from.nic].sends, begin, nanosecondsFor(bytes, sends));
   }
   if (receives == 0) return end;
-  const uint64_t takes = nanosecondsFor(bytes, receives);
-  return std::max(end, occupy(to.process.links[to.nic].receives, begin, takes));
+  // From now on, although the bytes may come later: otherwise a slow sender would block the link
+  // for others until then.
+  return std::max(
+      end, occupy(to.process.links[to.nic].receives, begin, nanosecondsFor(bytes, receives)));
 }
 
 }  // namespace softefa

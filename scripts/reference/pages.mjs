@@ -82,6 +82,12 @@ export const PAGES = [
   { file: 'immediates', names: ['Immediates', 'Immediate', 'ImmediatesOptions'] },
   { file: 'counter', names: ['Counter', 'CounterOptions'] },
   { file: 'memory-region', names: ['MemoryRegion', 'RegionSlice', 'RegisteredBytes'] },
+  {
+    file: 'device-memory',
+    title: 'Device memory',
+    names: ['deviceMemoryOf', 'DeviceMemory', 'DmabufMemory', 'HmemMemory', 'DeviceMemoryOptions'],
+    with: ['DeviceMemorySource', 'CudaArray', 'CudaArrayInterface', 'DLTensor', 'DLManagedTensor'],
+  },
   { file: 'remote-region', names: ['RemoteRegion', 'RegionDescription'] },
   {
     file: 'efa',

@@ -98,3 +98,17 @@ TEST(rate_of_a_rule_replaces_that_of_the_environment) {
   CHECK_EQ(nics.write(), 0);
   CHECK_EQ(nics.a.next().status, Status::kOk);
 }
+
+// Two writes of a slow NIC take twenty minutes. The fast NIC that they go to stays free for others.
+TEST(rate_of_a_slow_sender_does_not_block_the_receiver_for_others) {
+  limitTo("100");
+  Nics nics;
+  constexpr uint32_t fast = 1;  // NIC 1 of node 0
+  nics.steering.rule(Fault::kRate, softefa::FaultRule::kAny, 1000, fast);
+  for (int i = 0; i < 2; ++i) CHECK_EQ(nics.write(), 0);
+  Result none;
+  CHECK(!nics.a.poll(none, 20));
+  Endpoint other(nics.devices[1]);
+  CHECK_EQ(other.write(nics.b.address(), nics.atB.all(), nics.atB.remote()), 0);
+  CHECK_EQ(other.next().status, Status::kOk);
+}
