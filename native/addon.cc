@@ -4,6 +4,7 @@
 #include "batch.h"
 #include "completion_queue.h"
 #include "counter.h"
+#include "device_memory.h"
 #include "domain.h"
 #include "domain_state.h"
 #include "efa.h"
@@ -65,6 +66,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exportCompletionQueue(exports);
   exportCounter(exports);
   exportMemoryRegion(exports);
+  exportDeviceMemory(exports);
   exportRemoteRegion(exports);
   exportSlots(exports);
   exportEndpoint(exports);

@@ -9,9 +9,11 @@
 #include <string>
 
 #include "abi.h"
+#include "addon.h"
 #include "flags.h"
 #include "provider_traits.h"
 #include "util/error.h"
+#include "util/handle.h"
 #include "values.h"
 
 namespace fab {
@@ -21,7 +23,8 @@ constexpr const char* kCall = "fi_mr_regattr";
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMost = uint64_t{1} << 53;
 
-std::shared_ptr<const int> duplicate(int fd) {
+std::shared_ptr<const int> duplicate(const Napi::Value& value) {
+  const auto fd = static_cast<int>(unsignedFromJs(value, "memory.fd", INT32_MAX));
   const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) throw FabricFailure(errno, kCall, "the descriptor of the dmabuf");
   return {std::make_unique<const int>(copy).release(), [](const int* held) {
@@ -76,8 +79,8 @@ DeviceMemory deviceMemoryFromJs(const Napi::Value& value) {
   if (given.Get("iface").IsUndefined()) {
     memory.reach = Reach::kDmabuf;
     memory.offset = unsignedFromJs(given.Get("offset"), "memory.offset", kMost);
-    memory.dmabuf =
-        duplicate(static_cast<int>(unsignedFromJs(given.Get("fd"), "memory.fd", INT32_MAX)));
+    const Napi::Value fd = given.Get("fd");
+    memory.dmabuf = fd.IsExternal() ? unwrap<DmabufHold>(fd)->fd : duplicate(fd);
   } else {
     memory.reach = Reach::kHmem;
     memory.iface = enumFromJs(given.Get("iface"), kHmemIfaces, "memory.type");
@@ -127,6 +130,28 @@ int registerDeviceMemory(fid_domain* domain, const DeviceMemory& memory, uint64_
     attr.device = memory.device;
   }
   return fi_mr_regattr(domain, attr.get(), flags, region);
+}
+
+namespace {
+
+// dmabufHold({ fd })
+Napi::Value dmabufHold(const Napi::CallbackInfo& args) {
+  if (!args[0].IsObject()) throwInvalidType("memory", "an object", args[0]);
+  auto fd = duplicate(args[0].As<Napi::Object>().Get("fd"));
+  return wrapHandle(args.Env(), std::make_shared<DmabufHold>(DmabufHold{std::move(fd)}));
+}
+
+// dmabufRelease(hold)
+Napi::Value dmabufRelease(const Napi::CallbackInfo& args) {
+  unwrapAny<DmabufHold>(args[0])->fd.reset();
+  return args.Env().Undefined();
+}
+
+}  // namespace
+
+void exportDeviceMemory(Napi::Object exports) {
+  exportFunction<dmabufHold>(exports, "dmabufHold");
+  exportFunction<dmabufRelease>(exports, "dmabufRelease");
 }
 
 }  // namespace fab

@@ -27,8 +27,18 @@ struct DeviceMemory {
   uint64_t offset = 0;
 };
 
-// { fd, offset, length } or { iface, device, pointer, length }: src/device-memory.ts. Throws
-// FabricFailure FI_EBADF.
+// JavaScript's hold on a dmabuf, with a descriptor of its own.
+struct DmabufHold {
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x646d620000000001};
+  static constexpr const char* kName = "DmabufHold";
+
+  bool closed() const { return fd == nullptr; }
+
+  std::shared_ptr<const int> fd;
+};
+
+// { fd, offset, length } or { iface, device, pointer, length }: src/device-memory.ts. `fd` may be a
+// DmabufHold. Throws FabricFailure FI_EBADF.
 DeviceMemory deviceMemoryFromJs(const Napi::Value& value);
 
 // Throws FabricFailure if this domain cannot register the memory with these rights.
@@ -40,5 +50,7 @@ void reserveAddresses(DeviceMemory& memory);
 // fi_mr_regattr(3)
 int registerDeviceMemory(fid_domain* domain, const DeviceMemory& memory, uint64_t access,
                          uint64_t key, fid_mr** region);
+
+void exportDeviceMemory(Napi::Object exports);
 
 }  // namespace fab

@@ -1,7 +1,8 @@
+import { types } from 'node:util';
 import { check64, checkInteger, checkNames, namesOf, oneOf } from './checks.js';
 import { invalidArgType, invalidArgValue } from './errors.js';
 import type { HmemIface } from './flags.js';
-import type { NativeDeviceMemory } from './native.js';
+import { type Handle, type NativeDeviceMemory, native } from './native.js';
 
 /**
  * Memory of a GPU or another device as a dmabuf: FI_MR_DMABUF of fi_mr(3), libfabric 1.20 and
@@ -54,13 +55,39 @@ const MAX_INT = 2 ** 31 - 1;
 
 /** Checked device memory: for the native side, and how the provider reaches it. */
 export interface CheckedDeviceMemory {
-  readonly memory: NativeDeviceMemory;
+  readonly memory: NativeDeviceMemory<number>;
   readonly access: DeviceAccess;
 }
 
 /** Whether a value is meant to be device memory. */
 export function looksLikeDeviceMemory(value: unknown): value is DeviceMemory {
-  return typeof value === 'object' && value !== null && 'type' in value;
+  if (typeof value !== 'object' || value === null) return false;
+  return 'type' in value && !ArrayBuffer.isView(value) && !types.isAnyArrayBuffer(value);
+}
+
+/** Device memory whose parts can be registered even if the caller has closed its descriptor. */
+export class HeldDeviceMemory {
+  readonly #memory: NativeDeviceMemory;
+
+  /** @throws FabricError FI_EBADF. TypeError, RangeError for invalid memory. */
+  constructor(given: DeviceMemory) {
+    const { memory } = checkDeviceMemory('memory', given);
+    this.#memory =
+      'iface' in memory ? memory : { ...memory, fd: native.dmabufHold({ fd: memory.fd }) };
+  }
+
+  /** The bytes [start, end). */
+  part(start: number, end: number): NativeDeviceMemory {
+    const memory = this.#memory;
+    const length = end - start;
+    if ('iface' in memory) return { ...memory, pointer: memory.pointer + BigInt(start), length };
+    return { ...memory, offset: memory.offset + start, length };
+  }
+
+  release(): void {
+    const memory = this.#memory;
+    if (!('iface' in memory)) native.dmabufRelease(memory.fd as Handle<'DmabufHold'>);
+  }
 }
 
 /** Checks device memory, and reads each member once. */

@@ -270,8 +270,12 @@ export interface NativeObjects {
 }
 
 /** native/device_memory.cc */
-export type NativeDeviceMemory =
-  | { readonly fd: number; readonly offset: number; readonly length: number }
+export type NativeDeviceMemory<Descriptor = number | Handle<'DmabufHold'>> =
+  | {
+      readonly fd: Descriptor;
+      readonly offset: number;
+      readonly length: number;
+    }
   | {
       readonly iface: string;
       readonly pointer: bigint;
@@ -301,6 +305,9 @@ export interface NativeMemory {
     memory: NativeDeviceMemory,
     access: readonly string[],
   ): Promise<NativeRegion>;
+  // fcntl(2): F_DUPFD_CLOEXEC, and close(2)
+  dmabufHold(memory: { readonly fd: number }): Handle<'DmabufHold'>;
+  dmabufRelease(hold: Handle<'DmabufHold'>): void;
   // mmap(2), and the same. `numaNode`: of mbind(2), -1 for any.
   memoryAllocate(
     domain: Handle<'Domain'>,

@@ -43,9 +43,7 @@ export async function register(
   options: WaitOptions,
 ): Promise<MemoryRegion> {
   const rights = checkAccess(access);
-  if (!isBytes(buffer) && looksLikeDeviceMemory(buffer)) {
-    return registerDevice(engine, buffer, rights, options);
-  }
+  if (looksLikeDeviceMemory(buffer)) return registerDevice(engine, buffer, rights, options);
   const bytes = viewOf(buffer);
   if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
   const wait = checkWait(options);
@@ -127,17 +125,14 @@ function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
   return Array.from(access as readonly MrAccess[]);
 }
 
-const isBytes = (value: unknown): value is ArrayBufferView | ArrayBufferLike =>
-  isBufferView(value) || types.isAnyArrayBuffer(value);
-
 // Creates a new view, because a subclass may override its properties.
-function viewOf(buffer: unknown): Uint8Array {
-  if (!isBytes(buffer)) {
-    throw invalidArgType('buffer', 'an ArrayBuffer, a view of one, or device memory', buffer);
-  }
+function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
   if (isBufferView(buffer)) {
     refuseDetached(bufferOf(buffer), 'buffer');
     return bytesOf(buffer);
+  }
+  if (!types.isAnyArrayBuffer(buffer)) {
+    throw invalidArgType('buffer', 'an ArrayBuffer, a view of one, or device memory', buffer);
   }
   refuseDetached(buffer, 'buffer');
   return new Uint8Array(buffer);

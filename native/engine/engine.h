@@ -199,6 +199,11 @@ class Engine {
 
   // From now on, operations are checked for memory that the CPU cannot reach: device_memory.cc.
   void useDeviceMemory() { usesDeviceMemory_ = true; }
+  // Whether the CPU reaches memory.
+  bool isOnHost(uint32_t memory) {
+    const Memory* found = memories.find(memory);
+    return found != nullptr && found->reach == Reach::kHost;
+  }
 
   // The driver that runs the engine holds this mutex, and releases it when a Hold asks for it.
   std::timed_mutex& ownership() { return ownership_; }

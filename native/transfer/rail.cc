@@ -24,7 +24,8 @@ constexpr auto kLeastLate = std::chrono::milliseconds(2);
 bool isFinal(uint32_t status) {
   constexpr uint32_t kKeyRejected = 129;
   return status == FI_EACCES || status == FI_EPERM || status == FI_EINVAL || status == FI_EFAULT ||
-         status == FI_EMSGSIZE || status == FI_ENOKEY || status == kKeyRejected;
+         status == FI_EMSGSIZE || status == FI_EOPNOTSUPP || status == FI_ENOKEY ||
+         status == kKeyRejected;
 }
 
 }  // namespace
@@ -181,7 +182,8 @@ bool Rail::copyNext(Transfer& transfer, Clock::time_point now) {
   iovec local;
   void* desc = nullptr;
   const auto offset = static_cast<double>(part.local);
-  if (engine_.locate(order.memories[index], offset, part.length, local, desc)) {
+  if (engine_.isOnHost(order.memories[index]) &&
+      engine_.locate(order.memories[index], offset, part.length, local, desc)) {
     auto* const here = static_cast<uint8_t*>(local.iov_base);
     uint8_t* const there = order.mapping->data() + order.mapped + part.remote;
     const bool writes = order.direction == Direction::kWrite;

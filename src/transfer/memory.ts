@@ -1,4 +1,5 @@
 import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
+import { type DeviceMemory, HeldDeviceMemory, looksLikeDeviceMemory } from '../device-memory.js';
 import { invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
 import { type Handle, native } from '../native.js';
@@ -34,19 +35,35 @@ export interface RegisteredMemory {
   readonly took: readonly (number | null)[];
   /** What peers of this host can map. */
   readonly file?: SharedFile;
+  /** Memory of a device, from which offers register parts. */
+  readonly device?: HeldDeviceMemory;
 }
 
 /** Registers memory on rails in parallel, on all of the chosen ones or on none. */
 export function registerMemory(
   rails: readonly Rail[],
-  bytes: ArrayBufferView | ArrayBufferLike,
+  bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
   options: RegisterMemoryOptions,
 ): Promise<RegisteredMemory> {
   const { nics } = checkOptions('options', options, REGISTER);
+  if (looksLikeDeviceMemory(bytes)) return registerDevice(chosen(rails, nics), { ...bytes });
   if (checkBytes('bytes', bytes).length === 0) {
     throw invalidArgValue('bytes', 'is empty: a transfer has at least one byte');
   }
   return onEach(chosen(rails, nics), bytes);
+}
+
+async function registerDevice(
+  rails: readonly (Rail | undefined)[],
+  memory: DeviceMemory,
+): Promise<RegisteredMemory> {
+  const device = new HeldDeviceMemory(memory);
+  try {
+    return { ...(await onEach(rails, memory)), device };
+  } catch (error) {
+    device.release();
+    throw error;
+  }
 }
 
 /** Allocates memory and registers it. With an engine, peers of this host can map it. */
@@ -98,7 +115,7 @@ function chosen(rails: readonly Rail[], nics: unknown): (Rail | undefined)[] {
 /** The regions, or the first failure after the others have been closed. */
 async function onEach(
   rails: readonly (Rail | undefined)[],
-  bytes: ArrayBufferView | ArrayBufferLike,
+  bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
 ): Promise<RegisteredMemory> {
   const started = performance.now();
   const took: (number | null)[] = rails.map(() => null);

@@ -2,7 +2,7 @@ import { type Handle, native } from '../native.js';
 import type { Activity } from './activity.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { OfferListener } from './native-events.js';
-import type { Part } from './place.js';
+import type { Part, Place } from './place.js';
 import type { RemoteEngine } from './remote-engine.js';
 import type { OfferState } from './state-types.js';
 import type { Access } from './token.js';
@@ -39,12 +39,32 @@ export interface NewOffer extends Required<Omit<OfferOptions, 'slices'>> {
 
 /** What has arrived, or was read. */
 export interface Arrival {
-  /** The bytes of the offered part, if it is contiguous; otherwise all bytes of its place. */
+  /**
+   * The bytes of the offered part, if it is contiguous; otherwise all bytes of its place. For memory
+   * of a device it throws ERR_INVALID_STATE.
+   */
   readonly bytes: Uint8Array;
   /** Bytes that the peer has sent, or read. */
   readonly length: number;
   /** The note that came with them. */
   readonly note: Uint8Array | undefined;
+}
+
+/** The arrival of bytes in memory of a device. */
+class DeviceArrival implements Arrival {
+  readonly #place: Place;
+  readonly length: number;
+  readonly note: Uint8Array | undefined;
+
+  constructor(place: Place, length: number, note: Uint8Array | undefined) {
+    this.#place = place;
+    this.length = length;
+    this.note = note;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#place.bytes;
+  }
 }
 
 /**
@@ -214,6 +234,7 @@ export class Offer implements AsyncIterable<Arrival> {
   #arrival(announced: number, note: Uint8Array | undefined): Arrival {
     const { part } = this;
     const length = announced === 0 ? part.length : announced;
+    if (part.place.device !== undefined) return new DeviceArrival(part.place, length, note);
     const bytes = part.contiguous ? part.bytes.subarray(0, length) : part.place.bytes;
     return { bytes, length, note };
   }

@@ -1,11 +1,12 @@
 import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
+import type { HeldDeviceMemory } from '../device-memory.js';
 import { invalidArgType } from '../errors.js';
 import { type Handle, type NativeRegion, native } from '../native.js';
 import type { Activity } from './activity.js';
 import type { NativeEvents } from './native-events.js';
 import { Offer, type OfferOptions } from './offer.js';
 import { movedBy, slicesOf, spanOf } from './pieces.js';
-import type { Part } from './place.js';
+import type { Part, Place } from './place.js';
 import type { Rail } from './rails.js';
 import { RemoteEngine } from './remote-engine.js';
 import { PAGE, type Settings } from './settings.js';
@@ -61,7 +62,7 @@ export async function makeOffer(
   const most = slices ?? expected + Math.ceil(part.length / SLICE_UNIT) + MORE_SLICES;
   const planned = isWrite ? most : 0;
 
-  const regions = await register(rails, part.place.bytes.subarray(start, end), RIGHTS[access]);
+  const regions = await register(rails, part.place, start, end, RIGHTS[access]);
   const file = to.maps ? part.place.file : undefined;
   const opened = orForget(rails, regions, () => {
     const memories = Uint32Array.from(regions, (region) => region?.memory ?? 0);
@@ -105,10 +106,20 @@ function sliceOf(length: number, rails: number, { slice, stripe }: Settings): nu
 type PerRail<T> = readonly (T | undefined)[];
 
 /** Registers memory on all of these rails, or on none. */
-async function register(rails: PerRail<Rail>, bytes: Uint8Array, right: string) {
-  const results = await Promise.allSettled(
-    rails.map((rail) => rail && native.memoryRegister(rail.handle, bytes, [right])),
-  );
+async function register(
+  rails: PerRail<Rail>,
+  place: Place,
+  start: number,
+  end: number,
+  right: string,
+) {
+  const { device } = place;
+  const bytes = device === undefined ? place.bytes.subarray(start, end) : undefined;
+  const registerOn = ({ handle }: Rail) =>
+    bytes === undefined
+      ? native.memoryRegisterDevice(handle, (device as HeldDeviceMemory).part(start, end), [right])
+      : native.memoryRegister(handle, bytes, [right]);
+  const results = await Promise.allSettled(rails.map(async (rail) => rail && registerOn(rail)));
   const regions = results.map((each) => (each.status === 'fulfilled' ? each.value : undefined));
   const failed = results.find((each) => each.status === 'rejected');
   if (failed === undefined) return regions;

@@ -1,4 +1,5 @@
 import { checkInteger } from '../checks.js';
+import type { HeldDeviceMemory } from '../device-memory.js';
 import { invalidState, outOfRange } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
 import { native } from '../native.js';
@@ -36,7 +37,8 @@ export class Part {
   /**
    * The memory.
    *
-   * @throws Error ERR_INVALID_STATE if the part is not contiguous: use `place.bytes`.
+   * @throws Error ERR_INVALID_STATE if the part is not contiguous: use `place.bytes`. Or if the
+   * memory is on a device.
    */
   get bytes(): Uint8Array {
     if (!this.contiguous) throw invalidState('the pages of this part are not contiguous');
@@ -91,22 +93,29 @@ export class Place {
   readonly pieces: Pieces;
   /** @internal What peers of this host can map. */
   readonly file: SharedFile | undefined;
+  /** @internal Memory of a device. */
+  readonly device: HeldDeviceMemory | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(owner: PlaceOwner, { regions, took, file }: RegisteredMemory) {
+  constructor(owner: PlaceOwner, { regions, took, file, device }: RegisteredMemory) {
     this.owner = owner;
     this.file = file;
+    this.device = device;
     this.region = regions.find((region) => region !== undefined) as MemoryRegion;
     this.registration = took;
-    const node = native.transferNumaNode(this.region.bytes);
+    const node = device === undefined ? native.transferNumaNode(this.region.bytes) : -1;
     this.numaNode = node < 0 ? null : node;
     this.length = this.region.length;
     this.pieces = onePiece(0, this.length);
     this.memories = Uint32Array.from(regions, (region) => region?.memoryHandle ?? 0);
   }
 
-  /** The memory. */
+  /**
+   * The memory.
+   *
+   * @throws Error ERR_INVALID_STATE if the memory is on a device.
+   */
   get bytes(): Uint8Array {
     return this.region.bytes;
   }

@@ -146,7 +146,7 @@ export class RemoteEngine {
     if (length > grant.length) {
       throw outOfRange(name, `at most ${grant.length} bytes, which the token allows`, length);
     }
-    const { memories, numaNode } = part.place;
+    const { memories, numaNode, device } = part.place;
     const start = () => {
       const numbers = Float64Array.of(
         access === 'write' ? 0 : 1,
@@ -172,7 +172,8 @@ export class RemoteEngine {
         grant.pieces,
         checked.note,
         numbers,
-        grant.file && this.#mappings?.get(grant.file, access),
+        // The CPU copies through a mapping.
+        device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
       );
       return { handle: started, id: numbers[9] as number };
     };

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { publishClose, publishOpen } from '../channels.js';
+import type { DeviceMemory } from '../device-memory.js';
 import { closed, FabricError, invalidArgValue } from '../errors.js';
 import { type Handle, native } from '../native.js';
 import type { Peer } from '../peer.js';
@@ -234,13 +235,15 @@ export class TransferEngine {
   }
 
   /**
-   * Registers memory on the rails, in parallel and off the event loop.
+   * Registers memory on the rails, in parallel and off the event loop: bytes, or memory of a device
+   * as a dmabuf.
    *
-   * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM. TypeError for memory that
-   * is empty, or a NIC that the engine does not have.
+   * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM, or as domain.register()
+   * for memory of a device. TypeError for memory that is empty, or a NIC that the engine does not
+   * have.
    */
   async register(
-    bytes: ArrayBufferView | ArrayBufferLike,
+    bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
     options: RegisterMemoryOptions = {},
   ): Promise<Place> {
     this.#checkOpen();
@@ -270,6 +273,7 @@ export class TransferEngine {
         },
         forget: async (closing) => {
           this.#places.delete(closing);
+          memory.device?.release();
           if (this.closed) return;
           await Promise.all(memory.regions.map((region) => region?.close()));
         },
@@ -321,6 +325,7 @@ export class TransferEngine {
     this.#events.transfers.clear();
     this.#events.offers.clear();
     this.#events.notes.clear();
+    for (const place of this.#places) place.device?.release();
     publishClose('transferEngine', this);
   }
 
