@@ -79,14 +79,21 @@ function fuzz(name, limits) {
     '-print_final_stats=1',
   ];
   const folders = [learned, ...(existsSync(kept) ? [kept] : [])];
+  const shared = mkdtempSync(join(tmpdir(), 'libfabric-fuzz-'));
   const { status, signal, stderr } = spawnSync(join(out, name), [...options, ...folders], {
     cwd: root,
     encoding: 'utf8',
     // psm, which libfabric loads, would print a stack of its own instead of the sanitizer's.
-    env: { ...process.env, IPATH_NO_BACKTRACE: '1', HFI_NO_BACKTRACE: '1' },
+    env: {
+      ...process.env,
+      IPATH_NO_BACKTRACE: '1',
+      HFI_NO_BACKTRACE: '1',
+      SOFTEFA_DIRECTORY: shared,
+    },
     maxBuffer: 1 << 28,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
+  rmSync(shared, { recursive: true });
   const stat = (key) => Number(stderr.match(new RegExp(`stat::${key}: *(\\d+)`))?.[1] ?? 0);
   if (status === 0) {
     const count = stat('number_of_executed_units').toLocaleString('en');

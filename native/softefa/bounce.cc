@@ -105,8 +105,10 @@ CopyResult bounce(const PeerSegment& peer, Direction direction, const Pieces& lo
                   const Pieces& remote) {
   const uint64_t total = local.total();
   for (uint64_t done = 0; done < total;) {
-    const iovec from = local.slice(done, sizeof(BounceSlot::data)).part[0];
-    const iovec to = remote.slice(done, sizeof(BounceSlot::data)).part[0];
+    const Pieces here = local.slice(done, sizeof(BounceSlot::data));
+    const Pieces there = remote.slice(done, sizeof(BounceSlot::data));
+    if (here.count == 0 || there.count == 0) return CopyResult::kFault;
+    const iovec from = here.part[0], to = there.part[0];
     const auto length = static_cast<uint32_t>(std::min(from.iov_len, to.iov_len));
     const CopyResult result =
         Bounce(peer).run(direction, from.iov_base, reinterpret_cast<uint64_t>(to.iov_base), length);
@@ -120,8 +122,13 @@ void serveBounces(const OwnSegment& segment) {
   for (BounceSlot& slot : segment.header().bounce) {
     uint32_t asked = kBounceAsked;
     if (!slot.state.compare_exchange_strong(asked, kBounceServed)) continue;
-    const Way way = slot.write != 0 ? Way::kOutOfSlot : Way::kIntoSlot;
-    slot.fault = !move(segment, slot, way, reinterpret_cast<void*>(slot.address), slot.length);
+    // A peer may change the slot at any time.
+    const uint64_t address = __atomic_load_n(&slot.address, __ATOMIC_RELAXED);
+    const uint32_t length = __atomic_load_n(&slot.length, __ATOMIC_RELAXED);
+    const bool write = __atomic_load_n(&slot.write, __ATOMIC_RELAXED) != 0;
+    const bool mayMove = Runtime::get().memory().covers(address, length, write);
+    const Way way = write ? Way::kOutOfSlot : Way::kIntoSlot;
+    slot.fault = !mayMove || !move(segment, slot, way, reinterpret_cast<void*>(address), length);
     slot.state.store(kBounceIdle, std::memory_order_release);
     futexWake(slot.state);
   }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "channel.h"
+#include "clock.h"
 #include "context.h"
 #include "options.h"
 #include "runtime.h"
@@ -23,7 +24,7 @@ class Sender {
 
   Delivery send(const Pieces& payload) {
     const bool unsolicited = write_ && to_.entry->unsolicited != 0;
-    lock();
+    if (!lock()) return Delivery::kSilent;
     const bool ready = unsolicited || claim();
     if (!ready || full()) {
       unlock();
@@ -40,9 +41,17 @@ class Sender {
   }
 
  private:
-  void lock() {
-    region_.lock.lock(to_.peer->visitorId(),
-                      [this](uint32_t holder) { return to_.peer->visitorDead(holder); });
+  // Returns false if another process does not release the lock in time.
+  bool lock() {
+    const uint64_t timeout = Options::get().timeoutMs * kMillisecond;
+    uint64_t since = 0;
+    const auto isOver = [&] {
+      if (since == 0) since = now();
+      return now() - since > timeout;
+    };
+    return region_.lock.lock(
+        to_.peer->visitorId(), [this](uint32_t holder) { return to_.peer->visitorDead(holder); },
+        isOver);
   }
   void unlock() { region_.lock.unlock(); }
 
@@ -51,6 +60,7 @@ class Sender {
     const uint64_t number = region_.claimed.load(std::memory_order_relaxed);
     if (number == region_.posted.load(std::memory_order_acquire)) return false;
     receive_ = to_.view.receive(number);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the owner may write what it likes
     return true;
   }
 
@@ -66,15 +76,16 @@ class Sender {
   void publish(Status status, uint32_t cell) {
     const uint64_t number = region_.arrived.load(std::memory_order_relaxed);
     Arrival& arrival = to_.view.arrival(number);
-    arrival.id = receive_.id;
-    arrival.length = request_.length + header_;
-    arrival.source = from_.context().address().key();
-    arrival.sourceQpn = from_.number();
-    arrival.immediate = request_.immediate;
-    arrival.hasImmediate = request_.hasImmediate;
-    arrival.kind = write_ ? ArrivalKind::kWriteWithImmediate : ArrivalKind::kReceive;
-    arrival.status = static_cast<uint8_t>(status);
-    arrival.cell = cell;
+    ArrivalContent& content = arrival.content;
+    content.id = receive_.id;
+    content.length = request_.length + header_;
+    content.source = from_.context().address().key();
+    content.sourceQpn = from_.number();
+    content.immediate = request_.immediate;
+    content.hasImmediate = request_.hasImmediate;
+    content.kind = write_ ? ArrivalKind::kWriteWithImmediate : ArrivalKind::kReceive;
+    content.status = static_cast<uint8_t>(status);
+    content.cell = cell;
     if (region_.counts.wanted.load(std::memory_order_relaxed) != 0 && receive_.id != kNone) {
       if (status == Status::kOk) {
         region_.counts.receives.add(request_.length);
@@ -92,7 +103,7 @@ class Sender {
     Status status = Status::kOk;
     if (receive_.capacity < request_.length + header_) {
       status = Status::kLocalBadLength;
-    } else if (!resolve(target)) {
+    } else if (!resolve(target) || target.total() < request_.length + header_) {
       status = Status::kLocalInvalidLkey;
     }
     if (status != Status::kOk) {
@@ -111,6 +122,7 @@ class Sender {
   }
 
   bool resolve(Pieces& target) {
+    if (receive_.sges > kMaxSge) return false;
     for (unsigned i = 0; i < receive_.sges; ++i) {
       const auto& sge = receive_.sge[i];
       if (sge.length == 0) continue;
@@ -163,7 +175,7 @@ class Sender {
     }
     if (result == CopyResult::kGone) return Delivery::kGone;
     if (result == CopyResult::kSilent) return Delivery::kSilent;
-    lock();
+    if (!lock()) return Delivery::kSilent;
     full();
     publish(result == CopyResult::kDone ? Status::kOk : Status::kLocalInvalidLkey, kNone);
     unlock();

@@ -113,8 +113,7 @@ bool QueuePair::fetchReceives(bool& nonsense) {
 void QueuePair::fail() {
   report("queue pair %u: its user wrote an invalid work request", number());
   rings_->broken = true;
-  entry_->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);
-  verbs_.qp_base.state = IBV_QPS_ERR;
+  setState(IBV_QPS_ERR);
   Runtime::get().segment().awaitVisitors();
   flush();
 }

@@ -80,8 +80,8 @@ class Execution {
       const WorkRequest::Sge& sge = request_.sge[i];
       if (sge.length == 0) continue;
       uint64_t address = 0;
-      if (!resolveMemory(Runtime::get().segment(), sge.lkey, qp_.pd(), sge.address, sge.length,
-                         rights, address)) {
+      if (!Runtime::get().memory().resolve(sge.lkey, qp_.pd(), sge.address, sge.length, rights,
+                                           address)) {
         return Status::kLocalInvalidLkey;
       }
       local_.add(address, sge.length);
@@ -182,7 +182,7 @@ class Execution {
     SegmentHeader& peer = remote.peer->header();
     if (request_.carried || (own.rate == 0 && peer.rate == 0 && !faulty())) return 0;
     request_.carried = true;
-    const LinkEnd near{own, qp_.context().nic()}, far{peer, remote.entry->nic};
+    const LinkEnd near{own, qp_.context().nic()}, far{peer, remote.nicIndex()};
     return request_.operation == Operation::kRead ? carry(request_.length, far, near)
                                                   : carry(request_.length, near, far);
   }
@@ -196,7 +196,7 @@ class Execution {
       case Delivery::kNotReady:
         if (unseen(remote)) return again();
         if (!qp_.isUd()) return notReady();
-        add(remote.peer->counters(remote.entry->nic).rx_drops);
+        add(remote.peer->counters(remote.nicIndex()).rx_drops);
         return sent();
       case Delivery::kTooShort:
         return fail(Status::kRemoteBadLength);
@@ -219,8 +219,10 @@ class Execution {
       if (status != Status::kOk) return fail(status);
       request_.placed = true;
     }
-    if (request_.hasImmediate && deliver(qp_, remote, request_, {}) != Delivery::kDone) {
-      return unseen(remote) ? again() : notReady();
+    if (request_.hasImmediate) {
+      const Delivery told = deliver(qp_, remote, request_, {});
+      if (told == Delivery::kSilent) return fail(Status::kLocalUnresponsiveRemote);
+      if (told != Delivery::kDone) return unseen(remote) ? again() : notReady();
     }
     count(remote, read);
     return Outcome::complete(Status::kOk);
@@ -253,7 +255,7 @@ class Execution {
 
   void count(RemoteQueuePair& remote, bool read) {
     countForPeer(remote, read);
-    NicCounters& far = remote.peer->counters(remote.entry->nic);
+    NicCounters& far = remote.peer->counters(remote.nicIndex());
     const uint64_t bytes = request_.length;
     const uint64_t packets = (bytes + kMaxMessage - 1) / kMaxMessage;
     NicCounters& source = read ? far : counters_;

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 
@@ -32,18 +33,35 @@ bool Lifelines::acquire(Lifeline& lifeline) {
   // same id.
   if (!lifeline.word_.compare_exchange_strong(holder, thread_.load())) return false;
   // The first entry stays first, so that the kernel reaches it even if later entries are damaged.
-  robust_list& before = head_.list.next == &head_.list ? head_.list : *head_.list.next;
-  lifeline.entry_.next = before.next;
+  const size_t place = held_.empty() ? 0 : 1;
+  held_.insert(held_.begin() + static_cast<ptrdiff_t>(place), &lifeline);
+  link(place);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  before.next = &lifeline.entry_;
+  if (place == 0) {
+    head_.list.next = &lifeline.entry_;
+  } else {
+    link(0);
+  }
   return true;
+}
+
+void Lifelines::link(size_t place) {
+  const bool last = place + 1 == held_.size();
+  held_[place]->entry_.next = last ? &head_.list : &held_[place + 1]->entry_;
 }
 
 void Lifelines::untie(Lifeline& lifeline) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  robust_list* before = &head_.list;
-  while (before->next != &head_.list && before->next != &lifeline.entry_) before = before->next;
-  if (before->next == &lifeline.entry_) before->next = lifeline.entry_.next;
+  const auto found = std::find(held_.begin(), held_.end(), &lifeline);
+  if (found != held_.end()) {
+    const auto place = static_cast<size_t>(found - held_.begin());
+    held_.erase(found);
+    if (place > 0) {
+      link(place - 1);
+    } else {
+      head_.list.next = held_.empty() ? &head_.list : &held_[0]->entry_;
+    }
+  }
   lifeline.word_.store(0, std::memory_order_release);
 }
 

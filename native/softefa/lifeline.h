@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 namespace softefa {
 
@@ -37,9 +38,13 @@ class Lifelines {
   void untie(Lifeline& lifeline);
 
  private:
+  // Links the lifeline at this place of the list to the next one.
+  void link(size_t place);
+
   std::mutex mutex_;
   std::atomic<uint32_t> thread_{0};
   robust_list_head head_{};
+  std::vector<Lifeline*> held_;  // in the order of the list, whose links other processes may write
 };
 
 }  // namespace softefa

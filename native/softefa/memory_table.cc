@@ -34,11 +34,11 @@ uint64_t lockLimit() {
   return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
-bool resolve(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova, uint64_t length,
-             uint32_t access, uint32_t salt, bool remote, uint64_t& address) {
+bool resolveIn(const MrEntry* table, uint32_t lkey, uint32_t pd, uint64_t iova, uint64_t length,
+               uint32_t access, uint32_t salt, bool remote, uint64_t& address) {
   const uint32_t slot = lkey & 0xffff;
   if (lkey == 0) return false;
-  const MrEntry& entry = segment.memory()[slot];
+  const MrEntry& entry = table[slot];
   if (entry.lkey.load(std::memory_order_seq_cst) != lkey) return false;
   if (entry.pd != pd || (entry.access & access) != access) return false;
   if (remote && entry.salt != salt) return false;
@@ -107,37 +107,58 @@ int MemoryTable::add(uint32_t pd, const Range& range, uint32_t access, Place pla
   pinned_ += made.pinned;
 
   if (++generations_[slot] == 0) ++generations_[slot];
-  MrEntry& entry = segment_.memory()[slot];
-  entry.pd = pd;
-  entry.access = access;
-  entry.salt = salt_;
-  entry.iova = range.iova;
-  entry.address = range.address;
-  entry.length = range.length;
   made.lkey = uint32_t{generations_[slot]} << 16 | slot;
   made.rkey = salt_ << 24 | made.lkey;
-  entry.lkey.store(made.lkey, std::memory_order_release);
+  for (MrEntry* entry : {&own(slot), &segment_.memory()[slot]}) {
+    entry->pd = pd;
+    entry->access = access;
+    entry->salt = salt_;
+    entry->iova = range.iova;
+    entry->address = range.address;
+    entry->length = range.length;
+    entry->lkey.store(made.lkey, std::memory_order_release);
+  }
   return 0;
 }
 
 void MemoryTable::remove(uint32_t lkey, uint64_t pinned) {
   const uint32_t slot = lkey & 0xffff;
-  MrEntry& entry = segment_.memory()[slot];
-  entry.lkey.store(0, std::memory_order_seq_cst);
+  own(slot).lkey.store(0, std::memory_order_seq_cst);
+  segment_.memory()[slot].lkey.store(0, std::memory_order_seq_cst);
   segment_.awaitVisitors();
   std::lock_guard<std::mutex> lock(mutex_);
   pinned_ -= pinned;
   free_.push_back(slot);
 }
 
+bool MemoryTable::resolve(uint32_t lkey, uint32_t pd, uint64_t iova, uint64_t length,
+                          uint32_t access, uint64_t& address) const {
+  return resolveIn(&own(0), lkey, pd, iova, length, access, 0, false, address);
+}
+
+bool MemoryTable::covers(uint64_t address, uint64_t length, bool write) const {
+  constexpr uint32_t kWritten = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (uint32_t slot = 0; slot < used_; ++slot) {
+    const MrEntry& entry = own(slot);
+    if (entry.lkey.load(std::memory_order_relaxed) == 0) continue;
+    if (write && (entry.access & kWritten) == 0) continue;
+    const bool inside = address >= entry.address && length <= entry.length &&
+                        address - entry.address <= entry.length - length;
+    if (inside) return true;
+  }
+  return false;
+}
+
 bool resolveMemory(const Segment& segment, uint32_t lkey, uint32_t pd, uint64_t iova,
                    uint64_t length, uint32_t access, uint64_t& address) {
-  return resolve(segment, lkey, pd, iova, length, access, 0, false, address);
+  return resolveIn(segment.memory(), lkey, pd, iova, length, access, 0, false, address);
 }
 
 bool resolveRemoteMemory(const Segment& segment, uint32_t rkey, uint32_t pd, uint64_t iova,
                          uint64_t length, uint32_t access, uint64_t& address) {
-  return resolve(segment, rkey & 0xffffff, pd, iova, length, access, rkey >> 24, true, address);
+  return resolveIn(segment.memory(), rkey & 0xffffff, pd, iova, length, access, rkey >> 24, true,
+                   address);
 }
 
 }  // namespace softefa

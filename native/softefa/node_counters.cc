@@ -61,7 +61,8 @@ std::string NodeCounters::makeFolder(const std::string& space, uint32_t node) {
   return folder;
 }
 
-NodeCounters::NodeCounters(const std::string& folder, uint32_t nics) : folder_(folder) {
+NodeCounters::NodeCounters(const std::string& folder, uint32_t nics)
+    : folder_(folder), nics_(nics) {
   const std::string path = folder_ + "/counters";
   for (;;) {
     file_ = openTotals(path);
@@ -97,7 +98,7 @@ void NodeCounters::openFiles(uint32_t nic) {
 void NodeCounters::add(SegmentHeader& process) {
   const std::lock_guard<std::mutex> lock(mutex_);
   auto& totals = *mapping_.at<NodeTotals>(0);
-  for (uint32_t nic = 0; nic < process.nics; ++nic) {
+  for (uint32_t nic = 0; nic < nics_; ++nic) {
     auto* counted = reinterpret_cast<Count*>(&process.counters[nic]);
     auto* added = reinterpret_cast<Count*>(&process.added[nic]);
     for (size_t i = 0; i < kCounts; ++i) {
@@ -133,8 +134,9 @@ void NodeCounters::inherit(const std::string& space, const std::string& member) 
     const Mapping mapping(file, 0, kMrTableOffset);
     auto& process = *mapping.at<SegmentHeader>(0);
     if (process.magic != kSegmentMagic || process.version != kSegmentVersion) return;
-    if (process.nics > kMaxNics) return;
-    NodeCounters(makeFolder(space, process.node), process.nics).add(process);
+    const uint32_t nics = __atomic_load_n(&process.nics, __ATOMIC_RELAXED);
+    if (nics > kMaxNics) return;
+    NodeCounters(makeFolder(space, process.node), nics).add(process);
   } catch (const std::exception&) {
     // There is no room, or the files of the process are incomplete. Its last counts are lost.
   }

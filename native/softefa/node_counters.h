@@ -47,6 +47,7 @@ class NodeCounters {
   void write();
 
   std::string folder_;
+  const uint32_t nics_;
   Fd file_;
   Mapping mapping_;
   std::mutex mutex_;

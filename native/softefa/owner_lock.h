@@ -19,15 +19,19 @@ inline void relax() {
 // over. The guarded data must be valid after every step, because a holder may die at any step.
 class OwnerLock {
  public:
-  template <class IsDead>
-  void lock(uint32_t self, IsDead isDead) {
+  // Returns false if `isOver()` becomes true first, because the holder is stopped or does not
+  // unlock.
+  template <class IsDead, class IsOver>
+  bool lock(uint32_t self, IsDead isDead, IsOver isOver) {
     for (unsigned attempt = 1; !tryLock(self, isDead, attempt); ++attempt) {
       if (attempt < 64) {
         relax();
       } else {
         ::sched_yield();
+        if (isOver()) return false;
       }
     }
+    return true;
   }
   // One attempt, for a caller that does other work between attempts. Every 16th attempt checks
   // whether the holder is alive. Not more rarely, because on a busy machine an attempt that yields

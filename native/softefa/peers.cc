@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "node_counters.h"
 #include "options.h"
 
@@ -34,7 +36,9 @@ QueuePairEntry* Peers::lookUp(uint32_t nic, uint32_t qpn, std::shared_ptr<PeerSe
   const NicAddress address = NicAddress::fromKey(nic);
   for (const auto& [name, segment] : segments_) {
     SegmentHeader& head = segment->header();
-    if (head.node != address.node || address.nic >= head.nics || !segment->alive()) continue;
+    if (head.node != address.node || address.nic >= std::min(head.nics, kMaxNics) ||
+        !segment->alive())
+      continue;
     reachable = true;
     for (QueuePairEntry& entry : head.queuePairs) {
       if (entry.serial.load(std::memory_order_acquire) == 0) continue;
@@ -80,8 +84,8 @@ std::shared_ptr<RemoteQueuePair> Peers::find(uint32_t nic, uint32_t qpn, Status&
       why = Status::kRemoteBadDestQpn;
       return nullptr;
     }
-    auto remote = std::make_shared<RemoteQueuePair>(
-        RemoteQueuePair{holder, entry, serial, nic, RegionView(holder->file(), *entry)});
+    auto remote = std::make_shared<RemoteQueuePair>(RemoteQueuePair{
+        holder, entry, serial, nic, RegionView(holder->file(), RegionShape::of(*entry))});
     known_[keyOf(nic, qpn)] = remote;
     return remote;
   } catch (const std::system_error& failure) {

@@ -21,6 +21,7 @@ struct RemoteQueuePair {
   uint32_t nic;
   RegionView view;
 
+  uint32_t nicIndex() const { return NicAddress::fromKey(nic).nic; }
   bool current() const { return entry->serial.load(std::memory_order_seq_cst) == serial; }
 };
 

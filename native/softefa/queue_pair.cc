@@ -78,13 +78,9 @@ void QueuePair::open() {
   const uint32_t cells = std::min(depth, kMaxCells);
   try {
     const uint64_t size = ReceiveRegion::size(depth, cells);
-    const uint64_t region = segment.allocate(size);
+    shape_ = {segment.allocate(size), size, depth, cells};
     const Namespace::Lock lock(runtime.space());
-    for (QueuePairEntry& entry : segment.header().queuePairs) {
-      if (entry.serial.load() != 0) continue;
-      entry_ = &entry;
-      break;
-    }
+    entry_ = segment.takeQueuePair();
     if (entry_ == nullptr) throw std::system_error(ENOMEM, std::generic_category(), "queue pairs");
     Random random(now());
     uint32_t number;
@@ -103,13 +99,14 @@ void QueuePair::open() {
     entry_->unsolicited = attributes_.unsolicited;
     entry_->depth = depth;
     entry_->cells = cells;
-    entry_->region = region;
-    entry_->regionSize = size;
-    view_ = RegionView(segment.file(), *entry_);
+    entry_->region = shape_.offset;
+    entry_->regionSize = shape_.size;
+    view_ = RegionView(segment.file(), shape_);
     entry_->serial.store(uint64_t{runtime.newSerial()} << 32 | now() >> 32 << 16 | 1,
                          std::memory_order_release);
     runtime.peers().changed();
   } catch (...) {
+    if (entry_ != nullptr) segment.giveQueuePair(*entry_);
     context_.giveQpIndex(static_cast<uint32_t>(index));
     throw;
   }
@@ -130,9 +127,9 @@ QueuePair::~QueuePair() {
   runtime.segment().awaitVisitors();
   collect();
   remotes_.clear();
-  const uint64_t region = entry_->region, size = entry_->regionSize;
   view_ = RegionView();
-  runtime.segment().release(region, size);
+  runtime.segment().giveQueuePair(*entry_);
+  runtime.segment().release(shape_.offset, shape_.size);
   context_.giveQpIndex(number());
   ::pthread_cond_destroy(&verbs_.qp_base.cond);
   ::pthread_mutex_destroy(&verbs_.qp_base.mutex);
@@ -155,15 +152,20 @@ int QueuePair::modify(const ibv_qp_attr& attributes, int mask) {
   }
   if ((mask & IBV_QP_PORT) != 0 && attributes.port_num != 1) return EINVAL;
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && attributes.pkey_index != 0) return EINVAL;
-  if ((mask & IBV_QP_QKEY) != 0) entry_->qkey = attributes.qkey;
+  if ((mask & IBV_QP_QKEY) != 0) entry_->qkey = qkey_ = attributes.qkey;
   if (rnr) rnrRetry_ = attributes.rnr_retry;
   if ((mask & IBV_QP_STATE) != 0) moveTo(attributes.qp_state);
   return 0;
 }
 
-void QueuePair::moveTo(ibv_qp_state to) {
+void QueuePair::setState(ibv_qp_state to) {
+  state_.store(to, std::memory_order_seq_cst);
   entry_->state.store(to, std::memory_order_seq_cst);
   verbs_.qp_base.state = to;
+}
+
+void QueuePair::moveTo(ibv_qp_state to) {
+  setState(to);
   if (to != IBV_QPS_ERR && to != IBV_QPS_RESET) return;
   const Engine::Pause pause(Runtime::get().engine());
   Runtime::get().segment().awaitVisitors();
@@ -175,8 +177,7 @@ void QueuePair::moveTo(ibv_qp_state to) {
 }
 
 void QueuePair::enterErrorState() {
-  entry_->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);
-  verbs_.qp_base.state = IBV_QPS_ERR;
+  setState(IBV_QPS_ERR);
   arrivalLimit_ = std::min(
       arrivalLimit_, consumed_ + static_cast<uint64_t>(attributes_.receiveQueue->verbs()->cqe));
 }
@@ -193,10 +194,13 @@ void QueuePair::flush() {
   std::lock_guard<std::mutex> lock(receiving_);
   ReceiveRegion& region = *view_.region;
   std::vector<bool> arrived(receives_.size());
-  for (uint64_t n = region.consumed; n < region.arrived; ++n) {
-    if (view_.arrival(n).id != kNone) arrived[view_.arrival(n).id] = true;
+  const uint64_t first = region.consumed;
+  const uint64_t waiting = std::min(region.arrived - first, 2 * view_.depth());
+  for (uint64_t n = first; n != first + waiting; ++n) {
+    const uint32_t id = __atomic_load_n(&view_.arrival(n).content.id, __ATOMIC_RELAXED);
+    if (id < arrived.size()) arrived[id] = true;
   }
-  region.claimed.store(region.posted.load());
+  region.claimed.store(posted_);
   for (uint32_t slot = 0; slot < receives_.size(); ++slot) {
     if (receives_[slot].outstanding && !arrived[slot]) flushReceive(slot);
   }
@@ -234,7 +238,8 @@ void QueuePair::reset() {
   std::lock_guard<std::mutex> lock(receiving_);
   if (rings_ != nullptr) rings_->reset();
   ReceiveRegion& region = *view_.region;
-  region.claimed.store(region.posted.load());
+  region.posted.store(posted_);
+  region.claimed.store(posted_);
   consumed_ = region.arrived;
   region.consumed.store(consumed_);
   for (uint64_t i = 0; i < view_.cellCount; ++i) view_.cells[i].busy = 0;
@@ -248,7 +253,7 @@ void QueuePair::reset() {
 void QueuePair::query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {
   attributes = {};
   attributes.qp_state = attributes.cur_qp_state = state();
-  attributes.qkey = entry_->qkey;
+  attributes.qkey = qkey_;
   attributes.port_num = 1;
   attributes.rnr_retry = static_cast<uint8_t>(rnrRetry_);
   attributes.cap = attributes_.cap;

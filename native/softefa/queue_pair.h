@@ -70,9 +70,8 @@ class QueuePair {
   uint32_t pd() const { return attributes_.pd->handle; }
   bool isUd() const { return attributes_.type == IBV_QPT_UD; }
   ibv_qp_state state() const {
-    return static_cast<ibv_qp_state>(entry_->state.load(std::memory_order_acquire));
+    return static_cast<ibv_qp_state>(state_.load(std::memory_order_acquire));
   }
-  uint32_t qkey() const { return entry_->qkey; }
   uint32_t rnrRetry() const { return rnrRetry_; }
   bool receivesInto(const CompletionQueue& queue) const {
     return attributes_.receiveQueue == &queue;
@@ -137,6 +136,7 @@ class QueuePair {
 
   void open();
   void moveTo(ibv_qp_state state);
+  void setState(ibv_qp_state state);
   void flush();
   void flushReceive(uint32_t slot);
   void reset();
@@ -156,7 +156,8 @@ class QueuePair {
   bool fetchReceives(bool& nonsense);
   void fail();
 
-  bool place(const Arrival& arrival, const Receive& receive);
+  bool take(const ArrivalContent& arrival, Completion& completion);
+  bool place(const ArrivalContent& arrival, const Receive& receive);
   uint16_t ahnOf(uint32_t nic);
 
   Context& context_;
@@ -164,7 +165,11 @@ class QueuePair {
   Extended handle_{*this};
   ibv_qp_ex& verbs_ = handle_.verbs;
   EfaQp efa_{};
+  // What peers read, and may write. The device itself uses the members below.
   QueuePairEntry* entry_ = nullptr;
+  std::atomic<uint32_t> state_{IBV_QPS_RESET};
+  std::atomic<uint32_t> qkey_{0};
+  RegionShape shape_;
   RegionView view_;
   uint32_t rnrRetry_;
   std::unique_ptr<WorkRings> rings_;
@@ -187,6 +192,7 @@ class QueuePair {
   std::mutex receiving_;
   std::vector<Receive> receives_;
   std::vector<uint32_t> freeReceives_;
+  uint64_t posted_ = 0;
   uint64_t consumed_ = 0;
   uint64_t arrivalLimit_ = UINT64_MAX;
   uint32_t ahnEpoch_ = 0;

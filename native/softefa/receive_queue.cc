@@ -43,12 +43,11 @@ int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
 // The caller must hold receiving_, and the queue must have room.
 uint32_t QueuePair::enqueue(uint64_t id, const ibv_sge* sges, uint32_t count) {
   ReceiveRegion& region = *view_.region;
-  const uint64_t posted = region.posted.load(std::memory_order_relaxed);
   const uint32_t slot = freeReceives_.back();
   freeReceives_.pop_back();
   Receive& receive = receives_[slot];
   receive = {id, count, true, {}};
-  RqEntry& entry = view_.receive(posted);
+  RqEntry& entry = view_.receive(posted_);
   entry.id = slot;
   entry.sges = static_cast<uint16_t>(count);
   entry.capacity = 0;
@@ -57,7 +56,7 @@ uint32_t QueuePair::enqueue(uint64_t id, const ibv_sge* sges, uint32_t count) {
     entry.sge[i] = {sges[i].addr, sges[i].length, sges[i].lkey};
     entry.capacity += sges[i].length;
   }
-  region.posted.store(posted + 1, std::memory_order_release);
+  region.posted.store(++posted_, std::memory_order_release);
   return slot;
 }
 
@@ -78,9 +77,22 @@ bool QueuePair::arrivalsExceed(uint64_t count) {
 }
 
 bool QueuePair::takeArrival(Completion& completion) {
-  const Arrival& arrival = view_.arrival(consumed_);
-  if (arrival.sequence.load(std::memory_order_acquire) != consumed_ + 1) return false;
-  if (consumed_ >= arrivalLimit_) return false;
+  for (;;) {
+    const Arrival& arrival = view_.arrival(consumed_);
+    if (arrival.sequence.load(std::memory_order_acquire) != consumed_ + 1) return false;
+    if (consumed_ >= arrivalLimit_) return false;
+    const ArrivalContent content = arrival.content;
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // a peer may change it meanwhile
+    const bool valid = take(content, completion);
+    ++consumed_;
+    view_.region->consumed.store(consumed_, std::memory_order_release);
+    if (valid) return true;
+  }
+}
+
+// Makes the completion of an arrival. Returns false if no receive or cell is the one that the peer
+// named.
+bool QueuePair::take(const ArrivalContent& arrival, Completion& completion) {
   completion = Completion{};
   completion.queuePair = this;
   completion.qpn = number();
@@ -98,9 +110,12 @@ bool QueuePair::takeArrival(Completion& completion) {
   completion.source = arrival.source;
   completion.ahn = ahnOf(arrival.source);
   if (arrival.id != kNone) {
+    if (arrival.id >= receives_.size()) return false;
+    if (arrival.cell != kNone && arrival.cell >= view_.cellCount) return false;
     Receive receive;
     {
       std::lock_guard<std::mutex> lock(receiving_);
+      if (!receives_[arrival.id].outstanding) return false;
       receive = receives_[arrival.id];
       receives_[arrival.id].outstanding = false;
     }
@@ -117,24 +132,22 @@ bool QueuePair::takeArrival(Completion& completion) {
     add(counters.recv_wrs);
     add(counters.recv_bytes, bytes);
   }
-  ++consumed_;
-  view_.region->consumed.store(consumed_, std::memory_order_release);
   return true;
 }
 
 // Copies a payload that arrived through shared memory to the buffer of its receive.
-bool QueuePair::place(const Arrival& arrival, const Receive& receive) {
+bool QueuePair::place(const ArrivalContent& arrival, const Receive& receive) {
   Runtime& runtime = Runtime::get();
   Cell& cell = view_.cells[arrival.cell];
   const Visit visit(runtime.segment());
   Pieces target;
-  bool resolved = true;
+  bool resolved = arrival.length <= sizeof(cell.data);
   for (uint32_t i = 0; i < receive.sges && resolved; ++i) {
     const ibv_sge& sge = receive.sge[i];
     if (sge.length == 0) continue;
     uint64_t address = 0;
-    resolved = resolveMemory(runtime.segment(), sge.lkey, pd(), sge.addr, sge.length,
-                             IBV_ACCESS_LOCAL_WRITE, address);
+    resolved = runtime.memory().resolve(sge.lkey, pd(), sge.addr, sge.length,
+                                        IBV_ACCESS_LOCAL_WRITE, address);
     target.add(address, sge.length);
   }
   if (resolved) fill(target.slice(0, arrival.length), cell.data);

@@ -1,23 +1,50 @@
 #pragma once
 
+#include <sys/stat.h>
+
+#include "device_attributes.h"
+#include "fail.h"
 #include "mapping.h"
+#include "pages.h"
 #include "segment_layout.h"
 
 namespace softefa {
 
+// Where a ReceiveRegion is in its file, and the lengths of its arrays.
+struct RegionShape {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint32_t depth = 0;
+  uint32_t cells = 0;
+
+  static RegionShape of(const QueuePairEntry& entry) {
+    return {entry.region, entry.regionSize, entry.depth, entry.cells};
+  }
+  // Whether the file has such a region: a peer may have written any numbers.
+  bool isValid(const Fd& file) const {
+    struct stat status;
+    if (::fstat(file.get(), &status) != 0) return false;
+    const auto end = static_cast<uint64_t>(status.st_size);
+    return depth != 0 && (depth & (depth - 1)) == 0 && depth <= kMaxRqWr && cells != 0 &&
+           cells <= kMaxCells && size == ReceiveRegion::size(depth, cells) && offset % kPage == 0 &&
+           offset >= kRegionsOffset && offset <= end && size <= end - offset;
+  }
+};
+
 // The addresses of a ReceiveRegion and of the arrays that follow it.
 struct RegionView {
   RegionView() = default;
-  RegionView(const Fd& file, const QueuePairEntry& entry)
-      : mapping(file, entry.region, entry.regionSize),
-        region(mapping.at<ReceiveRegion>(0)),
-        mask(entry.depth - 1),
-        cellCount(entry.cells) {
+  // Throws std::system_error.
+  RegionView(const Fd& file, const RegionShape& shape)
+      : mask(shape.depth - 1), cellCount(shape.cells) {
+    if (!shape.isValid(file)) fail(EPROTO, "the entry of a queue pair");
+    mapping = Mapping(file, shape.offset, shape.size);
+    region = mapping.at<ReceiveRegion>(0);
     size_t offset = sizeof(ReceiveRegion);
     receives = mapping.at<RqEntry>(offset);
-    offset += sizeof(RqEntry) * entry.depth;
+    offset += sizeof(RqEntry) * shape.depth;
     arrivals = mapping.at<Arrival>(offset);
-    offset += sizeof(Arrival) * entry.depth * 2;
+    offset += sizeof(Arrival) * shape.depth * 2;
     cells = mapping.at<Cell>(offset);
   }
 

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "fail.h"
 #include "options.h"
 #include "pages.h"
@@ -14,6 +16,8 @@ namespace {
 
 // The time limit for a visitor. Its copies take milliseconds at most.
 constexpr auto kLongestVisit = std::chrono::milliseconds(250);
+// The time limit for all visitors.
+constexpr auto kLongestWait = std::chrono::milliseconds(1000);
 
 // The PID namespace of this process, as the inode number of its file in /proc. Without /proc it is
 // unknown, and no pid is trusted.
@@ -148,16 +152,33 @@ void OwnSegment::reserveMemoryTable(uint32_t slots) {
   memorySlots_ = wanted;
 }
 
+QueuePairEntry* OwnSegment::takeQueuePair() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (uint32_t i = 0; i < kMaxQueuePairs; ++i) {
+    if (queuePairs_[i]) continue;
+    queuePairs_[i] = true;
+    return &header().queuePairs[i];
+  }
+  return nullptr;
+}
+
+void OwnSegment::giveQueuePair(const QueuePairEntry& entry) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  queuePairs_[static_cast<size_t>(&entry - header().queuePairs)] = false;
+}
+
 void OwnSegment::awaitVisitors() {
+  const auto end = Clock::now() + kLongestWait;
   for (uint32_t place = 0; place < kMaxVisitors; ++place) {
     const auto timeout = stopped_[place] ? Clock::duration::zero() : kLongestVisit;
-    stopped_[place] = !awaitVisitor(place, timeout);
+    stopped_[place] = !awaitVisitor(place, timeout, end);
   }
 }
 
-bool OwnSegment::awaitVisitor(uint32_t place, Clock::duration timeout) {
+bool OwnSegment::awaitVisitor(uint32_t place, Clock::duration timeout, Clock::time_point end) {
   const Visitor& visitor = header().visitors[place];
-  const auto deadline = Clock::now() + timeout;
+  if (visitor.inside.load(std::memory_order_seq_cst) == 0) return true;
+  const auto deadline = std::min(Clock::now() + timeout, end);
   while (visitor.inside.load(std::memory_order_seq_cst) != 0 && visitor.lifeline.alive()) {
     if (Clock::now() > deadline) return false;
     ::sched_yield();

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -83,21 +84,26 @@ class OwnSegment : public Segment {
   uint64_t allocate(uint64_t size);
   void release(uint64_t offset, uint64_t size);
   void reserveMemoryTable(uint32_t slots);
+  // Takes the entry of a queue pair; nullptr if all are taken.
+  QueuePairEntry* takeQueuePair();
+  void giveQueuePair(const QueuePairEntry& entry);
   // Returns when every operation that may have begun before the call has ended. Before the call,
   // the caller must have stored, with sequential consistency, the state that makes new operations
-  // fail. It does not wait for a process that is stopped during an operation.
+  // fail. It does not wait for a process that is stopped during an operation, or claims to be in
+  // one.
   void awaitVisitors();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool awaitVisitor(uint32_t place, Clock::duration timeout);
+  bool awaitVisitor(uint32_t place, Clock::duration timeout, Clock::time_point end);
   void reserve(uint64_t offset, uint64_t size);
 
   std::mutex mutex_;
   std::map<uint64_t, uint64_t> holes_;  // released regions: offset -> size
   uint64_t end_ = kRegionsOffset;
   uint32_t memorySlots_ = 0;
+  std::bitset<kMaxQueuePairs> queuePairs_;                 // that are taken
   std::array<std::atomic<bool>, kMaxVisitors> stopped_{};  // at the last wait
 };
 

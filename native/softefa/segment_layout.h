@@ -116,9 +116,8 @@ static_assert(sizeof(RqEntry) == 64);
 
 enum class ArrivalKind : uint8_t { kReceive, kWriteWithImmediate };
 
-struct alignas(64) Arrival {
-  std::atomic<uint64_t> sequence;  // its number + 1 when it is complete
-  uint32_t id;                     // of the receive; kNone: unsolicited
+struct ArrivalContent {
+  uint32_t id;  // of the receive; kNone: unsolicited
   uint32_t length;
   uint32_t source;  // NicAddress::key()
   uint32_t sourceQpn;
@@ -127,6 +126,11 @@ struct alignas(64) Arrival {
   ArrivalKind kind;
   uint8_t hasImmediate;
   uint8_t status;
+};
+
+struct alignas(64) Arrival {
+  std::atomic<uint64_t> sequence;  // its number + 1 when it is complete
+  ArrivalContent content;
 };
 
 struct alignas(64) Cell {
