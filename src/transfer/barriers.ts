@@ -1,6 +1,8 @@
 import { engineClosed } from './remote-engine.js';
 
 const NAME_LENGTH = 20; // the group's name, and the round
+// Of barriers that this side has not reached: a peer may send any names.
+const MAX_EARLY = 65_536;
 
 /** One call of barrier(). */
 export interface Barrier {
@@ -36,6 +38,7 @@ export class Barriers {
     const key = Buffer.from(name).toString('hex');
     if (!this.#waiting.has(key) && this.#isPast(name)) return;
     const peers = this.#arrived.get(key);
+    if (peers === undefined && !this.#waiting.has(key) && this.#arrived.size >= MAX_EARLY) return;
     if (peers === undefined) this.#arrived.set(key, new Set([from]));
     else peers.add(from);
     this.#waiting.get(key)?.check();

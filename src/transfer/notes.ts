@@ -12,6 +12,8 @@ export interface Note {
 // The sequence numbers that a late copy may still have.
 const WINDOW = 4096;
 const MAX_WAITING = 65_536;
+// Of senders, whose identities nobody vouches for.
+const MAX_SENDERS = 65_536;
 
 /** Lets each message pass once: a message is sent again if its rail fails. */
 class Once {
@@ -40,8 +42,14 @@ export class OncePerPeer {
     if (once === undefined) {
       once = new Once();
       this.#peers.set(from, once);
+      if (this.#peers.size > MAX_SENDERS) this.#forgetOldest();
     }
     return once.isNew(sequence);
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#peers.keys();
+    if (oldest !== undefined) this.#peers.delete(oldest);
   }
 }
 

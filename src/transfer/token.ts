@@ -51,6 +51,8 @@ export interface TokenContent {
 }
 
 const MAX_RAILS = 64;
+// Of the settings: smaller slices would be a list that fills the memory.
+const MIN_SLICE = 4096;
 const MAX_PIECES = 1 << 20;
 const MAX_NUMBER = 2 ** 32 - 1;
 
@@ -91,7 +93,7 @@ export function decodeToken(text: unknown, secret: string | Uint8Array): TokenCo
   ) as [number, number, number, number, number, number, number];
   if (access === undefined || kind >= 2 * REPEATS || railCount === 0 || railCount > MAX_RAILS)
     throw reader.malformed();
-  if (slice === 0 || slice > 2 ** 31 || first + expected + planned > MAX_NUMBER + 1) {
+  if (slice < MIN_SLICE || slice > 2 ** 31 || first + expected + planned > MAX_NUMBER + 1) {
     throw reader.malformed();
   }
   const rails = Array.from({ length: railCount }, () =>

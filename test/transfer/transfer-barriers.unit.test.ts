@@ -48,6 +48,22 @@ test('a message that is no name of a barrier is ignored', () => {
   for (const length of [0, 3, 19, 21]) barriers.arrived(1n, new Uint8Array(length));
 });
 
+test('of barriers that this engine has not reached, the first 65,536 are remembered', async () => {
+  const { barriers } = counted();
+  const name = Buffer.alloc(20);
+  for (let i = 0; i < 65_536; i++) {
+    name.writeUInt32LE(i);
+    barriers.arrived(1n, Buffer.from(name));
+  }
+  const late = counted().barriers.next(GROUP, [2n]);
+  barriers.arrived(1n, late.name);
+  const waits = barriers.next(GROUP, [1n]);
+  const passed = waits.passed.then(() => 'passed');
+  expect(await Promise.race([passed, Promise.resolve('waits')])).toBe('waits');
+  barriers.arrived(1n, waits.name);
+  expect(await passed).toBe('passed');
+});
+
 test('close() ends the calls that wait', async () => {
   const { barriers } = counted();
   const { passed } = barriers.next(GROUP, [1n]);

@@ -18,6 +18,13 @@ test('a number that a peer has chosen far ahead takes no longer than any other',
   expect(once.isNew(1n, 1)).toBe(false);
 });
 
+test('of any number of senders, the last 65,536 are remembered', () => {
+  const once = new OncePerPeer();
+  for (let from = 0n; from <= 65_536n; from++) expect(once.isNew(from, 1)).toBe(true);
+  expect(once.isNew(65_536n, 1)).toBe(false);
+  expect(once.isNew(0n, 1)).toBe(true);
+});
+
 test('messages that nobody reads are dropped from a number on, with one warning and a count', async () => {
   const notes = new Notes(() => {});
   const note = { bytes: new Uint8Array(), from: undefined, id: '' };

@@ -69,13 +69,14 @@ export function mismatchOf(hello: Hello, ranks: number, plan: Plan): string | un
 
 /** Whether a message is a rank's first one. */
 export function isHello(message: unknown): message is Hello {
-  const { type, libfabric, rank, host, plan } = message as Partial<Hello>;
+  const { type, libfabric, protocol, rank, ranks, host, pid, plan } = message as Partial<Hello>;
   return (
     type === 'hello' &&
     libfabric === 'ranks' &&
-    typeof rank === 'number' &&
+    [protocol, rank, ranks, pid].every((number) => typeof number === 'number') &&
     typeof host === 'string' &&
     typeof plan === 'object' &&
-    plan !== null
+    plan !== null &&
+    Object.values(plan).every((value) => typeof value !== 'object')
   );
 }
