@@ -37,6 +37,11 @@
       "sources": ["<!@(node scripts/native-sources.mjs native/verbs)"]
     },
     {
+      # Not linked with the CUDA driver, which may be missing: native/cuda/driver.h.
+      "target_name": "cuda",
+      "sources": ["<!@(node scripts/native-sources.mjs native/cuda)"]
+    },
+    {
       "target_name": "softefa",
       "type": "shared_library",
       "product_prefix": "lib",

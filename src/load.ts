@@ -55,6 +55,11 @@ export function loadVerbs(): unknown {
   return loadAll(['verbs.node'])[0];
 }
 
+/** Loads the addon of libfabric/cuda, without libfabric and without the CUDA driver. */
+export function loadCuda(): unknown {
+  return loadAll(['cuda.node'])[0];
+}
+
 function loadAll(names: readonly string[]): unknown[] {
   const folder = addonFolder();
   const files = names.map((name) => join(folder, name));

@@ -24,6 +24,11 @@ export function namesIn(...path: readonly string[]): string[] {
   }
 }
 
+/** A number of a file, from 0 on. Null if the file has none: -1 says that there is no NUMA node. */
+export function textNumber(...path: readonly string[]): number | null {
+  return numberFrom(readText(...path), /^\d+$/);
+}
+
 /** The name of a link's target. */
 export function linkName(...path: readonly string[]): string | null {
   try {
@@ -55,7 +60,7 @@ export function identityOf(device: string) {
   const driver = linkName(parent, 'driver');
   return {
     pciAddress: pciAddressOf(parent),
-    numaNode: numberFrom(readText(parent, 'numa_node'), /^\d+$/), // -1: none
+    numaNode: textNumber(parent, 'numa_node'),
     driver,
     driverVersion: driver && readText(rootOf(device), 'module', driver, 'version'),
     firmware: readText(device, 'fw_ver') || null,

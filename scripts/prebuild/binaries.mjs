@@ -5,6 +5,12 @@ import { root } from '../setup/step.mjs';
 export const ARCHITECTURES = ['x64', 'arm64'];
 
 /** The addons, and the library that softefa preloads into a process. */
-export const BINARIES = ['libfabric.node', 'preload.node', 'verbs.node', 'libsoftefa.so'];
+export const BINARIES = [
+  'libfabric.node',
+  'preload.node',
+  'verbs.node',
+  'cuda.node',
+  'libsoftefa.so',
+];
 
 export const prebuildFolder = (arch) => join(root, 'prebuilds', `linux-${arch}`);

@@ -9,6 +9,7 @@ const MODULES = {
   'libfabric/softefa': 'src/softefa/index.ts',
   'libfabric/transfer': 'src/transfer/index.ts',
   'libfabric/verbs': 'src/verbs/index.ts',
+  'libfabric/cuda': 'src/cuda/index.ts',
   'libfabric/cli-types': 'src/cli-types.ts',
 };
 const FORMAT =

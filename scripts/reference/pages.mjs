@@ -104,5 +104,6 @@ export const PAGES = [
   { file: 'transfer', title: 'libfabric/transfer', module: 'libfabric/transfer', rest: true },
   { file: 'softefa', title: 'libfabric/softefa', module: 'libfabric/softefa', rest: true },
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },
+  { file: 'cuda', title: 'libfabric/cuda', module: 'libfabric/cuda', rest: true },
   { file: 'cli-types', title: 'libfabric/cli-types', module: 'libfabric/cli-types', rest: true },
 ];

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HANG_MS } from '../support/limits.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const BINARIES = ['libfabric.node', 'preload.node', 'verbs.node', 'libsoftefa.so'];
+const BINARIES = ['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'libsoftefa.so'];
 const prebuilds = `prebuilds/linux-${process.arch}`;
 
 let folder: string; // holds the package, its tarball and the project
@@ -135,15 +135,17 @@ describe('the tarball', () => {
 });
 
 describe('a program', () => {
-  const versions = 'console.log(typeof version().string, typeof devices, typeof loadSoftefa);';
+  const versions =
+    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, isAvailable());';
 
   test('imports the package and its subpaths', () => {
     const program = `
       import { version } from 'libfabric';
       import { loadSoftefa } from 'libfabric/softefa';
       import { devices } from 'libfabric/verbs';
+      import { isAvailable } from 'libfabric/cuda';
       ${versions}`;
-    expect(run('import.mjs', program)).toBe('string function function\n');
+    expect(run('import.mjs', program)).toMatch(/^string function function (true|false)\n$/);
   });
 
   // Needs Node.js 20.19, 22.12 or later. Before that, CommonJS must use import().
@@ -152,8 +154,9 @@ describe('a program', () => {
       const { version } = require('libfabric');
       const { loadSoftefa } = require('libfabric/softefa');
       const { devices } = require('libfabric/verbs');
+      const { isAvailable } = require('libfabric/cuda');
       ${versions}`;
-    expect(run('require.cjs', program)).toBe('string function function\n');
+    expect(run('require.cjs', program)).toMatch(/^string function function (true|false)\n$/);
   });
 
   test.each(['tcp', 'efa'])('transfers data over %s', (provider) => {
@@ -198,10 +201,12 @@ describe('TypeScript finds the types', () => {
     import { type Endpoint, open } from 'libfabric';
     import { loadSoftefa, type SoftefaOptions } from 'libfabric/softefa';
     import { devices } from 'libfabric/verbs';
+    import { allocate, type CudaMemory } from 'libfabric/cuda';
     import type { Diagnosis, DevicesOutput, Result } from 'libfabric/cli-types';
     const options: SoftefaOptions = { nics: 2 };
     loadSoftefa(options);
     export const first: string | undefined = devices()[0]?.name;
+    export const onDevice: () => CudaMemory = () => allocate(4096, { device: 1 });
     export const ep = await open({ provider: 'tcp', caps: ['FI_MSG'] });
     // @ts-expect-error: the types are not any
     export const wrong: number = ep.address;

@@ -1,0 +1,36 @@
+import { invalidArgType, outOfRange } from '../errors.js';
+import { call } from './native.js';
+
+/** What the driver knows of an address. */
+export interface PointerAttributes {
+  /** Where the memory is. `'managed'` memory moves between the host and devices. */
+  readonly type: 'device' | 'host' | 'managed';
+  /** The index of its device. */
+  readonly device: number;
+  /** The address where its allocation starts. */
+  readonly start: bigint;
+  /** Bytes of its allocation. */
+  readonly byteLength: number;
+}
+
+/**
+ * What the driver knows of an address, of any library in this process: cuPointerGetAttribute. Null
+ * for an address that is none of CUDA.
+ *
+ * @throws TypeError, RangeError for another value. Error ERR_CUDA_NOT_FOUND, ERR_CUDA_TOO_OLD.
+ * CudaError if the driver fails.
+ */
+export function pointerAttributes(pointer: bigint): PointerAttributes | null {
+  checkPointer('pointer', pointer);
+  const found = call((cuda) => cuda.pointerAttributes(pointer));
+  if (found === undefined) return null;
+  const { onHost, managed, device, start, byteLength } = found;
+  return { type: managed ? 'managed' : onHost ? 'host' : 'device', device, start, byteLength };
+}
+
+/** Checks for an address. */
+export function checkPointer(name: string, pointer: unknown): bigint {
+  if (typeof pointer !== 'bigint') throw invalidArgType(name, 'a bigint', pointer);
+  if (pointer < 0n || pointer >= 2n ** 64n) throw outOfRange(name, 'from 0 to 2^64 - 1', pointer);
+  return pointer;
+}
