@@ -65,6 +65,13 @@ export function looksLikeDeviceMemory(value: unknown): value is DeviceMemory {
   return 'type' in value && !ArrayBuffer.isView(value) && !types.isAnyArrayBuffer(value);
 }
 
+/** The members of device memory, each as it is now. They may be accessors of a class. */
+export function membersOf(memory: DeviceMemory): DeviceMemory {
+  const names: readonly string[] = memory.type === 'dmabuf' ? DMABUF_NAMES : HMEM_NAMES;
+  const members = names.map((name) => [name, memory[name as keyof DeviceMemory]]);
+  return { ...memory, ...Object.fromEntries(members) };
+}
+
 /** Device memory whose parts can be registered even if the caller has closed its descriptor. */
 export class HeldDeviceMemory {
   readonly #memory: NativeDeviceMemory;

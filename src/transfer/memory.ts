@@ -1,5 +1,10 @@
 import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
-import { type DeviceMemory, HeldDeviceMemory, looksLikeDeviceMemory } from '../device-memory.js';
+import {
+  type DeviceMemory,
+  HeldDeviceMemory,
+  looksLikeDeviceMemory,
+  membersOf,
+} from '../device-memory.js';
 import { invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
 import { type Handle, native } from '../native.js';
@@ -46,7 +51,7 @@ export function registerMemory(
   options: RegisterMemoryOptions,
 ): Promise<RegisteredMemory> {
   const { nics } = checkOptions('options', options, REGISTER);
-  if (looksLikeDeviceMemory(bytes)) return registerDevice(chosen(rails, nics), { ...bytes });
+  if (looksLikeDeviceMemory(bytes)) return registerDevice(chosen(rails, nics), membersOf(bytes));
   if (checkBytes('bytes', bytes).length === 0) {
     throw invalidArgValue('bytes', 'is empty: a transfer has at least one byte');
   }
