@@ -9,6 +9,7 @@
 #include "context.h"
 #include "power_of_two.h"
 #include "queue_pair.h"
+#include "readable_stack.h"
 #include "runtime.h"
 
 namespace softefa::ops {
@@ -119,15 +120,21 @@ ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, bool wi
 
 int pollCq(ibv_cq* cq, int count, ibv_wc* wc) { return CompletionQueue::of(cq).poll(count, wc); }
 
+// After a completion was polled, before its user reads it.
+int polled(ibv_cq_ex* queue, int result) {
+  if (result == 0 && current(queue).isReceive()) leaveReadableStack();
+  return result;
+}
+
 int requestNotify(ibv_cq* cq, int solicitedOnly) {
   return solicitedOnly != 0 ? EOPNOTSUPP : CompletionQueue::of(cq).arm();
 }
 
 void fillPolling(ibv_cq_ex& cq) {
   cq.start_poll = [](ibv_cq_ex* queue, ibv_poll_cq_attr* attributes) {
-    return attributes->comp_mask != 0 ? EINVAL : CompletionQueue::of(queue).start();
+    return attributes->comp_mask != 0 ? EINVAL : polled(queue, CompletionQueue::of(queue).start());
   };
-  cq.next_poll = [](ibv_cq_ex* queue) { return CompletionQueue::of(queue).next(); };
+  cq.next_poll = [](ibv_cq_ex* queue) { return polled(queue, CompletionQueue::of(queue).next()); };
   cq.end_poll = [](ibv_cq_ex* queue) { CompletionQueue::of(queue).end(); };
   cq.read_opcode = [](ibv_cq_ex* queue) { return current(queue).opcode; };
   cq.read_vendor_err = [](ibv_cq_ex* queue) {
