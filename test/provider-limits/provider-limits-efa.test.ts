@@ -102,9 +102,9 @@ test('efa of 1.17 fails messages of 1 MiB to a peer without RDMA read if the sen
 });
 
 test.each([
-  [73, 'FI_ENOMEM 4112', 30_000],
-  [110, 'FI_ETIMEDOUT undefined', SOON],
-  [111, 'done', 30_000],
+  [73, /^FI_ENOMEM 4112$/, 30_000],
+  [110, /^(FI_ETIMEDOUT undefined|FI_ENOMEM 4112)$/, SOON],
+  [111, /^done$/, 30_000],
 ])(
   'efa of 1.17 locks 111 MB for an endpoint: with %i MB, an exchange ends with %s',
   (megabytes, outcome, timeout) => {
@@ -119,7 +119,7 @@ test.each([
     console.log(await Promise.all([sent, received]).then(() => 'done', errorText));
     process.exit();`;
     const { stdout, stderr } = runInline(program, withSoftefa({ memlock: megabytes * 1e6 }));
-    if (major < 2) expect(stdout, stderr).toBe(`${outcome}\n`);
+    if (major < 2) expect(stdout.trim(), stderr).toMatch(outcome);
   },
 );
 
