@@ -45,6 +45,7 @@ class CompletionQueue : public Resource {
   uint32_t endpoints = 0;        // open endpoints that report here, counted once per direction
   uint32_t stagedEndpoints = 0;  // of these, endpoints that receive into the package's own memory
   bool readSources = false;      // an endpoint with FI_SOURCE reports here
+  bool dataConsumes = false;     // an endpoint with the mode FI_RX_CQ_DATA reports here
   bool broken = false;           // fi_cq_read failed permanently
   Immediates immediates;
   std::array<fi_cq_tagged_entry, kReadBatch> entries;

@@ -63,6 +63,7 @@ void Endpoint::belongsTo(const std::shared_ptr<Domain>& domain,
   ++sends->endpoints;
   ++receives->endpoints;
   if ((caps & FI_SOURCE) != 0) receives->readSources = true;
+  if (dataConsumes) receives->dataConsumes = true;
   dependsOn(domain);
   dependsOn(vector);
   dependsOn(sends);

@@ -39,6 +39,7 @@ class Endpoint : public Resource {
         injectsAsWrites(traitsOf(info).injectsAsWrites),
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
+        dataConsumes(((info.mode | info.rx_attr->mode) & FI_RX_CQ_DATA) != 0),
         engine_(engine),
         events_(std::move(events)),
         ep_(std::move(ep)) {}
@@ -79,7 +80,8 @@ class Endpoint : public Resource {
   bool (*const breaks)(int provErrno);
   const uint64_t more;  // FI_MORE if batches may use it, else 0
   const bool injectsAsWrites;
-  const bool ownContexts;  // the provider writes into the contexts of operations
+  const bool ownContexts;   // the provider writes into the contexts of operations
+  const bool dataConsumes;  // FI_RX_CQ_DATA: a peer's write with data consumes a receive
   uint32_t handle = 0;
   uint32_t inFlight = 0;
   std::string name;    // in local_peers; empty if it shares no memory

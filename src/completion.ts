@@ -49,6 +49,11 @@ export class Completion {
     return (this.#flags & REMOTE_CQ_DATA) !== 0 ? BigInt(this.#data) : undefined;
   }
 
+  /** @internal Whether a peer's write with data has consumed the receive: FI_RX_CQ_DATA. */
+  get isWrite(): boolean {
+    return (this.#flags & REMOTE_WRITE) !== 0;
+  }
+
   /** @internal Writes its tag, data and flags into an operation. */
   putInto(entries: Entries, at: number): void {
     entries.set64(at, OpField.Tag64, this.#tag);
@@ -62,6 +67,7 @@ export class Completion {
   }
 }
 
+const REMOTE_WRITE = 1 << 13;
 const REMOTE_CQ_DATA = 1 << 17;
 
 const claims = new WeakMap<Completion, number>();

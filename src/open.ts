@@ -30,7 +30,8 @@ export interface OpenOptions<
   /**
    * The mode bits that the program accepts: fi_getinfo(3). If omitted, all that this package supports.
    * Without FI_RX_CQ_DATA, writes with data consume no receives of efa-direct; the device must be able
-   * to do that.
+   * to do that. With it, such a write waits for a posted receive, which completes with the flag
+   * FI_REMOTE_WRITE and without bytes in its buffer.
    */
   readonly mode?: Flags<Mode>;
   /** The domain's name, usually the NIC's: `'rdmap0s6-rdm'`, `'eth0'`. */

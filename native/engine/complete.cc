@@ -65,13 +65,14 @@ unsigned Engine::readQueue(CompletionQueue& queue) {
 
 void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {
   if (isArrival(entry.flags)) {
-    if (queue.stagedEndpoints > 0) consumedByWrite(entry.op_context);
-    return arrived(queue, entry.data, static_cast<double>(entry.len));
+    arrived(queue, entry.data, static_cast<double>(entry.len));
+    if (queue.stagedEndpoints > 0 && consumedByWrite(entry.op_context)) return;
+    if (!queue.dataConsumes) return;  // the context may be any value
   }
   if (BatchRun::isContext(entry.op_context)) return completeShared(entry);
   Completion result = toCompletion(entry, queue.format());
   auto* op = static_cast<Op*>(entry.op_context);
-  if (op == nullptr) return;  // a remote operation without data: FI_RMA_EVENT
+  if (op == nullptr) return;  // an operation of a peer that consumed no receive
   if (op->live && (isReceive(op->code) || op->code == OpCode::kStagedReceive)) {
     if (source != FI_ADDR_NOTAVAIL) result.source = op->endpoint->av->peerOf(source);
     const Memory* memory = op->multiRecv ? memories.find(op->memory) : nullptr;

@@ -360,7 +360,7 @@ class Engine {
   ssize_t postSlot(Endpoint& endpoint);
   bool replenish(Endpoint& endpoint);
   void completeStaged(Op& slot, Completion result);
-  void consumedByWrite(void* context);
+  bool consumedByWrite(void* context);
 
   // close.cc
   void cancelLane(Endpoint& endpoint, bool receives);

@@ -112,18 +112,19 @@ void Engine::completeStaged(Op& slot, Completion result) {
   staged.memory.give(place);
 }
 
-// Called when the arrival of a write with data has consumed a receive: efa-direct, on devices
-// without unsolicited write receive.
-void Engine::consumedByWrite(void* context) {
-  if (BatchRun::isContext(context)) return;
+// Called when a write with data has arrived: efa-direct, on devices without unsolicited write
+// receive. Returns whether it has consumed a slot.
+bool Engine::consumedByWrite(void* context) {
+  if (BatchRun::isContext(context)) return false;
   auto* op = static_cast<Op*>(context);
-  if (op == nullptr || !op->live || op->code != OpCode::kStagedReceive) return;
+  if (op == nullptr || !op->live || op->code != OpCode::kStagedReceive) return false;
   Endpoint& endpoint = *op->endpoint;
   ReceiveStaging& staged = *endpoint.receiveStaging;
   staged.memory.give(op->staging);
   ops_.give(op);
   --staged.posted;
   if (!replenish(endpoint)) noteBlocked(endpoint);
+  return true;
 }
 
 }  // namespace fab
