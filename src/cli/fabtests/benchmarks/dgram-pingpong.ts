@@ -4,4 +4,5 @@ import { pingpong } from './shared/pingpong.js';
 export const dgramPingpong = pingpong('dgram-pingpong', 'FI_MSG', 'latency of datagrams', {
   type: 'FI_EP_DGRAM',
   oobSync: true,
+  hostOnly: () => 'datagrams cannot use memory of a device; use rdm-pingpong',
 });

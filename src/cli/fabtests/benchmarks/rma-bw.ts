@@ -2,7 +2,6 @@ import { RESERVED } from '../common/buffers.js';
 import { dialectOf, usualRelease } from '../common/dialect.js';
 import { measure, type Rounds, type Timing, type Work } from '../common/measure.js';
 import { nicsOption } from '../common/options.js';
-import { fillPattern, verifyPattern } from '../common/pattern.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session, TestBatch } from '../common/session.js';
 import type { Settings } from '../common/settings.js';
@@ -51,7 +50,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, places, RMA_ACCESS);
   const arrivals = new Arrivals(session); // created before the first write can arrive
   const remote = await exchangeKeys(session, buffers);
-  fillPattern(buffers.sending(room * places, spreads ? RESERVED : 0).bytes);
+  buffers.memory.fill(buffers.sending(room * places, spreads ? RESERVED : 0));
   if (session.settings.operation !== 'writedata') {
     return (size, iterations) => new BothWays(session, buffers, remote, size).measure(iterations);
   }
@@ -104,13 +103,13 @@ class BothWays extends RmaTransfers {
   async #verifiedStep(window: Window, batch: TestBatch | undefined) {
     const { session, buffers, size } = this;
     if (window.count > 0 && window.from === 0) {
-      buffers.receiving(size * session.settings.window, RESERVED).bytes.fill(0);
+      buffers.memory.clear(buffers.receiving(size * session.settings.window, RESERVED));
       await session.syncBeforeRma();
     }
     if (batch) await session.complete(batch);
     if (!window.acknowledged) return;
     if (session.settings.operation === 'write') await session.syncBeforeRma();
-    verifyPattern(buffers.receiving(size * (window.from + window.count), RESERVED).bytes);
+    buffers.memory.verify(buffers.receiving(size * (window.from + window.count), RESERVED));
   }
 }
 
@@ -124,11 +123,11 @@ class WritesWithData extends RmaTransfers {
   }
 
   async measure(iterations: number): Promise<Timing> {
-    const { session } = this;
+    const { session, buffers, size } = this;
     const { settings, waiter } = session;
     const { drains } = session.dialect;
     const { windows, clockAt } = windowsOf(settings.window, settings.warmUp, iterations, drains);
-    if (settings.verify) this.buffers.receiving(this.size, this.offset(0)).bytes.fill(0);
+    if (settings.verify) buffers.memory.clear(buffers.receiving(size, this.offset(0)));
     await session.sync();
     const timing = await measure(
       waiter,
@@ -200,13 +199,13 @@ class WritesWithData extends RmaTransfers {
     const { session, buffers, size } = this;
     const { verify } = session.settings;
     if (!verify || !session.dialect.spreads || window.from > 0 || window.count === 0) return;
-    buffers.receiving(size * session.settings.window, RESERVED).bytes.fill(0);
+    buffers.memory.clear(buffers.receiving(size * session.settings.window, RESERVED));
     await session.sync();
   }
 
   #verify(window: Window, bytes: number): void {
     const { session, buffers } = this;
     if (!session.settings.verify || window.count === 0 || window.warmUp) return;
-    verifyPattern(buffers.receiving(bytes, this.offset(0)).bytes);
+    buffers.memory.verify(buffers.receiving(bytes, this.offset(0)));
   }
 }

@@ -2,7 +2,6 @@ import type { RmaOptions } from '../../../endpoint/rma.js';
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { allAlike, measure, type Timing, unlimited } from '../common/measure.js';
-import { fillPattern, verifyPattern } from '../common/pattern.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session } from '../common/session.js';
 import { type Benchmark, injects, type MeasureSize } from './shared/benchmark.js';
@@ -23,6 +22,10 @@ export const rmaPingpong: Benchmark = {
     operation === 'write'
       ? 'only the last byte of a write is known to have arrived; use -o writedata'
       : undefined,
+  hostOnly: (operation) =>
+    operation === 'write'
+      ? 'a write has arrived when its last byte changes, which the CPU cannot see; use -o writedata or -o read'
+      : undefined,
   caveat: ({ operation }) =>
     operation === 'read' ? undefined : 'polling memory shows when a write can be seen, not earlier',
   needs: rmaNeeds,
@@ -38,7 +41,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   return (size, iterations) => {
     if (size === 0)
       throw new Error('RMA of 0 bytes has no latency: its arrival cannot be detected');
-    fillPattern(buffers.sending(size).bytes);
+    buffers.memory.fill(buffers.sending(size));
     if (operation === 'read') return measureReads(session, buffers, remote, size, iterations);
     return measureWrites(session, buffers, remote, size, iterations);
   };
@@ -86,7 +89,7 @@ async function measureWrites(
   };
   const verifyStep = (index: number) => {
     if (index < settings.warmUp) return;
-    verifyPattern(into.bytes.subarray(0, size - 1));
+    buffers.memory.verify(into.slice(0, size - 1));
   };
   // fabtests count the writes in their last byte, from 0 and including the warm-up.
   if (!withData) arrival.bytes[0] = 0xff;
@@ -119,10 +122,9 @@ async function measureReads(
     return undefined;
   }
   const into = buffers.receiving(size);
-  const bytes = into.bytes;
   const verifyStep = () => {
-    verifyPattern(bytes);
-    bytes.fill(0);
+    buffers.memory.verify(into);
+    buffers.memory.clear(into);
   };
   using batch = session.batch((batch) =>
     batch.read(into, session.peer, remote, { offset: buffers.half }),

@@ -1,7 +1,6 @@
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { allAlike, measure } from '../common/measure.js';
-import { fillPattern } from '../common/pattern.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session } from '../common/session.js';
 import { type Benchmark, injects, type MeasureSize } from './shared/benchmark.js';
@@ -27,7 +26,7 @@ async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, RMA_ACCESS);
   const arrivals = new Arrivals(session); // created before the first write can arrive
   const remote = await exchangeKeys(session, buffers);
-  fillPattern(buffers.sending(room).bytes);
+  buffers.memory.fill(buffers.sending(room));
   return async (size, iterations) => {
     await session.sync();
     if (session.role === 'client') return write(session, buffers, remote, size, iterations);

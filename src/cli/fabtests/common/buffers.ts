@@ -1,7 +1,8 @@
 import type { Domain } from '../../../domain.js';
 import type { MrAccess } from '../../../flags.js';
 import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
-import { allocateFor } from './memory.js';
+import { TestMemory } from './memory.js';
+import type { DeviceMemorySettings } from './settings.js';
 
 /** The dimensions of a test's memory. */
 export interface Layout {
@@ -25,19 +26,28 @@ const LINE = 64;
  * region's start.
  */
 export class Buffers {
-  readonly region: MemoryRegion;
+  /** To fill and verify the bytes. */
+  readonly memory: TestMemory;
   /** Bytes of the receive half, which the send half follows. */
   readonly half: number;
 
-  private constructor(region: MemoryRegion, half: number) {
-    this.region = region;
+  private constructor(memory: TestMemory, half: number) {
+    this.memory = memory;
     this.half = half;
   }
 
-  static async allocate(domain: Domain, layout: Layout): Promise<Buffers> {
+  static async allocate(
+    domain: Domain,
+    layout: Layout,
+    on?: DeviceMemorySettings,
+  ): Promise<Buffers> {
     const place = Math.max(layout.room, layout.least);
     const half = Math.ceil((place * layout.places + RESERVED) / LINE) * LINE;
-    return new Buffers(await allocateFor(domain, half * 2, layout.access), half);
+    return new Buffers(await TestMemory.allocate(domain, half * 2, layout.access, on), half);
+  }
+
+  get region(): MemoryRegion {
+    return this.memory.region;
   }
 
   /** `size` bytes of the receive half, from `offset` on. */

@@ -14,6 +14,8 @@ export interface TestKind {
   readonly counters?: boolean;
   /** Why `-v` is not supported; undefined if it is. */
   readonly unverifiable?: (operation: Operation | undefined) => string | undefined;
+  /** Why `-D`, `-H` and `-R` are not supported; undefined if they are. */
+  readonly hostOnly?: (operation: Operation | undefined) => string | undefined;
   /** The sides always synchronize out of band. */
   readonly oobSync?: boolean;
   /** The sides always exchange addresses out of band. */
@@ -40,18 +42,42 @@ const refuse = (text: string): never => {
 };
 
 function refuseAbsent(flags: Flags): void {
-  if (flags.device !== undefined || flags.hmem || flags.dmabuf || flags.deviceId !== undefined) {
-    refuse(
-      '-D, -i, -H and -R: JavaScript has no GPU memory to register (FI_HMEM); leave them out to ' +
-        'measure host memory',
-    );
-  }
   if (flags.avName !== undefined) refuse('-a: named address vectors are not offered; leave it out');
   if (flags.fork) refuse('-K: Node.js does not fork its own process; leave it out');
   if (flags.eqOnDomain) refuse('-Q: this package uses no event queue here; leave it out');
   if (flags.method !== 'spin') {
     refuse(`-c ${flags.method}: the loops of this test poll; only -c spin is supported`);
   }
+}
+
+const LIBRARIES: Readonly<Record<string, string>> = {
+  rocr: 'libhsa-runtime64 (ROCm)',
+  ze: 'libze_loader (oneAPI Level Zero)',
+  neuron: 'libnrt (AWS Neuron)',
+  synapseai: 'libSynapse (Gaudi)',
+};
+
+function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined) {
+  const { device, deviceId = 0, hmem, dmabuf, inject } = flags;
+  const name = device?.toLowerCase();
+  const library = LIBRARIES[name ?? ''];
+  if (library !== undefined) {
+    refuse(
+      `-D ${name}: its memory is allocated by ${library}, which this package does not call; only -D ` +
+        'cuda is supported. A program registers such memory with domain.register()',
+    );
+  }
+  if (name !== undefined && name !== 'cuda') refuse(`-D must be cuda, not ${device}`);
+  if (name === undefined && dmabuf)
+    refuse('-R: a dmabuf is of the memory of a device; add -D cuda');
+  if (name === undefined && !hmem) return {};
+  const reason = kind.hostOnly?.(operation);
+  if (reason !== undefined) refuse(`${name === undefined ? '-H' : '-D'}: ${reason}`);
+  if (name === undefined) return { hmem: true } as const;
+  if (inject !== undefined)
+    refuse('-j: the CPU copies what is injected, and -D is out of its reach');
+  const access = dmabuf ? ({ access: 'FI_MR_DMABUF' } as const) : {};
+  return { deviceMemory: { device: deviceId, ...access }, ...(hmem && { hmem }) };
 }
 
 function typeOf(flags: Flags, kind: TestKind): EpType {
@@ -154,6 +180,7 @@ export function chooseSettings(
     ...(operation !== undefined && { operation }),
     verify: flags.verify === true,
     ...(flags.inject !== undefined && { injectSize: flags.inject }),
+    ...memoryOf(flags, kind, operation),
     prePosted: flags.rx,
     prefix: flags.prefix === true,
     deliveryComplete: flags.deliveryComplete === true,

@@ -42,11 +42,11 @@ export interface Flags {
   readonly label?: string;
   readonly timeout?: number;
   readonly pinCore?: string;
-  // Parsed only so that the refusal can state the reason.
   readonly device?: string;
-  readonly deviceId?: string;
+  readonly deviceId?: number;
   readonly hmem?: true;
   readonly dmabuf?: true;
+  // Parsed only so that the refusal can state the reason.
   readonly avName?: string;
   readonly fork?: true;
   readonly eqOnDomain?: true;
@@ -156,6 +156,16 @@ const WHAT: OptionGroup = [
   ],
 ];
 
+const deviceOptions = () => [
+  new Option('-D, --device <interface>', 'memory of a device: cuda'),
+  new Option('-i, --device-id <n>', 'the device of -D (default: 0)').argParser(count(0)),
+  new Option('-H, --hmem', 'require FI_HMEM; without it, -D also uses a dmabuf'),
+  new Option('-R, --dmabuf', 'register the memory of -D as a dmabuf'),
+];
+
+/** Options of the memory. */
+export const MEMORY: OptionGroup = ['Memory:', deviceOptions()];
+
 /** Options of the provider's threading and progress models. */
 export const FABRIC: OptionGroup = [
   'Provider models:',
@@ -201,18 +211,17 @@ export const nicsOption = () =>
  * reason.
  */
 export const REFUSED: readonly Option[] = [
-  new Option('-D, --device <interface>'),
-  new Option('-i, --device-id <n>'),
-  new Option('-H, --hmem'),
-  new Option('-R, --dmabuf'),
   new Option('-a, --av-name <name>'),
   new Option('-K, --fork'),
   new Option('-Q, --eq-on-domain'),
 ].map((option) => option.hideHelp());
 
+/** Options of the memory for tests that refuse them. */
+export const REFUSED_MEMORY: readonly Option[] = deviceOptions().map((option) => option.hideHelp());
+
 /** Adds fabtests' options to a command, in groups. */
 export function addTestOptions(command: Command): Command {
-  for (const [heading, options] of [ADDRESSES, OOB, WHAT, FABRIC, OUTPUT]) {
+  for (const [heading, options] of [ADDRESSES, OOB, WHAT, MEMORY, FABRIC, OUTPUT]) {
     for (const option of options) command.addOption(option.helpGroup(heading));
   }
   for (const option of REFUSED) command.addOption(option);

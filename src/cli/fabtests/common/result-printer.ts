@@ -7,6 +7,7 @@ import {
   type ResultDevice,
 } from '../../shared/result.js';
 import { softwareInUse, warningsOf } from '../../shared/result-header.js';
+import { memoryText } from './device-memory.js';
 import type { Session } from './session.js';
 import type { Settings } from './settings.js';
 import { statisticsTable } from './statistics-table.js';
@@ -75,12 +76,18 @@ export class ResultPrinter {
 
   #warnings(): string[] {
     const caveat = this.#benchmark.caveat?.(this.#settings);
-    return [...warningsOf(this.#device), ...(caveat === undefined ? [] : [caveat])];
+    const memory = memoryText(this.#settings);
+    return [
+      ...warningsOf(this.#device),
+      ...(caveat === undefined ? [] : [caveat]),
+      ...(memory === undefined ? [] : [`the memory is of ${memory}`]),
+    ];
   }
 
   #result(warnings: string[]): BenchmarkResult {
     const settings = this.#settings;
     const { label, operation } = settings;
+    const memory = memoryText(settings);
     return {
       format: RESULT_FORMAT,
       version: RESULT_VERSION,
@@ -98,6 +105,7 @@ export class ResultPrinter {
         verify: settings.verify,
         warmUp: settings.warmUp,
         deliveryComplete: settings.deliveryComplete,
+        ...(memory !== undefined && { memory }),
       },
       rows: this.#rows,
       warnings,

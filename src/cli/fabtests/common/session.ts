@@ -8,6 +8,7 @@ import { Buffers } from './buffers.js';
 import { ControlMessages } from './control-messages.js';
 import { type Dialect, dialectOf, usualRelease } from './dialect.js';
 import { namingPort } from './listening.js';
+import { freeDeviceMemory } from './memory.js';
 import { type OobSocket, openOob, PeerGone } from './oob.js';
 import {
   type Counters,
@@ -259,7 +260,8 @@ export class Session {
   /** Allocates memory for the test's transfers. */
   allocate(room: number, places: number, access: readonly MrAccess[]): Promise<Buffers> {
     const least = this.dialect.controlBytes;
-    return Buffers.allocate(this.domain, { room, places, access, least });
+    const layout = { room, places, access, least };
+    return Buffers.allocate(this.domain, layout, this.settings.deviceMemory);
   }
 
   /** Closes the link to the peer. A reason reports that the test did not finish. */
@@ -285,5 +287,6 @@ export class Session {
     await Promise.all(this.#belongings.map((close) => close()));
     await this.ep.close({ timeout: reason === undefined ? 1000 : 100 });
     await this.#parts.fabric.close();
+    freeDeviceMemory(this.domain);
   }
 }

@@ -7,6 +7,16 @@ export const DEFAULT_PORT = '9228';
 /** The operation of a test's transfers: `-o`. */
 export type Operation = 'read' | 'write' | 'writedata' | 'senddata' | 'msg' | 'tagged';
 
+/** `-D` and `-i`: memory of a CUDA device. */
+export interface DeviceMemorySettings {
+  /** The index of the device. */
+  readonly device: number;
+  /** The name of the device. Known when the test runs. */
+  readonly name?: string;
+  /** How the provider reaches it. If undefined, as the provider offers. */
+  readonly access?: 'FI_HMEM_CUDA' | 'FI_MR_DMABUF';
+}
+
 /** The checked options of a test's command line. */
 export interface Settings {
   /** The command and its arguments, as the result reports them. */
@@ -57,6 +67,10 @@ export interface Settings {
   readonly verifiesLast?: true;
   /** The largest transfer that is injected, in bytes. */
   readonly injectSize?: number;
+  /** The memory of the transfers. If undefined, it is of the host. */
+  readonly deviceMemory?: DeviceMemorySettings;
+  /** `-H`: the entry must have FI_HMEM. */
+  readonly hmem?: true;
   /** Whether receives are posted before their messages arrive; false with `-r`. */
   readonly prePosted: boolean;
   readonly prefix: boolean;

@@ -64,12 +64,27 @@ describe('options', () => {
     expect(settings('-vl -I100 -W 8')).toMatchObject({ verify: true, iterations: 100, window: 8 });
   });
 
+  test('-D, -i, -H and -R choose memory of a device', () => {
+    expect(settings('-i 2').deviceMemory).toBeUndefined();
+    expect(settings('-D cuda').deviceMemory).toEqual({ device: 0 });
+    expect(settings('-D CUDA -i 2 -H')).toMatchObject({ deviceMemory: { device: 2 }, hmem: true });
+    expect(settings('-D cuda -R').deviceMemory).toEqual({ device: 0, access: 'FI_MR_DMABUF' });
+    expect(settings('-H')).toMatchObject({ hmem: true });
+    expect(settings('-H').deviceMemory).toBeUndefined();
+  });
+
   test.each([
     ['-e msg', /FI_EP_MSG.*-e rdm/],
     ['-e dgram', /dgram-pingpong/],
     ['-e xrc', /rdm or dgram/],
-    ['-D cuda', /GPU memory.*host memory/],
-    ['-H', /GPU memory/],
+    ['-D rocr', /libhsa-runtime64.*only -D cuda.*domain\.register/],
+    ['-D ze', /libze_loader/],
+    ['-D neuron', /libnrt/],
+    ['-D synapseai', /libSynapse/],
+    ['-D metal', /-D must be cuda, not metal/],
+    ['-D cuda -j 64', /-j: the CPU copies/],
+    ['-D cuda -i -1', /-i.*whole number/],
+    ['-R', /add -D cuda/],
     ['-a name', /address vectors/],
     ['-K', /fork/],
     ['-Q', /event queue/],
@@ -109,7 +124,7 @@ describe('options', () => {
     for (const heading of ['Peer and provider:', 'Out of band (TCP):', 'What to measure:']) {
       expect(stdout).toContain(heading);
     }
-    expect(stdout).not.toContain('--dmabuf');
+    expect(stdout).not.toContain('--av-name');
   });
 });
 

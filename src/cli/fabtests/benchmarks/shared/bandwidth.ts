@@ -1,7 +1,6 @@
 import type { Cap } from '../../../../flags.js';
 import type { Buffers } from '../../common/buffers.js';
 import { measure, type Rounds, type Timing, type Work } from '../../common/measure.js';
-import { fillPattern, verifyPattern } from '../../common/pattern.js';
 import type { Session } from '../../common/session.js';
 import { type Benchmark, injectsInWindows, type MeasureSize } from './benchmark.js';
 import { MessageBatch } from './message-batch.js';
@@ -30,7 +29,7 @@ export function bandwidth(
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
-  fillPattern(buffers.sending(room).bytes);
+  buffers.memory.fill(buffers.sending(room));
   return (size, iterations) => measureSize(session, buffers, size, iterations);
 }
 
@@ -79,11 +78,10 @@ async function measureSize(
   }
 
   const into = buffers.receiving(size);
-  const bytes = into.bytes;
   const verifyStep = (index: number) => {
     if (windows[index]?.warmUp || windows[index]?.count === 0) return;
-    verifyPattern(bytes);
-    bytes.fill(0);
+    buffers.memory.verify(into);
+    buffers.memory.clear(into);
   };
   const { acknowledgement } = session;
   // The receives of a window are posted before the previous window is acknowledged, so that every

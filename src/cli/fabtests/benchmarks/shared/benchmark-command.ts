@@ -4,6 +4,7 @@ import type { BenchmarkRow } from '../../../shared/result.js';
 import { deviceOf } from '../../../shared/result-header.js';
 import { exchangeAddresses } from '../../common/address-exchange.js';
 import { DeviceCounters } from '../../common/device-counters.js';
+import { withDeviceMemory } from '../../common/device-memory.js';
 import { finalize } from '../../common/finalize.js';
 import { Usage } from '../../common/measure.js';
 import { printingResult, ResultPrinter } from '../../common/result-printer.js';
@@ -28,10 +29,11 @@ export function benchmarkCommand(benchmark: Benchmark) {
 /** Runs one side of a benchmark and prints its figures. */
 async function runBenchmark(
   benchmark: Benchmark,
-  settings: Settings,
+  given: Settings,
   control: Control,
 ): Promise<void> {
-  const session = await Session.open(settings, benchmark.needs(settings), control.signal);
+  const [settings, needs] = withDeviceMemory(given, benchmark.needs(given));
+  const session = await Session.open(settings, needs, control.signal);
   control.target = session;
   const report = new ResultPrinter(benchmark, settings, deviceOf(session.ep));
   await printingResult(report, session, async () => {

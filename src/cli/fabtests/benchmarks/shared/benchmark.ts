@@ -35,6 +35,7 @@ export const injectsInWindows = (session: Session, size: number): boolean =>
 
 /** Whether transfers of this size are injected: below the limit, or up to the limit since 1.19. */
 export function injects(session: Session, size: number): boolean {
+  if (session.settings.deviceMemory !== undefined) return false; // the CPU would copy
   const { injectSize } = session.info.txAttr;
   const limit = Math.min(session.settings.injectSize ?? injectSize, injectSize);
   return session.dialect.spreads ? size <= limit : size < limit;

@@ -1,7 +1,6 @@
 import type { Cap } from '../../../../flags.js';
 import type { Buffers } from '../../common/buffers.js';
 import { measure, type Rounds, unlimited, type Work } from '../../common/measure.js';
-import { fillPattern, verifyPattern } from '../../common/pattern.js';
 import type { Session } from '../../common/session.js';
 import { type Benchmark, injects, type MeasureSize } from './benchmark.js';
 import { ExchangeCounts } from './exchange-counts.js';
@@ -28,20 +27,20 @@ export function pingpong(
 
 async function prepare(session: Session, room: number): Promise<MeasureSize> {
   const buffers = await session.allocate(room, 1, ['FI_SEND', 'FI_RECV']);
-  fillPattern(buffers.sending(room).bytes);
+  buffers.memory.fill(buffers.sending(room));
   if (!session.settings.prePosted) await session.syncInBand();
   return (size, iterations) => measureSize(session, buffers, size, iterations);
 }
 
 async function measureSize(session: Session, buffers: Buffers, size: number, iterations: number) {
   const { settings, role, waiter } = session;
-  const received = buffers.receiving(size).bytes;
+  const received = buffers.receiving(size);
   const steps = settings.warmUp + iterations;
   const checked = settings.verifiesLast ? steps - 1 : settings.warmUp; // fabtests do not fill the messages of the warm-up
   const verifyStep = (index: number) => {
     if (index < checked) return;
-    verifyPattern(received);
-    received.fill(0);
+    buffers.memory.verify(received);
+    buffers.memory.clear(received);
   };
   using exchange = new Exchange(session, buffers, size);
   const { receive, send } = exchange;

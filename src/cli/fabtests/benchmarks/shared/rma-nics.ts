@@ -1,16 +1,15 @@
 // RMA over several NICs at once, with an endpoint on each NIC of both sides. fabtests have no such
 // test. The session's endpoint carries the control messages.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cap } from '../../../../flags.js';
+import type { Cap, MrAccess } from '../../../../flags.js';
 import type { AnyInfo } from '../../../../info-types.js';
 import type { MemoryRegion } from '../../../../memory-region.js';
 import type { Peer } from '../../../../peer.js';
 import type { RemoteRegion } from '../../../../remote-region.js';
 import { Flow, pump } from '../../common/flow.js';
 import { type Timing, Usage } from '../../common/measure.js';
-import { allocateFor } from '../../common/memory.js';
+import { freeDeviceMemory, TestMemory } from '../../common/memory.js';
 import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../../common/nics.js';
-import { fillPattern } from '../../common/pattern.js';
 import type { Session } from '../../common/session.js';
 import type { MeasureSize } from './benchmark.js';
 import { rmaCaps } from './rma.js';
@@ -38,7 +37,10 @@ export async function prepareNics(session: Session, room: number): Promise<Measu
     throw new Error('--nics: fabtests use one NIC; both sides must run this package with --nics');
   }
   const nics = await openNics(chosen(session));
-  session.onClose(() => closeNics(nics));
+  session.onClose(async () => {
+    await closeNics(nics);
+    for (const { domain } of nics) freeDeviceMemory(domain);
+  });
   session.nics = nics.map(({ ep }) => ep.info as AnyInfo);
   const own = await Promise.all(nics.map((nic) => withMemory(nic, session, room)));
   const lanes = connect(own, await exchangeNicAddresses(session, own));
@@ -47,7 +49,9 @@ export async function prepareNics(session: Session, room: number): Promise<Measu
 
 function chosen({ info, settings }: Session): AnyInfo[] {
   const { fabric, nics, operation } = settings;
-  const caps: readonly Cap[] = rmaCaps(operation);
+  const { deviceMemory } = settings;
+  const hmem: readonly Cap[] = deviceMemory?.access === 'FI_HMEM_CUDA' ? ['FI_HMEM'] : [];
+  const caps: readonly Cap[] = [...rmaCaps(operation), ...hmem];
   const provider = info.fabricAttr.provName;
   const choice = {
     ...(provider !== null && { provider }),
@@ -61,12 +65,14 @@ function chosen({ info, settings }: Session): AnyInfo[] {
 
 async function withMemory(nic: Nic, { settings }: Session, room: number): Promise<OwnLane> {
   const reads = settings.operation === 'read';
-  const own = await allocateFor(nic.domain, room, [reads ? 'FI_READ' : 'FI_WRITE']);
-  const offered = await allocateFor(nic.domain, room, [
-    reads ? 'FI_REMOTE_READ' : 'FI_REMOTE_WRITE',
-  ]);
-  fillPattern((reads ? offered : own).bytes);
-  return { ...nic, name: nicOf(nic.ep.info as AnyInfo), own, offered };
+  const allocate = (access: MrAccess) =>
+    TestMemory.allocate(nic.domain, room, [access], settings.deviceMemory);
+  const own = await allocate(reads ? 'FI_READ' : 'FI_WRITE');
+  const offered = await allocate(reads ? 'FI_REMOTE_READ' : 'FI_REMOTE_WRITE');
+  const sent = reads ? offered : own;
+  sent.fill(sent.region.slice(0));
+  const name = nicOf(nic.ep.info as AnyInfo);
+  return { ...nic, name, own: own.region, offered: offered.region };
 }
 
 /** Exchanges the addresses and memory of both sides' NICs. */

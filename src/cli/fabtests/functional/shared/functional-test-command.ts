@@ -12,6 +12,9 @@ import { addFunctionalOptions, flagsOf } from './options.js';
 import { TestSide } from './test-side.js';
 import type { Verdict } from './verdict.js';
 
+const hostOnly = () =>
+  'this test checks memory of the host; rma-bw -v and rdm-bw -v check that of a device';
+
 /** The command of a test. */
 export function functionalTestCommand(test: FunctionalTest): TestCommand {
   const command = new TestCommand(test.command)
@@ -26,7 +29,7 @@ export function functionalTestCommand(test: FunctionalTest): TestCommand {
     const argv = writtenArguments(command);
     const settings = await resolveHost(
       orRefuse(command, () =>
-        chooseSettings(kindFor(test, given), flagsOf(test, given), host, argv),
+        chooseSettings({ ...kindFor(test, given), hostOnly }, flagsOf(test, given), host, argv),
       ),
     );
     if (settings.pinCore !== undefined) pinToCores(settings.pinCore);

@@ -7,6 +7,7 @@ import {
   OOB,
   OUTPUT,
   REFUSED,
+  REFUSED_MEMORY,
 } from '../../common/options.js';
 import type { FunctionalTest } from './functional-test.js';
 
@@ -59,6 +60,7 @@ export function addFunctionalOptions(command: Command, test: FunctionalTest): vo
   for (const [heading, options] of [ADDRESSES, OOB, FABRIC, OUTPUT]) add(options, heading);
   add(IGNORED);
   add(REFUSED);
+  add(REFUSED_MEMORY);
 }
 
 /** The given options, completed with the test's defaults. */
