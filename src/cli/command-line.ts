@@ -1,47 +1,128 @@
 // npx libfabric <command>
 import { Command } from 'commander';
-import { devicesCommand } from './devices.js';
-import { doctorCommand } from './doctor/doctor.js';
-import { BENCHMARKS } from './fabtests/benchmarks/all.js';
-import { benchmarkCommand } from './fabtests/benchmarks/shared/benchmark-command.js';
-import { FUNCTIONAL_TESTS } from './fabtests/functional/all.js';
-import { runAllCommand } from './fabtests/functional/run-all/run-all.js';
-import { functionalTestCommand } from './fabtests/functional/shared/functional-test-command.js';
-import { allToAllCommand } from './fabtests/multinode/all-to-all.js';
-import { pairwiseCommand } from './fabtests/multinode/pairwise.js';
-import { infoCommand } from './info/info.js';
-import { pingpongCommand } from './pingpong/pingpong.js';
-import { reportCommand } from './report/report.js';
 import { packageVersion } from './shared/package-version.js';
-import { softefaCommand } from './softefa.js';
-import { statsCommand } from './stats/stats.js';
-import { strerrorCommand } from './strerror.js';
-import { transferCommand } from './transfer/transfer.js';
 
-/** The command line, with all of its commands. */
-export function commandLine(): Command {
+/** Commands that are loaded together. */
+interface CommandModule {
+  readonly names: readonly string[];
+  load(): Promise<readonly Command[]>;
+}
+
+interface CommandGroup {
+  readonly heading?: string;
+  readonly modules: readonly CommandModule[];
+}
+
+const one = (name: string, load: () => Promise<Command>): CommandModule => ({
+  names: [name],
+  load: async () => [await load()],
+});
+
+async function benchmarks(): Promise<Command[]> {
+  const { BENCHMARKS } = await import('./fabtests/benchmarks/all.js');
+  const { benchmarkCommand } = await import('./fabtests/benchmarks/shared/benchmark-command.js');
+  return BENCHMARKS.map(benchmarkCommand);
+}
+
+async function functionalTests(): Promise<Command[]> {
+  const { FUNCTIONAL_TESTS } = await import('./fabtests/functional/all.js');
+  const { functionalTestCommand } = await import(
+    './fabtests/functional/shared/functional-test-command.js'
+  );
+  return FUNCTIONAL_TESTS.map(functionalTestCommand);
+}
+
+/** All commands, in the order of the help. */
+export const GROUPS: readonly CommandGroup[] = [
+  {
+    modules: [
+      one('doctor', async () => (await import('./doctor/doctor.js')).doctorCommand()),
+      one('info', async () => (await import('./info/info.js')).infoCommand()),
+      one('devices', async () => (await import('./devices.js')).devicesCommand()),
+      one('stats', async () => (await import('./stats/stats.js')).statsCommand()),
+      one('strerror', async () => (await import('./strerror.js')).strerrorCommand()),
+      one('softefa', async () => (await import('./softefa.js')).softefaCommand()),
+      one('report', async () => (await import('./report/report.js')).reportCommand()),
+    ],
+  },
+  {
+    heading: 'Benchmarks between two sides:',
+    modules: [
+      {
+        names: [
+          'rma-bw',
+          'rma-pingpong',
+          'rma-tx-completion',
+          'rdm-bw',
+          'rdm-tagged-bw',
+          'rdm-pingpong',
+          'rdm-tagged-pingpong',
+          'rdm-cntr-pingpong',
+          'dgram-pingpong',
+        ],
+        load: benchmarks,
+      },
+      one('pingpong', async () => (await import('./pingpong/pingpong.js')).pingpongCommand()),
+      one('transfer', async () => (await import('./transfer/transfer.js')).transferCommand()),
+    ],
+  },
+  {
+    heading: 'Benchmarks between many ranks:',
+    modules: [
+      one('all-to-all', async () =>
+        (await import('./fabtests/multinode/all-to-all.js')).allToAllCommand(),
+      ),
+      one('pairwise', async () =>
+        (await import('./fabtests/multinode/pairwise.js')).pairwiseCommand(),
+      ),
+    ],
+  },
+  {
+    heading: 'Functional checks between two sides:',
+    modules: [
+      one('check', async () =>
+        (await import('./fabtests/functional/run-all/run-all.js')).runAllCommand(),
+      ),
+      {
+        names: [
+          'rdm',
+          'dgram',
+          'cq-data',
+          'multi-recv',
+          'rdm-atomic',
+          'rdm-tagged-peek',
+          'recv-cancel',
+          'unexpected-msg',
+          'av-xfer',
+          'multi-ep',
+          'rdm-multi-client',
+          'inject',
+        ],
+        load: functionalTests,
+      },
+    ],
+  },
+];
+
+/**
+ * The command line. If the first argument is the name of a command, it has only the commands of that
+ * one's module, since loading all takes a third of a second.
+ */
+export async function commandLine(first?: string): Promise<Command> {
   const program = new Command('libfabric')
     .description(
       'RDMA-class networking: what this machine has, whether it works, and how fast it is',
     )
     .version(packageVersion(), '-V, --version', 'print the version of this package')
-    .enablePositionalOptions()
-    .addCommand(doctorCommand())
-    .addCommand(infoCommand())
-    .addCommand(devicesCommand())
-    .addCommand(statsCommand())
-    .addCommand(strerrorCommand())
-    .addCommand(softefaCommand())
-    .addCommand(reportCommand());
-
-  program.commandsGroup('Benchmarks between two sides:');
-  for (const benchmark of BENCHMARKS) program.addCommand(benchmarkCommand(benchmark));
-  program.addCommand(pingpongCommand()).addCommand(transferCommand());
-  program.commandsGroup('Benchmarks between many ranks:');
-  program.addCommand(allToAllCommand()).addCommand(pairwiseCommand());
-
-  program.commandsGroup('Functional checks between two sides:');
-  program.addCommand(runAllCommand());
-  for (const check of FUNCTIONAL_TESTS) program.addCommand(functionalTestCommand(check));
+    .enablePositionalOptions();
+  const has = ({ names }: CommandModule) => first !== undefined && names.includes(first);
+  const isKnown = GROUPS.some(({ modules }) => modules.some(has));
+  for (const { heading, modules } of GROUPS) {
+    if (heading !== undefined) program.commandsGroup(heading);
+    for (const each of modules) {
+      if (isKnown && !has(each)) continue;
+      for (const command of await each.load()) program.addCommand(command);
+    }
+  }
   return program;
 }

@@ -7,7 +7,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
-  await commandLine().parseAsync();
+  await (await commandLine(process.argv[2])).parseAsync();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode ??= 1;

@@ -116,7 +116,10 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   #arrived(slot: Slot, word: number): void {
     const { completions } = this.#engine;
     const completion = completions.at(word);
-    if (completion.isWrite) return this.#post(slot);
+    if (completion.isWrite) {
+      this.#post(slot);
+      return;
+    }
     const message = { slot, completion, arrival: completions.arrivalAt(word) };
     // Checks `stopped` and not #ending, which is set later: with the manual driver, messages
     // arrive during that call.

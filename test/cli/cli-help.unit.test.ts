@@ -2,15 +2,17 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { commandLine } from '../../dist/cli/command-line.js';
+import { commandLine, GROUPS } from '../../dist/cli/command-line.js';
 import { call } from '../support/call.js';
 
-const names = commandLine().commands.map((command) => command.name());
+const all = await commandLine();
+const names = all.commands.map((command) => command.name());
+const modules = GROUPS.flatMap((group) => group.modules);
 
 /** The help of a command in a terminal of this width. */
 async function helpOf(name: string, width: number): Promise<string> {
   let help = '';
-  const command = commandLine().commands.find((each) => each.name() === name) as Command;
+  const command = (await commandLine()).commands.find((each) => each.name() === name) as Command;
   const writeOut = (text: string) => {
     help += text;
   };
@@ -25,6 +27,20 @@ const prose = (help: string): string[][] =>
     .split('\n\n')
     .filter((part) => /^[A-Z]/.test(part) && !/^(Usage|\w[\w ()]*:\n)/.test(part))
     .map((part) => part.trimEnd().split('\n'));
+
+test.each(modules.map((module) => [module.names.join(' '), module] as const))(
+  'the module of %s defines these commands and no others',
+  async (_, { names, load }) => {
+    const commands = await load();
+    expect(commands.map((command) => command.name())).toEqual(names);
+  },
+);
+
+test.each(names)('%s as the first argument loads its command', async (name) => {
+  const { commands } = await commandLine(name);
+  expect(commands.map((command) => command.name())).toContain(name);
+  expect(commands.length).toBeLessThan(names.length);
+});
 
 describe.each(names)('%s', (name) => {
   test.each([80, 120])('fits %d columns', async (width) => {

@@ -37,7 +37,7 @@ export async function call(...args: readonly string[]): Promise<Answer> {
     stderr += text;
     return true;
   };
-  const program = commandLine();
+  const program = await commandLine(args[0]);
   for (const command of withSubcommands(program)) {
     command.exitOverride(end).configureOutput({ writeOut: toStdout, writeErr: toStderr });
   }
