@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { NearAccelerator, PciDistance } from '../verbs/accelerators.js';
 import type { Device, Port } from '../verbs/device-types.js';
 import { devices, whyNoDevices } from '../verbs/index.js';
 import { jsonText } from './shared/json.js';
@@ -13,7 +14,7 @@ export function devicesCommand(): Command {
     .summary('show the RDMA devices of this machine')
     .description(
       'Shows the RDMA devices of this machine, as rdma-core and sysfs report them, with the ' +
-        'capabilities of an EFA. Without a device it shows the reason, and the exit code is 1.',
+        'capabilities of an EFA and its distance to each GPU. Without a device it shows the reason, and the exit code is 1.',
     )
     .option('--json', 'print JSON: what devices() of libfabric/verbs returns')
     .addHelpText(
@@ -36,6 +37,17 @@ Examples:
 
 type Line = readonly [label: string, value: string | number | bigint | null | undefined];
 
+const DISTANCES: Readonly<Record<PciDistance, string>> = {
+  PIX: 'same PCIe switch',
+  PXB: 'same PCIe switches',
+  PHB: 'same PCIe host bridge',
+  NODE: 'same NUMA node',
+  SYS: 'another NUMA node',
+};
+
+const acceleratorText = ({ vendor, pciAddress, distance }: NearAccelerator) =>
+  `${vendor} ${pciAddress} (${distance}: ${DISTANCES[distance]})`;
+
 /** A block of lines. Unknown values are omitted. */
 export function deviceText(device: Device): string {
   const { efa, limits } = device;
@@ -44,6 +56,7 @@ export function deviceText(device: Device): string {
     ['domains', device.domains.join(', ')],
     ['PCI address', device.pciAddress],
     ['NUMA node', device.numaNode],
+    ['accelerators', device.accelerators.map(acceleratorText).join(', ')],
     ['driver', joined(device.driver, device.driverVersion)],
     ['firmware', device.firmware],
     ['vendor, part', joined(hex(device.vendorId), hex(device.vendorPartId))],

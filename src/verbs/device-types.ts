@@ -1,3 +1,4 @@
+import type { NearAccelerator } from './accelerators.js';
 import type { VerbsError } from './errors.js';
 
 /** An RDMA device of this machine. An unknown value is null. */
@@ -32,6 +33,8 @@ export interface Device {
   readonly efa: EfaAttributes | null;
   /** Its domain names in libfabric (`domainAttr.name`): `NAME-rdm` and `NAME-dgrm` for an EFA. */
   readonly domains: readonly string[];
+  /** The GPUs and other accelerators of this machine, the nearest first. Empty if not on a PCI bus. */
+  readonly accelerators: readonly NearAccelerator[];
   /** Whether it is a software device: softefa. */
   readonly emulated: boolean;
   /**

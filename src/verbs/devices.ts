@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
-import { identityOf, readText } from '../sysfs.js';
+import { identityOf, readText, rootOf } from '../sysfs.js';
+import { acceleratorsNear } from './accelerators.js';
 import type { Device, EfaAttributes } from './device-types.js';
 import { isRdmaCoreNotFound, VerbsError } from './errors.js';
 import { type Found, findDevices } from './find.js';
@@ -47,6 +48,7 @@ function describe({ name, path, guid }: Found): Device {
     ports: verbs ? verbs.ports.map((port) => portFromVerbs(path, port)) : portsFromSysfs(path),
     efa,
     domains: isEfa ? [`${name}-rdm`, `${name}-dgrm`] : [name],
+    accelerators: acceleratorsNear(rootOf(path), fromSysfs.pciAddress),
     emulated: /\(emulated\)/.test(firmware ?? ''),
     error,
   };

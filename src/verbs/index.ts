@@ -3,7 +3,9 @@
  *
  * @module libfabric/verbs
  */
+
 export { type Absence, type AbsenceCode, whyNoDevices } from './absence.js';
+export type { AcceleratorVendor, NearAccelerator, PciDistance } from './accelerators.js';
 export {
   type CounterSample,
   type Counters,

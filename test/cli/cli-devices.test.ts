@@ -53,11 +53,18 @@ test.skipIf(hasRdmaDevice())('a device that cannot be opened is shown with the r
   const fake = new FakeSysfs();
   try {
     addConnectX(fake);
+    fake.put({
+      'bus/pci/devices/0000:3b:00.0': '-> devices/pci0000:00/0000:3b:00.0',
+      'bus/pci/devices/0000:86:00.0/vendor': '0x10de',
+      'bus/pci/devices/0000:86:00.0/class': '0x030200',
+      'bus/pci/devices/0000:86:00.0/numa_node': 0,
+    });
     const { status, stdout } = libfabric(['devices'], { ...process.env, SYSFS_PATH: fake.root });
     expect(status).toBe(0);
     expect(stdout).toMatch(/^mlx5_0\n {2}error +ENODEV: [\s\S]*\/dev\/infiniband/);
     expect(stdout).toMatch(/\n {2}driver +mlx5_core 5\.8-1\.0\.1\n/);
     expect(stdout).toMatch(/\n {2}port 1 +ACTIVE LINK_UP ETHERNET, 100 Gbit\/s\n/);
+    expect(stdout).toMatch(/\n {2}accelerators +NVIDIA 0000:86:00\.0 \(SYS: another NUMA node\)\n/);
     expect(stdout).toMatch(/GID 0 +fe80:\S+ RoCE v2 ens1f0\n/);
   } finally {
     fake.remove();

@@ -63,6 +63,7 @@ const EFA = {
   limits: { maxMr: 262_144, maxMrSize: 2n ** 40n },
   ports: [{ number: 1, state: 'ACTIVE', speed: 100 }],
   efa: { capabilities: ['RDMA_READ', 'RDMA_WRITE'] },
+  accelerators: [],
   emulated: false,
   error: null,
 } as unknown as Device;

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { examine, type Group } from './check.js';
+import { accelerators } from './checks/accelerators.js';
 import { device } from './checks/device.js';
 import { environment } from './checks/environment.js';
 import { kernel } from './checks/kernel.js';
@@ -24,6 +25,7 @@ export const GROUPS: readonly Group[] = [
   processes,
   sameHost,
   placement,
+  accelerators,
   environment,
 ];
 

@@ -1,6 +1,7 @@
 import { type Check, type Group, note, ok, skipped, warning } from '../check.js';
 import type { Files } from '../files.js';
 import { isEfa, type Machine } from '../machine.js';
+import { acceleratorsOf } from './accelerators.js';
 
 const LISTS = ['/etc', '/run', '/usr/local/lib', '/usr/lib', '/lib'];
 
@@ -52,20 +53,6 @@ const boot: Check = {
   },
 };
 
-const NVIDIA = '0x10de';
-const AMAZON = '0x1d0f';
-/** Inferentia and Trainium. */
-const NEURON = ['0x7064', '0x7164', '0x7264', '0x7364'];
-
-function accelerators(files: Files): string[] {
-  const folder = '/sys/bus/pci/devices';
-  return files.names(folder).filter((address) => {
-    const vendor = files.text(`${folder}/${address}/vendor`);
-    if (vendor === NVIDIA) return files.text(`${folder}/${address}/class`)?.startsWith('0x03');
-    return vendor === AMAZON && NEURON.includes(files.text(`${folder}/${address}/device`) ?? '');
-  });
-}
-
 /** The peer-to-peer state that the driver reports for each EFA; null if it has no such file. */
 function stateOf({ files, devices }: Machine): { name: string; p2p: string | null }[] {
   return devices.filter(isEfa).map(({ name }) => {
@@ -78,12 +65,12 @@ const p2p: Check = {
   id: 'kernel.peer-to-peer',
   title: 'Peer-to-peer with accelerators',
   expected: "each EFA offers it (sysfs: device/p2p), or there is no accelerator (NVIDIA's, Neuron)",
-  why: 'The EFA then reads and writes GPU memory directly. This package does not use it; other programs on this machine do.',
+  why: 'The EFA then reads and writes the memory of accelerators directly, without a copy in memory of the host.',
   matters: 'with-hardware',
   look(machine) {
     const states = stateOf(machine);
     const found = states.map(({ name, p2p: state }) => `${name} ${state ?? 'without'}`).join(', ');
-    const others = accelerators(machine.files);
+    const others = acceleratorsOf(machine);
     if (others.length === 0) return ok(`no accelerator${found === '' ? '' : `; ${found}`}`);
     if (states.every(({ p2p: state }) => state !== null)) return ok(found);
     return note(
