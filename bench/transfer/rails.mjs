@@ -96,6 +96,7 @@ export async function lostRail(bench, what, size, rate) {
   const baseline = Math.min(size, 256 * MIB);
   const three = await bench.open({ nics: names.slice(1), size: baseline });
   const links = new Links(bench.namespace, rate);
+  await healed(four, 'first'); // the rails have met: `cold` measures that
   const withoutIt = await repeated(three, 'three', three.place.slice(0, baseline), {
     length: baseline,
   });
