@@ -102,6 +102,10 @@ uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
       info.addr_format == FI_ADDR_STR ? reinterpret_cast<const char*>(bytes) : "";
   fi_addr_t address = av.addressOf(name);
   if (address == FI_ADDR_NOTAVAIL) {
+    if (av.endpoints == 0 && traitsOf(info).insertsWithEndpoint &&
+        info.ep_attr->type == FI_EP_RDM) {
+      throw FabricFailure(av.closedBy, "fi_av_insert", "the address vector has no open endpoint");
+    }
     const ssize_t inserted =
         check(fi_av_insert(av.get(), bytes, 1, &address, 0, nullptr), "fi_av_insert");
     if (inserted != 1 || address == FI_ADDR_NOTAVAIL) {

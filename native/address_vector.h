@@ -2,6 +2,7 @@
 
 #include <napi.h>
 #include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
 
 #include <memory>
 #include <mutex>
@@ -26,6 +27,9 @@ class AddressVector : public Resource {
       : domain_(std::move(domain)), av_(std::move(av)) {}
   Domain& domain() const { return *domain_; }
   fid_av* get() const { return av_.get(); }
+
+  uint32_t endpoints = 0;         // open endpoints that are bound to it
+  int closedBy = FI_EOPBADSTATE;  // why its last endpoint closed
 
   // Removes an address; also from the provider's vector (fi_av_remove) if that is safe. Returns 0
   // or a negative errno.

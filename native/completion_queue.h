@@ -3,6 +3,7 @@
 #include <napi.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
 
 #include <array>
 #include <vector>
@@ -46,7 +47,8 @@ class CompletionQueue : public Resource {
   uint32_t stagedEndpoints = 0;  // of these, endpoints that receive into the package's own memory
   bool readSources = false;      // an endpoint with FI_SOURCE reports here
   bool dataConsumes = false;     // an endpoint with the mode FI_RX_CQ_DATA reports here
-  bool broken = false;           // fi_cq_read failed permanently
+  bool broken = false;           // fi_cq_read failed permanently ...
+  int brokenBy = FI_EOTHER;      // ... with this error
   Immediates immediates;
   std::array<fi_cq_tagged_entry, kReadBatch> entries;
   std::array<fi_addr_t, kReadBatch> sources;

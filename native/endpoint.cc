@@ -60,6 +60,7 @@ void Endpoint::belongsTo(const std::shared_ptr<Domain>& domain,
   av = vector;
   sendQueue = sends;
   receiveQueue = receives;
+  ++vector->endpoints;
   ++sends->endpoints;
   ++receives->endpoints;
   if ((caps & FI_SOURCE) != 0) receives->readSources = true;

@@ -24,7 +24,8 @@ namespace {
 
 std::vector<uint8_t> addressOf(fid_ep* ep) {
   size_t length = 0;
-  fi_getname(&ep->fid, nullptr, &length);
+  const int ret = fi_getname(&ep->fid, nullptr, &length);
+  if (ret != -FI_ETOOSMALL) check(ret, "fi_getname");
   std::vector<uint8_t> bytes(std::max<size_t>(length, 1));
   length = bytes.size();
   check(fi_getname(&ep->fid, bytes.data(), &length), "fi_getname");
@@ -140,12 +141,21 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
 
   const Hold hold(domain->engine());
   domain->engine().parking.closeUnreachable();
+  for (const auto& queue : {sendQueue, receiveQueue}) {
+    if (!queue->broken) continue;
+    throw FabricFailure(queue->brokenBy, "fi_cq_read",
+                        "the completion queue can no longer be read");
+  }
   const ProviderTraits& traits = traitsOf(*entry);
   Fid<fid_eq> events = traits.breaksEndpoint ? openEvents(domain->fabric()) : Fid<fid_eq>();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
   if (!fid) throw FabricFailure(FI_ENOMEM, "fi_endpoint");  // shm (2.6) returns 0 in this case
-  const auto bindVector = [&] { check(fi_ep_bind(fid.get(), &av->get()->fid, 0), "fi_ep_bind"); };
+  const auto bindVector = [&] {
+    const int ret = fi_ep_bind(fid.get(), &av->get()->fid, 0);
+    if (ret != 0 && traits.closesWithVector) fid.leak();
+    check(ret, "fi_ep_bind");
+  };
   if (!traits.keepsVectors) bindVector();
   if (events) check(fi_ep_bind(fid.get(), &events->fid, 0), "fi_ep_bind");
   DmabufUse dmabufUse(fid.get(), *entry);

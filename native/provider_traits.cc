@@ -62,6 +62,8 @@ ProviderTraits efa() {
   efa.keepsAddresses = true;
   efa.queriesFreeShared = true;  // 1.17
   efa.keepsVectors = true;       // 1.17 at least
+  // efa_conn_rdm_init (1.17) takes the head of an empty list for an endpoint.
+  efa.insertsWithEndpoint = FI_MAJOR(fi_version()) < 2;
   // If the device has RDMA read but not RDMA write, the target of a write reads the data. 2.1 does
   // not register the region for that.
   efa.writesAsReceives = true;
@@ -97,6 +99,7 @@ ProviderTraits rxm() {
   rxm.name = "ofi_rxm";
   // It (1.17) crashes if the peer has ended, because fi_inject_write(3) has no context.
   rxm.injectsAsWrites = true;
+  rxm.closesWithVector = true;  // 1.17
   return rxm;
 }
 

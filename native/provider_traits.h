@@ -23,8 +23,12 @@ struct ProviderTraits {
   bool keepsAddresses = false;
   // An address vector belongs to the first endpoint that it is bound to, even if that endpoint
   // fails to open. It must therefore be bound last. With other providers it is bound first, because
-  // rxm and net (1.17) crash when an endpoint without an address vector is closed.
+  // of closesWithVector.
   bool keepsVectors = false;
+  // It crashes when an endpoint without an address vector is closed.
+  bool closesWithVector = false;
+  // fi_av_insert(3) uses an endpoint of the vector, also if there is none.
+  bool insertsWithEndpoint = false;
   // Peers of this host are reached through shared memory ...
   bool sharesMemory = false;
   // ... unless this environment variable is 0.

@@ -104,6 +104,8 @@ void Engine::abandon(Endpoint& endpoint) {
   cancelLane(endpoint, true);
   cancelLane(endpoint, false);
   blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
+  --endpoint.av->endpoints;
+  if (endpoint.broken) endpoint.av->closedBy = static_cast<int>(endpoint.end.status);
   --endpoint.sendQueue->endpoints;
   --endpoint.receiveQueue->endpoints;
   if (endpoint.receiveStaging) --endpoint.receiveQueue->stagedEndpoints;

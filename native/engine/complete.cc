@@ -51,16 +51,27 @@ unsigned Engine::readQueue(CompletionQueue& queue) {
     }
     if (count > 0) total += static_cast<unsigned>(count);
     if (count == -FI_EAVAIL) {
-      readError(queue);
+      if (!readError(queue)) break;
       ++total;
     }
   } while (count == kBatch || count == -FI_EAVAIL);
-  if (count < 0 && count != -FI_EAGAIN) {
-    queue.broken = true;
-    unsolicited(queue, static_cast<uint32_t>(-count),
-                detail("fi_cq_read", "the completion queue can no longer be read"));
-  }
+  const bool transient = count == -FI_EAGAIN || count == -FI_EAVAIL || count == -FI_EINTR;
+  if (count < 0 && !transient) breakQueue(queue, static_cast<uint32_t>(-count));
   return total;
+}
+
+// Ends the endpoints of a queue that can no longer be read: their operations would never complete.
+void Engine::breakQueue(CompletionQueue& queue, uint32_t status) {
+  queue.broken = true;
+  queue.brokenBy = static_cast<int>(status);
+  const Failure why{status, {"fi_cq_read", "the completion queue can no longer be read"}};
+  unsolicited(queue, status, errors.put(why.detail));
+  std::vector<Endpoint*> ended;
+  endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
+    const bool uses = endpoint->sendQueue.get() == &queue || endpoint->receiveQueue.get() == &queue;
+    if (uses && !endpoint->draining) ended.push_back(endpoint);
+  });
+  for (Endpoint* endpoint : ended) breakEndpoint(*endpoint, why, std::chrono::milliseconds(0));
 }
 
 void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source) {

@@ -306,6 +306,7 @@ class Engine {
 
   // complete.cc
   unsigned readQueue(CompletionQueue& queue);
+  void breakQueue(CompletionQueue& queue, uint32_t status);
   BatchRun* runOf(void* context);
   void completeShared(const fi_cq_tagged_entry& entry);
   void complete(Op& op, const Completion& completion);
@@ -319,7 +320,8 @@ class Engine {
   void releasePeer(uint32_t handle);
 
   // failures.cc
-  void readError(CompletionQueue& queue);
+  bool readError(CompletionQueue& queue);
+  void failed(CompletionQueue& queue, const CqErrEntry& entry);
   ErrorDetail describe(CompletionQueue& queue, const CqErrEntry& entry,
                        const FailedOperation& failed);
   uint32_t detail(const char* syscall, const char* text);
@@ -330,7 +332,7 @@ class Engine {
   const Failure* causeOf(uint32_t endpoint);
   void readEvents();
   void readEvents(Endpoint& endpoint);
-  void breakEndpoint(Endpoint& endpoint, Failure failure);
+  void breakEndpoint(Endpoint& endpoint, Failure failure, std::chrono::milliseconds timeout);
   Failure whyClosed(uint32_t endpoint) const;
 
   // cancel.cc

@@ -36,18 +36,18 @@ void Engine::readEvents(Endpoint& endpoint) {
     failure.detail = {"fi_eq_readerr", text == nullptr ? "" : text, entry.prov_errno, breaks};
     ++control_->stats.errors;
     unsolicited(queue, failure.status, errors.put(failure.detail));
-    if (breaks) breakEndpoint(endpoint, std::move(failure));
+    if (breaks) breakEndpoint(endpoint, std::move(failure), kCloseTimeout);
   }
 }
 
 // Closes a broken endpoint, to end its operations and to release shared objects. For JavaScript it
 // stays open and refuses new operations.
-void Engine::breakEndpoint(Endpoint& endpoint, Failure failure) {
+void Engine::breakEndpoint(Endpoint& endpoint, Failure failure, std::chrono::milliseconds timeout) {
   endpoint.broken = true;
   endpoint.end = failure;
   if (endpoint.closing) return;
   broken_.insert_or_assign(endpoint.handle, std::move(failure));
-  startClosing(endpoint, kNoRequest, kCloseTimeout);
+  startClosing(endpoint, kNoRequest, timeout);
 }
 
 Failure Engine::whyClosed(uint32_t endpoint) const {

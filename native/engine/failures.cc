@@ -37,9 +37,15 @@ FailedCompletion toFailedCompletion(const CqErrEntry& entry, double room) {
 
 }  // namespace
 
-void Engine::readError(CompletionQueue& queue) {
+// Returns whether there was an error.
+bool Engine::readError(CompletionQueue& queue) {
   CqErrEntry entry;
-  if (fi_cq_readerr(queue.get(), entry.get(), 0) != 1) return;
+  if (fi_cq_readerr(queue.get(), entry.get(), 0) != 1) return false;
+  failed(queue, entry);
+  return true;
+}
+
+void Engine::failed(CompletionQueue& queue, const CqErrEntry& entry) {
   ++control_->stats.errors;
   void* const context = entry.op_context;
   const bool isShared = BatchRun::isContext(context);
@@ -48,23 +54,23 @@ void Engine::readError(CompletionQueue& queue) {
   // The endpoint was closed before, and the operation is settled.
   if (isShared ? run == nullptr : op != nullptr && !op->live) return;
 
-  FailedOperation failed;
+  FailedOperation operation;
   const Failure* cause = nullptr;
   if (run != nullptr) {
-    failed = FailedOperation::of(*run, BatchRun::indexIn(context));
+    operation = FailedOperation::of(*run, BatchRun::indexIn(context));
     cause = causeOf(run->endpoint);
   } else if (op != nullptr) {
-    failed = FailedOperation::of(*op);
+    operation = FailedOperation::of(*op);
     cause = causeOf(op->endpoint->handle);
   }
   Completion result{};
   if (entry.err == FI_ECANCELED && cause != nullptr) {
     result.status = cause->status;
-    result.error = detail(*cause, failed);
+    result.error = detail(*cause, operation);
   } else {
     // Some providers report the number negated (shm in 1.17).
     result.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
-    result.error = errors.put(describe(queue, entry, failed));
+    result.error = errors.put(describe(queue, entry, operation));
   }
   if (run != nullptr) return finishRun(*run, result);
   if (op == nullptr) return unsolicited(queue, result.status, result.error);

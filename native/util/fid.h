@@ -30,6 +30,9 @@ class Fid {
     return ret;
   }
 
+  // Gives the object up: it stays open until the process ends.
+  void leak() noexcept { fid_ = nullptr; }
+
   T* get() const { return fid_; }
   T* operator->() const { return fid_; }
   T** out() { return &fid_; }
