@@ -50,8 +50,11 @@ export const KEPT = [
   },
 ];
 
-/** Parked domains keep their resources until the process ends. dumpState() reports them. */
-export const canBeParked = ({ kind }) => kind !== 'threads';
+/**
+ * Parked domains keep their resources until the process ends. dumpState() reports them. If fi_close(3) of efa does not
+ * return, its thread stays, too.
+ */
+export const canBeParked = ({ kind, name }) => kind !== 'threads' || name === 'libfabric-close';
 
 /** The round with its limits applied, and the names of the limits that change it. */
 export function limited(planned) {

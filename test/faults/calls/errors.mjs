@@ -1,0 +1,15 @@
+// The errors that each kind of calls may give: the ERRORS of its manual page, and those of the kernel behind it.
+export const ERRORS = {
+  query: ['FI_ENODATA', 'FI_ENOMEM', 'FI_EINVAL'],
+  open: ['FI_ENOMEM', 'FI_EINVAL', 'FI_EMFILE', 'FI_ENODEV', 'FI_ENOSYS'],
+  bind: ['FI_EINVAL', 'FI_ENOMEM', 'FI_ENOSYS'],
+  enable: ['FI_ENOMEM', 'FI_EADDRINUSE', 'FI_EOPBADSTATE'],
+  option: ['FI_ENOPROTOOPT', 'FI_EINVAL', 'FI_EOPNOTSUPP'],
+  insert: ['FI_ENOMEM', 'FI_EINVAL', 'FI_EADDRNOTAVAIL'],
+  register: ['FI_ENOMEM', 'FI_EINVAL', 'FI_EACCES', 'FI_EFAULT', 'FI_EOPNOTSUPP'],
+  post: ['FI_EAGAIN', 'FI_ENOMEM', 'FI_EIO', 'FI_EINVAL', 'FI_EHOSTUNREACH', 'FI_EOPNOTSUPP'],
+  read: ['FI_EAGAIN', 'FI_EIO', 'FI_EAVAIL', 'FI_EINTR'],
+  wait: ['FI_EAGAIN', 'FI_EBUSY', 'FI_ENOSYS'],
+  cancel: ['FI_ENOENT', 'FI_EOPNOTSUPP'],
+  close: ['FI_EBUSY', 'FI_EIO'],
+};

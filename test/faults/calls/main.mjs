@@ -1,0 +1,58 @@
+// `npm run test:faults -- calls [--program NAME] [--provider NAME] [--driver NAME] [--kind NAME] [--first N] [--error CODE]`
+import { randomBytes } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { environmentOf, optionsOf, PROVIDERS } from './conditions.mjs';
+import { PROGRAMS } from './programs.mjs';
+import { walk } from './walk.mjs';
+
+const { values } = parseArgs({
+  options: {
+    program: { type: 'string', multiple: true, default: Object.keys(PROGRAMS) },
+    provider: { type: 'string', multiple: true, default: PROVIDERS },
+    driver: { type: 'string', multiple: true, default: ['thread', 'manual'] },
+    kind: { type: 'string' },
+    first: { type: 'string' },
+    error: { type: 'string' },
+  },
+});
+
+const namespace = `calls-${randomBytes(4).toString('hex')}`;
+const { kind, error } = values;
+const only = kind && { kind, error, first: values.first && Number(values.first) };
+const sum = { runs: 0, injected: 0, recovered: 0, failed: 0 };
+
+for (const program of values.program) {
+  for (const provider of values.provider) {
+    // Transfers have drivers of their own.
+    for (const driver of program === 'transfer' ? ['thread'] : values.driver) {
+      const began = performance.now();
+      const report = (failure) => {
+        sum.failed++;
+        const { kind, first, error } = failure;
+        const again = `--program ${program} --provider ${provider} --driver ${driver} --kind ${kind}`;
+        console.log(`failed: call ${first} of ${kind} with ${error}: ${failure.problem}`);
+        console.log(
+          `  again: npm run test:faults -- calls ${again} --first ${first} --error ${error}`,
+        );
+      };
+      const options = optionsOf(program, provider, driver);
+      const found = await walk(
+        program,
+        options,
+        environmentOf(namespace),
+        { all: true, only },
+        report,
+      );
+      for (const name of ['runs', 'injected', 'recovered']) sum[name] += found[name];
+      const seconds = ((performance.now() - began) / 1000).toFixed();
+      console.log(
+        `${program} over ${provider}, ${driver}: ${found.injected} calls failed, ${seconds} s`,
+      );
+    }
+  }
+}
+console.log(
+  `${sum.injected} calls failed in ${sum.runs} runs; ${sum.recovered} runs succeeded nevertheless`,
+);
+console.log(`${sum.runs - sum.failed} passed, ${sum.failed} failed`);
+process.exitCode = sum.failed > 0 ? 1 : 0;

@@ -1,0 +1,94 @@
+// Fails the first, second, ... call of each kind in a program, until the program makes no further call.
+import { canBeParked } from '../../ends/limits.mjs';
+import { ERRORS } from './errors.mjs';
+import { Host } from './process.mjs';
+
+/** Polling makes calls without end. Only the first ones of a run differ. */
+const MOST = { read: 40 };
+
+/**
+ * @typedef {object} Limits
+ * @property {number} [most] so many calls of each kind
+ * @property {boolean} [all] each call fails with all errors of its kind, instead of one in turn
+ * @property {{ kind: string, first?: number | undefined, error?: string | undefined }} [only]
+ */
+
+/** @typedef {{ kind: string, first?: number, error?: string, problem: string }} Failure */
+
+/**
+ * @param {string} program a name of PROGRAMS
+ * @param {{ provider: string, driver: string }} options
+ * @param {NodeJS.ProcessEnv} env
+ * @param {Limits} limits
+ * @param {(failure: Failure) => void} report
+ * @returns the number of runs and of calls that failed
+ */
+export async function walk(program, options, env, limits, report) {
+  const sum = { runs: 0, injected: 0, recovered: 0 };
+  const { most = Number.POSITIVE_INFINITY, all = false, only } = limits;
+  let host;
+  const fresh = async () => {
+    await host?.end();
+    host = new Host(program, options, env);
+    await host.ready();
+  };
+  const run = async (plan) => {
+    try {
+      sum.runs++;
+      return await host.run(plan);
+    } catch (error) {
+      await fresh();
+      return { problem: error.message };
+    }
+  };
+  try {
+    await fresh();
+    const kinds = only?.kind ? [only.kind] : Object.keys(ERRORS);
+    for (const kind of kinds) {
+      const errors = only?.error ? [only.error] : ERRORS[kind];
+      const { counts } = await run({});
+      const calls = Math.min(counts[kind].calls, MOST[kind] ?? most, most);
+      for (let first = only?.first ?? 1; first <= (only?.first ?? calls); first++) {
+        for (const error of all ? errors : [errors[(first - 1) % errors.length]]) {
+          const plan = { kind, first, error, times: 1 };
+          const outcome = await run(plan);
+          sum.injected += outcome.counts?.[kind].failed ?? 1;
+          if (outcome.problem === undefined && outcome.error === undefined) sum.recovered++;
+          for (const problem of problemsOf(plan, outcome)) {
+            report({ ...plan, problem });
+          }
+          if (outcome.left?.length > 0 || outcome.parked > 0) await fresh();
+        }
+      }
+      const { problem, error } = await run({});
+      const failed = problem ?? error?.stack;
+      if (failed) report({ kind, problem: `afterwards it fails: ${failed}` });
+    }
+  } finally {
+    await host?.end();
+  }
+  return sum;
+}
+
+function problemsOf({ kind, error: injected }, outcome) {
+  const { problem, error, counts, left, parked } = outcome;
+  if (problem !== undefined) return [problem];
+  const problems = [];
+  if (error && !error.typed) problems.push(`the error has no type: ${error.stack}`);
+  else if (error && counts[kind].failed > 0 && !explains(error, kind, injected)) {
+    problems.push(`the caller gets ${error.code}, not ${injected}: ${error.stack}`);
+  }
+  const isKept = (what) => (parked > 0 && canBeParked(what)) || kind === 'close';
+  for (const what of left.filter((one) => !isKept(one))) {
+    problems.push(`leaves ${what.kind} ${what.name}: ${what.had} before, ${what.has} after`);
+  }
+  return problems;
+}
+
+/** The codes of calls that meet an endpoint that was closed because its queue cannot be read. */
+const CLOSED = ['FI_EADDRNOTAVAIL', 'FI_ECANCELED', 'FI_EOPBADSTATE', 'ERR_CLOSED'];
+
+/** Whether an error, or one of its causes, is the injected one, or follows from it. */
+function explains({ codes }, kind, injected) {
+  return codes.some((code) => code === injected || (kind === 'read' && CLOSED.includes(code)));
+}

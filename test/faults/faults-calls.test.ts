@@ -1,0 +1,52 @@
+// The short form of `npm run test:faults -- calls`: the first calls of each kind, each with one error.
+import { expect, test } from 'vitest';
+import { ownNamespace } from '../support/own-namespace.js';
+import { environmentOf, optionsOf } from './calls/conditions.mjs';
+import { type Failure, type Limits, walk } from './calls/walk.mjs';
+
+const env = environmentOf(ownNamespace('calls'));
+
+async function failuresOf(program: string, provider: string, driver: string, limits: Limits) {
+  const failures: Failure[] = [];
+  const options = optionsOf(program, provider, driver);
+  const { injected } = await walk(program, options, env, limits, (failure) =>
+    failures.push(failure),
+  );
+  return { failures, injected };
+}
+
+test.each([
+  ['messages', 'tcp', 'thread', 4],
+  ['rma', 'shm', 'manual', 6],
+  ['transfer', 'shm', 'thread', 4],
+  ['tagged', 'efa', 'loop', 2],
+])(
+  'when a call of libfabric fails, the caller of %s over %s gets its error, and nothing is left (%s driver)',
+  async (program, provider, driver, most) => {
+    const { failures, injected } = await failuresOf(program, provider, driver, { most });
+    expect(failures).toEqual([]);
+    expect(injected).toBeGreaterThan(most);
+  },
+);
+
+test.each(['tcp', 'shm', 'efa'])(
+  '%s: a completion queue that can no longer be read ends the operations with its error',
+  async (provider) => {
+    const only = { kind: 'read', first: 12, error: 'FI_EIO' };
+    const { failures, injected } = await failuresOf('messages', provider, 'manual', { only });
+    expect(failures).toEqual([]);
+    expect(injected).toBe(1);
+  },
+);
+
+test.each([
+  ['bind', 1, 'FI_EINVAL', 'an address vector that cannot be bound'],
+  ['option', 1, 'FI_EINVAL', 'an address that cannot be read'],
+])(
+  'tcp: the process survives if a call of kind %s, number %i, fails with %s: %s',
+  async (kind, first, error) => {
+    const only = { kind, first, error };
+    const { failures } = await failuresOf('messages', 'tcp', 'thread', { only });
+    expect(failures).toEqual([]);
+  },
+);

@@ -1,0 +1,49 @@
+// The functions of libfabric that the addon calls by name. This library is preloaded, so that they
+// are found first.
+#include <dlfcn.h>
+#include <rdma/fabric.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "objects.h"
+#include "plan.h"
+
+namespace {
+
+// libfabric is loaded with the addon, not before. VERSION_OF_... are the versions of the functions
+// that the addon was linked with: structures differ between versions.
+template <typename Function>
+Function* real(Function*, const char* name, const char* version) {
+  void* library = dlopen("libfabric.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* found = library == nullptr ? nullptr : dlvsym(library, name, version);
+  if (found == nullptr) {
+    std::fprintf(stderr, "the injector finds no %s@%s\n", name, version);
+    std::abort();
+  }
+  return reinterpret_cast<Function*>(found);
+}
+
+}  // namespace
+
+extern "C" int fi_getinfo(uint32_t version, const char* node, const char* service, uint64_t flags,
+                          const fi_info* hints, fi_info** info) {
+  static auto* const next = real(fi_getinfo, "fi_getinfo", VERSION_OF_fi_getinfo);
+  if (faults::isAddon(__builtin_return_address(0))) {
+    const auto [fails, error] = faults::decide(faults::Kind::Query);
+    if (fails) return -error;
+  }
+  return next(version, node, service, flags, hints, info);
+}
+
+extern "C" int fi_fabric(fi_fabric_attr* attr, fid_fabric** fabric, void* context) {
+  static auto* const next = real(fi_fabric, "fi_fabric", VERSION_OF_fi_fabric);
+  const bool counts = faults::isAddon(__builtin_return_address(0));
+  if (counts) {
+    const auto [fails, error] = faults::decide(faults::Kind::Open);
+    if (fails) return -error;
+  }
+  const int result = next(attr, fabric, context);
+  if (result == 0 && counts) faults::hookFabric(*fabric);
+  return result;
+}
