@@ -1,0 +1,33 @@
+// The short form of `npm run test:faults -- simulation`.
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { outputOf } from '../support/output.js';
+
+const PROGRAMS = '2';
+const main = fileURLToPath(new URL('simulation/main.mjs', import.meta.url));
+
+test.each([
+  ['tcp', '1'],
+  ['shm', '2'],
+])(
+  `%s: ${PROGRAMS} random programs with random faults (seed %s) move right bytes, settle, and leave nothing`,
+  async (provider, seed) => {
+    const args = [
+      '--seed',
+      seed,
+      '--programs',
+      PROGRAMS,
+      '--minutes',
+      '2',
+      '--shrink-seconds',
+      '1',
+    ];
+    const child = spawn(process.execPath, [main, ...args, '--provider', provider], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const { code, stdout, stderr } = await outputOf(child);
+    expect(code, stdout + stderr).toBe(0);
+    expect(stdout).toMatch(/[1-9]\d* faults/);
+  },
+);

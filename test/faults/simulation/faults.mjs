@@ -1,0 +1,71 @@
+// Starts the faults of a round and ends them.
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What a process that stops for some time, and one that ends, do. */
+const OF_PROCESSES = {
+  async stop(player, { milliseconds }) {
+    await sleep(milliseconds / 4);
+    player.signal('SIGSTOP');
+    await sleep(milliseconds);
+    player.signal('SIGCONT');
+  },
+  async killed(player, { milliseconds }) {
+    await sleep(milliseconds);
+    player.signal('SIGKILL');
+  },
+};
+
+/** Conditions of softefa's whole namespace. */
+const CONDITIONS = {
+  reorder: ({ microseconds }) => ({ reorder: microseconds }),
+  drop: ({ perMille }) => ({ drop: perMille }),
+};
+
+/** Faults of softefa at the node of a process. */
+const OF_DEVICES = ['delay', 'portDown', 'freeze', 'rnr', 'status', 'registration'];
+
+/**
+ * Starts faults. Returns a function that ends them and says how many happened.
+ *
+ * @param softefa the SoftefaFaults of the namespace
+ */
+export function startFaults(faults, players, softefa) {
+  const ends = [];
+  const processes = [];
+  let happened = 0;
+  for (const fault of faults) {
+    const { kind, process, seed } = fault;
+    const player = players[process];
+    if (kind in OF_PROCESSES) {
+      happened++;
+      processes.push(OF_PROCESSES[kind](player, fault));
+    } else if (kind in CONDITIONS) {
+      happened++;
+      softefa.set({ ...CONDITIONS[kind](fault), seed });
+      ends.push(() => softefa.set({ reorder: 0, drop: 0 }));
+    } else if (fault.call) {
+      player.injector.draw(fault.call, fault.chance, fault.error, seed);
+      ends.push(() => {
+        happened += player.injector.counts(fault.call).failed;
+        player.injector.reset();
+      });
+    } else if (OF_DEVICES.includes(kind)) {
+      const { count, value, milliseconds } = fault;
+      const rule = softefa.add(kind, {
+        node: process,
+        ...(count && { count }),
+        ...(value && { value }),
+      });
+      if (milliseconds) processes.push(sleep(milliseconds).then(() => rule.remove()));
+      ends.push(() => {
+        happened += rule.hits;
+        rule.remove();
+      });
+    } else happened++; // the process does it itself: slow, closed
+  }
+  return async () => {
+    await Promise.all(processes);
+    for (const end of ends) end();
+    return happened;
+  };
+}

@@ -1,0 +1,145 @@
+// Both sides of each kind of operation. A side returns how many bytes it has checked.
+import { ALL, bytesOf, isOf, messageOf, readMessage, startOf } from './bytes.mjs';
+import { SLOT, SLOTS } from './plan.mjs';
+import { check, outcomeOf } from './settling.mjs';
+
+const DELIVERED = { flags: ['FI_DELIVERY_COMPLETE'] };
+const COUNTER = SLOTS * SLOT;
+const PIECES = 8;
+
+/** What the target of an operation does first. The keys are kinds; other kinds have passive targets. */
+const TARGETS = {
+  async message({ own, wait, room }) {
+    const buffer = new Uint8Array(room);
+    const { length } = await own.endpoint.recv(buffer, null, wait);
+    const { id, whole } = readMessage(buffer.subarray(0, length));
+    check(whole, `a message of ${length} bytes with the number ${id} has other bytes`);
+    return { bytes: length, arrived: id, length };
+  },
+  async tagged({ own, wait, id, bytes }) {
+    const buffer = new Uint8Array(bytes);
+    const { length } = await own.endpoint.trecv(buffer, null, id, 0, wait);
+    check(length === bytes && isOf(id, buffer), `tagged message ${id} has other bytes`);
+    return { bytes };
+  },
+};
+
+const INITIATORS = {
+  async message({ own, wait, id, bytes, peer }) {
+    await own.endpoint.send(messageOf(id, bytes), peer.address, wait);
+    return {};
+  },
+  async tagged({ own, wait, id, bytes, peer }) {
+    await own.endpoint.tsend(bytesOf(id, bytes), peer.address, id, wait);
+    return {};
+  },
+  async write({ own, wait, id, bytes, slot, peer }) {
+    const options = { ...wait, ...DELIVERED, offset: slot * SLOT };
+    await own.endpoint.write(bytesOf(id, bytes), peer.address, peer.region, options);
+    return {};
+  },
+  async read({ own, wait, bytes, slot, expected, peer }) {
+    const buffer = new Uint8Array(bytes);
+    await own.endpoint.read(buffer, peer.address, peer.region, { ...wait, offset: slot * SLOT });
+    if (expected === undefined) return {};
+    const known = buffer.subarray(0, Math.min(bytes, expected.bytes));
+    check(isOf(expected.id, known), `a read of slot ${slot} gives other bytes`);
+    return { bytes: known.length };
+  },
+  async batch({ own, wait, id, bytes, slot, peer }) {
+    const batch = own.endpoint.batch();
+    const piece = Math.ceil(bytes / PIECES);
+    for (let at = 0; at < bytes; at += piece) {
+      const part = bytesOf(id, bytes).subarray(at, at + piece);
+      const options = { ...DELIVERED, offset: slot * SLOT + at };
+      batch.write(part, peer.address, peer.region, options);
+    }
+    await batch.submit(wait);
+    return {};
+  },
+  async atomic({ own, wait, peer }) {
+    const before = new BigUint64Array(1);
+    const options = { ...wait, datatype: 'FI_UINT64', op: 'FI_SUM', offset: COUNTER };
+    await own.endpoint.fetchAtomic(
+      BigUint64Array.of(1n),
+      before,
+      peer.address,
+      peer.region,
+      options,
+    );
+    return { bytes: 8, before: Number(before[0]) };
+  },
+  async transfer({ own, id, bytes, token, timeout, peer, wait }) {
+    if (token === undefined) return {}; // the target could not offer memory
+    const options = { deadline: timeout, ...(wait.signal && { signal: wait.signal }) };
+    await peer.engine.write(own.all.slice(startOf(id), bytes), token, options);
+    return {};
+  },
+};
+
+function optionsOf({ timeout, abort }) {
+  if (abort === undefined) return { timeout };
+  return { timeout, signal: AbortSignal.timeout(abort) };
+}
+
+const start = (table, side, own, operation) =>
+  outcomeOf(operation.id, side, operation.timeout, async () =>
+    table[operation.kind]({
+      ...operation,
+      own,
+      wait: optionsOf(operation),
+      peer: own.peers[operation.to],
+    }),
+  );
+
+/** Starts the receiving sides. Returns their outcomes and the tokens of offers. */
+export async function receive(own, operations) {
+  const outcomes = operations
+    .filter(({ kind }) => kind in TARGETS)
+    .map((operation) => start(TARGETS, 'target', own, operation));
+  const tokens = {};
+  for (const { id, kind, bytes, from, timeout } of operations) {
+    if (kind !== 'transfer') continue;
+    const place = await own.engine.allocate(bytes).catch(() => undefined);
+    const offer = await place
+      ?.offer({ access: 'write', to: own.peers[from].engine, expires: timeout })
+      .catch(() => undefined);
+    if (offer === undefined) continue;
+    tokens[id] = offer.token;
+    outcomes.push(outcomeOf(id, 'target', timeout, () => arrivalOf(offer, place, id, bytes)));
+  }
+  return { outcomes, tokens };
+}
+
+async function arrivalOf(offer, place, id, bytes) {
+  try {
+    const arrival = await offer.arrived;
+    check(
+      arrival.bytes.length === bytes && isOf(id, arrival.bytes),
+      `transfer ${id} has other bytes`,
+    );
+    return { bytes };
+  } finally {
+    await offer.close().catch(() => {});
+    await place.close().catch(() => {});
+  }
+}
+
+export const initiate = (own, operations) =>
+  operations.map((operation) => start(INITIATORS, 'initiator', own, operation));
+
+/** Compares slots of the own region with what was written there. */
+export function checkSlots(own, slots) {
+  return slots.flatMap(({ slot, id, bytes }) => {
+    const found = own.region.bytes.subarray(slot * SLOT, slot * SLOT + bytes);
+    return isOf(id, found) ? [] : [`slot ${slot} has other bytes than write ${id} of ${bytes}`];
+  });
+}
+
+export const counterOf = (own) =>
+  Number(
+    new DataView(own.region.bytes.buffer, own.region.bytes.byteOffset).getBigUint64(COUNTER, true),
+  );
+
+export const REGION = COUNTER + 8;
+export const register = (engine) => engine.register(ALL);

@@ -1,0 +1,105 @@
+// A process of the simulation: it does what the coordinator asks, one request at a time.
+import { dumpState, open } from 'libfabric';
+import { TransferEngine } from 'libfabric/transfer';
+import { keptBy } from '../../ends/limits.mjs';
+import { holdings, more } from '../../ends/residue.mjs';
+import { checkSlots, counterOf, initiate, REGION, receive, register } from './operations.mjs';
+
+const CLEANUP_LIMIT = 3000; // ms within which closed resources must be gone
+
+let own;
+let pending = [];
+let before;
+let parkedBefore = 0;
+
+const turn = (domain) => {
+  if (domain.closed) return;
+  domain.progress();
+  setImmediate(turn, domain);
+};
+
+const calls = {
+  async open({ options, driver, caps, transfers }) {
+    const endpoint = await open({ ...options, driver, caps });
+    if (driver === 'manual') turn(endpoint.domain);
+    own = { endpoint, peers: [] };
+    try {
+      const access = ['FI_REMOTE_WRITE', 'FI_REMOTE_READ'];
+      own.region = await endpoint.domain.allocate(REGION, access);
+      if (transfers) {
+        own.engine = await TransferEngine.open({ ...options, nics: 1, mapMemory: false });
+        own.all = await register(own.engine);
+      }
+    } catch (error) {
+      await calls.close();
+      throw error;
+    }
+    const { address } = endpoint;
+    return { address, descriptor: own.region.descriptor(), card: own.engine?.card };
+  },
+  async connect({ peers }) {
+    own.peers = [];
+    for (const peer of peers) own.peers.push(await connected(peer));
+  },
+  async prepare({ operations }) {
+    const { outcomes, tokens } = await receive(own, operations);
+    pending = outcomes;
+    return tokens;
+  },
+  async go({ operations, faults }) {
+    const { endpoint } = own;
+    for (const { kind, milliseconds } of faults) {
+      if (kind === 'slow') setTimeout(block, 5, milliseconds);
+      if (kind === 'closed') setTimeout(() => endpoint.close().catch(() => {}), milliseconds);
+    }
+    return Promise.all([...pending, ...initiate(own, operations)]);
+  },
+  check: async ({ slots }) => ({ problems: checkSlots(own, slots), counter: counterOf(own) }),
+  async close() {
+    const { endpoint, engine } = own ?? {};
+    own = undefined;
+    const closing = [engine?.close(), endpoint?.close({ timeout: 500 })];
+    const failed = (await Promise.allSettled(closing)).filter(({ reason }) => reason !== undefined);
+    return failed.map(({ reason }) => reason.code ?? String(reason));
+  },
+  async baseline() {
+    globalThis.gc?.();
+    before = holdings();
+    parkedBefore = dumpState().parked.length;
+  },
+  async leftovers({ provider }) {
+    const end = performance.now() + CLEANUP_LIMIT;
+    for (;;) {
+      const left = more(before, holdings()).filter((what) => !keptBy({ provider }, what));
+      const parked = dumpState().parked.length - parkedBefore;
+      if (left.length === 0 || parked > 0 || performance.now() > end) return { left, parked };
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  },
+};
+
+async function connected({ address, descriptor, card, self }) {
+  if (self) return undefined;
+  return {
+    address: own.endpoint.av.insert(address),
+    region: own.endpoint.domain.remote(descriptor),
+    engine: card && (await own.engine.peer(card)),
+  };
+}
+
+/** Keeps the event loop from running. */
+function block(milliseconds) {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}
+
+process.on('message', async ({ id, call, value }) => {
+  const answer = { id };
+  try {
+    answer.value = await calls[call](value);
+  } catch (error) {
+    answer.error = { code: error.code, stack: error.stack };
+  }
+  if (process.connected) process.send(answer);
+});
+process.on('disconnect', () => process.exit());

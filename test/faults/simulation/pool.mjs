@@ -1,0 +1,59 @@
+// The processes of the simulation. They run several programs, until one of them fails or has run enough.
+import { softefaEnvironment } from 'libfabric/softefa';
+import { Player } from './process.mjs';
+
+/** The number of programs after which a process is replaced, with what its provider keeps (limits.mjs). */
+const MOST = 20;
+
+export class Pool {
+  #namespace;
+  #players = new Map();
+  #taken = new Map();
+
+  constructor(namespace) {
+    this.#namespace = namespace;
+  }
+
+  /** The index-th process of a provider. It has transferred something before. */
+  async take(provider, index) {
+    const key = `${provider}/${index}`;
+    const player = this.#players.get(key);
+    const times = (this.#taken.get(key) ?? 0) + 1;
+    this.#taken.set(key, times);
+    if (player?.running && times % MOST !== 0) return player;
+    await player?.end();
+    const fresh = new Player(index, this.#environment(provider, index));
+    this.#players.set(key, fresh);
+    await warmUp(fresh, provider);
+    return fresh;
+  }
+
+  #environment(provider, node) {
+    if (provider !== 'efa') return process.env;
+    const options = {
+      namespace: this.#namespace,
+      node,
+      keep: false,
+      asynchronous: true,
+      memlock: 'unlimited',
+      timeout: 2000,
+    };
+    return { ...process.env, ...softefaEnvironment(options), FI_EFA_ENABLE_SHM_TRANSFER: '0' };
+  }
+
+  /** Ends all processes. */
+  async drop() {
+    const players = [...this.#players.values()];
+    this.#players.clear();
+    await Promise.all(players.map((player) => player.end()));
+  }
+}
+
+/** The provider allocates its process-wide resources. */
+async function warmUp(player, provider) {
+  const options = { provider, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
+  for (const driver of ['thread', 'loop']) {
+    await player.ask('open', { options, driver, caps: ['FI_MSG', 'FI_RMA'], transfers: true });
+    await player.ask('close');
+  }
+}

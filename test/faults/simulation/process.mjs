@@ -1,0 +1,96 @@
+// A process of the simulation, as the coordinator sees it.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { sharedFilesOf } from '../../ends/residue.mjs';
+import { Injector } from '../injector/injector.mjs';
+
+/** ms: no answer takes so long. */
+const HANG = 60_000;
+
+const program = fileURLToPath(new URL('player.mjs', import.meta.url));
+
+/** The package has failed: a crash, a hang, or output that nobody expects. */
+export class Failure extends Error {}
+
+export class Player {
+  #child;
+  #waiting = new Map();
+  #next = 0;
+  #output = '';
+  #killed = false;
+  injector = new Injector();
+
+  constructor(index, env) {
+    this.index = index;
+    this.#child = fork(program, {
+      env: this.injector.environment(env),
+      execArgv: ['--expose-gc'],
+      serialization: 'advanced',
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        this.#output += text;
+      });
+    }
+    this.#child.on('message', ({ id, ...answer }) => this.#end(id, answer));
+    this.#child.on('error', () => {}); // of a message to a process that has ended
+    this.#child.on('exit', () => {
+      for (const id of this.#waiting.keys()) this.#end(id, { ended: true });
+    });
+  }
+
+  get running() {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Calls a function of the process. Resolves with undefined if the process was killed on purpose. */
+  async ask(call, value) {
+    const id = this.#next++;
+    let timer;
+    const answer = await new Promise((resolve) => {
+      timer = setTimeout(() => this.#end(id, { hangs: true }), HANG);
+      this.#waiting.set(id, resolve);
+      if (this.running) this.#child.send({ id, call, value });
+      else this.#end(id, { ended: true });
+    });
+    clearTimeout(timer);
+    if (answer.ended && this.#killed) return undefined;
+    if (answer.ended) throw new Failure(`process ${this.index} ${this.#howItEnded()} in ${call}`);
+    if (answer.hangs) throw new Failure(`process ${this.index} hangs in ${call}`);
+    if (answer.error) throw Object.assign(new Error(answer.error.stack), answer.error);
+    return answer.value;
+  }
+
+  #end(id, answer) {
+    this.#waiting.get(id)?.(answer);
+    this.#waiting.delete(id);
+  }
+
+  #howItEnded() {
+    const { signalCode, exitCode } = this.#child;
+    return `ends with ${signalCode ?? exitCode}: ${this.#output.slice(-3000)}`;
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  signal(name) {
+    if (name === 'SIGKILL') this.#killed = true;
+    this.#child.kill(name);
+  }
+
+  /** Kills it and removes what it could not remove itself. */
+  async end() {
+    if (this.running) {
+      const exited = once(this.#child, 'exit');
+      this.signal('SIGKILL');
+      await exited;
+    }
+    for (const file of sharedFilesOf(this.pid)) rmSync(`/dev/shm/${file}`, { force: true });
+    this.injector.close();
+  }
+}

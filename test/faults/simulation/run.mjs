@@ -1,0 +1,134 @@
+// Runs a program: its rounds, the checks after each of them, and the check that nothing is left in the end.
+import { canBeParked } from '../../ends/limits.mjs';
+import { startFaults } from './faults.mjs';
+import { Model } from './model.mjs';
+import { isHarmful, SLOT } from './plan.mjs';
+import { Failure } from './process.mjs';
+
+/** ms: no operation takes so long where nothing harmful happens, on a busy machine too. */
+const LONG = 15_000;
+/** ms: operations that a fault prevents end after this time. */
+const SHORT = 700;
+
+const OPTIONS = {
+  tcp: { provider: 'tcp', node: '127.0.0.1' },
+  shm: { provider: 'shm' },
+  efa: { provider: 'efa' },
+};
+const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
+
+/** Opens, or opens again, what a program uses. Regions are new, so the model is. */
+async function openAll(program, players) {
+  const { provider, drivers, rounds } = program;
+  const uses = (kind) => rounds.some(({ operations }) => operations.some((o) => o.kind === kind));
+  const opened = await Promise.all(
+    players.map((player, i) =>
+      player.ask('open', {
+        options: OPTIONS[provider],
+        driver: drivers[i],
+        caps: uses('atomic') ? [...CAPS, 'FI_ATOMIC'] : CAPS,
+        transfers: uses('transfer'),
+      }),
+    ),
+  );
+  const connecting = players.map((player, i) =>
+    player.ask('connect', { peers: opened.map((peer, k) => ({ ...peer, self: k === i })) }),
+  );
+  await Promise.all(connecting);
+  return new Model(players.length);
+}
+
+const closeAll = (players) => Promise.all(players.map((player) => player.ask('close')));
+
+/**
+ * @param pool gives processes: `take(index)`, and replaces those that have ended
+ * @returns `{ problems, bytes, faults, operations }`
+ */
+export async function run(program, pool, softefa) {
+  const sum = { problems: [], bytes: 0, faults: 0, operations: 0 };
+  const take = () => Promise.all(program.drivers.map((_, i) => pool.take(program.provider, i)));
+  let players = await take();
+  await Promise.all(players.map((player) => player.ask('baseline')));
+  try {
+    let model = await openAll(program, players);
+    for (const [i, round] of program.rounds.entries()) {
+      await runRound(round, players, model, softefa, sum);
+      if (sum.problems.length > 0) break;
+      const last = i === program.rounds.length - 1;
+      if (last || !(round.reopens || isHarmful(round))) continue;
+      await closeAll(players);
+      if (players.some(({ running }) => !running)) players = await replaced(players, take);
+      model = await openAll(program, players);
+    }
+    await closeAll(players);
+    await checkLeftovers(program, players, sum);
+  } catch (error) {
+    sum.problems.push(error instanceof Failure ? error.message : error.stack);
+  }
+  if (sum.problems.length > 0) await pool.drop();
+  return sum;
+}
+
+async function replaced(players, take) {
+  const fresh = await take();
+  await Promise.all(fresh.filter((p) => !players.includes(p)).map((p) => p.ask('baseline')));
+  return fresh;
+}
+
+async function runRound(round, players, model, softefa, sum) {
+  const { operations, faults } = round;
+  const timeout = isHarmful(round) ? SHORT : LONG;
+  const room = Math.max(
+    4,
+    ...operations.filter(({ kind }) => kind === 'message').map((o) => o.bytes),
+  );
+  const given = operations.map((operation) => ({
+    ...operation,
+    timeout,
+    room,
+    expected: operation.kind === 'read' ? model.expected(operation.to, operation.slot) : undefined,
+  }));
+  const end = startFaults(faults, players, softefa);
+  const tokens = await Promise.all(
+    players.map((player, i) =>
+      player.ask('prepare', { operations: given.filter(({ to }) => to === i) }),
+    ),
+  );
+  const allTokens = Object.assign({}, ...tokens);
+  const outcomes = await Promise.all(
+    players.map((player, i) =>
+      player.ask('go', {
+        faults: faults.filter(({ process }) => process === i),
+        operations: given
+          .filter(({ from }) => from === i)
+          .map((operation) => ({ ...operation, token: allTokens[operation.id] })),
+      }),
+    ),
+  );
+  sum.faults += await end();
+  sum.operations += outcomes.flat().filter(Boolean).length;
+  sum.bytes += outcomes.flat().reduce((all, outcome) => all + (outcome?.bytes ?? 0), 0);
+  sum.problems.push(...model.record(round, outcomes));
+  for (const [i, player] of players.entries()) {
+    const slots = model.slotsOf(i).filter(({ id }) => operations.some((o) => o.id === id));
+    const found = await player.ask('check', { slots });
+    if (found === undefined) continue; // it was killed
+    sum.problems.push(...found.problems, ...model.checkCounter(i, found.counter));
+    sum.bytes += slots.reduce((all, { bytes }) => all + Math.min(bytes, SLOT), 0);
+  }
+}
+
+async function checkLeftovers({ provider }, players, sum) {
+  for (const player of players) {
+    const found = await player.ask('leftovers', { provider });
+    if (found === undefined) continue;
+    const { left, parked } = found;
+    for (const what of left) {
+      if (parked > 0 && canBeParked(what)) continue;
+      const { kind, name, had, has } = what;
+      sum.problems.push(
+        `process ${player.index} keeps ${kind} ${name}: ${had} before, ${has} after`,
+      );
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// Waits for the promises of a round. None may stay unsettled, and each error must have a type.
+import { FabricError } from 'libfabric';
+
+/** ms beyond the timeout of an operation within which its promise settles, on a busy machine too. */
+const LATE = 20_000;
+
+const isTyped = (error) =>
+  FabricError.is(error) ||
+  ['AbortError', 'TimeoutError'].includes(error?.name) ||
+  /^ERR_/.test(error?.code ?? '');
+
+/**
+ * The outcome of one side of an operation: `{ id, side, code }` if it failed, `{ bytes }` if it was checked and right,
+ * `{ problem }` if the package is wrong.
+ *
+ * @param work returns the number of bytes that it checked, or throws a Wrong
+ */
+export async function outcomeOf(id, side, timeout, work) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Wrong('never settles')), timeout + LATE);
+  });
+  try {
+    return { id, side, ...(await Promise.race([work(), late])) };
+  } catch (error) {
+    if (error instanceof Wrong) return { id, side, problem: error.message };
+    if (!isTyped(error)) return { id, side, problem: `an error without a type: ${error?.stack}` };
+    return { id, side, code: error.code ?? error.name, message: error.message };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The package is wrong. */
+export class Wrong extends Error {}
+
+export function check(right, text) {
+  if (!right) throw new Wrong(text);
+}
