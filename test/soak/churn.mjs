@@ -1,0 +1,52 @@
+// Opens and closes one thing many times, and measures what each time leaves.
+import { open } from 'libfabric';
+import { optionsOf } from './load.mjs';
+import { sample } from './sample.mjs';
+
+const BLOCK = 100;
+
+/** What is opened and closed. Each returns the function for one time, and one that ends it all. */
+const THINGS = {
+  async endpoints(provider) {
+    const once = async () => (await open(optionsOf(provider))).close();
+    return { once, end: async () => {} };
+  },
+  async regions(provider) {
+    const endpoint = await open(optionsOf(provider));
+    const memory = new Uint8Array(65_536);
+    const once = async () => (await endpoint.domain.register(memory, ['FI_REMOTE_READ'])).close();
+    return { once, end: () => endpoint.close() };
+  },
+  async peers(provider) {
+    const [endpoint, other] = [await open(optionsOf(provider)), await open(optionsOf(provider))];
+    const once = async () => endpoint.av.remove(endpoint.av.insert(other.address));
+    return { once, end: () => Promise.all([endpoint.close(), other.close()]) };
+  },
+};
+
+/** @returns bytes of RSS for each time, and the growth of descriptors and threads, after the first tenth of the times */
+export async function churn(thing, provider, times, goesOn) {
+  const { once, end } = await THINGS[thing](provider);
+  let first;
+  let done = 0;
+  for (; done < times && (done < BLOCK || goesOn()); done++) {
+    if (first === undefined && done >= times / 10) first = { done, ...sample() };
+    await once();
+  }
+  const last = sample();
+  await end();
+  const since = done - (first?.done ?? 0);
+  const grown = (name) => last[name] - (first ?? last)[name];
+  return {
+    thing,
+    provider,
+    times: done,
+    bytesEach: Math.round((grown('rss') * 2 ** 20) / Math.max(1, since)),
+    descriptors: grown('descriptors'),
+    threads: grown('threads'),
+    registrations: grown('registrations'),
+    shared: grown('shared'),
+  };
+}
+
+export const NAMES = Object.keys(THINGS);

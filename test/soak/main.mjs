@@ -1,0 +1,77 @@
+// `npm run soak -- [--minutes 30] [--churn 100000] [--json FILE] [--provider NAME]`
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { loadSoftefa, softefaEnvironment } from 'libfabric/softefa';
+import { churn, NAMES } from './churn.mjs';
+import { load } from './load.mjs';
+import { LIMITS, sample, UNITS } from './sample.mjs';
+import { FEWEST, trendOf } from './trend.mjs';
+
+/** The share of the time in which caches and allocators reach their size. */
+const WARM_UP = 0.4;
+/** Times that something may add a descriptor, thread, registration or file in all of its times. */
+const FEW = 5;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '30' },
+    churn: { type: 'string', default: '0' },
+    json: { type: 'string' },
+    provider: { type: 'string', multiple: true, default: ['tcp', 'shm', 'efa'] },
+  },
+});
+
+const device = {
+  namespace: `soak-${randomBytes(4).toString('hex')}`,
+  keep: false,
+  memlock: 'unlimited',
+};
+process.env.FI_EFA_ENABLE_SHM_TRANSFER = '0';
+loadSoftefa(device);
+const env = { ...process.env, ...softefaEnvironment(device) };
+
+const length = Number(values.minutes) * 60_000;
+const began = performance.now();
+const goesOn = () => performance.now() - began < length;
+const sum = { peers: 0, bytes: 0 };
+const samples = [];
+const interval = Math.max(200, Math.min(5000, length / 300));
+const sampling = setInterval(() => {
+  samples.push({ time: (performance.now() - began) / 3_600_000, ...sample() });
+}, interval);
+const loads = values.provider.map((provider) => load(provider, env, goesOn, sum));
+await Promise.all(loads).finally(() => clearInterval(sampling));
+
+const after = samples.filter(({ time }) => time * 3_600_000 > length * WARM_UP);
+const trends = {};
+for (const [name, limit] of Object.entries(LIMITS)) {
+  if (after.length < FEWEST) break;
+  const trend = trendOf(after.map((one) => ({ time: one.time, value: one[name] })));
+  trends[name] = { ...trend, limit, passed: trend.low <= limit };
+  const [slope, low, high] = [trend.slope, trend.low, trend.high].map((x) => x.toFixed(1));
+  const unit = UNITS[name] ?? '';
+  console.log(`${name}: ${slope} ${unit} an hour (95 %: ${low} to ${high}), limit ${limit}`);
+}
+
+const churns = [];
+const times = Number(values.churn);
+for (const thing of times > 0 ? NAMES : []) {
+  for (const provider of values.provider) {
+    const found = await churn(thing, provider, times, () => true);
+    const passed = ['descriptors', 'threads', 'registrations', 'shared'].every(
+      (name) => found[name] <= FEW,
+    );
+    churns.push({ ...found, passed });
+    console.log(`${found.times} ${thing} of ${provider}: ${found.bytesEach} bytes each`);
+  }
+}
+
+const all = [...Object.values(trends), ...churns];
+const failed =
+  all.filter(({ passed }) => !passed).length + (length > 0 && after.length < FEWEST ? 1 : 0);
+const result = { minutes: Number(values.minutes), ...sum, trends, churns, samples };
+if (values.json) writeFileSync(values.json, JSON.stringify(result));
+console.log(`${sum.peers} peers, ${(sum.bytes / 1e9).toFixed(2)} GB, ${samples.length} samples`);
+console.log(`${all.length - failed} passed, ${failed} failed`);
+process.exit(failed > 0 ? 1 : 0);
