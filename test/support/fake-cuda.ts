@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { loadPreload } from '../../dist/load.js';
@@ -12,14 +12,16 @@ const folder = mkdtempSync(join(tmpdir(), 'libfabric-fake-cuda-'));
 const countersFile = join(folder, 'counters');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-build(join(folder, 'libcuda.so.1'));
+const DRIVER = ['state.cc', 'device.cc', 'memory.cc', 'provider.cc'];
+const libcuda = join(folder, 'libcuda.so.1');
+build(libcuda, DRIVER);
 
-function build(library: string): void {
-  const files = readdirSync(source).filter((name) => name.endsWith('.cc'));
+function build(library: string, files: readonly string[]): void {
   const flags = ['-std=c++17', '-O1', '-shared', '-fPIC', '-fvisibility=hidden'];
   const warnings = ['-Wall', '-Wextra', '-Werror'];
-  const name = '-Wl,-soname,libcuda.so.1';
-  execFileSync('g++', [...flags, ...warnings, name, '-o', library, ...files], { cwd: source });
+  const name = `-Wl,-soname,${basename(library)}`;
+  const args = [...flags, ...warnings, name, '-Wl,-rpath,$ORIGIN', '-o', library, ...files];
+  execFileSync('g++', args, { cwd: source });
 }
 
 /** The folder of the fake's libcuda.so.1. */
@@ -35,16 +37,31 @@ const VARIABLES = ['DEVICES', 'PCI', 'MEMORY', 'FAIL', 'COUNTERS'].map(
   (name) => `FAKE_CUDA_${name}`,
 );
 
-/** Loads the fake into the process of the test file. Call before libfabric is used. */
-export function loadFakeCuda(): void {
-  const failure = loadPreload().loadGlobal(join(folder, 'libcuda.so.1'));
-  if (failure !== undefined) throw new Error(failure);
+/**
+ * Loads the fake into the process of the test file. Call before libfabric is used. With the runtime, a libfabric that
+ * was built with CUDA finds a device.
+ */
+export function loadFakeCuda({ runtime = false } = {}): void {
+  load(libcuda);
+  if (runtime) load(buildRuntime());
   const reset = () => {
     for (const name of VARIABLES) delete process.env[name];
     process.env.FAKE_CUDA_COUNTERS = countersFile;
   };
   beforeEach(reset);
   afterEach(reset);
+}
+
+function load(library: string): void {
+  const failure = loadPreload().loadGlobal(library);
+  if (failure !== undefined) throw new Error(failure);
+}
+
+/** Builds the fake of the runtime beside that of the driver. */
+export function buildRuntime(): string {
+  const library = join(folder, 'libcudart.so');
+  build(library, ['runtime.cc', libcuda]);
+  return library;
 }
 
 /** The fake's counters in this process: how often each function was called, and what FAKE_CUDA_COUNTERS tells. */

@@ -1,0 +1,3 @@
+#pragma once
+typedef int nvmlReturn_t;
+enum { NVML_SUCCESS = 0 };
