@@ -188,7 +188,8 @@ export function chooseSettings(
     ...modelsOf(flags),
     ...(flags.maxMsgSize !== undefined && { maxMsgSize: flags.maxMsgSize }),
     fiMore: flags.useFiMore === true,
-    rxCqData: flags.rxCqData,
+    // With FI_RX_CQ_DATA, writes with data would consume receives, and these tests post none.
+    rxCqData: flags.rxCqData && operation !== 'writedata',
     output: flags.json ? 'json' : flags.machine ? 'yaml' : 'table',
     statistics: flags.stats === true || flags.json === true,
     ...(flags.label !== undefined && { label: flags.label }),

@@ -47,7 +47,7 @@ function offers({ provider, fabric, domain }: Settings, { caps }: Needs): boolea
 function overDirect(settings: Settings, needs: Needs): Settings {
   const { provider, fabric } = settings;
   if (provider !== 'efa' || fabric !== undefined) return settings;
-  const direct = { ...settings, fabric: 'efa-direct', ...withoutReceives(settings) };
+  const direct = { ...settings, fabric: 'efa-direct' };
   if (offers(direct, needs)) return direct;
   if (needs.caps.includes('FI_TAGGED')) {
     throw new Error(
@@ -60,10 +60,6 @@ function overDirect(settings: Settings, needs: Needs): Settings {
       "operations: use a libfabric with CUDA, such as the EFA installer's, or libfabric 2.1 or later",
   );
 }
-
-// Over efa-direct, writes with data consume receives if the program offers FI_RX_CQ_DATA, and these tests post none.
-const withoutReceives = ({ operation }: Settings) =>
-  operation === 'writedata' ? { rxCqData: false } : {};
 
 /** What a result says of the memory: `'CUDA device 0 (NVIDIA H100), FI_MR_DMABUF'`. */
 export function memoryText({ deviceMemory }: Settings): string | undefined {

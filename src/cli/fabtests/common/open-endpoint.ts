@@ -104,8 +104,12 @@ export function findEntry(settings: Settings, needs: Needs, near?: string): Info
   const preferred = preferredEntry(entries, settings.fabric);
   const found = preferred && (everywhere(preferred, settings, needs) ?? preferred);
   if (found === undefined) {
-    const { provider, type = 'FI_EP_RDM', domain } = settings;
-    const where = [provider && `on ${provider}`, domain && `with domain ${domain}`];
+    const { provider, fabric, type = 'FI_EP_RDM', domain, rxCqData } = settings;
+    const where = [
+      provider && `on ${provider}`,
+      domain && `with domain ${domain}`,
+      fabric === 'efa-direct' && !rxCqData && 'without FI_RX_CQ_DATA; -f efa needs no such mode',
+    ];
     throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: `no ${type} endpoint with ${needs.caps.join(', ')} ${where.filter(Boolean).join(' ')}`,
       hint: 'fi_info lists the available endpoints',
