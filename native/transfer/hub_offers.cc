@@ -91,6 +91,8 @@ void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader&
 
 void Hub::revoke(const std::shared_ptr<Offer>& offer) {
   if (offer->withdrawn.load()) return;
+  // All bytes are there: the peer is about to announce the end of the transfer.
+  if (!offer->repeats && offer->complete()) return;
   Message message = messageTo(*offer->to, Kind::kRevoked);
   message.header.offer = offer->id;
   send(offer->to, std::move(message), 0);

@@ -135,7 +135,10 @@ export class Offer implements AsyncIterable<Arrival> {
     this.#timer.unref();
   }
 
-  /** Ends the offer: the token is void, and the keys are withdrawn. */
+  /**
+   * Ends the offer: the token is void, and the keys are withdrawn. A transfer under way fails. One
+   * whose bytes have all arrived ends well, and close() waits for it.
+   */
   async close(): Promise<void> {
     this.#end('FI_ECANCELED', 'the offer was closed');
     return this.released;

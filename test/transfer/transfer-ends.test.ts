@@ -22,6 +22,19 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(into.bytes.every((byte) => byte === 0)).toBe(true);
   });
 
+  test('an offer that closes when its bytes have arrived does not fail the transfer', async () => {
+    const { a, b, toA, toB } = await enginePair(options);
+    const from = await a.register(pattern(SIZE));
+    const into = await b.register(new Uint8Array(SIZE));
+    for (let round = 0; round < 20; round++) {
+      const offer = await into.offer({ access: 'write', to: toA });
+      const transfer = toB.write(from, offer.token);
+      await offer.arrived;
+      await Promise.all([offer.close(), transfer]);
+    }
+    expect(b.stats().offers).toMatchObject({ open: 0, arrived: 20, failed: 0 });
+  });
+
   test('an offer expires', async () => {
     const { b, toA } = await enginePair(options);
     const into = await b.register(new Uint8Array(SIZE));
