@@ -49,10 +49,9 @@ export function compile(arch) {
   const places = [`--cwd=${folder}`, `--out=${root}`, '--strip', `--strip-bin=${strip}`];
   run(process.execPath, [prebuildify, ...options, ...places], { env, what: 'prebuildify' });
 
-  // prebuildify copies only the first addon and the libraries.
-  const left = BINARIES.filter((name) => name.endsWith('.node') && name !== 'libfabric.node');
-  for (const name of left) {
-    const built = join(folder, 'build/Release', name);
-    run(strip, ['--strip-all', '-o', join(prebuilds, name), built]);
+  // prebuildify moves the first addon that it finds, as libfabric.node, and copies the libraries.
+  for (const name of BINARIES.filter((each) => each.endsWith('.node'))) {
+    const linked = join(folder, 'build/Release/obj.target', name);
+    run(strip, ['--strip-all', '-o', join(prebuilds, name), linked]);
   }
 }
