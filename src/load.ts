@@ -50,6 +50,19 @@ export function loadPreload(): Preload {
   return loadAll(['preload.node'])[0] as Preload;
 }
 
+/** A function that uses an addon, which the first call loads. It throws what `explain` makes of errors. */
+export function callerOf<A>(load: () => unknown, explain: (error: unknown) => unknown) {
+  let addon: A | undefined;
+  return <T>(use: (addon: A) => T): T => {
+    addon ??= load() as A;
+    try {
+      return use(addon);
+    } catch (error) {
+      throw explain(error);
+    }
+  };
+}
+
 /** Loads the addon of libfabric/verbs, without libfabric and without rdma-core. */
 export function loadVerbs(): unknown {
   return loadAll(['verbs.node'])[0];

@@ -1,5 +1,5 @@
 import { startAtCaller } from '../errors.js';
-import { loadCuda } from '../load.js';
+import { callerOf, loadCuda } from '../load.js';
 import { CudaError, cudaNotFound, cudaTooOld } from './errors.js';
 
 /** Native memory. */
@@ -45,17 +45,8 @@ export interface NativePointer {
   readonly byteLength: number;
 }
 
-let addon: NativeCuda | undefined;
-
 /** Calls the addon. Throws CudaError, ERR_CUDA_NOT_FOUND or ERR_CUDA_TOO_OLD. */
-export function call<T>(use: (cuda: NativeCuda) => T): T {
-  addon ??= loadCuda() as NativeCuda;
-  try {
-    return use(addon);
-  } catch (error) {
-    throw explain(error);
-  }
-}
+export const call = callerOf<NativeCuda>(loadCuda, explain);
 
 function explain(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { loadVerbs } from '../load.js';
+import { callerOf, loadVerbs } from '../load.js';
 import type { DeviceLimits } from './device-types.js';
 import { rdmaCoreNotFound, VerbsError } from './errors.js';
 
@@ -51,17 +51,8 @@ export interface NativeEfa {
   maxRdmaSize: number;
 }
 
-let addon: NativeVerbs | undefined;
-
 /** Calls the addon. Throws VerbsError, or ERR_RDMA_CORE_NOT_FOUND. */
-function call<T>(use: (verbs: NativeVerbs) => T): T {
-  addon ??= loadVerbs() as NativeVerbs;
-  try {
-    return use(addon);
-  } catch (error) {
-    throw explain(error);
-  }
-}
+const call = callerOf<NativeVerbs>(loadVerbs, explain);
 
 function explain(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

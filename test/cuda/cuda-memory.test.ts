@@ -10,21 +10,17 @@ import {
   pointerAttributes,
   whyNoDevices,
 } from 'libfabric/cuda';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { freedAfterwards } from '../support/cuda-memory.js';
 import { calls, callsSince, held, loadFakeCuda } from '../support/fake-cuda.js';
 
 loadFakeCuda();
 
-const made: CudaMemory[] = [];
-afterEach(() => {
-  for (const memory of made.splice(0)) memory.free();
-});
+const keep = freedAfterwards();
 
 /** Memory that is freed after the test. */
 function memoryOf(byteLength: number, device = 0): CudaMemory {
-  const memory = allocate(byteLength, { device });
-  made.push(memory);
-  return memory;
+  return keep(allocate(byteLength, { device }));
 }
 
 const pattern = (length: number, seed = 0) =>
@@ -114,12 +110,11 @@ describe('memory', () => {
   test('is freed once, and every later call fails', () => {
     const before = held();
     const start = calls();
+    const memory = keep(allocate(8192));
     {
-      using memory = allocate(8192);
-      made.push(memory);
+      using _ = memory;
       expect(held()).toMatchObject({ memory: before.memory + 1, maps: before.maps + 1 });
     }
-    const [memory] = made as [CudaMemory];
     memory.free();
     memory[Symbol.dispose]();
     expect(memory.freed).toBe(true);

@@ -2,7 +2,8 @@
 // memory: a copy by the host would end this process.
 import { open } from 'libfabric';
 import { allocate, type CudaMemory, exportDmabuf } from 'libfabric/cuda';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { cudaMemoryOf, freedAfterwards } from '../support/cuda-memory.js';
 import { accessOf, whyNoDmabuf } from '../support/device-memory.js';
 import { enginePair } from '../support/engines.js';
 import { held, loadFakeCuda } from '../support/fake-cuda.js';
@@ -14,21 +15,12 @@ const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const LOCAL = ['FI_SEND', 'FI_RECV', 'FI_READ', 'FI_WRITE'] as const;
 const MIB = 1 << 20;
 
-const made: CudaMemory[] = [];
 beforeEach((context) => {
   const reason = whyNoDmabuf('efa-direct');
   context.skip(reason !== undefined, reason);
 });
-afterEach(() => {
-  for (const memory of made.splice(0)) memory.free();
-});
-
-function memoryOf(content: Uint8Array): CudaMemory {
-  const memory = allocate(content.length);
-  made.push(memory);
-  memory.write(content);
-  return memory;
-}
+const keep = freedAfterwards();
+const memoryOf = (content: Uint8Array) => keep(cudaMemoryOf(content));
 
 async function connect() {
   const opening = { provider: 'efa', fabric: 'efa-direct', caps: CAPS } as const;

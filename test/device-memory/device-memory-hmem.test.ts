@@ -1,10 +1,11 @@
 // Pointers of CUDA by FI_HMEM, with a libfabric that was built with CUDA, over the fakes of the driver and the runtime.
 // The host has no access to the memory. CONTRIBUTING.md has the commands that build such a libfabric without a toolkit.
 import { getParams, open } from 'libfabric';
-import { allocate, type CudaMemory } from 'libfabric/cuda';
+import type { CudaMemory } from 'libfabric/cuda';
 import { softefaEnvironment } from 'libfabric/softefa';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
+import { cudaMemoryOf, freedAfterwards } from '../support/cuda-memory.js';
 import { calls, callsSince, loadFakeCuda, withFakeCuda } from '../support/fake-cuda.js';
 import { sides } from '../support/sides.js';
 import { closing, expectBytes, Pair, pattern } from '../support/transfer.js';
@@ -15,21 +16,12 @@ const CAPS = ['FI_MSG', 'FI_RMA', 'FI_HMEM'] as const;
 const LOCAL = ['FI_SEND', 'FI_RECV', 'FI_READ', 'FI_WRITE'] as const;
 const MIB = 1 << 20;
 
-const made: CudaMemory[] = [];
 beforeEach((context) => {
   const withCuda = getParams().some(({ name }) => name === 'FI_HMEM_CUDA_USE_GDRCOPY');
   context.skip(!withCuda, 'this libfabric was built without CUDA');
 });
-afterEach(() => {
-  for (const memory of made.splice(0)) memory.free();
-});
-
-function memoryOf(content: Uint8Array): CudaMemory {
-  const memory = allocate(content.length);
-  made.push(memory);
-  memory.write(content);
-  return memory;
-}
+const keep = freedAfterwards();
+const memoryOf = (content: Uint8Array) => keep(cudaMemoryOf(content));
 
 const bytesOf = (memory: CudaMemory) => memory.read(new Uint8Array(memory.byteLength));
 

@@ -94,7 +94,7 @@ class Script {
     }
   }
 
-  // What a process says of itself, and its visitors.
+  // Writes into the fields that describe the process, or into one of its visitors.
   void scribbleIdentity() {
     switch (input_.below(6)) {
       case 0:

@@ -12,30 +12,18 @@ import {
   pointerAttributes,
   whyNoDevices,
 } from 'libfabric/cuda';
-import {
-  afterEach,
-  beforeEach,
-  describe,
-  expect,
-  onTestFinished,
-  type TestContext,
-  test,
-} from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, type TestContext, test } from 'vitest';
+import { freedAfterwards } from '../support/cuda-memory.js';
 import { sides } from '../support/sides.js';
 
 const MIB = 1 << 20;
 const LOCAL = ['FI_SEND', 'FI_RECV', 'FI_READ', 'FI_WRITE'] as const;
 const REMOTE = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
 
-const made: CudaMemory[] = [];
-afterEach(() => {
-  for (const memory of made.splice(0)) memory.free();
-});
+const keep = freedAfterwards();
 
 function memoryOf(byteLength: number): CudaMemory {
-  const memory = allocate(byteLength);
-  made.push(memory);
-  return memory;
+  return keep(allocate(byteLength));
 }
 
 /** Bytes that differ from those of other seeds. */
