@@ -470,6 +470,8 @@ export interface NativeTransfer {
     writable: boolean,
   ): Handle<'Mapping'> | undefined;
   transferUnmap(mapping: Handle<'Mapping'>): void;
+  /** The number of slices of at most `size` bytes into which a write to these pieces is cut. */
+  transferSlices(engine: Handle<'TransferEngine'>, pieces: Float64Array, size: number): number;
   transferOffer(
     engine: Handle<'TransferEngine'>,
     peer: Handle<'RemotePeer'>,

@@ -36,6 +36,15 @@ const alone = () => [
     ratio: 0.9,
   },
   {
+    name: '4096 pages of mapped memory, against one piece',
+    on: ['shm'],
+    size: PAGE,
+    bytes: PAGES * PAGE,
+    make: async ({ open }) =>
+      paged(await open({ size: PAGES * PAGE, mapMemory: true }), PAGES, PAGE),
+    ratio: 0.9,
+  },
+  {
     name: 'against GET of node:http',
     size: 64 * MIB,
     make: async ({ pair }) => http(await pair(), 64 * MIB),

@@ -154,7 +154,7 @@ std::vector<Target> toTargets(const Napi::Value& value) {
 // Uses the numbers of the offer: its own for the slices that its token implies, else those for a
 // plan.
 void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, bool whole) {
-  const size_t count = order.slices.size();
+  const size_t count = order.slicing.slices.size();
   order.planned = !whole || !order.note.empty() || count != expected;
   order.first = order.planned ? first + expected : first;
   order.roundSize = expected + planned;
@@ -187,7 +187,7 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.note = toText(args[6]);
   order.direction = static_cast<transfer::Direction>(at(0));
   order.priority = static_cast<transfer::Priority>(at(1));
-  order.slices = cut(local, remote, at(2));
+  order.slicing = cut(local, remote, hub->limitsOf(at(2)));
   order.span = at(3);
   order.offer = static_cast<uint32_t>(at(4));
   order.repeats = at(10) != 0;
@@ -308,6 +308,16 @@ Napi::Value transferNumaNode(const Napi::CallbackInfo& args) {
   return Napi::Number::New(args.Env(), node);
 }
 
+// transferSlices(engine, pieces, size): the number of slices of a write from one piece
+Napi::Value transferSlices(const Napi::CallbackInfo& args) {
+  const auto hub = unwrap<Hub>(args[0]);
+  if (!args[1].IsTypedArray()) throwInvalidType("pieces", "a typed array", args[1]);
+  const Pieces pieces = toPieces(args[1]);
+  const uint64_t size = std::max<uint64_t>(unsignedFromJs(args[2], "size", UINT32_MAX), 1);
+  const auto slicing = cut({{0, transfer::bytesOf(pieces)}}, pieces, hub->limitsOf(size));
+  return Napi::Number::New(args.Env(), static_cast<double>(slicing.slices.size()));
+}
+
 // transferOffer(engine, peer, expected, planned, memories, repeats, mappable): a handle, the id and
 // the first number of the offer
 Napi::Value transferOffer(const Napi::CallbackInfo& args) {
@@ -362,6 +372,7 @@ void exportTransfer(Napi::Object exports) {
   exportFunction<transferUnmap>(exports, "transferUnmap");
   exportFunction<transferProgress>(exports, "transferProgress");
   exportFunction<transferReport>(exports, "transferReport");
+  exportFunction<transferSlices>(exports, "transferSlices");
   exportFunction<transferOffer>(exports, "transferOffer");
   exportFunction<transferRevoke>(exports, "transferRevoke");
   exportFunction<transferWithdraw>(exports, "transferWithdraw");

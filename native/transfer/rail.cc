@@ -8,7 +8,6 @@
 
 #include "../util/error.h"
 #include "hub.h"
-#include "shared_file.h"
 
 namespace fab::transfer {
 
@@ -154,7 +153,7 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
     transfer->began(slice, now);
     path.posted(now);
     ++inFlight_;
-    bytes_ += transfer->order.slices[slice].length;
+    bytes_ += transfer->at(slice).length;
     return true;
   }
   giveNumber(number);
@@ -172,73 +171,6 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   return false;
 }
 
-// Copies the next slice of a transfer within this host. Returns false if there is none.
-bool Rail::copyNext(Transfer& transfer, Clock::time_point now) {
-  const uint32_t slice = transfer.take();
-  if (slice == Transfer::kNone) return false;
-  transfer.began(slice, now);
-  const Order& order = transfer.order;
-  const Slice& part = order.slices[slice];
-  iovec local;
-  void* desc = nullptr;
-  const auto offset = static_cast<double>(part.local);
-  if (engine_.isOnHost(order.memories[index]) &&
-      engine_.locate(order.memories[index], offset, part.length, local, desc)) {
-    auto* const here = static_cast<uint8_t*>(local.iov_base);
-    uint8_t* const there = order.mapping->data() + order.mapped + part.remote;
-    const bool writes = order.direction == Direction::kWrite;
-    copy(writes ? there : here, writes ? here : there, part.length);
-    copied_ += part.length;
-    counters.bytes.fetch_add(part.length, std::memory_order_relaxed);
-    counters.slices.fetch_add(1, std::memory_order_relaxed);
-    transfer.arrived(slice, index, Clock::now() - now);
-  } else {
-    transfer.fail(FI_EINVAL, "the memory of the transfer is closed");
-  }
-  transfer.release();
-  return true;
-}
-
-ssize_t Rail::post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number) {
-  const Order& order = transfer.order;
-  const Slice& part = order.slices[slice];
-  const uint32_t rail = path.railTo(order.targets);
-  if (rail == Path::kNone) return -FI_EHOSTUNREACH;
-  const uint32_t remote = remoteOf(transfer, rail);
-  if (remote == 0) return -FI_ENOMEM;
-  Operation o{};
-  o.code = order.direction == Direction::kWrite ? OpCode::kWrite : OpCode::kRead;
-  o.request = number;
-  o.endpoint = endpoint_->handle;
-  o.peer = path.peer(rail);
-  o.memory = order.memories[index];
-  o.remote = remote;
-  o.offset = static_cast<double>(part.local);
-  o.length = part.length;
-  o.remoteOffset = static_cast<double>(part.remote);
-  if (order.direction == Direction::kWrite) {
-    o.data = transfer.numberOf(slice);
-    o.flags = FI_REMOTE_CQ_DATA;
-  }
-  return engine_.postFor(*this, o);
-}
-
-uint32_t Rail::remoteOf(Transfer& transfer, uint32_t rail) {
-  uint32_t& handle = transfer.remotes[index][rail];
-  if (handle != 0) return handle;
-  const Target& target = transfer.order.targets[rail];
-  const Remote remote{target.address, transfer.order.span, target.key};
-  handle = engine_.remotes.insert(remote, Engine::Remotes::Handles::kHeldLonger);
-  return handle;
-}
-
-void Rail::forget(const std::vector<uint32_t>& remotes) {
-  for (const uint32_t handle : remotes) {
-    if (handle != 0) engine_.remotes.erase(handle);
-  }
-  engine_.renewHandles();
-}
-
 void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
   const uint32_t number = completion.request;
   if (ops_[number].use == Use::kReceive) return received(number, completion);
@@ -251,7 +183,7 @@ void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
 void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail) {
   const auto now = Clock::now();
   Transfer& transfer = *op.transfer;
-  const uint32_t length = transfer.order.slices[op.slice].length;
+  const uint32_t length = transfer.at(op.slice).length;
   Path& path = op.peer->paths[index];
   path.ended();
   if (!op.requeued) {
@@ -335,7 +267,7 @@ void Rail::giveBack(Transfer& transfer, uint32_t slice) {
 
 void Rail::requeue(const InFlight& op) {
   --inFlight_;
-  bytes_ -= op.transfer->order.slices[op.slice].length;
+  bytes_ -= op.transfer->at(op.slice).length;
   if (!op.transfer->running() || op.transfer->isDone(op.slice)) return;
   giveBack(*op.transfer, op.slice);
   hub_->share(op.transfer, index);

@@ -81,6 +81,8 @@ class Rail final : public EngineClient {
   void forget(const std::vector<uint32_t>& remotes);
 
   Engine& engine() const { return engine_; }
+  // How many pieces the provider takes in an operation.
+  SliceLimits limits() const;
 
   // Any thread: runs a task on the rail's thread, soon.
   void defer(std::function<void()> task);
@@ -118,6 +120,7 @@ class Rail final : public EngineClient {
   bool mayHelp(const Transfer& transfer, Clock::time_point now) const;
   bool postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point now);
   bool copyNext(Transfer& transfer, Clock::time_point now);
+  bool copySlice(const Order& order, const Slice& slice);
   ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);
   void leave(const Peer& peer, Path& path, Clock::time_point now);
   void changeState(RailState to, const Peer& peer, std::string why);

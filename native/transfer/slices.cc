@@ -32,6 +32,29 @@ class Cursor {
   uint64_t used_ = 0;
 };
 
+// Whether a piece of a slice ends where the next one begins.
+bool continues(const Pieces& pieces, uint32_t first, uint64_t offset) {
+  return pieces.size() > first && pieces.back().offset + pieces.back().length == offset;
+}
+
+// Adds bytes to the slice whose pieces begin at `first`. Returns the number of its pieces.
+uint16_t append(Pieces& pieces, uint32_t first, uint64_t offset, uint64_t length) {
+  if (continues(pieces, first, offset)) {
+    pieces.back().length += length;
+  } else {
+    pieces.push_back({offset, length});
+  }
+  return static_cast<uint16_t>(pieces.size() - first);
+}
+
+// Whether a slice cannot take the next bytes.
+bool isFull(const Slice& slice, const Slicing& all, const Cursor& from, const Cursor& to,
+            const SliceLimits& limits) {
+  return slice.length == limits.size ||
+         (slice.locals == limits.locals && !continues(all.local, slice.local, from.offset())) ||
+         (slice.remotes == limits.remotes && !continues(all.remote, slice.remote, to.offset()));
+}
+
 }  // namespace
 
 uint64_t bytesOf(const Pieces& pieces) {
@@ -40,18 +63,26 @@ uint64_t bytesOf(const Pieces& pieces) {
   return sum;
 }
 
-std::vector<Slice> cut(const Pieces& local, const Pieces& remote, uint64_t size) {
-  std::vector<Slice> slices;
-  slices.reserve(bytesOf(local) / size + std::max(local.size(), remote.size()));
+Slicing cut(const Pieces& local, const Pieces& remote, const SliceLimits& limits) {
+  Slicing result;
+  std::vector<Slice>& slices = result.slices;
+  slices.reserve(bytesOf(local) / limits.size + 1);
   Cursor from(local);
   Cursor to(remote);
   while (!from.atEnd() && !to.atEnd()) {
-    const uint64_t length = std::min({size, from.left(), to.left()});
-    slices.push_back({from.offset(), to.offset(), static_cast<uint32_t>(length)});
+    if (slices.empty() || isFull(slices.back(), result, from, to, limits)) {
+      const auto first = [](const Pieces& pieces) { return static_cast<uint32_t>(pieces.size()); };
+      slices.push_back({first(result.local), first(result.remote), 0, 0, 0});
+    }
+    Slice& slice = slices.back();
+    const uint64_t length = std::min({limits.size - slice.length, from.left(), to.left()});
+    slice.locals = append(result.local, slice.local, from.offset(), length);
+    slice.remotes = append(result.remote, slice.remote, to.offset(), length);
+    slice.length += static_cast<uint32_t>(length);
     from.advance(length);
     to.advance(length);
   }
-  return slices;
+  return result;
 }
 
 }  // namespace fab::transfer

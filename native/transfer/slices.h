@@ -12,17 +12,36 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
-// A part of a transfer that is contiguous on both sides: one RMA operation.
+// A part of a transfer: one RMA operation.
 struct Slice {
-  uint64_t local;   // offset in the place
-  uint64_t remote;  // offset in the grant
-  uint32_t length;
+  uint32_t local;   // its first piece of each side
+  uint32_t remote;
+  uint16_t locals;  // the number of its pieces of each side
+  uint16_t remotes;
+  uint32_t length;  // bytes
+};
+
+// A transfer that is cut into slices.
+struct Slicing {
+  Pieces local;   // of the place
+  Pieces remote;  // of the grant
+  std::vector<Slice> slices;
+};
+
+// How large a slice may be.
+struct SliceLimits {
+  static constexpr uint16_t kMaxPieces = 8;
+
+  uint64_t size = 0;  // bytes
+  // Pieces of each side: iov_limit and rma_iov_limit of the provider (fi_endpoint(3)).
+  uint16_t locals = 1;
+  uint16_t remotes = 1;
 };
 
 uint64_t bytesOf(const Pieces& pieces);
 
-// Cuts a transfer into slices of at most `size` bytes. The pieces of both sides have the same
-// number of bytes.
-std::vector<Slice> cut(const Pieces& local, const Pieces& remote, uint64_t size);
+// Cuts a transfer into slices. Each takes all that its limits allow. The pieces of both sides have
+// the same number of bytes.
+Slicing cut(const Pieces& local, const Pieces& remote, const SliceLimits& limits);
 
 }  // namespace fab::transfer

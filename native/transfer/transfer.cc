@@ -24,11 +24,11 @@ Transfer::Transfer(std::shared_ptr<Hub> hub, uint32_t identity, size_t rails, Or
       remotes(rails, std::vector<uint32_t>(order.targets.size(), 0)),
       hub_(std::move(hub)),
       start_(Clock::now()),
-      done_((order.slices.size() + 63) / 64),
+      done_((total() + 63) / 64),
       late_(done_.size()),
-      begunAt_(order.slices.size()),
-      took_(order.slices.size()),
-      failures_(order.slices.size()),
+      begunAt_(total()),
+      took_(total()),
+      failures_(total()),
       shares_(rails) {}
 
 Transfer::~Transfer() { hub_->forget(std::move(remotes)); }
@@ -123,7 +123,7 @@ void Transfer::arrived(uint32_t slice, size_t rail, Clock::duration took) {
     share.repeats.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const uint32_t length = order.slices[slice].length;
+  const uint32_t length = at(slice).length;
   share.bytes.fetch_add(length, std::memory_order_relaxed);
   share.slices.fetch_add(1, std::memory_order_relaxed);
   took_[slice].store(microseconds(took), std::memory_order_relaxed);

@@ -47,7 +47,7 @@ struct Order {
   std::vector<uint32_t> memories;  // the place's handle for each rail, 0: not registered there
   std::vector<Target> targets;     // for each rail of the peer
   uint64_t span = 0;               // bytes of the grant, from its first to its last
-  std::vector<Slice> slices;
+  Slicing slicing;
   uint32_t first = 0;      // the number of slice 0 in the first round
   uint32_t roundSize = 0;  // numbers of a round
   uint32_t offer = 0;      // of the peer
@@ -102,7 +102,8 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   uint8_t round() const { return round_; }
   // The number that arrives with a slice.
   uint32_t numberOf(uint32_t slice) const { return order.first + round_ * order.roundSize + slice; }
-  uint32_t total() const { return static_cast<uint32_t>(order.slices.size()); }
+  uint32_t total() const { return static_cast<uint32_t>(order.slicing.slices.size()); }
+  const Slice& at(uint32_t slice) const { return order.slicing.slices[slice]; }
   // The rail that did the last slice.
   size_t lastRail() const { return lastRail_.load(std::memory_order_relaxed); }
   uint64_t bytesDone() const { return bytesDone_.load(std::memory_order_relaxed); }

@@ -5,7 +5,7 @@ import { type Handle, type NativeRegion, native } from '../native.js';
 import type { Activity } from './activity.js';
 import type { NativeEvents } from './native-events.js';
 import { Offer, type OfferOptions } from './offer.js';
-import { movedBy, slicesOf, spanOf } from './pieces.js';
+import { movedBy, spanOf } from './pieces.js';
 import type { Part, Place } from './place.js';
 import type { Rail } from './rails.js';
 import { RemoteEngine } from './remote-engine.js';
@@ -58,7 +58,7 @@ export async function makeOffer(
   const rails = engine.rails.map((rail, i) => (local[i] === 0 ? undefined : rail));
   const slice = sliceOf(part.length, rails.filter(Boolean).length, settings);
   const isWrite = access === 'write';
-  const expected = isWrite ? slicesOf(pieces, slice) : 0;
+  const expected = isWrite ? native.transferSlices(handle, pieces, slice) : 0;
   const most = slices ?? expected + Math.ceil(part.length / SLICE_UNIT) + MORE_SLICES;
   const planned = isWrite ? most : 0;
 

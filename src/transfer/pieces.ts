@@ -82,10 +82,3 @@ export function piecesOfPages(name: string, pages: Pages, length: number): Piece
   }
   return Float64Array.from(pieces);
 }
-
-/** The number of slices into which pieces are cut. */
-export function slicesOf(pieces: Pieces, size: number): number {
-  let count = 0;
-  for (let i = 1; i < pieces.length; i += 2) count += Math.ceil((pieces[i] as number) / size);
-  return count;
-}

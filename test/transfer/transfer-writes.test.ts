@@ -81,6 +81,49 @@ describe.each([
     }
   });
 
+  test('pages of other sizes on each side keep their order, whatever the slices', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics, slice: 8192, stripe: 4096 });
+    const bytes = 120_000;
+    for (const [ours, theirs] of [
+      [3000, 5000],
+      [5000, 3000],
+      [500, 12_000],
+      [12_000, 400],
+    ] as const) {
+      // Each second page, from the last to the first.
+      const pagesOf = (size: number) => ({
+        indices: Array.from({ length: bytes / size }, (_, i) => 2 * (bytes / size - 1 - i)),
+        size,
+      });
+      const from = await a.register(pattern(2 * bytes, ours));
+      const into = await b.register(new Uint8Array(2 * bytes));
+      const [sent, got] = [pagesOf(ours), pagesOf(theirs)];
+      const offer = await into.pages(got).offer({ access: 'write', to: toA, slices: 1000 });
+      await toB.write(from.pages(sent), offer.token);
+      await offer.arrived;
+      const inOrder = (place: typeof from, { indices, size }: typeof sent) =>
+        Buffer.concat(indices.map((i) => place.bytes.subarray(i * size, (i + 1) * size)));
+      expect(same(inOrder(into, got), inOrder(from, sent)), `${ours} to ${theirs}`).toBe(true);
+      const between = into.bytes.filter((_, i) => Math.floor(i / theirs) % 2 === 1);
+      expect(between.every((byte) => byte === 0)).toBe(true);
+      await offer.released;
+      await Promise.all([from.close(), into.close()]);
+    }
+  });
+
+  test('pages take as many slices as the provider needs, and the token knows how many', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    const pages = { indices: Array.from({ length: 40 }, (_, i) => 2 * i), size: 8192 };
+    const from = await a.register(pattern(80 * 8192, 9));
+    const into = await b.register(new Uint8Array(80 * 8192));
+    // Without room for a plan of the sender.
+    const offer = await into.pages(pages).offer({ access: 'write', to: toA, slices: 1 });
+    const { slices } = await toB.write(from.pages(pages), offer.token);
+    // shm and tcp take four pieces of memory of a peer in one write, efa takes one.
+    expect(slices).toBe(provider === 'efa' ? 40 : 10);
+    await offer.arrived;
+  });
+
   test('a note and the length of a shorter transfer come with the arrival', async () => {
     const { a, b, toA, toB } = await enginePair({ provider, nics });
     const from = await a.register(pattern(300_000, 5));
