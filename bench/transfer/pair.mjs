@@ -114,7 +114,7 @@ async function openEndpoint(provider, size, ask) {
   };
 }
 
-function elapsed() {
+export function elapsed() {
   const start = performance.now();
   return () => performance.now() - start;
 }

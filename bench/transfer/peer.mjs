@@ -105,6 +105,7 @@ const commands = {
       await endpoint.writedata(memory, 2, peer, remoteRegion);
     }
   },
+  plainArrived: ({ data, count }) => endpoints[0].cq.arrived(data, count),
   // An engine that this one has not met, and an offer to it.
   newcomer: async ({ card, length }) => {
     const to = await engine.peer(card);

@@ -1,7 +1,6 @@
 // The functions of libfabric/transfer: src/native-contract.ts describes them.
 #include "exports.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -236,16 +235,7 @@ Napi::Value transferReport(const Napi::CallbackInfo& args) {
   };
   put(std::chrono::duration<double>(end - transfer->began()).count());
   put(transfer->total());
-  std::vector<uint32_t> times = transfer->durations();
-  for (const double quantile : {0.5, 0.99}) {
-    const auto index = static_cast<ptrdiff_t>(quantile * static_cast<double>(times.size()));
-    if (times.empty()) {
-      put(0);
-      continue;
-    }
-    std::nth_element(times.begin(), times.begin() + index, times.end());
-    put(times[static_cast<size_t>(index)]);
-  }
+  for (const uint32_t each : transfer->quantiles()) put(each);
   for (const transfer::RailShare& share : transfer->shares()) {
     put(static_cast<double>(share.bytes.load()));
     for (const auto* count : {&share.slices, &share.repeats, &share.retries, &share.failures}) {

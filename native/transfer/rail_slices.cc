@@ -58,7 +58,9 @@ SliceLimits Rail::limits() const {
   const auto atMost = [](size_t limit) {
     return static_cast<uint16_t>(std::clamp<size_t>(limit, 1, SliceLimits::kMaxPieces));
   };
-  return {0, atMost(transmit.iov_limit), atMost(transmit.rma_iov_limit)};
+  // efa has a larger iov_limit, which holds for messages only.
+  const size_t locals = std::min(transmit.iov_limit, transmit.rma_iov_limit);
+  return {0, atMost(locals), atMost(transmit.rma_iov_limit)};
 }
 
 ssize_t Rail::post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number) {
@@ -126,7 +128,8 @@ bool Rail::copySlice(const Order& order, const Slice& slice) {
     iovec place;
     void* desc = nullptr;
     const auto offset = static_cast<double>(ours.offset);
-    if (!engine_.locate(memory, offset, static_cast<double>(ours.length), place, desc)) return false;
+    if (!engine_.locate(memory, offset, static_cast<double>(ours.length), place, desc))
+      return false;
     for (uint64_t at = 0; at < ours.length;) {
       const uint64_t length = std::min(ours.length - at, theirs->length - used);
       auto* const here = static_cast<uint8_t*>(place.iov_base) + at;

@@ -14,7 +14,7 @@ using Pieces = std::vector<Piece>;
 
 // A part of a transfer: one RMA operation.
 struct Slice {
-  uint32_t local;   // its first piece of each side
+  uint32_t local;  // its first piece of each side
   uint32_t remote;
   uint16_t locals;  // the number of its pieces of each side
   uint16_t remotes;

@@ -55,7 +55,7 @@ void Transfer::restart(uint32_t identity) {
   doneCount_ = 0;
   lastBegun_ = 0;
   holds_ = 1;
-  reported_ = released_ = freed_ = false;
+  reported_ = released_ = freed_ = measured_ = false;
   start_ = Clock::now();
   next_ = 0;
   outcome_ = kRunning;
@@ -147,6 +147,8 @@ void Transfer::release() {
 // No copy is under way any more.
 void Transfer::free() {
   if (freed_.exchange(true)) return;  // a rail has just found that it has ended
+  quantiles_ = quantilesSoFar();
+  measured_ = true;
   hub_->finished(*this);
   const bool ends = !reported_.exchange(true);
   const bool releases = !released_.exchange(true);
@@ -178,13 +180,18 @@ std::string Transfer::text() const {
   return text_;
 }
 
-std::vector<uint32_t> Transfer::durations() const {
-  std::vector<uint32_t> all;
-  all.reserve(took_.size());
+std::array<uint32_t, 2> Transfer::quantilesSoFar() const {
+  std::vector<uint32_t> times;
+  times.reserve(took_.size());
   for (uint32_t slice = 0; slice < total(); ++slice) {
-    if (isDone(slice)) all.push_back(took_[slice].load(std::memory_order_relaxed));
+    if (isDone(slice)) times.push_back(took_[slice].load(std::memory_order_relaxed));
   }
-  return all;
+  if (times.empty()) return {0, 0};
+  const auto at = [&](size_t index) {
+    std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(index), times.end());
+    return times[index];
+  };
+  return {at(times.size() / 2), at(times.size() * 99 / 100)};
 }
 
 }  // namespace fab::transfer

@@ -2,6 +2,7 @@
 
 #include <node_api.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -113,7 +114,8 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
     return now - start_ - std::chrono::microseconds(lastBegun_.load(std::memory_order_relaxed));
   }
   Clock::time_point ended() const { return end_; }
-  std::vector<uint32_t> durations() const;
+  // The median and the 99th percentile of the microseconds that slices took.
+  std::array<uint32_t, 2> quantiles() const { return measured_ ? quantiles_ : quantilesSoFar(); }
   std::vector<RailShare>& shares() { return shares_; }
   uint32_t status() const { return outcome_.load() == kRunning ? 0 : outcome_.load(); }
   std::string text() const;
@@ -136,6 +138,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   static uint64_t bitOf(uint32_t slice) { return uint64_t{1} << (slice % 64); }
 
   void free();
+  std::array<uint32_t, 2> quantilesSoFar() const;
 
   const std::shared_ptr<Hub> hub_;
   uint8_t round_ = 0;
@@ -162,6 +165,9 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::atomic<bool> reported_{false};  // its outcome
   std::atomic<bool> freed_{false};     // no copy is under way
   std::atomic<bool> released_{false};  // that its memory may be used for something else
+  // Set at the end, by the thread that ends it: sorting takes the time of the event loop otherwise.
+  std::array<uint32_t, 2> quantiles_{};
+  std::atomic<bool> measured_{false};
 };
 
 }  // namespace fab::transfer

@@ -1,5 +1,6 @@
 import type { ProcessIdentity } from './same-host.js';
 import { seal, unseal, Writer } from './sealed.js';
+import { MAX_RAILS } from './settings.js';
 
 /** The identity of an engine and how to reach it. */
 export interface Card {
@@ -16,8 +17,6 @@ export interface Card {
 
 /** An identity in hexadecimal digits. */
 export const identityText = (id: bigint): string => id.toString(16).padStart(16, '0');
-
-const MAX_RAILS = 64;
 
 export function encodeCard(card: Card, secret: string | Uint8Array): string {
   const writer = new Writer().long(card.id).bytes(Buffer.from(card.provider));

@@ -1,4 +1,5 @@
 import { type Handle, native } from '../native.js';
+import { MAX_RAILS } from './settings.js';
 
 /** How a transfer went. */
 export interface TransferReport {
@@ -29,26 +30,29 @@ export interface RailReport {
 const OWN_FIELDS = 4;
 const RAIL_FIELDS = 5;
 
+// All reports use it, because each is read at once.
+const values = new Float64Array(OWN_FIELDS + MAX_RAILS * RAIL_FIELDS);
+
 /** The report of a transfer, or of one that has not started. */
 export function reportOf(handle: Handle<'Transfer'> | undefined, count: number): TransferReport {
-  const values = new Float64Array(OWN_FIELDS + count * RAIL_FIELDS);
-  if (handle !== undefined) native.transferReport(handle, values);
-  const [seconds, slices, p50, p99] = values as unknown as [number, number, number, number];
+  if (handle === undefined) values.fill(0);
+  else native.transferReport(handle, values);
+  const at = (index: number) => values[index] as number;
   const rails: RailReport[] = [];
   let bytes = 0;
   let retries = 0;
-  for (let at = OWN_FIELDS; at < values.length; at += RAIL_FIELDS) {
-    const fields = values.subarray(at) as unknown as [number, number, number, number, number];
+  for (let i = 0; i < count; i++) {
+    const first = OWN_FIELDS + i * RAIL_FIELDS;
     const rail = {
-      bytes: fields[0],
-      slices: fields[1],
-      repeats: fields[2],
-      retries: fields[3],
-      failures: fields[4],
+      bytes: at(first),
+      slices: at(first + 1),
+      repeats: at(first + 2),
+      retries: at(first + 3),
+      failures: at(first + 4),
     };
     bytes += rail.bytes;
     retries += rail.retries;
     rails.push(rail);
   }
-  return { bytes, seconds, slices, p50, p99, retries, rails };
+  return { bytes, seconds: at(0), slices: at(1), p50: at(2), p99: at(3), retries, rails };
 }

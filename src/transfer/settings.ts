@@ -66,7 +66,8 @@ const NAMES = namesOf<TransferEngineOptions>({
   maxTransfers: 1,
 });
 
-const MAX_RAILS = 64;
+/** The most rails of an engine. */
+export const MAX_RAILS = 64;
 export const PAGE = 4096;
 
 /** The options, checked, with defaults. */

@@ -2,6 +2,7 @@ import { errnoByCode } from '../error-codes.js';
 import { FabricError, invalidArgValue } from '../errors.js';
 import { lengthOfPieces, type Pieces, spanOf } from './pieces.js';
 import { seal, unseal, Writer } from './sealed.js';
+import { MAX_RAILS } from './settings.js';
 
 /** What the holder of a token may do. */
 export type Access = 'write' | 'read';
@@ -50,7 +51,6 @@ export interface TokenContent {
   readonly file: GrantedFile | undefined;
 }
 
-const MAX_RAILS = 64;
 // Of the settings: smaller slices would be a list that fills the memory.
 const MIN_SLICE = 4096;
 const MAX_PIECES = 1 << 20;
