@@ -105,7 +105,7 @@ const ways = {
   terminate: async () => {
     const { pair } = await import('./lifecycle-busy.mjs');
     const { a, b, peer } = await pair(provider, driver);
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < 4; i++) {
       const workers = [start('busy'), start('busy')];
       await Promise.all(workers.map((worker) => once(worker, 'message')));
       const received = b.recv(new Uint8Array(4096));
@@ -117,7 +117,7 @@ const ways = {
     }
     await a.close();
     await b.close();
-    console.log('20 ended');
+    console.log('8 ended');
   },
   // The peer of operations in flight disappears with its worker.
   abandon: async () => {

@@ -6,9 +6,9 @@ import { OtherProcess, type Received } from '../support/other-process.js';
 
 describe.each(PROVIDERS)('%s', (provider) => {
   test.each(DRIVERS)(
-    'worker.terminate() with operations in flight, 20 times, does not affect the main thread: %s driver',
+    'worker.terminate() with operations in flight, 8 times, does not affect the main thread: %s driver',
     async (driver) => {
-      const expected = { stdout: '20 ended' };
+      const expected = { stdout: '8 ended' };
       await runCleanly('lifecycle-workers', [provider, driver, 'terminate'], expected);
     },
   );
