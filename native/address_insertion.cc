@@ -15,6 +15,7 @@
 #include "address_vector.h"
 #include "domain.h"
 #include "local_peers.h"
+#include "own_name.h"
 #include "provider_traits.h"
 #include "shared_regions.h"
 #include "util/handle.h"
@@ -67,7 +68,12 @@ bool admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
   const std::string name = local_peers::nameOf(info, bytes);
   const bool foreign = !local_peers::isOwn(name);
   if (foreign) {
-    const int ret = shared_regions::inspect(shared_regions::nameOf(info, bytes));
+    const std::string file = shared_regions::nameOf(info, bytes);
+    if (isOfOtherNamespace(file)) {
+      throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert",
+                          "the peer is in another PID namespace, which shm does not support");
+    }
+    const int ret = shared_regions::inspect(file);
     if (ret == FI_ENOENT && shared_regions::mayShareSlot(info, bytes)) {
       throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", shared_regions::kAbsent);
     }

@@ -13,6 +13,7 @@
 #include "flags.h"
 #include "info.h"
 #include "local_peers.h"
+#include "own_name.h"
 #include "shared_regions.h"
 #include "util/handle.h"
 #include "util/on_exception.h"
@@ -122,7 +123,7 @@ int enable(fid_ep* ep, bool twice) {
 Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrap<Domain>(args[0]);
-  const auto entry = unwrap<Info>(args[1])->info;
+  const auto entry = withOwnName(unwrap<Info>(args[1])->info);
   const auto options = args[2].As<Napi::Object>();
   const auto av = unwrap<AddressVector>(options.Get("av"));
   const auto sendQueue = unwrap<CompletionQueue>(options.Get("sendQueue"));

@@ -1,0 +1,56 @@
+#include "own_name.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "provider_traits.h"
+#include "util/error.h"
+
+namespace fab {
+
+namespace {
+
+// The number of the PID namespace. Without /proc, a random number.
+uint64_t pidNamespace() {
+  struct stat status {};
+  if (stat("/proc/self/ns/pid", &status) == 0) return status.st_ino;
+  static const uint64_t random = [] {
+    uint64_t number = 0;
+    return getrandom(&number, sizeof number, 0) == sizeof number ? number : 0;
+  }();
+  return random;
+}
+
+}  // namespace
+
+std::shared_ptr<fi_info> withOwnName(const std::shared_ptr<fi_info>& entry) {
+  if (!usesSharedMemory(*entry) || entry->addr_format != FI_ADDR_STR) return entry;
+  const std::string byPid = "fi_shm://" + std::to_string(getpid());
+  const auto* given = static_cast<const char*>(entry->src_addr);
+  if (given != nullptr && byPid != given) return entry;
+  std::shared_ptr<fi_info> named(fi_dupinfo(entry.get()), InfoDeleter());
+  if (!named) throw FabricFailure(FI_ENOMEM, "fi_dupinfo");
+  const std::string name = byPid + ":" + std::to_string(pidNamespace());
+  std::free(named->src_addr);
+  named->src_addr = strdup(name.c_str());
+  if (named->src_addr == nullptr) throw FabricFailure(FI_ENOMEM, "strdup");
+  named->src_addrlen = name.size() + 1;
+  return named;
+}
+
+bool isOfOtherNamespace(const std::string& name) {
+  uint64_t space = 0;
+  int uid = 0;
+  int index = 0;
+  const int found = std::sscanf(name.c_str(), "%*d:%" SCNu64 ":%d:%d", &space, &uid, &index);
+  return found == 3 && space != pidNamespace();
+}
+
+}  // namespace fab
