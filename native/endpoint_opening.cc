@@ -119,6 +119,13 @@ int enable(fid_ep* ep, bool twice) {
   return twice && ret == -FI_EBUSY ? fi_enable(ep) : ret;
 }
 
+// efa (1.17) creates a region even if it does not use it.
+bool createsRegion(const fi_info& info) {
+  const bool always = FI_VERSION_LT(fi_version(), FI_VERSION(2, 0)) &&
+                      traitsOf(info).sharesMemory && info.ep_attr->type == FI_EP_RDM;
+  return (always || usesSharedMemory(info)) && !isDirect(info);
+}
+
 // Opens, binds and enables an endpoint. If a step fails, the endpoint is closed.
 Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
@@ -176,9 +183,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   endpoint->belongsTo(domain, av, sendQueue, receiveQueue);
   for (const BoundCounter& bound : counters) endpoint->dependsOn(bound.counter);
   const OnException undo([&] { endpoint->close(); });
-  if (usesSharedMemory(*entry) && entry->addr_format == FI_ADDR_STR) {
-    check(-shared_regions::tryToCreate(), "fi_enable");
-  }
+  if (createsRegion(*entry)) shared_regions::checkRoom();
   check(enable(endpoint->get(), traits.retriesEnable), "fi_enable");
   if (traits.optionsAfterEnable) setEndpointOptions(endpoint->get(), settings);
   dmabufUse.update(endpoint->get(), settings);

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +29,7 @@ constexpr size_t kMaxAddress = 255;  // SMR_NAME_MAX of the provider, less the N
 constexpr size_t kMaxFile = 253;     // of shm_open(3)
 constexpr off_t kHeader = 88;        // shorter than any region, and sufficient for the checks
 constexpr size_t kSmallest = 4096;
+constexpr uint64_t kRegion = 16 << 20;  // bytes, with the provider's default sizes (1.17 to 2.6)
 
 // The layout of a region's header by its first byte, the version: prov/shm/src/smr_util.h,
 // include/ofi_shm.h.
@@ -141,10 +143,16 @@ void checkName(const uint8_t* address, const std::string& what) {
                     "is " + quoted(text) + ", which is not the name of an shm region in /dev/shm");
 }
 
-int tryToCreate() {
+void checkRoom() {
   const int error = File("", O_TMPFILE).error();
-  return error == EOPNOTSUPP || error == EISDIR ? 0
-                                                : error;  // the file system has no unnamed files
+  const bool unnamed = error != EOPNOTSUPP && error != EISDIR;  // the file system has such files
+  if (error != 0 && unnamed) throw FabricFailure(error, "fi_enable");
+  struct statvfs space {};
+  if (statvfs("/dev/shm", &space) != 0 || space.f_blocks == 0) return;  // 0: without a limit
+  if (space.f_bavail * space.f_frsize >= kRegion) return;
+  throw FabricFailure(
+      ENOSPC, "fi_enable",
+      "/dev/shm has no room for the 16 MiB that an endpoint may need there; enlarge it");
 }
 
 void readOwnVersion(const std::string& name) {

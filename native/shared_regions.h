@@ -24,9 +24,10 @@ std::string nameOf(const fi_info& info, const uint8_t* address);
 // Throws Misuse unless a string address names a file in /dev/shm.
 void checkName(const uint8_t* address, const std::string& what);
 
-// Whether a file can be created in /dev/shm: 0, or a positive errno. If not (no file descriptor is
-// left, or /dev/shm is missing or read-only), shm (2.2 to 2.6) crashes in fi_enable(3).
-int tryToCreate();
+// Throws FabricFailure unless /dev/shm has room for a region. Otherwise shm (1.17 to 2.6) may
+// crash: in fi_enable(3) if it cannot create the file (2.2 and later), or wherever it touches a
+// page of the region for the first time.
+void checkRoom();
 
 // Reads the version of a region of an endpoint of this process. Regions of peers must match it.
 void readOwnVersion(const std::string& name);

@@ -197,6 +197,9 @@ async function findOrExplain(options: Partial<OpenOptions>): Promise<AnyInfo> {
 // Providers whose addresses no host name resolves to.
 const NAMELESS = /^(efa|shm|sm2)/;
 
+// shm reports no entry if /dev/shm is too small.
+const SPACE = ', and shm has some if /dev/shm has 16 MiB for each core (df /dev/shm, nproc)';
+
 function find(options: Partial<OpenOptions>): AnyInfo {
   const { provider, type = 'FI_EP_RDM', caps = ['FI_MSG'], fabric, node } = options;
   checkOpenable('options.type', type);
@@ -211,7 +214,7 @@ function find(options: Partial<OpenOptions>): AnyInfo {
     const place = `${provider ? ` on ${provider}` : ''}${node ? ` at ${node}` : ''}`;
     throw new FabricError(ENODATA, 'fi_getinfo', {
       detail: `no ${asked.join(' and ')}${place}`,
-      hint: 'getInfo() lists the entries of this machine',
+      hint: `getInfo() lists the entries of this machine${provider === 'shm' ? SPACE : ''}`,
     });
   }
   return inOrder(info, hints);

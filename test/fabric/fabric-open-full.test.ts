@@ -1,0 +1,44 @@
+// A /dev/shm of 64 MiB, as containers have it by default, in which endpoints are opened until it is full.
+import { execFile, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeEach, expect, test } from 'vitest';
+import { HANG_MS } from '../support/limits.js';
+import { withSoftefa } from '../support/softefa.js';
+
+const SMALL = [
+  '--mount',
+  'sh',
+  '-c',
+  'mount -t tmpfs -o mode=1777,size=64m tmpfs /dev/shm && exec "$0" "$@"',
+];
+const forbidden =
+  spawnSync('unshare', [...SMALL, 'true']).status !== 0 &&
+  'no permission to mount a file system, or no unshare';
+
+beforeEach((context) => context.skip(forbidden !== false, forbidden || ''));
+
+const program = fileURLToPath(new URL('../matrix/program.mjs', import.meta.url));
+
+async function outcomeOf(provider: string, env: NodeJS.ProcessEnv) {
+  const command = [...SMALL, process.execPath, program, provider, 'fill'];
+  const options = { env, timeout: HANG_MS, killSignal: 'SIGKILL' } as const;
+  const { stdout } = await promisify(execFile)('unshare', command, options);
+  return JSON.parse(stdout);
+}
+
+test.each(['0', '1'])(
+  'open() of efa rejects with FI_ENOSPC when /dev/shm is full: shm within a host %s',
+  async (shared) => {
+    const env = { ...withSoftefa(), FI_EFA_ENABLE_SHM_TRANSFER: shared };
+    const { outcome, message } = await outcomeOf('efa', env);
+    expect(outcome).toBe('FI_ENOSPC');
+    expect(message).toContain('/dev/shm has no room');
+  },
+);
+
+test('open() of shm rejects and names /dev/shm when it is full', async () => {
+  const { outcome, message, hint } = await outcomeOf('shm', process.env);
+  expect(['FI_ENODATA', 'FI_ENOSPC']).toContain(outcome);
+  expect(`${message} ${hint}`).toContain('/dev/shm');
+});
