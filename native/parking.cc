@@ -37,8 +37,10 @@ size_t Parking::stuck() const {
 // twice.
 void Parking::closeUnreachable() {
   if (refused_ != 0) return;
-  endpoints_.remove_if(
-      [](const Parked& parked) { return !parked.forever && !local_peers::reachable(parked.name); });
+  // An endpoint whose fi_close(3) is refused stays, for the next attempt.
+  endpoints_.remove_if([](Parked& parked) {
+    return !parked.forever && !local_peers::reachable(parked.name) && parked.endpoint.close() == 0;
+  });
   if (!endpoints_.empty()) return;
   for (auto& object : below_) object.reset();
   below_.clear();

@@ -32,8 +32,18 @@ test.each([
 test.each(['tcp', 'shm', 'efa'])(
   '%s: a completion queue that can no longer be read ends the operations with its error',
   async (provider) => {
-    const only = { kind: 'read', first: 12, error: 'FI_EIO' };
+    const only = { kind: 'read', first: 3, error: 'FI_EIO' };
     const { failures, injected } = await failuresOf('messages', provider, 'manual', { only });
+    expect(failures).toEqual([]);
+    expect(injected).toBe(1);
+  },
+);
+
+test.each(['FI_EBUSY', 'FI_EIO'])(
+  'shm: an endpoint that peers of its process could reach is closed again if that fails with %s',
+  async (error) => {
+    const only = { kind: 'close', first: 5, error };
+    const { failures, injected } = await failuresOf('messages', 'shm', 'manual', { only });
     expect(failures).toEqual([]);
     expect(injected).toBe(1);
   },

@@ -49,7 +49,7 @@ const codesOf = (error) =>
 
 const described = (error) => ({
   code: error.code,
-  codes: codesOf(error),
+  codes: [error, ...(error.others ?? [])].flatMap(codesOf),
   typed: FabricError.is(error) || /^ERR_/.test(error.code ?? ''),
   stack: error.stack,
 });

@@ -139,7 +139,8 @@ async function transfer({ driver: _, ...options }) {
     failures.push(error);
   }
   for (const engine of engines) await engine.close().catch((error) => failures.push(error));
-  if (failures.length > 0) throw failures[0];
+  // The other side may have the cause.
+  if (failures.length > 0) throw Object.assign(failures[0], { others: failures.slice(1) });
 }
 
 export const PROGRAMS = { messages, tagged, rma, transfer };

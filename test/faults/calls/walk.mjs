@@ -3,9 +3,6 @@ import { canBeParked } from '../../ends/limits.mjs';
 import { ERRORS } from './errors.mjs';
 import { Host } from './process.mjs';
 
-/** Polling makes calls without end. Only the first ones of a run differ. */
-const MOST = { read: 40 };
-
 /**
  * @typedef {object} Limits
  * @property {number} [most] so many calls of each kind
@@ -47,14 +44,14 @@ export async function walk(program, options, env, limits, report) {
     for (const kind of kinds) {
       const errors = only?.error ? [only.error] : ERRORS[kind];
       const { counts } = await run({});
-      const calls = Math.min(counts[kind].calls, MOST[kind] ?? most, most);
+      const calls = Math.min(counts[kind].calls, most);
       for (let first = only?.first ?? 1; first <= (only?.first ?? calls); first++) {
         for (const error of all ? errors : [errors[(first - 1) % errors.length]]) {
           const plan = { kind, first, error, times: 1 };
           const outcome = await run(plan);
           sum.injected += outcome.counts?.[kind].failed ?? 1;
           if (outcome.problem === undefined && outcome.error === undefined) sum.recovered++;
-          for (const problem of problemsOf(plan, outcome)) {
+          for (const problem of problemsOf(program, plan, outcome)) {
             report({ ...plan, problem });
           }
           if (outcome.left?.length > 0 || outcome.parked > 0) await fresh();
@@ -70,15 +67,17 @@ export async function walk(program, options, env, limits, report) {
   return sum;
 }
 
-function problemsOf({ kind, error: injected }, outcome) {
+function problemsOf(program, { kind, error: injected }, outcome) {
   const { problem, error, counts, left, parked } = outcome;
   if (problem !== undefined) return [problem];
   const problems = [];
   if (error && !error.typed) problems.push(`the error has no type: ${error.stack}`);
-  else if (error && counts[kind].failed > 0 && !explains(error, kind, injected)) {
+  else if (error && counts[kind].failed > 0 && !explains(error, program, kind, injected)) {
     problems.push(`the caller gets ${error.code}, not ${injected}: ${error.stack}`);
   }
-  const isKept = (what) => (parked > 0 && canBeParked(what)) || kind === 'close';
+  // What a refused close leaves must be reported, by its error or by dumpState(). A transfer engine does not yet.
+  const reported = parked > 0 || (kind === 'close' && (error || program === 'transfer'));
+  const isKept = (what) => reported && canBeParked(what);
   for (const what of left.filter((one) => !isKept(one))) {
     problems.push(`leaves ${what.kind} ${what.name}: ${what.had} before, ${what.has} after`);
   }
@@ -88,7 +87,15 @@ function problemsOf({ kind, error: injected }, outcome) {
 /** The codes of calls that meet an endpoint that was closed because its queue cannot be read. */
 const CLOSED = ['FI_EADDRNOTAVAIL', 'FI_ECANCELED', 'FI_EOPBADSTATE', 'ERR_CLOSED'];
 
+/**
+ * A transfer engine whose only NIC has such an endpoint does not end its offers: the peer's transfer and the offer end
+ * at their deadlines.
+ */
+const LATE = 'FI_ETIMEDOUT';
+
 /** Whether an error, or one of its causes, is the injected one, or follows from it. */
-function explains({ codes }, kind, injected) {
-  return codes.some((code) => code === injected || (kind === 'read' && CLOSED.includes(code)));
+function explains({ codes }, program, kind, injected) {
+  const followsFrom = (code) =>
+    kind === 'read' && (CLOSED.includes(code) || (program === 'transfer' && code === LATE));
+  return codes.some((code) => code === injected || followsFrom(code));
 }

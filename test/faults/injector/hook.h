@@ -2,6 +2,8 @@
 // Its provider shares the table with other objects, so a hooked object points to a copy.
 #pragma once
 
+#include <rdma/fi_errno.h>
+
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -36,12 +38,15 @@ template <typename Object, typename Table, Table* Object::*Pointer, typename Res
           typename... Arguments, Result (*Table::*Member)(Self*, Arguments...), Kind kind>
 struct Hook<Object, Pointer, Member, kind> {
   static Result call(Self* self, Arguments... arguments) {
-    if (isAddon(__builtin_return_address(0))) {
+    const bool counts = isAddon(__builtin_return_address(0));
+    if (counts) {
       const auto [fails, error] = decide(kind);
       if (fails) return -error;
     }
     const Table* table = original(reinterpret_cast<Object*>(self)->*Pointer);
-    return (table->*Member)(self, arguments...);
+    const Result result = (table->*Member)(self, arguments...);
+    if (counts && result == -FI_EAGAIN) discount(kind);
+    return result;
   }
 
   static void install(Table* table) {

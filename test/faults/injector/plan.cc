@@ -31,6 +31,15 @@ uint64_t mixed(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// Takes one of the planned failures. Several threads may reach the number of the first one.
+bool takeFailure(Entry& entry) {
+  uint64_t failed = entry.failed;
+  while (failed < entry.times) {
+    if (entry.failed.compare_exchange_weak(failed, failed + 1)) return true;
+  }
+  return false;
+}
+
 struct Code {
   uintptr_t begin = 0;
   uintptr_t end = 0;
@@ -61,11 +70,16 @@ Verdict decide(Kind kind) {
   auto& entry = page->entries[static_cast<size_t>(kind)];
   const uint64_t number = ++entry.calls;
   const uint64_t first = entry.first;
-  const bool planned = first != 0 && number >= first && number - first < entry.times;
   const bool drawn = entry.chance != 0 && mixed(entry.seed + number) % 1000000 < entry.chance;
+  const bool planned = first != 0 && number >= first && takeFailure(entry);
   if (!planned && !drawn) return {false, 0};
-  entry.failed++;
+  if (!planned) entry.failed++;
   return {true, static_cast<int>(entry.error)};
+}
+
+void discount(Kind kind) {
+  static Page* const page = mapped();
+  if (page != nullptr) page->entries[static_cast<size_t>(kind)].calls--;
 }
 
 bool isAddon(const void* code) {

@@ -49,6 +49,9 @@ struct Verdict {
 /** Counts a call and decides whether it fails. */
 Verdict decide(Kind kind);
 
+/** The call did nothing (FI_EAGAIN), so it does not count: how often that happens is chance. */
+void discount(Kind kind);
+
 /** Whether an address is code of the addon. Calls that libfabric makes itself never fail. */
 bool isAddon(const void* code);
 
