@@ -1,0 +1,89 @@
+// The systems of `npm run test:matrix`: how a command runs there, and what the package must do there.
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+
+const NOBODY = 65534;
+const MIB = 2 ** 20;
+
+const sh = (setup) => ['sh', '-c', `${setup} && exec "$0" "$@"`];
+const mounted = (setup) => ['unshare', '--mount', ...sh(setup)];
+const shm = (options) => `mount -t tmpfs -o mode=1777,${options} tmpfs /dev/shm`;
+
+const ok = 'ok';
+const everything = { tcp: ok, shm: ok, efa: ok, transfer: ok, mapped: ok };
+
+/** A memory cgroup of version 1 or 2. */
+function cgroup(bytes) {
+  const [root, file] = existsSync('/sys/fs/cgroup/memory')
+    ? ['/sys/fs/cgroup/memory', 'memory.limit_in_bytes']
+    : ['/sys/fs/cgroup', 'memory.max'];
+  const folder = `${root}/libfabric-matrix-${process.pid}-${bytes}`;
+  return {
+    launcher: sh(`echo $$ > ${folder}/cgroup.procs`),
+    prepare() {
+      mkdirSync(folder);
+      writeFileSync(`${folder}/${file}`, String(bytes));
+    },
+    clean: () => rmdirSync(folder),
+  };
+}
+
+/**
+ * @typedef {object} System
+ * @property {string} name
+ * @property {string[]} launcher the command that runs another one there
+ * @property {Record<string, string | RegExp>} expected the outcomes of the programs: 'ok', or the code of the error
+ * @property {() => void} [prepare]
+ * @property {() => void} [clean]
+ */
+
+/** @param {string} withoutProcessVm a command that runs another one without process_vm_readv(2) */
+export const systems = (withoutProcessVm) => [
+  { name: 'this system', launcher: [], expected: everything },
+  {
+    name: 'an unprivileged user',
+    launcher: ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'],
+    expected: everything,
+  },
+  {
+    // The same error as Yama's ptrace_scope gives.
+    name: 'no permission for process_vm_readv(2) and process_vm_writev(2)',
+    launcher: [withoutProcessVm],
+    expected: everything,
+  },
+  {
+    name: 'a read-only root',
+    launcher: mounted('mount --bind / / && mount -o remount,bind,ro /'),
+    expected: everything,
+  },
+  {
+    name: 'a read-only /dev/shm',
+    launcher: mounted(shm('ro')),
+    expected: { tcp: ok, shm: 'EROFS', efa: 'EROFS', transfer: ok },
+  },
+  {
+    name: '/dev/shm of 1 MiB',
+    launcher: mounted(shm('size=1m')),
+    expected: { tcp: ok, shm: 'FI_ENODATA', efa: 'FI_ENOSPC', transfer: ok },
+  },
+  {
+    name: '/dev/shm of 64 MiB, as Docker makes it',
+    launcher: mounted(shm('size=64m')),
+    expected: { ...everything, shmFilled: 'FI_ENODATA', efaFilled: 'FI_ENOSPC' },
+  },
+  {
+    name: 'a cgroup with 512 MiB of memory',
+    ...cgroup(512 * MIB),
+    expected: { tcp: ok, shm: ok, transfer: ok },
+  },
+];
+
+/** The programs of expected: provider, what it does, and how it is run. */
+export const programs = {
+  tcp: ['tcp', 'exchange'],
+  shm: ['shm', 'exchange'],
+  efa: ['efa', 'exchange'],
+  transfer: ['tcp', 'transfer'],
+  mapped: ['shm', 'transfer'],
+  shmFilled: ['shm', 'fill'],
+  efaFilled: ['efa', 'fill'],
+};
