@@ -84,8 +84,11 @@ function problemsOf(program, { kind, error: injected }, outcome) {
   return problems;
 }
 
-/** The codes of calls that meet an endpoint that was closed because its queue cannot be read. */
-const CLOSED = ['FI_EADDRNOTAVAIL', 'FI_ECANCELED', 'FI_EOPBADSTATE', 'ERR_CLOSED'];
+/** The codes of calls that meet an endpoint that was closed because its queue cannot be read, on either side. */
+const CLOSED = [
+  ...['FI_EADDRNOTAVAIL', 'FI_ECANCELED', 'FI_EOPBADSTATE', 'ERR_CLOSED'],
+  ...['FI_ECONNRESET', 'FI_ENOTCONN'],
+];
 
 /**
  * A transfer engine whose only NIC has such an endpoint does not end its offers: the peer's transfer and the offer end
