@@ -5,10 +5,11 @@ import {
   looksLikeDeviceMemory,
   membersOf,
 } from '../device-memory.js';
-import { invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
+import { FabricError, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
 import { type Handle, native } from '../native.js';
 import { checkAllocation } from '../registration.js';
+import { errnoOf } from './errors.js';
 import type { Rail } from './rails.js';
 import type { SharedFile } from './same-host.js';
 
@@ -64,11 +65,20 @@ async function registerDevice(
 ): Promise<RegisteredMemory> {
   const device = new HeldDeviceMemory(memory);
   try {
+    if (memory.type !== 'dmabuf') checkHmem(rails);
     return { ...(await onEach(rails, memory)), device };
   } catch (error) {
     device.release();
     throw error;
   }
+}
+
+function checkHmem(rails: readonly (Rail | undefined)[]): void {
+  if (rails.every((rail) => rail === undefined || rail.info.caps.includes('FI_HMEM'))) return;
+  throw new FabricError(errnoOf('FI_EOPNOTSUPP'), 'fi_mr_regattr', {
+    detail: 'the engine was opened without FI_HMEM, which pointers of a device need',
+    hint: 'open the engine with `hmem: true`, or register a dmabuf on efa-direct',
+  });
 }
 
 /** Allocates memory and registers it. With an engine, peers of this host can map it. */

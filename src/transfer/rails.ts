@@ -117,6 +117,8 @@ export interface RailOptions {
   readonly fabric?: string;
   readonly nics: 'all' | number | readonly string[];
   readonly threads: number;
+  /** Whether the entries must have FI_HMEM. */
+  readonly hmem: boolean;
   readonly node?: string;
 }
 
@@ -125,12 +127,14 @@ const DIRECT = 'efa-direct';
 // Without FI_RX_CQ_DATA, with which writes with data would consume the receives of messages.
 const MODE = ['FI_CONTEXT', 'FI_CONTEXT2'] as const;
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
+const HMEM_CAPS = [...CAPS, 'FI_HMEM'] as const;
+const capsOf = (hmem: boolean) => (hmem ? HMEM_CAPS : CAPS);
 // The providers of an engine that names none, in this order.
 const PROVIDERS = ['efa', 'tcp', 'shm'] as const;
 
 /** Opens an endpoint on each NIC. The first rails have a thread each, which the others share. */
 export async function openRails(options: RailOptions): Promise<Rail[]> {
-  const provider = options.provider ?? firstProvider();
+  const provider = options.provider ?? firstProvider(options);
   const names = nicsOf(provider, options);
   const openOn = (nic: string | undefined, leader?: Rail) =>
     openRail({ ...options, provider }, nic, leader?.domain);
@@ -158,50 +162,60 @@ async function allOpened(opening: readonly Promise<Rail>[]): Promise<Rail[]> {
 const closeAll = (rails: readonly Rail[]) =>
   Promise.allSettled(rails.map(({ endpoint }) => endpoint.close()));
 
-const entriesOf = (provider: string) =>
+const entriesOf = (provider: string, hmem: boolean) =>
   getInfo({
-    caps: CAPS,
+    caps: capsOf(hmem),
     mode: MODE,
     epAttr: { type: 'FI_EP_RDM' },
     fabricAttr: { provName: provider },
   });
 
-function firstProvider(): string {
-  const found = PROVIDERS.find((provider) => entriesOf(provider).length > 0);
+function firstProvider({ hmem }: RailOptions): string {
+  const found = PROVIDERS.find((provider) => entriesOf(provider, hmem).length > 0);
   if (found !== undefined) return found;
   throw new FabricError(errnoOf('FI_ENODATA'), 'fi_getinfo', {
-    detail: `none of ${PROVIDERS.join(', ')} has an endpoint with ${CAPS.join(', ')}`,
+    detail: `none of ${PROVIDERS.join(', ')} has an endpoint with ${capsOf(hmem).join(', ')}`,
     hint: 'run `npx libfabric doctor`',
   });
 }
 
 /** The domain of each rail; undefined for the provider's first choice. */
-function nicsOf(provider: string, { nics, fabric }: RailOptions): (string | undefined)[] {
+function nicsOf(provider: string, { nics, fabric, hmem }: RailOptions): (string | undefined)[] {
   if (typeof nics === 'object') return [...nics];
   const names = new Set<string>();
-  for (const { domainAttr, fabricAttr } of entriesOf(provider)) {
+  for (const { domainAttr, fabricAttr } of entriesOf(provider, hmem)) {
     const isWanted = fabric === undefined ? fabricAttr.name !== DIRECT : fabricAttr.name === fabric;
     if (isWanted && domainAttr.name) names.add(domainAttr.name);
   }
-  if (fabric === DIRECT && names.size === 0) {
-    throw new FabricError(errnoOf('FI_ENODATA'), 'fi_getinfo', {
-      detail: 'no NIC has efa-direct with FI_MSG, FI_RMA and writes with data that need no receive',
-      hint: 'it takes libfabric 2 and NICs with RDMA writes; omit `fabric` otherwise',
-    });
-  }
-  const all = /efa/.test(provider) ? [...names] : [undefined];
+  const ofEfa = /efa/.test(provider);
+  if (ofEfa && names.size === 0) throw noNic(provider, fabric, hmem);
+  const all = ofEfa ? [...names] : [undefined];
   if (nics === 'all') return all;
   // Several rails may share a NIC: for tests, and for providers with one thread a connection.
   return Array.from({ length: nics }, (_, i) => all[i % all.length]);
 }
 
+function noNic(provider: string, fabric: string | undefined, hmem: boolean): FabricError {
+  const what = `no NIC of ${provider} has ${fabric ?? 'an endpoint'} with ${capsOf(hmem).join(', ')}`;
+  const direct = fabric === DIRECT;
+  const hints = [
+    ...(hmem ? ['FI_HMEM needs a libfabric with CUDA and a GPU; dmabufs need no `hmem`'] : []),
+    ...(direct ? ['efa-direct needs libfabric 2 and NICs with RDMA writes'] : []),
+    'run `npx libfabric doctor`',
+  ];
+  return new FabricError(errnoOf('FI_ENODATA'), 'fi_getinfo', {
+    detail: direct ? `${what}, and writes with data that need no receive` : what,
+    hint: hints.join('; '),
+  });
+}
+
 async function openRail(
-  { provider, fabric, node }: RailOptions,
+  { provider, fabric, hmem, node }: RailOptions,
   domain: string | undefined,
   threadOf: Domain | undefined,
 ) {
   const options = {
-    caps: CAPS,
+    caps: capsOf(hmem),
     mode: MODE,
     ...(provider !== undefined && { provider }),
     ...(fabric !== undefined && { fabric }),

@@ -23,6 +23,11 @@ export interface TransferEngineOptions {
   readonly fabric?: string;
   /** The local address that the rails bind to. */
   readonly node?: string;
+  /**
+   * Requires FI_HMEM, with which register() takes pointers of a GPU or another device: a libfabric that
+   * was built for the device, and has found it. If omitted, register() takes dmabufs only.
+   */
+  readonly hmem?: boolean;
   /** Refuses rails that are slower than this: `'rdma'`, the NIC itself writes and reads. */
   readonly require?: 'rdma';
   /**
@@ -55,6 +60,7 @@ const NAMES = namesOf<TransferEngineOptions>({
   provider: 1,
   fabric: 1,
   node: 1,
+  hmem: 1,
   require: 1,
   secret: 1,
   slice: 1,
@@ -93,7 +99,7 @@ export function settingsOf(options: TransferEngineOptions): Settings {
     checked[name] === undefined
       ? fallback
       : checkInteger(`options.${name}`, checked[name], min, max);
-  const { nics = 'all', provider, fabric, node, secret = '', require, mapMemory } = checked;
+  const { nics = 'all', provider, fabric, node, secret = '', require, hmem, mapMemory } = checked;
   if (typeof nics === 'number') checkInteger('options.nics', nics, 1, MAX_RAILS);
   else if (nics !== 'all' && !Array.isArray(nics)) {
     throw invalidArgType('options.nics', "'all', a number or an array of names", nics);
@@ -105,13 +111,16 @@ export function settingsOf(options: TransferEngineOptions): Settings {
   if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
     throw invalidArgType('options.secret', 'a string or bytes', secret);
   }
-  if (mapMemory !== undefined && typeof mapMemory !== 'boolean') {
-    throw invalidArgType('options.mapMemory', 'a boolean', mapMemory);
+  for (const [name, value] of Object.entries({ hmem, mapMemory })) {
+    if (value !== undefined && typeof value !== 'boolean') {
+      throw invalidArgType(`options.${name}`, 'a boolean', value);
+    }
   }
   return {
     rails: {
       nics,
       threads: integer('threads', MAX_RAILS, 1, MAX_RAILS),
+      hmem: hmem === true,
       ...(provider !== undefined && { provider }),
       ...(fabric !== undefined && { fabric }),
       ...(node !== undefined && { node }),

@@ -236,7 +236,7 @@ export class TransferEngine {
 
   /**
    * Registers memory on the rails, in parallel and off the event loop: bytes, or memory of a device
-   * as a dmabuf.
+   * as a dmabuf, or by its pointer if the engine was opened with `hmem`.
    *
    * @throws FabricError with the code of fi_mr_reg(3), such as FI_ENOMEM, or as domain.register()
    * for memory of a device. TypeError for memory that is empty, or a NIC that the engine does not

@@ -2,6 +2,7 @@
 import { FakeGpu, whyNoDmabuf } from '../support/device-memory.js';
 import '../support/softefa.js';
 import { closeSync, openSync } from 'node:fs';
+import { getInfo } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { enginePair, pattern, same } from '../support/engines.js';
@@ -109,6 +110,40 @@ test('over the fabric efa, transfers of device memory are refused with the reaso
   await expect(from.offer({ access: 'read', to: toB })).rejects.toMatchObject({
     code: 'FI_EOPNOTSUPP',
     message: expect.stringMatching(/only on the fabric efa-direct/),
+  });
+});
+
+describe('a pointer of a device', () => {
+  const memory = { type: 'cuda', pointer: 0x7000_0000_0000n, byteLength: PAGE, device: 0 } as const;
+
+  test('is refused by an engine that was opened without FI_HMEM, with the option that it needs', async () => {
+    const engine = await TransferEngine.open({ provider: 'tcp', node: '127.0.0.1' });
+    await expect(engine.register(memory)).rejects.toMatchObject({
+      code: 'FI_EOPNOTSUPP',
+      message: expect.stringMatching(/open the engine with `hmem: true`/),
+    });
+    await engine.close();
+  });
+
+  test.for([{ provider: 'shm' }, { provider: 'efa' }, { provider: 'efa', fabric: 'efa-direct' }])(
+    'needs a libfabric with CUDA: $provider $fabric',
+    async (options, context) => {
+      const found = getInfo({ caps: ['FI_HMEM'], fabricAttr: { provName: options.provider } });
+      context.skip(found.length > 0, 'this libfabric has FI_HMEM');
+      await expect(TransferEngine.open({ ...options, hmem: true })).rejects.toMatchObject({
+        code: 'FI_ENODATA',
+        message: expect.stringMatching(/FI_HMEM/),
+      });
+    },
+  );
+
+  test('needs a provider with FI_HMEM, whichever it is', async (context) => {
+    const found = getInfo({ caps: ['FI_HMEM'] }).length > 0;
+    context.skip(found, 'this libfabric has FI_HMEM');
+    await expect(TransferEngine.open({ hmem: true })).rejects.toMatchObject({
+      code: 'FI_ENODATA',
+      message: expect.stringMatching(/FI_HMEM/),
+    });
   });
 });
 
