@@ -10,6 +10,7 @@
 #include "interpose.h"
 #include "options.h"
 #include "pages.h"
+#include "peer_memory.h"
 #include "runtime.h"
 #include "thread_domain.h"
 #include "verbs_ops.h"
@@ -59,6 +60,13 @@ ibv_mr* finish(ibv_pd* pd, int error, uint64_t address, size_t length,
   return &region.release()->verbs;
 }
 
+// Where a dmabuf starts in its file. A regular file, such as a memfd, stands for a dmabuf of the
+// bytes from the descriptor's position on.
+uint64_t startOf(int fd, const struct stat& status) {
+  const off_t position = S_ISREG(status.st_mode) ? ::lseek(fd, 0, SEEK_CUR) : 0;
+  return position < 0 ? 0 : static_cast<uint64_t>(position);
+}
+
 // The size of a file, or 0 if it has none. A dma-buf tells its size only by lseek(2), and permits
 // no other positions than its start and its end.
 uint64_t sizeOf(int fd, const struct stat& status) {
@@ -76,28 +84,44 @@ int mapDmabuf(int fd, const MemoryTable::Range& range, uint64_t offset, unsigned
   if (range.length == 0 || offset + range.length < offset) return EINVAL;
   struct stat status {};
   if (::fstat(fd, &status) != 0) return errno;
-  if (offset + range.length > sizeOf(fd, status)) return EINVAL;
+  const uint64_t start = startOf(fd, status);
+  if (start % kPage != 0 || start + offset + range.length < offset) return EINVAL;
+  if (start + offset + range.length > sizeOf(fd, status)) return EINVAL;
   const int writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0 ? PROT_WRITE : 0;
   try {
-    memory = SharedPart(fd, offset, range.length, PROT_READ | writes);
+    memory = SharedPart(fd, start + offset, range.length, PROT_READ | writes);
   } catch (const std::system_error& failure) {
     return failure.code().value() == ENODEV ? EINVAL : failure.code().value();
   }
   return 0;
 }
 
+// Maps memory of a device that the host cannot access. Returns whether it is such memory.
+bool mapPeerMemory(const MemoryTable::Range& range, unsigned access, SharedPart& memory) {
+  try {
+    memory = peerMemory(range.address, range.length, (access & IBV_ACCESS_LOCAL_WRITE) != 0);
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return static_cast<bool>(memory);
+}
+
 }  // namespace
 
 ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t iova,
                             unsigned access) {
-  const MemoryTable::Range range{reinterpret_cast<uint64_t>(address), length, iova};
+  MemoryTable::Range range{reinterpret_cast<uint64_t>(address), length, iova};
   MemoryTable::Registration made{};
+  MemoryTable& table = Runtime::get().memory();
   int error = checkAccess(access);
   if (error == 0) error = injectedFault(Context::of(pd->context));
-  if (error == 0) {
-    error = Runtime::get().memory().add(pd->handle, range, access, MemoryTable::Place::kHost, made);
+  if (error == 0) error = table.add(pd->handle, range, access, MemoryTable::Place::kHost, made);
+  SharedPart memory;
+  if (error == EFAULT && mapPeerMemory(range, access, memory)) {
+    range.address = reinterpret_cast<uint64_t>(memory.at<char>());
+    error = table.add(pd->handle, range, access, MemoryTable::Place::kDevice, made);
   }
-  return finish(pd, error, range.address, length, made);
+  return finish(pd, error, reinterpret_cast<uint64_t>(address), length, made, std::move(memory));
 }
 
 // The owner of the memory may have no access to it, or none with the CPU. The device therefore maps
