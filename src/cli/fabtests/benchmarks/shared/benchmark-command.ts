@@ -35,12 +35,25 @@ async function runBenchmark(
   const [settings, needs] = withDeviceMemory(given, benchmark.needs(given));
   const session = await Session.open(settings, needs, control.signal);
   control.target = session;
+  if (!benchmark.needs(given).caps.includes('FI_RMA')) checkShortest(session);
   const report = new ResultPrinter(benchmark, settings, deviceOf(session.ep));
   await printingResult(report, session, async () => {
     await exchangeAddresses(session);
     await measureSizes(benchmark, session, (row) => report.row(row));
     await finalize(session);
   });
+}
+
+/** Throws if messages of a size cannot come from a dmabuf: the CPU would copy them. */
+function checkShortest({ settings, info }: Session): void {
+  if (settings.deviceMemory?.access !== 'FI_MR_DMABUF') return;
+  const { injectSize } = info.txAttr;
+  const shortest = Math.min(...sizesOf(settings.sizes, Number(info.epAttr.maxMsgSize)));
+  if (shortest > injectSize) return;
+  throw new Error(
+    `-D: a message from a dmabuf has more than ${injectSize} bytes, and the shortest size is ${shortest}; give both ` +
+      'sides longer ones, such as -S l:64,1024,4096, or use rma-bw, which writes any number of bytes',
+  );
 }
 
 async function measureSizes(
