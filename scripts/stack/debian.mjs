@@ -29,8 +29,8 @@ const folderOf = (release) => join(root, `build-${release}`);
 
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
-// The Debian mirror that this machine is configured with.
-function mirror() {
+/** The Debian mirror that this machine is configured with. */
+export function mirror() {
   const text = SOURCES.filter(existsSync).map((file) => readFileSync(file, 'utf8'));
   const [, uri] = text.join('\n').match(/^(?:URIs: *|deb (?:\[.*?\] )?)(\S+\/debian)\/?\s/m) ?? [];
   if (uri === undefined) throw new SetupError(`no mirror of Debian in ${SOURCES.join(' or ')}`);

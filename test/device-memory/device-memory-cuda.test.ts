@@ -71,6 +71,27 @@ test('efa-direct: messages go from memory of CUDA into memory of CUDA', async ()
   expectBytes(bytesOf(to), expected);
 });
 
+test('efa-direct: a dmabuf may start within an allocation', async () => {
+  const { a, b, toB } = await connect();
+  const [from, to] = [memoryOf(pattern(MIB, 8)), memoryOf(pattern(MIB, 9))];
+  const within = (memory: CudaMemory, offset: number) =>
+    exportDmabuf({
+      type: 'cuda',
+      pointer: memory.pointer + BigInt(offset),
+      byteLength: 9000,
+      device: 0,
+    });
+  using near = within(from, 70_001);
+  using far = within(to, 500_000);
+  expect([near.offset, far.offset]).toEqual([70_001 % 4096, 500_000 % 4096]);
+  const source = await a.domain.register(near, LOCAL);
+  const target = await b.domain.register(far, ['FI_REMOTE_WRITE']);
+  await a.write(source, toB, a.domain.remote(target.descriptor()));
+  const expected = pattern(MIB, 9);
+  expected.set(pattern(MIB, 8).subarray(70_001, 79_001), 500_000);
+  expectBytes(bytesOf(to), expected);
+});
+
 test('efa-direct: a region outlives the descriptor and the memory of the driver', async () => {
   const { a, b, toB } = await connect();
   const before = held();

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import type { DmabufMemory, MemoryRegion } from 'libfabric';
-import { getInfo, version } from 'libfabric';
+import { getInfo, getParams, version } from 'libfabric';
 import { afterEach, expect } from 'vitest';
 import { partId } from './softefa.js';
 
@@ -76,4 +76,13 @@ export function whyNoDmabuf(fabric: 'efa' | 'efa-direct'): string | undefined {
   if (fabric === 'efa' && partId === 0xefa0) return 'a 0xefa0 has no RDMA write';
   const hints = { fabricAttr: { provName: 'efa', name: fabric }, caps: ['FI_RMA'] } as const;
   return getInfo(hints).length > 0 ? undefined : `no ${fabric} with RMA on this device`;
+}
+
+/** Returns the reason if this libfabric cannot use pointers of CUDA on the fabric. */
+export function whyNoCuda(fabric: 'efa' | 'efa-direct' = 'efa'): string | undefined {
+  const withCuda = getParams().some(({ name }) => name === 'FI_HMEM_CUDA_USE_GDRCOPY');
+  if (!withCuda) return 'this libfabric was built without CUDA';
+  const caps = ['FI_MSG', 'FI_RMA', 'FI_HMEM'] as const;
+  const found = getInfo({ fabricAttr: { provName: 'efa', name: fabric }, caps });
+  return found.length > 0 ? undefined : `no ${fabric} with ${caps.join(', ')}`;
 }

@@ -39,11 +39,12 @@ const VARIABLES = ['DEVICES', 'PCI', 'MEMORY', 'FAIL', 'COUNTERS'].map(
 
 /**
  * Loads the fake into the process of the test file. Call before libfabric is used. With the runtime, a libfabric that
- * was built with CUDA finds a device.
+ * was built with CUDA finds a device. Such a libfabric also copies with GDRCopy, if that is loaded.
  */
-export function loadFakeCuda({ runtime = false } = {}): void {
+export function loadFakeCuda({ runtime = false, gdrcopy = false } = {}): void {
   load(libcuda);
-  if (runtime) load(buildRuntime());
+  if (runtime) load(buildOver('libcudart.so', 'runtime.cc'));
+  if (gdrcopy) load(buildOver('libgdrapi.so', 'gdrcopy.cc'));
   const reset = () => {
     for (const name of VARIABLES) delete process.env[name];
     process.env.FAKE_CUDA_COUNTERS = countersFile;
@@ -57,10 +58,10 @@ function load(library: string): void {
   if (failure !== undefined) throw new Error(failure);
 }
 
-/** Builds the fake of the runtime beside that of the driver. */
-export function buildRuntime(): string {
-  const library = join(folder, 'libcudart.so');
-  build(library, ['runtime.cc', libcuda]);
+// Builds a library over the fake driver, beside it.
+function buildOver(name: string, file: string): string {
+  const library = join(folder, name);
+  build(library, [file, libcuda]);
   return library;
 }
 

@@ -8,10 +8,10 @@
 // FAKE_CUDA_MEMORY    what cuPointerGetAttribute says of memory: device, host or managed
 // FAKE_CUDA_FAIL      FUNCTION:N:RESULT: the N-th call of the function fails, counted from when the
 //                     variable was set. The function `*` counts all calls.
-// FAKE_CUDA_COUNTERS  a file that gets the number of calls of each function, the number of those
-// that
-//                     failed on request (failed:FUNCTION), and what is held: held:memory,
-//                     held:contexts, held:pushed
+// FAKE_CUDA_COUNTERS  a file that gets the number of calls of each function, of those that failed
+// on
+//                     request (failed:FUNCTION), and what is held: held:memory, held:contexts,
+//                     held:pushed, and of GDRCopy held:pinned, held:mappings
 
 #include <cstdint>
 #include <functional>

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "fake.h"
 
@@ -14,7 +15,22 @@ using namespace fake;
 namespace {
 
 constexpr size_t kPage = 4096;
+constexpr size_t kGranule = 65536;  // of allocations, because GDRCopy maps pages of 64 KiB
 constexpr size_t kDeviceMemory = size_t{1} << 30;
+
+size_t rounded(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+// Maps a file without access, at an address that is a multiple of the granule.
+void* mapAligned(int fd, size_t size) {
+  const size_t reserved = size + kGranule;
+  void* const range = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (range == MAP_FAILED) return MAP_FAILED;
+  const auto from = reinterpret_cast<uint64_t>(range);
+  const uint64_t start = rounded(from, kGranule);
+  if (start > from) munmap(range, start - from);
+  munmap(reinterpret_cast<void*>(start + size), from + reserved - start - size);
+  return mmap(reinterpret_cast<void*>(start), size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0);
+}
 
 bool writeAll(int fd, const uint8_t* bytes, size_t length, uint64_t offset) {
   return pwrite(fd, bytes, length, static_cast<off_t>(offset)) == static_cast<ssize_t>(length);
@@ -57,11 +73,10 @@ FAKE_CUDA cuMemAlloc_v2(uint64_t* pointer, size_t size) {
   const std::lock_guard<std::mutex> lock(state.mutex);
   const int device = stack().back()->device;
   if (size > kDeviceMemory - used(state, device)) return kOutOfMemory;
-  const size_t pages = (size + kPage - 1) / kPage * kPage;
   const int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
   if (fd < 0) return kOutOfMemory;
-  void* const place = ftruncate(fd, static_cast<off_t>(pages)) == 0
-                          ? mmap(nullptr, pages, PROT_NONE, MAP_SHARED, fd, 0)
+  void* const place = ftruncate(fd, static_cast<off_t>(rounded(size, kPage))) == 0
+                          ? mapAligned(fd, rounded(size, kGranule))
                           : MAP_FAILED;
   if (place == MAP_FAILED) {
     close(fd);
@@ -81,7 +96,7 @@ FAKE_CUDA cuMemFree_v2(uint64_t pointer) {
   if (found == state.memory.end()) return kInvalidValue;
   if (stack().empty() || stack().back()->device != found->second.device) return kInvalidContext;
   state.finish();
-  munmap(reinterpret_cast<void*>(pointer), (found->second.size + kPage - 1) / kPage * kPage);
+  munmap(reinterpret_cast<void*>(pointer), rounded(found->second.size, kGranule));
   close(found->second.fd);
   state.memory.erase(found);
   count("held:memory", -1);
@@ -166,20 +181,28 @@ FAKE_CUDA cuPointerSetAttribute(const void* data, int attribute, uint64_t pointe
   return kSuccess;
 }
 
-// A part of a memfd has no descriptor of its own, so the range must start with the memory.
+// Opens the file of an allocation at the address, which must be that of a page. The position of the
+// descriptor is where the range starts: softefa takes it for the start of a dmabuf.
+FAKE_CUDA fakeCudaOpen(uint64_t pointer, size_t length) {
+  State& state = State::get();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  const auto found = state.find(pointer, 0);
+  if (found == state.memory.end()) return -kInvalidValue;
+  const uint64_t offset = pointer - found->first;
+  if (length > rounded(found->second.size, kGranule) - offset) return -kInvalidValue;
+  const std::string path = "/proc/self/fd/" + std::to_string(found->second.fd);
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return -kOutOfMemory;
+  lseek(fd, static_cast<off_t>(offset), SEEK_SET);
+  return fd;
+}
+
 FAKE_CUDA cuMemGetHandleForAddressRange(void* handle, uint64_t pointer, size_t length, int type,
                                         unsigned long long flags) {
   if (const int failure = enter("cuMemGetHandleForAddressRange")) return failure;
   if (type != 1 || flags != 0 || pointer % kPage != 0 || length % kPage != 0) return kInvalidValue;
-  State& state = State::get();
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  const auto found = state.find(pointer, 0);
-  if (found == state.memory.end()) return kInvalidValue;
-  const size_t pages = (found->second.size + kPage - 1) / kPage * kPage;
-  if (length > pages - (pointer - found->first)) return kInvalidValue;
-  if (pointer != found->first) return kNotSupported;
-  const int fd = fcntl(found->second.fd, F_DUPFD_CLOEXEC, 0);
-  if (fd < 0) return kOutOfMemory;
+  const int fd = fakeCudaOpen(pointer, length);
+  if (fd < 0) return -fd;
   std::memcpy(handle, &fd, sizeof(fd));
   return kSuccess;
 }

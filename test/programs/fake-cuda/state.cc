@@ -119,3 +119,10 @@ int enter(const char* name, bool needsInit) {
 }
 
 }  // namespace fake
+
+FAKE_CUDA fakeCudaEnter(const char* name) { return fake::enter(name, false); }
+
+FAKE_CUDA fakeCudaHeld(const char* name, int more) {
+  fake::count(std::string("held:") + name, more);
+  return fake::kSuccess;
+}

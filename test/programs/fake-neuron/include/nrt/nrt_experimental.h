@@ -1,0 +1,4 @@
+#pragma once
+
+// libfabric includes this file, and needs nothing of it.
+#include "nrt.h"
