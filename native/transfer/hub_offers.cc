@@ -12,9 +12,10 @@ std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expe
   offer->memories = std::move(memories);
   offer->fences = to->fences && !mappable;
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto first = numbers_.take(offer->numbers(), offer.get());
+  const auto first = numbers_.take(offer->numbers());
   if (!first) return nullptr;
   offer->first = *first;
+  numbers_.show(offer->first, offer->numbers(), offer.get());
   offers_.emplace(offer->id, offer);
   return offer;
 }

@@ -33,8 +33,8 @@ class Numbers {
     for (auto& block : blocks_) delete block.load(std::memory_order_relaxed);
   }
 
-  // Takes a range of at least `count` numbers. Returns its first number.
-  std::optional<uint32_t> take(uint64_t count, Offer* offer) {
+  // Takes a range of at least `count` numbers. Returns its first number. show() makes them known.
+  std::optional<uint32_t> take(uint64_t count) {
     const uint64_t units = unitsOf(count);
     const auto found = firstFree(units);
     if (found == free_.end()) return std::nullopt;
@@ -44,15 +44,15 @@ class Numbers {
     if (rest > 0) free_.emplace(static_cast<uint32_t>(first + units), rest);
     // The search continues behind this range, so that a number is reused as late as possible.
     next_ = static_cast<uint32_t>((first + units) % kUnits);
-    for (uint64_t unit = first; unit < first + units; ++unit) slotOf(unit).store(offer);
     return first * kUnit;
   }
 
+  // From now on, find() returns the offer for the numbers of a range. The offer must be complete:
+  // a late copy of a slice with one of these numbers may arrive at once.
+  void show(uint32_t first, uint64_t count, Offer* offer) { set(first, count, offer); }
+
   // Ends the lookups of a range. It stays taken.
-  void hide(uint32_t first, uint64_t count) {
-    const uint64_t start = first / kUnit;
-    for (uint64_t unit = start; unit < start + unitsOf(count); ++unit) slotOf(unit).store(nullptr);
-  }
+  void hide(uint32_t first, uint64_t count) { set(first, count, nullptr); }
 
   void give(uint32_t first, uint64_t count) {
     auto [at, isNew] = free_.emplace(first / kUnit, unitsOf(count));
@@ -96,6 +96,11 @@ class Numbers {
     if (found != free_.end()) return found;
     const auto wrapped = fits(free_.begin(), start);
     return wrapped == start ? free_.end() : wrapped;
+  }
+
+  void set(uint32_t first, uint64_t count, Offer* offer) {
+    const uint64_t start = first / kUnit;
+    for (uint64_t unit = start; unit < start + unitsOf(count); ++unit) slotOf(unit).store(offer);
   }
 
   std::atomic<Offer*>& slotOf(uint64_t unit) {
