@@ -172,6 +172,7 @@ void QueuePair::moveTo(ibv_qp_state to) {
   if (to == IBV_QPS_ERR) {
     flush();
   } else {
+    setState(to);  // the engine may have failed the queue pair before it paused
     reset();
   }
 }

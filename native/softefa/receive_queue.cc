@@ -87,6 +87,7 @@ bool QueuePair::takeArrival(Completion& completion) {
     ++consumed_;
     view_.region->consumed.store(consumed_, std::memory_order_release);
     if (valid) return true;
+    completion = Completion{};  // so that no receive is freed for it
   }
 }
 
