@@ -1,6 +1,7 @@
 // `npm run soak -- [--minutes 30] [--churn 100000] [--json FILE] [--provider NAME]`
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { loadSoftefa, softefaEnvironment } from 'libfabric/softefa';
 import { churn, NAMES } from './churn.mjs';
@@ -36,12 +37,26 @@ const began = performance.now();
 const goesOn = () => performance.now() - began < length;
 const sum = { peers: 0, bytes: 0 };
 const samples = [];
+const delay = monitorEventLoopDelay({ resolution: 1 });
+const save = (result) => {
+  const all = { minutes: Number(values.minutes), ...sum, ...result, samples };
+  if (values.json) writeFileSync(values.json, JSON.stringify(all));
+};
 const interval = Math.max(200, Math.min(5000, length / 300));
+delay.enable();
 const sampling = setInterval(() => {
   samples.push({ time: (performance.now() - began) / 3_600_000, ...sample() });
+  if (samples.length % 60 === 0) save({});
 }, interval);
 const loads = values.provider.map((provider) => load(provider, env, goesOn, sum));
 await Promise.all(loads).finally(() => clearInterval(sampling));
+delay.disable();
+const ms = (nanoseconds) => Number((nanoseconds / 1e6).toFixed(1));
+const eventLoop = {
+  median: ms(delay.percentile(50)),
+  p99: ms(delay.percentile(99)),
+  max: ms(delay.max),
+};
 
 const after = samples.filter(({ time }) => time * 3_600_000 > length * WARM_UP);
 const trends = {};
@@ -70,8 +85,8 @@ for (const thing of times > 0 ? NAMES : []) {
 const all = [...Object.values(trends), ...churns];
 const failed =
   all.filter(({ passed }) => !passed).length + (length > 0 && after.length < FEWEST ? 1 : 0);
-const result = { minutes: Number(values.minutes), ...sum, trends, churns, samples };
-if (values.json) writeFileSync(values.json, JSON.stringify(result));
+save({ trends, churns, eventLoop });
+console.log(`event loop: ${JSON.stringify(eventLoop)} ms late`);
 console.log(`${sum.peers} peers, ${(sum.bytes / 1e9).toFixed(2)} GB, ${samples.length} samples`);
 console.log(`${all.length - failed} passed, ${failed} failed`);
 process.exit(failed > 0 ? 1 : 0);

@@ -1,17 +1,34 @@
 // A peer that comes and goes (argument: provider). For each { address, descriptor } from its parent it opens an
-// endpoint, exchanges messages with the parent's and writes and reads its region, closes, and tells the bytes.
+// endpoint and a transfer engine, exchanges messages with the parent's, writes and reads its region, transfers to its
+// engine, closes, and tells the bytes.
+import { once } from 'node:events';
 import { open } from 'libfabric';
+import { TransferEngine } from 'libfabric/transfer';
 import { bytesOf, isOf } from '../faults/simulation/bytes.mjs';
-import { optionsOf } from './load.mjs';
+import { optionsOf, transferOptionsOf } from './load.mjs';
 
 const SIZES = [64, 5000, 300_000];
 const wait = { timeout: 20_000 };
 // A read may overtake a write that is not delivered.
 const delivered = { ...wait, flags: ['FI_DELIVERY_COMPLETE'] };
 
-process.on('message', async ({ address, descriptor }) => {
-  const endpoint = await open(optionsOf(process.argv[2]));
-  process.send({ address: endpoint.address });
+const options = optionsOf(process.argv[2]);
+
+/** Writes what the parent has offered. */
+async function transfer(engine, { token, card, id, bytes }) {
+  const peer = await engine.peer(card);
+  const place = await engine.register(bytesOf(id, bytes));
+  await peer.write(place, token);
+  await place.close();
+  await engine.close();
+  return bytes;
+}
+
+async function visit({ address, descriptor }) {
+  const endpoint = await open(options);
+  const engine = await TransferEngine.open(transferOptionsOf(options));
+  process.send({ address: endpoint.address, card: engine.card });
+  const offered = once(process, 'message');
   const [peer, remote] = [endpoint.av.insert(address), endpoint.domain.remote(descriptor)];
   let bytes = 0;
   for (const [i, size] of SIZES.entries()) {
@@ -25,7 +42,12 @@ process.on('message', async ({ address, descriptor }) => {
     if (!isOf(i, into) || !isOf(i + 10, back)) throw new Error(`other bytes of ${size}`);
     bytes += 4 * size;
   }
+  bytes += await transfer(engine, (await offered)[0]);
   await endpoint.close();
   process.send({ bytes });
+}
+
+process.on('message', (message) => {
+  if ('descriptor' in message) visit(message);
 });
 process.on('disconnect', () => process.exit());
