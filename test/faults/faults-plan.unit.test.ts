@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { FAULTS, OPERATIONS, programOf } from './simulation/plan.mjs';
+import { FAULTS, PROVIDERS, programOf } from './simulation/plan.mjs';
+import { PROFILES, TRANSFERS } from './simulation/profiles.mjs';
 import { shrink } from './simulation/shrink.mjs';
 
 test('a program depends only on its seed', () => {
@@ -8,16 +9,20 @@ test('a program depends only on its seed', () => {
   expect(JSON.parse(JSON.stringify(programOf('7/3')))).toEqual(programOf('7/3'));
 });
 
-test('100 programs have every kind of operation, fault, driver and provider', () => {
-  const programs = Array.from({ length: 100 }, (_, i) => programOf(`1/${i}`));
-  const rounds = programs.flatMap((program) => program.rounds);
-  const kindsOf = (name: 'operations' | 'faults') =>
-    new Set(rounds.flatMap((round) => round[name].map(({ kind }) => kind)));
-  expect(kindsOf('operations')).toEqual(new Set(Object.keys(OPERATIONS)));
-  expect(kindsOf('faults')).toEqual(new Set(Object.keys(FAULTS)));
-  expect(new Set(programs.map(({ provider }) => provider)).size).toBe(3);
-  expect(new Set(programs.flatMap(({ drivers }) => drivers)).size).toBe(3);
-});
+test.each(['mixed', 'bulk'] as const)(
+  '100 programs of %s have every kind of operation, fault, driver and provider',
+  (profile) => {
+    const programs = Array.from({ length: 100 }, (_, i) => programOf(`1/${i}`, PROVIDERS, profile));
+    const rounds = programs.flatMap((program) => program.rounds);
+    const kindsOf = (name: 'operations' | 'faults') =>
+      new Set(rounds.flatMap((round) => round[name].map(({ kind }) => kind)));
+    expect(kindsOf('operations')).toEqual(new Set(Object.keys(PROFILES[profile].operations)));
+    expect(kindsOf('faults')).toEqual(new Set(Object.keys(FAULTS)));
+    expect(new Set(programs.map(({ provider }) => provider)).size).toBe(3);
+    const drivers = new Set(programs.flatMap((program) => program.drivers));
+    expect(drivers).toEqual(new Set(PROFILES[profile].drivers));
+  },
+);
 
 test('no operation of a round writes where another one writes or reads', () => {
   for (let i = 0; i < 100; i++) {
@@ -27,6 +32,22 @@ test('no operation of a round writes where another one writes or reads', () => {
       const written = placesOf('write', 'batch');
       expect(new Set(written).size).toBe(written.length);
       expect(placesOf('read').filter((place) => written.includes(place))).toEqual([]);
+    }
+  }
+});
+
+test('no transfer of a round writes where another one writes', () => {
+  for (let i = 0; i < 100; i++) {
+    for (const { operations } of programOf(`2/${i}`, PROVIDERS, 'bulk').rounds) {
+      const written = operations.flatMap(({ kind, from, to, at, bytes }) => {
+        if (!(kind in TRANSFERS)) return [];
+        const process = TRANSFERS[kind as keyof typeof TRANSFERS].access === 'write' ? to : from;
+        return [{ process, begin: at!, end: at! + bytes }];
+      });
+      for (const [k, one] of written.entries()) {
+        const others = written.slice(k + 1).filter(({ process }) => process === one.process);
+        expect(others.filter(({ begin, end }) => begin < one.end && one.begin < end)).toEqual([]);
+      }
     }
   }
 });

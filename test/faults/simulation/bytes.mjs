@@ -1,25 +1,39 @@
 // The bytes of each operation: a part of one sequence, at a place that its number decides.
 import { randomOf } from '../../ends/plan.mjs';
 
-/** The longest operation. */
-const LONGEST = 16 * 2 ** 20;
+/** Bytes after which the sequence repeats. No multiple of it is a multiple of a page or a slice. */
+const PERIOD = 17 * 2 ** 20 - 20;
 const SPREAD = 2 ** 20;
 
-function sequence() {
+function period() {
   const next = randomOf('bytes of the simulation');
-  const words = new Uint32Array((LONGEST + SPREAD) / 4);
+  const words = new Uint32Array(PERIOD / 4);
   for (let i = 0; i < words.length; i++) words[i] = next() * 2 ** 32;
   return new Uint8Array(words.buffer);
 }
 
-export const ALL = sequence();
+let sequence = period();
 
-/** Where the bytes of an operation begin in ALL. */
+/** The beginning of the sequence, enough for operations of the given length. */
+export function sequenceFor(length) {
+  const needed = length + SPREAD;
+  if (needed > sequence.length) {
+    const longer = new Uint8Array(needed);
+    for (let at = 0; at < needed; at += PERIOD) {
+      longer.set(sequence.subarray(0, Math.min(PERIOD, needed - at)), at);
+    }
+    sequence = longer;
+  }
+  return sequence;
+}
+
+/** Where the bytes of an operation begin in the sequence. */
 export const startOf = (id) => (Math.imul(id + 1, 2654435761) >>> 0) % SPREAD;
 
-export const bytesOf = (id, length) => ALL.subarray(startOf(id), startOf(id) + length);
+export const bytesOf = (id, length) =>
+  sequenceFor(length).subarray(startOf(id), startOf(id) + length);
 
-const same = (a, b) => Buffer.compare(a, b) === 0;
+export const same = (a, b) => Buffer.compare(a, b) === 0;
 
 /** Whether these are the bytes of the operation. */
 export const isOf = (id, bytes) => same(bytes, bytesOf(id, bytes.length));

@@ -25,43 +25,44 @@ const CONDITIONS = {
 const OF_DEVICES = ['delay', 'portDown', 'freeze', 'rnr', 'status', 'registration'];
 
 /**
- * Starts faults. Returns a function that ends them and says how many happened.
+ * Starts faults. Returns a function that ends them and says how many of each kind happened.
  *
  * @param softefa the SoftefaFaults of the namespace
  */
 export function startFaults(faults, players, softefa) {
   const ends = [];
   const processes = [];
-  let happened = 0;
+  const happened = [];
+  const count = (kind, times = 1) => happened.push([kind, times]);
   for (const fault of faults) {
     const { kind, process, seed } = fault;
     const player = players[process];
     if (kind in OF_PROCESSES) {
-      happened++;
+      count(kind);
       processes.push(OF_PROCESSES[kind](player, fault));
     } else if (kind in CONDITIONS) {
-      happened++;
+      count(kind);
       softefa.set({ ...CONDITIONS[kind](fault), seed });
       ends.push(() => softefa.set({ reorder: 0, drop: 0 }));
     } else if (fault.call) {
       player.injector.draw(fault.call, fault.chance, fault.error, seed);
       ends.push(() => {
-        happened += player.injector.counts(fault.call).failed;
+        count(kind, player.injector.counts(fault.call).failed);
         player.injector.reset();
       });
     } else if (OF_DEVICES.includes(kind)) {
-      const { count, value, milliseconds } = fault;
+      const { value, milliseconds } = fault;
       const rule = softefa.add(kind, {
         node: process,
-        ...(count && { count }),
+        ...(fault.count && { count: fault.count }),
         ...(value && { value }),
       });
       if (milliseconds) processes.push(sleep(milliseconds).then(() => rule.remove()));
       ends.push(() => {
-        happened += rule.hits;
+        count(kind, rule.hits);
         rule.remove();
       });
-    } else happened++; // the process does it itself: slow, closed
+    } else count(kind); // the process does it itself: slow, closed
   }
   return async () => {
     await Promise.all(processes);

@@ -1,4 +1,4 @@
-// `npm run test:faults -- simulation [--seed TEXT] [--minutes 2] [--provider NAME] [--program JSON]`
+// `npm run test:faults -- simulation [--seed TEXT] [--minutes 2] [--provider NAME] [--profile mixed | bulk]`
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { SoftefaFaults } from 'libfabric/softefa';
@@ -6,6 +6,7 @@ import { PROVIDERS, programOf } from './plan.mjs';
 import { Pool } from './pool.mjs';
 import { run } from './run.mjs';
 import { shrink } from './shrink.mjs';
+import { Totals } from './totals.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -13,6 +14,7 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '2' },
     programs: { type: 'string' },
     provider: { type: 'string', multiple: true, default: PROVIDERS },
+    profile: { type: 'string', default: 'mixed' },
     only: { type: 'string' },
     'shrink-seconds': { type: 'string', default: '60' },
     verbose: { type: 'boolean', default: false },
@@ -25,7 +27,7 @@ const most = options.only === undefined ? Number(options.programs ?? Number.POSI
 const namespace = `faults-${randomBytes(4).toString('hex')}`;
 const softefa = new SoftefaFaults({ namespace });
 const pool = new Pool(namespace);
-const sum = { programs: 0, failed: 0, operations: 0, bytes: 0, faults: 0 };
+const totals = new Totals();
 console.log(`seed ${seed}`);
 
 const runOnce = async (program) => {
@@ -33,27 +35,30 @@ const runOnce = async (program) => {
   return run(program, pool, softefa);
 };
 
-while (sum.programs < most && performance.now() < end) {
-  const number = Number(options.only ?? sum.programs);
-  const program = programOf(`${seed}/${number}`, options.provider);
+while (totals.programs < most && performance.now() < end) {
+  const number = Number(options.only ?? totals.programs);
+  const program = programOf(`${seed}/${number}`, options.provider, options.profile);
   const began = performance.now();
   const outcome = await runOnce(program);
-  sum.programs++;
-  for (const name of ['operations', 'bytes', 'faults']) sum[name] += outcome[name];
+  totals.add(outcome);
   if (options.verbose) {
     const { provider, drivers, rounds } = program;
-    const took = (performance.now() - began).toFixed();
-    const faults = rounds.flatMap((round) => round.faults.map(({ kind }) => kind));
+    const took = ((performance.now() - began) / 1000).toFixed(1);
+    const kinds = rounds.flatMap((round) => round.faults.map(({ kind }) => kind));
+    const gigabytes = (outcome.bytes / 1e9).toFixed(3);
     console.log(
-      `${number}: ${provider} ${drivers} ${outcome.operations} operations, ${faults}: ${took} ms`,
+      `${number}: ${provider} ${drivers} ${outcome.operations} operations, ${gigabytes} GB, ${kinds}: ${took} s`,
     );
+    if (number % 10 === 9) console.log(String(totals));
   }
   if (outcome.problems.length === 0) continue;
-  sum.failed++;
   console.log(`failed: program ${number} of seed ${seed} (${program.provider})`);
   for (const problem of outcome.problems.slice(0, 5)) console.log(`  ${problem}`);
-  const again = `--seed ${seed} --only ${number}${options.provider === PROVIDERS ? '' : ` --provider ${options.provider.join(' --provider ')}`}`;
-  console.log(`  again: npm run test:faults -- ${again}`);
+  const chosen = options.provider === PROVIDERS ? [] : options.provider;
+  const others = [`--profile ${options.profile}`, ...chosen.map((name) => `--provider ${name}`)];
+  console.log(
+    `  again: npm run test:faults -- --seed ${seed} --only ${number} ${others.join(' ')}`,
+  );
   const until = performance.now() + Number(options['shrink-seconds']) * 1000;
   const fails = async (candidate) => (await runOnce(candidate)).problems.length > 0;
   console.log(`  shrunk: ${JSON.stringify(await shrink(program, fails, until))}`);
@@ -61,9 +66,5 @@ while (sum.programs < most && performance.now() < end) {
 
 await pool.drop();
 softefa.close();
-const bytes = sum.bytes / 1e9;
-console.log(
-  `${sum.programs} programs, ${sum.operations} operations, ${bytes.toFixed(3)} GB moved and checked, ${sum.faults} faults`,
-);
-console.log(`${sum.programs - sum.failed} passed, ${sum.failed} failed`);
-process.exitCode = sum.failed > 0 ? 1 : 0;
+console.log(String(totals));
+process.exitCode = totals.failed > 0 ? 1 : 0;

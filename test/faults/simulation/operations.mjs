@@ -1,10 +1,11 @@
 // Both sides of each kind of operation. A side returns how many bytes it has checked.
-import { ALL, bytesOf, isOf, messageOf, readMessage, startOf } from './bytes.mjs';
-import { SLOT, SLOTS } from './plan.mjs';
+import { bytesOf, isOf, messageOf, readMessage } from './bytes.mjs';
+import { SLOTS } from './plan.mjs';
+import { TRANSFERS } from './profiles.mjs';
 import { check, outcomeOf } from './settling.mjs';
+import { arrivalOf, offerOf, transfer } from './transfers.mjs';
 
 const DELIVERED = { flags: ['FI_DELIVERY_COMPLETE'] };
-const COUNTER = SLOTS * SLOT;
 const PIECES = 8;
 
 /** What the target of an operation does first. The keys are kinds; other kinds have passive targets. */
@@ -34,13 +35,16 @@ const INITIATORS = {
     return {};
   },
   async write({ own, wait, id, bytes, slot, peer }) {
-    const options = { ...wait, ...DELIVERED, offset: slot * SLOT };
+    const options = { ...wait, ...DELIVERED, offset: slot * own.slot };
     await own.endpoint.write(bytesOf(id, bytes), peer.address, peer.region, options);
     return {};
   },
   async read({ own, wait, bytes, slot, expected, peer }) {
     const buffer = new Uint8Array(bytes);
-    await own.endpoint.read(buffer, peer.address, peer.region, { ...wait, offset: slot * SLOT });
+    await own.endpoint.read(buffer, peer.address, peer.region, {
+      ...wait,
+      offset: slot * own.slot,
+    });
     if (expected === undefined) return {};
     const known = buffer.subarray(0, Math.min(bytes, expected.bytes));
     check(isOf(expected.id, known), `a read of slot ${slot} gives other bytes`);
@@ -51,7 +55,7 @@ const INITIATORS = {
     const piece = Math.ceil(bytes / PIECES);
     for (let at = 0; at < bytes; at += piece) {
       const part = bytesOf(id, bytes).subarray(at, at + piece);
-      const options = { ...DELIVERED, offset: slot * SLOT + at };
+      const options = { ...DELIVERED, offset: slot * own.slot + at };
       batch.write(part, peer.address, peer.region, options);
     }
     await batch.submit(wait);
@@ -59,7 +63,7 @@ const INITIATORS = {
   },
   async atomic({ own, wait, peer }) {
     const before = new BigUint64Array(1);
-    const options = { ...wait, datatype: 'FI_UINT64', op: 'FI_SUM', offset: COUNTER };
+    const options = { ...wait, datatype: 'FI_UINT64', op: 'FI_SUM', offset: SLOTS * own.slot };
     await own.endpoint.fetchAtomic(
       BigUint64Array.of(1n),
       before,
@@ -69,12 +73,7 @@ const INITIATORS = {
     );
     return { bytes: 8, before: Number(before[0]) };
   },
-  async transfer({ own, id, bytes, token, timeout, peer, wait }) {
-    if (token === undefined) return {}; // the target could not offer memory
-    const options = { deadline: timeout, ...(wait.signal && { signal: wait.signal }) };
-    await peer.engine.write(own.all.slice(startOf(id), bytes), token, options);
-    return {};
-  },
+  ...Object.fromEntries(Object.keys(TRANSFERS).map((kind) => [kind, transfer])),
 };
 
 function optionsOf({ timeout, abort }) {
@@ -98,32 +97,15 @@ export async function receive(own, operations) {
     .filter(({ kind }) => kind in TARGETS)
     .map((operation) => start(TARGETS, 'target', own, operation));
   const tokens = {};
-  for (const { id, kind, bytes, from, timeout } of operations) {
-    if (kind !== 'transfer') continue;
-    const place = await own.engine.allocate(bytes).catch(() => undefined);
-    const offer = await place
-      ?.offer({ access: 'write', to: own.peers[from].engine, expires: timeout })
-      .catch(() => undefined);
+  for (const operation of operations) {
+    const { id, kind, timeout } = operation;
+    if (!(kind in TRANSFERS)) continue;
+    const offer = await offerOf(own, operation);
     if (offer === undefined) continue;
     tokens[id] = offer.token;
-    outcomes.push(outcomeOf(id, 'target', timeout, () => arrivalOf(offer, place, id, bytes)));
+    outcomes.push(outcomeOf(id, 'target', timeout, () => arrivalOf(own, offer, operation)));
   }
   return { outcomes, tokens };
-}
-
-async function arrivalOf(offer, place, id, bytes) {
-  try {
-    const arrival = await offer.arrived;
-    check(
-      arrival.bytes.length === bytes && isOf(id, arrival.bytes),
-      `transfer ${id} has other bytes`,
-    );
-    await offer.released; // an offer that closes earlier is withdrawn: its writer may get FI_ECANCELED
-    return { bytes };
-  } finally {
-    await offer.close().catch(() => {});
-    await place.close().catch(() => {});
-  }
 }
 
 export const initiate = (own, operations) =>
@@ -132,15 +114,14 @@ export const initiate = (own, operations) =>
 /** Compares slots of the own region with what was written there. */
 export function checkSlots(own, slots) {
   return slots.flatMap(({ slot, id, bytes }) => {
-    const found = own.region.bytes.subarray(slot * SLOT, slot * SLOT + bytes);
+    const found = own.region.bytes.subarray(slot * own.slot, slot * own.slot + bytes);
     return isOf(id, found) ? [] : [`slot ${slot} has other bytes than write ${id} of ${bytes}`];
   });
 }
 
-export const counterOf = (own) =>
-  Number(
-    new DataView(own.region.bytes.buffer, own.region.bytes.byteOffset).getBigUint64(COUNTER, true),
-  );
+export function counterOf({ slot, region: { bytes } }) {
+  return Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(SLOTS * slot, true));
+}
 
-export const REGION = COUNTER + 8;
-export const register = (engine) => engine.register(ALL);
+/** The bytes of a region. */
+export const regionOf = (slot) => SLOTS * slot + 8;

@@ -1,23 +1,15 @@
 // Draws programs from seeds. A program is data: what processes do in which round, and what fails meanwhile.
-import { DRIVERS, randomOf } from '../../ends/plan.mjs';
+import { randomOf } from '../../ends/plan.mjs';
+import { PROFILES, TRANSFERS } from './profiles.mjs';
 
 export const PROVIDERS = ['tcp', 'shm', 'efa'];
 
 /** The regions of processes: slots that are written and read as a whole, and a counter behind them. */
 export const SLOTS = 12;
-export const SLOT = 2 ** 20;
 const HALF = SLOTS / 2;
 
-/** What a process does to another one. `bytes` are the sizes; `where` the providers, if not all. */
-export const OPERATIONS = {
-  message: { share: 4, bytes: [4, SLOT] },
-  tagged: { share: 4, bytes: [0, SLOT] },
-  write: { share: 4, bytes: [1, SLOT] },
-  read: { share: 3, bytes: [1, SLOT] },
-  batch: { share: 2, bytes: [1, SLOT] },
-  atomic: { share: 2, bytes: [8, 8], where: ['tcp', 'shm'] },
-  transfer: { share: 2, bytes: [1, 16 * SLOT] },
-};
+/** Pages of transfers, and of this machine, are aligned within the arena. */
+const ALIGNMENT = 2 ** 20;
 
 const sharesMemory = ['shm'];
 
@@ -83,44 +75,45 @@ class Random {
   of(list) {
     return list[this.whole(0, list.length - 1)];
   }
-  kind(table, provider) {
+  kind(table, provider, allowed = () => true) {
     const names = Object.keys(table).filter(
-      (name) => table[name].where?.includes(provider) ?? true,
+      (name) => (table[name].where?.includes(provider) ?? true) && allowed(table[name]),
     );
     return this.of(names.flatMap((name) => Array(table[name].share ?? 1).fill(name)));
   }
 }
 
 /**
- * @typedef {{ id: number, kind: string, from: number, to: number, bytes: number, slot?: number, abort?: number }} Operation
+ * @typedef {{ id: number, kind: string, from: number, to: number, bytes: number, slot?: number, page?: number, at?: number, abort?: number }} Operation
  * @typedef {{ kind: string, process: number, seed: number }} Fault
  * @typedef {{ operations: Operation[], faults: Fault[], reopens: boolean }} Round
- * @typedef {{ seed: string, provider: string, drivers: string[], rounds: Round[] }} Program
+ * @typedef {{ seed: string, profile: string, provider: string, maps: boolean, drivers: string[], rounds: Round[] }} Program
  */
 
 /**
  * @param {string} seed
  * @returns {Program} the program of a seed, as data that JSON can carry
  */
-export function programOf(seed, providers = PROVIDERS) {
+export function programOf(seed, providers = PROVIDERS, profile = 'mixed') {
   const r = new Random(seed);
   const provider = r.of(providers);
-  const processes = r.whole(2, 3);
-  const drivers = Array.from({ length: processes }, () => r.of(DRIVERS));
-  const rounds = Array.from({ length: r.whole(2, 5) }, (_, i) =>
-    roundOf(r, provider, processes, i),
+  const { drivers: kinds, processes, rounds } = PROFILES[profile];
+  const drivers = Array.from({ length: r.whole(...processes) }, () => r.of(kinds));
+  const maps = provider !== 'efa' && r.next() < 0.25;
+  const drawn = Array.from({ length: r.whole(...rounds) }, (_, i) =>
+    roundOf(r, PROFILES[profile], provider, drivers.length, i),
   );
-  return { seed, provider, drivers, rounds };
+  return { seed, profile, provider, maps, drivers, rounds: drawn };
 }
 
-function roundOf(r, provider, processes, number) {
+function roundOf(r, profile, provider, processes, number) {
   const slots = Array.from({ length: processes }, () => 0);
-  const operations = Array.from({ length: r.whole(4, 24) }, (_, i) => {
-    const kind = r.kind(OPERATIONS, provider);
+  const operations = Array.from({ length: r.whole(...profile.perRound) }, (_, i) => {
+    const kind = r.kind(profile.operations, provider);
     const from = r.whole(0, processes - 1);
     const to = (from + r.whole(1, processes - 1)) % processes;
-    const big = r.next() < 0.3;
-    const { bytes } = OPERATIONS[kind];
+    const big = r.next() < profile.big;
+    const { bytes, pages } = profile.operations[kind];
     const operation = {
       id: number * 100 + i,
       kind,
@@ -128,16 +121,29 @@ function roundOf(r, provider, processes, number) {
       to,
       bytes: big ? bytes[1] : r.size(bytes),
     };
+    if (pages) {
+      operation.page = 2 ** Math.floor(Math.log2(r.size(pages)));
+      operation.bytes = Math.ceil(operation.bytes / operation.page) * operation.page;
+    }
     // A round writes to one half of the slots and reads the other, which the round before wrote to.
     const half = (number % 2) * HALF;
     if (kind === 'write' || kind === 'batch') operation.slot = half + (slots[to]++ % HALF);
     if (kind === 'read') operation.slot = HALF - half + r.whole(0, HALF - 1);
-    if (r.next() < 0.02) operation.abort = r.whole(0, 20);
+    if (r.next() < profile.aborts) operation.abort = r.whole(0, 20);
     return operation;
   });
+  return {
+    operations: withinArenas(withOwnSlots(operations), profile.arena),
+    faults: faultsOf(r, profile, provider, processes),
+    reopens: r.next() < profile.reopens,
+  };
+}
+
+function faultsOf(r, profile, provider, processes) {
   const taken = new Set();
-  const faults = Array.from({ length: r.whole(0, 3) }, () => {
-    const kind = r.kind(FAULTS, provider);
+  const quiet = r.next() < profile.quiet;
+  return Array.from({ length: r.whole(...profile.faults) }, () => {
+    const kind = r.kind(FAULTS, provider, ({ harmful }) => !(quiet && harmful));
     return {
       kind,
       process: r.whole(0, processes - 1),
@@ -145,7 +151,6 @@ function roundOf(r, provider, processes, number) {
       ...FAULTS[kind].draw(r),
     };
   }).filter(({ kind, process }) => !taken.has(kind + process) && taken.add(kind + process));
-  return { operations: withOwnSlots(operations), faults, reopens: r.next() < 0.2 };
 }
 
 /** Without operations that write to a slot that an earlier one of the round writes to. */
@@ -155,5 +160,20 @@ function withOwnSlots(operations) {
     if (kind !== 'write' && kind !== 'batch') return true;
     const place = `${to}/${slot}`;
     return !taken.has(place) && taken.add(place);
+  });
+}
+
+/** Each transfer has its own part of the arena that it writes to. Without those that no longer fit. */
+function withinArenas(operations, arena) {
+  const used = new Map();
+  return operations.flatMap((operation) => {
+    const { kind, from, to, bytes } = operation;
+    if (!(kind in TRANSFERS)) return [operation];
+    const process = TRANSFERS[kind].access === 'write' ? to : from;
+    const at = used.get(process) ?? 0;
+    const end = at + Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
+    if (end > arena) return [];
+    used.set(process, end);
+    return [{ ...operation, at }];
   });
 }

@@ -3,7 +3,8 @@ import { dumpState, open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 import { keptBy } from '../../ends/limits.mjs';
 import { holdings, more } from '../../ends/residue.mjs';
-import { checkSlots, counterOf, initiate, REGION, receive, register } from './operations.mjs';
+import { sequenceFor } from './bytes.mjs';
+import { checkSlots, counterOf, initiate, receive, regionOf } from './operations.mjs';
 
 const CLEANUP_LIMIT = 3000; // ms within which closed resources must be gone
 
@@ -19,16 +20,18 @@ const turn = (domain) => {
 };
 
 const calls = {
-  async open({ options, driver, caps, transfers }) {
+  async open({ options, driver, caps, slot = 8, transfers }) {
     const endpoint = await open({ ...options, driver, caps });
     if (driver === 'manual') turn(endpoint.domain);
-    own = { endpoint, peers: [] };
+    own = { endpoint, slot, peers: [] };
     try {
       const access = ['FI_REMOTE_WRITE', 'FI_REMOTE_READ'];
-      own.region = await endpoint.domain.allocate(REGION, access);
+      own.region = await endpoint.domain.allocate(regionOf(slot), access);
       if (transfers) {
-        own.engine = await TransferEngine.open({ ...options, nics: 1, mapMemory: false });
-        own.all = await register(own.engine);
+        const { maps, longest, arena } = transfers;
+        own.engine = await TransferEngine.open({ ...options, nics: 1, mapMemory: maps });
+        own.all = await own.engine.register(sequenceFor(longest));
+        own.arena = await own.engine.allocate(arena);
       }
     } catch (error) {
       await calls.close();
@@ -70,6 +73,7 @@ const calls = {
   async leftovers({ provider }) {
     const end = performance.now() + CLEANUP_LIMIT;
     for (;;) {
+      globalThis.gc?.(); // memory that peers map stays until nothing refers to its bytes
       const left = more(before, holdings()).filter((what) => !keptBy({ provider }, what));
       const parked = dumpState().parked.length - parkedBefore;
       if (left.length === 0 || parked > 0 || performance.now() > end) return { left, parked };

@@ -53,7 +53,8 @@ export class Pool {
 async function warmUp(player, provider) {
   const options = { provider, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
   for (const driver of ['thread', 'loop']) {
-    await player.ask('open', { options, driver, caps: ['FI_MSG', 'FI_RMA'], transfers: true });
+    const transfers = { maps: false, longest: 1, arena: 1 };
+    await player.ask('open', { options, driver, caps: ['FI_MSG', 'FI_RMA'], transfers });
     await player.ask('close');
   }
 }

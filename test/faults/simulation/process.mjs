@@ -46,12 +46,15 @@ export class Player {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Calls a function of the process. Resolves with undefined if the process was killed on purpose. */
-  async ask(call, value) {
+  /**
+   * Calls a function of the process, which may take `longer` ms. Resolves with undefined if the process was killed on
+   * purpose.
+   */
+  async ask(call, value, longer = 0) {
     const id = this.#next++;
     let timer;
     const answer = await new Promise((resolve) => {
-      timer = setTimeout(() => this.#end(id, { hangs: true }), HANG);
+      timer = setTimeout(() => this.#end(id, { hangs: true }), HANG + longer);
       this.#waiting.set(id, resolve);
       if (this.running) this.#child.send({ id, call, value });
       else this.#end(id, { ended: true });

@@ -2,13 +2,9 @@
 import { canBeParked } from '../../ends/limits.mjs';
 import { startFaults } from './faults.mjs';
 import { Model } from './model.mjs';
-import { isHarmful, SLOT } from './plan.mjs';
+import { isHarmful } from './plan.mjs';
 import { Failure } from './process.mjs';
-
-/** ms: no operation takes so long where nothing harmful happens, on a busy machine too. */
-const LONG = 15_000;
-/** ms: operations that a fault prevents end after this time. */
-const SHORT = 700;
+import { PROFILES, TRANSFERS } from './profiles.mjs';
 
 const OPTIONS = {
   tcp: { provider: 'tcp', node: '127.0.0.1' },
@@ -19,15 +15,19 @@ const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
 
 /** Opens, or opens again, what a program uses. Regions are new, so the model is. */
 async function openAll(program, players) {
-  const { provider, drivers, rounds } = program;
-  const uses = (kind) => rounds.some(({ operations }) => operations.some((o) => o.kind === kind));
+  const { provider, drivers, maps } = program;
+  const { slot, arena } = PROFILES[program.profile];
+  const operations = program.rounds.flatMap((round) => round.operations);
+  const transfers = operations.filter(({ kind }) => kind in TRANSFERS);
+  const longest = Math.max(0, ...transfers.map(({ bytes }) => bytes));
   const opened = await Promise.all(
     players.map((player, i) =>
       player.ask('open', {
         options: OPTIONS[provider],
         driver: drivers[i],
-        caps: uses('atomic') ? [...CAPS, 'FI_ATOMIC'] : CAPS,
-        transfers: uses('transfer'),
+        caps: operations.some(({ kind }) => kind === 'atomic') ? [...CAPS, 'FI_ATOMIC'] : CAPS,
+        slot,
+        transfers: transfers.length > 0 && { maps, longest, arena },
       }),
     ),
   );
@@ -45,14 +45,14 @@ const closeAll = (players) => Promise.all(players.map((player) => player.ask('cl
  * @returns `{ problems, bytes, faults, operations }`
  */
 export async function run(program, pool, softefa) {
-  const sum = { problems: [], bytes: 0, faults: 0, operations: 0 };
+  const sum = { problems: [], bytes: 0, faults: new Map(), operations: 0 };
   const take = () => Promise.all(program.drivers.map((_, i) => pool.take(program.provider, i)));
   let players = await take();
   await Promise.all(players.map((player) => player.ask('baseline')));
   try {
     let model = await openAll(program, players);
     for (const [i, round] of program.rounds.entries()) {
-      await runRound(round, players, model, softefa, sum);
+      await runRound(round, PROFILES[program.profile], players, model, softefa, sum);
       if (sum.problems.length > 0) break;
       const last = i === program.rounds.length - 1;
       if (last || !(round.reopens || isHarmful(round))) continue;
@@ -75,9 +75,9 @@ async function replaced(players, take) {
   return fresh;
 }
 
-async function runRound(round, players, model, softefa, sum) {
+async function runRound(round, { short, long }, players, model, softefa, sum) {
   const { operations, faults } = round;
-  const timeout = isHarmful(round) ? SHORT : LONG;
+  const timeout = isHarmful(round) ? short : long;
   const room = Math.max(
     4,
     ...operations.filter(({ kind }) => kind === 'message').map((o) => o.bytes),
@@ -97,15 +97,20 @@ async function runRound(round, players, model, softefa, sum) {
   const allTokens = Object.assign({}, ...tokens);
   const outcomes = await Promise.all(
     players.map((player, i) =>
-      player.ask('go', {
-        faults: faults.filter(({ process }) => process === i),
-        operations: given
-          .filter(({ from }) => from === i)
-          .map((operation) => ({ ...operation, token: allTokens[operation.id] })),
-      }),
+      player.ask(
+        'go',
+        {
+          faults: faults.filter(({ process }) => process === i),
+          operations: given
+            .filter(({ from }) => from === i)
+            .map((operation) => ({ ...operation, token: allTokens[operation.id] })),
+        },
+        timeout,
+      ),
     ),
   );
-  sum.faults += await end();
+  for (const [kind, count] of await end())
+    sum.faults.set(kind, (sum.faults.get(kind) ?? 0) + count);
   sum.operations += outcomes.flat().filter(Boolean).length;
   sum.bytes += outcomes.flat().reduce((all, outcome) => all + (outcome?.bytes ?? 0), 0);
   sum.problems.push(...model.record(round, outcomes));
@@ -114,7 +119,7 @@ async function runRound(round, players, model, softefa, sum) {
     const found = await player.ask('check', { slots });
     if (found === undefined) continue; // it was killed
     sum.problems.push(...found.problems, ...model.checkCounter(i, found.counter));
-    sum.bytes += slots.reduce((all, { bytes }) => all + Math.min(bytes, SLOT), 0);
+    sum.bytes += slots.reduce((all, { bytes }) => all + bytes, 0);
   }
 }
 

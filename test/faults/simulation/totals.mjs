@@ -1,0 +1,33 @@
+// What all programs of a run have done.
+export class Totals {
+  programs = 0;
+  failed = 0;
+  operations = 0;
+  bytes = 0;
+  /** By kind. */
+  faults = new Map();
+
+  /** @param outcome of run() */
+  add({ operations, bytes, faults, problems }) {
+    this.programs++;
+    if (problems.length > 0) this.failed++;
+    this.operations += operations;
+    this.bytes += bytes;
+    for (const [kind, count] of faults) this.faults.set(kind, (this.faults.get(kind) ?? 0) + count);
+  }
+
+  /** Polls happen all the time, so one that finds nothing is a small fault. */
+  get #real() {
+    return [...this.faults].reduce((sum, [kind, count]) => sum + (kind === 'empty' ? 0 : count), 0);
+  }
+
+  toString() {
+    const { programs, failed, operations, bytes, faults } = this;
+    const kinds = [...faults].map(([kind, count]) => `${kind} ${count}`);
+    return (
+      `${programs} programs, ${operations} operations, ${(bytes / 1e9).toFixed(3)} GB moved and checked, ` +
+      `${this.#real} faults and ${faults.get('empty') ?? 0} empty polls (${kinds.join(', ')})\n` +
+      `${programs - failed} passed, ${failed} failed`
+    );
+  }
+}
