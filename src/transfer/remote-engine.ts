@@ -85,9 +85,14 @@ export class RemoteEngine {
    * engine.peer() may get it again.
    */
   close(): Promise<void> {
-    this.#mappings?.close();
+    this.unmap();
     this.#closing ??= this.#context.forget(this);
     return this.#closing;
+  }
+
+  /** @internal Unmaps the peer's memory. */
+  unmap(): void {
+    this.#mappings?.close();
   }
 
   /** Forgets the peer: `await using`. */

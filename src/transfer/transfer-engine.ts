@@ -326,6 +326,7 @@ export class TransferEngine {
     this.#events.offers.clear();
     this.#events.notes.clear();
     for (const place of this.#places) place.device?.release();
+    for (const peer of this.#peers.values()) peer.unmap();
     publishClose('transferEngine', this);
   }
 

@@ -7,6 +7,7 @@ import { TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { decodeToken, encodeToken } from '../../dist/transfer/token.js';
 import { enginePair, pattern, same } from '../support/engines.js';
+import { runCleanly } from '../support/lifecycle.js';
 import { Receiver } from '../support/receiver.js';
 
 const MIB = 1 << 20;
@@ -50,6 +51,9 @@ describe.each([
     }
     expect(arrivals(b)).toBe(0);
   });
+
+  test('an engine that closes unmaps the memory of its peers', () =>
+    runCleanly('transfer-unmapped', [provider], { stdout: '1 0' }, { node: ['--expose-gc'] }));
 
   test('a read of allocated memory is a copy', async () => {
     const { a, b, toA, toB } = await pair();
