@@ -38,7 +38,7 @@ std::shared_ptr<fi_info> withOwnName(const std::shared_ptr<fi_info>& entry) {
   std::shared_ptr<fi_info> named(fi_dupinfo(entry.get()), InfoDeleter());
   if (!named) throw FabricFailure(FI_ENOMEM, "fi_dupinfo");
   const std::string name = byPid + ":" + std::to_string(pidNamespace());
-  std::free(named->src_addr);
+  std::free(named->src_addr);  // NOLINT(cppcoreguidelines-no-malloc)
   named->src_addr = strdup(name.c_str());
   if (named->src_addr == nullptr) throw FabricFailure(FI_ENOMEM, "strdup");
   named->src_addrlen = name.size() + 1;

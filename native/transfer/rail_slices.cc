@@ -46,7 +46,7 @@ class Pieced {
     }
   }
 
-  static constexpr size_t kMore = 2 * (SliceLimits::kMaxPieces - 1);
+  static constexpr size_t kMore = size_t{2} * (SliceLimits::kMaxPieces - 1);
   Operation blocks_[1 + kMore / kSegmentsPerBlock] = {};
   size_t count_ = 0;
 };
