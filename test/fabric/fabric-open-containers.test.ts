@@ -1,16 +1,11 @@
-// Containers that share /dev/shm: each has its own PID namespace and /proc, so their processes have the same pids.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+// Endpoints of shm in containers that share /dev/shm.
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { CONTAINER, skipWithout } from '../support/containers.js';
 
-const CONTAINER = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', '--'] as const;
-const [UNSHARE, ...ARGUMENTS] = CONTAINER;
-const forbidden =
-  spawnSync(UNSHARE, [...ARGUMENTS, 'true']).status !== 0 &&
-  'no permission to create a PID namespace, or no unshare';
-
-beforeEach((context) => context.skip(forbidden !== false, forbidden || ''));
+skipWithout(CONTAINER, 'create a PID namespace');
 
 const PROGRAM = new URL('../programs/shm-container.mjs', import.meta.url).pathname;
 const fileOf = (address: string) => `/dev/shm/${address.replace('fi_shm://', '')}`;
@@ -20,7 +15,8 @@ class Container {
   readonly #lines: AsyncIterator<string>;
 
   constructor() {
-    this.child = spawn(UNSHARE, [...ARGUMENTS, process.execPath, PROGRAM], {
+    const [command, ...args] = CONTAINER as [string, ...string[]];
+    this.child = spawn(command, [...args, process.execPath, PROGRAM], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     this.#lines = createInterface({ input: this.child.stdout! })[Symbol.asyncIterator]();

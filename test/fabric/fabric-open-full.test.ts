@@ -1,29 +1,22 @@
 // A /dev/shm of 64 MiB, as containers have it by default, in which endpoints are opened until it is full.
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { withShm } from '../matrix/systems.mjs';
+import { skipWithout } from '../support/containers.js';
 import { HANG_MS } from '../support/limits.js';
 import { withSoftefa } from '../support/softefa.js';
 
-const SMALL = [
-  '--mount',
-  'sh',
-  '-c',
-  'mount -t tmpfs -o mode=1777,size=64m tmpfs /dev/shm && exec "$0" "$@"',
-];
-const forbidden =
-  spawnSync('unshare', [...SMALL, 'true']).status !== 0 &&
-  'no permission to mount a file system, or no unshare';
-
-beforeEach((context) => context.skip(forbidden !== false, forbidden || ''));
+const SMALL = withShm('size=64m');
+skipWithout(SMALL, 'mount a file system');
 
 const program = fileURLToPath(new URL('../matrix/program.mjs', import.meta.url));
 
 async function outcomeOf(provider: string, env: NodeJS.ProcessEnv) {
-  const command = [...SMALL, process.execPath, program, provider, 'fill'];
+  const [command, ...args] = [...SMALL, process.execPath, program, provider, 'fill'];
   const options = { env, timeout: HANG_MS, killSignal: 'SIGKILL' } as const;
-  const { stdout } = await promisify(execFile)('unshare', command, options);
+  const { stdout } = await promisify(execFile)(command!, args, options);
   return JSON.parse(stdout);
 }
 

@@ -51,7 +51,7 @@ function runOn({ name, launcher, expected, prepare, clean }) {
     const found = outcomeOf(launcher, ...programs[what]);
     const passed = matches(found.outcome, wanted);
     tally[passed ? 'passed' : 'failed']++;
-    const told = found.message ? `: ${found.message}${found.hint ? `; ${found.hint}` : ''}` : '';
+    const told = found.message ? `: ${found.message}` : ''; // with its hint
     console.log(`${passed ? 'passed' : 'failed'}: ${name}: ${what}: ${found.outcome}${told}`);
     if (!passed) console.log(`  expected: ${wanted}`);
   }

@@ -6,7 +6,10 @@ const MIB = 2 ** 20;
 
 const sh = (setup) => ['sh', '-c', `${setup} && exec "$0" "$@"`];
 const mounted = (setup) => ['unshare', '--mount', ...sh(setup)];
-const shm = (options) => `mount -t tmpfs -o mode=1777,${options} tmpfs /dev/shm`;
+
+/** A command that runs another one with a /dev/shm of its own, with options of mount(8) for tmpfs. */
+export const withShm = (options) =>
+  mounted(`mount -t tmpfs -o mode=1777,${options} tmpfs /dev/shm`);
 
 const ok = 'ok';
 const everything = { tcp: ok, shm: ok, efa: ok, transfer: ok, mapped: ok };
@@ -57,17 +60,17 @@ export const systems = (withoutProcessVm) => [
   },
   {
     name: 'a read-only /dev/shm',
-    launcher: mounted(shm('ro')),
+    launcher: withShm('ro'),
     expected: { tcp: ok, shm: 'EROFS', efa: 'EROFS', transfer: ok },
   },
   {
     name: '/dev/shm of 1 MiB',
-    launcher: mounted(shm('size=1m')),
+    launcher: withShm('size=1m'),
     expected: { tcp: ok, shm: 'FI_ENODATA', efa: 'FI_ENOSPC', transfer: ok },
   },
   {
     name: '/dev/shm of 64 MiB, as Docker makes it',
-    launcher: mounted(shm('size=64m')),
+    launcher: withShm('size=64m'),
     expected: { ...everything, shmFilled: 'FI_ENODATA', efaFilled: 'FI_ENOSPC' },
   },
   {

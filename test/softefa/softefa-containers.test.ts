@@ -1,20 +1,16 @@
-// Containers that share /dev/shm. Each has its own PID namespace and /proc.
-import { spawn, spawnSync } from 'node:child_process';
+// softefa in containers that share /dev/shm.
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { softefaEnvironment } from 'libfabric/softefa';
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { CONTAINER, skipWithout } from '../support/containers.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { fiPingpong, notInstalled, rowsOf, sizesUpTo } from '../support/pingpong.js';
 import { startPair, transferAll } from '../support/process-pair.js';
 
-const CONTAINER = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', '--'];
-const forbidden =
-  spawnSync(CONTAINER[0]!, [...CONTAINER.slice(1), 'true']).status !== 0 &&
-  'no permission to create a PID namespace, or no unshare';
-
-beforeEach((context) => context.skip(forbidden !== false, forbidden || ''));
+skipWithout(CONTAINER, 'create a PID namespace');
 
 const leftovers = (namespace: string) =>
   readdirSync('/dev/shm').filter((name) => name.endsWith(`.${namespace}`));
