@@ -45,6 +45,15 @@ struct Pins {
   }
 };
 
+// Copies bytes of which one side is `mapped`.
+int copy(gdr_mh_t handle, const void* mapped, void* to, const void* from, size_t size) {
+  Pins& pins = Pins::get();
+  const std::lock_guard<std::mutex> lock(pins.mutex);
+  if (pins.mapped(handle, mapped, size) == pins.pinned.end()) return EINVAL;
+  std::memcpy(to, from, size);
+  return 0;
+}
+
 }  // namespace
 
 struct gdr {};
@@ -111,18 +120,10 @@ FAKE_CUDA gdr_unmap(gdr_t, gdr_mh_t handle, void* place, size_t size) {
 
 FAKE_CUDA gdr_copy_to_mapping(gdr_mh_t handle, void* to, const void* from, size_t size) {
   if (const int failure = fakeCudaEnter("gdr_copy_to_mapping")) return failure;
-  Pins& pins = Pins::get();
-  const std::lock_guard<std::mutex> lock(pins.mutex);
-  if (pins.mapped(handle, to, size) == pins.pinned.end()) return EINVAL;
-  std::memcpy(to, from, size);
-  return 0;
+  return copy(handle, to, to, from, size);
 }
 
 FAKE_CUDA gdr_copy_from_mapping(gdr_mh_t handle, void* to, const void* from, size_t size) {
   if (const int failure = fakeCudaEnter("gdr_copy_from_mapping")) return failure;
-  Pins& pins = Pins::get();
-  const std::lock_guard<std::mutex> lock(pins.mutex);
-  if (pins.mapped(handle, from, size) == pins.pinned.end()) return EINVAL;
-  std::memcpy(to, from, size);
-  return 0;
+  return copy(handle, from, to, from, size);
 }
