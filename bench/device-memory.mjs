@@ -4,14 +4,15 @@
 //   node bench/device-memory.mjs [--rounds 7] [--only <regex of operations>]
 // Judges ratios of medians over all rounds, whose runs are interleaved. The fake stands for no GPU: the ratio says what
 // the package, libfabric and the device do for such memory.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { getParams, version } from 'libfabric';
 import { softefaEnvironment } from 'libfabric/softefa';
+import { freePort } from './fabtests-run.mjs';
 import { benchOptions } from './harness/options.mjs';
 import { median } from './harness/results.mjs';
 import { align, number, sizeText } from './harness/table.mjs';
@@ -21,6 +22,7 @@ const BAR = 0.95;
 const root = fileURLToPath(new URL('..', import.meta.url));
 const fakes = join(root, 'test/programs/fake-cuda');
 const { rounds, only } = benchOptions();
+const outputOf = promisify(execFile);
 
 /** Builds the fake driver and runtime in a folder. */
 function buildFakes(folder) {
@@ -38,14 +40,6 @@ function buildFakes(folder) {
   build('libcudart.so', ['runtime.cc', join(folder, 'libcuda.so.1')]);
 }
 
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** Runs both sides, and returns the bandwidth of each size: 10^6 bytes a second. */
 async function measure(operation, memory, folder) {
   const what = ['-p', 'efa', '-f', 'efa-direct', '-o', operation, '-S', `l:${SIZES}`, '-W', '32'];
@@ -57,22 +51,10 @@ async function measure(operation, memory, folder) {
       ...softefaEnvironment({ ...device, node }),
       LD_LIBRARY_PATH: [folder, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':'),
     };
-    return outputOf([join(root, 'dist/cli/main.js'), ...line, ...host], env);
+    return outputOf(process.execPath, [join(root, 'dist/cli/main.js'), ...line, ...host], { env });
   });
-  const [, client] = await Promise.all(sides);
+  const [, { stdout: client }] = await Promise.all(sides);
   return JSON.parse(client).rows.map(({ megabytesPerSecond }) => megabytesPerSecond);
-}
-
-function outputOf(args, env) {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const chunks = [];
-  child.stdout.on('data', (chunk) => chunks.push(chunk));
-  return new Promise((resolve, reject) => {
-    child.on('close', (code) => {
-      if (code === 0) resolve(Buffer.concat(chunks).toString());
-      else reject(new Error(`${args.join(' ')}: exit ${code}`));
-    });
-  });
 }
 
 const hmem = getParams().some(({ name }) => name === 'FI_HMEM_CUDA_USE_GDRCOPY');
