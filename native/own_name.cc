@@ -19,13 +19,13 @@ namespace {
 
 // The number of the PID namespace. Without /proc, a random number.
 uint64_t pidNamespace() {
-  struct stat status {};
-  if (stat("/proc/self/ns/pid", &status) == 0) return status.st_ino;
-  static const uint64_t random = [] {
+  static const uint64_t own = [] {
+    struct stat status {};
+    if (stat("/proc/self/ns/pid", &status) == 0) return uint64_t{status.st_ino};
     uint64_t number = 0;
     return getrandom(&number, sizeof number, 0) == sizeof number ? number : 0;
   }();
-  return random;
+  return own;
 }
 
 }  // namespace

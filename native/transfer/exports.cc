@@ -1,6 +1,7 @@
 // The functions of libfabric/transfer: src/native-contract.ts describes them.
 #include "exports.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -12,13 +12,8 @@ void Hub::addRail(const std::shared_ptr<Domain>& domain, const std::shared_ptr<E
   rails.push_back(std::make_shared<Rail>(shared_from_this(), rails.size(), domain, endpoint,
                                          numaNode, settings_));
   domain->engine().attach(rails.back());  // the close of the domain lets them go
-  const SliceLimits own = rails.back()->limits();
-  const bool isFirst = rails.size() == 1;
-  limits_.locals = isFirst ? own.locals : std::min(limits_.locals, own.locals);
-  limits_.remotes = isFirst ? own.remotes : std::min(limits_.remotes, own.remotes);
+  pieces_ = std::min(pieces_, Rail::piecesOf(domain->info()));
 }
-
-SliceLimits Hub::limitsOf(uint64_t size) const { return {size, limits_.locals, limits_.remotes}; }
 
 void Hub::begin() {
   for (const auto& rail : rails) {

@@ -36,7 +36,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // Lets the rails work, after the last one was added. Throws FabricFailure.
   void begin();
   // Slices of `size` bytes that every rail can take.
-  SliceLimits limitsOf(uint64_t size) const;
+  SliceLimits limitsOf(uint64_t size) const { return {size, pieces_}; }
   std::shared_ptr<Transfer> start(Order order);
   void restart(const std::shared_ptr<Transfer>& transfer);
   std::shared_ptr<Peer> addPeer(uint64_t identity, std::vector<Path> paths, bool fences);
@@ -102,7 +102,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   static constexpr std::chrono::seconds kMessageTimeout{30};
 
   const Settings settings_;
-  SliceLimits limits_;
+  uint16_t pieces_ = SliceLimits::kMaxPieces;  // of a slice, on each side
   bool closed_ = false;
   std::atomic<bool> closing_{false};
   std::atomic<uint32_t> unsent_{0};  // messages

@@ -81,8 +81,8 @@ class Rail final : public EngineClient {
   void forget(const std::vector<uint32_t>& remotes);
 
   Engine& engine() const { return engine_; }
-  // How many pieces the provider takes in an operation.
-  SliceLimits limits() const;
+  // How many pieces of each side the provider takes in an operation.
+  static uint16_t piecesOf(const fi_info& info);
 
   // Any thread: runs a task on the rail's thread, soon.
   void defer(std::function<void()> task);

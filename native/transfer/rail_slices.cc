@@ -53,14 +53,11 @@ class Pieced {
 
 }  // namespace
 
-SliceLimits Rail::limits() const {
-  const fi_tx_attr& transmit = *domain_.lock()->info().tx_attr;
-  const auto atMost = [](size_t limit) {
-    return static_cast<uint16_t>(std::clamp<size_t>(limit, 1, SliceLimits::kMaxPieces));
-  };
+uint16_t Rail::piecesOf(const fi_info& info) {
+  const fi_tx_attr& transmit = *info.tx_attr;
   // efa has a larger iov_limit, which holds for messages only.
-  const size_t locals = std::min(transmit.iov_limit, transmit.rma_iov_limit);
-  return {0, atMost(locals), atMost(transmit.rma_iov_limit)};
+  const size_t most = std::min(transmit.iov_limit, transmit.rma_iov_limit);
+  return static_cast<uint16_t>(std::clamp<size_t>(most, 1, SliceLimits::kMaxPieces));
 }
 
 ssize_t Rail::post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number) {

@@ -51,8 +51,8 @@ uint16_t append(Pieces& pieces, uint32_t first, uint64_t offset, uint64_t length
 bool isFull(const Slice& slice, const Slicing& all, const Cursor& from, const Cursor& to,
             const SliceLimits& limits) {
   return slice.length == limits.size ||
-         (slice.locals == limits.locals && !continues(all.local, slice.local, from.offset())) ||
-         (slice.remotes == limits.remotes && !continues(all.remote, slice.remote, to.offset()));
+         (slice.locals == limits.pieces && !continues(all.local, slice.local, from.offset())) ||
+         (slice.remotes == limits.pieces && !continues(all.remote, slice.remote, to.offset()));
 }
 
 }  // namespace

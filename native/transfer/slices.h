@@ -32,10 +32,8 @@ struct Slicing {
 struct SliceLimits {
   static constexpr uint16_t kMaxPieces = 8;
 
-  uint64_t size = 0;  // bytes
-  // Pieces of each side: iov_limit and rma_iov_limit of the provider (fi_endpoint(3)).
-  uint16_t locals = 1;
-  uint16_t remotes = 1;
+  uint64_t size = 0;    // bytes
+  uint16_t pieces = 1;  // of each side
 };
 
 uint64_t bytesOf(const Pieces& pieces);
