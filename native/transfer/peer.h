@@ -44,24 +44,22 @@ class Path {
   // Whether a slice may be sent now. After a failure, one slice at a time probes the path.
   bool open(Clock::time_point now) const {
     if (!suspect_) return true;
-    return now >= retryAt_ && inFlight_ == stuck_;
+    return now >= retryAt_ && awaited_ == 0;
   }
 
   void posted(Clock::time_point now) {
-    if (inFlight_++ == stuck_) lastProgress_ = now;
+    if (awaited_++ == 0) lastProgress_ = now;
     refusedSince_ = {};
   }
   // The provider takes no slice. Returns true if that has lasted for too long with nothing in
   // flight: a NIC is down, or the provider waits for a handshake that was lost.
   bool refused(Clock::time_point now, Clock::duration limit) {
-    if (inFlight_ > stuck_) return false;
+    if (awaited_ > 0) return false;
     if (refusedSince_ == Clock::time_point{}) refusedSince_ = now;
     return now - refusedSince_ > limit;
   }
-  void ended() {
-    --inFlight_;
-    stuck_ = std::min(stuck_, inFlight_);
-  }
+  // A copy has ended, or is given up: it went to another rail.
+  void ended() { --awaited_; }
   // A copy to this rail of the peer has arrived.
   void succeeded(Clock::time_point now, uint32_t rail) {
     lastProgress_ = now;
@@ -74,7 +72,6 @@ class Path {
       at_ = home_;
       suspect_ = true;  // one slice at a time, until one has arrived
       retryAt_ = now;
-      stuck_ = inFlight_;
     }
   }
   // A copy to this rail of the peer failed, or none has arrived for too long: leaves this way for a
@@ -85,7 +82,6 @@ class Path {
       homeAt_ = now + homeBackoff_;
       homeBackoff_ = std::min<Clock::duration>(homeBackoff_ * 2, kMaxHomeBackoff);
     }
-    stuck_ = inFlight_;
     refusedSince_ = {};
     retryAt_ = now + backoff_;
     backoff_ = std::min<Clock::duration>(backoff_ * 2, kMaxBackoff);
@@ -100,7 +96,7 @@ class Path {
     }
   }
   bool stalled(Clock::time_point now, Clock::duration limit) const {
-    return inFlight_ > stuck_ && now - lastProgress_ > limit;
+    return awaited_ > 0 && now - lastProgress_ > limit;
   }
 
  private:
@@ -112,8 +108,7 @@ class Path {
   std::vector<uint32_t> peers_;
   uint32_t home_ = 0;
   uint32_t at_ = 0;
-  uint32_t inFlight_ = 0;
-  uint32_t stuck_ = 0;  // copies that have been in flight since the last stall
+  uint32_t awaited_ = 0;  // copies in flight that were not given up
   bool suspect_ = false;
   Clock::time_point retryAt_{};
   Clock::time_point lastProgress_{};

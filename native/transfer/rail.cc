@@ -185,8 +185,8 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
   Transfer& transfer = *op.transfer;
   const uint32_t length = transfer.at(op.slice).length;
   Path& path = op.peer->paths[index];
-  path.ended();
   if (!op.requeued) {
+    path.ended();
     --inFlight_;
     bytes_ -= length;
   }
@@ -229,6 +229,7 @@ void Rail::checkStalls(Clock::time_point now) {
       stalled.push_back(op.peer.get());
     }
     op.requeued = true;
+    op.peer->paths[index].ended();
     if (op.use == Use::kSend) {
       hub_->sendAgain(*op.message, index);
     } else {

@@ -111,8 +111,8 @@ void Rail::sendEnded(InFlight op, const Completion& completion) {
   const auto now = Clock::now();
   Path& path = op.peer->paths[index];
   freeSends_.push_back(op.slice);
-  path.ended();
   if (op.requeued) return;
+  path.ended();
   if (completion.status == 0) {
     path.succeeded(now, op.to);
     return messageEnded(op.message->noteId, 0, {});

@@ -168,7 +168,10 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.#release();
     };
     const timer = setTimeout(() => {
-      const detail = `not finished after ${deadline} ms`;
+      const detail =
+        this.#done() === this.total
+          ? `every byte is there, but after ${deadline} ms a copy of a slice may still be under way`
+          : `not finished after ${deadline} ms`;
       stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
     }, deadline);
     const onAbort = () => stop('FI_ECANCELED', signal?.reason);
@@ -217,9 +220,13 @@ export class Transfer implements PromiseLike<TransferReport> {
     state: () => this.#state(),
   };
 
+  #done(): number {
+    return this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
+  }
+
   #state(): TransferState {
     const { seconds, retries } = this.report();
-    const done = this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
+    const done = this.#done();
     return {
       access: this.access,
       peer: this.peer.id,

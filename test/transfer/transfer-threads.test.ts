@@ -1,13 +1,13 @@
 import '../support/four-nics.js';
 import { readdirSync, readFileSync } from 'node:fs';
-import { SoftefaFaults } from 'libfabric/softefa';
-import { TransferEngine } from 'libfabric/transfer';
-import { expect, onTestFinished, test } from 'vitest';
+import { TransferEngine, type TransferOptions } from 'libfabric/transfer';
+import { describe, expect, test } from 'vitest';
 import { enginePair, pattern, same } from '../support/engines.js';
-import { namespace } from '../support/softefa.js';
+import { testFaults } from '../support/softefa.js';
 import { settle } from '../support/transfer.js';
 
 const SIZE = 32 << 20;
+const faults = testFaults();
 
 const engineThreads = () =>
   readdirSync('/proc/self/task')
@@ -24,28 +24,42 @@ test.each([
   expect([a.rails.length, b.rails.length, engineThreads()]).toEqual([4, 4, expected]);
 });
 
-test('efa: one thread drives four NICs, and the loss of one', async () => {
-  const { a, b, toA, toB } = await enginePair({ provider: 'efa', threads: 1 });
-  const from = await a.register(pattern(SIZE));
-  const into = await b.allocate(SIZE);
-  const moved = async (onTheWay = () => {}) => {
-    into.bytes.fill(0);
-    const offer = await into.offer({ access: 'write', to: toA });
-    const transfer = toB.write(from, offer.token);
-    for await (const { done } of transfer.progress()) {
-      if (done < SIZE / 8) continue;
-      onTheWay();
-      break;
-    }
+describe('efa: one thread drives four NICs', () => {
+  const sides = async () => {
+    const { a, b, toA, toB } = await enginePair({ provider: 'efa', threads: 1 });
+    const from = await a.register(pattern(SIZE));
+    const into = await b.allocate(SIZE);
+    const move = async (options?: TransferOptions) => {
+      into.bytes.fill(0);
+      const offer = await into.offer({ access: 'write', to: toA });
+      return { offer, transfer: toB.write(from, offer.token, options) };
+    };
+    const { transfer } = await move();
+    expect((await transfer).bytes).toBe(SIZE);
+    expect(same(into.bytes, from.bytes)).toBe(true);
+    return { from, into, move };
+  };
+
+  test('and the loss of one', async () => {
+    const { from, into, move } = await sides();
+    const fault = faults.add('freeze', { nic: 1 });
+    const { offer, transfer } = await move();
     await settle(offer.arrived);
     expect(same(into.bytes, from.bytes)).toBe(true);
-    return transfer;
-  };
-  await moved();
-  const faults = new SoftefaFaults({ namespace });
-  onTestFinished(() => faults.close());
-  const { bytes } = await moved(() => faults.add('freeze', { nic: 1 }));
-  expect(bytes).toBe(SIZE);
+    expect(fault.hits).toBeGreaterThan(0);
+    fault.remove();
+    expect((await settle(transfer)).bytes).toBe(SIZE);
+  });
+
+  test('and a deadline that passes with every byte there says so', async () => {
+    const { move } = await sides();
+    const fault = faults.add('freeze', { nic: 1 });
+    const { transfer } = await move({ deadline: 3000 });
+    await settle(transfer.arrived);
+    await expect(transfer).rejects.toThrow(/FI_ETIMEDOUT.*every byte is there, but after 3000 ms/);
+    fault.remove();
+    await settle(transfer.released);
+  });
 });
 
 test('threads must be a number from 1 to 64', async () => {
