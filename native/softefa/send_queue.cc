@@ -191,10 +191,13 @@ void QueuePair::turnWhilePolled() {
 std::shared_ptr<RemoteQueuePair> QueuePair::remote(const WorkRequest& request, Status& why) {
   Peers& peers = Runtime::get().peers();
   const uint64_t key = keyOf(request);
-  if (lastRemote_ && lastRemoteKey_ == key && lastRemote_->current()) return lastRemote_;
+  const auto isOpen = [](const RemoteQueuePair& each) {
+    return each.current() && each.peer->alive();
+  };
+  if (lastRemote_ && lastRemoteKey_ == key && isOpen(*lastRemote_)) return lastRemote_;
   auto found = remotes_.find(key);
   const bool answered = found != remotes_.end();
-  if (answered && found->second->current() && found->second->peer->alive()) {
+  if (answered && isOpen(*found->second)) {
     lastRemote_ = found->second;
     lastRemoteKey_ = key;
     return lastRemote_;

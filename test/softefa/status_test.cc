@@ -2,7 +2,9 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "verbs.h"
 
@@ -226,6 +228,50 @@ TEST(status_of_a_peer_that_was_killed) {
   CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
   CHECK_EQ(endpoint.write(peer, buffer.all(), memory), 0);
   CHECK_EQ(endpoint.next().status, Status::kRemoteBadDestQpn);
+}
+
+TEST(status_of_the_successor_of_a_killed_peer_that_has_its_number) {
+  constexpr uint32_t kIndexes = 256;  // a number is 256 times a random one, and a free index
+  harness::Side victim([](harness::Side& parent) {
+    Device device;
+    Endpoint endpoint(device);
+    Buffer buffer(device, 64);
+    CHECK_EQ(endpoint.receive({buffer.all()}), 0);
+    parent.put(endpoint.address());
+    for (;;) ::pause();
+  });
+  harness::Side successor([](harness::Side& parent) {
+    const auto wanted = parent.get<uint32_t>();
+    Device device;
+    Buffer buffer(device, 64);
+    std::vector<std::unique_ptr<Endpoint>> others;
+    std::unique_ptr<Endpoint> endpoint;
+    for (int i = 0; i < 100'000; ++i) {
+      endpoint = std::make_unique<Endpoint>(device);
+      const uint32_t number = endpoint->address().qpn;
+      if (number == wanted) break;
+      if (number % kIndexes != wanted % kIndexes) others.push_back(std::move(endpoint));
+      endpoint.reset();
+    }
+    CHECK(endpoint != nullptr);
+    CHECK_EQ(endpoint->receive({buffer.all()}), 0);
+    parent.put(endpoint->address());
+    CHECK_EQ(endpoint->next().status, Status::kOk);
+    parent.get<bool>();
+  });
+  Device device;
+  Endpoint endpoint(device);
+  Buffer buffer(device, 64);
+  const auto first = victim.get<Address>();
+  CHECK_EQ(endpoint.send(first, {buffer.all()}), 0);
+  CHECK_EQ(endpoint.next().status, Status::kOk);
+  victim.kill();
+  victim.join(SIGKILL);
+  successor.put(first.qpn);
+  CHECK_EQ(endpoint.send(successor.get<Address>(), {buffer.all()}), 0);
+  CHECK_EQ(endpoint.next().status, Status::kOk);
+  successor.put(true);
+  successor.join();
 }
 
 TEST(status_of_a_peer_that_was_killed_while_it_was_not_ready) {
