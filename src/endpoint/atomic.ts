@@ -155,7 +155,7 @@ function post(
       throw startAtCaller(new FabricError(errnoByCode.FI_EOPNOTSUPP, 'fi_atomic', { detail }));
     }
     const to = peerHandle(limits, peer);
-    const located = new Located(limits.engine, buffers, buffers.length, BUFFERS);
+    const located = new Located(limits.engine, buffers, buffers.length, { names: BUFFERS });
     const [length, ...others] = located.lengths as [number, ...number[]];
     // FI_ATOMIC_READ has no operand; its size is that of the result.
     const size = others[0] ?? length;

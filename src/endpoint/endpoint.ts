@@ -82,6 +82,7 @@ export class EndpointBase implements Target {
       maxMsgSize: Number(info.epAttr.maxMsgSize),
       injectSize: Math.min(info.txAttr.injectSize, MAX_INJECT),
       sendSegments: Math.min(info.txAttr.iovLimit, MAX_SEGMENTS),
+      rmaSegments: rmaSegmentsOf(info),
       receiveSegments: Math.min(info.rxAttr.iovLimit, MAX_SEGMENTS),
       remoteSegments: Math.min(info.txAttr.rmaIovLimit, MAX_SEGMENTS),
       remoteData: opened.remoteData,
@@ -295,6 +296,11 @@ const MAX_INJECT = 255 * 64;
 const MAX_SEGMENTS = 32;
 // The most bytes in the buffers of one stream of messages.
 const MAX_BUFFERS = 2 ** 30;
+
+// libfabric's efa copies several buffers into one. A work request of the device takes one for RDMA.
+function rmaSegmentsOf({ fabricAttr, txAttr }: AnyInfo): number {
+  return fabricAttr.name === 'efa-direct' ? 1 : Math.min(txAttr.iovLimit, MAX_SEGMENTS);
+}
 
 function allBytesOf(buffer: Buffers): Uint8Array {
   if (isBufferView(buffer)) return bytesOf(buffer);

@@ -31,12 +31,12 @@ export class Located {
     engine: Engine,
     buffers: readonly Buffers[],
     limit: number,
-    names?: readonly string[],
+    { names, reason = 'iovLimit' }: { names?: readonly string[]; reason?: string } = {},
   ) {
     if (!Array.isArray(buffers)) throw invalidArgType('buffers', 'an array of buffers', buffers);
     const { length } = buffers;
     if (length === 0 || length > limit) {
-      throw outOfRange('buffers.length', `from 1 to ${limit} (iovLimit)`, length);
+      throw outOfRange('buffers.length', `from 1 to ${limit} (${reason})`, length);
     }
     this.buffers = Array.from({ length }, (_, i) => buffers[i] as Buffers);
     const { memory } = engine;

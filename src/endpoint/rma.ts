@@ -59,7 +59,8 @@ export interface RmaWrite<S> {
    */
   write(buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
   /**
-   * Writes several buffers in sequence, at most `txAttr.iovLimit`: fi_writemsg. The target is one
+   * Writes several buffers in sequence, at most `txAttr.iovLimit`, and one with the fabric
+   * `'efa-direct'`: fi_writemsg. The target is one
    * region, or at most `txAttr.rmaIovLimit` pieces of regions whose total length is that of the
    * buffers.
    *
@@ -131,7 +132,8 @@ export interface RmaRead<S> {
    */
   read(buffer: Buffers, peer: Peer, remote: RemoteRegion, options?: RmaOptions): S;
   /**
-   * Reads into several buffers in sequence, at most `txAttr.iovLimit`: fi_readmsg. The source is
+   * Reads into several buffers in sequence, at most `txAttr.iovLimit`, and one with the fabric
+   * `'efa-direct'`: fi_readmsg. The source is
    * one region, or at most `txAttr.rmaIovLimit` pieces of regions whose total length is that of the
    * buffers.
    *
@@ -237,7 +239,7 @@ function transferMany(
     const { data, flags } = code === Op.Write ? vectorData(limits, options) : NO_DATA;
     const start = offsetOf(options);
     const to = peerHandle(limits, peer);
-    const located = new Located(limits.engine, buffers, limits.sendSegments);
+    const located = locateMany(limits, buffers);
     checkLength(limits, located.total, checked);
     const { regions, pieces } = checkRemotePieces(limits, remote, start, located.total);
     const [{ handle, offset }, ...further] = pieces;
@@ -263,6 +265,12 @@ function transferMany(
   }
 }
 
+function locateMany({ engine, rmaSegments, sendSegments }: Limits, buffers: readonly Buffers[]) {
+  const isLower = rmaSegments < sendSegments;
+  return new Located(engine, buffers, rmaSegments, isLower ? { reason: ONE_BUFFER } : undefined);
+}
+
+const ONE_BUFFER = 'an RDMA operation of the device has one local buffer';
 const NO_DATA = { data: 0, flags: 0 } as const;
 
 function injectOne(

@@ -31,6 +31,8 @@ export interface Limits {
   readonly injectSize: number;
   readonly sendSegments: number;
   readonly receiveSegments: number;
+  /** The number of local buffers of an RMA operation. */
+  readonly rmaSegments: number;
   /** The number of pieces of remote regions. */
   readonly remoteSegments: number;
   /** The bytes of remote CQ data that the provider delivers. */

@@ -191,4 +191,22 @@ describe('efa-direct', () => {
       expect(await done(outcome)).toEqual(fabricError('FI_ECANCELED'));
     });
   });
+
+  test('writev and readv take one buffer, also in a batch; two are refused', async () => {
+    const { a, b, toB, done } = await directPair(['FI_MSG', 'FI_RMA']);
+    const region = await b.domain.allocate(64, REMOTE);
+    const remote = a.domain.remote(region.descriptor());
+    const target = new Uint8Array(32);
+    await done(a.writev([pattern(32)], toB, remote));
+    const batch = a.batch();
+    batch.readv([target], toB, remote);
+    await done(batch.submit());
+    expectBytes(target, pattern(32));
+    const two = [new Uint8Array(8), new Uint8Array(8)];
+    const reason = /buffers\.length.*from 1 to 1 \(an RDMA operation of the device has one local/;
+    await expect(a.writev(two, toB, remote)).rejects.toThrow(reason);
+    await expect(a.readv(two, toB, remote)).rejects.toThrow(reason);
+    expect(() => batch.writev(two, toB, remote)).toThrow(reason);
+    await done(a.write(pattern(8), toB, remote));
+  });
 });

@@ -7,12 +7,12 @@ import { freePort } from '../support/free-port.js';
 import { runInline } from '../support/inline.js';
 import { until } from '../support/lifecycle.js';
 import { nodeVariables, startRanks } from '../support/ranks.js';
-import { isOldPart, testFaults, withSoftefa } from '../support/softefa.js';
+import { isOldPart, partId, testFaults, withSoftefa } from '../support/softefa.js';
 import { closing, endpoint, fabricError, pair, pattern } from '../support/transfer.js';
 
 const faults = testFaults();
 
-const { major } = version();
+const { major, minor } = version();
 const SOON = 300;
 const BAD_ADDRESS = 9;
 const REFUSED = 4111;
@@ -50,6 +50,22 @@ test('efa carries 4 bytes of remote data, although 1.17 reports 8; wider data is
   const { a, toB } = await pair(context, 'efa', ['FI_MSG']);
   expect(a.info.domainAttr.cqDataSize).toBe(major < 2 ? 8 : 4);
   await expect(a.senddata(pattern(8), 2n ** 32n, toB)).rejects.toThrow(RangeError);
+});
+
+test('efa of 2.6 never completes a write with data from several buffers whose region lacks FI_SEND', async (context) => {
+  const { a, b, toB } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  const target = await b.domain.allocate(2 ** 17, ['FI_REMOTE_WRITE']);
+  const remote = a.domain.remote(target.descriptor());
+  const write = async (access: readonly ('FI_SEND' | 'FI_WRITE')[], timeout?: number) => {
+    const region = await a.domain.allocate(2 ** 17, access);
+    const halves = [region.slice(0, 2 ** 16), region.slice(2 ** 16)];
+    return a.writev(halves, toB, remote, { data: 1, ...(timeout && { timeout }) });
+  };
+  await write(['FI_WRITE', 'FI_SEND']);
+  const outcome = write(['FI_WRITE'], SOON);
+  // Emulated writes send the data.
+  if (major < 2 || minor < 6 || partId < 0xefa1) await outcome;
+  else await expect(outcome).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
 });
 
 test.each([
