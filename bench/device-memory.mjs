@@ -14,6 +14,7 @@ import { promisify } from 'node:util';
 import { getParams, version } from 'libfabric';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { freePort } from './fabtests-run.mjs';
+import { buildLoops, built } from './harness/build.mjs';
 import { benchOptions } from './harness/options.mjs';
 import { median } from './harness/results.mjs';
 import { align, number, sizeText } from './harness/table.mjs';
@@ -41,15 +42,8 @@ function buildFakes(folder) {
   build('libcudart.so', ['runtime.cc', join(folder, 'libcuda.so.1')]);
 }
 
-/** Builds the program that runs another one without huge pages. */
-function buildLauncher(folder) {
-  const launcher = join(folder, 'small-pages');
-  execFileSync('g++', ['-O1', '-Wall', '-o', launcher, join(root, 'bench/cpp/small-pages.cc')]);
-  return launcher;
-}
-
 /** Runs both sides, and returns the bandwidth of each size: 10^6 bytes a second. */
-async function measure(operation, { memory = [], hugePages = false }, folder, launcher) {
+async function measure(operation, { memory = [], hugePages = false }, folder) {
   const what = ['-p', 'efa', '-f', 'efa-direct', '-o', operation, '-S', `l:${SIZES}`, '-W', '32'];
   const line = ['rma-bw', ...what, ...memory, `-E=${await freePort()}`, '--json'];
   const sides = [[], ['127.0.0.1']].map((host, node) => {
@@ -60,7 +54,7 @@ async function measure(operation, { memory = [], hugePages = false }, folder, la
       LD_LIBRARY_PATH: [folder, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':'),
     };
     const command = [process.execPath, join(root, 'dist/cli/main.js'), ...line, ...host];
-    const [program, ...args] = hugePages ? command : [launcher, ...command];
+    const [program, ...args] = hugePages ? command : [`${built}small-pages`, ...command];
     return outputOf(program, args, { env });
   });
   const [, { stdout: client }] = await Promise.all(sides);
@@ -81,11 +75,11 @@ const folder = mkdtempSync(join(tmpdir(), 'libfabric-bench-'));
 const samples = new Map();
 try {
   buildFakes(folder);
-  const launcher = buildLauncher(folder);
+  buildLoops();
   for (let round = 1; round <= rounds; round++) {
     for (const operation of operations) {
       for (const [name, memory] of Object.entries(memories)) {
-        const found = await measure(operation, memory, folder, launcher);
+        const found = await measure(operation, memory, folder);
         console.error(`round ${round} of ${rounds}, ${operation}, ${name}: ${found.map(number)}`);
         for (const [at, bandwidth] of found.entries()) {
           const key = `${operation} ${SIZES[at]} ${name}`;

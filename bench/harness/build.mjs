@@ -1,4 +1,4 @@
-// Compiles the C++ loops of bench/ into build/bench/ if they are older than their sources.
+// Compiles the C++ programs of bench/ into build/bench/ if they are older than their sources.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
