@@ -56,6 +56,13 @@ const alone = () => [
     make: async ({ pair }) => small(await pair(), 4096),
     more: 5,
   },
+  {
+    name: 'half round trip, against a write that waits for its delivery',
+    on: ['efa'],
+    size: 4096,
+    make: async ({ pair }) => small(await pair(), 4096, ['FI_DELIVERY_COMPLETE']),
+    more: 5,
+  },
   ...[1, 256].map((mib) => ({
     name: process.threadCpuUsage === undefined ? 'event loop, busy' : 'event loop, CPU time',
     size: mib * MIB,

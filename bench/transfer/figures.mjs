@@ -60,8 +60,11 @@ export async function reused(pair, count, size) {
   return { pages: await repeated(pair, 'one page', pair.place.pages(pages), { pages }) };
 }
 
-/** Half a round trip of 4 KiB, from write() to `arrived`, against single writes with data. */
-export async function small(pair, length) {
+/**
+ * Half a round trip of 4 KiB, from write() to `arrived`, against single writes with data. `flags` are theirs: slices
+ * have FI_DELIVERY_COMPLETE.
+ */
+export async function small(pair, length, flags = []) {
   const into = pair.place.slice(0, length);
   const back = await into.offer({ access: 'write', to: pair.remote, repeat: true });
   const arrivals = back[Symbol.asyncIterator]();
@@ -85,11 +88,11 @@ export async function small(pair, length) {
     async single() {
       const { endpoint, peer, remoteRegion } = pair;
       const memory = pair.region.slice(0, length);
-      const done = pair.ask('plainPong', { length, count: SMALL_COUNT });
+      const done = pair.ask('plainPong', { length, count: SMALL_COUNT, flags });
       const start = performance.now();
       for (let i = 0; i < SMALL_COUNT; i++) {
         const arrived = endpoint.cq.arrived(2);
-        await endpoint.writedata(memory, 1, peer, remoteRegion);
+        await endpoint.writedata(memory, 1, peer, remoteRegion, { flags });
         await arrived;
       }
       const took = performance.now() - start;

@@ -97,12 +97,12 @@ const commands = {
     await transfer;
   },
   // The same with single writes of an endpoint.
-  plainPong: async ({ length, count }) => {
+  plainPong: async ({ length, count, flags }) => {
     const [endpoint] = endpoints;
     const memory = region.slice(0, length);
     for (let i = 0; i < count; i++) {
       await endpoint.cq.arrived(1);
-      await endpoint.writedata(memory, 2, peer, remoteRegion);
+      await endpoint.writedata(memory, 2, peer, remoteRegion, { flags });
     }
   },
   plainArrived: ({ data, count }) => endpoints[0].cq.arrived(data, count),
