@@ -1,5 +1,16 @@
 #include "events.h"
 
+#include <napi.h>
+#include <uv.h>
+
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../engine/driver.h"
+#include "../util/error.h"
+
 namespace fab::transfer {
 
 namespace {
@@ -20,57 +31,134 @@ Napi::Value fromOf(Napi::Env env, const Event& event) {
 
 }  // namespace
 
-Events::Events(Napi::Env env, Napi::Function deliver) {
-  auto held = std::make_unique<Shared>(state_);
-  function_ = Function::New(
-      env, deliver, "libfabric.transfer", 0, 1, held.get(),
-      [](Napi::Env, void*, Shared* state) {
-        const std::unique_ptr<Shared> owned(state);
-        const std::lock_guard<std::mutex> lock((*state)->mutex);
-        (*state)->closed = true;
-      },
-      static_cast<void*>(nullptr));
-  held.release();
-  function_.Unref(env);
+// The queue and its handle on the event loop. It lives as long as either of them. A thread-safe
+// function of Node-API would keep its mutex while it wakes the event loop, which then waits for
+// that mutex if it has the same core.
+class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
+ public:
+  explicit Mailbox(napi_env env) : env_(env) {}
+
+  void open(napi_value deliver) {
+    uv_loop_t* loop = nullptr;
+    napi_get_uv_event_loop(env_, &loop);
+    const int ret = uv_async_init(
+        loop, &async_, [](uv_async_t* handle) { static_cast<Mailbox*>(handle->data)->deliver(); });
+    if (ret != 0) throw FabricFailure(-ret, "uv_async_init");
+    async_.data = this;
+    ref(false);
+    deliver_ = Napi::Persistent(Napi::Function(env_, deliver));
+    context_ = std::make_unique<Napi::AsyncContext>(env_, "libfabric.transfer");
+    self_ = shared_from_this();
+    napi_add_async_cleanup_hook(
+        env_,
+        [](napi_async_cleanup_hook_handle, void* data) { static_cast<Mailbox*>(data)->close(); },
+        this, &hook_);
+  }
+
+  // Returns whether it has woken the event loop.
+  bool add(Event event) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (closed_) return false;
+      waiting_.push_back(std::move(event));
+      if (waiting_.size() > 1) return false;
+      ++wakers_;
+    }
+    wake();
+    return true;
+  }
+
+  void ref(bool on) {
+    auto* const handle = reinterpret_cast<uv_handle_t*>(&async_);
+    if (!closed_) on ? uv_ref(handle) : uv_unref(handle);
+  }
+
+  void close() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (std::exchange(closed_, true)) return;
+      waiting_.clear();
+    }
+    while (wakers_.load() > 0) std::this_thread::yield();
+    closeHandles({reinterpret_cast<uv_handle_t*>(&async_)}, [this] {
+      const auto self = std::move(self_);
+      deliver_.Reset();
+      context_.reset();
+      napi_remove_async_cleanup_hook(hook_);
+    });
+  }
+
+  // Closes it on JavaScript's thread. Any thread calls this.
+  void abandon() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (closed_) return;
+      abandoned_ = true;
+      ++wakers_;
+    }
+    wake();
+  }
+
+ private:
+  // Not under the mutex: the event loop may take over this core at once.
+  void wake() {
+    uv_async_send(&async_);
+    --wakers_;
+  }
+
+  void deliver() {
+    std::vector<Event> taken;
+    bool isAbandoned = false;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (closed_) return;
+      taken.swap(waiting_);
+      isAbandoned = abandoned_;
+    }
+    if (isAbandoned) return close();
+    const Napi::HandleScope scope(env_);
+    try {
+      const Napi::CallbackScope callback(env_, *context_);
+      for (const Event& event : taken) call(event);
+    } catch (const Napi::Error&) {
+      // JavaScript catches its own errors: the environment is ending.
+    }
+  }
+
+  void call(const Event& event) const {
+    const Napi::HandleScope scope(env_);
+    deliver_.Call({Napi::Number::New(env_, static_cast<uint32_t>(event.kind)),
+                   Napi::Number::New(env_, event.id), Napi::Number::New(env_, event.status),
+                   textOf(env_, event), fromOf(env_, event),
+                   Napi::Number::New(env_, static_cast<double>(event.bytes))});
+  }
+
+  const Napi::Env env_;
+  uv_async_t async_{};
+  Napi::FunctionReference deliver_;
+  std::unique_ptr<Napi::AsyncContext> context_;
+  napi_async_cleanup_hook_handle hook_ = nullptr;
+  std::shared_ptr<Mailbox> self_;  // until the event loop has released the handle
+
+  std::mutex mutex_;
+  std::vector<Event> waiting_;
+  bool closed_ = false;
+  bool abandoned_ = false;
+  std::atomic<int> wakers_{0};  // threads that are about to wake the event loop
+};
+
+Events::Events(napi_env env, napi_value deliver) : mailbox_(std::make_shared<Mailbox>(env)) {
+  mailbox_->open(deliver);
 }
+
+Events::~Events() { mailbox_->abandon(); }
 
 void Events::add(Event event) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (state_->closed) return;
-  state_->waiting.push_back(std::move(event));
-  if (state_->waiting.size() > 1) return;
-  wakeUps_.fetch_add(1, std::memory_order_relaxed);
-  function_.NonBlockingCall();
+  if (mailbox_->add(std::move(event))) wakeUps_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Events::ref(Napi::Env env, bool on) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (state_->closed) return;
-  on ? function_.Ref(env) : function_.Unref(env);
-}
+void Events::ref(bool on) { mailbox_->ref(on); }
 
-void Events::close() {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (state_->closed) return;
-  state_->closed = true;
-  state_->waiting.clear();
-  function_.Abort();
-}
-
-void Events::call(Napi::Env env, Napi::Function deliver, Shared* state, void*) {
-  if (env == nullptr) return;  // the environment is ending
-  std::vector<Event> taken;
-  {
-    const std::lock_guard<std::mutex> lock((*state)->mutex);
-    taken.swap((*state)->waiting);
-  }
-  for (const Event& event : taken) {
-    const Napi::HandleScope scope(env);
-    deliver.Call({Napi::Number::New(env, static_cast<uint32_t>(event.kind)),
-                  Napi::Number::New(env, event.id), Napi::Number::New(env, event.status),
-                  textOf(env, event), fromOf(env, event),
-                  Napi::Number::New(env, static_cast<double>(event.bytes))});
-  }
-}
+void Events::close() { mailbox_->close(); }
 
 }  // namespace fab::transfer

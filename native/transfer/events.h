@@ -1,13 +1,11 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 namespace fab::transfer {
 
@@ -37,33 +35,27 @@ struct Event {
 class Events {
  public:
   // Calls deliver(kind, id, status, text, from, bytes) for each event.
-  Events(Napi::Env env, Napi::Function deliver);
-  ~Events() { close(); }
+  Events(napi_env env, napi_value deliver);
+  ~Events();  // on any thread
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
   void add(Event event);
   // How often the event loop was woken.
   uint64_t wakeUps() const { return wakeUps_.load(std::memory_order_relaxed); }
+
+  // The following run on JavaScript's thread.
+
   // Keeps the event loop alive, or no longer.
-  void ref(Napi::Env env, bool on);
+  void ref(bool on);
   // No event is delivered any more.
   void close();
 
  private:
-  // The queue. It lives as long as either side: the environment may end first.
-  struct State {
-    std::mutex mutex;
-    std::vector<Event> waiting;
-    bool closed = false;
-  };
-  using Shared = std::shared_ptr<State>;
-  static void call(Napi::Env env, Napi::Function deliver, Shared* state, void* data);
-  using Function = Napi::TypedThreadSafeFunction<Shared, void, Events::call>;
+  class Mailbox;
 
   std::atomic<uint64_t> wakeUps_{0};
-  Shared state_ = std::make_shared<State>();
-  Function function_;
+  const std::shared_ptr<Mailbox> mailbox_;
 };
 
 }  // namespace fab::transfer

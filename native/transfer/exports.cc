@@ -88,7 +88,7 @@ Napi::Value transferBegin(const Napi::CallbackInfo& args) {
 }
 
 Napi::Value transferRef(const Napi::CallbackInfo& args) {
-  unwrapAny<Hub>(args[0])->events.ref(args.Env(), args[1].As<Napi::Boolean>());
+  unwrapAny<Hub>(args[0])->events.ref(args[1].As<Napi::Boolean>());
   return args.Env().Undefined();
 }
 
