@@ -30,21 +30,6 @@ void throwToJs(Napi::Env env, const FabricFailure& failure) {
   throw Napi::Error(env, toJsError(env, failure));
 }
 
-void throwToJs(Napi::Env env, const Misuse& misuse) {
-  auto decorate = [&](Napi::Error error) {
-    error.Set("code", Napi::String::New(env, misuse.code));
-    return error;
-  };
-  switch (misuse.kind) {
-    case Misuse::Kind::kType:
-      throw decorate(Napi::TypeError::New(env, misuse.what()));
-    case Misuse::Kind::kRange:
-      throw decorate(Napi::RangeError::New(env, misuse.what()));
-    default:
-      throw decorate(Napi::Error::New(env, misuse.what()));
-  }
-}
-
 namespace {
 
 // initialize(makeFabricError): passes the constructor of the package's error class.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "util/error.h"
+#include "util/misuse_js.h"
 
 namespace fab {
 
@@ -25,7 +26,6 @@ struct Addon {
 
 Napi::Value toJsError(Napi::Env env, const FabricFailure& failure);
 [[noreturn]] void throwToJs(Napi::Env env, const FabricFailure& failure);
-[[noreturn]] void throwToJs(Napi::Env env, const Misuse& misuse);
 
 // Wraps a native function so that its failures reach JavaScript as typed errors.
 template <Napi::Value (*Fn)(const Napi::CallbackInfo&)>

@@ -8,7 +8,7 @@ int attributeOf(const Driver& driver, Device device, int attribute) {
   int value = 0;
   const Result result = driver.deviceGetAttribute.attempt(&value, attribute, device);
   if (result == kInvalidValue) return 0;
-  if (result != kSuccess) throw CudaFailure(result, "cuDeviceGetAttribute");
+  if (result != kSuccess) throw accelerator::CallFailure(result, "cuDeviceGetAttribute");
   return value;
 }
 

@@ -17,10 +17,10 @@ struct DeviceDescription {
   bool dmabuf;
 };
 
-// Throws CudaFailure.
+// Throws CallFailure.
 std::vector<DeviceDescription> listDevices();
 
-// The device with an index. Throws CudaFailure CUDA_ERROR_INVALID_DEVICE.
+// The device with an index. Throws CallFailure CUDA_ERROR_INVALID_DEVICE.
 Device deviceAt(int index);
 
 // The primary context of a device, which the runtime API and frameworks use too.

@@ -1,36 +1,18 @@
 #pragma once
 
+#include "../accelerator/library.h"
 #include "driver_api.h"
-#include "failure.h"
 
 namespace cuda {
 
-// A function of the driver.
-template <typename... Args>
-class Call {
- public:
-  // Throws DriverMissing if this driver lacks the function.
-  Call(void* library, const char* symbol, const char* name);
-
-  // Throws CudaFailure.
-  void operator()(Args... args) const {
-    const Result result = attempt(args...);
-    if (result != kSuccess) throw CudaFailure(result, name_);
-  }
-
-  Result attempt(Args... args) const { return function_(args...); }
-
- private:
-  const char* name_;
-  Result (*function_)(Args...);
-};
+using accelerator::Call;
 
 // The functions of libcuda.so.1. The newest one came with CUDA 11.7.
 class Driver {
  public:
-  // The driver, initialized. Throws DriverMissing, or CudaFailure of cuInit.
+  // The driver, initialized. Throws LibraryMissing, or CallFailure of cuInit.
   static const Driver& get();
-  // The driver, without cuInit: for the texts of errors. Throws DriverMissing.
+  // The driver, without cuInit: for the texts of errors. Throws LibraryMissing.
   static const Driver& loaded();
 
   const Call<unsigned> init;

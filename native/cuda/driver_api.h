@@ -7,6 +7,8 @@
 // documentation. The toolkit's headers are not needed to build.
 namespace cuda {
 
+constexpr const char* kLibrary = "libcuda.so.1";
+
 using Result = int;              // CUresult
 using Device = int;              // CUdevice
 using DevicePointer = uint64_t;  // CUdeviceptr

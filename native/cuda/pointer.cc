@@ -11,7 +11,7 @@ std::optional<PointerAttributes> attributesOf(DevicePointer pointer) {
   unsigned type = 0;
   const Result known = driver.pointerGetAttribute.attempt(&type, kMemoryType, pointer);
   if (known == kInvalidValue) return std::nullopt;
-  if (known != kSuccess) throw CudaFailure(known, "cuPointerGetAttribute");
+  if (known != kSuccess) throw accelerator::CallFailure(known, "cuPointerGetAttribute");
   PointerAttributes found{};
   unsigned managed = 0;
   driver.pointerGetAttribute(&managed, kIsManaged, pointer);
@@ -34,7 +34,7 @@ Dmabuf exportDmabuf(int device, DevicePointer pointer, size_t length) {
   const auto page = static_cast<DevicePointer>(sysconf(_SC_PAGESIZE));
   const DevicePointer first = pointer / page * page;
   const DevicePointer end = (pointer + length + page - 1) / page * page;
-  Dmabuf dmabuf{-1, static_cast<size_t>(pointer - first)};
+  Dmabuf dmabuf{-1, pointer - first};
   driver.getHandleForAddressRange(&dmabuf.fd, first, static_cast<size_t>(end - first), kDmaBufFd,
                                   0);
   return dmabuf;

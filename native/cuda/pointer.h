@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "../accelerator/memory.h"
 #include "driver.h"
 
 namespace cuda {
@@ -15,15 +16,12 @@ struct PointerAttributes {
 };
 
 // What the driver knows of an address. Nothing if the address is none of its own. Throws
-// CudaFailure.
+// CallFailure.
 std::optional<PointerAttributes> attributesOf(DevicePointer pointer);
 
-struct Dmabuf {
-  int fd;
-  size_t offset;  // of the address, in the dmabuf
-};
+using accelerator::Dmabuf;
 
-// Exports the pages of an address range. The caller owns the descriptor. Throws CudaFailure.
+// Exports the pages of an address range. The caller owns the descriptor. Throws CallFailure.
 Dmabuf exportDmabuf(int device, DevicePointer pointer, size_t length);
 
 }  // namespace cuda

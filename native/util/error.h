@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "misuse.h"
+
 namespace fab {
 
 // A libfabric call that failed. It becomes a FabricError at the N-API boundary.
@@ -15,15 +17,6 @@ struct FabricFailure : std::runtime_error {
   int error;                  // positive fi_errno(3) value
   const char* syscall;        // the call that reported it: "fi_domain"
   const char* provider = "";  // the provider of the call, if known
-};
-
-// A wrong call by the program. It becomes a TypeError, RangeError or Error with this code.
-struct Misuse : std::runtime_error {
-  enum class Kind { kType, kRange, kState };
-  Misuse(Kind k, const char* c, const std::string& text)
-      : std::runtime_error(text), kind(k), code(c) {}
-  Kind kind;
-  const char* code;
 };
 
 // Throws FabricFailure if a libfabric call returned a negative value. Returns other values.

@@ -1,28 +1,15 @@
+import { AcceleratorError, type CodedError, coded, type Failure } from '../accelerator/errors.js';
+
 /** A call of the CUDA driver that failed: `CUDA_ERROR_OUT_OF_MEMORY: out of memory, cuMemAlloc`. */
-export class CudaError extends Error {
-  /** The driver's name of {@link result}: `'CUDA_ERROR_OUT_OF_MEMORY'`. */
-  readonly code: string;
-  /** The CUresult: 2. */
-  readonly result: number;
-  /** The call that reported it: `'cuMemAlloc'`. */
-  readonly syscall: string;
-  /** The usual remedy, if it is known. It is the end of the message. */
-  declare readonly hint?: string;
-
+export class CudaError extends AcceleratorError {
   /** @internal */
-  constructor(result: number, code: string, text: string, syscall: string) {
-    const hint = hintOf(result, syscall);
-    super(`${code}: ${text}, ${syscall}${hint === undefined ? '' : `; ${hint}`}`);
-    this.code = code;
-    this.result = result;
-    this.syscall = syscall;
-    if (hint !== undefined) this.hint = hint;
-  }
-
-  /** For JSON.stringify(). */
-  toJSON(): { code: string; result: number; syscall: string; message: string } {
-    const { code, result, syscall, message } = this;
-    return { code, result, syscall, message };
+  constructor({ result, code, text, syscall }: Failure) {
+    const failure = {
+      ...{ result, syscall },
+      code: code || `CUDA_ERROR_${result}`,
+      text: text || 'unknown error',
+    };
+    super(failure, hintOf(result, syscall));
   }
 }
 
@@ -51,9 +38,6 @@ function hintOf(result: number, syscall: string): string | undefined {
   return HINTS[result];
 }
 
-/** An error with a code of its own. */
-export type CodedError = Error & { readonly code: string };
-
 /** `ERR_CUDA_NOT_FOUND`: libcuda.so.1 does not load. */
 export function cudaNotFound(cause: Error): CodedError {
   const lines = [
@@ -72,8 +56,4 @@ export function cudaTooOld(cause: Error): CodedError {
     'Install the driver of CUDA 11.7 (515) or a later one.',
   ];
   return coded('ERR_CUDA_TOO_OLD', lines, cause);
-}
-
-function coded(code: string, lines: readonly string[], cause: Error): CodedError {
-  return Object.assign(new Error(lines.join('\n'), { cause }), { code });
 }

@@ -4,9 +4,12 @@
  *
  * @module libfabric/cuda
  */
+export { Dmabuf } from '../accelerator/dmabuf.js';
+export { AcceleratorError } from '../accelerator/errors.js';
+export { AcceleratorMemory, type AllocateOptions } from '../accelerator/memory.js';
 export { type CudaAbsence, type CudaAbsenceCode, isAvailable, whyNoDevices } from './absence.js';
 export { type CudaDevice, devices, driverVersion } from './devices.js';
-export { CudaDmabuf, exportDmabuf } from './dmabuf.js';
+export { exportDmabuf } from './dmabuf.js';
 export { CudaError } from './errors.js';
-export { type AllocateOptions, allocate, CudaMemory } from './memory.js';
+export { allocate, CudaMemory } from './memory.js';
 export { type PointerAttributes, pointerAttributes } from './pointer.js';

@@ -1,4 +1,4 @@
-import { invalidArgType, outOfRange } from '../errors.js';
+import { checkPointer } from '../accelerator/dmabuf.js';
 import { call } from './native.js';
 
 /** What the driver knows of an address. */
@@ -26,11 +26,4 @@ export function pointerAttributes(pointer: bigint): PointerAttributes | null {
   if (found === undefined) return null;
   const { onHost, managed, device, start, byteLength } = found;
   return { type: managed ? 'managed' : onHost ? 'host' : 'device', device, start, byteLength };
-}
-
-/** Checks for an address. */
-export function checkPointer(name: string, pointer: unknown): bigint {
-  if (typeof pointer !== 'bigint') throw invalidArgType(name, 'a bigint', pointer);
-  if (pointer < 0n || pointer >= 2n ** 64n) throw outOfRange(name, 'from 0 to 2^64 - 1', pointer);
-  return pointer;
 }

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <string>
 
-#include "failure.h"
+#include "../util/misuse.h"
 
-// Checks of values from JavaScript: no unchecked value reaches the driver.
-namespace cuda {
+// Checks of values from JavaScript: no unchecked value reaches the library.
+namespace accelerator {
+
+using fab::Misuse;
 
 [[noreturn]] inline void refuseType(const char* name, const char* expected) {
   throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_TYPE",
@@ -46,4 +48,4 @@ inline Napi::Uint8Array bytesFrom(const Napi::Value& value, const char* name) {
   return value.As<Napi::Uint8Array>();
 }
 
-}  // namespace cuda
+}  // namespace accelerator

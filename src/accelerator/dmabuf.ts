@@ -1,0 +1,66 @@
+import { closeSync } from 'node:fs';
+import { checkInteger, oneOf } from '../checks.js';
+import type { DmabufMemory, HmemMemory, HmemType } from '../device-memory.js';
+import { closed, invalidArgType, outOfRange } from '../errors.js';
+
+/**
+ * A dmabuf of an accelerator's memory, for `domain.register()`. Its descriptor is open until close(),
+ * which may be called as soon as register() has returned its promise.
+ */
+export class Dmabuf implements DmabufMemory {
+  readonly type = 'dmabuf';
+  /** Offset of the memory in the dmabuf, in bytes. */
+  readonly offset: number;
+  /** Bytes. */
+  readonly byteLength: number;
+  #fd: number | undefined;
+
+  /** @internal */
+  constructor(fd: number, offset: number, byteLength: number) {
+    this.#fd = fd;
+    this.offset = offset;
+    this.byteLength = byteLength;
+  }
+
+  /**
+   * The file descriptor.
+   *
+   * @throws Error ERR_CLOSED
+   */
+  get fd(): number {
+    if (this.#fd === undefined) throw closed('Dmabuf');
+    return this.#fd;
+  }
+
+  /** Closes the descriptor. Regions that were registered with it stay valid. */
+  close(): void {
+    const fd = this.#fd;
+    this.#fd = undefined;
+    if (fd !== undefined) closeSync(fd);
+  }
+
+  /** close() */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** Checks the argument of an exportDmabuf(), and reads each member once. */
+export function checkExported(memory: HmemMemory, type: HmemType) {
+  if (typeof memory !== 'object' || memory === null) {
+    throw invalidArgType('memory', `memory of type '${type}'`, memory);
+  }
+  oneOf('memory.type', memory.type, [type]);
+  return {
+    pointer: checkPointer('memory.pointer', memory.pointer),
+    byteLength: checkInteger('memory.byteLength', memory.byteLength, 1),
+    device: checkInteger('memory.device', memory.device, 0, 2 ** 31 - 1),
+  };
+}
+
+/** Checks for an address. */
+export function checkPointer(name: string, pointer: unknown): bigint {
+  if (typeof pointer !== 'bigint') throw invalidArgType(name, 'a bigint', pointer);
+  if (pointer < 0n || pointer >= 2n ** 64n) throw outOfRange(name, 'from 0 to 2^64 - 1', pointer);
+  return pointer;
+}

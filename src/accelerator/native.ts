@@ -1,0 +1,47 @@
+import { startAtCaller } from '../errors.js';
+import { callerOf } from '../load.js';
+import type { Failure } from './errors.js';
+
+/** Native memory. */
+export type NativeHandle = { readonly __memory: never };
+
+/** What the addons of accelerators have in common: native/accelerator. */
+export interface NativeMemory {
+  allocate(device: number, byteLength: number): { handle: NativeHandle; pointer: bigint };
+  free(memory: NativeHandle): void;
+  fill(memory: NativeHandle, value: number, offset: number, length: number): void;
+  write(memory: NativeHandle, offset: number, bytes: Uint8Array): void;
+  read(memory: NativeHandle, offset: number, bytes: Uint8Array): void;
+  exportDmabuf(device: number, pointer: bigint, byteLength: number): { fd: number; offset: number };
+}
+
+/** Calls an addon. */
+export type CallOf<A> = <T>(use: (addon: A) => T) => T;
+
+/** The errors of an addon's failures. */
+export interface Explanations {
+  /** The library, as the addon loads it. */
+  readonly library: string;
+  notFound(cause: Error): Error;
+  tooOld(cause: Error): Error;
+  failed(failure: Failure): Error;
+}
+
+/** A function that uses an addon, which the first call loads, and explains its failures. */
+export function acceleratorCall<A>(load: () => unknown, explanations: Explanations): CallOf<A> {
+  const { library, notFound, tooOld, failed } = explanations;
+  return callerOf<A>(load, (error) => {
+    if (!(error instanceof Error)) return error;
+    if ('missing' in error) {
+      return startAtCaller(error.missing === library ? notFound(error) : tooOld(error));
+    }
+    if (!('result' in error && 'syscall' in error && 'resultName' in error)) return error;
+    const { result, resultName, syscall, message } = error;
+    return startAtCaller(
+      failed({
+        ...{ result: Number(result), code: String(resultName), text: message },
+        syscall: String(syscall),
+      }),
+    );
+  });
+}
