@@ -42,6 +42,11 @@
       "sources": ["<!@(node scripts/native-sources.mjs native/cuda)"]
     },
     {
+      # Not linked with the Neuron runtime, which may be missing: native/neuron/runtime.h.
+      "target_name": "neuron",
+      "sources": ["<!@(node scripts/native-sources.mjs native/neuron)"]
+    },
+    {
       "target_name": "softefa",
       "type": "shared_library",
       "product_prefix": "lib",

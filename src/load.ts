@@ -73,6 +73,11 @@ export function loadCuda(): unknown {
   return loadAll(['cuda.node'])[0];
 }
 
+/** Loads the addon of libfabric/neuron, without libfabric and without the Neuron runtime. */
+export function loadNeuron(): unknown {
+  return loadAll(['neuron.node'])[0];
+}
+
 function loadAll(names: readonly string[]): unknown[] {
   const folder = addonFolder();
   const files = names.map((name) => join(folder, name));

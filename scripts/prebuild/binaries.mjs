@@ -10,6 +10,7 @@ export const BINARIES = [
   'preload.node',
   'verbs.node',
   'cuda.node',
+  'neuron.node',
   'libsoftefa.so',
 ];
 

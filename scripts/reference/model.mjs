@@ -10,6 +10,7 @@ const MODULES = {
   'libfabric/transfer': 'src/transfer/index.ts',
   'libfabric/verbs': 'src/verbs/index.ts',
   'libfabric/cuda': 'src/cuda/index.ts',
+  'libfabric/neuron': 'src/neuron/index.ts',
   'libfabric/cli-types': 'src/cli-types.ts',
 };
 const FORMAT =

@@ -105,5 +105,6 @@ export const PAGES = [
   { file: 'softefa', title: 'libfabric/softefa', module: 'libfabric/softefa', rest: true },
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },
   { file: 'cuda', title: 'libfabric/cuda', module: 'libfabric/cuda', rest: true },
+  { file: 'neuron', title: 'libfabric/neuron', module: 'libfabric/neuron', rest: true },
   { file: 'cli-types', title: 'libfabric/cli-types', module: 'libfabric/cli-types', rest: true },
 ];

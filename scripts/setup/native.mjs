@@ -1,4 +1,4 @@
-// The native build, with node-gyp: build/Release/{libfabric,preload,verbs,cuda}.node and libsoftefa.so.
+// The native build, with node-gyp: build/Release/{libfabric,preload,verbs,cuda,neuron}.node and libsoftefa.so.
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,9 +14,10 @@ import {
   writeStamp,
 } from './step.mjs';
 
-const OUTPUTS = ['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'libsoftefa.so'].map(
-  (name) => join(root, 'build/Release', name),
-);
+const OUTPUTS = [
+  ...['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'neuron.node'],
+  'libsoftefa.so',
+].map((name) => join(root, 'build/Release', name));
 const RECIPE = ['binding.gyp', 'scripts/libfabric-flags.mjs', 'scripts/native-sources.mjs'];
 
 /** The prefix whose include/node contains the headers of this Node; undefined if there is none. */

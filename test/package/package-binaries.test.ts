@@ -15,7 +15,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const built = join(root, 'build/Release');
-const BINARIES = ['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'libsoftefa.so'];
+const BINARIES = [
+  ...['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'neuron.node'],
+  'libsoftefa.so',
+];
 
 let folder: string;
 

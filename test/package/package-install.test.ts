@@ -8,7 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HANG_MS } from '../support/limits.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const BINARIES = ['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'libsoftefa.so'];
+const BINARIES = [
+  ...['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'neuron.node'],
+  'libsoftefa.so',
+];
 const prebuilds = `prebuilds/linux-${process.arch}`;
 
 let folder: string; // holds the package, its tarball and the project
@@ -136,7 +139,7 @@ describe('the tarball', () => {
 
 describe('a program', () => {
   const versions =
-    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, isAvailable());';
+    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, typeof cores, isAvailable());';
 
   test('imports the package and its subpaths', () => {
     const program = `
@@ -144,8 +147,11 @@ describe('a program', () => {
       import { loadSoftefa } from 'libfabric/softefa';
       import { devices } from 'libfabric/verbs';
       import { isAvailable } from 'libfabric/cuda';
+      import { cores } from 'libfabric/neuron';
       ${versions}`;
-    expect(run('import.mjs', program)).toMatch(/^string function function (true|false)\n$/);
+    expect(run('import.mjs', program)).toMatch(
+      /^string function function function (true|false)\n$/,
+    );
   });
 
   // Needs Node.js 20.19, 22.12 or later. Before that, CommonJS must use import().
@@ -155,8 +161,11 @@ describe('a program', () => {
       const { loadSoftefa } = require('libfabric/softefa');
       const { devices } = require('libfabric/verbs');
       const { isAvailable } = require('libfabric/cuda');
+      const { cores } = require('libfabric/neuron');
       ${versions}`;
-    expect(run('require.cjs', program)).toMatch(/^string function function (true|false)\n$/);
+    expect(run('require.cjs', program)).toMatch(
+      /^string function function function (true|false)\n$/,
+    );
   });
 
   test.each(['tcp', 'efa'])('transfers data over %s', (provider) => {

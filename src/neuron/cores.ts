@@ -1,0 +1,29 @@
+import { call } from './native.js';
+
+/** How many NeuronCores there are. */
+export interface NeuronCores {
+  /** Of this machine. */
+  readonly total: number;
+  /** Of this process: NEURON_RT_VISIBLE_CORES and NEURON_RT_NUM_CORES choose them. */
+  readonly visible: number;
+}
+
+/**
+ * Counts the NeuronCores. It does not take them: other processes may use them.
+ *
+ * @throws Error ERR_NEURON_NOT_FOUND without the Neuron runtime, ERR_NEURON_TOO_OLD. NeuronError if
+ * the runtime fails, as it does without devices.
+ */
+export const cores = (): NeuronCores => call((neuron) => neuron.cores());
+
+/**
+ * Gives the NeuronCores back that allocate() has taken for this process: nrt_close. Does nothing if it
+ * has taken none. Do not call it if another library of this process uses the runtime, too. A runtime
+ * that does not start twice in a process fails later calls with NRT_CLOSED.
+ *
+ * @throws Error ERR_INVALID_STATE while memory is allocated. Error ERR_NEURON_NOT_FOUND,
+ * ERR_NEURON_TOO_OLD.
+ */
+export function close(): void {
+  call((neuron) => neuron.close());
+}
