@@ -194,6 +194,7 @@ export class Transfer implements PromiseLike<TransferReport> {
     if (this.#ended) return;
     this.#ended = true;
     this.#cleanUp();
+    this.#cleanUp = () => {};
     settle();
   }
 
@@ -256,10 +257,12 @@ export class Transfer implements PromiseLike<TransferReport> {
     const started = this.#handle;
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
     const { signal, deadline } = checkOptions('options', limits, AGAIN);
+    // The next transfer must not keep this one, and so all before it.
+    const startAgain = this.#again;
     return new Transfer(
       this.#course,
-      () => this.#again(started),
-      this.#again,
+      () => startAgain(started),
+      startAgain,
       this.#events,
       this.#activity,
       this.#admission,

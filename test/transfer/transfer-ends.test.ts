@@ -2,6 +2,7 @@ import '../support/softefa.js';
 import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
 import { enginePair, pattern, same } from '../support/engines.js';
+import { runCleanly } from '../support/lifecycle.js';
 
 const SIZE = 4 << 20;
 
@@ -233,3 +234,6 @@ test('tokens and cards that are wrong, stale, foreign or forged are refused', as
     await Promise.all([stranger.close(), over.close()]);
   }
 });
+
+test('a transfer that was repeated is garbage, although the next one is in use', () =>
+  runCleanly('transfer-repeated', [], { stdout: '0 4096' }, { node: ['--expose-gc'] }));
