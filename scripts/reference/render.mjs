@@ -12,27 +12,41 @@ export function renderReference(model) {
 
 class Book {
   #model;
-  #places = new Map(); // the page and anchor of each export and interface of calls
+  #places = new Map(); // the page and anchor of each export and interface of calls, by symbol
 
   constructor(model) {
     this.#model = model;
     for (const page of PAGES) this.#placeGroups(page);
     for (const page of PAGES) {
       const file = `${page.file}.md`;
-      for (const name of page.also ?? []) this.#places.set(name, file);
+      const place = (name, where) => this.#places.set(this.#symbol(name, page), where);
+      for (const name of page.also ?? []) place(name, file);
       for (const name of this.#names(page)) {
-        this.#places.set(name, isTitle(page, name) ? file : `${file}#${slug(name)}`);
+        place(name, isTitle(page, name) ? file : `${file}#${slug(name)}`);
       }
     }
   }
 
   // The interfaces of which a page's type is composed stand on that page.
-  #placeGroups({ file, type, like }) {
+  #placeGroups(page) {
+    const { file, type, like } = page;
     if (!type || like) return;
     for (const { parent } of this.#model.membersOf(type)) {
       const group = this.#group(parent);
-      if (group) this.#places.set(parent, `${file}.md#${slug(group.title)}`);
+      if (group) this.#places.set(this.#symbol(parent, page), `${file}.md#${slug(group.title)}`);
     }
+  }
+
+  // What a page means by a name: an export of its module, or of the first module that has it. Modules may have
+  // different exports of the same name.
+  #symbol(name, page) {
+    const own = this.#model.modules.get(moduleOf(page));
+    const all = [own, ...this.#model.modules.values()];
+    return all.find((exports) => exports.has(name))?.get(name) ?? name;
+  }
+
+  #place(name, page) {
+    return this.#places.get(this.#symbol(name, page));
   }
 
   // The exports of a page: those that it names, or those that are nowhere else.
@@ -43,8 +57,10 @@ class Book {
       others.flatMap((other) => [...this.#names(other), ...(other.also ?? [])]),
     );
     const names = [...this.#model.modules.get(moduleOf(page)).keys()];
-    const grouped = (name) =>
-      this.#places.has(name) && !this.#places.get(name).startsWith(page.file);
+    const grouped = (name) => {
+      const place = this.#place(name, page);
+      return place !== undefined && !place.startsWith(`${page.file}.md`);
+    };
     return names.filter((name) => !taken.has(name) && !grouped(name)).sort();
   }
 
@@ -84,11 +100,14 @@ class Book {
     const level = top ? '##' : '###';
     if (top && page.type) parts.push(...this.#calls(page));
     else if (entry.kind === 'interface')
-      parts.push(fields(entry.members), ...this.#sections(entry.members, level));
+      parts.push(fields(entry.members), ...this.#sections(entry.members, level, page));
     else if (entry.kind === 'class') {
       const statics = entry.statics.map((one) => ({ ...one, name: `${entry.name}.${one.name}` }));
       parts.push(contents([...statics, ...entry.members]), fields(entry.members));
-      parts.push(...this.#sections(statics, level), ...this.#sections(entry.members, level));
+      parts.push(
+        ...this.#sections(statics, level, page),
+        ...this.#sections(entry.members, level, page),
+      );
     }
     return parts;
   }
@@ -96,27 +115,26 @@ class Book {
   // The members of a type that is composed of interfaces, by interface.
   #calls(page) {
     const members = this.#model.membersOf(page.type);
-    const own = members.filter(
-      ({ parent }) => !page.like || !this.#isShared(parent, page.like.page),
-    );
+    const own = members.filter(({ parent }) => !page.like || !this.#isShared(parent, page));
     const parts = [contents(own)];
     if (page.like) parts.push(this.#alike(page, members));
     for (const parent of new Set(own.map((member) => member.parent))) {
       const group = this.#group(parent);
       const mine = own.filter((member) => member.parent === parent);
       if (group) parts.push(`## ${group.title}`, group.text, throwsOf(group));
-      parts.push(fields(mine), ...this.#sections(mine, group ? '###' : '##'));
+      parts.push(fields(mine), ...this.#sections(mine, group ? '###' : '##', page));
     }
     return parts;
   }
 
   #isShared(parent, page) {
-    return this.#places.get(parent)?.startsWith(`${page}.md#`) ?? false;
+    return this.#place(parent, page)?.startsWith(`${page.like.page}.md#`) ?? false;
   }
 
-  #alike({ like }, members) {
+  #alike(page, members) {
+    const { like } = page;
     const names = members
-      .filter(({ parent }) => this.#isShared(parent, like.page))
+      .filter(({ parent }) => this.#isShared(parent, page))
       .map(({ name }) => `[\`${name}\`](${like.page}.md#${slug(name)})`);
     return `It also has these calls of an endpoint. ${like.note}\n\n${names.join(', ')}`;
   }
@@ -133,13 +151,13 @@ class Book {
   }
 
   // A section for each call of the members.
-  #sections(members, level) {
+  #sections(members, level, page) {
     return members
       .filter(({ signatures }) => signatures)
       .map((member) => {
         const text = member.signatures.join('\n');
         const types = new Set(text.match(/(?<!['"\w])[A-Z]\w+/g));
-        const known = [...types].filter((name) => this.#places.has(name));
+        const known = [...types].filter((name) => this.#place(name, page) !== undefined);
         const uses =
           known.length > 0 && `Types: ${known.map((name) => `{@link ${name}}`).join(', ')}`;
         const parts = [
@@ -154,10 +172,10 @@ class Book {
   }
 
   // Replaces {@link NAME} and {@link NAME.MEMBER}.
-  #linked(text, { file }) {
-    const own = new RegExp(`^${file}\\.md(?=#)`);
+  #linked(text, page) {
+    const own = new RegExp(`^${page.file}\\.md(?=#)`);
     const link = (name, member) => {
-      const place = this.#places.get(name);
+      const place = this.#place(name, page);
       const shown = member ? `${name.replace(/Base$/, '')}.${member}` : name;
       if (!place) return `\`${shown}\``;
       const target = member ? `${place.replace(/#.*/, '')}#${slug(member)}` : place;

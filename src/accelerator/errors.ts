@@ -1,10 +1,10 @@
 /** A call of an accelerator's library that failed. */
 export abstract class AcceleratorError extends Error {
-  /** The library's name of {@link result}: `'CUDA_ERROR_OUT_OF_MEMORY'`. */
+  /** The library's name of {@link result}: `'CUDA_ERROR_OUT_OF_MEMORY'`, `'NRT_RESOURCE'`. */
   readonly code: string;
-  /** What the call returned: 2. */
+  /** What the call returned: 2, 4. */
   readonly result: number;
-  /** The call that reported it: `'cuMemAlloc'`. */
+  /** The call that reported it: `'cuMemAlloc'`, `'nrt_tensor_allocate'`. */
   readonly syscall: string;
   /** The usual remedy, if it is known. It is the end of the message. */
   declare readonly hint?: string;
