@@ -12,10 +12,13 @@ import { softefaEnvironment } from 'libfabric/softefa';
 import ts from 'typescript';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Block, blocksIn, root } from '../support/documents.js';
+import { buildFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { settle } from '../support/transfer.js';
 
 const namespace = ownNamespace('documents');
+
+const fakeNeuron = buildFakeNeuron();
 
 const programs = blocksIn('js').map((block) => ({ ...block, file: fileOf(block) }));
 
@@ -75,12 +78,12 @@ async function rest({ line }: Program): Promise<string[]> {
   return lines;
 }
 
-// A program that calls loadSoftefa() must start without softefa.
+// A program that calls loadSoftefa() must start without softefa. The Neuron runtime is a fake.
 function environmentFor(source: string): NodeJS.ProcessEnv {
   const options = { namespace, memlock: 'unlimited' } as const;
   const { LD_PRELOAD, ...variables } = softefaEnvironment(options);
   const loads = source.includes('loadSoftefa(');
-  return { ...process.env, ...variables, ...(!loads && { LD_PRELOAD }) };
+  return { ...withFakeNeuron(fakeNeuron), ...variables, ...(!loads && { LD_PRELOAD }) };
 }
 
 const CLEANLY = { code: 0, signal: null, stderr: '' };
