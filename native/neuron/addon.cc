@@ -1,6 +1,7 @@
 // The addon of libfabric/neuron: a few calls of the Neuron runtime, without libfabric.
 #include <napi.h>
 
+#include <cstring>
 #include <string>
 
 #include "../accelerator/memory.h"
@@ -28,6 +29,21 @@ struct Vendor {
   }
 };
 
+// runtimeVersion(): { version, detail }
+Napi::Value runtimeVersion(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  Version found{};
+  Runtime::loaded().getVersion(&found, sizeof(found));
+  std::string version;
+  for (const uint64_t number : found.numbers) {
+    version += (version.empty() ? "" : ".") + std::to_string(number);
+  }
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("version", version);
+  result.Set("detail", std::string(found.detail, strnlen(found.detail, sizeof(found.detail))));
+  return result;
+}
+
 // cores(): { total, visible }
 Napi::Value cores(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
@@ -49,6 +65,7 @@ Napi::Value close(const Napi::CallbackInfo& info) {
 }
 
 Napi::Object initialize(Napi::Env, Napi::Object exports) {
+  accelerator::exportFunction<Vendor, runtimeVersion>(exports, "runtimeVersion");
   accelerator::exportFunction<Vendor, cores>(exports, "cores");
   accelerator::exportFunction<Vendor, close>(exports, "close");
   accelerator::Memory<Vendor>::exportTo(exports);

@@ -25,6 +25,7 @@ Runtime::Runtime(void* library)
     : init(library, "nrt_init"),
       close(library, "nrt_close"),
       statusName(library, "nrt_get_status_as_str"),
+      getVersion(library, "nrt_get_version"),
       totalCores(library, "nrt_get_total_nc_count"),
       visibleCores(library, "nrt_get_visible_nc_count"),
       tensorAllocate(library, "nrt_tensor_allocate"),

@@ -22,6 +22,13 @@ using Tensor = struct OpaqueTensor*;
 constexpr int kNoFramework = 1;      // NRT_FRAMEWORK_TYPE_NO_FW
 constexpr int kPlacementDevice = 0;  // NRT_TENSOR_PLACEMENT_DEVICE
 
+// nrt_version_t of nrt_version.h
+struct Version {
+  uint64_t numbers[4];  // major, minor, patch, maintenance
+  char detail[128];
+  char gitHash[64];
+};
+
 // The functions of libnrt.so.1.
 class Runtime {
  public:
@@ -36,6 +43,7 @@ class Runtime {
   const Call<int, const char*, const char*> init;
   const Function<void> close;
   const Optional<const char*, Status> statusName;
+  const Call<Version*, size_t> getVersion;
   const Call<uint32_t*> totalCores;
   const Call<uint32_t*> visibleCores;
 

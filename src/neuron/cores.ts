@@ -1,5 +1,20 @@
 import { call } from './native.js';
 
+/** The version of the Neuron runtime. */
+export interface NeuronVersion {
+  /** `'2.21.41.0'`: major, minor, patch and maintenance. */
+  readonly version: string;
+  /** The runtime's own description, which may be empty. */
+  readonly detail: string;
+}
+
+/**
+ * The version of `libnrt.so.1`.
+ *
+ * @throws Error ERR_NEURON_NOT_FOUND, ERR_NEURON_TOO_OLD. NeuronError if the runtime fails.
+ */
+export const runtimeVersion = (): NeuronVersion => call((neuron) => neuron.runtimeVersion());
+
 /** How many NeuronCores there are. */
 export interface NeuronCores {
   /** Of this machine. */

@@ -8,7 +8,13 @@ export { Dmabuf } from '../accelerator/dmabuf.js';
 export { AcceleratorError } from '../accelerator/errors.js';
 export { AcceleratorMemory, type AllocateOptions } from '../accelerator/memory.js';
 export { isAvailable, type NeuronAbsence, type NeuronAbsenceCode, whyNoCores } from './absence.js';
-export { close, cores, type NeuronCores } from './cores.js';
+export {
+  close,
+  cores,
+  type NeuronCores,
+  type NeuronVersion,
+  runtimeVersion,
+} from './cores.js';
 export { exportDmabuf } from './dmabuf.js';
 export { NeuronError } from './errors.js';
 export { allocate, NeuronMemory } from './memory.js';

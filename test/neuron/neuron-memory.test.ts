@@ -9,6 +9,7 @@ import {
   isAvailable,
   NeuronError,
   type NeuronMemory,
+  runtimeVersion,
   whyNoCores,
 } from 'libfabric/neuron';
 import { expect, test } from 'vitest';
@@ -38,6 +39,10 @@ test('cores are counted without taking them, and nrt_init is tried again after i
     }),
   );
   allocate(1).free();
+});
+
+test('the runtime tells its version, and that it is a fake', () => {
+  expect(runtimeVersion()).toEqual({ version: '2.21.41.0', detail: "fake, a test's libnrt" });
 });
 
 test('no cores, and hidden cores, are told with the reason', () => {
@@ -94,6 +99,7 @@ test('memory without an address is freed, and refused', () => {
 
 test('each call that reports a status fails in turn with a NeuronError, and nothing is left', () => {
   const use = (made: NeuronMemory[]) => {
+    runtimeVersion();
     cores();
     const memory = allocate(8192);
     made.push(memory);
@@ -105,7 +111,12 @@ test('each call that reports a status fails in turn with a NeuronError, and noth
   use([]);
   const before = held();
   for (const name of [
-    ...['nrt_get_total_nc_count', 'nrt_get_visible_nc_count', 'nrt_tensor_allocate'],
+    ...[
+      'nrt_get_version',
+      'nrt_get_total_nc_count',
+      'nrt_get_visible_nc_count',
+      'nrt_tensor_allocate',
+    ],
     ...['nrt_tensor_write', 'nrt_tensor_read', 'nrt_get_dmabuf_fd_v2'],
   ]) {
     const made: NeuronMemory[] = [];

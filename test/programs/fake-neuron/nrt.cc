@@ -174,6 +174,19 @@ FAKE const char* nrt_get_status_as_str(NRT_STATUS status) {
   }
 }
 
+struct nrt_version_t {
+  uint64_t numbers[4];
+  char detail[128];
+  char git_hash[64];
+};
+
+FAKE NRT_STATUS nrt_get_version(nrt_version_t* version, size_t size) {
+  if (const NRT_STATUS failure = enter("nrt_get_version", false)) return failure;
+  if (size != sizeof(nrt_version_t)) return NRT_INVALID;
+  *version = {{2, 21, 41, 0}, "fake, a test's libnrt", ""};
+  return NRT_SUCCESS;
+}
+
 FAKE NRT_STATUS nrt_get_total_nc_count(uint32_t* cores) {
   if (const NRT_STATUS failure = enter("nrt_get_total_nc_count", false)) return failure;
   *cores = coreCount();
