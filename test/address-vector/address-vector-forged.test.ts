@@ -1,11 +1,11 @@
 // Forged addresses: this package refuses those that would crash or block the provider.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { arch } from 'node:process';
 import { type Endpoint, type EpType, getInfo, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { run } from '../support/lifecycle.js';
 import { withSoftefa } from '../support/softefa.js';
-import { closing, settle } from '../support/transfer.js';
+import { closing, fabricError, settle } from '../support/transfer.js';
 
 const seed = Number(process.env.LIBFABRIC_TEST_SEED ?? Date.now() % 2 ** 31);
 const { major } = version();
@@ -79,6 +79,26 @@ describe('shm', () => {
       );
     } finally {
       rmSync(path);
+    }
+  });
+
+  const unsuitable: Record<string, (path: string, region: string) => void> = {
+    folder: (path) => mkdirSync(path),
+    link: (path, region) => symlinkSync(region, path),
+    'file of ones': (path, region) => writeFileSync(path, Buffer.alloc(statSync(region).size, 255)),
+    'truncated region': (path, region) =>
+      writeFileSync(path, readFileSync(region).subarray(0, 4096)),
+  };
+  test.each(Object.entries(unsuitable))('insert() refuses a %s', async (kind, make) => {
+    const ep = await shm();
+    const path = `/dev/shm/unsuitable-${process.pid}-${kind.replaceAll(' ', '-')}`;
+    make(path, fileOf(ep));
+    try {
+      expect(() => ep.av.insert(path.replace('/dev/shm/', 'fi_shm://'))).toThrow(
+        fabricError('FI_EADDRNOTAVAIL'),
+      );
+    } finally {
+      rmSync(path, { recursive: true });
     }
   });
 
