@@ -1,16 +1,18 @@
 // `npm run fuzz [-- --seconds N] [--runs N] [--seed N] [NAME ...]`: builds the fuzzers of test/fuzz/ with clang and runs
-// them, or those that are named, for N seconds in all (60 by default), or each for N executions. Prints a line for each
-// and at the end `N passed, N failed`. What a fuzzer learns is kept in build/fuzz/corpus; a failed one leaves the bytes
-// that it failed with in build/fuzz and prints how to run them again.
+// them, or those that are named, for N seconds in all (60 by default), or each for N executions. `decoders` are those in
+// JavaScript, whose properties fast-check tests. Prints a line for each and at the end `N passed, N failed`. What a fuzzer
+// learns is kept in build/fuzz/corpus; a failed one leaves the bytes that it failed with in build/fuzz and prints how to
+// run them again.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { nodeHeadersPrefix } from './setup/native.mjs';
+import { nodeHeaders, sanitizers } from './setup/clang.mjs';
 import { npmPackages } from './setup/npm.mjs';
 import { announce, root, run, SetupError } from './setup/step.mjs';
-import { onPath, systemPackages } from './setup/system.mjs';
+import { typescript } from './setup/typescript.mjs';
+import { vendored } from './setup/vendor.mjs';
 import { finish } from './test.mjs';
 
 const SECONDS = 60;
@@ -18,52 +20,48 @@ const SECONDS = 60;
 const LIMIT_SECONDS = 60;
 const MEGABYTES = 2048;
 
-const CLANG = { name: 'clang', present: () => onPath('clang++'), apt: ['clang'], dnf: ['clang'] };
-const MAKE = { name: 'make', present: () => onPath('make'), apt: ['make'], dnf: ['make'] };
-
 const out = join(root, 'build/fuzz');
 
-/** Whether clang has libFuzzer and the sanitizers. */
-function compiles() {
-  const folder = mkdtempSync(join(tmpdir(), 'libfabric-fuzz-'));
-  try {
-    const source = join(folder, 'probe.cc');
-    writeFileSync(source, 'extern "C" int LLVMFuzzerTestOneInput(const char*, long) { return 0; }');
-    const args = ['-fsanitize=fuzzer,address,undefined', source, '-o', join(folder, 'probe')];
-    return spawnSync('clang++', args).status === 0;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-function compiler() {
-  systemPackages([CLANG, MAKE]);
-  const { stdout } = spawnSync('clang++', ['--version'], { encoding: 'utf8' });
-  const major = stdout.match(/version (\d+)/)?.[1];
-  systemPackages([
-    {
-      name: 'the runtime libraries of clang',
-      present: compiles,
-      apt: [`libclang-rt-${major}-dev`],
-      dnf: ['compiler-rt'],
-    },
-  ]);
-}
-
-/** The folder of Node's headers: those of this Node, or those that the addon was built with. */
-function nodeHeaders() {
-  const prefix = nodeHeadersPrefix();
-  if (prefix) return join(prefix, 'include/node');
-  const cached = join(process.env.HOME ?? '', '.cache/node-gyp', process.versions.node);
-  if (existsSync(cached)) return join(cached, 'include/node');
-  throw new SetupError('Node has no headers installed; build the addon first: npm run build');
-}
+/** The decoders in JavaScript, as a name beside those of the fuzzers, and the tests of their properties. */
+const DECODERS = 'decoders';
+const PROPERTIES = [
+  'test/cli/cli-decoders.unit.test.ts',
+  'test/memory-region/memory-region-decoders.unit.test.ts',
+  'test/transfer/transfer-decoders.unit.test.ts',
+];
 
 function build(names) {
   announce('building the fuzzers');
   const targets = names.map((name) => `build/fuzz/${name}`);
   const args = ['-s', '-j2', '-f', 'test/fuzz/Makefile', `NODE_HEADERS=${nodeHeaders()}`];
   run('make', [...args, ...targets], { what: 'make' });
+}
+
+/** Checks the properties of the decoders in JavaScript. Returns whether they hold. */
+function fuzzProperties({ seconds, runs, seed }) {
+  const texts = PROPERTIES.map((file) => readFileSync(join(root, file), 'utf8'));
+  const each = String(seconds / texts.join().match(/^\s*holds\(/gm).length);
+  const limit = runs ? { LIBFABRIC_FUZZ_RUNS: runs } : { LIBFABRIC_FUZZ_SECONDS: each };
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  const args = ['run', ...PROPERTIES, '--maxWorkers=1', '--testTimeout=0'];
+  const { status, stdout } = spawnSync(process.execPath, [vitest, ...args], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, ...limit, ...(seed && { LIBFABRIC_FUZZ_SEED: seed }) },
+    maxBuffer: 1 << 28,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const counts = [...stdout.matchAll(/(\d+) runs$/gm)].map(([, count]) => Number(count));
+  const passed = status === 0 && counts.length > 0;
+  if (!passed) console.log(`${stdout}\nfailed: ${DECODERS}`);
+  else {
+    const sum = counts.reduce((a, b) => a + b, 0).toLocaleString('en');
+    const least = Math.min(...counts).toLocaleString('en');
+    console.log(
+      `${DECODERS}: ${sum} executions of ${counts.length} properties, each at least ${least}`,
+    );
+  }
+  return passed;
 }
 
 /** Runs a fuzzer. Returns whether it found nothing. */
@@ -121,17 +119,26 @@ const { values, positionals } = parseArgs({
 
 try {
   const sources = readdirSync(join(root, 'test/fuzz')).filter((file) => file.endsWith('.cc'));
-  const all = sources.map((file) => file.slice(0, -'.cc'.length)).sort();
+  const all = [...sources.map((file) => file.slice(0, -'.cc'.length)), DECODERS].sort();
   const unknown = positionals.find((name) => !all.includes(name));
   if (unknown) throw new SetupError(`there is no fuzzer ${unknown}, only ${all.join(', ')}`);
   const names = positionals.length > 0 ? positionals : all;
+  const built = names.filter((name) => name !== DECODERS);
   npmPackages();
-  compiler();
-  build(names);
+  if (names.includes(DECODERS)) {
+    typescript();
+    vendored();
+  }
+  if (built.length > 0) {
+    sanitizers('fuzzer,address,undefined');
+    build(built);
+  }
   const seconds = Math.max(1, Math.ceil(Number(values.seconds ?? SECONDS) / names.length));
   const limits = [values.runs ? `-runs=${values.runs}` : `-max_total_time=${seconds}`];
   if (values.seed) limits.push(`-seed=${values.seed}`);
-  const passed = names.filter((name) => fuzz(name, limits)).length;
+  const run = (name) =>
+    name === DECODERS ? fuzzProperties({ ...values, seconds }) : fuzz(name, limits);
+  const passed = names.filter(run).length;
   finish({ passed, failed: names.length - passed });
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;

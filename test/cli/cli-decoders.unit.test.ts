@@ -3,6 +3,11 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import {
+  CONTROL_BYTES,
+  encodeAddress,
+  peerInfoIn,
+} from '../../dist/cli/fabtests/common/peer-info.js';
 import { isHello, mismatchOf } from '../../dist/cli/fabtests/multinode/protocol.js';
 import { parseFabtests } from '../../dist/cli/report/fabtests-output.js';
 import { reportPage } from '../../dist/cli/report/page.js';
@@ -97,6 +102,34 @@ test('a note of a peer is read, or refused with a Disagreement', () => {
         }
       }
     }),
+  );
+});
+
+test('the control message of a benchmark says what a side has put into it, or has nothing of this package', () => {
+  const addresses = fc.uint8Array({ maxLength: 200 });
+  const sides = fc.record({
+    release: fc.constantFrom('1.17', '2.6'),
+    port: fc.nat({ max: 65_535 }),
+    messageBytes: fc.integer({ min: CONTROL_BYTES, max: 1024 }),
+  });
+  const edits = fc.array(fc.tuple(fc.nat({ max: 1023 }), fc.nat({ max: 255 })), { maxLength: 3 });
+  holds(
+    fc.property(
+      addresses,
+      sides,
+      edits,
+      fc.nat({ max: 1024 }),
+      (address, side, changes, length) => {
+        const message = encodeAddress(address, side);
+        expect(peerInfoIn(message)).toEqual(side);
+        for (const [at, value] of changes) if (at < message.length) message[at] = value;
+        const info = peerInfoIn(message.subarray(0, length));
+        if (info === undefined) return;
+        expect(info.release).toMatch(/^\d+\.\d+$/);
+        expect(info.port).toBeLessThan(2 ** 16);
+        expect(info.messageBytes).toBeLessThan(2 ** 16);
+      },
+    ),
   );
 });
 

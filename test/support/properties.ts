@@ -4,9 +4,10 @@ import fc from 'fast-check';
 const USUAL_RUNS = 200;
 
 const seconds = Number(process.env.LIBFABRIC_FUZZ_SECONDS ?? 0);
+const fuzzRuns = Number(process.env.LIBFABRIC_FUZZ_RUNS ?? 0);
 const seed = process.env.LIBFABRIC_FUZZ_SEED;
 
-/** How often a property is checked: for a time when fuzzing, else `runs` times. */
+/** How often a property is checked: for a time or a number of runs when fuzzing, else `runs` times. */
 export function howOften<T>(runs = USUAL_RUNS): fc.Parameters<T> {
   return {
     ...(seconds > 0
@@ -15,7 +16,7 @@ export function howOften<T>(runs = USUAL_RUNS): fc.Parameters<T> {
           interruptAfterTimeLimit: seconds * 1000,
           markInterruptAsFailure: false,
         }
-      : { numRuns: runs }),
+      : { numRuns: fuzzRuns || runs }),
     ...(seed !== undefined && { seed: Number(seed) }),
   };
 }
@@ -24,7 +25,7 @@ export function howOften<T>(runs = USUAL_RUNS): fc.Parameters<T> {
 export function holds<T>(property: fc.IProperty<T>, runs?: number): void {
   const details = fc.check(property, howOften<T>(runs));
   if (details.failed) throw new Error(fc.defaultReportMessage(details));
-  if (seconds > 0) console.log(`${details.numRuns} runs`);
+  if (seconds > 0 || fuzzRuns > 0) console.log(`${details.numRuns} runs`);
 }
 
 /** Whether a function throws a TypeError with this code, and nothing else. Its result otherwise. */
