@@ -35,9 +35,9 @@ async function runBenchmark(
   const [settings, needs] = withDeviceMemory(given, benchmark.needs(given));
   const session = await Session.open(settings, needs, control.signal);
   control.target = session;
-  if (!benchmark.needs(given).caps.includes('FI_RMA')) checkShortest(session);
   const report = new ResultPrinter(benchmark, settings, deviceOf(session.ep));
   await printingResult(report, session, async () => {
+    if (!benchmark.needs(given).caps.includes('FI_RMA')) checkShortest(session);
     await exchangeAddresses(session);
     await measureSizes(benchmark, session, (row) => report.row(row));
     await finalize(session);
