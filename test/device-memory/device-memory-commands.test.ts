@@ -8,7 +8,7 @@ import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
 import { start } from '../support/command.js';
 import { whyNoDmabuf } from '../support/device-memory.js';
 import { countersIn, fakeCudaFolder, withFakeCuda } from '../support/fake-cuda.js';
-import { freePort } from '../support/free-port.js';
+import { runBothSides } from '../support/node-pair.js';
 import { partId } from '../support/softefa.js';
 
 const SIZES = [64, 5000, 100_000];
@@ -18,22 +18,15 @@ let made = 0;
 
 /** Runs both sides, each on its own node. Returns how they ended, and the counters of their drivers. */
 async function run(args: readonly string[], more: NodeJS.ProcessEnv = {}) {
-  const command = [...args, `-E=${await freePort()}`];
-  const started = [0, 1].map((node) => {
-    const counters = join(fakeCudaFolder, `side-${made++}`);
-    const env = {
-      ...withFakeCuda(),
-      ...softefaEnvironment({ node, memlock: 'unlimited' }),
-      FAKE_CUDA_DEVICES: '2',
-      FAKE_CUDA_COUNTERS: counters,
-      ...more,
-    };
-    const { ended } = start(node === 1 ? [...command, '127.0.0.1'] : command, env);
-    return ended.then((end) => ({ ...end, calls: () => countersIn(counters) }));
-  });
-  const [server, other] = await Promise.all(started);
-  if (server === undefined || other === undefined) throw new Error('two sides');
-  return { server, client: other };
+  const counters = [0, 1].map(() => join(fakeCudaFolder, `side-${made++}`));
+  const { server, client } = await runBothSides(args, (side) => ({
+    ...withFakeCuda(),
+    FAKE_CUDA_DEVICES: '2',
+    FAKE_CUDA_COUNTERS: counters[side],
+    ...more,
+  }));
+  const callsOf = (side: number) => () => countersIn(counters[side] as string);
+  return { server: { ...server, calls: callsOf(0) }, client: { ...client, calls: callsOf(1) } };
 }
 
 describe('efa-direct', () => {

@@ -52,9 +52,12 @@ export function loadFakeNeuron(): string {
 }
 
 /** How often each function was called in this process, and what FAKE_NEURON_COUNTERS tells. */
-export function calls(): Record<string, number> {
-  if (!existsSync(countersFile)) return {};
-  const lines = readFileSync(countersFile, 'utf8').trimEnd().split('\n');
+export const calls = (): Record<string, number> => countersIn(countersFile);
+
+/** The counters in a file of FAKE_NEURON_COUNTERS. */
+export function countersIn(file: string): Record<string, number> {
+  if (!existsSync(file)) return {};
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
   return Object.fromEntries(
     lines.map((line) => {
       const [name = '', count] = line.split(/ +/);

@@ -53,7 +53,6 @@ function refuseAbsent(flags: Flags): void {
 const LIBRARIES: Readonly<Record<string, string>> = {
   rocr: 'libhsa-runtime64 (ROCm)',
   ze: 'libze_loader (oneAPI Level Zero)',
-  neuron: 'libnrt (AWS Neuron)',
   synapseai: 'libSynapse (Gaudi)',
 };
 
@@ -63,21 +62,29 @@ function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined
   const library = LIBRARIES[name ?? ''];
   if (library !== undefined) {
     refuse(
-      `-D ${name}: its memory is allocated by ${library}, which this package does not call; only -D ` +
-        'cuda is supported. A program registers such memory with domain.register()',
+      `-D ${name}: its memory is allocated by ${library}, which this package does not call; only ` +
+        '-D cuda and -D neuron are supported. A program registers such memory with domain.register()',
     );
   }
-  if (name !== undefined && name !== 'cuda') refuse(`-D must be cuda, not ${device}`);
-  if (name === undefined && dmabuf)
-    refuse('-R: a dmabuf is of the memory of a device; add -D cuda');
-  if (name === undefined && !hmem) return {};
+  const type = (['cuda', 'neuron'] as const).find((each) => each === name);
+  if (name !== undefined && type === undefined) refuse(`-D must be cuda or neuron, not ${device}`);
+  if (type === undefined && dmabuf)
+    refuse('-R: a dmabuf is of the memory of a device; add -D cuda or -D neuron');
+  if (type === undefined && !hmem) return {};
   const reason = kind.hostOnly?.(operation);
-  if (reason !== undefined) refuse(`${name === undefined ? '-H' : '-D'}: ${reason}`);
-  if (name === undefined) return { hmem: true } as const;
+  if (reason !== undefined) refuse(`${type === undefined ? '-H' : '-D'}: ${reason}`);
+  if (type === undefined) return { hmem: true } as const;
+  // hmem_neuron.c: libfabric copies to memory of Neuron, and never from it.
+  if (type === 'neuron' && (flags.provider ?? 'efa') !== 'efa') {
+    refuse(
+      `-D neuron: ${flags.provider} copies with the CPU, and libfabric cannot copy from memory of Neuron; ` +
+        'use -p efa',
+    );
+  }
   if (inject !== undefined)
     refuse('-j: the CPU copies what is injected, and -D is out of its reach');
   const access = dmabuf ? ({ access: 'FI_MR_DMABUF' } as const) : {};
-  return { deviceMemory: { device: deviceId, ...access }, ...(hmem && { hmem }) };
+  return { deviceMemory: { type, device: deviceId, ...access }, ...(hmem && { hmem }) };
 }
 
 function typeOf(flags: Flags, kind: TestKind): EpType {

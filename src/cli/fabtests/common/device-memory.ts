@@ -1,10 +1,10 @@
 // fabtests' -D, -i, -H and -R: memory of a device, and FI_HMEM.
-import { devices, whyNoDevices } from '../../../cuda/index.js';
 import type { Cap } from '../../../flags.js';
 import { getInfo } from '../../../info.js';
 import { version } from '../../../library.js';
+import { DEVICE_LIBRARIES } from './device-library.js';
 import type { Needs } from './open-endpoint.js';
-import type { DeviceMemorySettings, Settings } from './settings.js';
+import type { Settings } from './settings.js';
 
 /**
  * Chooses how the provider reaches the memory of `-D`, and adds what the entry needs for it:
@@ -14,14 +14,16 @@ import type { DeviceMemorySettings, Settings } from './settings.js';
 export function withDeviceMemory(given: Settings, needs: Needs): readonly [Settings, Needs] {
   const { deviceMemory, hmem, provider = 'efa' } = given;
   if (deviceMemory === undefined) return [given, hmem ? withCap(needs, 'FI_HMEM') : needs];
-  const name = nameOf(deviceMemory);
+  const { type, device } = deviceMemory;
+  const library = DEVICE_LIBRARIES[type];
+  const name = library.nameOf(device);
   const settings = { ...given, provider };
   const withHmem = withCap(needs, 'FI_HMEM');
-  const { access = hmem || offers(settings, withHmem) ? 'FI_HMEM_CUDA' : 'FI_MR_DMABUF' } =
+  const { access = hmem || offers(settings, withHmem) ? library.hmem : 'FI_MR_DMABUF' } =
     deviceMemory;
   const chosen = { ...settings, deviceMemory: { ...deviceMemory, name, access } };
-  if (access === 'FI_HMEM_CUDA') return [chosen, withHmem];
-  return [overDirect(chosen, needs), withCap(hmem ? withHmem : needs, 'FI_RMA')];
+  if (access === library.hmem) return [chosen, withHmem];
+  return [overDirect(chosen, needs, type), withCap(hmem ? withHmem : needs, 'FI_RMA')];
 }
 
 // With FI_RMA, efa-direct receives messages where they belong, and not in memory of the host first.
@@ -30,40 +32,33 @@ const withCap = (needs: Needs, cap: Cap): Needs => ({
   caps: needs.caps.includes(cap) ? needs.caps : [...needs.caps, cap],
 });
 
-function nameOf({ device }: DeviceMemorySettings): string {
-  const all = devices();
-  const found = all[device];
-  if (found !== undefined) return found.name;
-  if (all.length === 0) throw new Error(`-D cuda: ${whyNoDevices()?.message}`);
-  throw new Error(`-i ${device}: the last CUDA device is ${all.length - 1}`);
-}
-
 function offers({ provider, fabric, domain }: Settings, { caps }: Needs): boolean {
   const hints = { fabricAttr: { provName: provider, name: fabric }, domainAttr: { name: domain } };
   return getInfo({ ...hints, caps }).length > 0;
 }
 
 // The provider of efa copies messages with the CPU, which cannot reach a dmabuf.
-function overDirect(settings: Settings, needs: Needs): Settings {
+function overDirect(settings: Settings, needs: Needs, type: 'cuda' | 'neuron'): Settings {
   const { provider, fabric } = settings;
   if (provider !== 'efa' || fabric !== undefined) return settings;
   const direct = { ...settings, fabric: 'efa-direct' };
   if (offers(direct, needs)) return direct;
+  const { build } = DEVICE_LIBRARIES[type];
   if (needs.caps.includes('FI_TAGGED')) {
     throw new Error(
-      '-D cuda: without FI_HMEM the memory is reached over efa-direct, which has no tagged messages: use ' +
-        'rdm-bw or rdm-pingpong, or a libfabric with CUDA',
+      `-D ${type}: without FI_HMEM the memory is reached over efa-direct, which has no tagged messages: use ` +
+        `rdm-bw or rdm-pingpong, or a libfabric with ${build}`,
     );
   }
   throw new Error(
-    `-D cuda: efa of libfabric ${version().string} offers neither FI_HMEM nor efa-direct with these ` +
-      "operations: use a libfabric with CUDA, such as the EFA installer's, or libfabric 2.1 or later",
+    `-D ${type}: efa of libfabric ${version().string} offers neither FI_HMEM nor efa-direct with these ` +
+      `operations: use a libfabric with ${build}, such as the EFA installer's, or libfabric 2.1 or later`,
   );
 }
 
 /** What a result says of the memory: `'CUDA device 0 (NVIDIA H100), FI_MR_DMABUF'`. */
 export function memoryText({ deviceMemory }: Settings): string | undefined {
   if (deviceMemory === undefined) return undefined;
-  const { device, name, access } = deviceMemory;
-  return `CUDA device ${device} (${name}), ${access}`;
+  const { name, access } = deviceMemory;
+  return `${name}, ${access}`;
 }

@@ -1,12 +1,13 @@
-import { allocate, type CudaMemory } from '../../../cuda/index.js';
+import type { AcceleratorMemory } from '../../../accelerator/memory.js';
 import type { Domain } from '../../../domain.js';
 import type { MrAccess } from '../../../flags.js';
 import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
+import { DEVICE_LIBRARIES } from './device-library.js';
 import { fillPattern, pattern, verifyPattern } from './pattern.js';
 import type { DeviceMemorySettings } from './settings.js';
 
 const regions = new WeakMap<Domain, MemoryRegion[]>();
-const onDevices = new WeakMap<Domain, CudaMemory[]>();
+const onDevices = new WeakMap<Domain, AcceleratorMemory[]>();
 
 function keep<T>(lists: WeakMap<Domain, T[]>, domain: Domain, each: T): void {
   const list = lists.get(domain);
@@ -28,9 +29,9 @@ export async function allocateFor(
 /** Registered memory of a test, of the host or of a device. */
 export class TestMemory {
   readonly region: MemoryRegion;
-  readonly #onDevice: CudaMemory | undefined;
+  readonly #onDevice: AcceleratorMemory | undefined;
 
-  private constructor(region: MemoryRegion, onDevice?: CudaMemory) {
+  private constructor(region: MemoryRegion, onDevice?: AcceleratorMemory) {
     this.region = region;
     this.#onDevice = onDevice;
   }
@@ -43,7 +44,7 @@ export class TestMemory {
     on?: DeviceMemorySettings,
   ): Promise<TestMemory> {
     if (on === undefined) return new TestMemory(await allocateFor(domain, length, access));
-    const memory = allocate(length, { device: on.device });
+    const memory = DEVICE_LIBRARIES[on.type].allocate(length, { device: on.device });
     keep(onDevices, domain, memory);
     memory.fill(0);
     const region = await register(domain, memory, access, on);
@@ -75,7 +76,7 @@ export class TestMemory {
 
 async function register(
   domain: Domain,
-  memory: CudaMemory,
+  memory: AcceleratorMemory,
   access: readonly MrAccess[],
   on: DeviceMemorySettings,
 ): Promise<MemoryRegion> {

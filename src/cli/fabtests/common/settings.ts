@@ -7,14 +7,15 @@ export const DEFAULT_PORT = '9228';
 /** The operation of a test's transfers: `-o`. */
 export type Operation = 'read' | 'write' | 'writedata' | 'senddata' | 'msg' | 'tagged';
 
-/** `-D` and `-i`: memory of a CUDA device. */
+/** `-D` and `-i`: memory of a device. */
 export interface DeviceMemorySettings {
+  readonly type: 'cuda' | 'neuron';
   /** The index of the device. */
   readonly device: number;
   /** The name of the device. Known when the test runs. */
   readonly name?: string;
   /** How the provider reaches it. If undefined, as the provider offers. */
-  readonly access?: 'FI_HMEM_CUDA' | 'FI_MR_DMABUF';
+  readonly access?: 'FI_HMEM_CUDA' | 'FI_HMEM_NEURON' | 'FI_MR_DMABUF';
 }
 
 /** The checked options of a test's command line. */

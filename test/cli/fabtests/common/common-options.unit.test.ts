@@ -66,9 +66,14 @@ describe('options', () => {
 
   test('-D, -i, -H and -R choose memory of a device', () => {
     expect(settings('-i 2').deviceMemory).toBeUndefined();
-    expect(settings('-D cuda').deviceMemory).toEqual({ device: 0 });
+    expect(settings('-D cuda').deviceMemory).toEqual({ type: 'cuda', device: 0 });
     expect(settings('-D CUDA -i 2 -H')).toMatchObject({ deviceMemory: { device: 2 }, hmem: true });
-    expect(settings('-D cuda -R').deviceMemory).toEqual({ device: 0, access: 'FI_MR_DMABUF' });
+    expect(settings('-D cuda -R').deviceMemory).toEqual({
+      type: 'cuda',
+      device: 0,
+      access: 'FI_MR_DMABUF',
+    });
+    expect(settings('-D neuron -p efa').deviceMemory).toEqual({ type: 'neuron', device: 0 });
     expect(settings('-H')).toMatchObject({ hmem: true });
     expect(settings('-H').deviceMemory).toBeUndefined();
   });
@@ -77,11 +82,12 @@ describe('options', () => {
     ['-e msg', /FI_EP_MSG.*-e rdm/],
     ['-e dgram', /dgram-pingpong/],
     ['-e xrc', /rdm or dgram/],
-    ['-D rocr', /libhsa-runtime64.*only -D cuda.*domain\.register/],
+    ['-D rocr', /libhsa-runtime64.*only -D cuda and -D neuron.*domain\.register/],
     ['-D ze', /libze_loader/],
-    ['-D neuron', /libnrt/],
+    ['-D neuron -p tcp', /tcp copies with the CPU.*use -p efa/],
+    ['-D neuron -j 64', /-j: the CPU copies/],
     ['-D synapseai', /libSynapse/],
-    ['-D metal', /-D must be cuda, not metal/],
+    ['-D metal', /-D must be cuda or neuron, not metal/],
     ['-D cuda -j 64', /-j: the CPU copies/],
     ['-D cuda -i -1', /-i.*whole number/],
     ['-R', /add -D cuda/],

@@ -50,7 +50,8 @@ export async function prepareNics(session: Session, room: number): Promise<Measu
 function chosen({ info, settings }: Session): AnyInfo[] {
   const { fabric, nics, operation } = settings;
   const { deviceMemory } = settings;
-  const hmem: readonly Cap[] = deviceMemory?.access === 'FI_HMEM_CUDA' ? ['FI_HMEM'] : [];
+  const byPointer = deviceMemory !== undefined && deviceMemory.access !== 'FI_MR_DMABUF';
+  const hmem: readonly Cap[] = byPointer ? ['FI_HMEM'] : [];
   const caps: readonly Cap[] = [...rmaCaps(operation), ...hmem];
   const provider = info.fabricAttr.provName;
   const choice = {

@@ -1,0 +1,45 @@
+import type { AcceleratorMemory } from '../../../accelerator/memory.js';
+import * as cuda from '../../../cuda/index.js';
+import * as neuron from '../../../neuron/index.js';
+import type { DeviceMemorySettings } from './settings.js';
+
+/** A library that allocates the memory of `-D`. */
+interface DeviceLibrary {
+  /** What libfabric is built with, so that it takes pointers of the devices. */
+  readonly build: string;
+  readonly hmem: 'FI_HMEM_CUDA' | 'FI_HMEM_NEURON';
+  readonly allocate: (byteLength: number, options: { device: number }) => AcceleratorMemory;
+  /** `'CUDA device 0 (NVIDIA H100)'`. Throws if there is no such device. */
+  readonly nameOf: (device: number) => string;
+}
+
+/** The libraries by what `-D` calls them. */
+export const DEVICE_LIBRARIES: Readonly<Record<DeviceMemorySettings['type'], DeviceLibrary>> = {
+  cuda: {
+    build: 'CUDA',
+    hmem: 'FI_HMEM_CUDA',
+    allocate: cuda.allocate,
+    nameOf(device) {
+      const all = cuda.devices();
+      const found = all[device];
+      if (found !== undefined) return `CUDA device ${device} (${found.name})`;
+      if (all.length === 0) throw new Error(`-D cuda: ${cuda.whyNoDevices()?.message}`);
+      throw new Error(`-i ${device}: the last CUDA device is ${all.length - 1}`);
+    },
+  },
+  neuron: {
+    build: 'Neuron',
+    hmem: 'FI_HMEM_NEURON',
+    allocate: neuron.allocate,
+    nameOf(device) {
+      const { visible } = neuron.cores();
+      if (visible === 0) throw new Error(`-D neuron: ${neuron.whyNoCores()?.message}`);
+      if (device >= visible) {
+        throw new Error(`-i ${device}: the last NeuronCore of this process is ${visible - 1}`);
+      }
+      const { version, detail } = neuron.runtimeVersion();
+      const runtime = [`runtime ${version}`, detail].filter(Boolean).join(', ');
+      return `NeuronCore ${device} (${runtime})`;
+    },
+  },
+};
