@@ -18,6 +18,18 @@ const libcuda = {
 };
 const open = { ...module, ...libcuda, 'dev/nvidiactl': '' };
 const closed = { ...open, 'proc/driver/nvidia/version': CLOSED };
+const NEURON = 'sys/bus/pci/devices/0000:a0:1c.0';
+const trainium = {
+  [`${NEURON}/vendor`]: '0x1d0f',
+  [`${NEURON}/device`]: '0x7264',
+  [`${NEURON}/class`]: '0x088000',
+};
+const neuronModule = { ...trainium, 'sys/module/neuron/version': '2.22.2.0' };
+const neuron = { ...neuronModule, 'dev/neuron0': '' };
+const NRT = 'opt/aws/neuron/lib/libnrt.so.1';
+const withNeuron = loadedLibrary({
+  ...{ version: '2.6.0', params: [{ name: 'FI_HMEM_NEURON_USE_DMABUF' }] },
+});
 const gdrcopy = { 'dev/gdrdrv': '', [`${LIB}/libgdrapi.so.2.4`]: '' };
 const withCuda = (version = '2.4.0amzn1.0') =>
   loadedLibrary({ version, params: [{ name: 'FI_HMEM_CUDA_USE_GDRCOPY' }] });
@@ -107,7 +119,86 @@ const findingCases: FindingCase[] = [
   ],
 ];
 
+const neuronCases: FindingCase[] = [
+  [
+    'accelerators.neuron-driver',
+    'no kernel module',
+    { files: trainium },
+    'warning',
+    /module neuron is not loaded/,
+    /modprobe neuron\n.*aws-neuronx-dkms/,
+  ],
+  [
+    'accelerators.neuron-driver',
+    'a container without the devices',
+    { files: neuronModule },
+    'warning',
+    /^2\.22\.2\.0, and \/dev\/neuron0 cannot be opened: ENOENT/,
+    /--device \/dev\/neuron0/,
+  ],
+  [
+    'accelerators.neuron-runtime',
+    'it is not installed',
+    { files: neuron },
+    'warning',
+    /^no libnrt\.so\.1$/,
+    /aws-neuronx-runtime-lib/,
+  ],
+  [
+    'accelerators.neuron-runtime',
+    'the linker does not search its folder',
+    { files: { ...neuron, [NRT]: '' } },
+    'warning',
+    /^\/opt\/aws\/neuron\/lib\/libnrt\.so\.1, which the linker does not search/,
+    /LD_LIBRARY_PATH=\/opt\/aws\/neuron\/lib[\s\S]*ldconfig/,
+  ],
+  [
+    'accelerators.neuron-libfabric',
+    'a new one without Neuron',
+    { files: neuron, library: loadedLibrary({ version: '2.6.0' }) },
+    'note',
+    /2\.6\.0 was built without Neuron: dmabufs only/,
+    /opt\/amazon\/efa[\s\S]*--with-neuron/,
+  ],
+  [
+    'accelerators.neuron-libfabric',
+    'an old one',
+    { files: neuron },
+    'note',
+    /1\.17\.0 does not tell .*, and takes no dmabufs/,
+    /--with-neuron/,
+  ],
+];
+
 const okCases: OkCase[] = [
+  ...['driver', 'runtime', 'libfabric'].map(
+    (name): OkCase => [`accelerators.neuron-${name}`, 'no device', {}, /^no AWS Inferentia or Tr/],
+  ),
+  ['accelerators.neuron-driver', 'a healthy driver', { files: neuron }, /^2\.22\.2\.0$/],
+  [
+    'accelerators.neuron-runtime',
+    'in the cache of the linker',
+    { files: { ...neuron, [NRT]: '', 'etc/ld.so.cache': `\0/${NRT}\0` } },
+    /^\/opt\/aws\/neuron\/lib\/libnrt\.so\.1$/,
+  ],
+  [
+    'accelerators.neuron-runtime',
+    'in LD_LIBRARY_PATH',
+    { files: { ...neuron, [NRT]: '' }, env: { LD_LIBRARY_PATH: '/opt/aws/neuron/lib' } },
+    /^\/opt\/aws\/neuron\/lib\/libnrt\.so\.1$/,
+  ],
+  [
+    'accelerators.neuron-libfabric',
+    'built with Neuron',
+    { files: neuron, library: withNeuron },
+    /2\.6\.0 was built with Neuron/,
+  ],
+  [
+    'accelerators.neuron-libfabric',
+    'one that takes dmabufs',
+    { files: neuron, library: loadedLibrary({ version: '2.1.0' }) },
+    /2\.1\.0 does not tell whether/,
+  ],
   ...['driver', 'dmabuf', 'gdrcopy', 'libfabric'].map(
     (name): OkCase => [`accelerators.${name}`, 'no GPU', {}, /no NVIDIA GPU/],
   ),
@@ -134,4 +225,4 @@ const okCases: OkCase[] = [
   ],
 ];
 
-testChecks([accelerators], findingCases, okCases);
+testChecks([accelerators], [...findingCases, ...neuronCases], okCases);

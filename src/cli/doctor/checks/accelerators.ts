@@ -1,19 +1,11 @@
-import { acceleratorVendor } from '../../../verbs/accelerators.js';
+import { acceleratorsOf } from '../accelerators.js';
 import { type Check, type Group, note, ok, skipped, warning } from '../check.js';
 import { installed } from '../libraries.js';
 import { atLeast } from '../library.js';
 import { isEfa, type Machine } from '../machine.js';
+import { neuronChecks } from './neuron.js';
 
-const PCI = '/sys/bus/pci/devices';
 const NONE = 'no NVIDIA GPU';
-
-/** The PCI addresses of accelerators. */
-export function acceleratorsOf({ files }: Machine, vendor?: 'NVIDIA'): string[] {
-  return files.names(PCI).filter((address) => {
-    const found = acceleratorVendor((file) => files.text(`${PCI}/${address}/${file}`));
-    return found !== null && (vendor === undefined || found === vendor);
-  });
-}
 
 /** The kernel module of the NVIDIA driver. Null if it is not loaded. */
 function moduleOf({ files }: Machine): { version: string; open: boolean } | null {
@@ -175,5 +167,5 @@ function nearest(gpu: string, efas: readonly Efa[]) {
 
 export const accelerators: Group = {
   title: 'Accelerators',
-  checks: [driver, dmabuf, gdrcopy, libfabric, placement],
+  checks: [driver, dmabuf, gdrcopy, libfabric, ...neuronChecks, placement],
 };

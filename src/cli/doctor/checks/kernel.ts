@@ -1,7 +1,7 @@
+import { acceleratorsOf } from '../accelerators.js';
 import { type Check, type Group, note, ok, skipped, warning } from '../check.js';
 import type { Files } from '../files.js';
 import { isEfa, type Machine } from '../machine.js';
-import { acceleratorsOf } from './accelerators.js';
 
 const LISTS = ['/etc', '/run', '/usr/local/lib', '/usr/lib', '/lib'];
 
