@@ -13,6 +13,8 @@ Object.defineProperty(NeuronError.prototype, 'name', { value: 'NeuronError', con
 const INIT_HINT =
   'neuron-ls shows the devices and the processes that hold their cores; NEURON_RT_VISIBLE_CORES chooses cores';
 
+const INVALID = 2; // NRT_INVALID
+
 // NRT_STATUS of nrt_status.h
 const HINTS: Readonly<Record<number, string>> = {
   4: 'neuron-top shows which processes use the memory of the devices',
@@ -24,6 +26,9 @@ const HINTS: Readonly<Record<number, string>> = {
 
 function hintOf(result: number, syscall: string): string | undefined {
   if (syscall === 'nrt_init') return INIT_HINT;
+  if (syscall === 'nrt_tensor_allocate' && result === INVALID) {
+    return 'options.device is an index of the visible cores, which cores() counts';
+  }
   if (syscall.startsWith('nrt_get_dmabuf_fd')) {
     return 'a dmabuf needs a Neuron driver with dmabufs (aws-neuronx-dkms), and memory of this process';
   }
