@@ -50,7 +50,7 @@ struct Knobs {
   std::atomic<uint64_t> membership;    //   8  devices increment it for every queue pair
   std::atomic<uint32_t> engaged;       //  16
   std::atomic<uint32_t> capabilities;  //  20  mask of enabled capabilities; 0: all
-  std::atomic<uint64_t> seed;          //  24  for the next process that joins; 0: its own
+  std::atomic<uint64_t> seed;          //  24  of queue pairs created from now on; 0: the process's
   std::atomic<uint32_t> reorderUs;     //  32  operations start up to this much later, at random
   std::atomic<uint32_t> delayUs;       //  36  operations start this much later
   std::atomic<uint32_t> dropPerMille;  //  40  lost packets: UD drops them, SRD retransmits

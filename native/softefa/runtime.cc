@@ -12,18 +12,12 @@ namespace {
 
 Namespace::Place placeOf(const Options& options) { return {options.directory, options.nameSpace}; }
 
-uint64_t seedOf(const Namespace& space) {
-  const uint64_t steered = space.knobs().engaged != 0 ? space.knobs().seed.load() : 0;
-  return steered != 0 ? steered : Options::get().seed;
-}
-
 }  // namespace
 
 Runtime::Runtime()
     : space_(placeOf(Options::get()), Options::get().keep),
-      seed_(seedOf(space_)),
       segment_(space_.self().path(), Options::get().node, Options::get().nics),
-      memory_(segment_, seed_ ^ space_.self().token()),
+      memory_(segment_, seed() ^ space_.self().token()),
       peers_(space_),
       faults_(space_.knobs()),
       sysfs_(space_, segment_.header()),
@@ -32,6 +26,12 @@ Runtime::Runtime()
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   engine_.start();
   segment_.open();
+}
+
+uint64_t Runtime::seed() const {
+  const Knobs& knobs = space_.knobs();
+  const uint64_t steered = knobs.engaged != 0 ? knobs.seed.load() : 0;
+  return steered != 0 ? steered : Options::get().seed;
 }
 
 Runtime& Runtime::get() {

@@ -31,7 +31,8 @@ class Runtime {
   Faults& faults() { return faults_; }
   Engine& engine() { return engine_; }
   Sysfs& sysfs() { return sysfs_; }
-  uint64_t seed() const { return seed_; }
+  // Of the random choices of a queue pair that is created now.
+  uint64_t seed() const;
   uint32_t newSerial() { return ++serials_; }
   // Whether this process was forked from the one that it belongs to.
   bool isInherited() const { return depth_ != forkDepth(); }
@@ -41,7 +42,6 @@ class Runtime {
 
   unsigned depth_ = forkDepth();
   Namespace space_;
-  uint64_t seed_;
   OwnSegment segment_;
   MemoryTable memory_;
   Peers peers_;

@@ -16,7 +16,7 @@ export interface Conditions {
    * other packets are.
    */
   readonly drop?: number;
-  /** The seed of every random choice in processes that join the namespace from now on. */
+  /** The seed of every random choice of endpoints that are opened from now on. */
   readonly seed?: number;
   /** The capabilities that the devices keep. All others are removed. */
   readonly capabilities?: readonly SoftefaCapability[];

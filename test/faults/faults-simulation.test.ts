@@ -10,6 +10,7 @@ const main = fileURLToPath(new URL('simulation/main.mjs', import.meta.url));
 test.each([
   ['tcp', '1'],
   ['shm', '2'],
+  ['efa', '3'],
 ])(
   `%s: ${PROGRAMS} random programs with random faults (seed %s) move right bytes, settle, and leave nothing`,
   async (provider, seed) => {

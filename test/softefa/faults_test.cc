@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include <chrono>
+#include <vector>
 
 #include "verbs.h"
 
@@ -134,6 +135,28 @@ TEST(fault_loss_is_retransmitted) {
     CHECK_EQ(pair.b.next().status, Status::kOk);
   }
   CHECK(pair.device.counter("retrans_pkts") > 10);
+}
+
+TEST(fault_seed_decides_which_packets_are_dropped) {
+  Pair pair;
+  pair.steering.knobs().dropPerMille = 500;
+  const auto dropsOf = [&pair](uint64_t seed) {
+    pair.steering.knobs().seed = seed;
+    Endpoint a(pair.device), b(pair.device);
+    std::vector<uint64_t> drops;
+    for (int i = 0; i < 30; ++i) {
+      const uint64_t before = pair.device.counter("retrans_pkts");
+      CHECK_EQ(b.receive({pair.buffer.all()}), 0);
+      CHECK_EQ(a.send(b.address(), {pair.buffer.all()}), 0);
+      CHECK_EQ(a.next().status, Status::kOk);
+      CHECK_EQ(b.next().status, Status::kOk);
+      drops.push_back(pair.device.counter("retrans_pkts") - before);
+    }
+    return drops;
+  };
+  const auto first = dropsOf(7);
+  CHECK(dropsOf(7) == first);
+  CHECK(dropsOf(8) != first);
 }
 
 TEST(fault_knobs_that_are_off_are_ignored) {

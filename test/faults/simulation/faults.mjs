@@ -42,7 +42,7 @@ export function startFaults(faults, players, softefa) {
       processes.push(OF_PROCESSES[kind](player, fault));
     } else if (kind in CONDITIONS) {
       count(kind);
-      softefa.set({ ...CONDITIONS[kind](fault), seed });
+      softefa.set(CONDITIONS[kind](fault));
       ends.push(() => softefa.set({ reorder: 0, drop: 0 }));
     } else if (fault.call) {
       player.injector.draw(fault.call, fault.chance, fault.error, seed);

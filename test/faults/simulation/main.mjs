@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { SoftefaFaults } from 'libfabric/softefa';
+import { randomOf } from '../../ends/plan.mjs';
 import { PROVIDERS, programOf } from './plan.mjs';
 import { Pool } from './pool.mjs';
 import { run } from './run.mjs';
@@ -32,6 +33,7 @@ console.log(`seed ${seed}`);
 
 const runOnce = async (program) => {
   softefa.clear();
+  softefa.set({ seed: 1 + Math.floor(randomOf(program.seed)() * 1e9) });
   return run(program, pool, softefa);
 };
 
