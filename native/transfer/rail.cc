@@ -185,11 +185,7 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
   Transfer& transfer = *op.transfer;
   const uint32_t length = transfer.at(op.slice).length;
   Path& path = op.peer->paths[index];
-  if (!op.requeued) {
-    path.ended();
-    --inFlight_;
-    bytes_ -= length;
-  }
+  if (!op.requeued) stopAwaiting(op);
   if (completion.status == 0) {
     path.succeeded(now, op.to);
     if (counters.state.load(std::memory_order_relaxed) != RailState::kUp) {
@@ -229,7 +225,7 @@ void Rail::checkStalls(Clock::time_point now) {
       stalled.push_back(op.peer.get());
     }
     op.requeued = true;
-    op.peer->paths[index].ended();
+    stopAwaiting(op);
     if (op.use == Use::kSend) {
       hub_->sendAgain(*op.message, index);
     } else {
@@ -266,9 +262,15 @@ void Rail::giveBack(Transfer& transfer, uint32_t slice) {
   transfer.giveBack(slice);
 }
 
-void Rail::requeue(const InFlight& op) {
+// A copy has ended, or is given up.
+void Rail::stopAwaiting(const InFlight& op) {
+  op.peer->paths[index].ended();
+  if (op.use != Use::kSlice) return;
   --inFlight_;
   bytes_ -= op.transfer->at(op.slice).length;
+}
+
+void Rail::requeue(const InFlight& op) {
   if (!op.transfer->running() || op.transfer->isDone(op.slice)) return;
   giveBack(*op.transfer, op.slice);
   hub_->share(op.transfer, index);

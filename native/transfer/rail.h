@@ -129,6 +129,7 @@ class Rail final : public EngineClient {
   void sendEnded(InFlight op, const Completion& completion);
   void received(uint32_t number, const Completion& completion);
   void checkStalls(Clock::time_point now);
+  void stopAwaiting(const InFlight& op);
   void requeue(const InFlight& op);
   void giveBack(Transfer& transfer, uint32_t slice);
   bool postMessage(Waiting& waiting, Clock::time_point now);

@@ -112,7 +112,7 @@ void Rail::sendEnded(InFlight op, const Completion& completion) {
   Path& path = op.peer->paths[index];
   freeSends_.push_back(op.slice);
   if (op.requeued) return;
-  path.ended();
+  stopAwaiting(op);
   if (completion.status == 0) {
     path.succeeded(now, op.to);
     return messageEnded(op.message->noteId, 0, {});

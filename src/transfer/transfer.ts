@@ -277,8 +277,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       () => true,
     );
     for (;;) {
-      const done = this.#handle === undefined ? 0 : native.transferProgress(this.#handle);
-      yield { done, total: this.total };
+      yield { done: this.#done(), total: this.total };
       let timer: NodeJS.Timeout | undefined;
       const later = new Promise<false>((resolve) => {
         timer = setTimeout(() => resolve(false), PROGRESS_INTERVAL);
