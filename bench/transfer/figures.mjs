@@ -93,34 +93,33 @@ export async function small(pair, length, flags = []) {
   const grant = pair.remote.grant(token);
   let transfer;
   const engine = async () => {
-    const pong = { name: 'small', token: back.token, length, count: SMALL_COUNT };
-    const done = pair.ask('pong', pong);
-    const start = performance.now();
-    for (let i = 0; i < SMALL_COUNT; i++) {
-      transfer = transfer ? transfer.again() : pair.remote.write(into, grant);
-      await arrivals.next();
-      await transfer;
-    }
-    const took = performance.now() - start;
-    await done;
-    return took / SMALL_COUNT / 2;
+    transfer = transfer ? transfer.again() : pair.remote.write(into, grant);
+    await arrivals.next();
+    await transfer;
   };
+  const { endpoint, peer, remoteRegion } = pair;
+  const memory = pair.region.slice(0, length);
   const single = async () => {
-    const { endpoint, peer, remoteRegion } = pair;
-    const memory = pair.region.slice(0, length);
-    const done = pair.ask('plainPong', { length, count: SMALL_COUNT, flags });
-    const start = performance.now();
-    for (let i = 0; i < SMALL_COUNT; i++) {
-      const arrived = endpoint.cq.arrived(2);
-      await endpoint.writedata(memory, 1, peer, remoteRegion, { flags });
-      await arrived;
-    }
-    const took = performance.now() - start;
-    await done;
-    return took / SMALL_COUNT / 2;
+    const arrived = endpoint.cq.arrived(2);
+    await endpoint.writedata(memory, 1, peer, remoteRegion, { flags });
+    await arrived;
   };
-  for (let i = 0; i < COMPILED; i += SMALL_COUNT) for (const run of [engine, single]) await run();
-  return { engine, single };
+  const halfTrip = (roundTrip, command, options) => async () => {
+    const done = pair.ask(command, { ...options, length, count: SMALL_COUNT });
+    const took = elapsed();
+    for (let i = 0; i < SMALL_COUNT; i++) await roundTrip();
+    const result = took() / SMALL_COUNT / 2;
+    await done;
+    return result;
+  };
+  const contenders = {
+    engine: halfTrip(engine, 'pong', { name: 'small', token: back.token }),
+    single: halfTrip(single, 'plainPong', { flags }),
+  };
+  for (let i = 0; i < COMPILED; i += SMALL_COUNT) {
+    for (const run of Object.values(contenders)) await run();
+  }
+  return contenders;
 }
 
 /** A transfer against GET of node:http over a connection that stays open. */
