@@ -11,6 +11,7 @@ import {
   whyNoDevices,
 } from 'libfabric/cuda';
 import { describe, expect, test } from 'vitest';
+import { expectClosed } from '../support/accelerator.js';
 import { freedAfterwards } from '../support/cuda-memory.js';
 import { calls, callsSince, held, loadFakeCuda } from '../support/fake-cuda.js';
 
@@ -120,14 +121,7 @@ describe('memory', () => {
     expect(memory.freed).toBe(true);
     expect(callsSince(start)).toMatchObject({ cuMemFree: 1, cuDevicePrimaryCtxRelease: 1 });
     expect(held()).toEqual(before);
-    const uses = [
-      () => memory.pointer,
-      () => memory.fill(1),
-      () => memory.write(new Uint8Array(1)),
-      () => memory.read(new Uint8Array(1)),
-      () => memory.dmabuf(),
-    ];
-    for (const use of uses) expect(use).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+    expectClosed(memory);
   });
 });
 

@@ -7,7 +7,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
 import { start } from '../support/command.js';
 import { whyNoDmabuf } from '../support/device-memory.js';
-import { countersIn, fakeCudaFolder, withFakeCuda } from '../support/fake-cuda.js';
+import { fakeCudaFolder, withFakeCuda } from '../support/fake-cuda.js';
+import { countersIn } from '../support/fake-library.js';
 import { runBothSides } from '../support/node-pair.js';
 import { partId } from '../support/softefa.js';
 

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { beforeEach, expect, test } from 'vitest';
 import { whyNoCuda } from '../support/device-memory.js';
-import { countersIn, fakeCudaFolder, loadFakeCuda, withFakeCuda } from '../support/fake-cuda.js';
+import { fakeCudaFolder, loadFakeCuda, withFakeCuda } from '../support/fake-cuda.js';
+import { countersIn } from '../support/fake-library.js';
 import { HANG_MS } from '../support/limits.js';
 
 loadFakeCuda({ runtime: true });

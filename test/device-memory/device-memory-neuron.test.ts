@@ -9,7 +9,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
 import { start } from '../support/command.js';
 import { accessOf, whyNoDmabuf } from '../support/device-memory.js';
-import { countersIn, held, loadFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';
+import { countersIn } from '../support/fake-library.js';
+import { held, loadFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';
 import { runBothSides } from '../support/node-pair.js';
 import { expectBytes, Pair, pattern } from '../support/transfer.js';
 

@@ -1,0 +1,56 @@
+// What holds for the memory of every accelerator: libfabric/cuda and libfabric/neuron.
+import type { AcceleratorMemory } from 'libfabric/cuda';
+import { expect } from 'vitest';
+
+import type { NativeMemory } from '../../dist/accelerator/native.js';
+import { native } from '../../dist/native.js';
+
+/** Every use of memory that was freed throws ERR_CLOSED. */
+export function expectClosed(memory: AcceleratorMemory): void {
+  const uses = [
+    () => memory.pointer,
+    () => memory.fill(1),
+    () => memory.write(new Uint8Array(1)),
+    () => memory.read(new Uint8Array(1)),
+    () => memory.dmabuf(),
+  ];
+  for (const use of uses) expect(use).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+}
+
+/**
+ * Calls the functions of an addon, except those without arguments, with arbitrary values, and free() with wrong
+ * handles and twice with the same. Returns how many of the calls with arbitrary values were refused.
+ */
+export function callsRefused(addon: NativeMemory, withoutArguments: readonly string[]): number {
+  const { handle } = addon.allocate(0, 100);
+  const foreign = native.dmabufHold({ fd: 0 });
+  const numbers = [5, -1, 0.5, 2 ** 60, Number.NaN, 2n ** 70n, -1n];
+  const others = [undefined, null, 'x', {}, [], () => {}, Symbol('x'), foreign, new Uint16Array(1)];
+  const values = [...numbers, ...others, new Uint8Array(101)];
+  let refused = 0;
+  for (const [name, call] of Object.entries(addon)) {
+    if (withoutArguments.includes(name)) continue;
+    for (const first of [...values, handle]) {
+      if (name === 'free' && first === handle) continue;
+      for (const second of values) {
+        for (const third of values) {
+          try {
+            call(first, second, third, third);
+          } catch (error) {
+            expect(error, name).toMatchObject({ message: expect.any(String) });
+            refused++;
+          }
+        }
+      }
+    }
+  }
+  for (const wrong of [foreign, {}, undefined]) {
+    expect(() => addon.free(wrong as never)).toThrow(
+      expect.objectContaining({ code: 'ERR_INVALID_ARG_TYPE' }),
+    );
+  }
+  native.dmabufRelease(foreign);
+  addon.free(handle);
+  expect(() => addon.free(handle)).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+  return refused;
+}

@@ -1,0 +1,82 @@
+// A fake of an accelerator's library in test/programs/fake-NAME. Its memory is a memfd that the host maps without access.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeEach } from 'vitest';
+import { loadPreload } from '../../dist/load.js';
+
+/** The fake of a test file, in a folder of its own. `variables` are those of its FAKE_NAME_... that tests set. */
+export class FakeLibrary {
+  readonly folder: string;
+  readonly #name: string;
+  readonly #variables: readonly string[];
+  readonly #counters: string;
+
+  constructor(name: 'cuda' | 'neuron', variables: readonly string[]) {
+    this.#name = name;
+    this.#variables = variables.map((each) => this.#variable(each));
+    this.folder = mkdtempSync(join(tmpdir(), `libfabric-fake-${name}-`));
+    this.#counters = join(this.folder, 'counters');
+    afterAll(() => rmSync(this.folder, { recursive: true }));
+  }
+
+  #variable(name: string): string {
+    return `FAKE_${this.#name.toUpperCase()}_${name}`;
+  }
+
+  /** Builds a library from sources of the fake. */
+  build(library: string, files: readonly string[], more: readonly string[] = []): void {
+    const flags = ['-std=c++17', '-O1', '-shared', '-fPIC', '-fvisibility=hidden'];
+    const warnings = ['-Wall', '-Wextra', '-Werror'];
+    const link = [`-Wl,-soname,${basename(library)}`, '-Wl,-rpath,$ORIGIN', '-o', library];
+    const cwd = fileURLToPath(new URL(`../programs/fake-${this.#name}/`, import.meta.url));
+    execFileSync('g++', [...flags, ...warnings, ...more, ...link, ...files], { cwd });
+  }
+
+  /** Loads libraries into the process of the test file. Every test begins with the fake's default behaviour. */
+  load(...libraries: readonly string[]): void {
+    for (const library of libraries) {
+      const failure = loadPreload().loadGlobal(library);
+      if (failure !== undefined) throw new Error(failure);
+    }
+    const reset = () => {
+      for (const name of this.#variables) delete process.env[name];
+      process.env[this.#variable('COUNTERS')] = this.#counters;
+    };
+    beforeEach(reset);
+    afterEach(reset);
+  }
+
+  /** How often each function was called in this process, and what the fake counts besides. */
+  readonly calls = (): Record<string, number> => countersIn(this.#counters);
+
+  /** What the program has not given back. */
+  held() {
+    const maps = readFileSync('/proc/self/maps', 'latin1').split(`memfd:fake-${this.#name}`);
+    return {
+      memory: this.calls()['held:memory'] ?? 0,
+      maps: maps.length - 1,
+      descriptors: readdirSync('/proc/self/fd').length,
+    };
+  }
+}
+
+/** The environment of a process that finds the libraries of a folder. */
+export function withLibrariesOf(folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const path = [folder, env.LD_LIBRARY_PATH].filter(Boolean).join(':');
+  return { ...env, LD_LIBRARY_PATH: path };
+}
+
+/** The counters in a file of FAKE_..._COUNTERS. */
+export function countersIn(file: string): Record<string, number> {
+  if (!existsSync(file)) return {};
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', count] = line.split(/ +/);
+      return [name, Number(count)];
+    }),
+  );
+}
