@@ -15,7 +15,11 @@ import {
 } from './step.mjs';
 
 const OUTPUTS = [
-  ...['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'neuron.node'],
+  'libfabric.node',
+  'preload.node',
+  'verbs.node',
+  'cuda.node',
+  'neuron.node',
   'libsoftefa.so',
 ].map((name) => join(root, 'build/Release', name));
 const RECIPE = ['binding.gyp', 'scripts/libfabric-flags.mjs', 'scripts/native-sources.mjs'];

@@ -36,12 +36,12 @@ export function acceleratorCall<A>(load: () => unknown, explanations: Explanatio
       return startAtCaller(error.missing === library ? notFound(error) : tooOld(error));
     }
     if (!('result' in error && 'syscall' in error && 'resultName' in error)) return error;
-    const { result, resultName, syscall, message } = error;
-    return startAtCaller(
-      failed({
-        ...{ result: Number(result), code: String(resultName), text: message },
-        syscall: String(syscall),
-      }),
-    );
+    const failure = {
+      result: Number(error.result),
+      code: String(error.resultName),
+      text: error.message,
+      syscall: String(error.syscall),
+    };
+    return startAtCaller(failed(failure));
   });
 }

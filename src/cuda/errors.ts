@@ -5,7 +5,8 @@ export class CudaError extends AcceleratorError {
   /** @internal */
   constructor({ result, code, text, syscall }: Failure) {
     const failure = {
-      ...{ result, syscall },
+      result,
+      syscall,
       code: code || `CUDA_ERROR_${result}`,
       text: text || 'unknown error',
     };

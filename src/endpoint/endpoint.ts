@@ -75,14 +75,16 @@ export class EndpointBase implements Target {
     this.#engine = engine;
     this.#handle = opened.handle;
     this.atomicQueries = new AtomicQueries(opened.handle);
+    const sendSegments = Math.min(info.txAttr.iovLimit, MAX_SEGMENTS);
     this.limits = {
       engine,
       handle: opened.endpoint,
       vector: checked.av.identity,
       maxMsgSize: Number(info.epAttr.maxMsgSize),
       injectSize: Math.min(info.txAttr.injectSize, MAX_INJECT),
-      sendSegments: Math.min(info.txAttr.iovLimit, MAX_SEGMENTS),
-      rmaSegments: rmaSegmentsOf(info),
+      sendSegments,
+      // libfabric's efa copies several buffers into one. A work request of the device takes one for RDMA.
+      rmaSegments: info.fabricAttr.name === 'efa-direct' ? 1 : sendSegments,
       receiveSegments: Math.min(info.rxAttr.iovLimit, MAX_SEGMENTS),
       remoteSegments: Math.min(info.txAttr.rmaIovLimit, MAX_SEGMENTS),
       remoteData: opened.remoteData,
@@ -296,11 +298,6 @@ const MAX_INJECT = 255 * 64;
 const MAX_SEGMENTS = 32;
 // The most bytes in the buffers of one stream of messages.
 const MAX_BUFFERS = 2 ** 30;
-
-// libfabric's efa copies several buffers into one. A work request of the device takes one for RDMA.
-function rmaSegmentsOf({ fabricAttr, txAttr }: AnyInfo): number {
-  return fabricAttr.name === 'efa-direct' ? 1 : Math.min(txAttr.iovLimit, MAX_SEGMENTS);
-}
 
 function allBytesOf(buffer: Buffers): Uint8Array {
   if (isBufferView(buffer)) return bytesOf(buffer);

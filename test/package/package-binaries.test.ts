@@ -16,7 +16,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const built = join(root, 'build/Release');
 const BINARIES = [
-  ...['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'neuron.node'],
+  'libfabric.node',
+  'preload.node',
+  'verbs.node',
+  'cuda.node',
+  'neuron.node',
   'libsoftefa.so',
 ];
 

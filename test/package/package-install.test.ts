@@ -9,7 +9,11 @@ import { HANG_MS } from '../support/limits.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const BINARIES = [
-  ...['libfabric.node', 'preload.node', 'verbs.node', 'cuda.node', 'neuron.node'],
+  'libfabric.node',
+  'preload.node',
+  'verbs.node',
+  'cuda.node',
+  'neuron.node',
   'libsoftefa.so',
 ];
 const prebuilds = `prebuilds/linux-${process.arch}`;

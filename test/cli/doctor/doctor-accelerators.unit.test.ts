@@ -28,7 +28,8 @@ const neuronModule = { ...trainium, 'sys/module/neuron/version': '2.22.2.0' };
 const neuron = { ...neuronModule, 'dev/neuron0': '' };
 const NRT = 'opt/aws/neuron/lib/libnrt.so.1';
 const withNeuron = loadedLibrary({
-  ...{ version: '2.6.0', params: [{ name: 'FI_HMEM_NEURON_USE_DMABUF' }] },
+  version: '2.6.0',
+  params: [{ name: 'FI_HMEM_NEURON_USE_DMABUF' }],
 });
 const gdrcopy = { 'dev/gdrdrv': '', [`${LIB}/libgdrapi.so.2.4`]: '' };
 const withCuda = (version = '2.4.0amzn1.0') =>
