@@ -71,11 +71,15 @@ const back = b.av.insert(a.address);
 const sent = new Uint8Array(SIZE).map((_, i) => i * 7);
 const same = (bytes, length = SIZE) =>
   Buffer.compare(bytes.subarray(0, length), sent.subarray(0, length)) === 0;
-// The peer's memory may be written after the write completes. Messages keep the peer's engine awake.
+// The peer's memory may be written after the write completes. Messages keep the peer's engine awake. A copy is compared,
+// because memcmp() may report equality while the memory changes: it reads the first byte that differs again.
 async function becomesSame(region) {
   const end = performance.now() + 5000;
-  while (!same(region.bytes) && performance.now() < end) await exchangeMessage();
-  return same(region.bytes);
+  while (performance.now() < end) {
+    if (same(region.bytes.slice())) return true;
+    await exchangeMessage();
+  }
+  return false;
 }
 const rma = a.write !== undefined;
 
