@@ -156,7 +156,8 @@ const commands = {
     }),
   end: async () => {
     const engines = [engine, ...others.map((other) => other.engine)];
-    await Promise.all([...engines, ...endpoints].map((each) => each.close()));
+    // One at a time: a thousand threads that close at once slow each other down for minutes.
+    for (const each of [...engines, ...endpoints]) await each.close();
     setImmediate(() => process.exit());
   },
 };
