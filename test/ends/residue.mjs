@@ -61,6 +61,10 @@ export function sharedFilesOf(pid, addresses = []) {
     .filter(isNew);
 }
 
+/** The names of the files in /dev/shm that this process has mapped, but those of softefa, which removes them itself. */
+export const mappedSharedFiles = () =>
+  mappings().flatMap((path) => path.match(/^\/dev\/shm\/([^/]+)$/)?.[1] ?? []);
+
 /** The resources that did not exist before. */
 export function more(before, now) {
   return Object.entries(now).flatMap(([kind, counts]) =>

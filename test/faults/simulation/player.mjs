@@ -2,7 +2,7 @@
 import { dumpState, open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 import { keptBy } from '../../ends/limits.mjs';
-import { holdings, more } from '../../ends/residue.mjs';
+import { holdings, mappedSharedFiles, more } from '../../ends/residue.mjs';
 import { sequenceFor } from './bytes.mjs';
 import { checkSlots, counterOf, initiate, receive, regionOf } from './operations.mjs';
 
@@ -38,7 +38,8 @@ const calls = {
       throw error;
     }
     const { address } = endpoint;
-    return { address, descriptor: own.region.descriptor(), card: own.engine?.card };
+    const files = mappedSharedFiles(); // its own: it has no peers yet
+    return { address, descriptor: own.region.descriptor(), card: own.engine?.card, files };
   },
   async connect({ peers }) {
     own.peers = [];

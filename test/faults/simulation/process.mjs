@@ -20,6 +20,7 @@ export class Player {
   #next = 0;
   #output = '';
   #killed = false;
+  #files = new Set();
   injector = new Injector();
 
   constructor(index, env) {
@@ -64,6 +65,7 @@ export class Player {
     if (answer.ended) throw new Failure(`process ${this.index} ${this.#howItEnded()} in ${call}`);
     if (answer.hangs) throw new Failure(`process ${this.index} hangs in ${call}`);
     if (answer.error) throw Object.assign(new Error(answer.error.stack), answer.error);
+    for (const file of answer.value?.files ?? []) this.#files.add(file);
     return answer.value;
   }
 
@@ -93,7 +95,8 @@ export class Player {
       this.signal('SIGKILL');
       await exited;
     }
-    for (const file of sharedFilesOf(this.pid)) rmSync(`/dev/shm/${file}`, { force: true });
+    const files = [...this.#files, ...sharedFilesOf(this.pid)];
+    for (const file of files) rmSync(`/dev/shm/${file}`, { force: true });
     this.injector.close();
   }
 }
