@@ -114,7 +114,8 @@ class Script {
     order.targets = {{0x1000, 7, true}};
     order.span = fuzz::Rig::kBytes;
     const uint32_t slices = 1 + input_.below(4);
-    for (uint32_t i = 0; i < slices; ++i) order.slices.push_back({i * 8, i * 8, 8});
+    const Pieces pieces{{0, uint64_t{slices} * 8}};
+    order.slicing = cut(pieces, pieces, {8, 1});
     order.first = 256;
     order.roundSize = slices;
     order.offer = input_.below(8);
