@@ -196,6 +196,8 @@ class Engine {
   // provider has no room, or another negative errno with the reason in refusal().
   ssize_t postFor(EngineClient& client, const Operation& operation);
   const char* refusal() const { return refusal_; }
+  // Why a closed endpoint takes no operations.
+  Failure whyClosed(uint32_t endpoint) const;
 
   // From now on, operations are checked for memory that the CPU cannot reach: device_memory.cc.
   void useDeviceMemory() { usesDeviceMemory_ = true; }
@@ -333,7 +335,6 @@ class Engine {
   void readEvents();
   void readEvents(Endpoint& endpoint);
   void breakEndpoint(Endpoint& endpoint, Failure failure, std::chrono::milliseconds timeout);
-  Failure whyClosed(uint32_t endpoint) const;
 
   // cancel.cc
   void cancel(uint32_t request);

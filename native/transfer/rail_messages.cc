@@ -23,6 +23,10 @@ void Rail::listen() {
   for (uint32_t slot = 0; slot < kReceives; ++slot) {
     const ssize_t ret = postReceive(slot);
     if (ret == -FI_EAGAIN && slot > 0) break;  // the provider has room for fewer
+    if (ret == -FI_ECANCELED) {                // the provider has just broken the endpoint
+      const Failure why = engine_.whyClosed(endpoint_->handle);
+      throw FabricFailure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
+    }
     check(ret, "fi_recvmsg");
   }
 }
