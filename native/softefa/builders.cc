@@ -40,6 +40,7 @@ void QueuePair::failBuild(int error) {
 
 int QueuePair::finish() {
   const std::unique_lock<std::mutex> lock(sending_, std::adopt_lock);
+  if (sessionError_ == 0) sessionError_ = context_.refusal(Fault::kPost);
   if (sessionError_ != 0) return sessionError_;
   for (WorkRequest& request : session_) submit(request);
   if (hasPending() && Runtime::get().engine().driving()) Runtime::get().engine().wake();

@@ -58,6 +58,12 @@ bool Context::portUp() const {
   return !Runtime::get().faults().holds(Fault::kPortDown, address().key(), FaultRule::kAny);
 }
 
+int Context::refusal(Fault fault) const {
+  uint32_t error = 0;
+  Runtime::get().faults().applies(fault, address().key(), FaultRule::kAny, &error);
+  return static_cast<int>(error);
+}
+
 int Context::command(int error, Count* failures) const {
   add(counters_.submitted_cmds);
   add(counters_.completed_cmds);

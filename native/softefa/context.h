@@ -13,6 +13,7 @@
 #include "counters.h"
 #include "device_attributes.h"
 #include "handle.h"
+#include "knobs.h"
 #include "nic_address.h"
 #include "shared_part.h"
 
@@ -53,6 +54,8 @@ class Context {
   // The device's capabilities, from the options and the knobs.
   static uint32_t capabilities();
   bool portUp() const;
+  // The errno with which an injected fault lets a call on this NIC fail, or 0.
+  int refusal(Fault fault) const;
 
   int queryDevice(ibv_device_attr_ex& attributes) const;
   int queryPort(uint8_t port, ibv_port_attr& attributes) const;

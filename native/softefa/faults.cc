@@ -18,6 +18,7 @@ bool Faults::match(Fault fault, uint32_t nic, uint32_t qpn, uint32_t* value, boo
     if (rule.fault.load(std::memory_order_acquire) != static_cast<uint32_t>(fault)) continue;
     if (rule.nic != FaultRule::kAny && rule.nic != nic) continue;
     if (rule.qpn != FaultRule::kAny && qpn != FaultRule::kAny && rule.qpn != qpn) continue;
+    if (take && takeOne(rule.after)) continue;
     if (take ? !takeOne(rule.count) : rule.count == 0) continue;
     if (value != nullptr) *value = rule.value;
     ++rule.hits;

@@ -35,13 +35,6 @@ int checkAccess(unsigned access) {
   return writes && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
 }
 
-int injectedFault(const Context& context) {
-  uint32_t value = 0;
-  const bool fails = Runtime::get().faults().applies(Fault::kRegistration, context.address().key(),
-                                                     FaultRule::kAny, &value);
-  return fails ? static_cast<int>(value) : 0;
-}
-
 // The result of a registration of `address`, which the caller of verbs gave.
 ibv_mr* finish(ibv_pd* pd, int error, uint64_t address, size_t length,
                const MemoryTable::Registration& made, SharedPart memory = {}) {
@@ -114,7 +107,7 @@ ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t i
   MemoryTable::Registration made{};
   MemoryTable& table = Runtime::get().memory();
   int error = checkAccess(access);
-  if (error == 0) error = injectedFault(Context::of(pd->context));
+  if (error == 0) error = Context::of(pd->context).refusal(Fault::kRegistration);
   if (error == 0) error = table.add(pd->handle, range, access, MemoryTable::Place::kHost, made);
   SharedPart memory;
   if (error == EFAULT && mapPeerMemory(range, access, memory)) {
@@ -132,7 +125,7 @@ ibv_mr* ops::registerDmabuf(ibv_pd* pd, uint64_t offset, size_t length, uint64_t
   MemoryTable::Registration made{};
   SharedPart memory;
   int error = checkAccess(access);
-  if (error == 0) error = injectedFault(Context::of(pd->context));
+  if (error == 0) error = Context::of(pd->context).refusal(Fault::kRegistration);
   if (error == 0) error = mapDmabuf(fd, range, offset, access, memory);
   if (error == 0) {
     range.address = reinterpret_cast<uint64_t>(memory.at<char>());
@@ -175,7 +168,8 @@ SOFTEFA_EXPORT ibv_fork_status ibv_is_fork_initialized() {
 SOFTEFA_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* verbs) {
   static std::atomic<uint32_t> handles{0};
   Context& context = Context::of(verbs);
-  const int error = context.pds.take(kMaxPd) ? 0 : ENOMEM;
+  int error = context.refusal(Fault::kCreation);
+  if (error == 0 && !context.pds.take(kMaxPd)) error = ENOMEM;
   if (context.command(error, &context.counters().alloc_pd_err) != 0) {
     errno = error;
     return nullptr;

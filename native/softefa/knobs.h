@@ -24,6 +24,8 @@ enum class Fault : uint32_t {
   kRegistration = 7,  // registrations on the NIC fail with errno `value`
   kDelay = 8,         // operations from and to the NIC start `value` microseconds later
   kRate = 9,          // the NIC carries `value` megabytes per second in each direction
+  kCreation = 10,     // creations of domains, completion queues and queue pairs fail likewise
+  kPost = 11,         // posts of sends, reads and writes on the NIC fail with errno `value`
 };
 
 struct FaultRule {
@@ -33,7 +35,8 @@ struct FaultRule {
   std::atomic<uint32_t> count;  // 12  remaining uses, kAny: unlimited
   std::atomic<uint32_t> value;  // 16
   std::atomic<uint32_t> hits;   // 20  how often it took effect
-  uint32_t reserved[2];         // 24
+  std::atomic<uint32_t> after;  // 24  remaining calls and operations before the first use
+  uint32_t reserved;            // 28
 
   static constexpr uint32_t kAny = 0xffffffff;
 };

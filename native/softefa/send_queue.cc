@@ -69,10 +69,10 @@ int QueuePair::toWorkRequest(const ibv_send_wr& wr, WorkRequest& request) const 
 
 int QueuePair::postSend(ibv_send_wr* wr, ibv_send_wr** bad) {
   std::lock_guard<std::mutex> lock(sending_);
-  int error = 0;
+  int error = context_.refusal(Fault::kPost);
   for (; wr != nullptr; wr = wr->next) {
     WorkRequest request;
-    error = toWorkRequest(*wr, request);
+    if (error == 0) error = toWorkRequest(*wr, request);
     if (error != 0) {
       *bad = wr;
       break;

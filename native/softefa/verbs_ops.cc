@@ -98,6 +98,7 @@ ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, bool wi
                     const CqMemory* memory) {
   Context& context = Context::of(verbs);
   int error = checkCq(attributes);
+  if (error == 0) error = context.refusal(Fault::kCreation);
   if (error == 0 && !context.cqs.take(kMaxCq)) error = ENOMEM;
   if (error == 0) {
     try {
@@ -169,6 +170,7 @@ ibv_qp* createQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
 ibv_qp* createQp(ibv_context* verbs, ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
   Context& context = Context::of(verbs);
   int error = checkQp(attributes, efa);
+  if (error == 0) error = context.refusal(Fault::kCreation);
   if (error == 0) {
     attributes.cap.max_send_wr = powerOfTwo(attributes.cap.max_send_wr);
     attributes.cap.max_recv_wr = powerOfTwo(attributes.cap.max_recv_wr);

@@ -49,7 +49,14 @@ export type FaultKind =
   /** A slow link: operations from and to the device start `value` microseconds later. */
   | 'delay'
   /** A narrow link: the device carries `value` megabytes (10^6) per second in each direction. */
-  | 'rate';
+  | 'rate'
+  /**
+   * Calls that create protection domains, completion queues and queue pairs fail with errno
+   * `value`. Address handles are created: efa crashes without its own one (libfabric 1.17).
+   */
+  | 'creation'
+  /** Posts of sends, reads and writes fail with errno `value`: ENOMEM is a full queue. */
+  | 'post';
 
 const KINDS: readonly FaultKind[] = [
   'status',
@@ -61,6 +68,8 @@ const KINDS: readonly FaultKind[] = [
   'registration',
   'delay',
   'rate',
+  'creation',
+  'post',
 ];
 
 /** Where a fault applies, and how often it occurs. */
@@ -73,14 +82,22 @@ export interface FaultOptions {
   readonly qpn?: number;
   /** How often the fault occurs. If omitted, until it is removed. */
   readonly count?: number;
+  /** How many calls or operations the fault spares before it first occurs. If omitted, 0. */
+  readonly after?: number;
   /**
-   * The device's completion status, the errno of a registration, microseconds, or megabytes per
-   * second.
+   * The device's completion status, the errno of a call, microseconds, or megabytes per second.
    */
   readonly value?: number | FabricErrorCode;
 }
 
-const FAULT_NAMES = namesOf<FaultOptions>({ node: 1, nic: 1, qpn: 1, count: 1, value: 1 });
+const FAULT_NAMES = namesOf<FaultOptions>({
+  node: 1,
+  nic: 1,
+  qpn: 1,
+  count: 1,
+  after: 1,
+  value: 1,
+});
 
 /** An active fault. */
 export interface Fault extends Disposable {
@@ -151,7 +168,7 @@ export class SoftefaFaults {
   add(kind: FaultKind, options?: FaultOptions): Fault {
     this.#checkOpen();
     const code = KINDS.indexOf(oneOf('kind', kind, KINDS)) + 1;
-    const { node, nic, qpn, count, value } = checkOptions('options', options, FAULT_NAMES);
+    const { node, nic, qpn, count, after, value } = checkOptions('options', options, FAULT_NAMES);
     const anywhere = node === undefined && nic === undefined;
     const device =
       checkInteger('options.node', node ?? 0, 0, 0xfffe) * 0x1_0000 +
@@ -169,6 +186,7 @@ export class SoftefaFaults {
     page.write(at + RuleField.Count, fields.count);
     page.write(at + RuleField.Value, checkInteger('options.value', fields.value, 0, ANY));
     page.write(at + RuleField.Hits, 0);
+    page.write(at + RuleField.After, checkInteger('options.after', after ?? 0, 0, ANY - 1));
     page.write(at + RuleField.Fault, code);
     page.write(Knob.Engaged, 1);
     return new Rule(page, at);

@@ -22,6 +22,7 @@ export const enum RuleField {
   Count = 12,
   Value = 16,
   Hits = 20,
+  After = 24,
 }
 
 export const RULES = 32;

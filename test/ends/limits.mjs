@@ -44,9 +44,12 @@ export const KEPT = [
     name: 'segments of softefa',
     reason:
       'softefa maps the segment of each peer process. After that process has ended, it unmaps the segment ' +
-      'only when it looks for another peer (native/softefa/peers.cc).',
-    applies: ({ provider }, { name, had, has }) =>
-      provider.startsWith('efa') && /softefa-.*\/segment/.test(name) && has <= had + 2,
+      'only when it looks for another peer (native/softefa/peers.cc). A segment is one descriptor, and a mapping ' +
+      'for its start and for each of the two queue pairs that are used.',
+    applies: ({ provider }, { kind, name, had, has }) =>
+      provider.startsWith('efa') &&
+      /softefa-.*\/segment/.test(name) &&
+      has <= had + (kind === 'mappings' ? 6 : 2),
   },
 ];
 

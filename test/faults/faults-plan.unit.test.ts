@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FAULTS, PROVIDERS, programOf } from './simulation/plan.mjs';
+import { FAULTS, OPENING, PROVIDERS, programOf } from './simulation/plan.mjs';
 import { PROFILES, TRANSFERS } from './simulation/profiles.mjs';
 import { shrink } from './simulation/shrink.mjs';
 
@@ -18,6 +18,8 @@ test.each(['mixed', 'bulk'] as const)(
       new Set(rounds.flatMap((round) => round[name].map(({ kind }) => kind)));
     expect(kindsOf('operations')).toEqual(new Set(Object.keys(PROFILES[profile].operations)));
     expect(kindsOf('faults')).toEqual(new Set(Object.keys(FAULTS)));
+    const opening = new Set(programs.flatMap((program) => program.opening.map(({ kind }) => kind)));
+    expect(opening).toEqual(new Set(Object.keys(OPENING)));
     expect(new Set(programs.map(({ provider }) => provider)).size).toBe(3);
     const drivers = new Set(programs.flatMap((program) => program.drivers));
     expect(drivers).toEqual(new Set(PROFILES[profile].drivers));

@@ -119,6 +119,48 @@ TEST(fault_failing_registrations) {
   CHECK_EQ(ibv_dereg_mr(mr), 0);
 }
 
+TEST(fault_failing_creations) {
+  Device device;
+  Steering steering;
+  const auto refused = [&](const auto& create) {
+    steering.rule(Fault::kCreation, 1, ENOMEM);
+    const bool failed = create() == nullptr && errno == ENOMEM;
+    steering.clear();
+    return failed;
+  };
+  ibv_cq* cq = ibv_create_cq(device.context(), 16, nullptr, nullptr, 0);
+  CHECK(cq != nullptr);
+  ibv_qp_init_attr attributes{};
+  attributes.qp_type = IBV_QPT_UD;
+  attributes.send_cq = attributes.recv_cq = cq;
+  attributes.cap = {4, 4, 1, 1, 0};
+  CHECK(refused([&] { return ibv_alloc_pd(device.context()); }));
+  CHECK(refused([&] { return ibv_create_cq(device.context(), 16, nullptr, nullptr, 0); }));
+  CHECK(refused([&] { return ibv_create_qp(device.pd(), &attributes); }));
+  CHECK_EQ(ibv_destroy_cq(cq), 0);
+}
+
+TEST(fault_after_some_calls) {
+  Device device;
+  Steering steering;
+  steering.rule(Fault::kCreation, 1, ENOMEM);
+  steering.knobs().rules[0].after = 2;
+  for (const bool made : {true, true, false, true}) {
+    ibv_pd* pd = ibv_alloc_pd(device.context());
+    CHECK_EQ(pd != nullptr, made);
+    if (pd != nullptr) CHECK_EQ(ibv_dealloc_pd(pd), 0);
+  }
+}
+
+TEST(fault_failing_posts) {
+  Pair pair;
+  pair.steering.rule(Fault::kPost, 3, ENOMEM);
+  for (int i = 0; i < 3; ++i) {
+    CHECK_EQ(pair.a.send(pair.b.address(), {pair.buffer.all()}), ENOMEM);
+  }
+  CHECK_EQ(pair.send(), Status::kOk);
+}
+
 TEST(fault_delay) {
   Pair pair;
   pair.steering.knobs().delayUs = 30000;

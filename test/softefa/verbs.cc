@@ -289,7 +289,7 @@ void Steering::rule(softefa::Fault fault, uint32_t count, uint32_t value, uint32
     rule.qpn = qpn;
     rule.count = count;
     rule.value = value;
-    rule.hits = 0;
+    rule.hits = rule.after = 0;
     rule.fault = static_cast<uint32_t>(fault);
     return;
   }

@@ -20,7 +20,7 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const addon = join(root, 'build/Release/libfabric.node');
 
-/** The kinds of calls, in the order of Kind in plan.h. */
+/** The kinds of calls, in the order of Kind in plan.h. `space` are the questions for room in /dev/shm. */
 export const KINDS = [
   'query',
   'open',
@@ -34,6 +34,7 @@ export const KINDS = [
   'wait',
   'cancel',
   'close',
+  'space',
 ];
 
 const timeOf = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;

@@ -22,6 +22,7 @@ enum class Kind : size_t {
   Wait,
   Cancel,
   Close,
+  Space,
   Count
 };
 

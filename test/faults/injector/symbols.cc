@@ -1,10 +1,13 @@
-// The functions of libfabric that the addon calls by name. This library is preloaded, so that they
-// are found first.
+// The functions that the addon and softefa call by name: of libfabric, and of the C library for
+// room in /dev/shm. This library is preloaded, so that they are found first.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <rdma/fabric.h>
+#include <sys/statvfs.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "objects.h"
 #include "plan.h"
@@ -25,6 +28,22 @@ Function* real(Function*, const char* name, const char* version) {
 }
 
 }  // namespace
+
+// A full /dev/shm: softefa allocates its pages, and the addon asks whether a provider's file fits.
+extern "C" int posix_fallocate(int file, off_t offset, off_t size) {
+  static auto* const next =
+      reinterpret_cast<decltype(&posix_fallocate)>(dlsym(RTLD_NEXT, "posix_fallocate"));
+  const auto [fails, error] = faults::decide(faults::Kind::Space);
+  return fails ? error : next(file, offset, size);
+}
+
+extern "C" int statvfs(const char* path, struct statvfs* found) {
+  static auto* const next = reinterpret_cast<decltype(&statvfs)>(dlsym(RTLD_NEXT, "statvfs"));
+  const int result = next(path, found);
+  if (result != 0 || std::strcmp(path, "/dev/shm") != 0) return result;
+  if (faults::decide(faults::Kind::Space).fails) found->f_bfree = found->f_bavail = 0;
+  return result;
+}
 
 extern "C" int fi_getinfo(uint32_t version, const char* node, const char* service, uint64_t flags,
                           const fi_info* hints, fi_info** info) {

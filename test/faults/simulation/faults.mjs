@@ -22,7 +22,16 @@ const CONDITIONS = {
 };
 
 /** Faults of softefa at the node of a process. */
-const OF_DEVICES = ['delay', 'portDown', 'freeze', 'rnr', 'status', 'registration'];
+const OF_DEVICES = [
+  'delay',
+  'portDown',
+  'freeze',
+  'rnr',
+  'status',
+  'registration',
+  'creation',
+  'post',
+];
 
 /**
  * Starts faults. Returns a function that ends them and says how many of each kind happened.
@@ -55,6 +64,7 @@ export function startFaults(faults, players, softefa) {
       const rule = softefa.add(kind, {
         node: process,
         ...(fault.count && { count: fault.count }),
+        ...(fault.after && { after: fault.after }),
         ...(value && { value }),
       });
       if (milliseconds) processes.push(sleep(milliseconds).then(() => rule.remove()));

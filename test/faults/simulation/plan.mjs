@@ -13,6 +13,12 @@ const ALIGNMENT = 2 ** 20;
 
 const sharesMemory = ['shm'];
 
+/** The shares of programs whose first opening meets a fault, and whose processes may lock little memory. */
+const OPENING_SHARE = 0.7;
+const MEMLOCK_SHARE = 0.1;
+const MIB = 2 ** 20;
+const MEMLOCKS = [8, 256]; // MiB
+
 /**
  * What fails during a round. Whatever is not `harmful` may only cost time: all operations of the round must succeed.
  * An shm peer that is killed may hold a lock (docs/provider-limits.md), so no such process is killed.
@@ -55,6 +61,36 @@ export const FAULTS = {
     where: ['efa'],
     draw: (r) => ({ count: r.whole(1, 4), value: 'FI_ENOMEM' }),
   },
+  post: {
+    harmful: true, // efa sends some packets again, and loses others
+    where: ['efa'],
+    draw: (r) => ({ count: r.whole(1, 100), after: r.whole(0, 50), value: 'FI_ENOMEM' }),
+  },
+  memlock: { harmful: true, where: [] },
+};
+
+/** The limit on locked memory is of a process, so all rounds of its program have it. */
+const MEMLOCK = { kind: 'memlock', process: 0, seed: 1 };
+
+/** What fails while the processes of a program open their endpoints. They must get errors, and open again afterwards. */
+export const OPENING = {
+  opened: { draw: (r) => ({ call: 'open', error: 'FI_ENOMEM', chance: r.whole(20_000, 300_000) }) },
+  enabled: { draw: () => ({ call: 'enable', error: 'FI_ENOMEM', chance: 500_000 }) },
+  memory: {
+    draw: (r) => ({ call: 'register', error: 'FI_ENOMEM', chance: r.whole(50_000, 900_000) }),
+  },
+  space: {
+    where: ['shm', 'efa'],
+    draw: (r) => ({ call: 'space', error: 'FI_ENOSPC', chance: r.whole(100_000, 1_000_000) }),
+  },
+  creation: {
+    where: ['efa'],
+    draw: (r) => ({ count: 1, after: r.whole(0, 8), value: 'FI_ENOMEM' }),
+  },
+  registration: {
+    where: ['efa'],
+    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 12), value: 'FI_ENOMEM' }),
+  },
 };
 
 export const isHarmful = ({ faults, operations }) =>
@@ -85,9 +121,9 @@ class Random {
 
 /**
  * @typedef {{ id: number, kind: string, from: number, to: number, bytes: number, slot?: number, page?: number, at?: number, abort?: number }} Operation
- * @typedef {{ kind: string, process: number, seed: number }} Fault
+ * @typedef {{ kind: string, process: number, seed: number, after?: number }} Fault
  * @typedef {{ operations: Operation[], faults: Fault[], reopens: boolean }} Round
- * @typedef {{ seed: string, profile: string, provider: string, maps: boolean, drivers: string[], rounds: Round[] }} Program
+ * @typedef {{ seed: string, profile: string, provider: string, maps: boolean, drivers: string[], rounds: Round[], opening: Fault[], memlock?: number }} Program
  */
 
 /**
@@ -103,7 +139,12 @@ export function programOf(seed, providers = PROVIDERS, profile = 'mixed') {
   const drawn = Array.from({ length: r.whole(...rounds) }, (_, i) =>
     roundOf(r, PROFILES[profile], provider, drivers.length, i),
   );
-  return { seed, profile, provider, maps, drivers, rounds: drawn };
+  const opening =
+    r.next() < OPENING_SHARE ? [drawnFault(r, OPENING, provider, drivers.length)] : [];
+  const program = { seed, profile, provider, maps, drivers, rounds: drawn, opening };
+  if (provider !== 'efa' || r.next() >= MEMLOCK_SHARE) return program;
+  for (const { faults } of drawn) faults.push(MEMLOCK);
+  return { ...program, memlock: r.whole(...MEMLOCKS) * MIB };
 }
 
 function roundOf(r, profile, provider, processes, number) {
@@ -143,14 +184,14 @@ function faultsOf(r, profile, provider, processes) {
   const taken = new Set();
   const quiet = r.next() < profile.quiet;
   return Array.from({ length: r.whole(...profile.faults) }, () => {
-    const kind = r.kind(FAULTS, provider, ({ harmful }) => !(quiet && harmful));
-    return {
-      kind,
-      process: r.whole(0, processes - 1),
-      seed: r.whole(1, 1e9),
-      ...FAULTS[kind].draw(r),
-    };
+    return drawnFault(r, FAULTS, provider, processes, ({ harmful }) => !(quiet && harmful));
   }).filter(({ kind, process }) => !taken.has(kind + process) && taken.add(kind + process));
+}
+
+function drawnFault(r, table, provider, processes, allowed) {
+  const kind = r.kind(table, provider, allowed);
+  const process = r.whole(0, processes - 1);
+  return { kind, process, seed: r.whole(1, 1e9), ...table[kind].draw(r) };
 }
 
 /** Without operations that write to a slot that an earlier one of the round writes to. */

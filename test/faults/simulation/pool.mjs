@@ -14,28 +14,32 @@ export class Pool {
     this.#namespace = namespace;
   }
 
-  /** The index-th process of a provider. It has transferred something before. */
-  async take(provider, index) {
+  /**
+   * The index-th process of a provider. It has transferred something before, if it may lock enough memory.
+   *
+   * @param memlock bytes that it may lock. If omitted, no limit
+   */
+  async take(provider, index, memlock = 'unlimited') {
     const key = `${provider}/${index}`;
     const player = this.#players.get(key);
     const times = (this.#taken.get(key) ?? 0) + 1;
     this.#taken.set(key, times);
-    if (player?.running && times % MOST !== 0) return player;
+    if (player?.running && player.memlock === memlock && times % MOST !== 0) return player;
     await player?.end();
-    const fresh = new Player(index, this.#environment(provider, index));
+    const fresh = new Player(index, memlock, this.#environment(provider, index, memlock));
     this.#players.set(key, fresh);
     await warmUp(fresh, provider);
     return fresh;
   }
 
-  #environment(provider, node) {
+  #environment(provider, node, memlock) {
     if (provider !== 'efa') return process.env;
     const options = {
       namespace: this.#namespace,
       node,
       keep: false,
       asynchronous: true,
-      memlock: 'unlimited',
+      memlock,
       timeout: 2000,
     };
     return { ...process.env, ...softefaEnvironment(options), FI_EFA_ENABLE_SHM_TRANSFER: '0' };
@@ -54,7 +58,10 @@ async function warmUp(player, provider) {
   const options = { provider, ...(provider === 'tcp' && { node: '127.0.0.1' }) };
   for (const driver of ['thread', 'loop']) {
     const transfers = { maps: false, longest: 1, arena: 1 };
-    await player.ask('open', { options, driver, caps: ['FI_MSG', 'FI_RMA'], transfers });
+    const wanted = { options, driver, caps: ['FI_MSG', 'FI_RMA'], transfers };
+    await player.ask('open', wanted).catch((error) => {
+      if (player.memlock === 'unlimited' || error.code !== 'FI_ENOMEM') throw error;
+    });
     await player.ask('close');
   }
 }

@@ -23,8 +23,9 @@ export class Player {
   #files = new Set();
   injector = new Injector();
 
-  constructor(index, env) {
+  constructor(index, memlock, env) {
     this.index = index;
+    this.memlock = memlock;
     this.#child = fork(program, {
       env: this.injector.environment(env),
       execArgv: ['--expose-gc'],

@@ -13,29 +13,47 @@ const OPTIONS = {
 };
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
 
-/** Opens, or opens again, what a program uses. Regions are new, so the model is. */
-async function openAll(program, players) {
+/** How open() reports what the faults of OPENING do. */
+const REFUSALS = ['FI_ENOMEM', 'FI_ENOSPC', 'FI_ENODATA', 'FI_EINVAL']; // efa: FI_EINVAL for a queue pair
+
+/**
+ * Opens, or opens again, what a program uses. Regions are new, so the model is.
+ *
+ * @returns the model, or undefined if the limit on locked memory is too small
+ */
+async function openAll(program, players, softefa, faults, sum) {
   const { provider, drivers, maps } = program;
   const { slot, arena } = PROFILES[program.profile];
   const operations = program.rounds.flatMap((round) => round.operations);
   const transfers = operations.filter(({ kind }) => kind in TRANSFERS);
   const longest = Math.max(0, ...transfers.map(({ bytes }) => bytes));
-  const opened = await Promise.all(
-    players.map((player, i) =>
-      player.ask('open', {
-        options: OPTIONS[provider],
-        driver: drivers[i],
-        caps: operations.some(({ kind }) => kind === 'atomic') ? [...CAPS, 'FI_ATOMIC'] : CAPS,
-        slot,
-        transfers: transfers.length > 0 && { maps, longest, arena },
-      }),
-    ),
-  );
+  const openOne = (i) =>
+    players[i].ask('open', {
+      options: OPTIONS[provider],
+      driver: drivers[i],
+      caps: operations.some(({ kind }) => kind === 'atomic') ? [...CAPS, 'FI_ATOMIC'] : CAPS,
+      slot,
+      transfers: transfers.length > 0 && { maps, longest, arena },
+    });
+  const end = startFaults(faults, players, softefa);
+  const attempts = await Promise.allSettled(players.map((_, i) => openOne(i)));
+  count(sum, await end());
+  const opened = [];
+  for (const [i, { value, reason }] of attempts.entries()) {
+    if (reason === undefined) opened.push(value);
+    else if (program.memlock && reason.code === 'FI_ENOMEM') return undefined;
+    else if (faults.length > 0 && REFUSALS.includes(reason.code)) opened.push(await openOne(i));
+    else throw reason;
+  }
   const connecting = players.map((player, i) =>
     player.ask('connect', { peers: opened.map((peer, k) => ({ ...peer, self: k === i })) }),
   );
   await Promise.all(connecting);
   return new Model(players.length);
+}
+
+function count(sum, happened) {
+  for (const [kind, times] of happened) sum.faults.set(kind, (sum.faults.get(kind) ?? 0) + times);
 }
 
 const closeAll = (players) => Promise.all(players.map((player) => player.ask('close')));
@@ -46,19 +64,21 @@ const closeAll = (players) => Promise.all(players.map((player) => player.ask('cl
  */
 export async function run(program, pool, softefa) {
   const sum = { problems: [], bytes: 0, faults: new Map(), operations: 0 };
-  const take = () => Promise.all(program.drivers.map((_, i) => pool.take(program.provider, i)));
+  const { provider, memlock, drivers, opening } = program;
+  const take = () => Promise.all(drivers.map((_, i) => pool.take(provider, i, memlock)));
   let players = await take();
   await Promise.all(players.map((player) => player.ask('baseline')));
   try {
-    let model = await openAll(program, players);
+    let model = await openAll(program, players, softefa, opening, sum);
     for (const [i, round] of program.rounds.entries()) {
+      if (model === undefined) break;
       await runRound(round, PROFILES[program.profile], players, model, softefa, sum);
       if (sum.problems.length > 0) break;
       const last = i === program.rounds.length - 1;
       if (last || !(round.reopens || isHarmful(round))) continue;
       await closeAll(players);
       if (players.some(({ running }) => !running)) players = await replaced(players, take);
-      model = await openAll(program, players);
+      model = await openAll(program, players, softefa, [], sum);
     }
     await closeAll(players);
     await checkLeftovers(program, players, sum);
@@ -109,8 +129,7 @@ async function runRound(round, { short, long }, players, model, softefa, sum) {
       ),
     ),
   );
-  for (const [kind, count] of await end())
-    sum.faults.set(kind, (sum.faults.get(kind) ?? 0) + count);
+  count(sum, await end());
   sum.operations += outcomes.flat().filter(Boolean).length;
   sum.bytes += outcomes.flat().reduce((all, outcome) => all + (outcome?.bytes ?? 0), 0);
   sum.problems.push(...model.record(round, outcomes));

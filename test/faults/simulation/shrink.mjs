@@ -8,6 +8,7 @@ function* smaller(program) {
   for (let i = rounds.length - 1; i >= 0 && rounds.length > 1; i--) {
     yield withRounds(without(rounds, i, 1));
   }
+  if (program.opening.length > 0) yield { ...program, opening: [] };
   for (const name of ['faults', 'operations']) {
     for (const [i, round] of rounds.entries()) {
       const { length } = round[name];
