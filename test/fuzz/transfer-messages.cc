@@ -2,7 +2,6 @@
 // them, the program offers memory, transfers and closes.
 #include "../../native/transfer/hub.h"
 #include "support/rig.h"
-#include "support/threadsafe_function.h"
 
 using namespace fab::transfer;
 
@@ -119,10 +118,12 @@ class Script {
     order.first = 256;
     order.roundSize = slices;
     order.offer = input_.below(8);
+    order.serial = 1 + input_.below(200);
+    order.before = input_.below(200);
     order.planned = input_.flag();
     order.repeats = input_.flag();
     order.bytes = slices * 8;
-    transfers_.push_back(hub_->start(std::move(order)));
+    if (auto started = hub_->start(std::move(order))) transfers_.push_back(std::move(started));
   }
 
   void restart() {
@@ -151,6 +152,5 @@ class Script {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   Script(input).run();
-  fuzz::finalizeFunctions();
   return 0;
 }

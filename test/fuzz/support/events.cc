@@ -1,0 +1,14 @@
+// The events of a transfer engine, without Node.js: nobody receives them.
+#include "../../../native/transfer/events.h"
+
+namespace fab::transfer {
+
+class Events::Mailbox {};
+
+Events::Events(napi_env, napi_value) {}
+Events::~Events() = default;
+void Events::add(Event) {}
+void Events::ref(bool) {}
+void Events::close() {}
+
+}  // namespace fab::transfer
