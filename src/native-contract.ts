@@ -430,7 +430,8 @@ export interface NativeTransfer {
   /**
    * `numbers`: direction, priority, bytes of a slice, bytes of the remote memory, the peer's offer, its
    * first number, its expected slices, its planned slices, its bytes, a place for the id, whether the offer can
-   * be used again, the offset of the remote memory in `mapping`, and the NUMA node of the memory or -1.
+   * be used again, the offset of the remote memory in `mapping`, the NUMA node of the memory or -1, and the serial
+   * numbers of the offer and of the one before it. Undefined if the offer has ended.
    */
   transferStart(
     engine: Handle<'TransferEngine'>,
@@ -442,11 +443,11 @@ export interface NativeTransfer {
     note: Uint8Array | undefined,
     numbers: Float64Array,
     mapping: Handle<'Mapping'> | undefined,
-  ): Handle<'Transfer'>;
+  ): Handle<'Transfer'> | undefined;
   // int get_mempolicy(int *mode, unsigned long *nodemask, unsigned long maxnode, void *addr, unsigned long flags)
   /** -1 if the NUMA node is unknown, or the memory is on several. Its pages must be there. */
   transferNumaNode(bytes: Uint8Array): number;
-  /** 0 if the transfer cannot start again. */
+  /** 0 if the transfer cannot start again, -1 if the offer has ended. */
   transferAgain(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
   transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;
   transferProgress(transfer: Handle<'Transfer'>): number;
@@ -480,7 +481,7 @@ export interface NativeTransfer {
     memories: Uint32Array,
     repeats: boolean,
     mappable: boolean,
-  ): { handle: Handle<'Offer'>; id: number; first: number };
+  ): { handle: Handle<'Offer'>; id: number; first: number; serial: number; before: number };
   /** Ends an offer, as soon as the peer has no copy under way. */
   transferRevoke(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
   /** Ends it at once. */

@@ -191,6 +191,8 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
   order.span = at(3);
   order.offer = static_cast<uint32_t>(at(4));
   order.repeats = at(10) != 0;
+  order.serial = at(13);
+  order.before = at(14);
   order.numaNode = static_cast<int>(numbers[12]);
   if (!args[8].IsUndefined()) useMapping(order, unwrapAny<MappingHold>(args[8])->mapping, at(11));
   order.bytes = transfer::bytesOf(local);
@@ -200,16 +202,17 @@ Napi::Value transferStart(const Napi::CallbackInfo& args) {
            static_cast<uint32_t>(at(7)), whole);
   }
   auto started = hub->start(std::move(order));
+  if (!started) return env.Undefined();
   numbers[9] = started->id;
   return wrapHandle(env, std::move(started));
 }
 
 // transferAgain(engine, transfer): starts a transfer again that has ended. Returns its new id, or 0
-// if a copy of a slice failed, so that its number may still arrive
+// if a copy of a slice failed, so that its number may still arrive, or -1 if the offer has ended
 Napi::Value transferAgain(const Napi::CallbackInfo& args) {
   const auto& started = unwrapAny<Transfer>(args[1]);
   if (!started->mayRepeat()) return Napi::Number::New(args.Env(), 0);
-  unwrap<Hub>(args[0])->restart(started);
+  if (!unwrap<Hub>(args[0])->restart(started)) return Napi::Number::New(args.Env(), -1);
   return Napi::Number::New(args.Env(), started->id);
 }
 
@@ -309,8 +312,8 @@ Napi::Value transferSlices(const Napi::CallbackInfo& args) {
   return Napi::Number::New(args.Env(), static_cast<double>(slicing.slices.size()));
 }
 
-// transferOffer(engine, peer, expected, planned, memories, repeats, mappable): a handle, the id and
-// the first number of the offer
+// transferOffer(engine, peer, expected, planned, memories, repeats, mappable): a handle, the id,
+// the first number and the serial numbers of the offer
 Napi::Value transferOffer(const Napi::CallbackInfo& args) {
   const auto hub = unwrap<Hub>(args[0]);
   auto offer = hub->offer(unwrapAny<Peer>(args[1]), toUint32(args[2]), toUint32(args[3]),
@@ -319,6 +322,8 @@ Napi::Value transferOffer(const Napi::CallbackInfo& args) {
   auto result = Napi::Object::New(args.Env());
   result.Set("id", offer->id);
   result.Set("first", offer->first);
+  result.Set("serial", static_cast<double>(offer->serial));
+  result.Set("before", static_cast<double>(offer->before));
   result.Set("handle", wrapHandle(args.Env(), std::move(offer)));
   return result;
 }

@@ -63,20 +63,38 @@ std::shared_ptr<Transfer> Hub::start(Order order) {
   order.far = farRails(order);
   auto transfer = std::make_shared<Transfer>(shared_from_this(), ++nextTransfer_, rails.size(),
                                              std::move(order));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!admit(*transfer)) return nullptr;
+    transfers_.emplace(transfer->id, transfer);
+  }
   begin(transfer);
   return transfer;
 }
 
-void Hub::restart(const std::shared_ptr<Transfer>& transfer) {
-  transfer->restart(++nextTransfer_);
+bool Hub::restart(const std::shared_ptr<Transfer>& transfer) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!admit(*transfer)) return false;
+    transfer->restart(++nextTransfer_);
+    transfers_.emplace(transfer->id, transfer);
+  }
   begin(transfer);
+  return true;
+}
+
+// Whether its offer may be used. A withdrawn key stops a NIC, but not a copy into mapped memory, so
+// this side must remember what has ended. The caller holds the mutex until the transfer is in the
+// table, where the message that ends the offer finds it.
+bool Hub::admit(const Transfer& transfer) {
+  const Order& order = transfer.order;
+  EndedOffers& ended = order.peer->ended;
+  if (ended.contains(order.serial)) return false;
+  if (!order.repeats) ended.add(order.serial, order.before);
+  return true;
 }
 
 void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    transfers_.emplace(transfer->id, transfer);
-  }
   const Order& order = transfer->order;
   if (order.planned && !order.mapping) {
     Message plan = messageTo(*order.peer, Kind::kPlan);
@@ -235,6 +253,10 @@ void Hub::peerRevoked(const MessageHeader& header) {
   std::vector<std::shared_ptr<Transfer>> ended;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = peers_.find(header.from); found != peers_.end()) {
+      const std::shared_ptr<Peer> peer = found->second.lock();
+      if (peer) peer->ended.add(header.bytes, header.bytes - header.count);
+    }
     for (const auto& [id, transfer] : transfers_) {
       const Order& order = transfer->order;
       if (order.offer == header.offer && order.peer->id == header.from) ended.push_back(transfer);

@@ -37,8 +37,10 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void begin();
   // Slices of `size` bytes that every rail can take.
   SliceLimits limitsOf(uint64_t size) const { return {size, pieces_}; }
+  // Returns null if the offer has ended, or is for one transfer and was used.
   std::shared_ptr<Transfer> start(Order order);
-  void restart(const std::shared_ptr<Transfer>& transfer);
+  // Returns false if the offer has ended.
+  bool restart(const std::shared_ptr<Transfer>& transfer);
   std::shared_ptr<Peer> addPeer(uint64_t identity, std::vector<Path> paths, bool fences);
   // Returns null if there are no numbers left.
   // `mappable`: the peer may map the memory.
@@ -83,6 +85,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void tellIfFlushed();
   std::vector<bool> farRails(const Order& order) const;
   Message messageTo(const Peer& peer, Kind kind) const;
+  bool admit(const Transfer& transfer);
   void begin(const std::shared_ptr<Transfer>& transfer);
   void pass(Waiting waiting, size_t to);
   void complete(Offer& offer);
@@ -108,6 +111,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   std::atomic<uint32_t> unsent_{0};  // messages
   uint32_t nextTransfer_ = 0;
   uint32_t nextOffer_ = 0;
+  uint64_t nextSerial_ = 0;  // under the mutex
   std::atomic<uint32_t> nextRail_{0};
   Numbers numbers_;
   std::mutex planMutex_;

@@ -17,6 +17,9 @@ std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expe
   offer->first = *first;
   numbers_.show(offer->first, offer->numbers(), offer.get());
   offers_.emplace(offer->id, offer);
+  offer->serial = ++nextSerial_;
+  offer->before = to->lastOffer != 0 ? to->lastOffer : offer->serial - 1;
+  to->lastOffer = offer->serial;
   return offer;
 }
 
@@ -96,6 +99,8 @@ void Hub::revoke(const std::shared_ptr<Offer>& offer) {
   if (!offer->repeats && offer->complete()) return;
   Message message = messageTo(*offer->to, Kind::kRevoked);
   message.header.offer = offer->id;
+  message.header.bytes = offer->serial;
+  message.header.count = offer->gap();
   send(offer->to, std::move(message), 0);
   // Without fences, a copy that has begun goes on, and the provider (efa 1.17) crashes if the
   // memory is deregistered meanwhile: the peer announces its last copy first.

@@ -13,7 +13,7 @@ enum class Kind : uint8_t {
   kFinished = 2,   // offer, status: no slice is sent any more
   kWithdrawn = 3,  // transfer: the memory of an offer cannot be reached any more
   kNote = 4,       // sequence, count: a message of the program, or of a group
-  kRevoked = 5,    // offer: it has ended
+  kRevoked = 5,    // offer; bytes, count: its serial number and its gap: it has ended
   kCopied = 6,     // offer, round, bytes: all of them are there; the payload is the note
   kRead = 7,       // offer, transfer: has every byte of a repeated offer, which stays open
 };

@@ -101,6 +101,10 @@ class Offer : public std::enable_shared_from_this<Offer> {
 
   // How many numbers it has.
   uint64_t numbers() const { return uint64_t{expected_ + capacity_} * rounds_.size(); }
+  // How many serial numbers before it the last offer to the peer was made.
+  uint32_t gap() const {
+    return static_cast<uint32_t>(std::min<uint64_t>(serial - before, UINT32_MAX));
+  }
   bool isRead() const { return expected_ == 0; }
   bool hasOwnKeys() const {
     return std::any_of(memories.begin(), memories.end(), [](uint32_t each) { return each != 0; });
@@ -111,6 +115,9 @@ class Offer : public std::enable_shared_from_this<Offer> {
   uint64_t length() const { return rounds_[at_.load()].length; }
 
   const uint32_t id;
+  // Of all offers of this engine, and of the one before it to the same peer.
+  uint64_t serial = 0;
+  uint64_t before = 0;
   const std::shared_ptr<Peer> to;
   const bool repeats;
   uint32_t first = 0;  // of its numbers

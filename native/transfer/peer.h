@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ended_offers.h"
 #include "transfer.h"
 
 namespace fab::transfer {
@@ -133,6 +134,9 @@ class Peer {
   const bool fences;
   std::vector<Path> paths;  // by rail of this side
   std::atomic<uint32_t> sequence{0};
+  // Under the mutex of the hub:
+  uint64_t lastOffer = 0;  // the serial number of the last offer to it, 0: none
+  EndedOffers ended;       // of its offers to this side
 };
 
 }  // namespace fab::transfer

@@ -52,8 +52,10 @@ struct Order {
   uint32_t first = 0;      // the number of slice 0 in the first round
   uint32_t roundSize = 0;  // numbers of a round
   uint32_t offer = 0;      // of the peer
-  bool planned = false;    // the peer must be told the number of slices
-  bool repeats = false;    // it may start again
+  uint64_t serial = 0;     // of the offer, and of the peer's last one before it to this side
+  uint64_t before = 0;
+  bool planned = false;  // the peer must be told the number of slices
+  bool repeats = false;  // it may start again
   // The peer's memory, if it is on this host and mapped here: rails copy instead of posting.
   std::shared_ptr<Mapping> mapping;
   uint64_t mapped = 0;    // offset of the grant in the mapping

@@ -76,6 +76,8 @@ export async function makeOffer(
       owner: identity,
       grantee: to.identity,
       offer: opened.id,
+      serial: opened.serial,
+      before: opened.before,
       expires: Date.now() + Math.ceil(expires),
       first: opened.first,
       expected,

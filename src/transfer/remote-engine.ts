@@ -167,6 +167,8 @@ export class RemoteEngine {
         grant.repeats ? 1 : 0,
         grant.file?.offset ?? 0,
         numaNode ?? -1,
+        grant.serial,
+        grant.before,
       );
       const started = native.transferStart(
         handle,
@@ -180,11 +182,13 @@ export class RemoteEngine {
         // The CPU copies through a mapping.
         device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
       );
+      if (started === undefined) throw offerEnded();
       return { handle: started, id: numbers[9] as number };
     };
     const again = (started: Handle<'Transfer'>) => {
       const id = native.transferAgain(handle, started);
-      if (id !== 0) return { handle: started, id };
+      if (id > 0) return { handle: started, id };
+      if (id < 0) throw offerEnded();
       throw new TransferError(errnoOf('FI_EALREADY'), false, {
         detail:
           'the transfer cannot start again, because its token is for one transfer or a slice was sent twice',
@@ -254,6 +258,12 @@ function checkTransferOptions(access: Access, options: TransferOptions) {
       : oneOf('options.priority', priority, PRIORITIES)) as Priority,
   };
 }
+
+const offerEnded = () =>
+  new TransferError(errnoOf('FI_EKEYREJECTED'), false, {
+    detail: 'the offer has ended, or is for one transfer and its token was used',
+    hint: 'ask the peer for another offer',
+  });
 
 /** What ends everything that waits when the engine closes. */
 export const engineClosed = () =>

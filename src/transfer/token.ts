@@ -35,6 +35,9 @@ export interface TokenContent {
   readonly grantee: bigint;
   /** The owner's number of the offer. */
   readonly offer: number;
+  /** The place of the offer among all of the owner, and that of the one before it to this grantee. */
+  readonly serial: number;
+  readonly before: number;
   /** Milliseconds since 1970. */
   readonly expires: number;
   /** The numbers that arrive with slices: the first one, for slices of `slice` bytes, for others. */
@@ -62,6 +65,8 @@ export function encodeToken(content: TokenContent, secret: string | Uint8Array):
     .long(content.owner)
     .long(content.grantee)
     .count(content.offer)
+    .count(content.serial)
+    .count(content.before)
     .count(content.expires)
     .count(content.first)
     .count(content.expected)
@@ -87,12 +92,13 @@ export function decodeToken(text: unknown, secret: string | Uint8Array): TokenCo
   const repeats = kind >= REPEATS;
   const owner = reader.long();
   const grantee = reader.long();
-  const [offer, expires, first, expected, planned, slice, railCount] = Array.from(
-    { length: 7 },
+  const [offer, serial, before, expires, first, expected, planned, slice, railCount] = Array.from(
+    { length: 9 },
     () => reader.count(),
-  ) as [number, number, number, number, number, number, number];
+  ) as [number, number, number, number, number, number, number, number, number];
   if (access === undefined || kind >= 2 * REPEATS || railCount === 0 || railCount > MAX_RAILS)
     throw reader.malformed();
+  if (before >= serial) throw reader.malformed();
   if (slice < MIN_SLICE || slice > 2 ** 31 || first + expected + planned > MAX_NUMBER + 1) {
     throw reader.malformed();
   }
@@ -114,6 +120,8 @@ export function decodeToken(text: unknown, secret: string | Uint8Array): TokenCo
     owner,
     grantee,
     offer,
+    serial,
+    before,
     expires,
     first,
     expected,

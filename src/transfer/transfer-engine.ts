@@ -62,6 +62,8 @@ export class TransferEngine {
   readonly #once = new OncePerPeer();
   readonly #barriers: Barriers;
   readonly #peers = new Map<bigint, RemoteEngine>();
+  // What has ended of their offers is forgotten too. Keys refuse old tokens, but mapped memory has none.
+  readonly #forgotten = new Set<bigint>();
   readonly #places = new Set<Place>();
   readonly #rdma: boolean;
   readonly #maps: boolean;
@@ -207,7 +209,7 @@ export class TransferEngine {
       secret: this.#settings.secret,
       events: this.#events,
       queue: this.#queue,
-      maps: this.#maps,
+      maps: this.#maps && !this.#forgotten.has(decoded.id),
       activity: this.#activity,
       isOpen: () => !this.closed,
       forget: (peer: RemoteEngine) => this.#forget(peer, inserted),
@@ -227,6 +229,7 @@ export class TransferEngine {
 
   async #forget(peer: RemoteEngine, inserted: readonly (readonly Peer[])[]): Promise<void> {
     this.#peers.delete(peer.identity);
+    if (peer.maps) this.#forgotten.add(peer.identity);
     if (this.closed) return;
     const removing = this.#rails.flatMap(({ endpoint }, i) =>
       (inserted[i] ?? []).map((each) => endpoint.av.remove(each)),

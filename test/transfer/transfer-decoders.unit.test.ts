@@ -26,12 +26,14 @@ const cards: fc.Arbitrary<Card> = fc.record({
 });
 
 const rail = fc.record({ address: identity, key: identity });
-const tokens: fc.Arbitrary<TokenContent> = fc.record({
+const tokenRecords: fc.Arbitrary<TokenContent> = fc.record({
   access: fc.constantFrom('write' as const, 'read' as const),
   repeats: fc.boolean(),
   owner: identity,
   grantee: identity,
   offer: count,
+  serial: count,
+  before: count,
   expires: count,
   first: small,
   expected: small,
@@ -45,6 +47,8 @@ const tokens: fc.Arbitrary<TokenContent> = fc.record({
     .map(([first, others]) => [first, ...others]),
   file: fc.option(fc.record({ fd: count, inode: identity, offset: count }), { nil: undefined }),
 });
+
+const tokens = tokenRecords.filter(({ serial, before }) => before < serial);
 
 test('a card says what was sealed', () => {
   holds(
