@@ -56,8 +56,9 @@ void Runtime::shutDown() {
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (state.users > 0) {
     throw fab::Misuse(fab::Misuse::Kind::kState, "ERR_INVALID_STATE",
-                      "memory of Neuron is still allocated: " + std::to_string(state.users) +
-                          " times; free it before");
+                      "memory of Neuron is still allocated (" + std::to_string(state.users) +
+                          (state.users == 1 ? " allocation" : " allocations") +
+                          "): free it before close()");
   }
   if (!state.initialized) return;
   loaded().close();

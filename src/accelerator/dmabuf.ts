@@ -1,7 +1,9 @@
 import { closeSync } from 'node:fs';
 import { checkInteger, oneOf } from '../checks.js';
 import type { DmabufMemory, HmemMemory, HmemType } from '../device-memory.js';
-import { closed, invalidArgType, outOfRange } from '../errors.js';
+import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
+
+const MAX_INT = 2 ** 31 - 1;
 
 /**
  * A dmabuf of an accelerator's memory, for `domain.register()`. Its descriptor is open until close(),
@@ -17,9 +19,9 @@ export class Dmabuf implements DmabufMemory {
 
   /** @internal */
   constructor(fd: number, offset: number, byteLength: number) {
-    this.#fd = fd;
-    this.offset = offset;
-    this.byteLength = byteLength;
+    this.#fd = checkInteger('fd', fd, 0, MAX_INT);
+    this.offset = checkInteger('offset', offset);
+    this.byteLength = checkInteger('byteLength', byteLength, 1);
   }
 
   /**
@@ -28,20 +30,26 @@ export class Dmabuf implements DmabufMemory {
    * @throws Error ERR_CLOSED
    */
   get fd(): number {
-    if (this.#fd === undefined) throw closed('Dmabuf');
-    return this.#fd;
+    const fd = Dmabuf.#own(this).#fd;
+    if (fd === undefined) throw closed('Dmabuf');
+    return fd;
   }
 
   /** Closes the descriptor. Regions that were registered with it stay valid. */
   close(): void {
-    const fd = this.#fd;
+    const fd = Dmabuf.#own(this).#fd;
     this.#fd = undefined;
     if (fd !== undefined) closeSync(fd);
   }
 
   /** close() */
   [Symbol.dispose](): void {
-    this.close();
+    Dmabuf.#own(this).close();
+  }
+
+  static #own(dmabuf: unknown): Dmabuf {
+    if (typeof dmabuf === 'object' && dmabuf !== null && #fd in dmabuf) return dmabuf;
+    throw invalidThis('a Dmabuf');
   }
 }
 
@@ -54,7 +62,7 @@ export function checkExported(memory: HmemMemory, type: HmemType) {
   return {
     pointer: checkPointer('memory.pointer', memory.pointer),
     byteLength: checkInteger('memory.byteLength', memory.byteLength, 1),
-    device: checkInteger('memory.device', memory.device, 0, 2 ** 31 - 1),
+    device: checkInteger('memory.device', memory.device, 0, MAX_INT),
   };
 }
 

@@ -1,6 +1,6 @@
 import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
 import type { HmemMemory, HmemType } from '../device-memory.js';
-import { closed, outOfRange } from '../errors.js';
+import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
 import type { Dmabuf } from './dmabuf.js';
 import type { CallOf, NativeHandle, NativeMemory } from './native.js';
@@ -11,11 +11,17 @@ export interface AllocateOptions {
   readonly device?: number;
 }
 
-/** What allocateOn() needs to know to make memory. @internal */
-export interface Allocated {
+/** A kind of memory. @internal */
+export interface MemoryKind {
   /** The name of the class. */
   readonly name: string;
   readonly call: CallOf<NativeMemory>;
+  readonly exportDmabuf: (memory: HmemMemory) => Dmabuf;
+}
+
+/** What allocateOn() has allocated, for the constructor of the class. @internal */
+export interface Allocated {
+  readonly kind: MemoryKind;
   readonly handle: NativeHandle;
   readonly pointer: bigint;
   readonly byteLength: number;
@@ -24,6 +30,8 @@ export interface Allocated {
 
 const OPTION_NAMES = namesOf<AllocateOptions>({ device: 1 });
 const MAX_INT = 2 ** 31 - 1;
+
+const unused = new WeakSet<Allocated>();
 
 const collected = new FinalizationRegistry<string>((memory) => {
   process.emitWarning(
@@ -34,16 +42,17 @@ const collected = new FinalizationRegistry<string>((memory) => {
 
 /** Checks the arguments of an allocate(), and allocates. @internal */
 export function allocateOn(
-  name: string,
-  call: CallOf<NativeMemory>,
+  kind: MemoryKind,
   byteLength: number,
   options: AllocateOptions,
 ): Allocated {
   checkInteger('byteLength', byteLength, 1);
   const { device = 0 } = checkOptions('options', options, OPTION_NAMES);
   checkInteger('options.device', device, 0, MAX_INT);
-  const { handle, pointer } = call((addon) => addon.allocate(device, byteLength));
-  return { name, call, handle, pointer, byteLength, device };
+  const { handle, pointer } = kind.call((addon) => addon.allocate(device, byteLength));
+  const allocated = { kind, handle, pointer, byteLength, device };
+  unused.add(allocated);
+  return allocated;
 }
 
 /**
@@ -61,19 +70,19 @@ export abstract class AcceleratorMemory implements HmemMemory {
   /** The index of the device. */
   readonly device: number;
   readonly #pointer: bigint;
-  readonly #name: string;
-  readonly #call: CallOf<NativeMemory>;
+  readonly #kind: MemoryKind;
   #handle: NativeHandle | undefined;
 
   /** @internal */
-  constructor({ name, call, handle, pointer, byteLength, device }: Allocated) {
-    this.#name = name;
-    this.#call = call;
+  constructor(allocated: Allocated) {
+    if (!unused.delete(allocated)) throw invalidArgType('memory', 'of allocate()', allocated);
+    const { kind, handle, pointer, byteLength, device } = allocated;
+    this.#kind = kind;
     this.#handle = handle;
     this.#pointer = pointer;
     this.byteLength = byteLength;
     this.device = device;
-    collected.register(this, `${name} of ${byteLength} bytes`, this);
+    collected.register(this, `${kind.name} of ${byteLength} bytes`, this);
   }
 
   /**
@@ -82,26 +91,27 @@ export abstract class AcceleratorMemory implements HmemMemory {
    * @throws Error ERR_CLOSED after free()
    */
   get pointer(): bigint {
-    this.#open();
+    AcceleratorMemory.#open(this);
     return this.#pointer;
   }
 
   /** Whether the memory was freed. */
   get freed(): boolean {
-    return this.#handle === undefined;
+    return AcceleratorMemory.#own(this).#handle === undefined;
   }
 
   /**
-   * Sets the bytes from `start` to `end` to a value.
+   * Sets the bytes from `start` to `end` to a value. If `end` is omitted, all bytes from `start` on.
    *
    * @throws RangeError ERR_OUT_OF_RANGE. Error ERR_CLOSED. AcceleratorError if the device fails.
    */
-  fill(value: number, start = 0, end: number = this.byteLength): void {
-    const handle = this.#open();
+  fill(value: number, start = 0, end?: number): void {
+    const handle = AcceleratorMemory.#open(this);
+    const stop = end === undefined ? this.byteLength : end;
     checkInteger('value', value, 0, 255);
     checkInteger('start', start, 0, this.byteLength);
-    checkInteger('end', end, start, this.byteLength);
-    this.#call((addon) => addon.fill(handle, value, start, end - start));
+    checkInteger('end', stop, start, this.byteLength);
+    this.#kind.call((addon) => addon.fill(handle, value, start, stop - start));
   }
 
   /**
@@ -111,9 +121,9 @@ export abstract class AcceleratorMemory implements HmemMemory {
    * device fails.
    */
   write(bytes: ArrayBufferView | ArrayBufferLike, offset = 0): void {
-    const handle = this.#open();
+    const handle = AcceleratorMemory.#open(this);
     const source = this.#within(bytes, offset);
-    this.#call((addon) => addon.write(handle, offset, source));
+    this.#kind.call((addon) => addon.write(handle, offset, source));
   }
 
   /**
@@ -123,9 +133,9 @@ export abstract class AcceleratorMemory implements HmemMemory {
    * device fails.
    */
   read<T extends ArrayBufferView | ArrayBufferLike>(bytes: T, offset = 0): T {
-    const handle = this.#open();
+    const handle = AcceleratorMemory.#open(this);
     const target = this.#within(bytes, offset);
-    this.#call((addon) => addon.read(handle, offset, target));
+    this.#kind.call((addon) => addon.read(handle, offset, target));
     return bytes;
   }
 
@@ -134,7 +144,10 @@ export abstract class AcceleratorMemory implements HmemMemory {
    *
    * @throws Error ERR_CLOSED after free(). AcceleratorError if the memory cannot be exported.
    */
-  abstract dmabuf(): Dmabuf;
+  dmabuf(): Dmabuf {
+    AcceleratorMemory.#open(this);
+    return this.#kind.exportDmabuf(this);
+  }
 
   /**
    * Frees the memory. Close the regions that use it before. Does nothing if it was freed.
@@ -142,21 +155,27 @@ export abstract class AcceleratorMemory implements HmemMemory {
    * @throws AcceleratorError if the device fails; the memory is then still allocated.
    */
   free(): void {
-    const handle = this.#handle;
+    const handle = AcceleratorMemory.#own(this).#handle;
     if (handle === undefined) return;
-    this.#call((addon) => addon.free(handle));
+    this.#kind.call((addon) => addon.free(handle));
     this.#handle = undefined;
     collected.unregister(this);
   }
 
   /** free() */
   [Symbol.dispose](): void {
-    this.free();
+    AcceleratorMemory.#own(this).free();
   }
 
-  #open(): NativeHandle {
-    if (this.#handle === undefined) throw closed(this.#name);
-    return this.#handle;
+  static #own(memory: unknown): AcceleratorMemory {
+    if (typeof memory === 'object' && memory !== null && #handle in memory) return memory;
+    throw invalidThis('memory of allocate()');
+  }
+
+  static #open(memory: unknown): NativeHandle {
+    const own = AcceleratorMemory.#own(memory);
+    if (own.#handle === undefined) throw closed(own.#kind.name);
+    return own.#handle;
   }
 
   #within(value: unknown, offset: number): Uint8Array {

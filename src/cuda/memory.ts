@@ -1,7 +1,8 @@
-import type { Dmabuf } from '../accelerator/dmabuf.js';
 import { AcceleratorMemory, type AllocateOptions, allocateOn } from '../accelerator/memory.js';
 import { exportDmabuf } from './dmabuf.js';
 import { call } from './native.js';
+
+const KIND = { name: 'CudaMemory', call, exportDmabuf };
 
 /**
  * Allocates memory of a CUDA device, in its primary context: cuMemAlloc. Its content is undefined.
@@ -10,14 +11,10 @@ import { call } from './native.js';
  * CudaError CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_DEVICE.
  */
 export function allocate(byteLength: number, options: AllocateOptions = {}): CudaMemory {
-  return new CudaMemory(allocateOn('CudaMemory', call, byteLength, options));
+  return new CudaMemory(allocateOn(KIND, byteLength, options));
 }
 
 /** Memory of a CUDA device: {@link allocate}. Failed calls throw CudaError. */
 export class CudaMemory extends AcceleratorMemory {
   readonly type = 'cuda';
-
-  override dmabuf(): Dmabuf {
-    return exportDmabuf(this);
-  }
 }

@@ -1,7 +1,8 @@
-import type { Dmabuf } from '../accelerator/dmabuf.js';
 import { AcceleratorMemory, type AllocateOptions, allocateOn } from '../accelerator/memory.js';
 import { exportDmabuf } from './dmabuf.js';
 import { call } from './native.js';
+
+const KIND = { name: 'NeuronMemory', call, exportDmabuf };
 
 /**
  * Allocates memory of a NeuronCore, whose index among the visible ones is `device`: nrt_tensor_allocate.
@@ -11,14 +12,10 @@ import { call } from './native.js';
  * ERR_NEURON_NO_ADDRESS if the runtime does not map the memory. NeuronError NRT_RESOURCE, NRT_INVALID.
  */
 export function allocate(byteLength: number, options: AllocateOptions = {}): NeuronMemory {
-  return new NeuronMemory(allocateOn('NeuronMemory', call, byteLength, options));
+  return new NeuronMemory(allocateOn(KIND, byteLength, options));
 }
 
 /** Memory of a NeuronCore: {@link allocate}. Failed calls throw NeuronError. */
 export class NeuronMemory extends AcceleratorMemory {
   readonly type = 'neuron';
-
-  override dmabuf(): Dmabuf {
-    return exportDmabuf(this);
-  }
 }

@@ -11,7 +11,7 @@ import {
   whyNoDevices,
 } from 'libfabric/cuda';
 import { describe, expect, test } from 'vitest';
-import { expectClosed } from '../support/accelerator.js';
+import { expectClosed, expectOwn } from '../support/accelerator.js';
 import { freedAfterwards } from '../support/cuda-memory.js';
 import { calls, callsSince, held, loadFakeCuda } from '../support/fake-cuda.js';
 
@@ -122,6 +122,12 @@ describe('memory', () => {
     expect(callsSince(start)).toMatchObject({ cuMemFree: 1, cuDevicePrimaryCtxRelease: 1 });
     expect(held()).toEqual(before);
     expectClosed(memory);
+  });
+
+  test('methods on other objects, and constructors', () => {
+    const memory = memoryOf(64);
+    using dmabuf = memory.dmabuf();
+    expectOwn(memory, dmabuf);
   });
 });
 

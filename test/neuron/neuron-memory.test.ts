@@ -13,6 +13,7 @@ import {
   whyNoCores,
 } from 'libfabric/neuron';
 import { expect, test } from 'vitest';
+import { expectOwn } from '../support/accelerator.js';
 import {
   buildFakeNeuron,
   calls,
@@ -83,11 +84,24 @@ test('a part of memory has its offset in the dmabuf', () => {
 
 test('the runtime is not closed while memory is allocated', () => {
   const memory = allocate(100);
-  expect(() => close()).toThrow(expect.objectContaining({ code: 'ERR_INVALID_STATE' }));
+  const refusal = (allocations: string) => ({
+    code: 'ERR_INVALID_STATE',
+    message: `memory of Neuron is still allocated (${allocations}): free it before close()`,
+  });
+  expect(() => close()).toThrow(expect.objectContaining(refusal('1 allocation')));
+  const other = allocate(100);
+  expect(() => close()).toThrow(expect.objectContaining(refusal('2 allocations')));
+  other.free();
   memory.free();
   expect(() => memory.pointer).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
   close();
   expect(calls()['held:initialized']).toBe(0);
+});
+
+test('methods on other objects, and constructors', () => {
+  using memory = allocate(64);
+  using dmabuf = memory.dmabuf();
+  expectOwn(memory, dmabuf);
 });
 
 test('memory without an address is freed, and refused', () => {

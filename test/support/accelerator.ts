@@ -1,5 +1,5 @@
 // What holds for the memory of every accelerator: libfabric/cuda and libfabric/neuron.
-import type { AcceleratorMemory } from 'libfabric/cuda';
+import type { AcceleratorMemory, Dmabuf } from 'libfabric/cuda';
 import { expect } from 'vitest';
 
 import type { NativeMemory } from '../../dist/accelerator/native.js';
@@ -15,6 +15,38 @@ export function expectClosed(memory: AcceleratorMemory): void {
     () => memory.dmabuf(),
   ];
   for (const use of uses) expect(use).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+}
+
+/** Methods that are called on other objects throw ERR_INVALID_THIS, and `new` throws ERR_INVALID_ARG_TYPE. */
+export function expectOwn(memory: AcceleratorMemory, dmabuf: Dmabuf): void {
+  const others = [undefined, null, 5, 'x', {}, [], () => {}, Object.create(memory), memory, dmabuf];
+  for (const own of [memory, dmabuf]) {
+    for (const use of usesOf(own)) {
+      for (const other of others.filter((each) => each !== own)) {
+        expect(() => use.call(other, new Uint8Array(1))).toThrow(
+          expect.objectContaining({ name: 'TypeError', code: 'ERR_INVALID_THIS' }),
+        );
+      }
+    }
+    const Class = own.constructor as new (...args: unknown[]) => unknown;
+    for (const args of [[], [{}], ['x', 0, 1], [{ handle: {}, pointer: 1n, byteLength: 1 }]]) {
+      expect(() => new Class(...args)).toThrow(
+        expect.objectContaining({ name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' }),
+      );
+    }
+  }
+}
+
+/** The methods and getters of an object's classes. */
+function usesOf(object: object): ((...args: unknown[]) => unknown)[] {
+  const prototype = Object.getPrototypeOf(object) as object;
+  if (prototype === Object.prototype) return [];
+  const members = Object.getOwnPropertyDescriptors(prototype);
+  const own = Reflect.ownKeys(members)
+    .filter((key) => key !== 'constructor')
+    .map((key) => members[key as keyof typeof members] as PropertyDescriptor)
+    .map(({ value, get }) => (get ?? value) as (...args: unknown[]) => unknown);
+  return [...own, ...usesOf(prototype)];
 }
 
 /**
