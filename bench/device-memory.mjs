@@ -2,8 +2,8 @@
 // with memory of the host, with memory of a fake CUDA device as a dmabuf, and by FI_HMEM if libfabric has CUDA. It needs
 // libfabric 2.1 or later (LD_LIBRARY_PATH names another one than the installed).
 //   node bench/device-memory.mjs [--rounds 7] [--only <regex of operations>]
-// Judges ratios of medians over all rounds, whose runs are interleaved. The fake stands for no GPU: the ratio says what
-// the package, libfabric and the device do for such memory. The fake's memory is a memfd, which has pages of 4 KiB here,
+// Judges the median of the ratios of each round, whose runs follow each other. The fake stands for no GPU: the ratio says
+// what the package, libfabric and the device do for such memory. The fake's memory is a memfd, which has pages of 4 KiB here,
 // so the host's memory has them too. A further line shows it with huge pages.
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -92,15 +92,16 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-const medianOf = (operation, size, name) => median(samples.get(`${operation} ${size} ${name}`));
+const samplesOf = (operation, size, name) => samples.get(`${operation} ${size} ${name}`);
 const rows = operations.flatMap((operation) =>
   SIZES.flatMap((size) =>
     Object.keys(memories).map((name) => {
-      const value = medianOf(operation, size, name);
-      const ratio = value / medianOf(operation, size, HOST);
+      const found = samplesOf(operation, size, name);
+      const host = samplesOf(operation, size, HOST);
+      const ratio = median(found.map((bandwidth, round) => bandwidth / host[round]));
       const isJudged = name !== HOST && name !== HUGE;
       const judged = isJudged ? [number(ratio), ratio >= BAR ? 'met' : 'NOT MET'] : ['', ''];
-      return [operation, sizeText(size), name, `${number(value)} MB/s`, ...judged];
+      return [operation, sizeText(size), name, `${number(median(found))} MB/s`, ...judged];
     }),
   ),
 );

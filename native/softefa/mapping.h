@@ -35,9 +35,12 @@ class Fd {
 class Mapping {
  public:
   Mapping() = default;
-  Mapping(const Fd& file, uint64_t offset, size_t size, int protection = PROT_READ | PROT_WRITE)
+  // The flags are further ones of mmap(2).
+  Mapping(const Fd& file, uint64_t offset, size_t size, int protection = PROT_READ | PROT_WRITE,
+          int flags = 0)
       : size_(size) {
-    data_ = ::mmap(nullptr, size, protection, MAP_SHARED, file.get(), static_cast<off_t>(offset));
+    data_ = ::mmap(nullptr, size, protection, MAP_SHARED | flags, file.get(),
+                   static_cast<off_t>(offset));
     if (data_ == MAP_FAILED) {
       data_ = nullptr;
       throw std::system_error(errno, std::generic_category(), "mmap");

@@ -18,7 +18,8 @@ class SharedPart {
     const Fd file(::dup(fd));
     if (!file) throw std::system_error(errno, std::generic_category(), "dup");
     start_ = offset % page;
-    mapping_ = Mapping(file, offset - start_, start_ + size, protection);
+    // All pages are mapped now, as a registration pins them, and not by the first operations.
+    mapping_ = Mapping(file, offset - start_, start_ + size, protection, MAP_POPULATE);
   }
 
   explicit operator bool() const { return static_cast<bool>(mapping_); }

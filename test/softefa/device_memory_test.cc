@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -49,6 +50,11 @@ class DeviceMemory {
   }
 
   int fd() const { return fd_; }
+  size_t allocated() const {
+    struct stat status {};
+    CHECK_EQ(::fstat(fd_, &status), 0);
+    return static_cast<size_t>(status.st_blocks) * 512;
+  }
   ibv_mr* mr() const { return mr_; }
   uint64_t address() const { return base_ + offset_; }
   Remote remote() const { return {address(), mr_->rkey}; }
@@ -243,6 +249,14 @@ TEST(device_memory_needs_no_descriptor_after_registration) {
   CHECK_EQ(a.read(b.address(), host.all(), memory.remote()), 0);
   CHECK_EQ(a.next().status, Status::kOk);
   for (size_t i = 0; i < kPageSize; ++i) CHECK_EQ(host.data()[i], static_cast<uint8_t>(93 + i * 7));
+}
+
+TEST(device_memory_has_all_its_pages_when_it_is_registered) {
+  Device device;
+  DeviceMemory memory(64 * kPageSize);
+  CHECK_EQ(memory.allocated(), 0u);
+  memory.enter(device, 16 * kPageSize, 32 * kPageSize);
+  CHECK_EQ(memory.allocated(), 32 * kPageSize);
 }
 
 TEST(device_memory_that_cannot_be_registered) {
