@@ -20,6 +20,8 @@ describe.each([
     from.bytes.set(pattern(SIZE));
     return { ...pair, from, into };
   };
+  // A NIC that checks keys may refuse a closed offer before the peer's message has told of its end.
+  const CLOSED = provider === 'efa' && !mapMemory ? { name: 'FabricError' } : STALE;
   const untouched = ({ bytes }: { bytes: Uint8Array }) => bytes.every((byte) => byte === 0);
 
   test('a token that was used is refused, and the memory stays as it is', async () => {
@@ -45,7 +47,7 @@ describe.each([
     for (const repeat of [false, true]) {
       const offer = await into.offer({ access: 'write', to: toA, repeat });
       await offer.close();
-      await expect(toB.write(from, offer.token)).rejects.toMatchObject(STALE);
+      await expect(toB.write(from, offer.token)).rejects.toMatchObject(CLOSED);
       expect(untouched(into)).toBe(true);
     }
   });
@@ -57,7 +59,7 @@ describe.each([
     await Promise.all([transfer, offer.arrived]);
     await offer.close();
     into.bytes.fill(0);
-    await expect(transfer.again()).rejects.toMatchObject(STALE);
+    await expect(transfer.again()).rejects.toMatchObject(CLOSED);
     expect(untouched(into)).toBe(true);
   });
 
@@ -71,7 +73,7 @@ describe.each([
       else await toB.write(from.slice(0, 4096), String(offer?.token));
     }
     for (const { token } of offers) {
-      await expect(toB.write(from.slice(0, 4096), token)).rejects.toMatchObject(STALE);
+      await expect(toB.write(from.slice(0, 4096), token)).rejects.toMatchObject(CLOSED);
     }
   });
 
