@@ -130,10 +130,7 @@ TEST(fault_failing_creations) {
   };
   ibv_cq* cq = ibv_create_cq(device.context(), 16, nullptr, nullptr, 0);
   CHECK(cq != nullptr);
-  ibv_qp_init_attr attributes{};
-  attributes.qp_type = IBV_QPT_UD;
-  attributes.send_cq = attributes.recv_cq = cq;
-  attributes.cap = {4, 4, 1, 1, 0};
+  ibv_qp_init_attr attributes = smallestQueuePair(cq);
   CHECK(refused([&] { return ibv_alloc_pd(device.context()); }));
   CHECK(refused([&] { return ibv_create_cq(device.context(), 16, nullptr, nullptr, 0); }));
   CHECK(refused([&] { return ibv_create_qp(device.pd(), &attributes); }));

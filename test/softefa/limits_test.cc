@@ -139,10 +139,7 @@ TEST(limit_of_created_objects) {
 TEST(limit_of_queue_pairs) {
   Device device;
   Endpoint endpoint(device);
-  ibv_qp_init_attr attributes{};
-  attributes.qp_type = IBV_QPT_UD;
-  attributes.send_cq = attributes.recv_cq = ibv_cq_ex_to_cq(endpoint.cq());
-  attributes.cap = {1, 1, 1, 1, 0};
+  ibv_qp_init_attr attributes = smallestQueuePair(ibv_cq_ex_to_cq(endpoint.cq()));
   std::vector<ibv_qp*> all;
   std::vector<bool> low(256);
   low[endpoint.qp()->qp_num % 256] = true;

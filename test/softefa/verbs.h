@@ -107,6 +107,15 @@ struct Shape {
   ibv_pd* pd = nullptr;     // default: the device's
 };
 
+// The smallest queue pair, with one completion queue.
+inline ibv_qp_init_attr smallestQueuePair(ibv_cq* cq) {
+  ibv_qp_init_attr attributes{};
+  attributes.qp_type = IBV_QPT_UD;
+  attributes.send_cq = attributes.recv_cq = cq;
+  attributes.cap = {1, 1, 1, 1, 0};
+  return attributes;
+}
+
 // A queue pair in the ready-to-send state, with its completion queue.
 class Endpoint {
  public:
