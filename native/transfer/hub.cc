@@ -250,13 +250,12 @@ void Hub::forget(std::vector<std::vector<uint32_t>> remotes) {
 }
 
 void Hub::peerRevoked(const MessageHeader& header) {
+  const std::shared_ptr<Peer> peer = peerOf(header.from);
+  if (!peer) return;
   std::vector<std::shared_ptr<Transfer>> ended;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto found = peers_.find(header.from); found != peers_.end()) {
-      const std::shared_ptr<Peer> peer = found->second.lock();
-      if (peer) peer->ended.add(header.bytes, header.bytes - header.count);
-    }
+    peer->ended.add(header.bytes, header.bytes - header.count);
     for (const auto& [id, transfer] : transfers_) {
       const Order& order = transfer->order;
       if (order.offer == header.offer && order.peer->id == header.from) ended.push_back(transfer);
@@ -265,8 +264,7 @@ void Hub::peerRevoked(const MessageHeader& header) {
   for (const auto& transfer : ended) {
     transfer->fail(FI_ECANCELED, "the peer has withdrawn its offer");
   }
-  const std::shared_ptr<Peer> peer = ended.empty() ? peerOf(header.from) : nullptr;
-  if (!peer) return;
+  if (!ended.empty()) return;
   Message message = messageTo(*peer, Kind::kFinished);
   message.header.offer = header.offer;
   message.header.status = FI_ECANCELED;
