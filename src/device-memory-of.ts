@@ -1,5 +1,5 @@
 import { check64, checkInteger, checkOptions, checkString, namesOf } from './checks.js';
-import type { HmemMemory, HmemType } from './device-memory.js';
+import { type HmemMemory, type HmemType, MAX_INT } from './device-memory.js';
 import { invalidArgType, invalidArgValue } from './errors.js';
 
 /** A list of integers, such as the shape of an array. */
@@ -183,6 +183,6 @@ function memoryAt(
   const address = BigInt(check64(name, data));
   if (address === 0n) throw invalidArgValue(name, 'is 0');
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidArgValue('source', 'is too large');
-  checkInteger('options.device', device, 0, 2 ** 31 - 1);
+  checkInteger('options.device', device, 0, MAX_INT);
   return { type, pointer: address + offset, byteLength: Number(bytes), device };
 }

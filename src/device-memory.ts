@@ -51,7 +51,8 @@ const IFACES: Readonly<Record<HmemType, Exclude<HmemIface, 'FI_HMEM_SYSTEM'>>> =
 const TYPES = ['dmabuf', ...(Object.keys(IFACES) as HmemType[])] as const;
 const DMABUF_NAMES = namesOf<DmabufMemory>({ type: 1, fd: 1, offset: 1, byteLength: 1 });
 const HMEM_NAMES = namesOf<HmemMemory>({ type: 1, pointer: 1, byteLength: 1, device: 1 });
-const MAX_INT = 2 ** 31 - 1;
+/** The largest int of C. @internal */
+export const MAX_INT = 2 ** 31 - 1;
 
 /** Checked device memory: for the native side, and how the provider reaches it. */
 export interface CheckedDeviceMemory {

@@ -1,9 +1,7 @@
 import { closeSync } from 'node:fs';
 import { checkInteger, oneOf } from '../checks.js';
-import type { DmabufMemory, HmemMemory, HmemType } from '../device-memory.js';
+import { type DmabufMemory, type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
 import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
-
-const MAX_INT = 2 ** 31 - 1;
 
 /**
  * A dmabuf of an accelerator's memory, for `domain.register()`. Its descriptor is open until close(),

@@ -1,5 +1,5 @@
 import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
-import type { HmemMemory, HmemType } from '../device-memory.js';
+import { type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
 import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
 import type { Dmabuf } from './dmabuf.js';
@@ -29,7 +29,6 @@ export interface Allocated {
 }
 
 const OPTION_NAMES = namesOf<AllocateOptions>({ device: 1 });
-const MAX_INT = 2 ** 31 - 1;
 
 const unused = new WeakSet<Allocated>();
 

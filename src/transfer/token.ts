@@ -35,8 +35,9 @@ export interface TokenContent {
   readonly grantee: bigint;
   /** The owner's number of the offer. */
   readonly offer: number;
-  /** The place of the offer among all of the owner, and that of the one before it to this grantee. */
+  /** The place of the offer among all of the owner. */
   readonly serial: number;
+  /** The place of the offer before it to this grantee. */
   readonly before: number;
   /** Milliseconds since 1970. */
   readonly expires: number;

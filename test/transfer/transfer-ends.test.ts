@@ -16,7 +16,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const offer = await into.offer({ access: 'write', to: toA });
     await offer.close();
     await expect(offer.arrived).rejects.toMatchObject({ code: 'FI_ECANCELED', ambiguous: true });
-    await toB.close(); // it remembers which offers have ended
+    await toB.close(); // forgets that the offer has ended: its keys alone refuse the token
     const late = (await a.peer(b.card)).write(from, offer.token, { deadline: 500 });
     await expect(late).rejects.toBeInstanceOf(TransferError);
     // shm and efa (1.17) never complete a write with data to a key that is void.
