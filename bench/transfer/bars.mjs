@@ -104,14 +104,14 @@ const several = ({ long, link, peers }) => [
   })),
   {
     name: `${peers} peers in turn, against 2`,
-    on: ['tcp'],
+    on: ['tcp', 'efa'],
     size: PAGE,
     make: (bench) => peersInTurn(bench, peers),
     cost: 1.2,
   },
   {
     name: `2 of ${peers} peers, against 2`,
-    on: ['tcp'],
+    on: ['tcp', 'efa'],
     size: PAGE,
     make: (bench) => peersAtRest(bench, peers),
     cost: 1.2,

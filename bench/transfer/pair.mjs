@@ -26,6 +26,9 @@ export const environments = (namespace) => [0, 1].map((node) => environmentOf(no
 
 const hex = (bytes) => Buffer.from(bytes).toString('hex');
 
+// For a process with many engines: the usual buffers of efa take 107 MB for each.
+const SMALL_BUFFERS = { FI_EFA_RX_SIZE: '64', FI_EFA_TX_SIZE: '64' };
+
 /** The options of an engine of a benchmark. */
 export const optionsOf = (provider, nics, mapMemory = false) => ({
   provider,
@@ -39,6 +42,7 @@ export const optionsOf = (provider, nics, mapMemory = false) => ({
  * @param nics those of `TransferEngine.open()`
  * @param mapMemory that of `TransferEngine.open()`
  * @param plain also opens an endpoint with memory on each side
+ * @param small whether the engines of the other process have small buffers
  */
 export async function openPair({
   provider,
@@ -47,10 +51,14 @@ export async function openPair({
   namespace,
   mapMemory = false,
   plain = false,
+  small = false,
 }) {
   const options = optionsOf(provider, nics, mapMemory);
   const program = fileURLToPath(new URL('peer.mjs', import.meta.url));
-  const env = provider === 'efa' ? environmentOf(1, namespace) : process.env;
+  const env = {
+    ...(provider === 'efa' ? environmentOf(1, namespace) : process.env),
+    ...(small && SMALL_BUFFERS),
+  };
   const child = fork(program, [JSON.stringify({ options, size, plain })], { env });
   const { ask, ended } = conversation(child);
   await Promise.race([once(child, 'message'), ended]);

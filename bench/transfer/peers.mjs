@@ -18,7 +18,7 @@ export async function peersAtRest(bench, count) {
 
 /** An engine with so many peers. The result transfers to the first ones of them, in turn. */
 async function knowing(bench, count) {
-  const pair = await bench.open({ nics: 1, size: LENGTH });
+  const pair = await bench.open({ nics: 1, size: LENGTH, small: true });
   const cards = await pair.ask('engines', { count, card: pair.engine.card, length: LENGTH });
   const peers = await Promise.all(cards.map((card) => pair.engine.peer(card)));
   const write = async (numbers) => {
