@@ -3,7 +3,7 @@
 //
 //   node client.mjs get URL NAME FILE [--provider tcp] [--node 127.0.0.1]
 //   node client.mjs put URL NAME FILE [--provider tcp] [--node 127.0.0.1]
-import { open } from 'node:fs/promises';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { TransferEngine } from 'libfabric/transfer';
@@ -141,33 +141,60 @@ export class ObjectClient {
   /** @param {string} name @param {RequestInit} [init] */
   async #fetch(name, init) {
     const response = await fetch(new URL(`/objects/${name}`, this.url), init);
-    if (!response.ok) throw new Refused(`${response.status} ${(await response.text()).trim()}`);
-    return response;
+    if (response.ok) return response;
+    const reason = (await response.text()).trim() || response.statusText;
+    throw new Refused(`${name}: ${response.status} ${reason}`);
   }
 }
 
-if (process.argv[1] === import.meta.filename) {
+/** @param {ObjectClient} client @param {string} name @param {string} path */
+async function getFile(client, name, path) {
+  const place = await client.engine.allocate(4 * PIECE);
+  const part = `${path}.part`;
+  try {
+    await writeFile(part, client.pieces(name, place));
+    await rename(part, path);
+  } finally {
+    await rm(part, { force: true });
+  }
+}
+
+/** @param {ObjectClient} client @param {string} name @param {string} path */
+async function putFile(client, name, path) {
+  const file = await open(path);
+  const { size } = await file.stat();
+  const place = await client.engine.allocate(Math.max(size, 1));
+  let at = 0;
+  for await (const chunk of file.createReadStream()) {
+    place.bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  await client.put(name, size === 0 ? new Uint8Array() : place);
+}
+
+async function main() {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
     options: { provider: { type: 'string' }, node: { type: 'string' } },
   });
-  const [command, url = '', name = '', path = ''] = positionals;
+  const [command, url, name, path] = positionals;
+  const run = command === 'get' ? getFile : command === 'put' ? putFile : undefined;
+  if (!run || !url || !name || !path)
+    throw new Error('usage: node client.mjs get|put URL NAME FILE');
   const engine = await TransferEngine.open(values);
-  const client = await ObjectClient.open(url, engine);
-  const file = await open(path, command === 'get' ? 'w' : 'r');
-  if (command === 'get') {
-    const place = await engine.allocate(4 * PIECE);
-    for await (const bytes of client.pieces(name, place)) await file.writeFile(bytes);
-  } else {
-    const { size } = await file.stat();
-    const place = await engine.allocate(Math.max(size, 1));
-    let at = 0;
-    for await (const chunk of file.createReadStream()) {
-      place.bytes.set(chunk, at);
-      at += chunk.length;
-    }
-    await client.put(name, size === 0 ? new Uint8Array() : place);
+  try {
+    await run(await ObjectClient.open(url, engine), name, path);
+  } finally {
+    await engine.close();
   }
-  await file.close();
-  await engine.close();
+}
+
+if (process.argv[1] === import.meta.filename) {
+  try {
+    await main();
+  } catch (error) {
+    const { message, cause } = /** @type {Error & { cause?: NodeJS.ErrnoException }} */ (error);
+    console.error(cause ? `${message}: ${cause.code ?? cause.message}` : message);
+    process.exitCode = 1;
+  }
 }
