@@ -11,6 +11,7 @@
 #include "abi.h"
 #include "addon.h"
 #include "flags.h"
+#include "pointers_in_use.h"
 #include "provider_traits.h"
 #include "util/error.h"
 #include "util/handle.h"
@@ -96,6 +97,12 @@ void checkDeviceMemory(const fi_info& info, const DeviceMemory& memory, uint64_t
          [&] { memory.reach == Reach::kDmabuf ? checkDmabuf(info, access) : checkPointer(info); });
 }
 
+void holdPointer(DeviceMemory& memory) {
+  if (memory.reach != Reach::kHmem) return;
+  const auto start = reinterpret_cast<uint64_t>(memory.base);
+  memory.backing = usePointer(memory.iface, start, memory.length);
+}
+
 // The kernel wants the same offset within a page in the dmabuf and in the addresses.
 void reserveAddresses(DeviceMemory& memory) {
   if (memory.reach != Reach::kDmabuf) return;
@@ -147,11 +154,21 @@ Napi::Value dmabufRelease(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
+// devicePointerInUse({ iface, device, pointer, length }): boolean
+Napi::Value devicePointerInUse(const Napi::CallbackInfo& args) {
+  const DeviceMemory memory = deviceMemoryFromJs(args[0]);
+  const auto start = reinterpret_cast<uint64_t>(memory.base);
+  const bool inUse =
+      memory.reach == Reach::kHmem && pointerInUse(memory.iface, start, memory.length);
+  return Napi::Boolean::New(args.Env(), inUse);
+}
+
 }  // namespace
 
 void exportDeviceMemory(Napi::Object exports) {
   exportFunction<dmabufHold>(exports, "dmabufHold");
   exportFunction<dmabufRelease>(exports, "dmabufRelease");
+  exportFunction<devicePointerInUse>(exports, "devicePointerInUse");
 }
 
 }  // namespace fab

@@ -18,7 +18,8 @@ struct DeviceMemory {
   // fault, and would not reach other memory.
   uint8_t* base = nullptr;
   uint64_t length = 0;
-  Backing backing;  // of these addresses
+  // Of a dmabuf: these addresses. Of a pointer: pointers_in_use.h.
+  Backing backing;
   // Of a pointer: enum fi_hmem_iface, and the device in the form of fi_mr_attr.
   uint32_t iface = 0;
   uint64_t device = 0;
@@ -43,6 +44,9 @@ DeviceMemory deviceMemoryFromJs(const Napi::Value& value);
 
 // Throws FabricFailure if this domain cannot register the memory with these rights.
 void checkDeviceMemory(const fi_info& info, const DeviceMemory& memory, uint64_t access);
+
+// Remembers that a pointer is in use.
+void holdPointer(DeviceMemory& memory);
 
 // Gives a dmabuf its addresses. Throws FabricFailure FI_ENOMEM.
 void reserveAddresses(DeviceMemory& memory);

@@ -137,6 +137,7 @@ class Register final : public Napi::AsyncWorker {
   void useDevice(DeviceMemory memory) {
     checkDeviceMemory(domain_->info(), memory, access_);
     device_ = std::move(memory);
+    holdPointer(*device_);
   }
   Napi::Promise promise() const { return deferred_.Promise(); }
 

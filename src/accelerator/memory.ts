@@ -1,6 +1,6 @@
 import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
-import { type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
-import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
+import { type HmemMemory, type HmemType, isInUse, MAX_INT } from '../device-memory.js';
+import { closed, invalidArgType, invalidState, invalidThis, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
 import type { Dmabuf } from './dmabuf.js';
 import type { CallOf, NativeHandle, NativeMemory } from './native.js';
@@ -149,13 +149,20 @@ export abstract class AcceleratorMemory implements HmemMemory {
   }
 
   /**
-   * Frees the memory. Close the regions that use it before. Does nothing if it was freed.
+   * Frees the memory. Does nothing if it was freed. The regions of its dmabufs may stay open.
    *
-   * @throws AcceleratorError if the device fails; the memory is then still allocated.
+   * @throws Error ERR_INVALID_STATE while the memory is registered by its pointer: the provider may
+   * copy it until the region is closed. AcceleratorError if the device fails. The memory is then
+   * still allocated.
    */
   free(): void {
     const handle = AcceleratorMemory.#own(this).#handle;
     if (handle === undefined) return;
+    if (isInUse(this)) {
+      throw invalidState(
+        `the ${this.#kind.name} is registered by its pointer: close its regions first`,
+      );
+    }
     this.#kind.call((addon) => addon.free(handle));
     this.#handle = undefined;
     collected.unregister(this);

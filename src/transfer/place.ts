@@ -150,7 +150,10 @@ export class Place {
     return this.owner.offer(this.slice(0), options);
   }
 
-  /** Ends the use of the memory. Resolves when no transfer and no NIC uses it. */
+  /**
+   * Ends the use of the memory. Resolves when no transfer of this engine uses it. Offers of it keep
+   * it registered until they are released.
+   */
   close(): Promise<void> {
     this.#closing ??= this.owner.forget(this);
     return this.#closing;

@@ -86,3 +86,16 @@ export function whyNoCuda(fabric: 'efa' | 'efa-direct' = 'efa'): string | undefi
   const found = getInfo({ fabricAttr: { provName: 'efa', name: fabric }, caps });
   return found.length > 0 ? undefined : `no ${fabric} with ${caps.join(', ')}`;
 }
+
+const LIBFABRIC = /(\/\S*\/libfabric\.so\S*)/;
+
+/** Returns the reason if this libfabric cannot use pointers of Neuron on the fabric. */
+export function whyNoNeuron(fabric: 'efa' | 'efa-direct' = 'efa'): string | undefined {
+  version(); // loads the library
+  // Only since 2.5 a variable tells it (FI_HMEM_NEURON_USE_DMABUF).
+  const [, library = ''] = readFileSync('/proc/self/maps', 'latin1').match(LIBFABRIC) ?? [];
+  const withNeuron = readFileSync(library).includes('nrt_memcpy_to_device');
+  if (!withNeuron) return 'this libfabric was built without Neuron';
+  if (partId === 0xefa0) return 'a 0xefa0 has no RDMA read';
+  return fabric === 'efa-direct' ? whyNoDmabuf(fabric) : undefined;
+}

@@ -49,6 +49,7 @@ struct State {
   bool initialized = false;
   std::map<int, Context> contexts;            // the primary ones, by device
   std::map<uint64_t, Allocation> memory;      // by address
+  std::multimap<size_t, uint64_t> freed;      // addresses, by size
   std::vector<std::function<void()>> queued;  // work that the stream has not done
   static State& get();
 

@@ -20,8 +20,15 @@ constexpr size_t kDeviceMemory = size_t{1} << 30;
 
 size_t rounded(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
-// Maps a file without access, at an address that is a multiple of the granule.
-void* mapAligned(int fd, size_t size) {
+// Maps a file without access, at an address that is a multiple of the granule: where memory of the
+// same size was freed, as the driver does, or at a new one.
+void* mapAligned(State& state, int fd, size_t size) {
+  const auto freed = state.freed.find(size);
+  if (freed != state.freed.end()) {
+    void* const place = reinterpret_cast<void*>(freed->second);
+    state.freed.erase(freed);
+    return mmap(place, size, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0);
+  }
   const size_t reserved = size + kGranule;
   void* const range = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (range == MAP_FAILED) return MAP_FAILED;
@@ -76,7 +83,7 @@ FAKE_CUDA cuMemAlloc_v2(uint64_t* pointer, size_t size) {
   const int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
   if (fd < 0) return kOutOfMemory;
   void* const place = ftruncate(fd, static_cast<off_t>(rounded(size, kPage))) == 0
-                          ? mapAligned(fd, rounded(size, kGranule))
+                          ? mapAligned(state, fd, rounded(size, kGranule))
                           : MAP_FAILED;
   if (place == MAP_FAILED) {
     close(fd);
@@ -96,7 +103,11 @@ FAKE_CUDA cuMemFree_v2(uint64_t pointer) {
   if (found == state.memory.end()) return kInvalidValue;
   if (stack().empty() || stack().back()->device != found->second.device) return kInvalidContext;
   state.finish();
-  munmap(reinterpret_cast<void*>(pointer), rounded(found->second.size, kGranule));
+  // The addresses stay reserved: a use of freed memory by the host is a fault, too.
+  const size_t size = rounded(found->second.size, kGranule);
+  mmap(reinterpret_cast<void*>(pointer), size, PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  state.freed.emplace(size, pointer);
   close(found->second.fd);
   state.memory.erase(found);
   count("held:memory", -1);

@@ -11,7 +11,7 @@
 //                       on request (failed:FUNCTION), and what is held: held:memory,
 //                       held:initialized
 //
-// Compiled with OLD_DMABUF, it has nrt_get_dmabuf_fd, and no nrt_get_dmabuf_fd_v2.
+// Compiled with OLD_DMABUF, it has no nrt_get_dmabuf_fd_v2.
 #include "include/nrt/nrt.h"
 
 #include <fcntl.h>
@@ -44,6 +44,7 @@ struct State {
   bool initialized = false;
   bool closed = false;
   std::map<uint64_t, nrt_tensor*> memory;  // by address
+  std::multimap<size_t, void*> freed;      // addresses, by size
   std::map<std::string, int> counts;
   std::map<std::string, size_t> lines;
   std::string wanted;
@@ -124,6 +125,24 @@ nrt_tensor* find(uint64_t address, uint64_t size) {
 
 bool within(const nrt_tensor* tensor, size_t offset, size_t size) {
   return tensor != nullptr && offset <= tensor->size && size <= tensor->size - offset;
+}
+
+// Maps a file without access, where memory of the same size was freed or at a new address.
+void* mapFile(int fd, size_t size) {
+  State& state = State::get();
+  const std::lock_guard<std::recursive_mutex> lock(state.mutex);
+  const auto freed = state.freed.find(size);
+  void* const place = freed == state.freed.end() ? nullptr : freed->second;
+  if (place != nullptr) state.freed.erase(freed);
+  const int fixed = place == nullptr ? 0 : MAP_FIXED;
+  return mmap(place, size, PROT_NONE, MAP_SHARED | fixed, fd, 0);
+}
+
+// The addresses stay reserved: a use of freed memory by the host is a fault, too.
+void unmapFile(void* place, size_t size) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  mmap(place, size, PROT_NONE, flags, -1, 0);
+  State::get().freed.emplace(size, place);
 }
 
 NRT_STATUS done(ssize_t moved, size_t size) {
@@ -208,9 +227,8 @@ FAKE NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t placement, int core, 
   const size_t mapped = (size + kPage - 1) / kPage * kPage;
   const int fd = memfd_create("fake-neuron", MFD_CLOEXEC);
   if (fd < 0) return NRT_RESOURCE;
-  void* const place = ftruncate(fd, static_cast<off_t>(mapped)) == 0
-                          ? mmap(nullptr, mapped, PROT_NONE, MAP_SHARED, fd, 0)
-                          : MAP_FAILED;
+  void* const place =
+      ftruncate(fd, static_cast<off_t>(mapped)) == 0 ? mapFile(fd, mapped) : MAP_FAILED;
   if (place == MAP_FAILED) {
     close(fd);
     return NRT_RESOURCE;
@@ -229,7 +247,7 @@ FAKE void nrt_tensor_free(nrt_tensor_t** tensor) {
   State& state = State::get();
   const std::lock_guard<std::recursive_mutex> lock(state.mutex);
   if (state.memory.erase((*tensor)->start) != 1) std::abort();
-  munmap(reinterpret_cast<void*>((*tensor)->start), (*tensor)->mapped);
+  unmapFile(reinterpret_cast<void*>((*tensor)->start), (*tensor)->mapped);
   close((*tensor)->fd);
   delete *tensor;
   *tensor = nullptr;
@@ -266,18 +284,28 @@ FAKE NRT_STATUS nrt_memcpy_to_device(void* to, const void* bytes, size_t size) {
   return done(pwrite(tensor->fd, bytes, size, offset), size);
 }
 
-#ifdef OLD_DMABUF
+namespace {
+
+NRT_STATUS openDmabuf(const nrt_tensor* tensor, int* fd) {
+  *fd = fcntl(tensor->fd, F_DUPFD_CLOEXEC, 0);
+  return *fd < 0 ? NRT_RESOURCE : NRT_SUCCESS;
+}
+
+}  // namespace
+
 FAKE NRT_STATUS nrt_get_dmabuf_fd(uint64_t address, uint64_t size, int* fd) {
   if (const NRT_STATUS failure = enter("nrt_get_dmabuf_fd")) return failure;
   const nrt_tensor* tensor = find(address, size);
   if (tensor == nullptr || tensor->start != address) return NRT_INVALID;
-#else
+  return openDmabuf(tensor, fd);
+}
+
+#ifndef OLD_DMABUF
 FAKE NRT_STATUS nrt_get_dmabuf_fd_v2(uint64_t address, uint64_t size, int* fd, uint64_t* offset) {
   if (const NRT_STATUS failure = enter("nrt_get_dmabuf_fd_v2")) return failure;
   const nrt_tensor* tensor = find(address, size);
   if (tensor == nullptr) return NRT_INVALID;
   *offset = address - tensor->start;
-#endif
-  *fd = fcntl(tensor->fd, F_DUPFD_CLOEXEC, 0);
-  return *fd < 0 ? NRT_RESOURCE : NRT_SUCCESS;
+  return openDmabuf(tensor, fd);
 }
+#endif

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+#include "util/backing_store.h"
+
+namespace fab {
+
+// Memory of devices that this process has registered by its pointer. The provider may copy such
+// memory with the device's library, which must not find it freed.
+
+// Remembers the memory until the result and its copies are gone. `iface`: enum fi_hmem_iface.
+Backing usePointer(uint32_t iface, uint64_t start, uint64_t length);
+
+// Whether a part of the memory is in use.
+bool pointerInUse(uint32_t iface, uint64_t start, uint64_t length);
+
+}  // namespace fab
