@@ -156,6 +156,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   }
   const ProviderTraits& traits = traitsOf(*entry);
   Fid<fid_eq> events = traits.breaksEndpoint ? openEvents(domain->fabric()) : Fid<fid_eq>();
+  if (usesSharedMemory(*entry)) removeFilesOfKilled();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
   if (!fid) throw FabricFailure(FI_ENOMEM, "fi_endpoint");  // shm (2.6) returns 0 in this case

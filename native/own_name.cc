@@ -1,13 +1,17 @@
 #include "own_name.h"
 
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "provider_traits.h"
@@ -28,6 +32,22 @@ uint64_t pidNamespace() {
   return own;
 }
 
+struct Owner {
+  int pid;
+  uint64_t space;
+};
+
+// Whose file it is: withOwnName() chooses the first two parts of the name, shm adds the user and a
+// number.
+std::optional<Owner> ownerOf(const std::string& name) {
+  Owner owner{};
+  int uid = 0;
+  int index = 0;
+  const int found =
+      std::sscanf(name.c_str(), "%d:%" SCNu64 ":%d:%d", &owner.pid, &owner.space, &uid, &index);
+  return found == 4 && owner.pid > 0 ? std::optional(owner) : std::nullopt;
+}
+
 }  // namespace
 
 std::shared_ptr<fi_info> withOwnName(const std::shared_ptr<fi_info>& entry) {
@@ -46,11 +66,20 @@ std::shared_ptr<fi_info> withOwnName(const std::shared_ptr<fi_info>& entry) {
 }
 
 bool isOfOtherNamespace(const std::string& name) {
-  uint64_t space = 0;
-  int uid = 0;
-  int index = 0;
-  const int found = std::sscanf(name.c_str(), "%*d:%" SCNu64 ":%d:%d", &space, &uid, &index);
-  return found == 3 && space != pidNamespace();
+  const auto owner = ownerOf(name);
+  return owner && owner->space != pidNamespace();
+}
+
+void removeFilesOfKilled() {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  fs::directory_iterator file("/dev/shm", failure);
+  for (; !failure && file != fs::directory_iterator(); file.increment(failure)) {
+    const auto owner = ownerOf(file->path().filename());
+    if (!owner || owner->space != pidNamespace()) continue;
+    std::error_code ignored;  // it is another user's
+    if (kill(owner->pid, 0) == -1 && errno == ESRCH) fs::remove(file->path(), ignored);
+  }
 }
 
 }  // namespace fab

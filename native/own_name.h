@@ -9,12 +9,15 @@ namespace fab {
 // The entry that an endpoint opens. shm names the file of an endpoint in /dev/shm after the pid,
 // and takes over the file of a process that it does not see or that has its own pid. Both are alive
 // in another PID namespace that shares /dev/shm. The name therefore has the PID namespace as well,
-// unless the caller has chosen a name. Within a namespace shm still removes the files of a killed
-// process.
+// unless the caller has chosen a name.
 std::shared_ptr<fi_info> withOwnName(const std::shared_ptr<fi_info>& entry);
 
 // Whether the file of an shm endpoint belongs to a process of another PID namespace. shm would use
 // its pid for process_vm_writev(2), and here another process may have this pid.
 bool isOfOtherNamespace(const std::string& name);
+
+// Removes the files of shm endpoints that killed processes of this PID namespace have left. shm
+// removes only a file whose name it needs, when a process gets the same pid.
+void removeFilesOfKilled();
 
 }  // namespace fab
