@@ -25,8 +25,7 @@ export default defineConfig({
     // timers.
     pool: 'forks',
     maxWorkers: availableParallelism() + 1,
-    // Time limits of a hanging test. They are long because the machine may be busy, but shorter than the
-    // limit of test/reporter.ts.
+    // Time limits of a hanging test. They are long because the machine may be busy.
     testTimeout: 150_000,
     hookTimeout: 150_000,
     teardownTimeout: 10_000,

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { SerializedError } from 'vitest';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
-const STUCK_AFTER = 180_000; // ms without any event; the longest test timeout must be shorter
+const GRACE = 30_000; // ms without any event that a file may have beyond the time limit of a test
 const SLOWEST = 10; // number of files that are printed
 
 interface Tally {
@@ -19,11 +19,13 @@ export default class TallyReporter implements Reporter {
   #vitest: Vitest | undefined;
   #ended: TestModule[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #stuckAfter = 0; // ms
   /** The last event of each file that has not ended. */
   readonly #current = new Map<string, string>();
 
   onInit(vitest: Vitest): void {
     this.#vitest = vitest;
+    this.#stuckAfter = vitest.config.testTimeout + GRACE;
   }
 
   onTestModuleQueued(module: TestModule): void {
@@ -93,9 +95,9 @@ export default class TallyReporter implements Reporter {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       const where = [...this.#current].map(([file, doing]) => `${file}: ${doing}`).join(', ');
-      console.error(`no news for ${STUCK_AFTER / 1000} s at ${where}: killing it`);
+      console.error(`no news for ${this.#stuckAfter / 1000} s at ${where}: killing it`);
       killDescendants(process.pid);
-    }, STUCK_AFTER);
+    }, this.#stuckAfter);
   }
 }
 

@@ -19,8 +19,24 @@ const THINGS = {
   },
   async peers(provider) {
     const [endpoint, other] = [await open(optionsOf(provider)), await open(optionsOf(provider))];
-    const once = async () => endpoint.av.remove(endpoint.av.insert(other.address));
+    const address = Buffer.from(other.address);
+    const change = CHANGES[provider] ?? (() => {});
+    let next = 0;
+    const once = async () => {
+      change(address, next++);
+      await endpoint.av.remove(endpoint.av.insert(address));
+    };
     return { once, end: () => Promise.all([endpoint.close(), other.close()]) };
+  },
+};
+
+/** Makes another peer's address of one. An address of shm names a file, which must exist, so it stays. */
+const CHANGES = {
+  tcp: (address, i) => address.writeUInt32BE(0x7f000001 + i, 4), // 127.0.0.1 and further
+  // The queue key of a restarted process, on another host: within a host, efa looks for a file of shm.
+  efa: (address, i) => {
+    address[14] = 1;
+    address.writeUInt32LE(i + 1, 20);
   },
 };
 
