@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "program.h"
+
+// What the threads of the harness run: each opens domains, uses them and closes them.
+
+namespace tsan {
+
+// Between two endpoints of one domain.
+void exchangeInOne(const std::string& provider, Kind kind, unsigned rounds);
+// Between two domains, each with a thread, or with the same one.
+void exchangeBetweenTwo(const std::string& provider, Kind kind, bool sameThread, unsigned rounds);
+// Transfers between two engines with two rails each, on two threads.
+void transfers(const std::string& provider, bool sameThread, unsigned rounds);
+
+}  // namespace tsan
