@@ -2,11 +2,12 @@
 // the other releases of Node.js, or on one of them. The binaries come from the npm registry and are installed on first
 // use.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { root, SetupError } from './setup/step.mjs';
 import { setup } from './setup.mjs';
+import { installNode } from './stack/node.mjs';
 
 const RELEASES = [20, 22, 24, 26];
 const FILES = [
@@ -22,23 +23,9 @@ const FILES = [
   'worker/worker-terminate',
 ];
 
-/** Installs a release into build-node/ if needed. Returns its program. */
-function install(release) {
-  const folder = join(root, 'build-node', String(release));
-  const name = `node-linux-${process.arch}`;
-  const program = join(folder, 'node_modules', name, 'bin', 'node');
-  if (existsSync(program)) return program;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-  const args = ['install', '--no-audit', '--no-fund', '--no-save', `${name}@${release}`];
-  const { status } = spawnSync('npm', args, { cwd: folder, stdio: 'inherit' });
-  if (status !== 0) throw new SetupError(`${name}@${release} cannot be installed`);
-  return program;
-}
-
 /** Runs the tests on a release. Returns their counts. */
 function runOn(release) {
-  const program = install(release);
+  const program = installNode(release);
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-node-'));
   const tallyFile = join(folder, 'tally.json'); // test/reporter.ts writes it
   const files = FILES.map((name) => `test/${name}.test.ts`);

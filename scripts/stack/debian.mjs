@@ -7,17 +7,18 @@ import { npmPackages } from '../setup/npm.mjs';
 import { announce, root, run, SetupError } from '../setup/step.mjs';
 import { onPath, systemPackages } from '../setup/system.mjs';
 
-const SCRIPT = 'sid'; // an older debootstrap has no script for a newer release, but all scripts are the same
 const PACKAGES = [
   ...['nodejs', 'libnode-dev', 'g++', 'make', 'python3'],
   ...['libfabric-dev', 'libfabric-bin', 'libibverbs-dev'],
 ];
-const DEBOOTSTRAP = {
+export const DEBOOTSTRAP = {
   name: 'debootstrap',
   present: () => onPath('debootstrap'),
   apt: ['debootstrap'],
   dnf: ['debootstrap'],
 };
+/** An older debootstrap has no script for a newer release, but all scripts are the same. */
+export const SCRIPT = '/usr/share/debootstrap/scripts/sid';
 /** The environment of commands in the folder. The variables of this machine name files that do not exist there. */
 export const ENVIRONMENT = {
   PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
@@ -69,8 +70,7 @@ export function makeDebian(release) {
   systemPackages([DEBOOTSTRAP]);
   announce(`creating a Debian ${release} in ${folder}`);
   rmSync(folder, { recursive: true, force: true });
-  const script = `/usr/share/debootstrap/scripts/${SCRIPT}`;
-  run('debootstrap', ['--variant=minbase', release, folder, uri, script]);
+  run('debootstrap', ['--variant=minbase', release, folder, uri, SCRIPT]);
   cpSync('/etc/resolv.conf', join(folder, 'etc/resolv.conf'), { dereference: true });
   // A mirror may lag behind for longer than the index of a testing release is valid.
   enter(release, ['apt-get', '-o', 'Acquire::Check-Valid-Until=false', 'update']);

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { removeSoftefa, softefaEnvironment } from 'libfabric/softefa';
+import { removeSoftefa } from 'libfabric/softefa';
 import { programs, systems } from './systems.mjs';
 
 const HANG = 180_000; // ms: nothing takes so long, on a busy machine either
@@ -12,16 +12,13 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const namespace = `matrix-${randomBytes(4).toString('hex')}`;
 const tally = { passed: 0, failed: 0, skipped: 0 };
 
-const variablesOf = (provider) =>
-  provider === 'efa'
-    ? { ...softefaEnvironment({ namespace, keep: false, memlock: 'unlimited' }), HOME: '/tmp' }
-    : { HOME: '/tmp' };
+const env = { ...process.env, MATRIX_NAMESPACE: namespace, HOME: '/tmp' };
 
-function outcomeOf(launcher, provider, what) {
-  const [command, ...args] = [...launcher, process.execPath, program, provider, what];
+function outcomeOf({ launcher, node = process.execPath, at = program }, provider, what) {
+  const [command, ...args] = [...launcher, node, at, provider, what];
   const { status, signal, stdout, stderr } = spawnSync(command, args, {
     cwd: root,
-    env: { ...process.env, ...variablesOf(provider) },
+    env,
     encoding: 'utf8',
     timeout: HANG,
     killSignal: 'SIGKILL',
@@ -36,7 +33,8 @@ function outcomeOf(launcher, provider, what) {
 const matches = (outcome, expected) =>
   expected instanceof RegExp ? expected.test(outcome) : outcome === expected;
 
-function runOn({ name, launcher, expected, prepare, clean }) {
+function runOn(system) {
+  const { name, launcher, expected, prepare, clean } = system;
   try {
     prepare?.();
     const { status } = spawnSync(launcher[0] ?? 'true', [...launcher.slice(1), 'true']);
@@ -48,7 +46,7 @@ function runOn({ name, launcher, expected, prepare, clean }) {
     return;
   }
   for (const [what, wanted] of Object.entries(expected)) {
-    const found = outcomeOf(launcher, ...programs[what]);
+    const found = outcomeOf(system, ...programs[what]);
     const passed = matches(found.outcome, wanted);
     tally[passed ? 'passed' : 'failed']++;
     const told = found.message ? `: ${found.message}` : ''; // with its hint

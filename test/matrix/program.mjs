@@ -1,11 +1,17 @@
 // Two processes of one host that exchange a message, a write and a transfer (arguments: provider, what to do). Prints
-// how that ended, as JSON: { outcome: 'ok' } or { outcome: CODE, message, hint }.
+// how that ended, as JSON: { outcome: 'ok' } or { outcome: CODE, message, hint }. MATRIX_NODE is the command that runs
+// the other process, if that is not this one's.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'libfabric';
+import { loadSoftefa } from 'libfabric/softefa';
 import { TransferEngine } from 'libfabric/transfer';
 
 const [provider, what, role] = process.argv.slice(2);
+if (provider === 'efa') {
+  const namespace = process.env.MATRIX_NAMESPACE;
+  loadSoftefa({ ...(namespace && { namespace }), keep: false, memlock: 'unlimited' });
+}
 const LENGTH = 200_000; // beyond what providers copy through their queues
 const LIMIT = 60_000; // ms
 const limits = { timeout: LIMIT };
@@ -91,7 +97,10 @@ async function tell(message) {
 }
 
 class Peer {
-  #child = fork(process.argv[1], [provider, what, 'peer'], { serialization: 'advanced' });
+  #child = fork(process.argv[1], [provider, what, 'peer'], {
+    execPath: process.env.MATRIX_NODE ?? process.execPath,
+    serialization: 'advanced',
+  });
   #messages = [];
   #waiting;
 
@@ -132,7 +141,7 @@ if (role === 'peer') {
   } catch ({ code, message, hint }) {
     process.send({ failed: { code, message, hint } });
   }
-  process.disconnect();
+  if (process.connected) process.disconnect();
 } else {
   const peer = what === 'fill' ? undefined : new Peer();
   let result = { outcome: 'ok' };

@@ -1,5 +1,8 @@
 // The systems of `npm run test:matrix`: how a command runs there, and what the package must do there.
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ARCHITECTURES } from '../../scripts/prebuild/binaries.mjs';
+import { emulating, makeRoot, rootFolder } from '../../scripts/stack/root.mjs';
 
 const NOBODY = 65534;
 const MIB = 2 ** 20;
@@ -10,6 +13,8 @@ const mounted = (setup) => ['unshare', '--mount', ...sh(setup)];
 /** A command that runs another one with a /dev/shm of its own, with options of mount(8) for tmpfs. */
 export const withShm = (options) =>
   mounted(`mount -t tmpfs -o mode=1777,${options} tmpfs /dev/shm`);
+
+const OTHER = ARCHITECTURES.find((arch) => arch !== process.arch);
 
 const ok = 'ok';
 const everything = { tcp: ok, shm: ok, efa: ok, transfer: ok, mapped: ok };
@@ -30,10 +35,40 @@ function cgroup(bytes) {
   };
 }
 
+/** A container that has nothing but glibc, libfabric and Node.js. */
+function container(arch) {
+  const folder = rootFolder(arch);
+  const enter = `mount --rbind /dev ${folder}/dev && mount -t proc proc ${folder}/proc`;
+  return {
+    prepare: () => makeRoot(arch),
+    launcher: [...mounted(enter), 'chroot', folder],
+    node: '/usr/bin/node',
+    at: '/app/program.mjs',
+  };
+}
+
+/** Another processor: QEMU runs the program, and finds its libraries in the root. */
+function emulated(arch) {
+  const folder = rootFolder(arch);
+  const node = join(folder, 'run-node');
+  return {
+    prepare() {
+      makeRoot(arch);
+      const command = [...emulating(arch), join(folder, 'usr/bin/node')].join("' '");
+      writeFileSync(node, `#!/bin/sh\nexec '${command}' "$@"\n`, { mode: 0o755 });
+    },
+    launcher: ['env', `MATRIX_NODE=${node}`],
+    node,
+    at: join(folder, 'app/program.mjs'),
+  };
+}
+
 /**
  * @typedef {object} System
  * @property {string} name
  * @property {string[]} launcher the command that runs another one there
+ * @property {string} [node] the Node.js there, if not this one
+ * @property {string} [at] the path of the program there
  * @property {Record<string, string | RegExp>} expected the outcomes of the programs: 'ok', or the code of the error
  * @property {() => void} [prepare]
  * @property {() => void} [clean]
@@ -77,6 +112,16 @@ export const systems = (withoutProcessVm) => [
     name: 'a cgroup with 512 MiB of memory',
     ...cgroup(512 * MIB),
     expected: { tcp: ok, shm: ok, transfer: ok },
+  },
+  {
+    name: 'a container with libfabric and Node.js alone',
+    ...container(process.arch),
+    expected: everything,
+  },
+  {
+    name: `a processor of ${OTHER}, which QEMU emulates`,
+    ...emulated(OTHER),
+    expected: everything,
   },
 ];
 
