@@ -18,10 +18,12 @@ namespace fab {
 
 int MemoryRegion::closeSelf() {
   if (engine_.frozen()) {
+    engine_.parking.keep(std::make_shared<Backing>(backing_));
     engine_.parking.keep(std::make_shared<Fid<fid_mr>>(std::move(region_)));
     return 0;
   }
   if (const int ret = region_.close(); ret != 0) return ret;
+  backing_.reset();
   Memory* memory = engine_.memories.find(handle);
   if (memory == nullptr) return 0;
   // If the domain closes with operations in flight, the entry keeps the memory for them.
@@ -156,7 +158,8 @@ class Register final : public Napi::AsyncWorker {
       if (domain_->closed()) throw FabricFailure(FI_ECANCELED, "fi_mr_reg", "the domain is closed");
       if (device_) {
         region_ = MemoryRegion::open(domain_, *device_, access_);
-        enter(domain_, region_, device_->backing, device_->reach);
+        const bool pointer = device_->reach == Reach::kHmem;  // in use until the region is closed
+        enter(domain_, region_, pointer ? nullptr : device_->backing, device_->reach);
       } else {
         region_ = MemoryRegion::open(domain_, base_, length_, access_, backing_);
         enter(domain_, region_, backing_, Reach::kHost);

@@ -17,11 +17,9 @@ import { calls, callsSince, held, loadFakeCuda } from '../support/fake-cuda.js';
 
 loadFakeCuda();
 
-const keep = freedAfterwards();
-
 /** Memory that is freed after the test. */
 function memoryOf(byteLength: number, device = 0): CudaMemory {
-  return keep(allocate(byteLength, { device }));
+  return freedAfterwards(allocate(byteLength, { device }));
 }
 
 const pattern = (length: number, seed = 0) =>
@@ -111,7 +109,7 @@ describe('memory', () => {
   test('is freed once, and every later call fails', () => {
     const before = held();
     const start = calls();
-    const memory = keep(allocate(8192));
+    const memory = freedAfterwards(allocate(8192));
     {
       using _ = memory;
       expect(held()).toMatchObject({ memory: before.memory + 1, maps: before.maps + 1 });

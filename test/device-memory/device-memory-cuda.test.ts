@@ -19,8 +19,7 @@ beforeEach((context) => {
   const reason = whyNoDmabuf('efa-direct');
   context.skip(reason !== undefined, reason);
 });
-const keep = freedAfterwards();
-const memoryOf = (content: Uint8Array) => keep(cudaMemoryOf(content));
+const memoryOf = (content: Uint8Array) => freedAfterwards(cudaMemoryOf(content));
 
 async function connect() {
   const opening = { provider: 'efa', fabric: 'efa-direct', caps: CAPS } as const;

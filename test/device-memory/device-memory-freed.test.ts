@@ -122,7 +122,8 @@ describe('by its pointer', () => {
       await Promise.all([writing, closing]);
       memory.free();
       const last = allocate(MIB);
-      await a.domain.register(last, LOCAL);
+      const pending = await a.domain.register(last, LOCAL);
+      a.recv(pending, null).catch(() => {});
       expect(() => last.free()).toThrow(inUse);
       await a.close();
       last.free();

@@ -20,10 +20,8 @@ const MIB = 1 << 20;
 const LOCAL = ['FI_SEND', 'FI_RECV', 'FI_READ', 'FI_WRITE'] as const;
 const REMOTE = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
 
-const keep = freedAfterwards();
-
 function memoryOf(byteLength: number): CudaMemory {
-  return keep(allocate(byteLength));
+  return freedAfterwards(allocate(byteLength));
 }
 
 /** Bytes that differ from those of other seeds. */

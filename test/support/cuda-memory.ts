@@ -1,16 +1,10 @@
 import { allocate, type CudaMemory } from 'libfabric/cuda';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 
-/** Returns a function that keeps memory until the end of the test, and then frees it. */
-export function freedAfterwards(): (memory: CudaMemory) => CudaMemory {
-  const made: CudaMemory[] = [];
-  afterEach(() => {
-    for (const memory of made.splice(0)) memory.free();
-  });
-  return (memory) => {
-    made.push(memory);
-    return memory;
-  };
+/** Frees memory at the end of the test, after its endpoints were closed. */
+export function freedAfterwards(memory: CudaMemory): CudaMemory {
+  onTestFinished(() => memory.free());
+  return memory;
 }
 
 /** Memory with this content, not freed yet. */
