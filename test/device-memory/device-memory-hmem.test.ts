@@ -26,8 +26,13 @@ const skipWithout = (fabric: 'efa' | 'efa-direct') =>
   });
 
 skipWithout('efa');
-const keep = freedAfterwards();
-const memoryOf = (content: Uint8Array) => keep(cudaMemoryOf(content));
+const memoryOf = (content: Uint8Array) => freedAfterwards(cudaMemoryOf(content));
+
+// A write or an atomic may complete before its bytes are in the peer's memory, if the peer's provider copies them there.
+async function expectArrival(memory: CudaMemory, expected: Uint8Array, read: () => Promise<void>) {
+  for (let i = 0; i < 1000 && Buffer.compare(bytesOf(memory), expected) !== 0; i++) await read();
+  expectBytes(bytesOf(memory), expected);
+}
 
 const bytesOf = (memory: CudaMemory) => memory.read(new Uint8Array(memory.byteLength));
 
@@ -55,8 +60,8 @@ describe.each(['efa', 'efa-direct'] as const)('%s', (fabric) => {
       from.write(pattern(MIB, size));
       to.fill(0);
       await a.write(source.slice(0, size), toB, remote);
-      await a.read(source.slice(0, 1), toB, remote); // after it, the write can be seen
-      expectBytes(bytesOf(to), expected(size, size));
+      const read = () => a.read(source.slice(0, 1), toB, remote);
+      await expectArrival(to, expected(size, size), read);
       from.fill(0);
       await a.read(source.slice(0, size), toB, remote);
       expectBytes(bytesOf(from), expected(size, size));
@@ -96,9 +101,9 @@ test('efa: tagged messages, batches and atomics', async () => {
     batch.write(source.slice(i * 100, 100), toB, remote, { offset: 300_000 + i * 100 });
   }
   await batch.submit();
-  await a.read(source.slice(0, 1), toB, remote); // after it, the writes can be seen
+  const read = () => a.read(source.slice(0, 1), toB, remote);
   expected.set(pattern(MIB, 1).subarray(0, 2000), 300_000);
-  expectBytes(bytesOf(to), expected);
+  await expectArrival(to, expected, read);
 
   const words = (...values: bigint[]) => new Uint8Array(BigUint64Array.from(values).buffer);
   from.write(words(5n, 7n));
@@ -111,11 +116,7 @@ test('efa: tagged messages, batches and atomics', async () => {
   expect([...before]).toEqual([15n, 107n]);
   await a.atomic(source.slice(0, 16), toB, remote, options);
   expected.set(words(25n, 121n), 512);
-  // An atomic without a result may complete before it is executed.
-  for (let i = 0; i < 1000 && Buffer.compare(bytesOf(to), expected) !== 0; i++) {
-    await a.read(source.slice(100, 1), toB, remote);
-  }
-  expectBytes(bytesOf(to), expected);
+  await expectArrival(to, expected, () => a.read(source.slice(100, 1), toB, remote));
 
   await expect(a.send(source.slice(0, 8), toB, { flags: ['FI_INJECT'] })).rejects.toMatchObject({
     code: 'FI_EOPNOTSUPP',
@@ -185,6 +186,18 @@ test.each([
   expect(options.memory).toMatch(/^CUDA device 0 \(fake GPU 0 .*\), FI_HMEM_CUDA$/);
   expect(rows).toHaveLength(2);
   expect(rows[0]?.nics?.length ?? 1).toBe(nics);
+});
+
+test('efa-direct: rdm-bw -D cuda uses FI_HMEM', async (context) => {
+  const reason = whyNoCuda('efa-direct');
+  context.skip(reason !== undefined, reason);
+  const env = { ...withFakeCuda(), ...softefaEnvironment({ memlock: 'unlimited' }) };
+  const args = ['-f', 'efa-direct', '-D', 'cuda', '-v', '-S', 'l:8,8000', '-I', '50', '--json'];
+  const { server, client } = await sides('rdm-bw', args, env);
+  for (const { code, stderr } of [server, client])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const { options } = JSON.parse(client.stdout) as BenchmarkResult;
+  expect(options.memory).toMatch(/, FI_HMEM_CUDA$/);
 });
 
 // The last test: libfabric 2.6 then registers no more dmabufs of CUDA (efa_mr_reg_ibv_mr in prov/efa/src/efa_mr.c).

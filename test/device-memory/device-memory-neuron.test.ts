@@ -8,7 +8,7 @@ import { softefaEnvironment } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
 import { start } from '../support/command.js';
-import { accessOf, whyNoDmabuf } from '../support/device-memory.js';
+import { accessOf, whyNoDmabuf, whyNoNeuron } from '../support/device-memory.js';
 import { countersIn } from '../support/fake-library.js';
 import { held, loadFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';
 import { runBothSides } from '../support/node-pair.js';
@@ -82,7 +82,7 @@ describe('efa-direct', () => {
     '%s',
     async (line) => {
       const sizes = `-S l:${SIZES} -I 50`;
-      const { server, client } = await run(`${line} -D neuron -i 1 ${sizes} --json`);
+      const { server, client } = await run(`${line} -D neuron -R -i 1 ${sizes} --json`);
       for (const side of [server, client]) {
         expect(side).toMatchObject({ code: 0, signal: null, stderr: '' });
         expect(side.calls).toMatchObject({ nrt_get_dmabuf_fd_v2: 1, 'held:memory': 0 });
@@ -99,7 +99,7 @@ describe('efa-direct', () => {
     for (const side of [server, client]) {
       expect(side).toMatchObject({ code: 0, signal: null, stderr: '' });
     }
-    const short = await run('rdm-bw -D neuron -S 8 -I 10');
+    const short = await run('rdm-bw -D neuron -R -S 8 -I 10');
     expect(short.client.stderr).toMatch(/^-D: a message from a dmabuf has more than 32 bytes/);
   });
 
@@ -110,7 +110,7 @@ describe('efa-direct', () => {
     'nrt_tensor_write',
     'nrt_get_dmabuf_fd_v2',
   ])('a runtime that fails at %s ends the command with the reason', async (name) => {
-    const { client } = await run('rma-bw -D neuron -S 64 --timeout 3', {
+    const { client } = await run('rma-bw -D neuron -R -S 64 --timeout 3', {
       FAKE_NEURON_FAIL: `${name}:1:4`,
     });
     expect(client).toMatchObject({ code: 1, signal: null });
@@ -118,20 +118,65 @@ describe('efa-direct', () => {
   });
 
   test('tagged messages are refused with the alternative', async () => {
-    const { client } = await run('rdm-tagged-bw -D neuron');
+    const { client } = await run('rdm-tagged-bw -D neuron -R');
     expect(client.stderr).toMatch(
       /^-D neuron: .*efa-direct, which has no tagged messages: use rdm-bw .* with Neuron/,
     );
   });
 });
 
+describe.each(['efa', 'efa-direct'] as const)('%s: by FI_HMEM', (fabric) => {
+  beforeEach((context) => {
+    const reason = whyNoNeuron(fabric);
+    context.skip(reason !== undefined, reason);
+  });
+
+  test.for([
+    'rma-bw -v -W 16',
+    'rma-bw -o read -v -W 16',
+    'rma-bw -H -v -W 16',
+    'rma-pingpong -o read -v',
+    'rdm-bw -v',
+    'rdm-pingpong -v',
+    'rdm-tagged-bw -v',
+  ])('%s', async (line, context) => {
+    const untagged = fabric === 'efa-direct' && line.includes('tagged');
+    context.skip(untagged, 'efa-direct has no tagged messages');
+    const sizes = line.startsWith('rdm') ? [64, 5000, 8000] : SIZES;
+    const given = `-f ${fabric} -D neuron -i 1 -S l:${sizes} -I 50 --json`;
+    const { server, client } = await run(`${line} ${given}`);
+    for (const side of [server, client]) {
+      expect(side).toMatchObject({ code: 0, signal: null, stderr: '' });
+      expect(side.calls['held:memory']).toBe(0);
+    }
+    const { options, rows }: BenchmarkResult = JSON.parse(client.stdout);
+    expect(options.memory).toBe(`${CORE}, FI_HMEM_NEURON`);
+    expect(rows.map(({ size }) => size)).toEqual(sizes);
+  });
+
+  test.each(['nrt_init', 'nrt_get_visible_nc_count', 'nrt_tensor_allocate', 'nrt_tensor_write'])(
+    'a runtime that fails at %s ends the command with the reason',
+    async (name) => {
+      const { client } = await run(`rma-bw -f ${fabric} -D neuron -S 64 --timeout 3`, {
+        FAKE_NEURON_FAIL: `${name}:1:4`,
+      });
+      expect(client).toMatchObject({ code: 1, signal: null });
+      expect(client.stderr).toMatch(new RegExp(`NRT_RESOURCE, ${name}; `));
+    },
+  );
+});
+
 describe('efa, also without efa-direct', () => {
-  test('a core that is not there, hidden cores, and -H without a libfabric with Neuron', async () => {
+  test('a core that is not there, and hidden cores', async () => {
     const far = await run('rma-bw -D neuron -i 7');
     const last = '-i 7: the last NeuronCore of this process is 1\n';
     expect(far.client).toMatchObject({ code: 1, stderr: last });
     const hidden = await run('rma-bw -D neuron', { FAKE_NEURON_VISIBLE: '0' });
     expect(hidden.client.stderr).toMatch(/^-D neuron: NEURON_RT_VISIBLE_CORES .* hides the 2/);
+  });
+
+  test('-H without a libfabric with Neuron', async (context) => {
+    context.skip(whyNoNeuron() === undefined, 'this libfabric was built with Neuron');
     const hmem = await run('rma-bw -D neuron -H');
     expect(hmem.client).toMatchObject({
       code: 1,

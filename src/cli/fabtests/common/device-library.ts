@@ -9,6 +9,8 @@ interface DeviceLibrary {
   readonly build: string;
   readonly hmem: 'FI_HMEM_CUDA' | 'FI_HMEM_NEURON';
   readonly allocate: (byteLength: number, options: { device: number }) => AcceleratorMemory;
+  /** Prepares this process, before libfabric looks for the devices. */
+  readonly start?: (device: number) => void;
   /** `'CUDA device 0 (NVIDIA H100)'`. Throws if there is no such device. */
   readonly nameOf: (device: number) => string;
 }
@@ -31,6 +33,9 @@ export const DEVICE_LIBRARIES: Readonly<Record<DeviceMemorySettings['type'], Dev
     build: 'Neuron',
     hmem: 'FI_HMEM_NEURON',
     allocate: neuron.allocate,
+    // libfabric 2.1 to 2.4 allocate memory to find out whether efa reaches it, which needs a started runtime
+    // (efa_hmem_info_check_p2p_support_neuron in prov/efa/src/efa_hmem.c).
+    start: (device) => neuron.allocate(1, { device }).free(),
     nameOf(device) {
       const { visible } = neuron.cores();
       if (visible === 0) throw new Error(`-D neuron: ${neuron.whyNoCores()?.message}`);

@@ -17,12 +17,15 @@ export function withDeviceMemory(given: Settings, needs: Needs): readonly [Setti
   const { type, device } = deviceMemory;
   const library = DEVICE_LIBRARIES[type];
   const name = library.nameOf(device);
+  if (deviceMemory.access !== 'FI_MR_DMABUF') library.start?.(device);
   const settings = { ...given, provider };
   const withHmem = withCap(needs, 'FI_HMEM');
   const { access = hmem || offers(settings, withHmem) ? library.hmem : 'FI_MR_DMABUF' } =
     deviceMemory;
   const chosen = { ...settings, deviceMemory: { ...deviceMemory, name, access } };
-  if (access === library.hmem) return [chosen, withHmem];
+  if (access === library.hmem) {
+    return [chosen, chosen.fabric === 'efa-direct' ? withCap(withHmem, 'FI_RMA') : withHmem];
+  }
   return [overDirect(chosen, needs, type), withCap(hmem ? withHmem : needs, 'FI_RMA')];
 }
 
