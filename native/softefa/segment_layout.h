@@ -20,7 +20,11 @@ constexpr uint32_t kSegmentMagic = 0x61666573;
 constexpr uint32_t kSegmentVersion = 4;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
+#ifdef SOFTEFA_MAX_VISITORS
+constexpr uint32_t kMaxVisitors = SOFTEFA_MAX_VISITORS;  // each reset of a queue pair looks at all
+#else
 constexpr uint32_t kMaxVisitors = 1024;
+#endif
 constexpr uint32_t kMaxNics = 64;
 constexpr uint32_t kMaxSge = 3;
 constexpr uint32_t kCellSize = 1024;

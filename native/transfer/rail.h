@@ -109,8 +109,12 @@ class Rail final : public EngineClient {
     std::unique_ptr<Waiting> message;  // a send
   };
 
+#ifdef FAB_RAIL_MESSAGES
+  static constexpr uint32_t kReceives = FAB_RAIL_MESSAGES;  // the fuzzers open many rails
+#else
   static constexpr uint32_t kReceives = 64;
-  static constexpr uint32_t kSends = 64;
+#endif
+  static constexpr uint32_t kSends = kReceives;
   static constexpr uint64_t kMaxCopied = 512 << 10;  // bytes in a turn, which other work waits for
 
   bool hasRoom() const {

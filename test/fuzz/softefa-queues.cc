@@ -1,7 +1,5 @@
 // The queues that the user of a device fills and reads itself: work requests, receives and
 // doorbells of any content.
-#include <optional>
-
 #include "../../native/softefa/descriptors.h"
 #include "support/device.h"
 
@@ -16,7 +14,6 @@ class Script {
         rings_(endpoint_.device().makeRings()),
         completions_(CompletionQueue::of(endpoint_.cq).makeRing()) {
     endpoint_.reset();
-    pause_.emplace(Runtime::get().engine());
   }
 
   void run() {
@@ -103,7 +100,6 @@ class Script {
   fuzz::Endpoint& endpoint_ = fuzz::lasting<fuzz::Endpoint>();
   WorkRings& rings_;
   CompletionRing& completions_;
-  std::optional<Engine::Pause> pause_;  // the engine stays out: the script turns
 };
 
 }  // namespace

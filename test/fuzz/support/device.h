@@ -12,6 +12,7 @@
 #include "../../../native/softefa/context.h"
 #include "../../../native/softefa/queue_pair.h"
 #include "../../../native/softefa/runtime.h"
+#include "device_thread.h"
 #include "fuzz.h"
 
 // A software device of this process, and queue pairs on it.
@@ -36,7 +37,9 @@ class Device {
     ::setenv("SOFTEFA_KEEP", "0", 1);
     ::setenv("SOFTEFA_TIMEOUT_MS", "1", 1);
     int count = 0;
+    opensDevice = true;
     ibv_device** const list = ibv_get_device_list(&count);
+    opensDevice = false;
     CLAIM(list != nullptr && count > 0);
     context = ibv_open_device(list[0]);
     ibv_free_device_list(list);
