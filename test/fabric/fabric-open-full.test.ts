@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { withShm } from '../matrix/systems.mjs';
 import { skipWithout } from '../support/containers.js';
 import { HANG_MS } from '../support/limits.js';
-import { withSoftefa } from '../support/softefa.js';
+import { namespace } from '../support/softefa.js';
 
 const SMALL = withShm('size=64m');
 skipWithout(SMALL, 'mount a file system');
@@ -23,7 +23,8 @@ async function outcomeOf(provider: string, env: NodeJS.ProcessEnv) {
 test.each(['0', '1'])(
   'open() of efa rejects with FI_ENOSPC when /dev/shm is full: shm within a host %s',
   async (shared) => {
-    const env = { ...withSoftefa(), FI_EFA_ENABLE_SHM_TRANSFER: shared };
+    const own = { MATRIX_NAMESPACE: namespace, FI_EFA_ENABLE_SHM_TRANSFER: shared };
+    const env = { ...process.env, ...own };
     const { outcome, message } = await outcomeOf('efa', env);
     expect(outcome).toBe('FI_ENOSPC');
     expect(message).toContain('/dev/shm has no room');
