@@ -72,15 +72,20 @@ TEST(namespace_is_cleared_of_killed_processes) {
 
 TEST(namespace_is_cleared_of_killed_processes_with_a_forked_child) {
   int living[2];
+  int started[2];
   CHECK_EQ(::pipe2(living, O_CLOEXEC), 0);
+  CHECK_EQ(::pipe2(started, O_CLOEXEC), 0);
   harness::Side side([&](harness::Side& parent) {
     Device device;
     Endpoint endpoint(device);
+    char byte = 0;
     if (::fork() == 0) {
-      char byte = 0;
+      const bool told = ::write(started[1], &byte, 1) == 1;
       ::close(living[1]);
-      ::_exit(::read(living[0], &byte, 1) == 1);  // ends with the test
+      ::_exit(told && ::read(living[0], &byte, 1) == 1);  // ends with the test
     }
+    // The child has given up the parent's locks.
+    CHECK_EQ(::read(started[0], &byte, 1), 1);
     parent.put(true);
     for (;;) ::pause();
   });
