@@ -28,7 +28,8 @@ inline void Provider::end(size_t index, int error, bool last) {
       incoming_.clear();
     }
     if ((operation.flags & FI_MULTI_RECV) != 0 && !operation.writes.empty()) {
-      done.buf = static_cast<uint8_t*>(operation.writes[0].iov_base) + operation.used;
+      auto* const base = static_cast<uint8_t*>(operation.writes[0].iov_base);
+      done.buf = base == nullptr ? nullptr : base + operation.used;  // an empty piece
       operation.used += done.len;
       if (last || operation.used == room) done.flags |= FI_MULTI_RECV;
       if ((done.flags & FI_MULTI_RECV) == 0) {
