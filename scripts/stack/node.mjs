@@ -13,7 +13,8 @@ export function installNode(release, arch = process.arch) {
   if (existsSync(program)) return program;
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-  const options = ['--no-audit', '--no-fund', '--no-save', '--force']; // of another processor
+  const options = ['--no-audit', '--no-fund', '--no-save'];
+  if (arch !== process.arch) options.push('--force'); // of another processor
   const args = ['install', ...options, `${name}@${release}`];
   const { status } = spawnSync('npm', args, { cwd: folder, stdio: 'inherit' });
   if (status !== 0) throw new SetupError(`${name}@${release} cannot be installed`);
