@@ -21,7 +21,20 @@ const ENVIRONMENT = {
   // psm, which libfabric loads, would allocate memory in a signal handler when the process is ended.
   IPATH_NO_BACKTRACE: '1',
   HFI_NO_BACKTRACE: '1',
-  TSAN_OPTIONS: 'suppressions=test/tsan/suppressions history_size=7 atexit_sleep_ms=0',
+  FI_EFA_ENABLE_SHM_TRANSFER: '0', // uses the device also within a process
+  SOFTEFA_NAMESPACE: `tsan-${process.pid}`,
+  SOFTEFA_MEMLOCK: 'unlimited',
+};
+const OPTIONS = 'history_size=7 atexit_sleep_ms=0';
+/**
+ * The programs are two processes, with the tool's options for each. libfabric is not built with ThreadSanitizer, so its
+ * own atomics and spin locks are not seen: what it copies between threads under them looks like a race. Nothing that it
+ * calls is looked at. For efa this would hide the locks under which it calls the device, so there only the accesses of
+ * functions such as memcpy(3) are not looked at, in the addon and the device as well.
+ */
+const PROCESSES = {
+  others: `suppressions=test/tsan/suppressions ${OPTIONS}`,
+  efa: `ignore_interceptors_accesses=1 ${OPTIONS}`,
 };
 
 function build() {
@@ -35,9 +48,9 @@ function build() {
   });
 }
 
-/** Runs the programs. Returns how many passed and how many failed: a report fails the process. */
-function runPrograms(rounds, names) {
-  const program = [join(root, 'build/tsan/engine'), rounds, ...names];
+/** Runs the programs of a process. Returns how many passed and how many failed: a report fails the process. */
+function runProcess(name, rounds, [part = '']) {
+  const program = [join(root, 'build/tsan/engine'), rounds, name, part];
   // The tool's map of the memory has no place for some addresses that a kernel chooses at random. A
   // container may forbid to choose others.
   const fixed = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
@@ -45,13 +58,23 @@ function runPrograms(rounds, names) {
   const { status, signal, stdout } = spawnSync(command, args, {
     cwd: root,
     encoding: 'utf8',
-    env: { ...process.env, ...ENVIRONMENT },
+    env: { ...process.env, ...ENVIRONMENT, TSAN_OPTIONS: PROCESSES[name] },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   process.stdout.write(stdout);
   if (status !== 0) console.log(`failed: ${signal ?? `exit status ${status}`}`);
   const passed = stdout.match(/^passed: /gm)?.length ?? 0;
-  return { passed, failed: status === 0 && passed > 0 ? 0 : 1 };
+  return { passed, failed: status === 0 ? 0 : 1 };
+}
+
+function runAll(rounds, names) {
+  const sum = { passed: 0, failed: 0 };
+  for (const process of Object.keys(PROCESSES)) {
+    const { passed, failed } = runProcess(process, rounds, names);
+    sum.passed += passed;
+    sum.failed += failed;
+  }
+  return sum.passed > 0 ? sum : { passed: 0, failed: 1 };
 }
 
 const { values, positionals } = parseArgs({
@@ -61,7 +84,7 @@ const { values, positionals } = parseArgs({
 
 try {
   build();
-  finish(runPrograms(values.rounds, positionals));
+  finish(runAll(values.rounds, positionals));
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   console.error(error.message);

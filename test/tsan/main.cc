@@ -1,6 +1,6 @@
 // The engine with every driver in several threads at a time, as workers use it, without Node.js.
-// Built with ThreadSanitizer: `npm run test:tsan`. Arguments: rounds of each program, and a part of
-// the names of those to run.
+// Built with ThreadSanitizer: `npm run test:tsan`. Arguments: rounds of each program, "efa" or
+// "others", which programs to run, and a part of their names.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +14,6 @@ using namespace tsan;
 
 int main(int count, char** arguments) {
   const unsigned rounds = count > 1 ? static_cast<unsigned>(std::atoi(arguments[1])) : 40;
-  // An endpoint of shm reaches others of its process without their doing: only tcp has two domains.
   const std::vector<std::pair<const char*, std::function<void()>>> programs = {
       {"tcp, thread", [&] { exchangeInOne("tcp", Kind::kThread, rounds); }},
       {"tcp, loop", [&] { exchangeInOne("tcp", Kind::kLoop, rounds); }},
@@ -24,12 +23,19 @@ int main(int count, char** arguments) {
       {"tcp, two threads", [&] { exchangeBetweenTwo("tcp", Kind::kThread, false, rounds); }},
       {"tcp, one thread for two", [&] { exchangeBetweenTwo("tcp", Kind::kThread, true, rounds); }},
       {"shm, two threads", [&] { exchangeBetweenTwo("shm", Kind::kThread, false, rounds); }},
+      {"efa, thread", [&] { exchangeInOne("efa", Kind::kThread, rounds); }},
+      {"efa, loop", [&] { exchangeInOne("efa", Kind::kLoop, rounds); }},
+      {"efa, manual", [&] { exchangeInOne("efa", Kind::kManual, rounds); }},
+      {"efa, two threads", [&] { exchangeBetweenTwo("efa", Kind::kThread, false, rounds); }},
+      {"efa, one thread for two", [&] { exchangeBetweenTwo("efa", Kind::kThread, true, rounds); }},
       {"transfers, a thread each", [&] { transfers("tcp", false, rounds); }},
       {"transfers, one thread", [&] { transfers("tcp", true, rounds); }},
   };
   std::vector<std::thread> threads;
   for (const auto& [name, program] : programs) {
-    if (count > 2 && std::strstr(name, arguments[2]) == nullptr) continue;
+    const bool ofEfa = std::strncmp(name, "efa", 3) == 0;
+    if (count > 2 && ofEfa != (std::strcmp(arguments[2], "efa") == 0)) continue;
+    if (count > 3 && std::strstr(name, arguments[3]) == nullptr) continue;
     threads.emplace_back([name = name, run = program] {
       run();
       std::printf("passed: %s\n", name);

@@ -9,6 +9,8 @@
 #include "../../native/engine/poll_thread.h"
 #include "../../native/info.h"
 #include "../../native/local_peers.h"
+#include "../../native/provider_traits.h"
+#include "../../native/shared_query.h"
 #include "../../native/shared_regions.h"
 
 using fab::Completion;
@@ -25,14 +27,15 @@ std::shared_ptr<fi_info> find(const std::string& provider) {
   fab::InfoPtr hints(fi_allocinfo());
   hints->fabric_attr->prov_name = strdup(provider.c_str());
   hints->caps = FI_MSG | FI_RMA;
-  hints->mode = fab::kHandledModes;
+  hints->mode = fab::kHandledModes & ~FI_MSG_PREFIX;
   hints->domain_attr->mr_mode = fab::kHandledMrModes;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->ep_attr->type = FI_EP_RDM;
   fi_info* list = nullptr;
-  const char* const node = provider == "shm" ? nullptr : "127.0.0.1";
-  const int ret =
-      fi_getinfo(fi_version(), node, nullptr, node == nullptr ? 0 : FI_SOURCE, hints.get(), &list);
+  const char* const node = provider == "tcp" ? "127.0.0.1" : nullptr;
+  const uint64_t flags = node == nullptr ? 0 : FI_SOURCE;
+  const int ret = fab::queryBesideEngines(
+      [&] { return fi_getinfo(fi_version(), node, nullptr, flags, hints.get(), &list); });
   if (ret != 0) fail(__FILE__, __LINE__, fi_strerror(-ret));
   return {list, fab::InfoDeleter()};
 }
@@ -41,7 +44,11 @@ std::shared_ptr<fi_info> find(const std::string& provider) {
 
 Program::Program(Environment& where, const std::string& provider, Kind how,
                  std::shared_ptr<fab::PollThread> thread)
-    : environment(where), kind(how), sharesMemory(provider == "shm"), info(find(provider)) {
+    : environment(where),
+      kind(how),
+      sharesMemory(provider == "shm"),
+      waits(provider == "tcp"),
+      info(find(provider)) {
   fab::Fid<fid_fabric> fabricFid;
   CLAIM(fi_fabric(info->fabric_attr, fabricFid.out(), nullptr) == 0);
   fabric = std::make_shared<fab::Fabric>(std::move(fabricFid));
@@ -65,6 +72,8 @@ Program::~Program() {
 void Program::end() {
   ended_ = domain;
   CLAIM(domain->end() == 0);
+  CLAIM(domain->stuck() == 0);
+  CLAIM(domain->refusal() == 0);
   read();
   domain.reset();
 }
@@ -104,11 +113,11 @@ Program::End Program::openEndpoint() {
   engine().parking.closeUnreachable();
   fi_cq_attr cqAttr{};
   cqAttr.format = FI_CQ_FORMAT_TAGGED;
-  cqAttr.wait_obj = sharesMemory ? FI_WAIT_NONE : FI_WAIT_FD;
+  cqAttr.wait_obj = waits ? FI_WAIT_FD : FI_WAIT_NONE;
   fab::Fid<fid_cq> cqFid;
   CLAIM(fi_cq_open(domain->get(), &cqAttr, cqFid.out(), nullptr) == 0);
   const auto queue = std::make_shared<fab::CompletionQueue>(
-      engine(), std::move(cqFid), cqAttr, FI_CQ_FORMAT_TAGGED, cqAttr.wait_obj == FI_WAIT_FD);
+      engine(), std::move(cqFid), cqAttr, FI_CQ_FORMAT_TAGGED, waits);
   queue->dependsOn(domain);
   engine().addQueue(*queue);
   fi_av_attr avAttr{};
@@ -140,6 +149,7 @@ Program::End Program::openEndpoint() {
   const uint64_t access = endpoint.registers ? domain->localAccess() : 0;
   endpoint.copied = std::make_shared<fab::Staging>(
       domain->get(), fab::Staging::Layout{0, fab::kCarried, access}, 256);
+  endpoint.copiedSends = endpoint.copiedReceives = fab::copiedBytes(*info);
   engine().addEndpoint(endpoint);
   return end;
 }

@@ -63,6 +63,7 @@ class Program {
   Environment& environment;
   const Kind kind;
   const bool sharesMemory;
+  const bool waits;  // its queues have a descriptor to wait for
   std::shared_ptr<fi_info> info;
   std::shared_ptr<fab::Fabric> fabric;
   std::shared_ptr<fab::Domain> domain;
