@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <rdma/fi_errno.h>
 #include <sched.h>
+#include <time.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -13,6 +15,16 @@
 namespace fab {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The time that a thread has used of processors.
+std::chrono::nanoseconds processorTime(pthread_t thread) {
+  clockid_t clock{};
+  timespec time{};
+  if (pthread_getcpuclockid(thread, &clock) == 0) clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 // The closing thread and its waiting caller share it; the last of them destroys it.
 struct Attempt {
@@ -26,9 +38,15 @@ struct Attempt {
     done = true;
     ended.notify_one();
   }
-  bool wait(std::chrono::milliseconds timeout) {
+  bool wait(pthread_t thread, std::chrono::milliseconds timeout) {
+    constexpr auto kLook = std::chrono::milliseconds(50);
+    constexpr int kBusy = 4;
+    const auto last = Clock::now() + timeout * kBusy;
     std::unique_lock<std::mutex> lock(mutex);
-    return ended.wait_for(lock, timeout, [this] { return done; });
+    while (!ended.wait_for(lock, std::min(timeout, kLook), [this] { return done; })) {
+      if (processorTime(thread) >= timeout || Clock::now() >= last) return false;
+    }
+    return true;
   }
 
   Fid<fid_ep> endpoint;
@@ -48,7 +66,7 @@ int closeWithin(Fid<fid_ep>& endpoint, std::chrono::milliseconds timeout) {
   } catch (const std::system_error&) {  // the process has no more threads: close without a limit
     attempt->run();
   }
-  const bool ended = attempt->wait(timeout);
+  const bool ended = !thread.joinable() || attempt->wait(thread.native_handle(), timeout);
   if (thread.joinable() && ended) thread.join();
   if (!ended) {
     // fi_close(3) polls until its peers make progress. All other threads take precedence.
