@@ -22,6 +22,9 @@ const MEGABYTES = 2048;
 // An execution frees less memory than that, and takes a third less time than with the defaults.
 const ASAN_OPTIONS = 'quarantine_size_mb=8:malloc_context_size=8';
 
+// Executions of the device create files. In memory they take a quarter less time than on a disk.
+const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
 const out = join(root, 'build/fuzz');
 
 /** The decoders in JavaScript, as a name beside those of the fuzzers, and the tests of their properties. */
@@ -79,7 +82,7 @@ function fuzz(name, limits) {
     '-print_final_stats=1',
   ];
   const folders = [learned, ...(existsSync(kept) ? [kept] : [])];
-  const shared = mkdtempSync(join(tmpdir(), 'libfabric-fuzz-'));
+  const shared = mkdtempSync(join(MEMORY, 'libfabric-fuzz-'));
   const { status, signal, stderr } = spawnSync(join(out, name), [...options, ...folders], {
     cwd: root,
     encoding: 'utf8',
