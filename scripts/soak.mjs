@@ -1,5 +1,5 @@
-// `npm run soak -- [--minutes 30] [--churn 100000] [--json FILE] [--provider NAME]`: a mixed load with peers that come
-// and go, and whether the process grows: see test/soak/.
+// `npm run soak -- [--minutes 30] [--churn 100000] [--json FILE] [--picture FILE.svg] [--provider NAME]`: a mixed load with
+// peers that come and go, and whether the process grows: see test/soak/.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root, SetupError } from './setup/step.mjs';

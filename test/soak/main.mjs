@@ -1,4 +1,4 @@
-// `npm run soak -- [--minutes 30] [--churn 100000] [--json FILE] [--provider NAME]`
+// `npm run soak -- [--minutes 30] [--churn 100000] [--json FILE] [--picture FILE.svg] [--provider NAME]`
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { loadSoftefa, softefaEnvironment } from 'libfabric/softefa';
 import { churn, NAMES } from './churn.mjs';
 import { load } from './load.mjs';
+import { pictureOf } from './picture.mjs';
 import { LIMITS, sample, UNITS } from './sample.mjs';
 import { FEWEST, trendOf } from './trend.mjs';
 
@@ -19,6 +20,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '30' },
     churn: { type: 'string', default: '0' },
     json: { type: 'string' },
+    picture: { type: 'string' },
     provider: { type: 'string', multiple: true, default: ['tcp', 'shm', 'efa'] },
   },
 });
@@ -86,6 +88,9 @@ const all = [...Object.values(trends), ...churns];
 const failed =
   all.filter(({ passed }) => !passed).length + (length > 0 && after.length < FEWEST ? 1 : 0);
 save({ trends, churns, eventLoop });
+if (values.picture && after.length >= FEWEST) {
+  writeFileSync(values.picture, pictureOf({ samples, trends }, (length * WARM_UP) / 3_600_000));
+}
 console.log(`event loop: ${JSON.stringify(eventLoop)} ms late`);
 console.log(`${sum.peers} peers, ${(sum.bytes / 1e9).toFixed(2)} GB, ${samples.length} samples`);
 console.log(`${all.length - failed} passed, ${failed} failed`);
