@@ -3,10 +3,19 @@ import { AbortWatch } from './abort.js';
 import { Deadlines } from './deadlines.js';
 import { type Failure, rejectLater } from './failure.js';
 import { Releases } from './releases.js';
-import type { Requests } from './requests.js';
+import { Kind, type Requests } from './requests.js';
 
 /** Milliseconds that a cancelled request has to end before its promise rejects. */
 const GRACE_MS = 25;
+/**
+ * The same for a receive. On a busy machine the engine's thread may stop for tens of milliseconds
+ * after it has looked for cancellations and before it reads a message. The receive then completes,
+ * and the message would be lost if its promise had been rejected.
+ */
+const RECEIVE_GRACE_MS = 1000;
+
+/** The kinds of requests that may be receives, or batches of them. */
+const receiving: readonly Kind[] = [Kind.Completion, Kind.Claim, Kind.Owner];
 
 /**
  * The requests that a signal or a timeout may end before their operations have ended. Their
@@ -15,6 +24,7 @@ const GRACE_MS = 25;
 export class EarlyEnds {
   readonly #requests: Requests;
   readonly #cancel: (request: number) => void;
+  readonly #turn: (() => void) | undefined;
   readonly #releases = new Releases();
   readonly #aborts = new AbortWatch(
     (request) => this.#cancelAndReject(request),
@@ -22,9 +32,15 @@ export class EarlyEnds {
   );
   readonly #deadlines = new Deadlines((request) => this.#cancelAndReject(request));
 
-  constructor(requests: Requests, cancel: (request: number) => void) {
+  /** @param turn lets the engine handle the cancellations, if only the caller turns it. */
+  constructor(
+    requests: Requests,
+    cancel: (request: number) => void,
+    turn: (() => void) | undefined,
+  ) {
     this.#requests = requests;
     this.#cancel = cancel;
+    this.#turn = turn;
   }
 
   /** Lets a signal or a timeout abort a request: see AbortWatch. */
@@ -43,7 +59,17 @@ export class EarlyEnds {
   // Rejects the caller's promise soon, even if the engine is in a long call or nothing turns it.
   #cancelAndReject(request: number): void {
     this.#cancel(request);
-    setTimeout(() => this.giveUp(request), GRACE_MS);
+    const turn = this.#turn;
+    if (turn !== undefined) {
+      setTimeout(() => {
+        if (this.#requests.awaited(request)) turn();
+        this.giveUp(request);
+      }, GRACE_MS);
+      return;
+    }
+    const receives = receiving.includes(this.#requests.kind(request));
+    const grace = receives ? RECEIVE_GRACE_MS : GRACE_MS;
+    setTimeout(() => this.giveUp(request), grace).unref(); // the request holds the event loop
   }
 
   /**

@@ -53,7 +53,7 @@ export class Engine {
   readonly #control: Uint32Array;
   readonly #controlF64: Float64Array;
   readonly #stats: BigUint64Array;
-  readonly #earlyEnds = new EarlyEnds(this.requests, (request) => this.cancel(request));
+  readonly #earlyEnds: EarlyEnds;
   #open = true;
 
   constructor(
@@ -91,6 +91,11 @@ export class Engine {
       () => wake(opened.number),
       threaded,
       () => backPressure.publish('ring', 1),
+    );
+    this.#earlyEnds = new EarlyEnds(
+      this.requests,
+      (request) => this.cancel(request),
+      driver === 'manual' ? () => this.turn() : undefined,
     );
     this.memory = new Memory(opened.handle);
     this.runs = new Runs(this, opened.number, this.#control, this.#controlF64);
