@@ -112,6 +112,7 @@ void CompletionQueue::checkOverrun() {
 }
 
 int CompletionQueue::start() {
+  if (const int error = context_.refusal(Fault::kPoll); error != 0) return error;
   polling_.lock();
   if (!Options::get().async) {
     for (QueuePair* queuePair : queuePairs_) {
@@ -176,7 +177,7 @@ bool CompletionQueue::takeArrived() {
 
 int CompletionQueue::poll(int count, ibv_wc* wc) {
   if (count <= 0) return 0;
-  if (start() != 0) return 0;
+  if (const int error = start(); error != 0) return error == ENOENT ? 0 : -error;
   int taken = 0;
   do {
     ibv_wc& entry = wc[taken++];

@@ -96,7 +96,7 @@ int Context::queryDevice(ibv_device_attr_ex& attributes) const {
   device.max_pkeys = 1;
   device.phys_port_cnt = 1;
   attributes.phys_port_cnt_ex = 1;
-  return 0;
+  return refusal(Fault::kQuery);
 }
 
 int Context::queryPort(uint8_t port, ibv_port_attr& attributes) const {
@@ -115,7 +115,7 @@ int Context::queryPort(uint8_t port, ibv_port_attr& attributes) const {
   attributes.active_speed = 32;  // 25 Gbit/s per lane
   attributes.active_width = 2;   // 4 lanes
   Runtime::get().sysfs().refresh();
-  return 0;
+  return refusal(Fault::kQuery);
 }
 
 // Indices wrap around, so that a number is reused as late as possible.

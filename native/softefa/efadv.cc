@@ -40,8 +40,10 @@ struct EfaMrAttributes {
 
 }  // namespace
 
-SOFTEFA_EXPORT int efadv_query_device(ibv_context*, efadv_device_attr* attributes, uint32_t inlen) {
+SOFTEFA_EXPORT int efadv_query_device(ibv_context* context, efadv_device_attr* attributes,
+                                      uint32_t inlen) {
   if (inlen < offsetof(efadv_device_attr, device_caps)) return EINVAL;
+  if (const int error = Context::of(context).refusal(Fault::kQuery); error != 0) return error;
   efadv_device_attr all{};
   all.max_sq_wr = kMaxSqWr;
   all.max_rq_wr = kMaxRqWr;
@@ -57,6 +59,7 @@ SOFTEFA_EXPORT int efadv_query_device(ibv_context*, efadv_device_attr* attribute
 
 SOFTEFA_EXPORT int efadv_query_ah(ibv_ah* ah, efadv_ah_attr* attributes, uint32_t inlen) {
   if (inlen < offsetof(efadv_ah_attr, ahn) + sizeof(attributes->ahn)) return EINVAL;
+  if (const int error = Context::of(ah->context).refusal(Fault::kQuery); error != 0) return error;
   efadv_ah_attr all{};
   all.ahn = reinterpret_cast<AddressHandle*>(ah)->number;
   give(attributes, inlen, all);

@@ -84,7 +84,12 @@ ibv_context* open(ibv_device* device) {
     errno = ENODEV;
     return nullptr;
   }
-  return std::make_unique<Context>(*reinterpret_cast<Device*>(device)).release()->verbs();
+  auto context = std::make_unique<Context>(*reinterpret_cast<Device*>(device));
+  if (const int error = context->refusal(Fault::kQuery); error != 0) {
+    errno = error;
+    return nullptr;
+  }
+  return context.release()->verbs();
 }
 
 }  // namespace

@@ -71,6 +71,9 @@ int addressFromCompletion(ibv_context* context, uint8_t port, const ibv_wc& comp
 
 SOFTEFA_EXPORT int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
   if (!present(port, index)) return refuse(EINVAL), -1;
+  if (const int error = Context::of(context).refusal(Fault::kQuery); error != 0) {
+    return refuse(error), -1;
+  }
   *gid = gidOf(context);
   return 0;
 }

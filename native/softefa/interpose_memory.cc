@@ -138,8 +138,12 @@ ibv_mr* ops::registerDmabuf(ibv_pd* pd, uint64_t offset, size_t length, uint64_t
 
 ibv_ah* ops::createAddressHandle(ibv_pd* pd, const ibv_ah_attr& attributes) {
   Context& context = Context::of(pd->context);
-  AddressHandle* handle = context.addressHandles().create(pd, attributes);
-  const int error = handle == nullptr ? errno : 0;
+  AddressHandle* handle = nullptr;
+  int error = context.refusal(Fault::kAddressHandle);
+  if (error == 0) {
+    handle = context.addressHandles().create(pd, attributes);
+    error = handle == nullptr ? errno : 0;
+  }
   if (context.command(error, &context.counters().create_ah_err) != 0) {
     errno = error;
     return nullptr;

@@ -78,7 +78,9 @@ SOFTEFA_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
 SOFTEFA_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) { return QueuePair::of(qp).builders(); }
 
 SOFTEFA_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
-  return Context::of(qp->context).command(QueuePair::of(qp).modify(*attributes, mask));
+  const Context& context = Context::of(qp->context);
+  const int error = context.refusal(Fault::kModify);
+  return context.command(error != 0 ? error : QueuePair::of(qp).modify(*attributes, mask));
 }
 
 SOFTEFA_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,

@@ -15,17 +15,22 @@ namespace softefa {
 // While `engaged` is 0, the devices ignore the other fields.
 enum class Fault : uint32_t {
   kNone = 0,
-  kStatus = 1,        // operations to the peer complete with status `value`
-  kRnr = 2,           // sends to the peer find no receive posted
-  kFreeze = 3,        // the peer is silent: operations to it wait, then time out
-  kKill = 4,          // the peer and its NIC are gone: operations to it fail at once
-  kPortDown = 5,      // the NIC's port is down; qpn and count are ignored
-  kCqOverrun = 6,     // polling a completion queue of the NIC finds it overrun
-  kRegistration = 7,  // registrations on the NIC fail with errno `value`
-  kDelay = 8,         // operations from and to the NIC start `value` microseconds later
-  kRate = 9,          // the NIC carries `value` megabytes per second in each direction
-  kCreation = 10,     // creations of domains, completion queues and queue pairs fail likewise
-  kPost = 11,         // posts of sends, reads and writes on the NIC fail with errno `value`
+  kStatus = 1,          // operations to the peer complete with status `value`
+  kRnr = 2,             // sends to the peer find no receive posted
+  kFreeze = 3,          // the peer is silent: operations to it wait, then time out
+  kKill = 4,            // the peer and its NIC are gone: operations to it fail at once
+  kPortDown = 5,        // the NIC's port is down; qpn and count are ignored
+  kCqOverrun = 6,       // polling a completion queue of the NIC finds it overrun
+  kRegistration = 7,    // registrations on the NIC fail with errno `value`
+  kDelay = 8,           // operations from and to the NIC start `value` microseconds later
+  kRate = 9,            // the NIC carries `value` megabytes per second in each direction
+  kCreation = 10,       // creations of domains, completion queues and queue pairs fail likewise
+  kPost = 11,           // posts of sends, reads and writes on the NIC fail with errno `value`
+  kReceive = 12,        // posts of receives on the NIC fail with errno `value`
+  kAddressHandle = 13,  // creations of address handles on the NIC fail with errno `value`
+  kPoll = 14,           // polls of completion queues of the NIC fail with errno `value`
+  kQuery = 15,          // opening the NIC and queries of it fail with errno `value`
+  kModify = 16,         // changes of the state of queue pairs of the NIC fail with errno `value`
 };
 
 struct FaultRule {

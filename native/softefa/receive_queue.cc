@@ -22,11 +22,13 @@ void fill(const Pieces& target, const uint8_t* from) {
 
 int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   std::lock_guard<std::mutex> lock(receiving_);
-  int error = 0;
+  int error = context_.refusal(Fault::kReceive);
   for (; wr != nullptr; wr = wr->next) {
     const ibv_qp_state now = state();
-    if (now == IBV_QPS_RESET || now == IBV_QPS_ERR || wr->num_sge < 0 ||
-        static_cast<uint32_t>(wr->num_sge) > attributes_.cap.max_recv_sge) {
+    if (error != 0) {
+      // the fault
+    } else if (now == IBV_QPS_RESET || now == IBV_QPS_ERR || wr->num_sge < 0 ||
+               static_cast<uint32_t>(wr->num_sge) > attributes_.cap.max_recv_sge) {
       error = EINVAL;
     } else if (freeReceives_.empty()) {
       error = ENOMEM;

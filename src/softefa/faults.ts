@@ -52,11 +52,27 @@ export type FaultKind =
   | 'rate'
   /**
    * Calls that create protection domains, completion queues and queue pairs fail with errno
-   * `value`. Address handles are created: efa crashes without its own one (libfabric 1.17).
+   * `value`.
    */
   | 'creation'
   /** Posts of sends, reads and writes fail with errno `value`: ENOMEM is a full queue. */
-  | 'post';
+  | 'post'
+  /** Posts of receives fail with errno `value`. */
+  | 'receive'
+  /**
+   * Calls that create address handles fail with errno `value`. efa crashes if it cannot create its
+   * own one while an endpoint opens (libfabric 1.17), so spare these calls: `after`.
+   */
+  | 'addressHandle'
+  /** Polls of completion queues fail with errno `value`. The completions stay in their queues. */
+  | 'poll'
+  /**
+   * Opening a device fails with errno `value`, and so do queries of devices, ports, GIDs and address
+   * handles.
+   */
+  | 'query'
+  /** Calls that change the state of queue pairs (ibv_modify_qp) fail with errno `value`. */
+  | 'modify';
 
 const KINDS: readonly FaultKind[] = [
   'status',
@@ -70,6 +86,11 @@ const KINDS: readonly FaultKind[] = [
   'rate',
   'creation',
   'post',
+  'receive',
+  'addressHandle',
+  'poll',
+  'query',
+  'modify',
 ];
 
 /** Where a fault applies, and how often it occurs. */

@@ -158,6 +158,88 @@ TEST(fault_failing_posts) {
   CHECK_EQ(pair.send(), Status::kOk);
 }
 
+TEST(fault_failing_receives) {
+  Pair pair;
+  for (const int error : {ENOMEM, EAGAIN, EIO}) {
+    pair.steering.rule(Fault::kReceive, 1, static_cast<uint32_t>(error));
+    CHECK_EQ(pair.b.receive({pair.buffer.all()}), error);
+    pair.steering.clear();
+  }
+  CHECK_EQ(pair.send(), Status::kOk);
+  CHECK_EQ(pair.b.next().status, Status::kOk);
+}
+
+TEST(fault_failing_address_handles_spares_other_creations) {
+  Device device;
+  Steering steering;
+  ibv_ah_attr attributes{};
+  attributes.port_num = 1;
+  attributes.is_global = 1;
+  attributes.grh.dgid = device.gid();
+  steering.rule(Fault::kCreation, 1, EIO);
+  ibv_ah* spared = ibv_create_ah(device.pd(), &attributes);
+  CHECK(spared != nullptr);
+  CHECK_EQ(ibv_destroy_ah(spared), 0);
+  steering.clear();
+  steering.rule(Fault::kAddressHandle, 1, EAGAIN);
+  const uint64_t failures = device.counter("create_ah_err");
+  ibv_pd* pd = ibv_alloc_pd(device.context());
+  CHECK(pd != nullptr);
+  CHECK(ibv_create_ah(pd, &attributes) == nullptr && errno == EAGAIN);
+  CHECK_EQ(device.counter("create_ah_err"), failures + 1);
+  ibv_ah* handle = ibv_create_ah(pd, &attributes);
+  CHECK(handle != nullptr);
+  CHECK_EQ(ibv_destroy_ah(handle), 0);
+  CHECK_EQ(ibv_dealloc_pd(pd), 0);
+}
+
+TEST(fault_failing_polls_keep_completions) {
+  Pair pair;
+  CHECK_EQ(pair.b.receive({pair.buffer.all()}), 0);
+  CHECK_EQ(pair.a.send(pair.b.address(), {pair.buffer.all()}), 0);
+  CHECK_EQ(pair.a.next().status, Status::kOk);
+  pair.steering.rule(Fault::kPoll, 2, EIO);
+  ibv_poll_cq_attr attributes{};
+  CHECK_EQ(ibv_start_poll(pair.b.cq(), &attributes), EIO);
+  ibv_wc completion;
+  CHECK_EQ(ibv_poll_cq(ibv_cq_ex_to_cq(pair.b.cq()), 1, &completion), -EIO);
+  CHECK_EQ(pair.b.next().status, Status::kOk);
+}
+
+TEST(fault_failing_queries) {
+  Device device;
+  Steering steering;
+  ibv_device_attr attributes;
+  ibv_device_attr_ex extended;
+  efadv_device_attr efa;
+  ibv_port_attr port;
+  ibv_gid gid;
+  steering.rule(Fault::kQuery, 6, EIO);
+  CHECK_EQ(ibv_query_device(device.context(), &attributes), EIO);
+  CHECK_EQ(ibv_query_device_ex(device.context(), nullptr, &extended), EIO);
+  CHECK_EQ(efadv_query_device(device.context(), &efa, sizeof(efa)), EIO);
+  CHECK_EQ(ibv_query_port(device.context(), 1, &port), EIO);
+  CHECK(ibv_query_gid(device.context(), 1, 0, &gid) == -1 && errno == EIO);
+  CHECK(ibv_open_device(device.context()->device) == nullptr && errno == EIO);
+  CHECK_EQ(ibv_query_device(device.context(), &attributes), 0);
+}
+
+TEST(fault_failing_changes_of_state) {
+  Device device;
+  Steering steering;
+  ibv_cq* cq = ibv_create_cq(device.context(), 16, nullptr, nullptr, 0);
+  ibv_qp_init_attr creation = smallestQueuePair(cq);
+  ibv_qp* qp = ibv_create_qp(device.pd(), &creation);
+  CHECK(qp != nullptr);
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  steering.rule(Fault::kModify, 1, EAGAIN);
+  CHECK_EQ(ibv_modify_qp(qp, &attributes, IBV_QP_STATE), EAGAIN);
+  CHECK_EQ(ibv_modify_qp(qp, &attributes, IBV_QP_STATE), 0);
+  CHECK_EQ(ibv_destroy_qp(qp), 0);
+  CHECK_EQ(ibv_destroy_cq(cq), 0);
+}
+
 TEST(fault_delay) {
   Pair pair;
   pair.steering.knobs().delayUs = 30000;
