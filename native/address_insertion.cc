@@ -60,21 +60,22 @@ uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, 
   return handle;
 }
 
-// Checks and records an address that the provider reaches through shared memory. Returns whether
-// the provider will map a file of another process.
+// Checks and records an address whose shared memory the provider maps. Returns whether the provider
+// will map and use a file of another process.
 bool admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
   const fi_info& info = av.domain().info();
-  if (!usesSharedMemory(info)) return false;
+  if (!mapsLocalPeers(info)) return false;
+  const bool used = usesSharedMemory(info);
   const std::string name = local_peers::nameOf(info, bytes);
   const bool foreign = !local_peers::isOwn(name);
   if (foreign) {
     const std::string file = shared_regions::nameOf(info, bytes);
-    if (isOfOtherNamespace(file)) {
+    if (used && isOfOtherNamespace(file)) {
       throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert",
                           "the peer is in another PID namespace, which shm does not support");
     }
     const int ret = shared_regions::inspect(file);
-    if (ret == FI_ENOENT && shared_regions::mayShareSlot(info, bytes)) {
+    if (used && ret == FI_ENOENT && shared_regions::mayShareSlot(info, bytes)) {
       throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", shared_regions::kAbsent);
     }
     if (ret != 0 && ret != FI_ENOENT && ret != FI_EBUSY) {
@@ -85,8 +86,29 @@ bool admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
   if (!local_peers::addPeer(name, av.domain())) {
     throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", "the endpoint was closed");
   }
-  return foreign;
+  return foreign && used;
 }
+
+// The record of an admitted address. If the provider only maps the peer's memory and does not use
+// it, the record ends with the insertion.
+class Admission {
+ public:
+  Admission(const AddressVector& av, const uint8_t* bytes)
+      : unmapped(admitLocalPeer(av, bytes)), av_(av), bytes_(bytes) {}
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+  ~Admission() {
+    const fi_info& info = av_.domain().info();
+    if (!mapsLocalPeers(info) || usesSharedMemory(info)) return;
+    local_peers::removePeer(local_peers::nameOf(info, bytes_), av_.domain());
+  }
+
+  const bool unmapped;
+
+ private:
+  const AddressVector& av_;
+  const uint8_t* const bytes_;
+};
 
 // An efa address with its unused bytes set to zero. If two addresses differ only in these bytes,
 // the provider (1.17 to 2.6) frees one of them twice when the vector closes.
@@ -103,22 +125,23 @@ uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
   const fi_info& info = av.domain().info();
   const auto bare = withoutPadding(given, info.addr_format);
   const uint8_t* bytes = bare ? bare->data() : given;
-  const bool unmapped = admitLocalPeer(av, bytes);
   const std::string name =
       info.addr_format == FI_ADDR_STR ? reinterpret_cast<const char*>(bytes) : "";
   fi_addr_t address = av.addressOf(name);
-  if (address == FI_ADDR_NOTAVAIL) {
-    if (av.endpoints == 0 && traitsOf(info).insertsWithEndpoint &&
-        info.ep_attr->type == FI_EP_RDM) {
-      throw FabricFailure(av.closedBy, "fi_av_insert", "the address vector has no open endpoint");
-    }
+  const bool known = address != FI_ADDR_NOTAVAIL;
+  if (!known && av.endpoints == 0 && traitsOf(info).insertsWithEndpoint &&
+      info.ep_attr->type == FI_EP_RDM) {
+    throw FabricFailure(av.closedBy, "fi_av_insert", "the address vector has no open endpoint");
+  }
+  const Admission admission(av, bytes);
+  if (!known) {
     const ssize_t inserted =
         check(fi_av_insert(av.get(), bytes, 1, &address, 0, nullptr), "fi_av_insert");
     if (inserted != 1 || address == FI_ADDR_NOTAVAIL) {
       throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert");
     }
   }
-  return addPeer(av, address, name, unmapped);
+  return addPeer(av, address, name, admission.unmapped);
 }
 
 void checkOpen(const AddressVector& av, const char* syscall) {

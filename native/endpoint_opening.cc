@@ -119,13 +119,6 @@ int enable(fid_ep* ep, bool twice) {
   return twice && ret == -FI_EBUSY ? fi_enable(ep) : ret;
 }
 
-// efa (1.17) creates a region even if it does not use it.
-bool createsRegion(const fi_info& info) {
-  const bool always = FI_VERSION_LT(fi_version(), FI_VERSION(2, 0)) &&
-                      traitsOf(info).sharesMemory && info.ep_attr->type == FI_EP_RDM;
-  return (always || usesSharedMemory(info)) && !isDirect(info);
-}
-
 // Opens, binds and enables an endpoint. If a step fails, the endpoint is closed.
 Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
@@ -184,14 +177,14 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   endpoint->belongsTo(domain, av, sendQueue, receiveQueue);
   for (const BoundCounter& bound : counters) endpoint->dependsOn(bound.counter);
   const OnException undo([&] { endpoint->close(); });
-  if (createsRegion(*entry)) shared_regions::checkRoom();
+  if (mapsLocalPeers(*entry) && !isDirect(*entry)) shared_regions::checkRoom();
   check(enable(endpoint->get(), traits.retriesEnable), "fi_enable");
   if (traits.optionsAfterEnable) setEndpointOptions(endpoint->get(), settings);
   dmabufUse.update(endpoint->get(), settings);
   endpoint->dmabufUse = dmabufUse;
   const std::vector<uint8_t> address = addressOf(endpoint->get());
   endpoint->region = shared_regions::nameOf(*entry, address.data());
-  if (usesSharedMemory(*entry)) {
+  if (mapsLocalPeers(*entry)) {
     endpoint->addToLocalPeers(local_peers::nameOf(*entry, address.data()));
     shared_regions::readOwnVersion(endpoint->region);
   }

@@ -27,6 +27,16 @@ struct Registry {
   std::unordered_set<std::string> gone;  // closed names, which the provider never forgets
 };
 
+// The domain no longer reaches the name. Returns whether the name needs no entry any more.
+bool forget(Name& entry, const Domain& domain, const std::string& name,
+            std::unordered_set<std::string>& gone) {
+  entry.inserters.erase(&domain);
+  entry.reachableBy.erase(&domain);
+  const bool unreachable = entry.closed && entry.reachableBy.empty();
+  if (unreachable) gone.insert(name);
+  return unreachable || (!entry.closed && entry.home == nullptr && entry.inserters.empty());
+}
+
 // Never destroyed, because it is used while static objects are destroyed.
 Registry& registry() {
   static Registry& instance = *std::make_unique<Registry>().release();
@@ -59,6 +69,13 @@ bool addPeer(const std::string& name, const Domain& domain) {
   return true;
 }
 
+void removePeer(const std::string& name, const Domain& domain) {
+  auto& [mutex, names, gone] = registry();
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = names.find(name);
+  if (found != names.end() && forget(found->second, domain, found->first, gone)) names.erase(found);
+}
+
 bool isOwn(const std::string& name) {
   const std::lock_guard<std::mutex> lock(registry().mutex);
   const auto found = registry().names.find(name);
@@ -88,14 +105,9 @@ void removeDomain(const Domain& domain) {
   auto& [mutex, names, gone] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   for (auto entry = names.begin(); entry != names.end();) {
-    Name& name = entry->second;
-    name.inserters.erase(&domain);
-    name.reachableBy.erase(&domain);
-    if (name.home == &domain) name.home = nullptr;
-    const bool unreachable = name.closed && name.reachableBy.empty();
-    const bool forgotten = !name.closed && name.home == nullptr && name.inserters.empty();
-    if (unreachable) gone.insert(entry->first);
-    entry = unreachable || forgotten ? names.erase(entry) : std::next(entry);
+    if (entry->second.home == &domain) entry->second.home = nullptr;
+    const bool unused = forget(entry->second, domain, entry->first, gone);
+    entry = unused ? names.erase(entry) : std::next(entry);
   }
 }
 

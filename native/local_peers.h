@@ -27,6 +27,8 @@ std::string nameOf(const fi_info& info, const void* address);
 bool addEndpoint(const std::string& name, const Domain& domain);
 // Records that the domain inserts the name. Returns false if the name's endpoint was closed.
 bool addPeer(const std::string& name, const Domain& domain);
+// Records that the domain no longer reaches the name.
+void removePeer(const std::string& name, const Domain& domain);
 // Whether an open endpoint of this process has the name.
 bool isOwn(const std::string& name);
 // Removes a closing endpoint. Returns true if no domain can reach it, so that it may be closed.

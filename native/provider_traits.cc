@@ -162,4 +162,10 @@ bool usesSharedMemory(const fi_info& info) {
   return traits.sharesMemory && (chosen == nullptr || std::strcmp(chosen, "0") != 0);
 }
 
+bool mapsLocalPeers(const fi_info& info) {
+  const bool always = FI_VERSION_LT(fi_version(), FI_VERSION(2, 0)) &&
+                      traitsOf(info).sharesMemory && info.ep_attr->type == FI_EP_RDM;
+  return always || usesSharedMemory(info);
+}
+
 }  // namespace fab

@@ -91,4 +91,8 @@ size_t copiedBytes(const fi_info& info);
 // Whether peers of this host are reached through the shm provider, as efa does by default.
 bool usesSharedMemory(const fi_info& info);
 
+// Whether endpoints have shared memory that fi_av_insert(3) maps. With
+// FI_EFA_ENABLE_SHM_TRANSFER=0, efa (1.17) does not use it otherwise.
+bool mapsLocalPeers(const fi_info& info);
+
 }  // namespace fab
