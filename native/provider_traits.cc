@@ -32,6 +32,7 @@ ProviderTraits shm() {
 bool breaksEfaEndpoint(int provErrno) {
   constexpr int kOwn = 4096;
   switch (provErrno) {
+    case 0:  // the device's completion queue cannot be polled
     case 1:  // flushed with the queue pair
     case 2:  // the queue pair failed
       return true;

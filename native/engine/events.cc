@@ -28,8 +28,9 @@ void Engine::readEvents(Endpoint& endpoint) {
     if (endpoint.broken) continue;  // it reports the error at every read
     CompletionQueue& queue = *endpoint.receiveQueue;
     char buffer[256] = "";
-    const char* text =
-        fi_cq_strerror(queue.get(), entry.prov_errno, nullptr, buffer, sizeof(buffer));
+    const char* text = entry.prov_errno == 0 ? "the device's completion queue cannot be polled"
+                                             : fi_cq_strerror(queue.get(), entry.prov_errno,
+                                                              nullptr, buffer, sizeof(buffer));
     const bool breaks = endpoint.breaks(entry.prov_errno);
     Failure failure;
     failure.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));

@@ -1,0 +1,125 @@
+// The efa provider on a device whose calls of verbs fail: the caller gets a typed error, and what follows succeeds.
+import { FabricError, open } from 'libfabric';
+import { describe, expect, test } from 'vitest';
+import { runInline } from '../support/inline.js';
+import { namespace, testFaults, withSoftefa } from '../support/softefa.js';
+import {
+  closing,
+  drivers,
+  expectBytes,
+  fabricError,
+  pair,
+  pattern,
+  settle,
+} from '../support/transfer.js';
+
+const faults = testFaults();
+
+const NO_BUFFERS = 4112; // FI_EFA_ERR_INTERNAL_RX_BUF_POST
+const ERRORS = ['FI_ENOMEM', 'FI_EAGAIN', 'FI_EIO', 'FI_EINVAL'] as const;
+
+type Wire = Awaited<ReturnType<typeof pair<'FI_MSG'>>>;
+
+const opened = async () => closing(await open({ provider: 'efa', caps: ['FI_MSG'] }));
+
+async function exchangeMessage(wire: Wire) {
+  const into = new Uint8Array(64);
+  const received = wire.b.recv(into);
+  await wire.done(Promise.all([wire.a.send(pattern(64), wire.toB), received]));
+  expectBytes(into, pattern(64));
+}
+
+describe.each(ERRORS)('%s', (value) => {
+  test.each([0, 1, 2])(
+    'open() rejects if the device refuses to change the state of its queue pair after %i changes',
+    async (after) => {
+      using refused = faults.add('modify', { value, count: 1, after });
+      await expect(open({ provider: 'efa', caps: ['FI_MSG'] })).rejects.toEqual(fabricError(value));
+      expect(refused.hits).toBe(1);
+      await opened();
+    },
+  );
+
+  test('open() rejects if the device creates no queue pair', async () => {
+    using refused = faults.add('creation', { value, count: 1, after: 1 });
+    const error = await open({ provider: 'efa', caps: ['FI_MSG'] }).catch((thrown) => thrown);
+    expect(FabricError.is(error)).toBe(true);
+    expect(refused.hits).toBe(1);
+    await opened();
+  });
+
+  test.for(['addressHandle', 'query'] as const)(
+    'an address is refused if the device fails its handle (%s), and accepted afterwards',
+    async (kind, context) => {
+      const wire = await pair(context, 'efa', ['FI_MSG']);
+      const other = await opened();
+      using refused = faults.add(kind, { value, count: 1 });
+      expect(() => other.av.insert(wire.b.address)).toThrow(FabricError);
+      expect(refused.hits).toBe(1);
+      const received = wire.b.recv(new Uint8Array(8));
+      const sent = other.send(new Uint8Array(8), other.av.insert(wire.b.address));
+      await wire.done(Promise.all([sent, received]));
+    },
+  );
+});
+
+describe.each(drivers)('%s driver', (driver) => {
+  test('sends wait while the device refuses posts with EAGAIN', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+    using full = faults.add('post', { value: 'FI_EAGAIN', count: 3 });
+    await exchangeMessage(wire);
+    expect(full.hits).toBe(3);
+  });
+
+  test.for(ERRORS)(
+    'an endpoint whose receive buffers the device refuses with %s fails its operations, and another one succeeds',
+    async (value, context) => {
+      using refused = faults.add('receive', { value, count: 1 });
+      const broken = closing(await open({ provider: 'efa', caps: ['FI_MSG'], driver }));
+      const error = await settle(
+        broken.recv(new Uint8Array(8)).catch((thrown) => thrown),
+        broken,
+      );
+      expect(error).toMatchObject({ syscall: 'fi_eq_readerr', provErrno: NO_BUFFERS });
+      expect(refused.hits).toBe(1);
+      await exchangeMessage(await pair(context, 'efa', ['FI_MSG'], driver));
+    },
+  );
+
+  test.for(ERRORS)(
+    'an endpoint whose completion queue the device cannot poll (%s) fails its operations, and another one succeeds',
+    async (value, context) => {
+      const wire = await pair(context, 'efa', ['FI_MSG'], driver);
+      await exchangeMessage(wire);
+      using broken = faults.add('poll', { value });
+      const received = wire.b.recv(new Uint8Array(8));
+      for (const operation of [received, wire.a.send(new Uint8Array(8), wire.toB)]) {
+        expect(await wire.fails(operation)).toMatchObject({
+          code: value,
+          syscall: 'fi_eq_readerr',
+        });
+      }
+      broken.remove();
+      await exchangeMessage(await pair(context, 'efa', ['FI_MSG'], driver));
+    },
+  );
+});
+
+test.each(ERRORS)(
+  'a process whose devices cannot be opened or queried (%s) gets an error, and ends',
+  (value) => {
+    const program = (after: number) => `
+      import { FabricError, open } from 'libfabric';
+      import { SoftefaFaults } from 'libfabric/softefa';
+      const faults = new SoftefaFaults({ namespace: '${namespace}' });
+      const fault = faults.add('query', { value: '${value}', count: 1, after: ${after} });
+      const opening = open({ provider: 'efa', caps: ['FI_MSG'] });
+      const outcome = await opening.then((ep) => ep.close(), (error) => error);
+      console.log(outcome === undefined || FabricError.is(outcome), fault.hits);
+      process.exit();`;
+    for (let after = 0; after < 5; after++) {
+      const { status, stdout, stderr } = runInline(program(after), withSoftefa());
+      expect({ status, stdout }, stderr).toEqual({ status: 0, stdout: 'true 1\n' });
+    }
+  },
+);
