@@ -30,6 +30,18 @@ export const LIMITS = [
   },
 ];
 
+/** Calls whose failure ends the process in the provider. `first` counts the calls of one kind in the run. */
+export const CRASHES = [
+  {
+    name: 'own address handle',
+    reason:
+      'if efa cannot create the address handle of its own address, it frees its queue pair, and again when the ' +
+      'endpoint closes (efa_ep_enable in prov/efa/src/efa_ep.c of 1.17.0). Each run opens its two endpoints first.',
+    applies: ({ layer, provider }, { kind, first }) =>
+      layer === 'verbs' && provider === 'efa' && kind === 'addressHandle' && first <= 2,
+  },
+];
+
 /** Resources that a provider keeps after a round, and how many over the lifetime of a process. */
 export const KEPT = [
   {
@@ -71,6 +83,10 @@ export function limited(planned) {
 
 /** The reason why a round waits for a repair, if it does. */
 export const pendingFor = (round) => PENDING.find(({ applies }) => applies(round));
+
+/** Whether it is known that the process ends if these calls fail, and it has ended. */
+export const endsProcess = (run, plan, problem) =>
+  /SIGSEGV|SIGABRT/.test(problem ?? '') && CRASHES.some(({ applies }) => applies(run, plan));
 
 /** The known resource of a provider that a leftover belongs to, if there is one. */
 export const keptBy = (round, left) => KEPT.find(({ applies }) => applies(round, left));

@@ -32,7 +32,7 @@ test.each([
 test.each(['tcp', 'shm', 'efa'])(
   '%s: a completion queue that can no longer be read ends the operations with its error',
   async (provider) => {
-    const only = { kind: 'read', first: 3, error: 'FI_EIO' };
+    const only = { kinds: ['read'], first: 3, error: 'FI_EIO' };
     const { failures, injected } = await failuresOf('messages', provider, 'manual', { only });
     expect(failures).toEqual([]);
     expect(injected).toBe(1);
@@ -42,7 +42,7 @@ test.each(['tcp', 'shm', 'efa'])(
 test.each(['FI_EBUSY', 'FI_EIO'])(
   'shm: an endpoint that peers of its process could reach is closed again if that fails with %s',
   async (error) => {
-    const only = { kind: 'close', first: 5, error };
+    const only = { kinds: ['close'], first: 5, error };
     const { failures, injected } = await failuresOf('messages', 'shm', 'manual', { only });
     expect(failures).toEqual([]);
     expect(injected).toBe(1);
@@ -55,7 +55,7 @@ test.each([
 ])(
   'tcp: the process survives if a call of kind %s, number %i, fails with %s: %s',
   async (kind, first, error) => {
-    const only = { kind, first, error };
+    const only = { kinds: [kind], first, error };
     const { failures } = await failuresOf('messages', 'tcp', 'thread', { only });
     expect(failures).toEqual([]);
   },

@@ -1,5 +1,5 @@
 // The errors that each kind of calls may give: the ERRORS of its manual page, and those of the kernel behind it.
-export const ERRORS = {
+const LIBFABRIC = {
   query: ['FI_ENODATA', 'FI_ENOMEM', 'FI_EINVAL'],
   open: ['FI_ENOMEM', 'FI_EINVAL', 'FI_EMFILE', 'FI_ENODEV', 'FI_ENOSYS'],
   bind: ['FI_EINVAL', 'FI_ENOMEM', 'FI_ENOSYS'],
@@ -13,3 +13,19 @@ export const ERRORS = {
   cancel: ['FI_ENOENT', 'FI_EOPNOTSUPP'],
   close: ['FI_EBUSY', 'FI_EIO'],
 };
+
+const FAILURES = ['FI_ENOMEM', 'FI_EAGAIN', 'FI_EIO', 'FI_EINVAL'];
+
+/** Any call of verbs may give the errors of the kernel and of its device. The kinds are those of softefa's faults. */
+const VERBS = {
+  query: FAILURES,
+  creation: FAILURES,
+  modify: FAILURES,
+  registration: FAILURES,
+  addressHandle: FAILURES,
+  post: FAILURES,
+  receive: FAILURES,
+  poll: FAILURES,
+};
+
+export const ERRORS = { libfabric: LIBFABRIC, verbs: VERBS };

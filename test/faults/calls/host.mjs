@@ -1,24 +1,28 @@
 // A process that runs a program once for each plan that its parent sends, and reports how it ended and what it left
-// (arguments: program, options as JSON). Its parent preloads the injector.
+// (arguments: program, options as JSON, the layer whose calls fail). Its parent preloads the injector of libfabric's
+// calls.
 import { dumpState, FabricError } from 'libfabric';
 import { keptBy } from '../../ends/limits.mjs';
 import { holdings, more } from '../../ends/residue.mjs';
-import { Injector, KINDS } from '../injector/injector.mjs';
+import { Injector } from '../injector/injector.mjs';
+import { ERRORS } from './errors.mjs';
 import { PROGRAMS } from './programs.mjs';
+import { VerbsInjector } from './verbs.mjs';
 
 const CLEANUP_LIMIT = 2000; // ms within which closed resources must be gone
 
-const [program, text] = process.argv.slice(2);
+const [program, text, layer, cold] = process.argv.slice(2);
 const options = JSON.parse(text);
-const injector = new Injector(process.env.LIBFABRIC_FAULTS);
+const injector =
+  layer === 'verbs' ? new VerbsInjector() : new Injector(process.env.LIBFABRIC_FAULTS);
 process.on('uncaughtException', (error) => {
   process.send({ uncaught: String(error.stack) });
 });
 process.on('message', async (plan) => process.send(await outcomeOf(plan)));
 process.on('disconnect', () => process.exit());
 
-// The provider allocates its process-wide resources.
-for (let i = 0; i < 2; i++) await PROGRAMS[program](options);
+// The provider allocates its process-wide resources, unless that shall fail.
+for (let i = 0; i < 2 && !cold; i++) await PROGRAMS[program](options);
 process.send({ ready: true });
 
 async function outcomeOf(plan) {
@@ -32,12 +36,13 @@ async function outcomeOf(plan) {
   } catch (thrown) {
     error = described(thrown);
   }
-  const counts = Object.fromEntries(KINDS.map((kind) => [kind, injector.counts(kind)]));
+  const kinds = Object.keys(ERRORS[layer]);
+  const counts = Object.fromEntries(kinds.map((kind) => [kind, injector.counts(kind)]));
   injector.reset();
   return {
     error,
     counts,
-    left: await leftovers(before),
+    left: cold ? [] : await leftovers(before),
     parked: dumpState().parked.length - parked,
   };
 }

@@ -15,8 +15,10 @@ export class Host {
   #injector = new Injector();
   #output = '';
 
-  constructor(name, options, env) {
-    this.#child = fork(program, [name, JSON.stringify(options)], {
+  /** @param cold whether the first run opens the provider's devices */
+  constructor(name, options, env, layer, cold) {
+    const args = [name, JSON.stringify(options), layer, ...(cold ? ['cold'] : [])];
+    this.#child = fork(program, args, {
       env: this.#injector.environment(env),
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

@@ -92,16 +92,20 @@ function tagged(options) {
   });
 }
 
+async function handshake(a, b, toB, toA) {
+  const both = new Together();
+  both.add(b.recv(new Uint8Array(8), null, both.options));
+  both.add(a.recv(new Uint8Array(8), null, both.options));
+  both.add(a.send(bytesOf(8, 1), toB, both.options));
+  both.add(b.send(bytesOf(8, 2), toA, both.options));
+  await both.end();
+}
+
 function rma(options) {
   return withPair({ ...options, caps: ['FI_MSG', 'FI_RMA'] }, async (a, b, toB, toA) => {
     const length = 100_000;
     const region = await b.domain.allocate(length, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
-    const hello = new Together();
-    hello.add(b.recv(new Uint8Array(8), null, hello.options));
-    hello.add(a.recv(new Uint8Array(8), null, hello.options));
-    hello.add(a.send(bytesOf(8, 1), toB, hello.options));
-    hello.add(b.send(bytesOf(8, 2), toA, hello.options));
-    await hello.end();
+    await handshake(a, b, toB, toA);
     const remote = a.domain.remote(region.descriptor());
     const write = new Together();
     write.add(a.write(bytesOf(length, 3), toB, remote, write.options));
@@ -111,6 +115,64 @@ function rma(options) {
     read.add(a.read(into, toB, remote, read.options));
     await read.end();
     assert.deepEqual(into, bytesOf(length, 3));
+    await region.close();
+  });
+}
+
+function atomics(options) {
+  return withPair(
+    { ...options, caps: ['FI_MSG', 'FI_RMA', 'FI_ATOMIC'] },
+    async (a, b, toB, toA) => {
+      const region = await b.domain.allocate(32, ['FI_REMOTE_WRITE', 'FI_REMOTE_READ']);
+      await handshake(a, b, toB, toA);
+      const remote = a.domain.remote(region.descriptor());
+      const one = BigUint64Array.of(1n);
+      const before = BigUint64Array.of(9n);
+      const last = BigUint64Array.of(9n);
+      // One after the other, because the results depend on their order.
+      for (const post of [
+        (how) => a.atomic(one, toB, remote, { ...how, op: 'FI_SUM' }),
+        (how) => a.fetchAtomic(one, before, toB, remote, { ...how, op: 'FI_SUM' }),
+        (how) =>
+          a.compareAtomic(BigUint64Array.of(7n), BigUint64Array.of(2n), last, toB, remote, {
+            ...how,
+            op: 'FI_CSWAP',
+          }),
+      ]) {
+        const all = new Together();
+        all.add(post({ ...all.options, datatype: 'FI_UINT64', flags: ['FI_DELIVERY_COMPLETE'] }));
+        await all.end();
+      }
+      assert.deepEqual([before[0], last[0]], [1n, 2n]);
+      assert.equal(Buffer.from(region.bytes).readBigUInt64LE(0), 7n);
+      await region.close();
+    },
+  );
+}
+
+/** Messages and writes of batches, the second time with the operations of the first. */
+function batch(options) {
+  return withPair({ ...options, caps: ['FI_MSG', 'FI_RMA'] }, async (a, b, toB, toA) => {
+    const region = await b.domain.allocate(LENGTHS.at(-1), ['FI_REMOTE_WRITE']);
+    await handshake(a, b, toB, toA);
+    const remote = a.domain.remote(region.descriptor());
+    const into = LENGTHS.map(() => new Uint8Array(LENGTHS.at(-1)));
+    const sends = a.batch();
+    const receives = b.batch();
+    for (const buffer of into) receives.recv(buffer);
+    for (const [i, length] of LENGTHS.entries()) sends.send(bytesOf(length, i), toB);
+    sends.write(bytesOf(LENGTHS.at(-1), 5), toB, remote, { flags: ['FI_DELIVERY_COMPLETE'] });
+    for (let round = 0; round < 2; round++) {
+      for (const buffer of into) buffer.fill(0);
+      const all = new Together();
+      all.add(receives.submit(all.options));
+      all.add(sends.submit(all.options));
+      await all.end();
+      for (const [i, length] of LENGTHS.entries()) {
+        assert.deepEqual(into[i].subarray(0, length), bytesOf(length, i));
+      }
+      assert.deepEqual(region.bytes, bytesOf(LENGTHS.at(-1), 5));
+    }
     await region.close();
   });
 }
@@ -143,4 +205,4 @@ async function transfer({ driver: _, ...options }) {
   if (failures.length > 0) throw Object.assign(failures[0], { others: failures.slice(1) });
 }
 
-export const PROGRAMS = { messages, tagged, rma, transfer };
+export const PROGRAMS = { messages, tagged, rma, atomics, batch, transfer };
