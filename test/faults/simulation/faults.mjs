@@ -30,7 +30,10 @@ const OF_DEVICES = [
   'status',
   'registration',
   'creation',
+  'modify',
   'post',
+  'receive',
+  'poll',
 ];
 
 /**

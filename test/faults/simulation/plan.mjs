@@ -19,6 +19,9 @@ const MEMLOCK_SHARE = 0.1;
 const MIB = 2 ** 20;
 const MEMLOCKS = [8, 256]; // MiB
 
+/** What any call of verbs may fail with. */
+const ERRNOS = ['FI_ENOMEM', 'FI_EAGAIN', 'FI_EIO', 'FI_EINVAL'];
+
 /**
  * What fails during a round. Whatever is not `harmful` may only cost time: all operations of the round must succeed.
  * An shm peer that is killed may hold a lock (docs/provider-limits.md), so no such process is killed.
@@ -59,12 +62,22 @@ export const FAULTS = {
   registration: {
     harmful: true,
     where: ['efa'],
-    draw: (r) => ({ count: r.whole(1, 4), value: 'FI_ENOMEM' }),
+    draw: (r) => ({ count: r.whole(1, 4), value: r.of(ERRNOS) }),
   },
   post: {
     harmful: true, // efa sends some packets again, and loses others
     where: ['efa'],
-    draw: (r) => ({ count: r.whole(1, 100), after: r.whole(0, 50), value: 'FI_ENOMEM' }),
+    draw: (r) => ({ count: r.whole(1, 100), after: r.whole(0, 50), value: r.of(ERRNOS) }),
+  },
+  receive: {
+    harmful: true, // they break the endpoint, as polls do
+    where: ['efa'],
+    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 20), value: r.of(ERRNOS) }),
+  },
+  poll: {
+    harmful: true,
+    where: ['efa'],
+    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 5000), value: r.of(ERRNOS) }),
   },
   memlock: { harmful: true, where: [] },
 };
@@ -72,7 +85,11 @@ export const FAULTS = {
 /** The limit on locked memory is of a process, so all rounds of its program have it. */
 const MEMLOCK = { kind: 'memlock', process: 0, seed: 1 };
 
-/** What fails while the processes of a program open their endpoints. They must get errors, and open again afterwards. */
+/**
+ * What fails while the processes of a program open their endpoints. They must get errors, and open again afterwards.
+ * efa of 1.17 crashes without its own address handle, and opens its devices only once in a process, so that neither
+ * address handles nor queries fail.
+ */
 export const OPENING = {
   opened: { draw: (r) => ({ call: 'open', error: 'FI_ENOMEM', chance: r.whole(20_000, 300_000) }) },
   enabled: { draw: () => ({ call: 'enable', error: 'FI_ENOMEM', chance: 500_000 }) },
@@ -85,11 +102,15 @@ export const OPENING = {
   },
   creation: {
     where: ['efa'],
-    draw: (r) => ({ count: 1, after: r.whole(0, 8), value: 'FI_ENOMEM' }),
+    draw: (r) => ({ count: 1, after: r.whole(0, 8), value: r.of(ERRNOS) }),
+  },
+  modify: {
+    where: ['efa'],
+    draw: (r) => ({ count: 1, after: r.whole(0, 8), value: r.of(ERRNOS) }),
   },
   registration: {
     where: ['efa'],
-    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 12), value: 'FI_ENOMEM' }),
+    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 12), value: r.of(ERRNOS) }),
   },
 };
 
