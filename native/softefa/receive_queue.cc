@@ -22,17 +22,17 @@ void fill(const Pieces& target, const uint8_t* from) {
 
 int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
   std::lock_guard<std::mutex> lock(receiving_);
+  const auto check = [this](const ibv_recv_wr& request) {
+    const ibv_qp_state now = state();
+    if (now == IBV_QPS_RESET || now == IBV_QPS_ERR || request.num_sge < 0 ||
+        static_cast<uint32_t>(request.num_sge) > attributes_.cap.max_recv_sge) {
+      return EINVAL;
+    }
+    return freeReceives_.empty() ? ENOMEM : 0;
+  };
   int error = context_.refusal(Fault::kReceive);
   for (; wr != nullptr; wr = wr->next) {
-    const ibv_qp_state now = state();
-    if (error != 0) {
-      // the fault
-    } else if (now == IBV_QPS_RESET || now == IBV_QPS_ERR || wr->num_sge < 0 ||
-               static_cast<uint32_t>(wr->num_sge) > attributes_.cap.max_recv_sge) {
-      error = EINVAL;
-    } else if (freeReceives_.empty()) {
-      error = ENOMEM;
-    }
+    if (error == 0) error = check(*wr);
     if (error != 0) {
       *bad = wr;
       break;

@@ -1,4 +1,4 @@
-// The short form of `npm run test:faults -- calls`: the first calls of each kind, each with one error.
+// The short form of `npm run test:faults -- calls` and `-- verbs`: the first calls of each kind, each with one error.
 import { expect, test } from 'vitest';
 import { ownNamespace } from '../support/own-namespace.js';
 import { environmentOf, optionsOf } from './calls/conditions.mjs';
@@ -58,5 +58,18 @@ test.each([
     const only = { kinds: [kind], first, error };
     const { failures } = await failuresOf('messages', 'tcp', 'thread', { only });
     expect(failures).toEqual([]);
+  },
+);
+
+test.each([
+  ['messages', 'thread', 3],
+  ['rma', 'manual', 2],
+])(
+  'when a call of verbs fails, the caller of %s over efa gets an error, and nothing is left (%s driver)',
+  async (program, driver, most) => {
+    const limits = { layer: 'verbs', most } as const;
+    const { failures, injected } = await failuresOf(program, 'efa', driver, limits);
+    expect(failures).toEqual([]);
+    expect(injected).toBeGreaterThan(most);
   },
 );

@@ -10,9 +10,9 @@ test('a program depends only on its seed', () => {
 });
 
 test.each(['mixed', 'bulk'] as const)(
-  '100 programs of %s have every kind of operation, fault, driver and provider',
+  '300 programs of %s have every kind of operation, fault, driver and provider',
   (profile) => {
-    const programs = Array.from({ length: 100 }, (_, i) => programOf(`1/${i}`, PROVIDERS, profile));
+    const programs = Array.from({ length: 300 }, (_, i) => programOf(`1/${i}`, PROVIDERS, profile));
     const rounds = programs.flatMap((program) => program.rounds);
     const kindsOf = (name: 'operations' | 'faults') =>
       new Set(rounds.flatMap((round) => round[name].map(({ kind }) => kind)));
