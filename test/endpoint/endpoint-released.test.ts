@@ -34,7 +34,10 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const sending = a.tsend(bytes, peer, 1n, { timeout: 20 });
     const error = await drive(sending.catch((reason: unknown) => reason));
     skip(!FabricError.is(error), 'the send completed at once');
-    skip(a.domain.stats().operations === operations, 'a busy machine had not posted the send after 20 ms');
+    skip(
+      a.domain.stats().operations === operations,
+      'a busy machine had not posted the send after 20 ms',
+    );
     const release = released(sending);
     expect(await isPending(release)).toBe(true);
     expect(await isPending((error as FabricError).released as Promise<void>)).toBe(true);
