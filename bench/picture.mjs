@@ -2,6 +2,7 @@
 import { barX, plot, ruleX, text } from '@observablehq/plot';
 import { svgDocument } from '../dist/cli/report/svg-document.js';
 import { MIB } from './figures.mjs';
+import { HEAD, panelOf, pictureOfPanels } from './harness/panels.mjs';
 import { median } from './harness/results.mjs';
 
 const LABELS = {
@@ -29,10 +30,7 @@ const PANELS = [
 ];
 const WIDTH = 720;
 const ROW = 24;
-const STYLE = `<style>
-  svg { font: 13px system-ui, sans-serif; color: #1f2328; fill: currentColor }
-  @media (prefers-color-scheme: dark) { svg { color: #e6edf3 } }
-</style>`;
+const GAP = 10;
 
 /** The picture as SVG, or undefined if the samples lack one of its groups. */
 export function pictureOf(samples) {
@@ -41,12 +39,11 @@ export function pictureOf(samples) {
   let y = 0;
   const drawn = panels.map((panel) => {
     const top = y;
-    y += 34 + ROW * panel.rows.length;
-    return `<text x="0" y="${top + 16}" font-weight="600">${panel.title}</text>
-<g transform="translate(0 ${top + 24})">${draw(panel.rows)}</g>`;
+    y += HEAD + ROW * panel.rows.length + GAP;
+    return panelOf(0, top, panel.title, draw(panel.rows));
   });
-  const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}">`;
-  return `${head}\n<title>Latency and bandwidth, compared with node:net, zeromq and C++</title>\n${STYLE}\n${drawn.join('\n')}\n</svg>\n`;
+  const title = 'Latency and bandwidth, compared with node:net, zeromq and C++';
+  return pictureOfPanels(title, WIDTH, y, drawn);
 }
 
 function rowsOf(samples, { group, size, value }) {

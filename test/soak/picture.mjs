@@ -1,5 +1,6 @@
 // Draws the samples of a soak: a panel for each resource, with its trend after the warm-up.
 import { lineY, plot, ruleY } from '@observablehq/plot';
+import { HEAD, panelOf, pictureOfPanels } from '../../bench/harness/panels.mjs';
 import { svgDocument } from '../../dist/cli/report/svg-document.js';
 import { UNITS } from './sample.mjs';
 
@@ -14,14 +15,9 @@ const LABELS = {
 const COLUMNS = 2;
 const WIDTH = 350;
 const HEIGHT = 150;
-const HEAD = 24;
 const GAP = 20;
 /** Points of a panel: each is the highest of the samples that follow each other there. */
 const POINTS = 350;
-const STYLE = `<style>
-  svg { font: 13px system-ui, sans-serif; color: #1f2328; fill: currentColor }
-  @media (prefers-color-scheme: dark) { svg { color: #e6edf3 } }
-</style>`;
 
 /**
  * @param {{ samples: Record<string, number>[], trends: Record<string, { slope: number }> }} soak
@@ -29,23 +25,20 @@ const STYLE = `<style>
  * @returns the picture as SVG
  */
 export function pictureOf({ samples, trends }, from) {
+  const after = samples.filter(({ time }) => time > from);
   const panels = Object.entries(LABELS).map(([name, label], i) => {
     const [x, y] = [(i % COLUMNS) * (WIDTH + GAP), Math.floor(i / COLUMNS) * (HEAD + HEIGHT + GAP)];
     const unit = UNITS[name] ? ` in ${UNITS[name]}` : '';
-    return `<text x="${x}" y="${y + 16}" font-weight="600">${label}${unit}</text>
-<g transform="translate(${x} ${y + HEAD})">${draw(samples, name, trendLine(samples, trends[name], name, from))}</g>`;
+    return panelOf(x, y, label + unit, draw(samples, name, trendLine(after, trends[name], name)));
   });
   const width = COLUMNS * (WIDTH + GAP) - GAP;
   const height = Math.ceil(panels.length / COLUMNS) * (HEAD + HEIGHT + GAP) - GAP;
-  const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`;
-  const title = 'Resources of a process over the hours of a soak';
-  return `${head}\n<title>${title}</title>\n${STYLE}\n${panels.join('\n')}\n</svg>\n`;
+  return pictureOfPanels('Resources of a process over the hours of a soak', width, height, panels);
 }
 
 /** The two ends of the line through the samples after the warm-up: it goes through their mean. */
-function trendLine(samples, trend, name, from) {
+function trendLine(after, trend, name) {
   if (trend === undefined) return [];
-  const after = samples.filter(({ time }) => time > from);
   const mean = (of) => after.reduce((sum, one) => sum + one[of], 0) / after.length;
   const [time, value] = [mean('time'), mean(name)];
   return [after[0].time, after.at(-1).time].map((at) => ({
