@@ -14,18 +14,19 @@ const LIBFABRIC = {
   close: ['FI_EBUSY', 'FI_EIO'],
 };
 
-const FAILURES = ['FI_ENOMEM', 'FI_EAGAIN', 'FI_EIO', 'FI_EINVAL'];
+/** Any call of verbs may give the errors of the kernel and of its device. */
+export const VERBS_ERRORS = ['FI_ENOMEM', 'FI_EAGAIN', 'FI_EIO', 'FI_EINVAL'];
 
-/** Any call of verbs may give the errors of the kernel and of its device. The kinds are those of softefa's faults. */
+/** The kinds are those of softefa's faults. */
 const VERBS = {
-  query: FAILURES,
-  creation: FAILURES,
-  modify: FAILURES,
-  registration: FAILURES,
-  addressHandle: FAILURES,
-  post: FAILURES,
-  receive: FAILURES,
-  poll: FAILURES,
+  query: VERBS_ERRORS,
+  creation: VERBS_ERRORS,
+  modify: VERBS_ERRORS,
+  registration: VERBS_ERRORS,
+  addressHandle: VERBS_ERRORS,
+  post: VERBS_ERRORS,
+  receive: VERBS_ERRORS,
+  poll: VERBS_ERRORS,
 };
 
 export const ERRORS = { libfabric: LIBFABRIC, verbs: VERBS };

@@ -30,6 +30,7 @@ const OPENING = { libfabric: [], verbs: ['query', 'creation'] };
 export async function walk(program, options, env, limits, report) {
   const sum = { runs: 0, injected: 0, recovered: 0, known: 0 };
   const { layer = 'libfabric', most = Number.POSITIVE_INFINITY, all = false, only } = limits;
+  const where = { ...options, program, layer };
   let host;
   let cold = false;
   const fresh = async () => {
@@ -51,11 +52,11 @@ export async function walk(program, options, env, limits, report) {
     const outcome = await run(plan);
     sum.injected += outcome.counts?.[plan.kind].failed ?? 1;
     if (outcome.problem === undefined && outcome.error === undefined) sum.recovered++;
-    if (endsProcess({ ...options, layer }, plan, outcome.problem)) {
+    if (endsProcess(where, plan, outcome.problem)) {
       sum.known++;
       return;
     }
-    for (const problem of problemsOf(program, layer, plan, outcome)) report({ ...plan, problem });
+    for (const problem of problemsOf(where, plan, outcome)) report({ ...plan, problem });
     if (outcome.left?.length > 0 || outcome.parked > 0) await fresh();
   };
   const failEach = async (kind) => {
@@ -87,16 +88,16 @@ export async function walk(program, options, env, limits, report) {
   return sum;
 }
 
-function problemsOf(program, layer, { kind, error: injected }, outcome) {
+function problemsOf(where, { kind, error: injected }, outcome) {
   const { problem, error, counts, left, parked } = outcome;
   if (problem !== undefined) return [problem];
   const problems = [];
   if (error && !error.typed) problems.push(`the error has no type: ${error.stack}`);
-  else if (error && counts[kind].failed > 0 && !explains(error, program, layer, kind, injected)) {
+  else if (error && counts[kind].failed > 0 && !explains(error, where, kind, injected)) {
     problems.push(`the caller gets ${error.code}, not ${injected}: ${error.stack}`);
   }
   // What a refused close leaves must be reported, by its error or by dumpState(). A transfer engine does not yet.
-  const reported = parked > 0 || (kind === 'close' && (error || program === 'transfer'));
+  const reported = parked > 0 || (kind === 'close' && (error || where.program === 'transfer'));
   const isKept = (what) => reported && canBeParked(what);
   for (const what of left.filter((one) => !isKept(one))) {
     problems.push(`leaves ${what.kind} ${what.name}: ${what.had} before, ${what.has} after`);
@@ -110,20 +111,22 @@ const CLOSED = [
   ...['FI_ECONNRESET', 'FI_ENOTCONN'],
 ];
 
+const LATE = 'FI_ETIMEDOUT';
+
 /**
  * A transfer engine whose only NIC has such an endpoint does not end its offers: the peer's transfer and the offer end
  * at their deadlines. Atomics over tcp end at their timeouts (docs/provider-limits.md).
  */
-const LATE = 'FI_ETIMEDOUT';
+const endsLate = ({ program, provider }) =>
+  program === 'transfer' || (program === 'atomics' && provider === 'tcp');
 
 /**
  * Whether an error, or one of its causes, is the injected one, or follows from it. The provider translates the errors of
  * verbs, so that any error may follow from them, except one that says that nobody reported the failure.
  */
-function explains({ codes }, program, layer, kind, injected) {
-  if (layer === 'verbs') return !codes.every((code) => code === undefined || code === LATE);
+function explains({ codes }, where, kind, injected) {
+  if (where.layer === 'verbs') return !codes.every((code) => code === undefined || code === LATE);
   const followsFrom = (code) =>
-    kind === 'read' &&
-    (CLOSED.includes(code) || (['transfer', 'atomics'].includes(program) && code === LATE));
+    kind === 'read' && (CLOSED.includes(code) || (code === LATE && endsLate(where)));
   return codes.some((code) => code === injected || followsFrom(code));
 }

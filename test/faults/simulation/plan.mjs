@@ -1,5 +1,6 @@
 // Draws programs from seeds. A program is data: what processes do in which round, and what fails meanwhile.
 import { randomOf } from '../../ends/plan.mjs';
+import { VERBS_ERRORS } from '../calls/errors.mjs';
 import { PROFILES, TRANSFERS } from './profiles.mjs';
 
 export const PROVIDERS = ['tcp', 'shm', 'efa'];
@@ -18,9 +19,6 @@ const OPENING_SHARE = 0.7;
 const MEMLOCK_SHARE = 0.1;
 const MIB = 2 ** 20;
 const MEMLOCKS = [8, 256]; // MiB
-
-/** What any call of verbs may fail with. */
-const ERRNOS = ['FI_ENOMEM', 'FI_EAGAIN', 'FI_EIO', 'FI_EINVAL'];
 
 /**
  * What fails during a round. Whatever is not `harmful` may only cost time: all operations of the round must succeed.
@@ -62,22 +60,22 @@ export const FAULTS = {
   registration: {
     harmful: true,
     where: ['efa'],
-    draw: (r) => ({ count: r.whole(1, 4), value: r.of(ERRNOS) }),
+    draw: (r) => ({ count: r.whole(1, 4), value: r.of(VERBS_ERRORS) }),
   },
   post: {
     harmful: true, // efa sends some packets again, and loses others
     where: ['efa'],
-    draw: (r) => ({ count: r.whole(1, 100), after: r.whole(0, 50), value: r.of(ERRNOS) }),
+    draw: (r) => ({ count: r.whole(1, 100), after: r.whole(0, 50), value: r.of(VERBS_ERRORS) }),
   },
   receive: {
     harmful: true, // they break the endpoint, as polls do
     where: ['efa'],
-    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 20), value: r.of(ERRNOS) }),
+    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 20), value: r.of(VERBS_ERRORS) }),
   },
   poll: {
     harmful: true,
     where: ['efa'],
-    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 5000), value: r.of(ERRNOS) }),
+    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 5000), value: r.of(VERBS_ERRORS) }),
   },
   memlock: { harmful: true, where: [] },
 };
@@ -102,15 +100,15 @@ export const OPENING = {
   },
   creation: {
     where: ['efa'],
-    draw: (r) => ({ count: 1, after: r.whole(0, 8), value: r.of(ERRNOS) }),
+    draw: (r) => ({ count: 1, after: r.whole(0, 8), value: r.of(VERBS_ERRORS) }),
   },
   modify: {
     where: ['efa'],
-    draw: (r) => ({ count: 1, after: r.whole(0, 8), value: r.of(ERRNOS) }),
+    draw: (r) => ({ count: 1, after: r.whole(0, 8), value: r.of(VERBS_ERRORS) }),
   },
   registration: {
     where: ['efa'],
-    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 12), value: r.of(ERRNOS) }),
+    draw: (r) => ({ count: r.whole(1, 3), after: r.whole(0, 12), value: r.of(VERBS_ERRORS) }),
   },
 };
 

@@ -13,8 +13,8 @@ const OPTIONS = {
 };
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
 
-/** How open() reports what the faults of OPENING do. */
-const REFUSALS = ['FI_ENOMEM', 'FI_ENOSPC', 'FI_ENODATA', 'FI_EINVAL', 'FI_EAGAIN', 'FI_EIO']; // efa: FI_EINVAL for a queue pair
+/** How open() reports what the faults of OPENING do. efa gives FI_EINVAL if a queue pair cannot be created. */
+const REFUSALS = ['FI_ENOMEM', 'FI_ENOSPC', 'FI_ENODATA', 'FI_EINVAL', 'FI_EAGAIN', 'FI_EIO'];
 
 /**
  * Opens, or opens again, what a program uses. Regions are new, so the model is.
