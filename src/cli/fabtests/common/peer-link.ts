@@ -2,6 +2,7 @@
 // ended, and carries what the peer measured. There is none if the peer is fabtests.
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FrameError, JsonLink } from '../../shared/json-link.js';
 import { PeerGone } from './oob.js';
 
@@ -90,6 +91,14 @@ export class PeerLink {
   /** Resolves when the connection has ended. */
   get closed(): Promise<unknown> {
     return this.#link.closed;
+  }
+
+  /** Resolves when the connection has ended, or after so many milliseconds. */
+  async closedWithin(milliseconds: number): Promise<void> {
+    const timer = new AbortController();
+    const late = sleep(milliseconds, undefined, { signal: timer.signal }).catch(() => {});
+    await Promise.race([this.closed, late]);
+    timer.abort();
   }
 
   /** Whether the peer has sent bytes that no side of this package sends. */

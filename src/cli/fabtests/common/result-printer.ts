@@ -122,10 +122,11 @@ export async function printingResult(
   try {
     await measure();
   } catch (error) {
-    const reason = (error as Error).message;
+    const cause = await session.causeOf(error);
+    const reason = (cause as Error).message;
     report.end(`the test did not finish: ${reason}`);
     await session.close(reason).catch(() => {});
-    throw error;
+    throw cause;
   }
   report.end();
   await session.close();

@@ -1,5 +1,6 @@
 import type { BatchBase } from '../../../batch.js';
 import type { Domain } from '../../../domain.js';
+import { FabricError } from '../../../errors.js';
 import type { Cap, MrAccess } from '../../../flags.js';
 import type { AnyInfo, Info } from '../../../info-types.js';
 import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
@@ -25,6 +26,8 @@ import { Interrupted, Waiter } from './waiter.js';
 
 // The passive side waits this many timeouts when it has no other sign of its peer.
 const LONG = 60;
+// Milliseconds to wait for the reason why the peer has ended, after an operation has failed.
+const REASON_TIME = 500;
 
 /** The parts of a session before the peer is known. */
 interface Parts extends OpenedEndpoint {
@@ -168,6 +171,16 @@ export class Session {
     const ended = this.peerLink?.ended;
     if (ended !== undefined) return new PeerGone(`the peer has ended: ${ended}`);
     return this.oob?.failure;
+  }
+
+  /**
+   * Why the test failed with this error. An operation fails if the peer ends, and the provider may
+   * notice that before the peer's reason has arrived.
+   */
+  async causeOf(error: unknown): Promise<unknown> {
+    if (!(error instanceof FabricError)) return error;
+    await this.peerLink?.closedWithin(REASON_TIME);
+    return this.#trouble() ?? error;
   }
 
   /** The message with which bandwidth tests acknowledge a window: 4 bytes of fabtests' pattern. */

@@ -77,8 +77,9 @@ export async function measureSide(
     }
     await finalize(session);
   } catch (error) {
-    await session.close((error as Error).message).catch(() => {});
-    throw error;
+    const cause = await session.causeOf(error);
+    await session.close((cause as Error).message).catch(() => {});
+    throw cause;
   }
   await session.close(undefined, true);
 }

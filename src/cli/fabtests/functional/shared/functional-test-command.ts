@@ -74,9 +74,10 @@ export async function judge(test: FunctionalTest, side: TestSide): Promise<Verdi
     await side.close();
     return verdictOf(test, side, { passed: true, offered: true, detail: proved, errno: 0 });
   } catch (error) {
-    await side.close((error as Error).message).catch(() => {});
-    if (error instanceof Interrupted || side.interrupted) throw error;
-    return verdictOf(test, side, failureOf(error));
+    const cause = await side.causeOf(error);
+    await side.close((cause as Error).message).catch(() => {});
+    if (cause instanceof Interrupted || side.interrupted) throw cause;
+    return verdictOf(test, side, failureOf(cause));
   }
 }
 

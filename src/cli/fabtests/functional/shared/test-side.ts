@@ -164,6 +164,11 @@ export class TestSide<Own extends object = object> {
     return session.oob;
   }
 
+  /** Why the test failed with this error: Session.causeOf(). */
+  async causeOf(error: unknown): Promise<unknown> {
+    return this.#session === undefined ? error : this.#session.causeOf(error);
+  }
+
   /** Closes everything. A reason reports to the peer that the test has failed. */
   async close(reason?: string): Promise<void> {
     const session = this.#session;
