@@ -140,7 +140,10 @@ test('a completion queue overrun fails sends from its endpoint and to it', async
 });
 
 test('a registration that the device refuses rejects with its error, and the next succeeds', async (context) => {
-  const { a } = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA']);
+  const { a, b, toB } = wire;
+  // An endpoint registers its receive buffers when it is polled first.
+  await wire.done(Promise.all([a.send(pattern(8), toB), b.recv(new Uint8Array(8))]));
   faults.add('registration', { value: 'FI_ENOMEM', count: 1 });
   const memory = new Uint8Array(8 << 20);
   await expect(a.domain.register(memory, ['FI_WRITE'])).rejects.toEqual(fabricError('FI_ENOMEM'));
