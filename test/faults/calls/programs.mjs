@@ -44,11 +44,17 @@ async function withPair(options, run) {
     const [a, b] = opened;
     await run(a, b, a.av.insert(b.address), b.av.insert(a.address));
   } catch (error) {
-    failures.push(error);
+    // efa (1.17) tells only the target why it has lost a write.
+    failures.push(error, ...opened.flatMap(({ cq }) => cq.readErrors()));
   }
   for (const endpoint of opened)
     await endpoint.close({ timeout: 500 }).catch((e) => failures.push(e));
-  if (failures.length > 0) throw failures[0];
+  throwFirst(failures);
+}
+
+/** Throws the first of the failures, if there is one. Another one may have its cause. */
+function throwFirst([first, ...others]) {
+  if (first) throw Object.assign(first, { others });
 }
 
 function turn(domain) {
@@ -201,8 +207,7 @@ async function transfer({ driver: _, ...options }) {
     failures.push(error);
   }
   for (const engine of engines) await engine.close().catch((error) => failures.push(error));
-  // The other side may have the cause.
-  if (failures.length > 0) throw Object.assign(failures[0], { others: failures.slice(1) });
+  throwFirst(failures);
 }
 
 export const PROGRAMS = { messages, tagged, rma, atomics, batch, transfer };
