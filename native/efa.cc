@@ -102,7 +102,7 @@ Napi::Value efaQueryAddr(const Napi::CallbackInfo& args) {
   uint16_t number = 0;
   uint32_t key = 0;
   const Queries queries = queriesOf(*domain);
-  checkQuery(queries.queryAddr(endpoint->get(), peer->address, &handle, &number, &key),
+  checkQuery(queries.queryAddr(endpoint->opened(), peer->address, &handle, &number, &key),
              "query_addr");
   auto result = Napi::Object::New(args.Env());
   result.Set("ahn", uint32_t{handle});
@@ -132,7 +132,7 @@ Napi::Value efaQueryQpWqs(const Napi::CallbackInfo& args) {
   const Hold hold(domain->engine());
   efa::WorkQueue send{};
   efa::WorkQueue receive{};
-  checkQuery(queriesOf(*domain).queryQpWqs(endpoint->get(), &send, &receive), "query_qp_wqs");
+  checkQuery(queriesOf(*domain).queryQpWqs(endpoint->opened(), &send, &receive), "query_qp_wqs");
   auto result = Napi::Object::New(args.Env());
   result.Set("sq", workQueueToJs(args.Env(), send));
   result.Set("rq", workQueueToJs(args.Env(), receive));

@@ -49,6 +49,12 @@ int Endpoint::closeOrPark() {
   return 0;
 }
 
+fid_ep* Endpoint::opened() const {
+  if (ep_) return ep_.get();
+  if (!broken) throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "Endpoint is closed");
+  throw FabricFailure(static_cast<int>(end.status), end.detail.syscall, end.detail.text);
+}
+
 bool Endpoint::announced() const {
   return !name.empty() && hasSent && local_peers::hasForeignPeers(av->domain());
 }
@@ -97,13 +103,13 @@ namespace {
 // endpointAtomicQuery(ep, operands, datatype, op): the largest number of elements in one operation
 // with this many operands (1 atomic, 2 fetch, 3 compare); 0 if the provider does not support it.
 Napi::Value endpointAtomicQuery(const Napi::CallbackInfo& args) {
-  const auto endpoint = unwrap<Endpoint>(args[0]);
+  const auto endpoint = unwrapAny<Endpoint>(args[0]);
   const uint32_t operands = args[1].As<Napi::Number>().Uint32Value();
   const auto datatype = static_cast<fi_datatype>(enumFromJs(args[2], kDatatypes, "datatype"));
   const auto op = static_cast<fi_op>(enumFromJs(args[3], kAtomicOps, "op"));
   const Hold hold(endpoint->engine());
   size_t count = 0;
-  const int ret = atomicValid(endpoint->get(), operands, datatype, op, count);
+  const int ret = atomicValid(endpoint->opened(), operands, datatype, op, count);
   if (ret == -FI_EOPNOTSUPP || ret == -FI_ENOSYS)
     count = 0;
   else

@@ -53,6 +53,9 @@ class Endpoint : public Resource {
   void addToLocalPeers(const std::string& address);
 
   fid_ep* get() const { return ep_.get(); }
+  // The same, for a call of JavaScript. Throws the cause if the endpoint is closed because it was
+  // broken, otherwise ERR_CLOSED.
+  fid_ep* opened() const;
   fid_eq* events() const { return events_.get(); }
   Engine& engine() const { return engine_; }
   Lane& lane(bool receives) { return receives ? receiveLane : sendLane; }

@@ -34,12 +34,12 @@ namespace {
 
 // endpointGetOption(ep, level, name, size): the bytes of the option's value.
 Napi::Value endpointGetOption(const Napi::CallbackInfo& args) {
-  const auto endpoint = unwrap<Endpoint>(args[0]);
+  const auto endpoint = unwrapAny<Endpoint>(args[0]);
   constexpr uint64_t kMaxOption = 4096;
   std::vector<uint8_t> value(static_cast<size_t>(unsignedFromJs(args[3], "size", kMaxOption)));
   size_t length = value.size();
   const Hold hold(endpoint->engine());
-  check(fi_getopt(&endpoint->get()->fid, args[1].As<Napi::Number>().Int32Value(),
+  check(fi_getopt(&endpoint->opened()->fid, args[1].As<Napi::Number>().Int32Value(),
                   args[2].As<Napi::Number>().Int32Value(), value.data(), &length),
         "fi_getopt");
   value.resize(std::min(length, value.size()));
@@ -48,10 +48,10 @@ Napi::Value endpointGetOption(const Napi::CallbackInfo& args) {
 
 // endpointSetOption(ep, [{ level, name, value }])
 Napi::Value endpointSetOption(const Napi::CallbackInfo& args) {
-  const auto endpoint = unwrap<Endpoint>(args[0]);
+  const auto endpoint = unwrapAny<Endpoint>(args[0]);
   const std::vector<EndpointOption> options = endpointOptionsFromJs(args[1].As<Napi::Array>());
   const Hold hold(endpoint->engine());
-  setEndpointOptions(endpoint->get(), options);
+  setEndpointOptions(endpoint->opened(), options);
   endpoint->dmabufUse.update(endpoint->get(), options);
   endpoint->engine().invalidate();
   return args.Env().Undefined();

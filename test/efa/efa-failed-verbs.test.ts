@@ -103,6 +103,33 @@ describe.each(drivers)('%s driver', (driver) => {
       await exchangeMessage(await pair(context, 'efa', ['FI_MSG'], driver));
     },
   );
+
+  test('what a broken endpoint is asked, after the engine has closed it, throws the cause', async (context) => {
+    const wire = await pair(context, 'efa', ['FI_MSG', 'FI_ATOMIC'], driver);
+    using _ = faults.add('poll', { value: 'FI_EIO' });
+    expect(await wire.fails(wire.b.recv(new Uint8Array(8)))).toMatchObject({ code: 'FI_EIO' });
+    const thrown = (ask: () => unknown) => {
+      try {
+        ask();
+      } catch (error) {
+        return error;
+      }
+      return undefined;
+    };
+    const { b } = wire;
+    const limit = () => b.getOption('FI_OPT_MIN_MULTI_RECV');
+    while (thrown(limit) === undefined) {
+      if (driver === 'manual') b.domain.progress();
+      await new Promise(setImmediate);
+    }
+    for (const ask of [
+      limit,
+      () => b.setOption('FI_OPT_MIN_MULTI_RECV', 64),
+      () => b.atomicValid('atomic', 'FI_UINT64', 'FI_SUM'),
+    ]) {
+      expect(thrown(ask)).toEqual(fabricError('FI_EIO'));
+    }
+  });
 });
 
 test.each(ERRORS)(
