@@ -147,6 +147,7 @@ void Engine::endBuffer(const Operation& o, Completion result) {
 
 // Gives a message to the oldest waiting receive, or keeps it for the next receive.
 void Engine::hold(Endpoint& endpoint, Held::Message message) {
+  message.about.length = static_cast<double>(message.bytes.size());
   ReceiveStaging* const staged = endpoint.receiveStaging.get();
   if (staged == nullptr || staged->waiting.empty()) {
     endpoint.held.put(std::move(message));
