@@ -63,6 +63,8 @@ export class CompletionQueue implements QueueListener {
   readonly #engine: Engine;
   readonly #queue: number;
   readonly #errors: FabricError[] = [];
+  /** @internal Hears of each error that belongs to no operation. */
+  onError: ((error: FabricError) => void) | undefined;
   #entries: QueueEntry[] = [];
   #immediates: Immediates | undefined;
 
@@ -223,6 +225,7 @@ export class CompletionQueue implements QueueListener {
   unsolicited(error: FabricError): void {
     if (this.#errors.length === MAX_ERRORS) this.#errors.shift();
     this.#errors.push(error);
+    this.onError?.(error);
   }
 
   /**

@@ -22,6 +22,8 @@ class EngineClient {
   virtual void completed(const Completion& completion, const ErrorDetail& detail) = 0;
   // Takes the value of a remote write with data.
   virtual void arrived(uint64_t data) = 0;
+  // The provider has broken an endpoint of the engine: operations of it fail from now on.
+  virtual void broken(const Failure& why) = 0;
   // The domain has closed: the engine makes no further call.
   virtual void ended() = 0;
 };

@@ -111,6 +111,7 @@ void Engine::freeze(const Endpoint& closing) {
   });
   for (const auto& endpoint : others) {
     if (!endpoint->closing) broken_.insert_or_assign(endpoint->handle, why);
+    if (!endpoint->closing && client_) client_->broken(why);
     endpoint->closing = endpoint->broken = true;
     endpoint->end = why;
     cancelLane(*endpoint, true);

@@ -47,6 +47,7 @@ void Engine::breakEndpoint(Endpoint& endpoint, Failure failure, std::chrono::mil
   endpoint.broken = true;
   endpoint.end = failure;
   if (endpoint.closing) return;
+  if (client_) client_->broken(failure);
   broken_.insert_or_assign(endpoint.handle, std::move(failure));
   startClosing(endpoint, kNoRequest, timeout);
 }

@@ -20,6 +20,7 @@ enum class EventKind : uint32_t {
   kNoteSent = 8,       // id: number of the note, status
   kRailState = 9,      // id: index of the rail, status: its state, text: why, from: the peer
   kFlushed = 10,       // close() was called, and all messages are sent
+  kOfferBroken = 11,   // id, status, text: no rail works that its memory is registered on
 };
 
 struct Event {

@@ -111,6 +111,8 @@ void Hub::begin(const std::shared_ptr<Transfer>& transfer) {
 // Wakes as many rails as there are slices, the near ones first, and beginning with another one each
 // time.
 void Hub::share(const std::shared_ptr<Transfer>& transfer, size_t except) {
+  const Failure* const unusable = whyUnusable(transfer->order.memories);
+  if (unusable != nullptr) return transfer->fail(unusable->status, unusable->detail.text);
   const size_t start = nextRail_.fetch_add(1, std::memory_order_relaxed);
   size_t wanted = std::min<size_t>(transfer->total(), rails.size());
   if (except != SIZE_MAX) wanted = rails.size();  // one of them has failed
@@ -119,7 +121,7 @@ void Hub::share(const std::shared_ptr<Transfer>& transfer, size_t except) {
     const bool isFarTurn = i >= rails.size();
     const std::shared_ptr<Rail>& rail = rails[(start + i) % rails.size()];
     const bool isFar = !order.far.empty() && order.far[rail->index];
-    if (isFar != isFarTurn || order.memories[rail->index] == 0) continue;
+    if (isFar != isFarTurn || order.memories[rail->index] == 0 || rail->brokenBy()) continue;
     --wanted;
     if (rail->index == except) continue;
     rail->defer([rail = rail.get(), transfer] { rail->add(transfer); });
@@ -139,8 +141,9 @@ void Hub::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) 
   pass({peer, std::move(message), 0, Clock::now() + kMessageTimeout}, rail);
 }
 
-void Hub::messageEnded() {
+void Hub::messageEnded(uint32_t noteId, uint32_t status, std::string text) {
   if (unsent_.fetch_sub(1) == 1) tellIfFlushed();
+  if (noteId != 0) events.add({EventKind::kNoteSent, noteId, status, std::move(text), 0, 0});
 }
 
 void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), failed + 1); }
@@ -148,7 +151,11 @@ void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), f
 void Hub::pass(Waiting waiting, size_t to) {
   MessageHeader& header = waiting.message.header;
   header.length = static_cast<uint16_t>(waiting.message.payload.size());
-  Rail* const rail = rails[to % rails.size()].get();
+  Rail* const rail = workingRail(to);
+  if (rail == nullptr) {
+    const Failure& why = *rails[to % rails.size()]->brokenBy();
+    return messageEnded(waiting.noteId, why.status, why.detail.text);
+  }
   const auto held = std::make_shared<Waiting>(std::move(waiting));
   rail->defer([rail, held] { rail->send(std::move(*held)); });
 }

@@ -61,10 +61,12 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // Gives a transfer to the rails that may have work for it.
   void share(const std::shared_ptr<Transfer>& transfer, size_t except);
   void send(const std::shared_ptr<Peer>& peer, Message message, size_t rail);
-  // A message was sent, or given up.
-  void messageEnded();
+  // A message was sent, or given up. `noteId`: of the program's message, 0: the engine's own.
+  void messageEnded(uint32_t noteId, uint32_t status, std::string text);
   // Sends a message over another rail than the one that has failed.
   void sendAgain(Waiting waiting, size_t failed);
+  // The provider has broken the endpoint of a rail.
+  void railBroke();
   void received(Message message);
   void arrived(uint32_t number);
   // Withdraws the memory of an offer from the peer.
@@ -83,6 +85,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
  private:
   void tellIfFlushed();
+  const Failure* whyUnusable(const std::vector<uint32_t>& memories) const;
+  Rail* workingRail(size_t first) const;
+  void tellIfUnusable(const Offer& offer);
   std::vector<bool> farRails(const Order& order) const;
   Message messageTo(const Peer& peer, Kind kind) const;
   bool admit(const Transfer& transfer);

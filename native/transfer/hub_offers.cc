@@ -11,15 +11,18 @@ std::shared_ptr<Offer> Hub::offer(const std::shared_ptr<Peer>& to, uint32_t expe
   auto offer = std::make_shared<Offer>(++nextOffer_, to, expected, planned, repeats);
   offer->memories = std::move(memories);
   offer->fences = to->fences && !mappable;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto first = numbers_.take(offer->numbers());
-  if (!first) return nullptr;
-  offer->first = *first;
-  numbers_.show(offer->first, offer->numbers(), offer.get());
-  offers_.emplace(offer->id, offer);
-  offer->serial = ++nextSerial_;
-  offer->before = to->lastOffer != 0 ? to->lastOffer : offer->serial - 1;
-  to->lastOffer = offer->serial;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto first = numbers_.take(offer->numbers());
+    if (!first) return nullptr;
+    offer->first = *first;
+    numbers_.show(offer->first, offer->numbers(), offer.get());
+    offers_.emplace(offer->id, offer);
+    offer->serial = ++nextSerial_;
+    offer->before = to->lastOffer != 0 ? to->lastOffer : offer->serial - 1;
+    to->lastOffer = offer->serial;
+  }
+  tellIfUnusable(*offer);
   return offer;
 }
 

@@ -81,7 +81,7 @@ bool Rail::notified() {
 }
 
 void Rail::add(const std::shared_ptr<Transfer>& transfer) {
-  if (!transfer->running() || transfer->order.memories[index] == 0) return;
+  if (!transfer->running() || transfer->order.memories[index] == 0 || brokenBy()) return;
   if (std::find(transfers_.begin(), transfers_.end(), transfer) != transfers_.end()) return;
   const auto after = [](const auto& a, const auto& b) {
     return a->order.priority < b->order.priority;
@@ -200,7 +200,8 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
     counters.failures.fetch_add(1, std::memory_order_relaxed);
     transfer.shares()[index].failures.fetch_add(1, std::memory_order_relaxed);
     if (transfer.running() && !transfer.isDone(op.slice)) {
-      if (isFinal(completion.status) || !transfer.mayRetry(op.slice)) {
+      const bool isRefused = isFinal(completion.status) || !transfer.mayRetry(op.slice);
+      if (isRefused && !brokenBy()) {
         transfer.fail(completion.status, detail.text);
       } else {
         if (!op.requeued) giveBack(transfer, op.slice);
@@ -249,7 +250,7 @@ void Rail::leave(const Peer& peer, Path& path, Clock::time_point now) {
 }
 
 void Rail::changeState(RailState to, const Peer& peer, std::string why) {
-  if (counters.state.load(std::memory_order_relaxed) == to) return;
+  if (counters.state.load(std::memory_order_relaxed) == to || brokenBy()) return;
   counters.state.store(to, std::memory_order_relaxed);
   const auto id = static_cast<uint32_t>(index);
   hub_->events.add(

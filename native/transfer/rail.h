@@ -9,6 +9,7 @@
 #include "../domain.h"
 #include "../endpoint.h"
 #include "../engine/client.h"
+#include "../engine/errors.h"
 #include "../util/shared_block.h"
 #include "message.h"
 #include "offer.h"
@@ -39,6 +40,7 @@ enum class RailState : uint8_t {
   kUp,
   kStalled,  // nothing comes through
   kFailing,  // slices fail
+  kBroken,   // the provider has broken its endpoint, for good
 };
 
 // Counters of a rail, for any thread to read.
@@ -70,6 +72,7 @@ class Rail final : public EngineClient {
   bool notified() override;
   void completed(const Completion& completion, const ErrorDetail& detail) override;
   void arrived(uint64_t data) override;
+  void broken(const Failure& why) override;
   void ended() override { hub_.reset(); }
 
   // The following run on the rail's thread, or while the caller holds the engine.
@@ -88,6 +91,11 @@ class Rail final : public EngineClient {
   void defer(std::function<void()> task);
   // Any thread: the same, without waking the thread.
   void deferQuietly(std::function<void()> task) { engine_.defer(std::move(task)); }
+
+  // Any thread: why the provider has broken its endpoint. Null if it has not.
+  const Failure* brokenBy() const {
+    return counters.state.load() == RailState::kBroken ? &why_ : nullptr;
+  }
 
   const size_t index;
   const int numaNode;  // of the NIC, -1: unknown
@@ -138,8 +146,8 @@ class Rail final : public EngineClient {
   void giveBack(Transfer& transfer, uint32_t slice);
   bool postMessage(Waiting& waiting, Clock::time_point now);
   void flushMessages(Clock::time_point now);
+  void passMessages();
   ssize_t postReceive(uint32_t slot);
-  void messageEnded(uint32_t noteId, uint32_t status, std::string text);
   uint32_t takeNumber();
   void giveNumber(uint32_t number);
 
@@ -163,6 +171,7 @@ class Rail final : public EngineClient {
   std::vector<uint32_t> freeSends_;
   std::deque<Waiting> messages_;
   std::vector<uint32_t> unposted_;  // receives that the provider had no room for
+  Failure why_;                     // its endpoint is broken: set before the state, once
 };
 
 }  // namespace fab::transfer

@@ -62,17 +62,18 @@ void Rail::received(uint32_t number, const Completion& completion) {
       hub_->received(std::move(message));
     }
   }
-  if (postReceive(slot) == 0) return;
+  if (brokenBy() || postReceive(slot) == 0) return;
   unposted_.push_back(slot);
 }
 
 void Rail::flushMessages(Clock::time_point now) {
+  if (brokenBy()) return passMessages();
   while (!unposted_.empty() && postReceive(unposted_.back()) == 0) unposted_.pop_back();
   for (size_t count = messages_.size(); count > 0; --count) {
     Waiting waiting = std::move(messages_.front());
     messages_.pop_front();
     if (now > waiting.until) {
-      messageEnded(waiting.noteId, FI_ETIMEDOUT, "the peer takes no messages");
+      hub_->messageEnded(waiting.noteId, FI_ETIMEDOUT, "the peer takes no messages");
     } else if (!postMessage(waiting, now)) {
       messages_.push_back(std::move(waiting));
     }
@@ -119,16 +120,10 @@ void Rail::sendEnded(InFlight op, const Completion& completion) {
   stopAwaiting(op);
   if (completion.status == 0) {
     path.succeeded(now, op.to);
-    return messageEnded(op.message->noteId, 0, {});
+    return hub_->messageEnded(op.message->noteId, 0, {});
   }
   path.failed(now, op.to);
   hub_->sendAgain(std::move(*op.message), index);
-}
-
-void Rail::messageEnded(uint32_t noteId, uint32_t status, std::string text) {
-  hub_->messageEnded();
-  if (noteId == 0) return;
-  hub_->events.add({EventKind::kNoteSent, noteId, status, std::move(text), 0, 0});
 }
 
 }  // namespace fab::transfer

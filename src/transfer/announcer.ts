@@ -1,10 +1,11 @@
-import { fellBack, railChanged } from './channels.js';
+import type { FabricError } from '../errors.js';
+import { fellBack, railChanged, railError } from './channels.js';
 import { EngineEvents, type RailEvent } from './engine-events.js';
 import { RAIL_STATES, type RailState } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 import type { TransferEngine } from './transfer-engine.js';
 
-/** Announces a fallback and the changes of rails: as events of the engine and on the channels. */
+/** Announces a fallback, and the changes and errors of rails: as events of the engine and on the channels. */
 export class Announcer {
   readonly events = new EngineEvents();
   readonly #engine: TransferEngine;
@@ -21,6 +22,15 @@ export class Announcer {
     const event = { type: 'fallback', provider } as const;
     this.events.begin(event);
     if (fellBack.hasSubscribers) fellBack.publish({ ...event, engine: this.#engine });
+  }
+
+  /** The provider has reported an error of a rail. */
+  railFailed(index: number, error: FabricError): void {
+    if (!this.events.observed && !railError.hasSubscribers) return;
+    const rail = this.#engine.rails[index] as RailState;
+    const event = { type: 'error', rail, error } as const;
+    this.events.emit(event);
+    if (railError.hasSubscribers) railError.publish({ ...event, engine: this.#engine });
   }
 
   /** @param code the place of the state in RAIL_STATES. */

@@ -1,3 +1,4 @@
+import type { FabricError } from '../errors.js';
 import type { RailState } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 
@@ -9,8 +10,18 @@ export interface RailEvent {
   readonly previous: RailState['state'];
   /** The peer whose slices have shown it, if this engine knows it. */
   readonly peer: RemoteEngine | undefined;
-  /** Why, in words: the provider's for `'failing'`. Empty for `'up'`. */
+  /** Why, in words: the provider's for `'failing'` and `'broken'`. Empty for `'up'`. */
   readonly reason: string;
+}
+
+/**
+ * The provider has reported an error that belongs to no transfer: a handshake that failed, or the
+ * cause why a peer's transfer makes no progress.
+ */
+export interface RailErrorEvent {
+  readonly type: 'error';
+  readonly rail: RailState;
+  readonly error: FabricError;
 }
 
 /** The machine has no EFA, and the engine uses another provider. */
@@ -21,7 +32,7 @@ export interface FallbackEvent {
 }
 
 /** What `engine.events()` yields. */
-export type EngineEvent = RailEvent | FallbackEvent;
+export type EngineEvent = RailEvent | RailErrorEvent | FallbackEvent;
 
 // An iterator keeps the newest ones if nobody calls next().
 const MAX_WAITING = 1024;

@@ -14,7 +14,7 @@ export type {
   TransferMessages,
   TransferStartMessage,
 } from './channels.js';
-export type { EngineEvent, FallbackEvent, RailEvent } from './engine-events.js';
+export type { EngineEvent, FallbackEvent, RailErrorEvent, RailEvent } from './engine-events.js';
 export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
 export type { AllocateMemoryOptions, RegisterMemoryOptions } from './memory.js';

@@ -10,7 +10,7 @@ import type { MemoryRegion } from '../memory-region.js';
 import { type Handle, native } from '../native.js';
 import { checkAllocation } from '../registration.js';
 import { errnoOf } from './errors.js';
-import type { Rail } from './rails.js';
+import { type Rail, working } from './rails.js';
 import type { SharedFile } from './same-host.js';
 
 /** Options of `engine.register()`. */
@@ -112,9 +112,9 @@ export async function allocateMemory(
   }
 }
 
-/** The rails of these NICs, undefined in place of the others. */
-function chosen(rails: readonly Rail[], nics: unknown): (Rail | undefined)[] {
-  if (nics === undefined) return [...rails];
+/** The rails of these NICs that work, undefined in place of the others. */
+function chosen(rails: readonly Rail[], nics: unknown): readonly (Rail | undefined)[] {
+  if (nics === undefined) return working(rails);
   if (!Array.isArray(nics) || nics.length === 0) {
     throw invalidArgType('options.nics', 'an array of names of NICs', nics);
   }
@@ -124,7 +124,7 @@ function chosen(rails: readonly Rail[], nics: unknown): (Rail | undefined)[] {
     const all = [...new Set(names)].join(', ');
     throw invalidArgValue('options.nics', `has ${String(unknown)}, but the NICs are ${all}`);
   }
-  return rails.map((rail) => (nics.includes(rail.nic) ? rail : undefined));
+  return working(rails.map((rail) => (nics.includes(rail.nic) ? rail : undefined)));
 }
 
 /** The regions, or the first failure after the others have been closed. */

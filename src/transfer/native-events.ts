@@ -13,6 +13,7 @@ export const EventKind = {
   NoteSent: 8,
   RailState: 9,
   Flushed: 10,
+  OfferBroken: 11,
 } as const;
 
 /** What a transfer in flight hears. */
@@ -26,6 +27,7 @@ export interface TransferListener {
 export interface OfferListener {
   arrived(bytes: number, note: Uint8Array | undefined): void;
   failed(status: number): void;
+  broken(status: number, text: string): void;
   released(): void;
   state(): OfferState;
 }
@@ -95,6 +97,9 @@ export class NativeEvents {
         break;
       case EventKind.OfferFailed:
         this.offers.get(id)?.failed(status);
+        break;
+      case EventKind.OfferBroken:
+        this.offers.get(id)?.broken(status, text as string);
         break;
       case EventKind.OfferReleased:
         this.#released(id);

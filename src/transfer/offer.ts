@@ -82,7 +82,7 @@ export class Offer implements AsyncIterable<Arrival> {
    * a read, when the peer tells that it has every byte.
    *
    * @throws TransferError FI_ECANCELED if the peer gives up or the offer is closed, FI_ETIMEDOUT if
-   * it expires.
+   * it expires; the provider's error if it has broken all rails of the memory.
    */
   readonly arrived: Promise<Arrival>;
   /**
@@ -131,7 +131,10 @@ export class Offer implements AsyncIterable<Arrival> {
     this.released = new Promise((resolve) => {
       this.#release = resolve;
     });
-    this.#timer = setTimeout(() => this.#end('FI_ETIMEDOUT', 'the offer has expired'), expires);
+    this.#timer = setTimeout(
+      () => this.#end(errnoOf('FI_ETIMEDOUT'), 'the offer has expired'),
+      expires,
+    );
     this.#timer.unref();
   }
 
@@ -140,7 +143,7 @@ export class Offer implements AsyncIterable<Arrival> {
    * whose bytes have all arrived ends well, and close() waits for it.
    */
   async close(): Promise<void> {
-    this.#end('FI_ECANCELED', 'the offer was closed');
+    this.#end(errnoOf('FI_ECANCELED'), 'the offer was closed');
     return this.released;
   }
 
@@ -149,11 +152,11 @@ export class Offer implements AsyncIterable<Arrival> {
     return this.close();
   }
 
-  #end(code: 'FI_ETIMEDOUT' | 'FI_ECANCELED', detail: string): void {
+  #end(errno: number, detail: string): void {
     if (this.#isReleased || this.#isEnding) return;
     this.#isEnding = true;
     clearTimeout(this.#timer);
-    this.#fail(new TransferError(errnoOf(code), true, { detail }));
+    this.#fail(new TransferError(errno, true, { detail }));
     native.transferRevoke(this.#engine, this.#handle);
     this.#withdrawLater();
   }
@@ -173,6 +176,7 @@ export class Offer implements AsyncIterable<Arrival> {
       const detail = 'the peer has given up the transfer';
       this.#fail(new TransferError(status, true, { detail }));
     },
+    broken: (status, text) => this.#end(status, text),
     released: () => {
       this.#isReleased = true;
       clearTimeout(this.#timer);

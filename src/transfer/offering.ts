@@ -7,7 +7,7 @@ import type { NativeEvents } from './native-events.js';
 import { Offer, type OfferOptions } from './offer.js';
 import { movedBy, spanOf } from './pieces.js';
 import type { Part, Place } from './place.js';
-import type { Rail } from './rails.js';
+import { type Rail, working } from './rails.js';
 import { RemoteEngine } from './remote-engine.js';
 import { PAGE, type Settings } from './settings.js';
 import { type Access, encodeToken } from './token.js';
@@ -55,7 +55,7 @@ export async function makeOffer(
   const { start, end } = spanOf(part.pieces);
   const pieces = movedBy(part.pieces, -start);
   const { memories: local } = part.place;
-  const rails = engine.rails.map((rail, i) => (local[i] === 0 ? undefined : rail));
+  const rails = working(engine.rails.map((rail, i) => (local[i] === 0 ? undefined : rail)));
   const slice = sliceOf(part.length, rails.filter(Boolean).length, settings);
   const isWrite = access === 'write';
   const expected = isWrite ? native.transferSlices(handle, pieces, slice) : 0;

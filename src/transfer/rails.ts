@@ -33,9 +33,10 @@ export interface RailState {
   readonly emulated: boolean;
   /**
    * What the last slices say. `'stalled'`: nothing comes through. `'failing'`: slices fail. Others
-   * carry the slices meanwhile, and some are tried on this rail again.
+   * carry the slices meanwhile, and some are tried on this rail again. `'broken'`: the provider has
+   * broken its endpoint, and others carry the slices until the engine is closed.
    */
-  readonly state: 'up' | 'stalled' | 'failing';
+  readonly state: 'up' | 'stalled' | 'failing' | 'broken';
   /** Bytes that this rail has sent or read. */
   readonly bytes: number;
   readonly slices: number;
@@ -51,12 +52,20 @@ export interface RailState {
 }
 
 /** The states of native/transfer/rail.h. */
-export const RAIL_STATES = ['up', 'stalled', 'failing'] as const satisfies RailState['state'][];
+export const RAIL_STATES = [
+  'up',
+  'stalled',
+  'failing',
+  'broken',
+] as const satisfies RailState['state'][];
 
 /** One NIC of a transfer engine. */
 export class Rail {
   readonly endpoint: RailEndpoint;
   readonly info: AnyInfo;
+  /** Whether the provider has broken its endpoint. */
+  broken = false;
+  readonly #path: RailState['path'];
   /** Null if unknown. */
   readonly numaNode: number | null;
 
@@ -64,6 +73,7 @@ export class Rail {
     this.endpoint = endpoint;
     this.info = endpoint.info;
     this.numaNode = numaNodeOf(endpoint.info);
+    this.#path = pathOf(endpoint);
   }
 
   get domain(): Domain {
@@ -83,7 +93,6 @@ export class Rail {
   state(index: number, counters: NativeRailCounters): RailState {
     const { fabricAttr, epAttr, nic } = this.info;
     const { state, ...counts } = counters;
-    const path = pathOf(this.endpoint);
     return {
       index,
       nic: this.nic,
@@ -92,12 +101,18 @@ export class Rail {
       protocol: epAttr.protocol,
       numaNode: this.numaNode,
       speed: nic?.linkAttr?.speed ? Number(nic.linkAttr.speed) : null,
-      path,
-      emulated: path !== 'rdma' || isSoftwareNic(this.info),
+      path: this.#path,
+      emulated: this.#path !== 'rdma' || isSoftwareNic(this.info),
       state: RAIL_STATES[state] as RailState['state'],
       ...counts,
     };
   }
+}
+
+/** The rails that work, undefined in place of the others. All of them if none works. */
+export function working(rails: readonly (Rail | undefined)[]): readonly (Rail | undefined)[] {
+  if (rails.every((rail) => rail === undefined || rail.broken)) return rails;
+  return rails.map((rail) => (rail?.broken ? undefined : rail));
 }
 
 function pathOf(endpoint: RailEndpoint): RailState['path'] {

@@ -25,7 +25,7 @@ import { NativeEvents } from './native-events.js';
 import { type Note, Notes, OncePerPeer } from './notes.js';
 import { makeOffer, type Offering } from './offering.js';
 import { Place } from './place.js';
-import { countersOf, openRails, type Rail, type RailState } from './rails.js';
+import { countersOf, openRails, RAIL_STATES, type Rail, type RailState, working } from './rails.js';
 import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
@@ -93,6 +93,8 @@ export class TransferEngine {
       idle: (idle) => native.transferRef(this.#handle, !idle),
       flushed: () => this.#flushed(),
       rail: (index, state, reason, peer) => {
+        const rail = this.#rails[index];
+        if (rail !== undefined && RAIL_STATES[state] === 'broken') rail.broken = true;
         this.#announcer.railChanged(index, state, reason, this.#peers.get(peer));
       },
     });
@@ -100,8 +102,9 @@ export class TransferEngine {
     this.#barriers = new Barriers(this.#events.waiting);
     this.#activity = new Activity(this, this.#queue, this.#events, this.#notes);
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
-    for (const { handle, endpoint, numaNode } of rails) {
+    for (const [index, { handle, endpoint, numaNode }] of rails.entries()) {
       native.transferRail(this.#handle, handle, endpoint.handle, numaNode ?? -1);
+      endpoint.cq.onError = (error) => this.#announcer.railFailed(index, error);
     }
     native.transferBegin(this.#handle);
     this.#offering = {
@@ -153,7 +156,7 @@ export class TransferEngine {
   }
 
   /**
-   * Changes of the rails' states, from this call on. If the engine has fallen back to another
+   * Changes of the rails' states, and errors of the provider that belong to no transfer, from this call on. If the engine has fallen back to another
    * provider than efa, the first event says so. Waiting for events does not keep the process alive.
    */
   events(): AsyncIterableIterator<EngineEvent> {
@@ -199,10 +202,10 @@ export class TransferEngine {
         `is of an engine over ${decoded.provider}, and this one uses ${own}`,
       );
     }
-    const inserted = this.#rails.map(({ endpoint }) =>
-      decoded.addresses.map((address) => endpoint.av.insert(address)),
+    const inserted = working(this.#rails).map((rail) =>
+      decoded.addresses.map((address) => rail?.endpoint.av.insert(address)),
     );
-    const handles = inserted.flat().map(({ handle }) => handle);
+    const handles = inserted.flat().map((each) => each?.handle ?? 0);
     const context = {
       handle: this.#handle,
       id: this.#identity,
@@ -227,12 +230,15 @@ export class TransferEngine {
     return peer;
   }
 
-  async #forget(peer: RemoteEngine, inserted: readonly (readonly Peer[])[]): Promise<void> {
+  async #forget(
+    peer: RemoteEngine,
+    inserted: readonly (readonly (Peer | undefined)[])[],
+  ): Promise<void> {
     this.#peers.delete(peer.identity);
     if (peer.maps) this.#forgotten.add(peer.identity);
     if (this.closed) return;
     const removing = this.#rails.flatMap(({ endpoint }, i) =>
-      (inserted[i] ?? []).map((each) => endpoint.av.remove(each)),
+      (inserted[i] ?? []).map((each) => each && endpoint.av.remove(each)),
     );
     await Promise.all(removing);
   }

@@ -186,9 +186,13 @@ function batch(options) {
 async function transfer({ driver: _, ...options }) {
   const engines = [];
   const failures = [];
+  const reported = [];
   try {
-    for (let i = 0; i < 2; i++)
-      engines.push(await TransferEngine.open({ ...options, mapMemory: false }));
+    for (let i = 0; i < 2; i++) {
+      const engine = await TransferEngine.open({ ...options, mapMemory: false });
+      engines.push(engine);
+      collect(engine.events(), reported);
+    }
     const [a, b] = engines;
     const [toB, toA] = [await a.peer(b.card), await b.peer(a.card)];
     const length = 1_500_000;
@@ -207,7 +211,11 @@ async function transfer({ driver: _, ...options }) {
     failures.push(error);
   }
   for (const engine of engines) await engine.close().catch((error) => failures.push(error));
-  throwFirst(failures);
+  throwFirst(failures.length > 0 ? [...failures, ...reported] : []);
+}
+
+async function collect(events, errors) {
+  for await (const { error } of events) if (error) errors.push(error);
 }
 
 export const PROGRAMS = { messages, tagged, rma, atomics, batch, transfer };

@@ -113,12 +113,8 @@ const CLOSED = [
 
 const LATE = 'FI_ETIMEDOUT';
 
-/**
- * A transfer engine whose only NIC has such an endpoint does not end its offers: the peer's transfer and the offer end
- * at their deadlines. Atomics over tcp end at their timeouts (docs/provider-limits.md).
- */
-const endsLate = ({ program, provider }) =>
-  program === 'transfer' || (program === 'atomics' && provider === 'tcp');
+/** Atomics over tcp end at their timeouts (docs/provider-limits.md). */
+const endsLate = ({ program, provider }) => program === 'atomics' && provider === 'tcp';
 
 /**
  * Whether an error, or one of its causes, is the injected one, or follows from it. The provider translates the errors of
