@@ -9,6 +9,7 @@ export type {
   OfferArrivedMessage,
   OfferMessage,
   OfferReleasedMessage,
+  RailErrorMessage,
   RailMessage,
   TransferEndMessage,
   TransferMessages,
