@@ -9,6 +9,7 @@ import { getInfo } from 'libfabric';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { STALL_MS } from '../support/event-loop.js';
 import { HANG_MS } from '../support/limits.js';
+import { preloading } from '../support/preload.js';
 import { drivers, endpoint, fabricError } from '../support/transfer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'libfabric-names-'));
@@ -36,7 +37,7 @@ describe.each([
         process.execPath,
         [join(programs, 'slow-resolver.mjs'), provider, type, driver],
         {
-          env: { ...process.env, LD_PRELOAD: library, SLOW_RESOLVER: fifo },
+          env: { ...process.env, ...preloading(library), SLOW_RESOLVER: fifo },
           timeout: HANG_MS,
           killSignal: 'SIGKILL',
         },

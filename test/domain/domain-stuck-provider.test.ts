@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { run } from '../support/lifecycle.js';
+import { preloading } from '../support/preload.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'libfabric-stuck-'));
 const library = join(folder, 'stuck-provider.so');
@@ -49,7 +50,7 @@ test.concurrent.each([
   { how: 'worker', what: 'its worker can be terminated', output: ['terminated 1', 'works'] },
 ])('tcp, thread driver: $what', async ({ how, output, code = 0 }) => {
   const env = {
-    LD_PRELOAD: library,
+    ...preloading(library),
     STUCK: join(folder, how),
     LIBFABRIC_CALL_TIMEOUT: '500',
   };

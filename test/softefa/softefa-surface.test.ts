@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { build } from '../support/native-tests.js';
+import { preloading } from '../support/preload.js';
 
 const run = promisify(execFile);
 const folder = fileURLToPath(new URL('../../build/softefa-tests/plain', import.meta.url));
@@ -63,7 +64,7 @@ async function utility(command: string, ...args: string[]): Promise<string | und
   const directory = mkdtempSync('/dev/shm/softefa-utility-');
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SOFTEFA_'));
-  const own = { LD_PRELOAD: softefa, SOFTEFA_DIRECTORY: directory };
+  const own = { ...preloading(softefa), SOFTEFA_DIRECTORY: directory };
   const env = { ...Object.fromEntries(inherited), ...own };
   try {
     return (await run(command, args, { env })).stdout;

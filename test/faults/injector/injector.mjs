@@ -91,7 +91,8 @@ export class Injector {
 
   /** The environment of a process whose calls fail as planned, from that of a process without. */
   environment(env) {
-    const preloaded = [buildInjector(), env.LD_PRELOAD].filter(Boolean).join(':');
+    // The runtime of a sanitizer must be the first.
+    const preloaded = [env.LD_PRELOAD, buildInjector()].filter(Boolean).join(' ');
     return { ...env, LD_PRELOAD: preloaded, LIBFABRIC_FAULTS: this.#path };
   }
 
