@@ -55,7 +55,7 @@ int QueuePair::toWorkRequest(const ibv_send_wr& wr, WorkRequest& request) const 
   for (int i = 0; i < wr.num_sge; ++i) {
     const ibv_sge& sge = wr.sg_list[i];
     if (request.inlined) {
-      std::memcpy(data, reinterpret_cast<const void*>(sge.addr), sge.length);
+      if (sge.length != 0) std::memcpy(data, reinterpret_cast<void*>(sge.addr), sge.length);
       data += sge.length;
     } else {
       request.sge[request.sges++] = {sge.addr, sge.length, sge.lkey};

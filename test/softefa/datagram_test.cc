@@ -36,6 +36,18 @@ TEST(datagram_has_a_header_in_front) {
   }
 }
 
+TEST(datagram_of_no_bytes_needs_no_address) {
+  Device device;
+  Endpoint a(device, datagrams()), b(device, datagrams());
+  Buffer to(device, 64);
+  for (const unsigned flags : {0u, unsigned{IBV_SEND_INLINE}}) {
+    CHECK_EQ(b.receive({to.all()}), 0);
+    CHECK_EQ(a.send(b.address(), {ibv_sge{0, 0, 0}}, 0, flags), 0);
+    CHECK_EQ(a.next().status, Status::kOk);
+    CHECK_EQ(b.next().length, 40u);
+  }
+}
+
 TEST(datagram_without_a_posted_receive_is_dropped) {
   Device device;
   Endpoint a(device, datagrams()), b(device, datagrams());
