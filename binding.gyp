@@ -47,6 +47,11 @@
       "sources": ["<!@(node scripts/native-sources.mjs native/neuron)"]
     },
     {
+      # Not linked with libraries of accelerators, which may be missing: native/rocr/runtime.h.
+      "target_name": "accelerator",
+      "sources": ["<!@(node scripts/native-sources.mjs native/accelerator native/rocr)"]
+    },
+    {
       "target_name": "softefa",
       "type": "shared_library",
       "product_prefix": "lib",

@@ -78,6 +78,15 @@ export function loadNeuron(): unknown {
   return loadAll(['neuron.node'])[0];
 }
 
+/** Loads the addon of libfabric/rocr, without libfabric and without the ROCm runtime. */
+export function loadRocr(): unknown {
+  return loadAccelerators().rocr;
+}
+
+function loadAccelerators() {
+  return loadAll(['accelerator.node'])[0] as { readonly rocr: unknown };
+}
+
 function loadAll(names: readonly string[]): unknown[] {
   const folder = addonFolder();
   const files = names.map((name) => join(folder, name));

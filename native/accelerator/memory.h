@@ -2,9 +2,11 @@
 
 #include <napi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "arguments.h"
 #include "exports.h"
@@ -24,6 +26,16 @@ struct Dmabuf {
   int fd;           // the caller's
   uint64_t offset;  // of the address, in the dmabuf
 };
+
+// The fill() of memory that is only written. Throws what write() throws.
+template <typename Allocation>
+void fillByWriting(Allocation& allocation, uint8_t value, size_t offset, size_t length) {
+  constexpr size_t kPiece = size_t{1} << 20;  // bytes at a time
+  const std::vector<uint8_t> bytes(std::min(length, kPiece), value);
+  for (size_t done = 0; done < length; done += bytes.size()) {
+    allocation.write(offset + done, bytes.data(), std::min(bytes.size(), length - done));
+  }
+}
 
 template <typename Vendor>
 class Memory {

@@ -1,14 +1,6 @@
 #include "allocation.h"
 
-#include <algorithm>
-#include <vector>
-
 namespace neuron {
-namespace {
-
-constexpr size_t kPiece = size_t{1} << 20;  // bytes that fill() writes at a time
-
-}  // namespace
 
 Allocation::Allocation(int core, size_t length) : use_(std::make_unique<InUse>()), length_(length) {
   const Runtime& runtime = Runtime::initialized();
@@ -25,10 +17,7 @@ Allocation::Allocation(int core, size_t length) : use_(std::make_unique<InUse>()
 Allocation::~Allocation() { free(); }
 
 void Allocation::fill(uint8_t value, size_t offset, size_t length) {
-  const std::vector<uint8_t> bytes(std::min(length, kPiece), value);
-  for (size_t done = 0; done < length; done += bytes.size()) {
-    write(offset + done, bytes.data(), std::min(bytes.size(), length - done));
-  }
+  accelerator::fillByWriting(*this, value, offset, length);
 }
 
 void Allocation::write(size_t offset, const uint8_t* bytes, size_t length) {

@@ -11,6 +11,7 @@ export const BINARIES = [
   'verbs.node',
   'cuda.node',
   'neuron.node',
+  'accelerator.node',
   'libsoftefa.so',
 ];
 

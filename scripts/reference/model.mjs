@@ -11,6 +11,7 @@ const MODULES = {
   'libfabric/verbs': 'src/verbs/index.ts',
   'libfabric/cuda': 'src/cuda/index.ts',
   'libfabric/neuron': 'src/neuron/index.ts',
+  'libfabric/rocr': 'src/rocr/index.ts',
   'libfabric/cli-types': 'src/cli-types.ts',
 };
 const FORMAT =

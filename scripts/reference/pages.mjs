@@ -106,5 +106,6 @@ export const PAGES = [
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },
   { file: 'cuda', title: 'libfabric/cuda', module: 'libfabric/cuda', rest: true },
   { file: 'neuron', title: 'libfabric/neuron', module: 'libfabric/neuron', rest: true },
+  { file: 'rocr', title: 'libfabric/rocr', module: 'libfabric/rocr', rest: true },
   { file: 'cli-types', title: 'libfabric/cli-types', module: 'libfabric/cli-types', rest: true },
 ];

@@ -1,4 +1,4 @@
-// The native build, with node-gyp: build/Release/{libfabric,preload,verbs,cuda,neuron}.node and libsoftefa.so.
+// The native build, with node-gyp: the addons (build/Release/*.node) and libsoftefa.so.
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -20,6 +20,7 @@ const OUTPUTS = [
   'verbs.node',
   'cuda.node',
   'neuron.node',
+  'accelerator.node',
   'libsoftefa.so',
 ].map((name) => join(root, 'build/Release', name));
 const RECIPE = ['binding.gyp', 'scripts/libfabric-flags.mjs', 'scripts/native-sources.mjs'];

@@ -2,6 +2,7 @@ import { closeSync } from 'node:fs';
 import { checkInteger, oneOf } from '../checks.js';
 import { type DmabufMemory, type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
 import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
+import type { CallOf, NativeMemory } from './native.js';
 
 /**
  * A dmabuf of an accelerator's memory, for `domain.register()`. Its descriptor is open until close(),
@@ -62,6 +63,13 @@ export function checkExported(memory: HmemMemory, type: HmemType) {
     byteLength: checkInteger('memory.byteLength', memory.byteLength, 1),
     device: checkInteger('memory.device', memory.device, 0, MAX_INT),
   };
+}
+
+/** An exportDmabuf() whose library checks that the range lies in memory of its own. @internal */
+export function exportedBy(call: CallOf<NativeMemory>, memory: HmemMemory, type: HmemType): Dmabuf {
+  const { pointer, byteLength, device } = checkExported(memory, type);
+  const { fd, offset } = call((addon) => addon.exportDmabuf(device, pointer, byteLength));
+  return new Dmabuf(fd, offset, byteLength);
 }
 
 /** Checks for an address. */

@@ -1,5 +1,5 @@
+import { absenceOf } from '../accelerator/absence.js';
 import { devices } from './devices.js';
-import { CudaError } from './errors.js';
 
 /** Why there is no CUDA device. */
 export type CudaAbsenceCode =
@@ -21,19 +21,11 @@ export interface CudaAbsence {
 export const isAvailable = (): boolean => whyNoDevices() === null;
 
 /** Why {@link devices} returns none or throws. Null if there are devices. */
-export function whyNoDevices(): CudaAbsence | null {
-  try {
-    if (devices().length > 0) return null;
-  } catch (error) {
-    if (error instanceof CudaError) return { code: 'ERR_NO_CUDA_DEVICE', message: error.message };
-    return absenceOf(error);
-  }
-  const message = 'The NVIDIA driver has no device: nvidia-smi and CUDA_VISIBLE_DEVICES tell more.';
-  return { code: 'ERR_NO_CUDA_DEVICE', message };
-}
+export const whyNoDevices = (): CudaAbsence | null => absenceOf<CudaAbsenceCode>(CODES, whyNone);
 
-function absenceOf(error: unknown): CudaAbsence {
-  const { code, message } = error as CudaAbsence;
-  if (code !== 'ERR_CUDA_NOT_FOUND' && code !== 'ERR_CUDA_TOO_OLD') throw error;
-  return { code, message };
-}
+const CODES = ['ERR_CUDA_NOT_FOUND', 'ERR_CUDA_TOO_OLD', 'ERR_NO_CUDA_DEVICE'] as const;
+
+const whyNone = () =>
+  devices().length > 0
+    ? null
+    : 'The NVIDIA driver has no device: nvidia-smi and CUDA_VISIBLE_DEVICES tell more.';

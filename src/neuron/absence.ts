@@ -1,5 +1,5 @@
+import { absenceOf } from '../accelerator/absence.js';
 import { cores } from './cores.js';
-import { NeuronError } from './errors.js';
 
 /** Why there is no NeuronCore. */
 export type NeuronAbsenceCode =
@@ -21,23 +21,14 @@ export interface NeuronAbsence {
 export const isAvailable = (): boolean => whyNoCores() === null;
 
 /** Why {@link cores} counts none or throws. Null if there are cores. */
-export function whyNoCores(): NeuronAbsence | null {
-  try {
-    const { total, visible } = cores();
-    if (visible > 0) return null;
-    const message =
-      total > 0
-        ? `NEURON_RT_VISIBLE_CORES or NEURON_RT_NUM_CORES hides the ${total} NeuronCores.`
-        : 'The Neuron runtime has no core: neuron-ls and the module neuron (lsmod) tell more.';
-    return { code: 'ERR_NO_NEURON_CORE', message };
-  } catch (error) {
-    if (error instanceof NeuronError) return { code: 'ERR_NO_NEURON_CORE', message: error.message };
-    return absenceOf(error);
-  }
-}
+export const whyNoCores = (): NeuronAbsence | null => absenceOf<NeuronAbsenceCode>(CODES, whyNone);
 
-function absenceOf(error: unknown): NeuronAbsence {
-  const { code, message } = error as NeuronAbsence;
-  if (code !== 'ERR_NEURON_NOT_FOUND' && code !== 'ERR_NEURON_TOO_OLD') throw error;
-  return { code, message };
+const CODES = ['ERR_NEURON_NOT_FOUND', 'ERR_NEURON_TOO_OLD', 'ERR_NO_NEURON_CORE'] as const;
+
+function whyNone(): string | null {
+  const { total, visible } = cores();
+  if (visible > 0) return null;
+  return total > 0
+    ? `NEURON_RT_VISIBLE_CORES or NEURON_RT_NUM_CORES hides the ${total} NeuronCores.`
+    : 'The Neuron runtime has no core: neuron-ls and the module neuron (lsmod) tell more.';
 }

@@ -1,4 +1,4 @@
-import { checkExported, Dmabuf } from '../accelerator/dmabuf.js';
+import { type Dmabuf, exportedBy } from '../accelerator/dmabuf.js';
 import type { HmemMemory } from '../device-memory.js';
 import { call } from './native.js';
 
@@ -13,7 +13,5 @@ import { call } from './native.js';
  * NeuronError if the runtime cannot export the memory.
  */
 export function exportDmabuf(memory: HmemMemory): Dmabuf {
-  const { pointer, byteLength, device } = checkExported(memory, 'neuron');
-  const { fd, offset } = call((neuron) => neuron.exportDmabuf(device, pointer, byteLength));
-  return new Dmabuf(fd, offset, byteLength);
+  return exportedBy(call, memory, 'neuron');
 }

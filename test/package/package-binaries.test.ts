@@ -21,6 +21,7 @@ const BINARIES = [
   'verbs.node',
   'cuda.node',
   'neuron.node',
+  'accelerator.node',
   'libsoftefa.so',
 ];
 

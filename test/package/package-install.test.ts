@@ -14,6 +14,7 @@ const BINARIES = [
   'verbs.node',
   'cuda.node',
   'neuron.node',
+  'accelerator.node',
   'libsoftefa.so',
 ];
 const prebuilds = `prebuilds/linux-${process.arch}`;
@@ -143,7 +144,7 @@ describe('the tarball', () => {
 
 describe('a program', () => {
   const versions =
-    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, typeof cores, isAvailable());';
+    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, typeof cores, isAvailable(), rocr.isAvailable());';
 
   test('imports the package and its subpaths', () => {
     const program = `
@@ -152,9 +153,10 @@ describe('a program', () => {
       import { devices } from 'libfabric/verbs';
       import { isAvailable } from 'libfabric/cuda';
       import { cores } from 'libfabric/neuron';
+      import * as rocr from 'libfabric/rocr';
       ${versions}`;
     expect(run('import.mjs', program)).toMatch(
-      /^string function function function (true|false)\n$/,
+      /^string function function function( (true|false)){2}\n$/,
     );
   });
 
@@ -166,9 +168,10 @@ describe('a program', () => {
       const { devices } = require('libfabric/verbs');
       const { isAvailable } = require('libfabric/cuda');
       const { cores } = require('libfabric/neuron');
+      const rocr = require('libfabric/rocr');
       ${versions}`;
     expect(run('require.cjs', program)).toMatch(
-      /^string function function function (true|false)\n$/,
+      /^string function function function( (true|false)){2}\n$/,
     );
   });
 

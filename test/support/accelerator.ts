@@ -1,4 +1,4 @@
-// What holds for the memory of every accelerator: libfabric/cuda and libfabric/neuron.
+// What holds for the memory of every accelerator: libfabric/cuda, libfabric/neuron and the others.
 import type { AcceleratorMemory, Dmabuf } from 'libfabric/cuda';
 import { expect } from 'vitest';
 

@@ -4,8 +4,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { HmemMemory } from 'libfabric';
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { loadPreload } from '../../dist/load.js';
+
+type HmemType = HmemMemory['type'];
 
 /** The fake of a test file, in a folder of its own. `variables` are those of its FAKE_NAME_... that tests set. */
 export class FakeLibrary {
@@ -14,7 +17,7 @@ export class FakeLibrary {
   readonly #variables: readonly string[];
   readonly #counters: string;
 
-  constructor(name: 'cuda' | 'neuron', variables: readonly string[]) {
+  constructor(name: HmemType, variables: readonly string[]) {
     this.#name = name;
     this.#variables = variables.map((each) => this.#variable(each));
     this.folder = mkdtempSync(join(tmpdir(), `libfabric-fake-${name}-`));

@@ -1,7 +1,7 @@
 import type { AddrFormat, EpType } from '../../../flags.js';
 import { isNameless } from './open-endpoint.js';
 import { type Flags, modelsOf } from './options.js';
-import type { Operation, Settings } from './settings.js';
+import { DEVICE_TYPES, type Operation, type Settings } from './settings.js';
 
 /** The properties of a test that its options depend on. */
 export interface TestKind {
@@ -51,10 +51,11 @@ function refuseAbsent(flags: Flags): void {
 }
 
 const LIBRARIES: Readonly<Record<string, string>> = {
-  rocr: 'libhsa-runtime64 (ROCm)',
   ze: 'libze_loader (oneAPI Level Zero)',
   synapseai: 'libSynapse (Gaudi)',
 };
+
+const DEVICES = new Intl.ListFormat('en', { type: 'disjunction' }).format(DEVICE_TYPES);
 
 function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined) {
   const { device, deviceId = 0, hmem, dmabuf, inject } = flags;
@@ -63,13 +64,14 @@ function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined
   if (library !== undefined) {
     refuse(
       `-D ${name}: its memory is allocated by ${library}, which this package does not call; only ` +
-        '-D cuda and -D neuron are supported. A program registers such memory with domain.register()',
+        `${DEVICES} are supported. A program registers such memory with domain.register()`,
     );
   }
-  const type = (['cuda', 'neuron'] as const).find((each) => each === name);
-  if (name !== undefined && type === undefined) refuse(`-D must be cuda or neuron, not ${device}`);
-  if (type === undefined && dmabuf)
-    refuse('-R: a dmabuf is of the memory of a device; add -D cuda or -D neuron');
+  const type = DEVICE_TYPES.find((each) => each === name);
+  if (name !== undefined && type === undefined) refuse(`-D must be ${DEVICES}, not ${device}`);
+  if (type === undefined && dmabuf) {
+    refuse(`-R: a dmabuf is of the memory of a device; add -D with ${DEVICES}`);
+  }
   if (type === undefined && !hmem) return {};
   const reason = kind.hostOnly?.(operation);
   if (reason !== undefined) refuse(`${type === undefined ? '-H' : '-D'}: ${reason}`);

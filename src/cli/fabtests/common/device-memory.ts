@@ -4,7 +4,7 @@ import { getInfo } from '../../../info.js';
 import { version } from '../../../library.js';
 import { DEVICE_LIBRARIES } from './device-library.js';
 import type { Needs } from './open-endpoint.js';
-import type { Settings } from './settings.js';
+import type { DeviceType, Settings } from './settings.js';
 
 /**
  * Chooses how the provider reaches the memory of `-D`, and adds what the entry needs for it:
@@ -41,7 +41,7 @@ function offers({ provider, fabric, domain }: Settings, { caps }: Needs): boolea
 }
 
 // The provider of efa copies messages with the CPU, which cannot reach a dmabuf.
-function overDirect(settings: Settings, needs: Needs, type: 'cuda' | 'neuron'): Settings {
+function overDirect(settings: Settings, needs: Needs, type: DeviceType): Settings {
   const { provider, fabric } = settings;
   if (provider !== 'efa' || fabric !== undefined) return settings;
   const direct = { ...settings, fabric: 'efa-direct' };

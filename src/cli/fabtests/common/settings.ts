@@ -1,3 +1,4 @@
+import type { DeviceAccess } from '../../../device-memory.js';
 import type { AddrFormat, EpType, Progress, Threading } from '../../../flags.js';
 import type { SizeChoice } from './sizes.js';
 
@@ -7,15 +8,19 @@ export const DEFAULT_PORT = '9228';
 /** The operation of a test's transfers: `-o`. */
 export type Operation = 'read' | 'write' | 'writedata' | 'senddata' | 'msg' | 'tagged';
 
+/** The devices of `-D`. */
+export const DEVICE_TYPES = ['cuda', 'rocr', 'neuron'] as const;
+export type DeviceType = (typeof DEVICE_TYPES)[number];
+
 /** `-D` and `-i`: memory of a device. */
 export interface DeviceMemorySettings {
-  readonly type: 'cuda' | 'neuron';
+  readonly type: DeviceType;
   /** The index of the device. */
   readonly device: number;
   /** The name of the device. Known when the test runs. */
   readonly name?: string;
   /** How the provider reaches it. If undefined, as the provider offers. */
-  readonly access?: 'FI_HMEM_CUDA' | 'FI_HMEM_NEURON' | 'FI_MR_DMABUF';
+  readonly access?: DeviceAccess;
 }
 
 /** The checked options of a test's command line. */
