@@ -15,6 +15,7 @@ export default defineConfig({
       { find: /^libfabric\/softefa$/, replacement: `${dist}softefa/index.js` },
       { find: /^libfabric\/transfer$/, replacement: `${dist}transfer/index.js` },
       { find: /^libfabric\/verbs$/, replacement: `${dist}verbs/index.js` },
+      { find: /^libfabric\/ze$/, replacement: `${dist}ze/index.js` },
     ],
   },
   test: {

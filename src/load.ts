@@ -83,8 +83,13 @@ export function loadRocr(): unknown {
   return loadAccelerators().rocr;
 }
 
+/** Loads the addon of libfabric/ze, without libfabric and without Level Zero. */
+export function loadZe(): unknown {
+  return loadAccelerators().ze;
+}
+
 function loadAccelerators() {
-  return loadAll(['accelerator.node'])[0] as { readonly rocr: unknown };
+  return loadAll(['accelerator.node'])[0] as { readonly rocr: unknown; readonly ze: unknown };
 }
 
 function loadAll(names: readonly string[]): unknown[] {

@@ -3,6 +3,7 @@
 #include <napi.h>
 
 #include "../rocr/vendor.h"
+#include "../ze/vendor.h"
 #include "devices.h"
 #include "memory.h"
 
@@ -19,6 +20,7 @@ void exportVendor(Napi::Object exports, const char* name) {
 
 Napi::Object initialize(Napi::Env, Napi::Object exports) {
   exportVendor<rocr::Vendor>(exports, "rocr");
+  exportVendor<ze::Vendor>(exports, "ze");
   return exports;
 }
 

@@ -16,7 +16,7 @@ namespace accelerator {
 struct Device {
   int index;  // for allocate()
   std::string name;
-  std::string pciAddress;  // "0000:53:00.0"
+  std::string pciAddress;  // "0000:53:00.0", or empty if the library does not tell it
   uint64_t memory;         // bytes
 };
 

@@ -8,8 +8,8 @@ export interface AcceleratorDevice {
   readonly index: number;
   /** `'AMD Instinct MI300X'`. */
   readonly name: string;
-  /** `'0000:53:00.0'`, as in sysfs. */
-  readonly pciAddress: string;
+  /** `'0000:53:00.0'`, as in sysfs. Null if the library does not tell it. */
+  readonly pciAddress: string | null;
   /** Null if the machine has one node or does not report it. */
   readonly numaNode: number | null;
   /** Bytes. */
@@ -17,7 +17,10 @@ export interface AcceleratorDevice {
 }
 
 /** What the addon tells of a device. */
-export type NativeDevice = Omit<AcceleratorDevice, 'numaNode'>;
+export interface NativeDevice extends Omit<AcceleratorDevice, 'pciAddress' | 'numaNode'> {
+  /** Empty if the library does not tell it. */
+  readonly pciAddress: string;
+}
 
 /** An addon whose devices can be listed. */
 export interface NativeAccelerator extends NativeMemory {
@@ -38,7 +41,9 @@ export function devicesOf(
 }
 
 function located(device: NativeDevice): AcceleratorDevice {
-  const { index, name, pciAddress, memory } = device;
+  const { index, name, memory } = device;
+  if (device.pciAddress === '') return { index, name, pciAddress: null, numaNode: null, memory };
+  const { pciAddress } = device;
   const numaNode = textNumber(sysfsRoot(), 'bus/pci/devices', pciAddress, 'numa_node');
   return { index, name, pciAddress, numaNode, memory };
 }

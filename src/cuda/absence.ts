@@ -21,7 +21,9 @@ export interface CudaAbsence {
 export const isAvailable = (): boolean => whyNoDevices() === null;
 
 /** Why {@link devices} returns none or throws. Null if there are devices. */
-export const whyNoDevices = (): CudaAbsence | null => absenceOf<CudaAbsenceCode>(CODES, whyNone);
+export function whyNoDevices(): CudaAbsence | null {
+  return absenceOf<CudaAbsenceCode>(CODES, whyNone);
+}
 
 const CODES = ['ERR_CUDA_NOT_FOUND', 'ERR_CUDA_TOO_OLD', 'ERR_NO_CUDA_DEVICE'] as const;
 

@@ -21,7 +21,9 @@ export interface NeuronAbsence {
 export const isAvailable = (): boolean => whyNoCores() === null;
 
 /** Why {@link cores} counts none or throws. Null if there are cores. */
-export const whyNoCores = (): NeuronAbsence | null => absenceOf<NeuronAbsenceCode>(CODES, whyNone);
+export function whyNoCores(): NeuronAbsence | null {
+  return absenceOf<NeuronAbsenceCode>(CODES, whyNone);
+}
 
 const CODES = ['ERR_NEURON_NOT_FOUND', 'ERR_NEURON_TOO_OLD', 'ERR_NO_NEURON_CORE'] as const;
 

@@ -10,8 +10,11 @@ import { call } from './native.js';
  * @throws Error ERR_ROCR_NOT_FOUND without the ROCm runtime, ERR_ROCR_TOO_OLD. RocrError if the
  * runtime fails.
  */
-export const devices = (): AcceleratorDevice[] =>
-  devicesOf(call, ({ result, syscall }) => syscall === 'hsa_init' && result === OUT_OF_RESOURCES);
+export function devices(): AcceleratorDevice[] {
+  return devicesOf(call, ({ result, syscall }) => {
+    return syscall === 'hsa_init' && result === OUT_OF_RESOURCES;
+  });
+}
 
 /** Why there is no GPU of AMD. */
 export type RocrAbsenceCode =
@@ -33,7 +36,9 @@ export interface RocrAbsence {
 export const isAvailable = (): boolean => whyNoDevices() === null;
 
 /** Why {@link devices} returns none or throws. Null if there are devices. */
-export const whyNoDevices = (): RocrAbsence | null => absenceOf<RocrAbsenceCode>(CODES, whyNone);
+export function whyNoDevices(): RocrAbsence | null {
+  return absenceOf<RocrAbsenceCode>(CODES, whyNone);
+}
 
 const CODES = ['ERR_ROCR_NOT_FOUND', 'ERR_ROCR_TOO_OLD', 'ERR_NO_ROCR_DEVICE'] as const;
 

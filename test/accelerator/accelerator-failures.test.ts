@@ -164,3 +164,42 @@ describe('rocr', () => {
     );
   });
 });
+
+describe('ze', () => {
+  const fake = new Fake(accelerator('ze'));
+  const ask = (program: string, env: NodeJS.ProcessEnv) =>
+    run(`import { allocate, devices, exportDmabuf } from 'libfabric/ze';${program}`, env);
+
+  test('a loader without the extension of PCI addresses lists devices without them', () => {
+    const program = `
+      const [{ pciAddress, numaNode }] = devices();
+      console.log(pciAddress, numaNode);`;
+    expect(ask(program, fake.envOfOld())).toBe('null null\n');
+  });
+
+  test('memory of a device of the second driver is used in the context of that driver', () => {
+    const program = `
+      const memory = allocate(8192, { device: 65_536 });
+      memory.fill(7);
+      console.log(memory.read(new Uint8Array(8192)).every((byte) => byte === 7));
+      console.log(memory.dmabuf().byteLength);
+      const { type, pointer } = memory;
+      try { exportDmabuf({ type, pointer, byteLength: 1, device: 0 }); } catch ({ code }) { console.log(code); }
+      try { exportDmabuf({ type, pointer, byteLength: 8193, device: 65_536 }); } catch ({ code }) { console.log(code); }
+      for (const device of [65_537, 131_072]) {
+        try { allocate(1, { device }); } catch ({ code }) { console.log(code); }
+      }`;
+    expect(ask(program, fake.env()).split('\n')).toEqual([
+      ...['true', '8192', 'ZE_RESULT_ERROR_INVALID_ARGUMENT', 'ZE_RESULT_ERROR_INVALID_SIZE'],
+      ...['ZE_RESULT_ERROR_INVALID_ARGUMENT', 'ZE_RESULT_ERROR_INVALID_ARGUMENT', ''],
+    ]);
+  });
+
+  test('a driver that exports no descriptor is told as such', () => {
+    const program = `
+      try { allocate(1).dmabuf(); } catch ({ message }) { console.log(message); }`;
+    expect(ask(program, fake.env({ FAKE_ZE_EXPORT: 'none' }))).toMatch(
+      /^ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, zeMemGetAllocProperties; a dmabuf needs/,
+    );
+  });
+});

@@ -144,7 +144,7 @@ describe('the tarball', () => {
 
 describe('a program', () => {
   const versions =
-    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, typeof cores, isAvailable(), rocr.isAvailable());';
+    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, typeof cores, isAvailable(), rocr.isAvailable(), ze.isAvailable());';
 
   test('imports the package and its subpaths', () => {
     const program = `
@@ -154,9 +154,10 @@ describe('a program', () => {
       import { isAvailable } from 'libfabric/cuda';
       import { cores } from 'libfabric/neuron';
       import * as rocr from 'libfabric/rocr';
+      import * as ze from 'libfabric/ze';
       ${versions}`;
     expect(run('import.mjs', program)).toMatch(
-      /^string function function function( (true|false)){2}\n$/,
+      /^string function function function( (true|false)){3}\n$/,
     );
   });
 
@@ -169,9 +170,10 @@ describe('a program', () => {
       const { isAvailable } = require('libfabric/cuda');
       const { cores } = require('libfabric/neuron');
       const rocr = require('libfabric/rocr');
+      const ze = require('libfabric/ze');
       ${versions}`;
     expect(run('require.cjs', program)).toMatch(
-      /^string function function function( (true|false)){2}\n$/,
+      /^string function function function( (true|false)){3}\n$/,
     );
   });
 

@@ -3,7 +3,8 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HmemMemory } from 'libfabric';
 import * as rocr from 'libfabric/rocr';
-import { loadRocr } from '../../dist/load.js';
+import * as ze from 'libfabric/ze';
+import { loadRocr, loadZe } from '../../dist/load.js';
 import { FakeLibrary, withLibrariesOf } from './fake-library.js';
 
 /** What the modules of these accelerators have in common. */
@@ -17,7 +18,7 @@ export interface AcceleratorModule {
 
 /** An accelerator, and what its fake does. */
 export interface FakeAccelerator {
-  readonly type: 'rocr';
+  readonly type: 'rocr' | 'ze';
   readonly module: AcceleratorModule;
   readonly load: () => unknown;
   /** What the command line calls the devices. */
@@ -39,7 +40,7 @@ export interface FakeAccelerator {
   readonly failure: readonly [result: number, code: string];
   /** A failure that it does not know. */
   readonly unknown: readonly [result: number, code: string];
-  readonly devices: readonly { readonly name: string; readonly pciAddress: string }[];
+  readonly devices: readonly Omit<rocr.AcceleratorDevice, 'numaNode' | 'memory'>[];
   /** The errors of too much memory, of a device that is not there, and of a foreign address. */
   readonly tooMuch: RegExp;
   readonly noDevice: RegExp;
@@ -70,13 +71,45 @@ export const ACCELERATORS: readonly FakeAccelerator[] = [
     failure: [0x1008, 'HSA_STATUS_ERROR_OUT_OF_RESOURCES'],
     unknown: [0x4711, 'HSA_STATUS_0x4711'],
     devices: [
-      { name: 'gfx-fake', pciAddress: '0000:f0:1f.1' },
-      { name: "fake GPU (a test's libhsa-runtime64)", pciAddress: '0000:f1:1f.1' },
+      { index: 0, name: 'gfx-fake', pciAddress: '0000:f0:1f.1' },
+      { index: 1, name: "fake GPU (a test's libhsa-runtime64)", pciAddress: '0000:f1:1f.1' },
     ],
     tooMuch:
       /^HSA_STATUS_ERROR_OUT_OF_RESOURCES: The fake has no more\., hsa_amd_memory_pool_allocate; rocm-smi/,
     noDevice: /^HSA_STATUS_ERROR_INVALID_AGENT: .*, hsa_iterate_agents; .*index of devices\(\)$/,
     foreign: /^HSA_STATUS_ERROR_INVALID_ALLOCATION: .*, hsa_amd_portable_export_dmabuf; a dmabuf/,
+  },
+  {
+    type: 'ze',
+    module: ze,
+    load: loadZe,
+    vendor: 'Level Zero',
+    prefix: 'Ze',
+    library: 'libze_loader.so.1',
+    source: 'ze.cc',
+    variables: ['DEVICES', 'EXPORT'],
+    init: 'zeInit',
+    calls: [
+      'zeDriverGet',
+      'zeDeviceGet',
+      'zeDeviceGetProperties',
+      'zeDeviceGetMemoryProperties',
+      'zeCommandListCreateImmediate',
+      'zeMemAllocDevice',
+      'zeCommandListAppendMemoryCopy',
+      'zeMemFree',
+    ],
+    exporting: 'zeMemGetAllocProperties',
+    failure: [0x70000001, 'ZE_RESULT_ERROR_DEVICE_LOST'],
+    unknown: [0x4711, 'ZE_RESULT_0x4711'],
+    devices: [
+      { index: 0, name: "fake GPU (a test's libze_loader)", pciAddress: '0001:a0:02.3' },
+      { index: 1, name: "fake GPU (a test's libze_loader)", pciAddress: '0001:a1:02.3' },
+      { index: 65_536, name: "fake GPU (a test's libze_loader)", pciAddress: '0001:b0:02.3' },
+    ],
+    tooMuch: /^ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, zeMemAllocDevice; xpu-smi/,
+    noDevice: /^ZE_RESULT_ERROR_INVALID_ARGUMENT, zeDeviceGet; .*index of devices\(\)$/,
+    foreign: /^ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemGetAllocProperties; a dmabuf/,
   },
 ];
 
@@ -137,7 +170,9 @@ export class Fake {
 
   /** What the program has not given back. */
   held() {
-    const others = Object.entries(this.calls()).filter(([name]) => /^held:(?!memory)/.test(name));
+    const others = Object.entries(this.calls()).filter(
+      ([name, count]) => /^held:(?!memory)/.test(name) && count !== 0,
+    );
     return { ...this.#fake.held(), ...Object.fromEntries(others) };
   }
 }

@@ -51,7 +51,6 @@ function refuseAbsent(flags: Flags): void {
 }
 
 const LIBRARIES: Readonly<Record<string, string>> = {
-  ze: 'libze_loader (oneAPI Level Zero)',
   synapseai: 'libSynapse (Gaudi)',
 };
 

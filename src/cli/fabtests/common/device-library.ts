@@ -2,6 +2,7 @@ import type { AcceleratorMemory } from '../../../accelerator/memory.js';
 import * as cuda from '../../../cuda/index.js';
 import * as neuron from '../../../neuron/index.js';
 import * as rocr from '../../../rocr/index.js';
+import * as ze from '../../../ze/index.js';
 import type { DeviceMemorySettings, DeviceType } from './settings.js';
 
 /** A library that allocates the memory of `-D`. */
@@ -9,6 +10,8 @@ interface DeviceLibrary {
   /** What libfabric is built with, so that it takes pointers of the devices. */
   readonly build: string;
   readonly hmem: Exclude<DeviceMemorySettings['access'], 'FI_MR_DMABUF' | undefined>;
+  /** The provider of efa takes no pointers of the devices, however libfabric was built. */
+  readonly unknownToEfa?: true;
   readonly allocate: (byteLength: number, options: { device: number }) => AcceleratorMemory;
   /** Prepares this process, before libfabric looks for the devices. */
   readonly start?: (device: number) => void;
@@ -45,6 +48,13 @@ export const DEVICE_LIBRARIES: Readonly<Record<DeviceType, DeviceLibrary>> = {
     hmem: 'FI_HMEM_ROCR',
     allocate: rocr.allocate,
     nameOf: nameAmong('rocr', 'ROCm', rocr),
+  },
+  ze: {
+    build: 'Level Zero',
+    hmem: 'FI_HMEM_ZE',
+    unknownToEfa: true,
+    allocate: ze.allocate,
+    nameOf: nameAmong('ze', 'Level Zero', ze),
   },
   neuron: {
     build: 'Neuron',

@@ -74,6 +74,7 @@ describe('options', () => {
       access: 'FI_MR_DMABUF',
     });
     expect(settings('-D neuron -p efa').deviceMemory).toEqual({ type: 'neuron', device: 0 });
+    expect(settings('-D ze -i 65536').deviceMemory).toEqual({ type: 'ze', device: 65_536 });
     expect(settings('-D ROCR -i 2').deviceMemory).toEqual({ type: 'rocr', device: 2 });
     expect(settings('-H')).toMatchObject({ hmem: true });
     expect(settings('-H').deviceMemory).toBeUndefined();
@@ -83,11 +84,10 @@ describe('options', () => {
     ['-e msg', /FI_EP_MSG.*-e rdm/],
     ['-e dgram', /dgram-pingpong/],
     ['-e xrc', /rdm or dgram/],
-    ['-D ze', /libze_loader.*only cuda, rocr, or neuron are supported.*domain\.register/],
     ['-D neuron -p tcp', /tcp copies with the CPU.*use -p efa/],
     ['-D neuron -j 64', /-j: the CPU copies/],
-    ['-D synapseai', /libSynapse/],
-    ['-D metal', /-D must be cuda, rocr, or neuron, not metal/],
+    ['-D synapseai', /libSynapse.*only cuda, rocr, ze, or neuron are supported.*domain\.register/],
+    ['-D metal', /-D must be cuda, rocr, ze, or neuron, not metal/],
     ['-D cuda -j 64', /-j: the CPU copies/],
     ['-D cuda -i -1', /-i.*whole number/],
     ['-R', /add -D with cuda/],
