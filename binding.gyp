@@ -49,7 +49,7 @@
     {
       # Not linked with libraries of accelerators, which may be missing: native/rocr/runtime.h.
       "target_name": "accelerator",
-      "sources": ["<!@(node scripts/native-sources.mjs native/accelerator native/rocr native/ze)"]
+      "sources": ["<!@(node scripts/native-sources.mjs native/accelerator native/rocr native/synapseai native/ze)"]
     },
     {
       "target_name": "softefa",

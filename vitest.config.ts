@@ -13,6 +13,7 @@ export default defineConfig({
       { find: /^libfabric\/neuron$/, replacement: `${dist}neuron/index.js` },
       { find: /^libfabric\/rocr$/, replacement: `${dist}rocr/index.js` },
       { find: /^libfabric\/softefa$/, replacement: `${dist}softefa/index.js` },
+      { find: /^libfabric\/synapseai$/, replacement: `${dist}synapseai/index.js` },
       { find: /^libfabric\/transfer$/, replacement: `${dist}transfer/index.js` },
       { find: /^libfabric\/verbs$/, replacement: `${dist}verbs/index.js` },
       { find: /^libfabric\/ze$/, replacement: `${dist}ze/index.js` },

@@ -88,8 +88,13 @@ export function loadZe(): unknown {
   return loadAccelerators().ze;
 }
 
+/** Loads the addon of libfabric/synapseai, without libfabric and without SynapseAI. */
+export function loadSynapseai(): unknown {
+  return loadAccelerators().synapseai;
+}
+
 function loadAccelerators() {
-  return loadAll(['accelerator.node'])[0] as { readonly rocr: unknown; readonly ze: unknown };
+  return loadAll(['accelerator.node'])[0] as Readonly<Record<'rocr' | 'synapseai' | 'ze', unknown>>;
 }
 
 function loadAll(names: readonly string[]): unknown[] {

@@ -3,6 +3,7 @@
 #include <napi.h>
 
 #include "../rocr/vendor.h"
+#include "../synapseai/vendor.h"
 #include "../ze/vendor.h"
 #include "devices.h"
 #include "memory.h"
@@ -21,6 +22,7 @@ void exportVendor(Napi::Object exports, const char* name) {
 Napi::Object initialize(Napi::Env, Napi::Object exports) {
   exportVendor<rocr::Vendor>(exports, "rocr");
   exportVendor<ze::Vendor>(exports, "ze");
+  exportVendor<synapseai::Vendor>(exports, "synapseai");
   return exports;
 }
 

@@ -12,6 +12,7 @@ const MODULES = {
   'libfabric/cuda': 'src/cuda/index.ts',
   'libfabric/neuron': 'src/neuron/index.ts',
   'libfabric/rocr': 'src/rocr/index.ts',
+  'libfabric/synapseai': 'src/synapseai/index.ts',
   'libfabric/ze': 'src/ze/index.ts',
   'libfabric/cli-types': 'src/cli-types.ts',
 };

@@ -1,7 +1,7 @@
 // The modules of accelerators where the library is absent, too old or has no devices, and for wrong arguments: a typed
 // error each.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -200,6 +200,46 @@ describe('ze', () => {
       try { allocate(1).dmabuf(); } catch ({ message }) { console.log(message); }`;
     expect(ask(program, fake.env({ FAKE_ZE_EXPORT: 'none' }))).toMatch(
       /^ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, zeMemGetAllocProperties; a dmabuf needs/,
+    );
+  });
+});
+
+describe('synapseai', () => {
+  const fake = new Fake(accelerator('synapseai'));
+
+  test('a second device of a process is refused, with the reason', () => {
+    const program = `
+      import { allocate } from 'libfabric/synapseai';
+      allocate(1, { device: 1 });
+      try { allocate(1); } catch ({ message }) { console.log(message); }
+      console.log(allocate(1, { device: 1 }).byteLength);`;
+    const lines = run(program, fake.env({ FAKE_SYNAPSEAI_ONE: '1' })).split('\n');
+    expect(lines[0]).toMatch(
+      /^synDeviceAlreadyAcquired, synDeviceAcquireByModuleId; .*a process may have one only/,
+    );
+    expect(lines.slice(1)).toEqual(['1', '']);
+  });
+
+  test('a stream that was not created is created by the next call', () => {
+    const program = `
+      import { allocate } from 'libfabric/synapseai';
+      try { allocate(1); } catch ({ code, syscall }) { console.log(code, syscall); }
+      console.log(allocate(1).byteLength);`;
+    const env = fake.env({ FAKE_SYNAPSEAI_FAIL: 'synStreamCreateGeneric:1:26' });
+    expect(run(program, env)).toBe('synFail synStreamCreateGeneric\n1\n');
+  });
+
+  test('without libhl-thunk.so memory is used, and not exported', () => {
+    const folder = mkdtempSync(join(fake.folder, 'alone-'));
+    symlinkSync(join(fake.folder, 'libSynapse.so'), join(folder, 'libSynapse.so'));
+    const program = `
+      import { allocate } from 'libfabric/synapseai';
+      const memory = allocate(4096);
+      memory.fill(7);
+      console.log(memory.read(new Uint8Array(1))[0]);
+      try { memory.dmabuf(); } catch ({ code, message }) { console.log(code, message); }`;
+    expect(run(program, { ...process.env, LD_LIBRARY_PATH: folder })).toMatch(
+      /^7\nERR_SYNAPSEAI_NOT_FOUND .*libhl-thunk\.so: cannot open/,
     );
   });
 });

@@ -144,7 +144,7 @@ describe('the tarball', () => {
 
 describe('a program', () => {
   const versions =
-    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, typeof cores, isAvailable(), rocr.isAvailable(), ze.isAvailable());';
+    'console.log(typeof version().string, typeof devices, typeof loadSoftefa, typeof cores, isAvailable(), rocr.isAvailable(), ze.isAvailable(), synapseai.isAvailable());';
 
   test('imports the package and its subpaths', () => {
     const program = `
@@ -155,9 +155,10 @@ describe('a program', () => {
       import { cores } from 'libfabric/neuron';
       import * as rocr from 'libfabric/rocr';
       import * as ze from 'libfabric/ze';
+      import * as synapseai from 'libfabric/synapseai';
       ${versions}`;
     expect(run('import.mjs', program)).toMatch(
-      /^string function function function( (true|false)){3}\n$/,
+      /^string function function function( (true|false)){4}\n$/,
     );
   });
 
@@ -171,9 +172,10 @@ describe('a program', () => {
       const { cores } = require('libfabric/neuron');
       const rocr = require('libfabric/rocr');
       const ze = require('libfabric/ze');
+      const synapseai = require('libfabric/synapseai');
       ${versions}`;
     expect(run('require.cjs', program)).toMatch(
-      /^string function function function( (true|false)){3}\n$/,
+      /^string function function function( (true|false)){4}\n$/,
     );
   });
 

@@ -3,8 +3,9 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HmemMemory } from 'libfabric';
 import * as rocr from 'libfabric/rocr';
+import * as synapseai from 'libfabric/synapseai';
 import * as ze from 'libfabric/ze';
-import { loadRocr, loadZe } from '../../dist/load.js';
+import { loadRocr, loadSynapseai, loadZe } from '../../dist/load.js';
 import { FakeLibrary, withLibrariesOf } from './fake-library.js';
 
 /** What the modules of these accelerators have in common. */
@@ -18,7 +19,7 @@ export interface AcceleratorModule {
 
 /** An accelerator, and what its fake does. */
 export interface FakeAccelerator {
-  readonly type: 'rocr' | 'ze';
+  readonly type: 'rocr' | 'synapseai' | 'ze';
   readonly module: AcceleratorModule;
   readonly load: () => unknown;
   /** What the command line calls the devices. */
@@ -27,6 +28,8 @@ export interface FakeAccelerator {
   readonly prefix: string;
   /** The library's file. */
   readonly library: string;
+  /** Another library that it needs, and its source. */
+  readonly second?: { readonly library: string; readonly source: string };
   /** The source of the fake, and the variables that tests set. */
   readonly source: string;
   readonly variables: readonly string[];
@@ -111,6 +114,39 @@ export const ACCELERATORS: readonly FakeAccelerator[] = [
     noDevice: /^ZE_RESULT_ERROR_INVALID_ARGUMENT, zeDeviceGet; .*index of devices\(\)$/,
     foreign: /^ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemGetAllocProperties; a dmabuf/,
   },
+  {
+    type: 'synapseai',
+    module: synapseai,
+    load: loadSynapseai,
+    vendor: 'SynapseAI',
+    prefix: 'Synapseai',
+    library: 'libSynapse.so',
+    source: 'synapse.cc',
+    second: { library: 'libhl-thunk.so', source: 'thunk.cc' },
+    variables: ['DEVICES', 'ONE'],
+    init: 'synInitialize',
+    calls: [
+      'synDeviceGetCount',
+      'synDeviceGetModuleIDs',
+      'synDeviceGetAttributeByModuleId',
+      'synDeviceMalloc',
+      'synHostMalloc',
+      'synMemCopyAsync',
+      'synStreamSynchronize',
+      'synDeviceGetInfoV2',
+      'synDeviceFree',
+    ],
+    exporting: 'hlthunk_device_mapped_memory_export_dmabuf_fd',
+    failure: [26, 'synFail'],
+    unknown: [4711, 'synStatus_4711'],
+    devices: [
+      { index: 0, name: 'Gaudi 2', pciAddress: null },
+      { index: 1, name: 'Gaudi 3', pciAddress: null },
+    ],
+    tooMuch: /^synOutOfDeviceMemory, synDeviceMalloc; hl-smi/,
+    noDevice: /^synInvalidArgument, synDeviceAcquireByModuleId; .*index of devices\(\)/,
+    foreign: /^synInvalidArgument, hlthunk_device_mapped_memory_export_dmabuf_fd; a dmabuf/,
+  },
 ];
 
 /** The accelerator of a type. */
@@ -140,12 +176,16 @@ export class Fake {
   }
 
   #build(target: string, flags: readonly string[] = []): void {
-    this.#fake.build(join(target, this.accelerator.library), [this.accelerator.source], flags);
+    const { library, source, second } = this.accelerator;
+    this.#fake.build(join(target, library), [source], flags);
+    if (second !== undefined) this.#fake.build(join(target, second.library), [second.source]);
   }
 
   /** Loads the fake into the process of the test file. */
   load(): this {
-    this.#fake.load(join(this.folder, this.accelerator.library));
+    const { library, second } = this.accelerator;
+    const all = second === undefined ? [library] : [library, second.library];
+    this.#fake.load(...all.map((each) => join(this.folder, each)));
     return this;
   }
 

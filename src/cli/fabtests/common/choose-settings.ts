@@ -50,22 +50,11 @@ function refuseAbsent(flags: Flags): void {
   }
 }
 
-const LIBRARIES: Readonly<Record<string, string>> = {
-  synapseai: 'libSynapse (Gaudi)',
-};
-
 const DEVICES = new Intl.ListFormat('en', { type: 'disjunction' }).format(DEVICE_TYPES);
 
 function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined) {
   const { device, deviceId = 0, hmem, dmabuf, inject } = flags;
   const name = device?.toLowerCase();
-  const library = LIBRARIES[name ?? ''];
-  if (library !== undefined) {
-    refuse(
-      `-D ${name}: its memory is allocated by ${library}, which this package does not call; only ` +
-        `${DEVICES} are supported. A program registers such memory with domain.register()`,
-    );
-  }
   const type = DEVICE_TYPES.find((each) => each === name);
   if (name !== undefined && type === undefined) refuse(`-D must be ${DEVICES}, not ${device}`);
   if (type === undefined && dmabuf) {
@@ -75,10 +64,11 @@ function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined
   const reason = kind.hostOnly?.(operation);
   if (reason !== undefined) refuse(`${type === undefined ? '-H' : '-D'}: ${reason}`);
   if (type === undefined) return { hmem: true } as const;
-  // hmem_neuron.c: libfabric copies to memory of Neuron, and never from it.
-  if (type === 'neuron' && (flags.provider ?? 'efa') !== 'efa') {
+  // hmem_neuron.c and hmem_synapseai.c: libfabric does not copy from such memory.
+  if ((type === 'neuron' || type === 'synapseai') && (flags.provider ?? 'efa') !== 'efa') {
+    const vendor = type === 'neuron' ? 'Neuron' : 'SynapseAI';
     refuse(
-      `-D neuron: ${flags.provider} copies with the CPU, and libfabric cannot copy from memory of Neuron; ` +
+      `-D ${type}: ${flags.provider} copies with the CPU, and libfabric cannot copy from memory of ${vendor}; ` +
         'use -p efa',
     );
   }

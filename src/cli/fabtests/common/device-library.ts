@@ -2,6 +2,7 @@ import type { AcceleratorMemory } from '../../../accelerator/memory.js';
 import * as cuda from '../../../cuda/index.js';
 import * as neuron from '../../../neuron/index.js';
 import * as rocr from '../../../rocr/index.js';
+import * as synapseai from '../../../synapseai/index.js';
 import * as ze from '../../../ze/index.js';
 import type { DeviceMemorySettings, DeviceType } from './settings.js';
 
@@ -55,6 +56,12 @@ export const DEVICE_LIBRARIES: Readonly<Record<DeviceType, DeviceLibrary>> = {
     unknownToEfa: true,
     allocate: ze.allocate,
     nameOf: nameAmong('ze', 'Level Zero', ze),
+  },
+  synapseai: {
+    build: 'SynapseAI',
+    hmem: 'FI_HMEM_SYNAPSEAI',
+    allocate: synapseai.allocate,
+    nameOf: nameAmong('synapseai', 'SynapseAI', synapseai),
   },
   neuron: {
     build: 'Neuron',
