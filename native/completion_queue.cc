@@ -98,7 +98,10 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   const uint64_t value = unsignedFromJs(args[1], "value");
   const uint64_t count = unsignedFromJs(args[2], "count", uint64_t{1} << 53);
   const uint32_t request = args[3].As<Napi::Number>().Uint32Value();
-  const Hold hold(engineOf(*queue));
+  Engine& engine = engineOf(*queue);
+  const Hold hold(engine);
+  // A call that was aborted waits until the engine has read that.
+  if (queue->immediates.expecting(value) && engine.hasSubmissions()) engine.turn();
   if (queue->immediates.expecting(value)) {
     throw Misuse(Misuse::Kind::kState, "ERR_INVALID_STATE",
                  "another call already waits for arrivals of this value");
@@ -106,9 +109,9 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   if (queue->immediates.lost() > 0 && !queue->immediates.has(value, count)) {
     // The arrivals may be among the dropped ones; then the wait would never end.
     const std::string text = Engine::describeLost(*queue);
-    engineOf(*queue).settle(request, FI_EOVERRUN, "fi_cq_read", text.c_str());
+    engine.settle(request, FI_EOVERRUN, "fi_cq_read", text.c_str());
   } else if (queue->immediates.expect(value, count, request)) {
-    engineOf(*queue).settle(request, 0);
+    engine.settle(request, 0);
   }
   return args.Env().Undefined();
 }

@@ -12,6 +12,9 @@ faults.set({ capabilities: [] });
 const qpnOf = ({ av, address }: { av: AddressVector; address: Uint8Array }): number =>
   Number(/:(\d+):\d+$/.exec(av.straddr(address))?.[1]);
 
+// Milliseconds. fi_close(3) has 500 ms of a processor, which may take 2 s on a busy machine, and the rest needs time, too.
+const MOST = 4000;
+
 describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
   test('a blocked fi_close breaks the domain and nothing else', async (context) => {
     if (version().major === 2 && version().minor > 1) context.skip('libfabric 2.6 returns');
@@ -37,7 +40,7 @@ describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
     });
     const began = performance.now();
     await served.a.ep.close({ timeout: 50 });
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(MOST);
     await other;
     await expect(served.b.ep.recv(new Uint8Array(8))).rejects.toThrow('open another domain');
     const broken = expect.objectContaining({ code: 'FI_EOTHER', syscall: 'fi_close' });

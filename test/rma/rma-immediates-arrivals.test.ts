@@ -58,6 +58,19 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     await expect(early).rejects.toThrow('early');
   });
 
+  test('a call may follow at once on an aborted one', async (context) => {
+    const { b, write, done, fails } = await window(context);
+    for (let i = 0; i < 20; i++) {
+      const controller = new AbortController();
+      const aborted = fails(b.cq.arrived(1n, 1, { signal: controller.signal }));
+      controller.abort(new Error('enough'));
+      const next = b.cq.arrived(1n);
+      await done(write(1n));
+      await done(next);
+      expect(await aborted).toHaveProperty('message', 'enough');
+    }
+  });
+
   test('a value can have only one pending arrived()', async (context) => {
     const { b, write, done } = await window(context);
     const first = b.cq.arrived(1n);
