@@ -77,6 +77,7 @@ describe.each(ACCELERATORS.map((each) => [each.type, each] as const))('%s', (typ
     const memory = allocate(4096);
     const dmabuf = memory.dmabuf();
     memory.free();
+    expect(fake.calls()[exporting]).toBeGreaterThan(0);
     expect(dmabuf.fd).toBeGreaterThan(2);
     dmabuf.close();
     expect(fake.held()).toEqual(before);

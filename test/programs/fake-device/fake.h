@@ -54,18 +54,18 @@ class Calls {
     return calls;
   }
 
-  // Adds to a counter of the file, in which each has a line of 48 characters.
+  // Adds to a counter of the file, in which each has a line of 64 characters.
   void count(const std::string& name, int more) {
     const std::lock_guard<std::recursive_mutex> lock(mutex_);
     const int sum = counts_[name] += more;
     const std::string path = variable("COUNTERS");
     if (path.empty()) return;
     const size_t line = lines_.try_emplace(name, lines_.size()).first->second;
-    char text[49];
-    std::snprintf(text, sizeof(text), "%-36s%11d\n", name.c_str(), sum);
+    char text[65];
+    std::snprintf(text, sizeof(text), "%-52s%11d\n", name.c_str(), sum);
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) return;
-    if (pwrite(fd, text, 48, static_cast<off_t>(line) * 48) != 48) std::perror(kName);
+    if (pwrite(fd, text, 64, static_cast<off_t>(line) * 64) != 64) std::perror(kName);
     close(fd);
   }
 
