@@ -92,12 +92,10 @@ describe.each(drivers)('%s driver', (driver) => {
       const wire = await pair(context, 'efa', ['FI_MSG'], driver);
       await exchangeMessage(wire);
       using broken = faults.add('poll', { value });
-      const received = wire.b.recv(new Uint8Array(8));
-      for (const operation of [received, wire.a.send(new Uint8Array(8), wire.toB)]) {
-        expect(await wire.fails(operation)).toMatchObject({
-          code: value,
-          syscall: 'fi_eq_readerr',
-        });
+      const received = wire.fails(wire.b.recv(new Uint8Array(8)));
+      const sent = wire.fails(wire.a.send(new Uint8Array(8), wire.toB));
+      for (const error of await Promise.all([received, sent])) {
+        expect(error).toMatchObject({ code: value, syscall: 'fi_eq_readerr' });
       }
       broken.remove();
       await exchangeMessage(await pair(context, 'efa', ['FI_MSG'], driver));
