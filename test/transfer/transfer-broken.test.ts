@@ -125,6 +125,6 @@ test.each([
     const notes = b.notes();
     await Promise.all(Array.from({ length: 8 }, (_, i) => toB.notify(Uint8Array.of(i))));
     for (let i = 0; i < 8; i++) await notes.next();
-    expect(engine.rails.map(({ state }) => state)).toEqual(['up', 'broken']);
+    expect(engine.rails[1]?.state).toBe('broken');
   },
 );
