@@ -1,7 +1,7 @@
 import type { FabricError } from '../errors.js';
 import { fellBack, railChanged, railError } from './channels.js';
 import { EngineEvents, type RailEvent } from './engine-events.js';
-import { RAIL_STATES, type RailState } from './rails.js';
+import { RAIL_STATES, type Rail, type RailState } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 import type { TransferEngine } from './transfer-engine.js';
 
@@ -9,8 +9,6 @@ import type { TransferEngine } from './transfer-engine.js';
 export class Announcer {
   readonly events = new EngineEvents();
   readonly #engine: TransferEngine;
-  // By rail: before the next change.
-  readonly #states: RailState['state'][] = [];
 
   constructor(engine: TransferEngine) {
     this.#engine = engine;
@@ -34,10 +32,16 @@ export class Announcer {
   }
 
   /** @param code the place of the state in RAIL_STATES. */
-  railChanged(index: number, code: number, reason: string, peer: RemoteEngine | undefined): void {
+  railChanged(
+    index: number,
+    changed: Rail,
+    code: number,
+    reason: string,
+    peer: RemoteEngine | undefined,
+  ): void {
     const state = RAIL_STATES[code] as RailState['state'];
-    const previous = this.#states[index] ?? 'up';
-    this.#states[index] = state;
+    const previous = changed.announced;
+    changed.announced = state;
     if (!this.events.observed && !railChanged.hasSubscribers) return;
     const rail = { ...(this.#engine.rails[index] as RailState), state };
     const event: RailEvent = { type: 'rail', rail, previous, peer, reason };

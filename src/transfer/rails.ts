@@ -63,8 +63,8 @@ export const RAIL_STATES = [
 export class Rail {
   readonly endpoint: RailEndpoint;
   readonly info: AnyInfo;
-  /** Whether the provider has broken its endpoint. */
-  broken = false;
+  /** The state that was announced last. */
+  announced: RailState['state'] = 'up';
   readonly #path: RailState['path'];
   /** Null if unknown. */
   readonly numaNode: number | null;
@@ -109,10 +109,12 @@ export class Rail {
   }
 }
 
+const isBroken = (rail: Rail | undefined) => rail?.announced === 'broken';
+
 /** The rails that work, undefined in place of the others. All of them if none works. */
 export function working(rails: readonly (Rail | undefined)[]): readonly (Rail | undefined)[] {
-  if (rails.every((rail) => rail === undefined || rail.broken)) return rails;
-  return rails.map((rail) => (rail?.broken ? undefined : rail));
+  if (rails.every((rail) => rail === undefined || isBroken(rail))) return rails;
+  return rails.map((rail) => (isBroken(rail) ? undefined : rail));
 }
 
 function pathOf(endpoint: RailEndpoint): RailState['path'] {

@@ -25,7 +25,7 @@ import { NativeEvents } from './native-events.js';
 import { type Note, Notes, OncePerPeer } from './notes.js';
 import { makeOffer, type Offering } from './offering.js';
 import { Place } from './place.js';
-import { countersOf, openRails, RAIL_STATES, type Rail, type RailState, working } from './rails.js';
+import { countersOf, openRails, type Rail, type RailState, working } from './rails.js';
 import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
@@ -93,9 +93,8 @@ export class TransferEngine {
       idle: (idle) => native.transferRef(this.#handle, !idle),
       flushed: () => this.#flushed(),
       rail: (index, state, reason, peer) => {
-        const rail = this.#rails[index];
-        if (rail !== undefined && RAIL_STATES[state] === 'broken') rail.broken = true;
-        this.#announcer.railChanged(index, state, reason, this.#peers.get(peer));
+        const rail = this.#rails[index] as Rail;
+        this.#announcer.railChanged(index, rail, state, reason, this.#peers.get(peer));
       },
     });
     this.#notes = new Notes(this.#events.waiting);
