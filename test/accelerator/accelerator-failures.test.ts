@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import type { NativeAccelerator } from '../../dist/accelerator/devices.js';
-import { callsRefused, expectClosed } from '../support/accelerator.js';
-import { expectTyped, junkExcept } from '../support/bad-input.js';
+import { callsRefused, expectClosed, expectJunkRefused } from '../support/accelerator.js';
 import { ACCELERATORS, accelerator, Fake } from '../support/fake-accelerator.js';
 import { HANG_MS } from '../support/limits.js';
 
@@ -43,21 +42,7 @@ describe.each(ACCELERATORS.map((each) => [each.type, each] as const))('%s', (typ
       (value) => exportDmabuf(value as typeof memory),
       (value) => exportDmabuf({ type, pointer: value as bigint, byteLength: 1, device: 0 }),
     ];
-    // Where it is valid: the default of an option, no options, and an offset of 0.
-    const valid = ['undefined', '{}', '-0', 'a proxy'];
-    for (const [index, call] of calls.entries()) {
-      for (const [label, value] of junkExcept(...valid)) {
-        let error: unknown;
-        try {
-          call(value);
-        } catch (caught) {
-          error = caught;
-        }
-        expect(error, `call ${index} with ${label}`).toBeDefined();
-        expect((error as Error).message, `call ${index} with ${label}`).toEqual(expect.any(String));
-        if ((error as { code?: string }).code !== 'ERR_TEST_BOOM') expectTyped(error);
-      }
-    }
+    expectJunkRefused(calls);
     memory.free();
     memory.free();
     expectClosed(memory);

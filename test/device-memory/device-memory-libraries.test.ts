@@ -2,20 +2,16 @@
 // program, and in the benchmarks with -D. The host has no access to the memory: a copy by the host would end the process.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { open } from 'libfabric';
-import type { AcceleratorMemory } from 'libfabric/rocr';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
 import { start } from '../support/command.js';
-import { accessOf, whyNoDmabuf } from '../support/device-memory.js';
+import { whyNoDmabuf } from '../support/device-memory.js';
+import { writeAndReadBack } from '../support/device-transfer.js';
 import { ACCELERATORS, Fake } from '../support/fake-accelerator.js';
 import { countersIn } from '../support/fake-library.js';
 import { runBothSides } from '../support/node-pair.js';
-import { expectBytes, Pair, pattern } from '../support/transfer.js';
 
-const CAPS = ['FI_MSG', 'FI_RMA'] as const;
-const MIB = 1 << 20;
 const SIZES = [64, 5000, 100_000];
 
 let made = 0;
@@ -30,12 +26,9 @@ async function run(fake: Fake, line: string, more: NodeJS.ProcessEnv = {}) {
   return { server: { ...server, calls: callsOf(0) }, client: { ...client, calls: callsOf(1) } };
 }
 
-const bytesOf = (memory: AcceleratorMemory) => memory.read(new Uint8Array(memory.byteLength));
-
 describe.each(ACCELERATORS.map((each) => [each.type, each] as const))('%s', (type, accelerator) => {
   const fake = new Fake(accelerator).load();
   const { calls, devices, exporting, init, vendor } = accelerator;
-  const { allocate, exportDmabuf } = accelerator.module;
   const device = `${vendor} device 1 (${devices[1]?.name})`;
 
   describe('efa-direct', () => {
@@ -46,35 +39,7 @@ describe.each(ACCELERATORS.map((each) => [each.type, each] as const))('%s', (typ
 
     test('memory of devices is written to memory of devices, and read back', async () => {
       const before = fake.held();
-      const opening = { provider: 'efa', fabric: 'efa-direct', caps: CAPS } as const;
-      const [a, b] = [await open(opening), await open(opening)];
-      const { toB } = new Pair<'FI_EP_RDM', (typeof CAPS)[number]>(a, b);
-      const [from, to] = [allocate(MIB), allocate(MIB, { device: 1 })];
-      from.write(pattern(MIB, 1));
-      to.write(pattern(MIB, 2));
-      const near = from.dmabuf();
-      const far = exportDmabuf({
-        ...{ type, device: 1, pointer: to.pointer + 4096n, byteLength: MIB - 4096 },
-      });
-      const source = await a.domain.register(near, ['FI_READ', 'FI_WRITE']);
-      const target = await b.domain.register(far, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
-      near.close();
-      far.close();
-      const remote = a.domain.remote(target.descriptor());
-      await a.write(source.slice(100, 65_537), toB, remote, { offset: 33 });
-      const expected = pattern(MIB, 2);
-      expected.set(pattern(MIB, 1).subarray(100, 100 + 65_537), 4096 + 33);
-      expectBytes(bytesOf(to), expected);
-
-      await a.read(source.slice(0, 10_000), toB, remote, { offset: 5 });
-      const read = pattern(MIB, 1);
-      read.set(expected.subarray(4096 + 5, 4096 + 10_005));
-      expectBytes(bytesOf(from), read);
-      for (const region of [source, target]) expect(accessOf(region)).toBe('---p');
-      await a.close();
-      await b.close();
-      from.free();
-      to.free();
+      await writeAndReadBack(type, accelerator.module);
       expect(fake.held()).toMatchObject({ memory: before.memory, maps: before.maps });
     });
 

@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 
 import type { NativeMemory } from '../../dist/accelerator/native.js';
 import { native } from '../../dist/native.js';
+import { expectTyped, junkExcept } from './bad-input.js';
 
 /** Every use of memory that was freed throws ERR_CLOSED. */
 export function expectClosed(memory: AcceleratorMemory): void {
@@ -15,6 +16,25 @@ export function expectClosed(memory: AcceleratorMemory): void {
     () => memory.dmabuf(),
   ];
   for (const use of uses) expect(use).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+}
+
+/** Each call throws a typed error for each value that is junk as its argument. */
+export function expectJunkRefused(calls: readonly ((value: unknown) => unknown)[]): void {
+  // Where it is valid: the default of an option, no options, and an offset of 0.
+  const valid = ['undefined', '{}', '-0', 'a proxy'];
+  for (const [index, call] of calls.entries()) {
+    for (const [label, value] of junkExcept(...valid)) {
+      let error: unknown;
+      try {
+        call(value);
+      } catch (caught) {
+        error = caught;
+      }
+      expect(error, `call ${index} with ${label}`).toBeDefined();
+      expect((error as Error).message, `call ${index} with ${label}`).toEqual(expect.any(String));
+      if ((error as { code?: string }).code !== 'ERR_TEST_BOOM') expectTyped(error);
+    }
+  }
 }
 
 /** Methods that are called on other objects throw ERR_INVALID_THIS, and `new` throws ERR_INVALID_ARG_TYPE. */
