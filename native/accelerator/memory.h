@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,16 @@ struct Dmabuf {
   int fd;           // the caller's
   uint64_t offset;  // of the address, in the dmabuf
 };
+
+// The destructor of an allocation: frees the memory, unless it was freed or abandoned.
+template <typename Allocation>
+void freeOrAbandon(Allocation& allocation) {
+  try {
+    allocation.free();
+  } catch (const std::exception&) {
+    allocation.abandon();
+  }
+}
 
 // The fill() of memory that is only written. Throws what write() throws.
 template <typename Allocation>

@@ -1,5 +1,7 @@
 #include "allocation.h"
 
+#include "../accelerator/memory.h"
+
 namespace cuda {
 namespace {
 
@@ -14,13 +16,7 @@ Allocation::Allocation(int device, size_t length)
   Driver::get().memAlloc(&pointer_, length);
 }
 
-Allocation::~Allocation() {
-  try {
-    free();
-  } catch (const std::exception&) {
-    abandon();
-  }
-}
+Allocation::~Allocation() { accelerator::freeOrAbandon(*this); }
 
 void Allocation::fill(unsigned char value, size_t offset, size_t length) {
   const CurrentContext current(*context_);

@@ -1,7 +1,5 @@
 #include "driver.h"
 
-#include <mutex>
-
 namespace cuda {
 
 // The suffix _v2 is the one that cuda.h adds to these names.
@@ -37,12 +35,11 @@ const Driver& Driver::loaded() {
 }
 
 const Driver& Driver::get() {
-  static std::mutex mutex;
-  static bool initialized = false;
-  const Driver& driver = loaded();
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (!initialized) driver.init(0);
-  initialized = true;
+  // A failed call throws, too.
+  static const Driver& driver = []() -> const Driver& {
+    loaded().init(0);
+    return loaded();
+  }();
   return driver;
 }
 

@@ -1,7 +1,5 @@
 #include "runtime.h"
 
-#include <mutex>
-
 namespace rocr {
 
 Runtime::Runtime(void* library)
@@ -24,12 +22,11 @@ const Runtime& Runtime::loaded() {
 }
 
 const Runtime& Runtime::initialized() {
-  static std::mutex mutex;
-  static bool initialized = false;
-  const Runtime& runtime = loaded();
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (!initialized) runtime.init();
-  initialized = true;
+  // A failed call throws, too.
+  static const Runtime& runtime = []() -> const Runtime& {
+    loaded().init();
+    return loaded();
+  }();
   return runtime;
 }
 

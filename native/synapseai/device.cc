@@ -67,13 +67,13 @@ void Device::free(uint64_t place) {
 
 // The driver names memory by its offset from the base of the device's memory. It exports whole
 // pages.
-int Device::exportDmabuf(uint64_t place, size_t length, uint64_t& offset) const {
+accelerator::Dmabuf Device::exportDmabuf(uint64_t place, size_t length) const {
   const char* name = "hlthunk_device_mapped_memory_export_dmabuf_fd";
   const std::lock_guard<std::mutex> lock(mutex_);
   auto found = allocations_.upper_bound(place);
   if (found == allocations_.begin()) throw CallFailure(kInvalidArgument, name);
   const auto& [start, size] = *--found;
-  offset = place - start;
+  const uint64_t offset = place - start;
   if (offset >= size || length > size - offset) throw CallFailure(kInvalidArgument, name);
   DeviceInfo info{};
   Runtime::loaded().deviceInfo(id_, &info);
@@ -81,7 +81,7 @@ int Device::exportDmabuf(uint64_t place, size_t length, uint64_t& offset) const 
   const int fd = synapseai::exportDmabuf()(static_cast<int>(info.fd), base, rounded(size),
                                            start - base, O_RDWR | O_CLOEXEC);
   if (fd < 0) throw CallFailure(kFail, name);
-  return fd;
+  return {fd, offset};
 }
 
 void Device::fill(uint64_t place, uint8_t value, size_t length) {

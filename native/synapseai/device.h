@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "../accelerator/memory.h"
 #include "runtime.h"
 
 namespace synapseai {
@@ -22,9 +23,9 @@ class Device {
   void fill(uint64_t place, uint8_t value, size_t length);
   void write(uint64_t place, const uint8_t* bytes, size_t length);
   void read(uint64_t place, uint8_t* bytes, size_t length);
-  // A descriptor of the memory that contains a range. `offset` gets the position of the range.
-  // Throws CallFailure if there is no such memory, LibraryMissing without libhl-thunk.so.
-  int exportDmabuf(uint64_t place, size_t length, uint64_t& offset) const;
+  // Exports the memory that contains a range. Throws CallFailure if there is none, LibraryMissing
+  // without libhl-thunk.so.
+  accelerator::Dmabuf exportDmabuf(uint64_t place, size_t length) const;
 
  private:
   class Staging;

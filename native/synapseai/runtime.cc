@@ -1,7 +1,5 @@
 #include "runtime.h"
 
-#include <mutex>
-
 namespace synapseai {
 
 Runtime::Runtime(void* library)
@@ -27,12 +25,11 @@ const Runtime& Runtime::loaded() {
 }
 
 const Runtime& Runtime::initialized() {
-  static std::mutex mutex;
-  static bool initialized = false;
-  const Runtime& runtime = loaded();
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (!initialized) runtime.initialize();
-  initialized = true;
+  // A failed call throws, too.
+  static const Runtime& runtime = []() -> const Runtime& {
+    loaded().initialize();
+    return loaded();
+  }();
   return runtime;
 }
 

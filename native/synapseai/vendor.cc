@@ -3,8 +3,6 @@
 namespace synapseai {
 namespace {
 
-using accelerator::CallFailure;
-
 // synDeviceType
 const char* nameOfType(uint64_t type) {
   switch (type) {
@@ -33,13 +31,7 @@ Allocation::Allocation(int device, size_t length)
       place_(device_.allocate(length)),
       length_(length) {}
 
-Allocation::~Allocation() {
-  try {
-    free();
-  } catch (const CallFailure&) {
-    abandon();
-  }
-}
+Allocation::~Allocation() { accelerator::freeOrAbandon(*this); }
 
 void Allocation::free() {
   if (freed()) return;
@@ -61,10 +53,7 @@ std::vector<accelerator::Device> Vendor::listDevices() {
 }
 
 accelerator::Dmabuf Vendor::exportDmabuf(int device, uint64_t pointer, size_t length) {
-  accelerator::Dmabuf exported{-1, 0};
-  Device& owner = Device::acquired(static_cast<uint32_t>(device));
-  exported.fd = owner.exportDmabuf(pointer, length, exported.offset);
-  return exported;
+  return Device::acquired(static_cast<uint32_t>(device)).exportDmabuf(pointer, length);
 }
 
 }  // namespace synapseai

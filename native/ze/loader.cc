@@ -1,7 +1,5 @@
 #include "loader.h"
 
-#include <mutex>
-
 namespace ze {
 
 Loader::Loader(void* library)
@@ -27,12 +25,11 @@ const Loader& Loader::loaded() {
 }
 
 const Loader& Loader::initialized() {
-  static std::mutex mutex;
-  static bool initialized = false;
-  const Loader& loader = loaded();
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (!initialized) loader.init(kGpuOnly);
-  initialized = true;
+  // A failed call throws, too.
+  static const Loader& loader = []() -> const Loader& {
+    loaded().init(kGpuOnly);
+    return loaded();
+  }();
   return loader;
 }
 

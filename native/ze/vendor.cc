@@ -99,13 +99,7 @@ Allocation::Allocation(int device, size_t length) : length_(length) {
   place_ = static_cast<uint8_t*>(start);
 }
 
-Allocation::~Allocation() {
-  try {
-    free();
-  } catch (const CallFailure&) {
-    abandon();
-  }
-}
+Allocation::~Allocation() { accelerator::freeOrAbandon(*this); }
 
 void Allocation::write(size_t offset, const uint8_t* bytes, size_t length) {
   const Loader& loader = Loader::loaded();
