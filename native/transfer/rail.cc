@@ -159,7 +159,9 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
   giveNumber(number);
   if (ret == -FI_EAGAIN) {
     transfer->giveBack(slice);
-    if (path.refused(now, settings_.stall)) leave(*transfer->order.peer, path, now);
+    if (path.refused(now, settings_.stall)) {
+      leave(*transfer->order.peer, path, now, "the provider takes no slices");
+    }
   } else if (isFinal(static_cast<uint32_t>(-ret)) || !transfer->mayRetry(slice)) {
     transfer->fail(static_cast<uint32_t>(-ret), engine_.refusal());
   } else {
@@ -242,11 +244,11 @@ void Rail::checkStalls(Clock::time_point now) {
   changeState(RailState::kStalled, *stalled.front(), "nothing comes through");
 }
 
-// The provider takes no slices on the way to a peer.
-void Rail::leave(const Peer& peer, Path& path, Clock::time_point now) {
+// The provider takes nothing on the way to a peer.
+void Rail::leave(const Peer& peer, Path& path, Clock::time_point now, const char* why) {
   path.failed(now, path.rail());
   counters.stalls.fetch_add(1, std::memory_order_relaxed);
-  changeState(RailState::kStalled, peer, "the provider takes no slices");
+  changeState(RailState::kStalled, peer, why);
 }
 
 void Rail::changeState(RailState to, const Peer& peer, std::string why) {

@@ -26,6 +26,7 @@ struct Waiting {
   Message message;
   uint32_t noteId;  // of the program's message, 0: the engine's own
   Clock::time_point until;
+  Clock::time_point since{};  // when it came to the rail that is to send it
 };
 
 // How a rail works. All rails of an engine have the same settings.
@@ -77,7 +78,7 @@ class Rail final : public EngineClient {
 
   // The following run on the rail's thread, or while the caller holds the engine.
   void add(const std::shared_ptr<Transfer>& transfer);
-  void send(Waiting waiting) { messages_.push_back(std::move(waiting)); }
+  void send(Waiting waiting);
   // Posts the receives of messages. Throws FabricFailure.
   void listen();
   // Removes handles of remote memory.
@@ -134,7 +135,7 @@ class Rail final : public EngineClient {
   bool copyNext(Transfer& transfer, Clock::time_point now);
   bool copySlice(const Order& order, const Slice& slice);
   ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);
-  void leave(const Peer& peer, Path& path, Clock::time_point now);
+  void leave(const Peer& peer, Path& path, Clock::time_point now, const char* why);
   void changeState(RailState to, const Peer& peer, std::string why);
   uint32_t remoteOf(Transfer& transfer, uint32_t rail);
   void sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);

@@ -31,6 +31,11 @@ void Rail::listen() {
   }
 }
 
+void Rail::send(Waiting waiting) {
+  waiting.since = Clock::now();
+  messages_.push_back(std::move(waiting));
+}
+
 ssize_t Rail::postReceive(uint32_t slot) {
   const uint32_t number = takeNumber();
   Operation o{};
@@ -75,7 +80,12 @@ void Rail::flushMessages(Clock::time_point now) {
     if (now > waiting.until) {
       hub_->messageEnded(waiting.noteId, FI_ETIMEDOUT, "the peer takes no messages");
     } else if (!postMessage(waiting, now)) {
-      messages_.push_back(std::move(waiting));
+      // Perhaps this rail reaches nobody: then another one sends it.
+      if (now - waiting.since > settings_.stall) {
+        hub_->sendAgain(std::move(waiting), index);
+      } else {
+        messages_.push_back(std::move(waiting));
+      }
     }
   }
 }
@@ -98,7 +108,11 @@ bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
   const ssize_t ret = engine_.postFor(*this, o);
   if (ret != 0) {
     giveNumber(number);
-    if (ret != -FI_EAGAIN) path.failed(now, path.rail());
+    if (ret != -FI_EAGAIN) {
+      path.failed(now, path.rail());
+    } else if (path.refused(now, settings_.stall)) {
+      leave(*waiting.peer, path, now, "the provider takes no messages");
+    }
     return false;
   }
   freeSends_.pop_back();

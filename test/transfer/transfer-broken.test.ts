@@ -128,3 +128,15 @@ test.each([
   }
   expect(engine.rails[1]?.state).toBe('broken');
 });
+
+// efa (1.17) refuses a message until the peer has answered a handshake.
+test.each([2, 3])(
+  'a message takes the other way if NIC %i of the peer is silent',
+  async (silent) => {
+    const { b, toB } = await met([0], [2, 3]);
+    faults.add('freeze', { nic: silent });
+    const notes = b.notes();
+    await toB.notify(Buffer.from('hello'));
+    expect(Buffer.from((await notes.next()).value?.bytes ?? []).toString()).toBe('hello');
+  },
+);

@@ -23,6 +23,7 @@ import { hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { freePort } from '../../support/free-port.js';
 import { HANG_MS } from '../../support/limits.js';
 import { ownNamespace } from '../../support/own-namespace.js';
+import { preloading } from '../../support/preload.js';
 
 const namespace = ownNamespace('doctor-peer');
 const DEVICE_TIMEOUT = 1000; // ms until a device gives up on a silent peer
@@ -321,7 +322,7 @@ describe('as commands', () => {
 });
 
 describe.skipIf(hasRdmaDevice())('without an EFA', () => {
-  const bare = { LD_PRELOAD: '', SYSFS_PATH: '', SOFTEFA_NODE: '' };
+  const bare = { ...preloading(''), SYSFS_PATH: '', SOFTEFA_NODE: '' };
 
   test('--peer fails because the probe tests EFA only', async () => {
     const ended = await start(['doctor', '--json', '--peer', '127.0.0.1'], bare).ended;
