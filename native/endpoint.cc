@@ -50,9 +50,14 @@ int Endpoint::closeOrPark() {
 }
 
 fid_ep* Endpoint::opened() const {
-  if (ep_) return ep_.get();
-  if (!broken) throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", "Endpoint is closed");
-  throw FabricFailure(static_cast<int>(end.status), end.detail.syscall, end.detail.text);
+  if (!ep_) throwClosed(*this);
+  return ep_.get();
+}
+
+void throwClosed(const Endpoint& endpoint) {
+  if (!endpoint.broken) throwClosed<Endpoint>(endpoint);
+  const Failure& why = endpoint.end;
+  throw FabricFailure(static_cast<int>(why.status), why.detail.syscall, why.detail.text);
 }
 
 bool Endpoint::announced() const {

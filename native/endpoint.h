@@ -53,8 +53,7 @@ class Endpoint : public Resource {
   void addToLocalPeers(const std::string& address);
 
   fid_ep* get() const { return ep_.get(); }
-  // The same, for a call of JavaScript. Throws the cause if the endpoint is closed because it was
-  // broken, otherwise ERR_CLOSED.
+  // The same, for a call of JavaScript. Throws if the endpoint is closed.
   fid_ep* opened() const;
   fid_eq* events() const { return events_.get(); }
   Engine& engine() const { return engine_; }
@@ -121,6 +120,9 @@ class Endpoint : public Resource {
   Fid<fid_eq> events_;  // closes after the endpoint
   Fid<fid_ep> ep_;
 };
+
+// The use of a closed endpoint throws ERR_CLOSED, or the cause if the provider has broken it.
+[[noreturn]] void throwClosed(const Endpoint& endpoint);
 
 void exportEndpoint(Napi::Object exports);
 void exportEndpointOpening(Napi::Object exports);

@@ -40,13 +40,17 @@ const std::shared_ptr<T>& unwrapAny(const Napi::Value& value) {
   return *external.Data();
 }
 
-// The open object behind a handle. Throws ERR_CLOSED if it is closed.
+// What the use of a closed object throws. A class may have an overload of its own.
+template <typename T>
+[[noreturn]] void throwClosed(const T&) {
+  throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", std::string(T::kName) + " is closed");
+}
+
+// The open object behind a handle. Throws if it is closed.
 template <typename T>
 const std::shared_ptr<T>& unwrap(const Napi::Value& value) {
   const auto& object = unwrapAny<T>(value);
-  if (object->closed()) {
-    throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", std::string(T::kName) + " is closed");
-  }
+  if (object->closed()) throwClosed(*object);
   return object;
 }
 

@@ -140,3 +140,20 @@ test.each([2, 3])(
     expect(Buffer.from((await notes.next()).value?.bytes ?? []).toString()).toBe('hello');
   },
 );
+
+test('open() rejects with the cause if the NIC breaks meanwhile', async () => {
+  const { a } = await met([0], [1]);
+  const nics = [a.rails[0]?.nic as string];
+  faults.add('poll', { nic: 0, value: 'FI_EIO' });
+  let reason: unknown;
+  while (reason === undefined) {
+    // Not every time: the NIC may also break later.
+    await TransferEngine.open({ provider: 'efa', nics }).then(
+      (engine) => engine.close(),
+      (error) => {
+        reason = error;
+      },
+    );
+  }
+  expect(reason).toMatchObject({ code: 'FI_EIO', message: expect.stringMatching(/be polled/) });
+});
