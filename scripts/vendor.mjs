@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { filesBelow, root } from './setup/step.mjs';
 
+/** Licences of packages that may be bundled into this one, which has the MIT licence. */
+const LICENCES = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']);
+
 const entries = filesBelow('src/vendor').filter((file) => file.endsWith('.js'));
 const bundle = await rolldown({ input: entries, cwd: root, platform: 'node' });
 const { output } = await bundle.write({
@@ -33,6 +36,7 @@ function packageOf(folder) {
 
 function notice(folder) {
   const { name, version, license } = packageOf(folder);
+  if (!LICENCES.has(license)) throw new Error(`${name} ${version} has the licence ${license}`);
   const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
   if (file === undefined) throw new Error(`${name} ${version} (${license}) has no licence file`);
   return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8')}`;

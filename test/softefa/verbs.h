@@ -39,6 +39,7 @@ struct Address {
 struct Remote {
   uint64_t address;
   uint32_t rkey;
+  uint32_t unused = 0;  // no padding: tests send it to other processes
 };
 
 struct Result {

@@ -1,4 +1,4 @@
-# The addon without Node.js, for the makefiles of test/fuzz and test/tsan. It needs Node's headers, of which NODE_HEADERS
+# The addon without Node.js, for the makefiles of test/fuzz and test/without-node. It needs Node's headers, of which NODE_HEADERS
 # is the folder. The makefile sets CXX, out (the folder of what is built), flags (of the compiler), makefiles, left_out
 # (sources that it replaces), replaced (what replaces them) and absent (prefixes of functions that it links no library for).
 

@@ -6,7 +6,7 @@
 
 // What the threads of the harness run: each opens domains, uses them and closes them.
 
-namespace tsan {
+namespace without_node {
 
 // Between two endpoints of one domain.
 void exchangeInOne(const std::string& provider, Kind kind, unsigned rounds);
@@ -15,4 +15,4 @@ void exchangeBetweenTwo(const std::string& provider, Kind kind, bool sameThread,
 // Transfers between two engines with two rails each, on two threads.
 void transfers(const std::string& provider, bool sameThread, unsigned rounds);
 
-}  // namespace tsan
+}  // namespace without_node

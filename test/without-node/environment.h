@@ -12,7 +12,7 @@
 
 // What the addon needs of Node.js in one thread: an event loop, and functions that it calls there.
 
-namespace tsan {
+namespace without_node {
 
 struct Value {
   double number = 0;
@@ -49,7 +49,7 @@ class Environment {
 
 [[noreturn]] void fail(const char* file, int line, const std::string& what);
 
-}  // namespace tsan
+}  // namespace without_node
 
 #define CLAIM(condition) \
-  ((condition) ? static_cast<void>(0) : tsan::fail(__FILE__, __LINE__, #condition))
+  ((condition) ? static_cast<void>(0) : without_node::fail(__FILE__, __LINE__, #condition))

@@ -19,7 +19,7 @@ using fab::Hold;
 using fab::OpCode;
 using fab::Operation;
 
-namespace tsan {
+namespace without_node {
 
 namespace {
 
@@ -293,4 +293,4 @@ void Program::close(const End& end) {
   runUntil("an endpoint does not close", [&] { return closed; });
 }
 
-}  // namespace tsan
+}  // namespace without_node

@@ -14,7 +14,7 @@
 // A domain as JavaScript uses it: through the rings, and with the calls that run on its thread or
 // in libuv's threads. All functions run on the thread of the environment, except where noted.
 
-namespace tsan {
+namespace without_node {
 
 enum class Kind { kThread, kLoop, kManual };
 
@@ -85,4 +85,4 @@ class Program {
   bool reading_ = false;
 };
 
-}  // namespace tsan
+}  // namespace without_node

@@ -7,10 +7,10 @@
 #include <memory>
 #include <mutex>
 
-using tsan::Environment;
-using tsan::Value;
+using without_node::Environment;
+using without_node::Value;
 
-namespace tsan {
+namespace without_node {
 
 void fail(const char* file, int line, const std::string& what) {
   std::fprintf(stderr, "%s:%d: %s\n", file, line, what.c_str());
@@ -40,7 +40,7 @@ void Environment::runUntil(const char* what, const std::function<bool()>& condit
   }
 }
 
-}  // namespace tsan
+}  // namespace without_node
 
 // A function that any thread may call: each call runs in the event loop.
 struct napi_threadsafe_function__ {

@@ -11,7 +11,7 @@
 
 using namespace fab::transfer;
 
-namespace tsan {
+namespace without_node {
 
 namespace {
 
@@ -212,4 +212,4 @@ void transfers(const std::string& provider, bool sameThread, unsigned rounds) {
   writing.join();
 }
 
-}  // namespace tsan
+}  // namespace without_node

@@ -1,5 +1,5 @@
 // The engine with every driver in several threads at a time, as workers use it, without Node.js.
-// Built with ThreadSanitizer: `npm run test:tsan`. Arguments: rounds of each program, "efa" or
+// `npm run test:tsan` and `npm run test:valgrind`. Arguments: rounds of each program, "efa" or
 // "others", which programs to run, and a part of their names.
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 #include "programs.h"
 
-using namespace tsan;
+using namespace without_node;
 
 int main(int count, char** arguments) {
   const unsigned rounds = count > 1 ? static_cast<unsigned>(std::atoi(arguments[1])) : 40;

@@ -11,7 +11,7 @@ using fab::Hold;
 using fab::OpCode;
 using fab::Operation;
 
-namespace tsan {
+namespace without_node {
 
 namespace {
 
@@ -171,4 +171,4 @@ void exchangeBetweenTwo(const std::string& provider, Kind kind, bool sameThread,
   for (unsigned i = 0; i < rounds; ++i) exchange.round(i);
 }
 
-}  // namespace tsan
+}  // namespace without_node
