@@ -1,7 +1,9 @@
 // `npm run test:asan [-- vitest's arguments]`: runs the suite with an addon that is built with
-// AddressSanitizer and UndefinedBehaviorSanitizer in build-asan/.
+// AddressSanitizer and UndefinedBehaviorSanitizer in build-asan/. Each process that ends by itself is also checked for
+// leaks. What the sanitizers report comes after the tests.
 import { execFileSync } from 'node:child_process';
-import { availableParallelism } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { nodeHeadersPrefix } from './setup/native.mjs';
 import { announce, root, run, SetupError } from './setup/step.mjs';
@@ -11,6 +13,7 @@ import { ONLY_THE_ADDON, prepare, runSuite } from './test.mjs';
 
 const CONFIG = 'RelWithDebInfo';
 const out = join(root, 'build-asan');
+const reports = mkdtempSync(join(tmpdir(), 'libfabric-asan-'));
 
 // The sanitizer must be loaded before everything else, because node itself is not built with it.
 function runtimeLibrary(name) {
@@ -40,13 +43,34 @@ function build() {
     LIBFABRIC_ADDON_DIR: join(out, CONFIG),
     // libstdc++ as well, because the sanitizer looks up __cxa_throw when it starts.
     LD_PRELOAD: `${runtimeLibrary('libasan.so')} ${runtimeLibrary('libstdc++.so.6')}`,
-    // Leak detection is off, because node and libfabric free little when a process exits.
-    ASAN_OPTIONS:
-      'detect_leaks=0:quarantine_size_mb=32:abort_on_error=1:disable_coredump=1:allocator_may_return_null=1',
+    ASAN_OPTIONS: `detect_leaks=1:quarantine_size_mb=32:abort_on_error=1:disable_coredump=1:allocator_may_return_null=1:log_path=${reports}/report`,
+    LSAN_OPTIONS: 'exitcode=0:print_suppressions=0', // node and libfabric free little when a process exits
     UBSAN_OPTIONS: 'print_stacktrace=1:abort_on_error=1',
   };
 }
 
+/** Whether a paragraph of a report is about memory that the addon has lost. */
+function isOurLeak(paragraph) {
+  // Node (20) keeps the wrapper of an external when a process exits, but not what it wraps.
+  return /^\s+#\d+ .*\/native\//m.test(paragraph) && !/ in napi_create_external /.test(paragraph);
+}
+
+/** Prints the reports of all processes. Returns how many checks have passed and failed. */
+function readReports() {
+  let failed = 0;
+  for (const name of readdirSync(reports)) {
+    const report = readFileSync(join(reports, name), 'utf8');
+    const ofLeaks = report.includes('LeakSanitizer: detected memory leaks');
+    // An error has ended its process, which fails a test unless the test expects a crash of the provider.
+    const printed = ofLeaks ? report.split('\n\n').filter(isOurLeak) : [report];
+    for (const each of printed) console.log(`${each.trim()}\n`);
+    if (ofLeaks && printed.length > 0) failed += 1;
+  }
+  rmSync(reports, { recursive: true });
+  if (failed > 0) console.log(`failed: ${failed} processes have lost memory of the addon`);
+  return { passed: 0, failed };
+}
+
 const env = prepare(build);
 const slower = ['--testTimeout=120000', '--hookTimeout=120000'];
-if (env) runSuite([...slower, ...ONLY_THE_ADDON, ...process.argv.slice(2)], env);
+if (env) runSuite([...slower, ...ONLY_THE_ADDON, ...process.argv.slice(2)], env, readReports);
