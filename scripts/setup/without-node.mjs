@@ -23,7 +23,7 @@ export const ENGINE_ENVIRONMENT = {
   SOFTEFA_MEMLOCK: 'unlimited',
 };
 
-/** Builds the program with a sanitizer of clang, or with none: ''. Returns its path. */
+/** Builds the program with a sanitizer of clang: 'thread', 'address', or '' for none. Returns its path. */
 export function buildEngine(sanitizer = '') {
   sanitizers(sanitizer || 'address');
   systemPackages([LIBUV]);

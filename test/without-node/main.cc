@@ -1,5 +1,5 @@
 // The engine with every driver in several threads at a time, as workers use it, without Node.js.
-// `npm run test:tsan` and `npm run test:valgrind`. Arguments: rounds of each program, "efa" or
+// `npm run test:engine` and `npm run test:valgrind`. Arguments: rounds of each program, "efa" or
 // "others", which programs to run, and a part of their names.
 #include <cstdio>
 #include <cstdlib>

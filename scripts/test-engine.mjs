@@ -1,0 +1,81 @@
+// `npm run test:engine [-- --rounds N] [--sanitizer NAME] [PART]`: runs the engine with each driver, and transfers, in
+// several threads at a time and without Node.js (test/without-node/), with clang's ThreadSanitizer, and with its
+// AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer, or with one of the two (thread, address). PART of a
+// name selects programs. Prints `N passed, N failed`.
+import { spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
+import { npmPackages } from './setup/npm.mjs';
+import { root, SetupError } from './setup/step.mjs';
+import { buildEngine, ENGINE_ENVIRONMENT } from './setup/without-node.mjs';
+import { finish } from './test.mjs';
+
+const suppressed = (name) => `suppressions=test/without-node/${name}.supp`;
+const TSAN = 'history_size=7 atexit_sleep_ms=0';
+const ADDRESS = {
+  ASAN_OPTIONS: 'detect_leaks=1',
+  LSAN_OPTIONS: `${suppressed('leak')}:print_suppressions=0`,
+  UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
+};
+/**
+ * The programs are two processes, with the options of the sanitizer for each. libfabric is not built with
+ * ThreadSanitizer, so its own atomics and spin locks are not seen: what it copies between threads under them looks like
+ * a race. Nothing that it calls is looked at. For efa this would hide the locks under which it calls the device, so
+ * there only the accesses of functions such as memcpy(3) are not looked at, in the addon and the device as well.
+ */
+const SANITIZERS = {
+  thread: {
+    others: { TSAN_OPTIONS: `${suppressed('thread')} ${TSAN}` },
+    efa: { TSAN_OPTIONS: `ignore_interceptors_accesses=1 ${TSAN}` },
+  },
+  address: { others: ADDRESS, efa: ADDRESS },
+};
+
+/** Runs the programs of a process. Returns how many passed and how many failed: a report fails the process. */
+function runProcess(program, env) {
+  // The tool's map of the memory has no place for some addresses that a kernel chooses at random. A
+  // container may forbid to choose others.
+  const fixed = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
+  const [command, ...args] = [...fixed, ...program];
+  const { status, signal, stdout } = spawnSync(command, args, {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, ...ENGINE_ENVIRONMENT, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  process.stdout.write(stdout);
+  if (status !== 0) console.log(`failed: ${signal ?? `exit status ${status}`}`);
+  const passed = stdout.match(/^passed: /gm)?.length ?? 0;
+  return { passed, failed: status === 0 ? 0 : 1 };
+}
+
+function runAll(sanitizers, rounds, [part = '']) {
+  const sum = { passed: 0, failed: 0 };
+  for (const sanitizer of sanitizers) {
+    const engine = buildEngine(sanitizer);
+    for (const [name, env] of Object.entries(SANITIZERS[sanitizer])) {
+      const { passed, failed } = runProcess([engine, rounds, name, part], env);
+      sum.passed += passed;
+      sum.failed += failed;
+    }
+  }
+  return sum.passed > 0 ? sum : { passed: 0, failed: 1 };
+}
+
+const { values, positionals } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '40' },
+    sanitizer: { type: 'string', multiple: true, default: Object.keys(SANITIZERS) },
+  },
+  allowPositionals: true,
+});
+
+try {
+  const unknown = values.sanitizer.find((name) => !Object.hasOwn(SANITIZERS, name));
+  if (unknown !== undefined) throw new SetupError(`--sanitizer: thread or address, not ${unknown}`);
+  npmPackages();
+  finish(runAll(values.sanitizer, values.rounds, positionals));
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  console.error(error.message);
+  finish({ passed: 0, failed: 1 });
+}
