@@ -111,13 +111,14 @@ class Execution {
   }
 
   Outcome drop(uint32_t perMille) {
-    Random& random = qp_.chance();
-    if (perMille == 0 || random.below(1000) >= perMille) return Outcome::again(0);
+    if (!happens(perMille)) return Outcome::again(0);
     if (qp_.isUd()) return sent();
     add(counters_.retrans_pkts);
     add(counters_.retrans_bytes, request_.length);
     return Outcome::again(now() + kRetransmitAfter);
   }
+
+  bool happens(uint32_t perMille) { return perMille != 0 && qp_.chance().below(1000) < perMille; }
 
   Outcome silent() {
     if (qp_.isUd()) return sent();
@@ -192,6 +193,7 @@ class Execution {
   Outcome send(RemoteQueuePair& remote) {
     switch (deliver(qp_, remote, request_, local_)) {
       case Delivery::kDone:
+        duplicate(remote);
         return sent();
       case Delivery::kNotReady:
         if (unseen(remote)) return again();
@@ -210,6 +212,12 @@ class Execution {
         break;
     }
     return fail(Status::kLocalUnresponsiveRemote);
+  }
+
+  // A second copy of a datagram is dropped if no receive is posted, as the first one would be.
+  void duplicate(RemoteQueuePair& remote) {
+    if (!qp_.isUd() || !happens(Runtime::get().faults().duplicatePerMille())) return;
+    deliver(qp_, remote, request_, local_);
   }
 
   Outcome access(RemoteQueuePair& remote) {

@@ -24,6 +24,7 @@ class Faults {
   }
   uint64_t reorderNs() const { return engaged() ? uint64_t{knobs_.reorderUs} * 1000 : 0; }
   uint32_t dropPerMille() const { return engaged() ? knobs_.dropPerMille.load() : 0; }
+  uint32_t duplicatePerMille() const { return engaged() ? knobs_.duplicatePerMille.load() : 0; }
 
   // Whether a rule applies. Decrements the rule's count and returns its `value`.
   bool applies(Fault fault, uint32_t nic, uint32_t qpn, uint32_t* value = nullptr) {

@@ -62,13 +62,14 @@ struct Knobs {
   std::atomic<uint32_t> reorderUs;     //  32  operations start up to this much later, at random
   std::atomic<uint32_t> delayUs;       //  36  operations start this much later
   std::atomic<uint32_t> dropPerMille;  //  40  lost packets: UD drops them, SRD retransmits
-  uint32_t reserved;
+  std::atomic<uint32_t> duplicatePerMille;  //  44  UD packets that arrive twice
   std::atomic<uint64_t> fetched;  //  48  devices count work requests from queues that users fill
   uint32_t reserved2[18];
   FaultRule rules[kRules];  // 128
 };
 static_assert(offsetof(Knobs, engaged) == 16 && offsetof(Knobs, seed) == 24 &&
-              offsetof(Knobs, dropPerMille) == 40 && offsetof(Knobs, fetched) == 48 &&
-              offsetof(Knobs, rules) == 128 && sizeof(Knobs) <= Knobs::kSize);
+              offsetof(Knobs, dropPerMille) == 40 && offsetof(Knobs, duplicatePerMille) == 44 &&
+              offsetof(Knobs, fetched) == 48 && offsetof(Knobs, rules) == 128 &&
+              sizeof(Knobs) <= Knobs::kSize);
 
 }  // namespace softefa

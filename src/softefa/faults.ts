@@ -16,6 +16,8 @@ export interface Conditions {
    * other packets are.
    */
   readonly drop?: number;
+  /** The number of datagrams in a thousand that arrive twice. Other packets arrive exactly once. */
+  readonly duplicate?: number;
   /** The seed of every random choice of endpoints that are opened from now on. */
   readonly seed?: number;
   /** The capabilities that the devices keep. All others are removed. */
@@ -26,9 +28,18 @@ const CONDITIONS = namesOf<Conditions>({
   reorder: 1,
   delay: 1,
   drop: 1,
+  duplicate: 1,
   seed: 1,
   capabilities: 1,
 });
+
+const CONDITION_KNOBS = [
+  Knob.Capabilities,
+  Knob.ReorderUs,
+  Knob.DelayUs,
+  Knob.DropPerMille,
+  Knob.DuplicatePerMille,
+];
 
 /** A kind of fault. */
 export type FaultKind =
@@ -161,16 +172,20 @@ export class SoftefaFaults {
    */
   set(conditions: Conditions): void {
     this.#checkOpen();
-    const { reorder, delay, drop, seed, capabilities } = checkOptions(
+    const { reorder, delay, drop, duplicate, seed, capabilities } = checkOptions(
       'conditions',
       conditions,
       CONDITIONS,
     );
     const microseconds = (name: string, value: number) => checkInteger(name, value, 0, 60_000_000);
+    const perMille = (name: string, value: number) => checkInteger(name, value, 0, 1000);
     const page = this.#page;
     if (reorder !== undefined) page.write(Knob.ReorderUs, microseconds('reorder', reorder));
     if (delay !== undefined) page.write(Knob.DelayUs, microseconds('delay', delay));
-    if (drop !== undefined) page.write(Knob.DropPerMille, checkInteger('drop', drop, 0, 1000));
+    if (drop !== undefined) page.write(Knob.DropPerMille, perMille('drop', drop));
+    if (duplicate !== undefined) {
+      page.write(Knob.DuplicatePerMille, perMille('duplicate', duplicate));
+    }
     if (seed !== undefined) page.write64(Knob.Seed64, BigInt(checkInteger('seed', seed, 1)));
     if (capabilities !== undefined) {
       // 0 means all. A bit that no device has makes an empty set nonzero.
@@ -230,9 +245,7 @@ export class SoftefaFaults {
     this.#checkOpen();
     const page = this.#page;
     page.write(Knob.Engaged, 0);
-    for (const knob of [Knob.Capabilities, Knob.ReorderUs, Knob.DelayUs, Knob.DropPerMille]) {
-      page.write(knob, 0);
-    }
+    for (const knob of CONDITION_KNOBS) page.write(knob, 0);
     page.write64(Knob.Seed64, 0n);
     for (let i = 0; i < RULES; i++) page.write(Knob.Rules + i * RULE_BYTES + RuleField.Fault, 0);
   }

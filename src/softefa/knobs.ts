@@ -11,6 +11,7 @@ export const enum Knob {
   ReorderUs = 32,
   DelayUs = 36,
   DropPerMille = 40,
+  DuplicatePerMille = 44,
   Fetched64 = 48,
   Rules = 128,
 }

@@ -166,3 +166,22 @@ test('datagrams that the device drops are lost, and later ones arrive', async (c
   await wire.done(wire.a.send(pattern(64), wire.toB));
   await wire.done(received);
 });
+
+test('datagrams that the network duplicates arrive twice, and messages once', async (context) => {
+  const datagrams = await datagramPair(context, 'efa');
+  const messages = await pair(context, 'efa', ['FI_MSG']);
+  const both = [new Uint8Array(64), new Uint8Array(64)];
+  const received = Promise.all(both.map((buffer) => datagrams.b.recv(buffer)));
+  await datagrams.postedByB(2);
+  faults.set({ duplicate: 1000 });
+  await datagrams.done(datagrams.a.send(pattern(64), datagrams.toB));
+  await datagrams.done(received);
+  for (const buffer of both) expectBytes(buffer, pattern(64));
+
+  const [first, second] = [new Uint8Array(64), new Uint8Array(64)];
+  const inOrder = Promise.all([messages.b.recv(first), messages.b.recv(second)]);
+  for (const seed of [1, 2]) await messages.done(messages.a.send(pattern(64, seed), messages.toB));
+  await messages.done(inOrder);
+  expectBytes(first, pattern(64, 1));
+  expectBytes(second, pattern(64, 2));
+});

@@ -280,6 +280,27 @@ TEST(fault_seed_decides_which_packets_are_dropped) {
   CHECK(dropsOf(8) != first);
 }
 
+TEST(fault_duplicates_datagrams_only) {
+  Pair pair;
+  Shape datagrams;
+  datagrams.ud = true;
+  Endpoint a(pair.device, datagrams), b(pair.device, datagrams);
+  Buffer to(pair.device, 128);
+  pair.steering.knobs().duplicatePerMille = 1000;
+  Result none;
+  for (int i = 0; i < 3; ++i) {
+    CHECK_EQ(b.receive({to.all()}), 0);
+    CHECK_EQ(b.receive({to.all()}), 0);
+    CHECK_EQ(a.send(b.address(), {pair.buffer.all()}), 0);
+    CHECK_EQ(a.next().status, Status::kOk);
+    for (int copy = 0; copy < 2; ++copy) CHECK_EQ(b.next().length, 64u + 40u);
+  }
+  CHECK_EQ(pair.b.receive({pair.buffer.all()}), 0);
+  CHECK_EQ(pair.send(), Status::kOk);
+  CHECK_EQ(pair.b.next().status, Status::kOk);
+  CHECK(!pair.b.poll(none, 10));
+}
+
 TEST(fault_knobs_that_are_off_are_ignored) {
   Pair pair;
   pair.steering.rule(Fault::kStatus, 5, 8);

@@ -299,7 +299,7 @@ void Steering::rule(softefa::Fault fault, uint32_t count, uint32_t value, uint32
 void Steering::clear() {
   for (softefa::FaultRule& rule : knobs_->rules) rule.fault = 0;
   knobs_->capabilities = 0;
-  knobs_->reorderUs = knobs_->delayUs = knobs_->dropPerMille = 0;
+  knobs_->reorderUs = knobs_->delayUs = knobs_->dropPerMille = knobs_->duplicatePerMille = 0;
 }
 
 }  // namespace verbs
