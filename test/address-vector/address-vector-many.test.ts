@@ -1,4 +1,5 @@
 // av.insertMany() inserts many addresses in one call, without blocking the event loop.
+import type { Endpoint } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { STALL_MS, Stalls } from '../support/event-loop.js';
 import { drivers, endpoint, fabricError, pattern, settle } from '../support/transfer.js';
@@ -20,12 +21,18 @@ function addressesLike(own: Uint8Array, provider: string): Uint8Array[] {
   });
 }
 
-describe.each(['efa', 'tcp;ofi_rxm'])('%s', { retry: 2 }, (provider) => {
+async function exchangeWithItself(ep: Endpoint<'FI_EP_RDM', 'FI_MSG'>) {
+  const self = ep.av.insert(ep.address);
+  await settle(Promise.all([ep.send(pattern(8), self), ep.recv(new Uint8Array(8))]), ep);
+}
+
+describe.each(['efa', 'tcp;ofi_rxm'])('%s', (provider) => {
   test.for(drivers)(
     '10,000 addresses do not block the event loop, %s driver',
     async (driver, context) => {
       const ep = await endpoint(context, provider, ['FI_MSG'], driver);
       const addresses = addressesLike(ep.address, provider);
+      await exchangeWithItself(ep); // the first turns of the provider allocate its buffers
       const stalls = new Stalls();
       const peers = await settle(ep.av.insertMany(addresses), ep);
       expect(stalls.end()).toBeLessThan(STALL_MS);
@@ -42,17 +49,12 @@ describe.each(['efa', 'tcp;ofi_rxm'])('%s', { retry: 2 }, (provider) => {
     const b = await endpoint(context, provider, ['FI_MSG']);
     const [toB, toA] = await a.av.insertMany([b.address, a.address]);
     const inserting = a.av.insertMany(addressesLike(a.address, provider));
-    let inserted = false;
-    inserting.then(() => {
-      inserted = true;
-    });
     for (const to of [toB, toA, toB]) {
       const into = new Uint8Array(100);
       const received = (to === toB ? b : a).recv(into);
       await settle(Promise.all([a.send(pattern(100), to as never), received]));
       expect(into).toEqual(pattern(100));
     }
-    while (!inserted) await new Promise(setImmediate);
     expect(await inserting).toHaveLength(COUNT);
   });
 });

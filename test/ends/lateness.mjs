@@ -20,6 +20,18 @@ function waitedForCores(threads = readdirSync('/proc/self/task')) {
   return nanoseconds / 1e6;
 }
 
+/**
+ * The time, and how long threads have waited for a core until then. If this thread waits between the two, they do not
+ * belong together.
+ */
+function moment(threads) {
+  for (;;) {
+    const waited = waitedForCores(threads);
+    const now = performance.now();
+    if (waitedForCores(threads) - waited < 1) return { now, waited };
+  }
+}
+
 /** Promises of operations, each with the timeout of its operation. */
 export class Settlements {
   #pending = new Set();
@@ -64,18 +76,16 @@ export class Settlements {
 /** Watches the event loop of the main thread. */
 export class Stalls {
   #thread = String(process.pid);
-  #last = performance.now();
-  #waited = waitedForCores([this.#thread]);
+  #last = moment([this.#thread]);
   #timer = setInterval(() => this.#look(), TICK);
   /** The longest stall, in ms. */
   longest = 0;
 
   #look() {
-    const now = performance.now();
-    const waited = waitedForCores([this.#thread]);
-    this.longest = Math.max(this.longest, now - this.#last - TICK - (waited - this.#waited));
-    this.#last = now;
-    this.#waited = waited;
+    const { now, waited } = moment([this.#thread]);
+    const late = now - this.#last.now - TICK;
+    this.longest = Math.max(this.longest, late - (waited - this.#last.waited));
+    this.#last = { now, waited };
   }
 
   end() {
