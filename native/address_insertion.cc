@@ -213,8 +213,8 @@ struct Addresses {
 };
 
 // Inserting an address may need a system call (efa: an address handle). This worker holds the
-// engine for several insertions at a time, but only briefly, so that the engine and calls that need
-// it immediately run in between.
+// engine for several insertions at a time, but only briefly, so that calls that need it immediately
+// run in between, and the engine too: on a busy machine its driver may not run for milliseconds.
 class InsertMany final : public Insertion {
  public:
   InsertMany(Napi::Env env, std::shared_ptr<AddressVector> av, Addresses addresses)
@@ -226,6 +226,8 @@ class InsertMany final : public Insertion {
   using Clock = std::chrono::steady_clock;
   static constexpr auto kHeld = std::chrono::microseconds(500);
   static constexpr auto kFree = std::chrono::microseconds(100);
+  static constexpr uint64_t kTurns = 16;  // of an engine that has work, between two holds
+  static constexpr auto kLongestWait = std::chrono::milliseconds(5);  // for them
 
   void insert() override {
     while (peers_.size() < addresses_.size()) {
@@ -237,10 +239,19 @@ class InsertMany final : public Insertion {
   void insertSome() {
     const Hold hold(av_->domain().engine());
     checkOpen(*av_, "fi_av_insert");
+    if (mustWait(av_->domain().engine())) return;
     const auto end = Clock::now() + kHeld;
     while (peers_.size() < addresses_.size() && Clock::now() < end) {
       peers_.push_back(insertAddress(*av_, addresses_.at(peers_.size())));
     }
+    turns_ = av_->domain().engine().turns();
+    released_ = Clock::now();
+  }
+
+  // Whether the engine has work, and has not yet run since the last insertions.
+  bool mustWait(const Engine& engine) const {
+    const bool hasWork = engine.busy() || engine.hasSubmissions();
+    return hasWork && engine.turns() - turns_ < kTurns && Clock::now() - released_ < kLongestWait;
   }
 
   void settle(const Napi::Promise::Deferred& deferred) override {
@@ -254,6 +265,8 @@ class InsertMany final : public Insertion {
 
   const Addresses addresses_;
   std::vector<uint32_t> peers_;
+  uint64_t turns_ = 0;  // of the engine when the last insertions ended
+  Clock::time_point released_{};
 };
 
 // avInsertMany(av, bytes, ends): { peers, error }, with the peers' handles up to the first address

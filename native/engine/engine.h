@@ -73,6 +73,8 @@ class Engine {
 
   // Whether any operation is posted or waits to be posted.
   bool busy() const { return inFlight_ > 0 || !blocked_.empty() || !closings_.empty(); }
+  // The number of turns so far. The caller must own the engine.
+  uint64_t turns() const { return turns_; }
   // Whether sends, RMA or atomics are in flight.
   bool transmitting() const { return transmitting_ > 0; }
   bool hasCompletions() const { return completions_.waiting(); }

@@ -18,8 +18,8 @@
 namespace {
 
 constexpr uint32_t kFormats[] = {
-    FI_FORMAT_UNSPEC, FI_SOCKADDR,   FI_SOCKADDR_IN, FI_SOCKADDR_IN6, FI_SOCKADDR_IB,
-    FI_ADDR_PSMX,     FI_ADDR_GNI,   FI_ADDR_BGQ,    FI_ADDR_MLX,     FI_ADDR_STR,
+    FI_FORMAT_UNSPEC, FI_SOCKADDR,   FI_SOCKADDR_IN, FI_SOCKADDR_IN6,  FI_SOCKADDR_IB,
+    FI_ADDR_PSMX,     FI_ADDR_GNI,   FI_ADDR_BGQ,    FI_ADDR_MLX,      FI_ADDR_STR,
     FI_ADDR_PSMX2,    FI_ADDR_IB_UD, FI_ADDR_EFA,    fab::kSockaddrIp, 0xffff,
 };
 constexpr size_t kFormatCount = sizeof(kFormats) / sizeof(*kFormats);
