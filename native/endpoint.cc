@@ -22,6 +22,7 @@ int Endpoint::closeSelf() {
   staging.reset();
   copied.reset();
   receiveStaging.reset();
+  regionLock.reset();
   engine_.removeEndpoint(*this);
   return 0;
 }
@@ -44,8 +45,11 @@ int Endpoint::closeOrPark() {
   if (stuck && !region.empty()) shm_unlink(("/" + region).c_str());
   engine_.recall(*this);
   // The operations in flight keep their memory, even after these peers have closed.
-  engine_.parking.park(
-      {{staging, copied, receiveStaging}, std::move(events_), std::move(ep_), name, stuck});
+  engine_.parking.park({{staging, copied, receiveStaging, regionLock},
+                        std::move(events_),
+                        std::move(ep_),
+                        name,
+                        stuck});
   return 0;
 }
 

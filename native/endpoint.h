@@ -16,6 +16,7 @@
 #include "engine/lane.h"
 #include "engine/receive_staging.h"
 #include "provider_traits.h"
+#include "region_lock.h"
 #include "util/fid.h"
 #include "util/resource.h"
 
@@ -88,6 +89,7 @@ class Endpoint : public Resource {
   uint32_t inFlight = 0;
   std::string name;    // in local_peers; empty if it shares no memory
   std::string region;  // its file in /dev/shm; empty if it has none
+  std::shared_ptr<RegionLock> regionLock;
   bool closing = false;
   bool draining = false;  // closed for the program, with operations in flight: engine/draining.cc
   bool broken = false;    // by an error that belongs to no operation

@@ -14,6 +14,7 @@
 #include "info.h"
 #include "local_peers.h"
 #include "own_name.h"
+#include "region_lock.h"
 #include "shared_regions.h"
 #include "util/handle.h"
 #include "util/on_exception.h"
@@ -149,7 +150,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   }
   const ProviderTraits& traits = traitsOf(*entry);
   Fid<fid_eq> events = traits.breaksEndpoint ? openEvents(domain->fabric()) : Fid<fid_eq>();
-  if (usesSharedMemory(*entry)) removeFilesOfKilled();
+  if (mapsLocalPeers(*entry)) removeFilesOfKilled();
   Fid<fid_ep> fid;
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
   if (!fid) throw FabricFailure(FI_ENOMEM, "fi_endpoint");  // shm (2.6) returns 0 in this case
@@ -186,6 +187,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   endpoint->region = shared_regions::nameOf(*entry, address.data());
   if (mapsLocalPeers(*entry)) {
     endpoint->addToLocalPeers(local_peers::nameOf(*entry, address.data()));
+    endpoint->regionLock = RegionLock::take(endpoint->region);
     shared_regions::readOwnVersion(endpoint->region);
   }
   giveMemory(*endpoint, *domain, *entry, forced);

@@ -1,16 +1,13 @@
 #include "own_name.h"
 
-#include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -68,18 +65,6 @@ std::shared_ptr<fi_info> withOwnName(const std::shared_ptr<fi_info>& entry) {
 bool isOfOtherNamespace(const std::string& name) {
   const auto owner = ownerOf(name);
   return owner && owner->space != pidNamespace();
-}
-
-void removeFilesOfKilled() {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  fs::directory_iterator file("/dev/shm", failure);
-  for (; !failure && file != fs::directory_iterator(); file.increment(failure)) {
-    const auto owner = ownerOf(file->path().filename());
-    if (!owner || owner->space != pidNamespace()) continue;
-    std::error_code ignored;  // it is another user's
-    if (kill(owner->pid, 0) == -1 && errno == ESRCH) fs::remove(file->path(), ignored);
-  }
 }
 
 }  // namespace fab

@@ -16,8 +16,4 @@ std::shared_ptr<fi_info> withOwnName(const std::shared_ptr<fi_info>& entry);
 // its pid for process_vm_writev(2), and here another process may have this pid.
 bool isOfOtherNamespace(const std::string& name);
 
-// Removes the files of shm endpoints that killed processes of this PID namespace have left. shm
-// removes only a file whose name it needs, when a process gets the same pid.
-void removeFilesOfKilled();
-
 }  // namespace fab
