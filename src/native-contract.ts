@@ -473,6 +473,11 @@ export interface NativeTransfer {
     writable: boolean,
   ): Handle<'Mapping'> | undefined;
   transferUnmap(mapping: Handle<'Mapping'>): void;
+  /**
+   * Ends an offer for the processes that map its file: no copy begins any more. Returns false while
+   * one of them copies.
+   */
+  transferEndCopies(offer: Handle<'Offer'>, fd: number): boolean;
   /** The number of slices of at most `size` bytes into which a write to these pieces is cut. */
   transferSlices(engine: Handle<'TransferEngine'>, pieces: Float64Array, size: number): number;
   transferOffer(

@@ -2,6 +2,7 @@
 #include "exports.h"
 
 #include <algorithm>
+#include <climits>
 #include <string>
 #include <vector>
 
@@ -282,6 +283,14 @@ Napi::Value transferMap(const Napi::CallbackInfo& args) {
   return wrapHandle(args.Env(), std::make_shared<MappingHold>(MappingHold{std::move(mapping)}));
 }
 
+// transferEndCopies(offer, fd): ends an offer for the processes that map its file. Returns false
+// while one of them copies
+Napi::Value transferEndCopies(const Napi::CallbackInfo& args) {
+  const uint64_t serial = unwrapAny<Offer>(args[0])->serial;
+  const auto fd = static_cast<int>(unsignedFromJs(args[1], "fd", INT_MAX));
+  return Napi::Boolean::New(args.Env(), transfer::endCopies(fd, serial));
+}
+
 // transferUnmap(mapping)
 Napi::Value transferUnmap(const Napi::CallbackInfo& args) {
   unwrapAny<MappingHold>(args[0])->mapping.reset();
@@ -366,6 +375,7 @@ void exportTransfer(Napi::Object exports) {
   exportFunction<transferAllocate>(exports, "transferAllocate");
   exportFunction<transferMap>(exports, "transferMap");
   exportFunction<transferUnmap>(exports, "transferUnmap");
+  exportFunction<transferEndCopies>(exports, "transferEndCopies");
   exportFunction<transferProgress>(exports, "transferProgress");
   exportFunction<transferReport>(exports, "transferReport");
   exportFunction<transferSlices>(exports, "transferSlices");

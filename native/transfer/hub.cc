@@ -90,6 +90,7 @@ bool Hub::admit(const Transfer& transfer) {
   const Order& order = transfer.order;
   EndedOffers& ended = order.peer->ended;
   if (ended.contains(order.serial)) return false;
+  if (order.mapping && !order.mapping->begin(order.serial)) return false;
   if (!order.repeats) ended.add(order.serial, order.before);
   return true;
 }

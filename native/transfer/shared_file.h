@@ -44,18 +44,29 @@ class Mapping {
   // process at an access.
   static std::shared_ptr<Mapping> open(int fd, bool writable);
 
-  Mapping(void* memory, size_t size) : memory_(memory), size_(size) {}
+  Mapping(int fd, void* memory, size_t size) : fd_(fd), memory_(memory), size_(size) {}
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping();
 
   uint8_t* data() const { return static_cast<uint8_t*>(memory_); }
   size_t size() const { return size_; }
+  // Says that a copy for an offer begins, and that it has ended. Returns false if the owner has
+  // ended the offer.
+  bool begin(uint64_t offer) const;
+  void end(uint64_t offer) const;
 
  private:
+  const int fd_;
   void* const memory_;
   const size_t size_;
 };
+
+// The owner of a file ends an offer: no copy for it begins any more. Returns false while a copy is
+// under way. A process that copies holds a lock (fcntl(2), F_OFD_SETLK) on the byte of the file
+// whose number is the serial number of the offer. The kernel releases it when the process ends, so
+// the owner needs no answer.
+bool endCopies(int fd, uint64_t offer);
 
 // JavaScript's hold on a mapping. Transfers under way have their own.
 struct MappingHold {

@@ -147,6 +147,7 @@ void Transfer::release() {
 // No copy is under way any more.
 void Transfer::free() {
   if (freed_.exchange(true)) return;  // a rail has just found that it has ended
+  if (order.mapping) order.mapping->end(order.serial);
   quantiles_ = quantilesSoFar();
   measured_ = true;
   hub_->finished(*this);

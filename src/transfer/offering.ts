@@ -89,8 +89,7 @@ export async function makeOffer(
     },
     settings.secret,
   );
-  // A peer that has mapped the memory may write it as long as it runs.
-  const mayCopy = () => file !== undefined && to.isRunning();
+  const mayCopy = () => file !== undefined && !native.transferEndCopies(opened.handle, file.fd);
   const made = { part, to, token, access, expires, repeat };
   const offer = new Offer(handle, opened.handle, activity, made, mayCopy);
   events.offers.set(opened.id, offer.listener);

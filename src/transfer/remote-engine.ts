@@ -9,7 +9,7 @@ import { Mappings } from './mappings.js';
 import type { NativeEvents } from './native-events.js';
 import { lengthOfPieces } from './pieces.js';
 import { Part, Place } from './place.js';
-import { isHere, type ProcessIdentity } from './same-host.js';
+import { isHere } from './same-host.js';
 import { type Access, checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
 import { limitsOf, Transfer, type TransferOptions } from './transfer.js';
 
@@ -46,7 +46,6 @@ export class RemoteEngine {
   /** @internal */
   readonly identity: bigint;
   readonly #context: PeerContext;
-  readonly #process: ProcessIdentity | undefined;
   readonly #mappings: Mappings | undefined;
   #closing: Promise<void> | undefined;
 
@@ -58,8 +57,8 @@ export class RemoteEngine {
     this.rails = card.addresses.length;
     this.handle = handle;
     const { process } = card;
-    this.#process = context.maps && process !== undefined && isHere(process) ? process : undefined;
-    this.#mappings = this.#process && new Mappings(context.handle, this.#process, card.id);
+    const isMappable = context.maps && process !== undefined && isHere(process);
+    this.#mappings = isMappable ? new Mappings(context.handle, process, card.id) : undefined;
   }
 
   /**
@@ -68,11 +67,6 @@ export class RemoteEngine {
    */
   get maps(): boolean {
     return this.#mappings !== undefined;
-  }
-
-  /** @internal Whether its process still runs, if it is of this host. */
-  isRunning(): boolean {
-    return this.#process !== undefined && isHere(this.#process);
   }
 
   /** Whether close() was called. */

@@ -12,6 +12,7 @@ process.on('message', async ({ card, token, length }) => {
     return;
   }
   const place = await engine.allocate(length);
+  place.bytes.fill(1);
   process.send({ begins: true });
   await peer.write(place, token);
   process.send({ written: true });

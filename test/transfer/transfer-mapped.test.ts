@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { TransferEngine } from 'libfabric/transfer';
+import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { decodeToken, encodeToken } from '../../dist/transfer/token.js';
 import { enginePair, pattern, same } from '../support/engines.js';
@@ -198,6 +198,28 @@ test('another process maps the memory, and the bytes are there when it says so',
   }
 });
 
+test.each([
+  ['has closed', (a: TransferEngine) => a.close()],
+  ['does not know this one', () => {}],
+  [
+    'has forgotten this one',
+    async (a: TransferEngine, b: TransferEngine) => (await a.peer(b.card)).close(),
+  ],
+])('an offer ends although the engine of a running process %s', async (_, happens) => {
+  const a = await TransferEngine.open({ provider: 'tcp' });
+  const b = await TransferEngine.open({ provider: 'tcp' });
+  onTestFinished(() => Promise.all([a.close(), b.close()]).then(() => {}));
+  const place = await b.allocate(MIB);
+  const offer = await place.offer({ access: 'write', to: await b.peer(a.card) });
+  await happens(a, b);
+  await offer.close();
+  place.bytes.fill(7);
+  if (a.closed) return;
+  const late = (await a.peer(b.card)).write(await a.allocate(MIB), offer.token, { deadline: 1000 });
+  await expect(late).rejects.toBeInstanceOf(TransferError);
+  expect(place.bytes.every((byte) => byte === 7)).toBe(true);
+});
+
 test('an offer to a stopped process stays, because its copy goes on when it continues', async () => {
   const engine = await TransferEngine.open({ provider: 'tcp' });
   onTestFinished(() => engine.close());
@@ -210,11 +232,21 @@ test('an offer to a stopped process stays, because its copy goes on when it cont
   sender.send({ card: engine.card });
   const [{ card }] = await once(sender, 'message');
   const place = await engine.allocate(256 * MIB);
-  const offer = await place.offer({ access: 'write', to: await engine.peer(card) });
-  offer.arrived.catch(() => {});
-  sender.send({ token: offer.token, length: 256 * MIB });
-  await once(sender, 'message');
-  sender.kill('SIGSTOP');
+  const remote = await engine.peer(card);
+  const stopInCopy = async () => {
+    place.bytes.fill(0);
+    const offer = await place.offer({ access: 'write', to: remote });
+    sender.send({ token: offer.token, length: 256 * MIB });
+    while (place.bytes[0] === 0) await new Promise(setImmediate);
+    sender.kill('SIGSTOP');
+    return offer;
+  };
+  let offer = await stopInCopy();
+  while (place.bytes.at(-1) === 1) {
+    sender.kill('SIGCONT'); // the copy was faster
+    await offer.arrived;
+    offer = await stopInCopy();
+  }
   let released = false;
   const closing = offer.close().then(() => {
     released = true;
