@@ -143,7 +143,12 @@ export class Offer implements AsyncIterable<Arrival> {
    * whose bytes have all arrived ends well, and close() waits for it.
    */
   async close(): Promise<void> {
-    this.#end(errnoOf('FI_ECANCELED'), 'the offer was closed');
+    return this.end('the offer was closed');
+  }
+
+  /** @internal */
+  end(why: string): Promise<void> {
+    this.#end(errnoOf('FI_ECANCELED'), why);
     return this.released;
   }
 

@@ -29,15 +29,12 @@ export interface Offering {
   readonly activity: Activity;
 }
 
-function checkOfferOptions(options: OfferOptions) {
+function checkOfferOptions(options: OfferOptions, engine: Handle<'TransferEngine'>) {
   const { access, to, expires, slices, repeat = false } = checkOptions('options', options, NAMES);
-  if (!(to instanceof RemoteEngine)) {
-    throw invalidArgType('options.to', 'a peer: engine.peer(card)', to);
-  }
   if (typeof repeat !== 'boolean') throw invalidArgType('options.repeat', 'a boolean', repeat);
   return {
     access: oneOf('options.access', access, ['write', 'read'] as const) as Access,
-    to,
+    to: RemoteEngine.check('options.to', to, engine),
     expires: expires === undefined ? EXPIRES : checkMilliseconds('options.expires', expires),
     slices: slices === undefined ? undefined : checkInteger('options.slices', slices, 1, 2 ** 24),
     repeat,
@@ -51,7 +48,7 @@ export async function makeOffer(
   options: OfferOptions,
 ): Promise<Offer> {
   const { handle, identity, settings, events, activity } = engine;
-  const { access, to, expires, slices, repeat } = checkOfferOptions(options);
+  const { access, to, expires, slices, repeat } = checkOfferOptions(options, handle);
   const { start, end } = spanOf(part.pieces);
   const pieces = movedBy(part.pieces, -start);
   const { memories: local } = part.place;

@@ -2,7 +2,7 @@ import { checkInteger } from '../checks.js';
 import type { HeldDeviceMemory } from '../device-memory.js';
 import { invalidState, outOfRange } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
-import { native } from '../native.js';
+import { type Handle, native } from '../native.js';
 import type { RegisteredMemory } from './memory.js';
 import type { Offer, OfferOptions } from './offer.js';
 import { onePiece, type Pages, type Pieces, piecesOfPages, slicePieces } from './pieces.js';
@@ -10,6 +10,7 @@ import type { SharedFile } from './same-host.js';
 
 /** What an engine does for its places. */
 export interface PlaceOwner {
+  readonly engine: Handle<'TransferEngine'>;
   offer(part: Part, options: OfferOptions): Promise<Offer>;
   forget(place: Place): Promise<void>;
 }
@@ -151,8 +152,8 @@ export class Place {
   }
 
   /**
-   * Ends the use of the memory. Resolves when no transfer of this engine uses it. Offers of it keep
-   * it registered until they are released.
+   * Ends the use of the memory, and closes its offers. Resolves when no transfer of this engine uses
+   * it and the offers are released.
    */
   close(): Promise<void> {
     this.#closing ??= this.owner.forget(this);

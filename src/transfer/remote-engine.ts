@@ -74,6 +74,18 @@ export class RemoteEngine {
     return this.#closing !== undefined;
   }
 
+  /** @internal Checks for an open peer of this engine. */
+  static check(name: string, peer: unknown, engine: Handle<'TransferEngine'>): RemoteEngine {
+    if (!(peer instanceof RemoteEngine)) {
+      throw invalidArgType(name, 'a peer: engine.peer(card)', peer);
+    }
+    if (peer.#context.handle !== engine) {
+      throw invalidArgValue(name, 'is a peer of another engine: use engine.peer(card) of this one');
+    }
+    if (peer.closed) throw closed('the peer');
+    return peer;
+  }
+
   /**
    * Forgets the peer: its addresses are removed. Resolves when no transfer with it is under way.
    * engine.peer() may get it again.
@@ -140,6 +152,12 @@ export class RemoteEngine {
     checkGrant(grant, access);
     const part = local instanceof Place ? local.slice(0) : local;
     if (!(part instanceof Part)) throw invalidArgType(name, 'a Place or a part of one', local);
+    if (part.place.owner.engine !== handle) {
+      throw invalidArgValue(
+        name,
+        'is memory of another engine: allocate or register it on this one',
+      );
+    }
     if (part.place.closed) throw closed('the place');
     const length = lengthOfPieces(part.pieces);
     if (length > grant.length) {

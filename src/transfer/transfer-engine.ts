@@ -24,6 +24,7 @@ import {
 import { NativeEvents } from './native-events.js';
 import { type Note, Notes, OncePerPeer } from './notes.js';
 import { makeOffer, type Offering } from './offering.js';
+import { OpenOffers } from './open-offers.js';
 import { Place } from './place.js';
 import { countersOf, openRails, type Rail, type RailState, working } from './rails.js';
 import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
@@ -272,18 +273,21 @@ export class TransferEngine {
   }
 
   #place(memory: RegisteredMemory): Place {
+    const offers = new OpenOffers();
     const place = new Place(
       {
+        engine: this.#handle,
         offer: async (part, options) => {
           this.#checkOpen();
           if (part.place.closed) throw closed('the place');
-          return makeOffer(this.#offering, part, options);
+          return offers.add(makeOffer(this.#offering, part, options));
         },
         forget: async (closing) => {
           this.#places.delete(closing);
           memory.device?.release();
           if (this.closed) return;
-          await Promise.all(memory.regions.map((region) => region?.close()));
+          const closings = memory.regions.map((region) => region?.close());
+          await Promise.all([offers.end('its place was closed'), ...closings]);
         },
       },
       memory,
@@ -300,11 +304,14 @@ export class TransferEngine {
   /**
    * Peers that work together, with this engine as one more member.
    *
-   * @throws TypeError ERR_INVALID_ARG_TYPE if one of them is not a peer of this engine.
+   * @throws TypeError ERR_INVALID_ARG_TYPE if one of them is not a peer, ERR_INVALID_ARG_VALUE if one
+   * is a peer of another engine. Error ERR_CLOSED.
    */
   group(peers: readonly RemoteEngine[]): Group {
     this.#checkOpen();
-    return new Group(this.#identity, peers, this.#barriers);
+    const group = new Group(this.#identity, peers, this.#barriers);
+    for (const [i, peer] of peers.entries()) RemoteEngine.check(`peers[${i}]`, peer, this.#handle);
+    return group;
   }
 
   /** Ends all transfers and offers, and closes the rails. */

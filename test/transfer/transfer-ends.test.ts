@@ -1,4 +1,5 @@
 import '../support/softefa.js';
+import { dumpState } from 'libfabric';
 import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
 import { enginePair, pattern, same } from '../support/engines.js';
@@ -35,6 +36,26 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
       await Promise.all([offer.close(), transfer]);
     }
     expect(b.stats().offers).toMatchObject({ open: 0, arrived: 20, failed: 0 });
+  });
+
+  test('a place that closes ends its offers and their registrations', async () => {
+    const { a, b, toA, toB } = await enginePair(options);
+    const from = await a.register(pattern(SIZE));
+    const regions = () => dumpState().domains.map(({ engine }) => engine?.memory.regions);
+    const before = regions();
+    const into = await b.register(new Uint8Array(SIZE));
+    const offer = await into.offer({ access: 'write', to: toA });
+    const opening = into.slice(0, 4096).offer({ access: 'read', to: toA });
+    await into.close();
+    await expect(offer.arrived).rejects.toMatchObject({
+      code: 'FI_ECANCELED',
+      message: expect.stringContaining('its place was closed'),
+    });
+    await expect((await opening).arrived).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+    await Promise.all([offer.released, (await opening).released]);
+    expect(regions()).toEqual(before);
+    const late = toB.grant(offer.token);
+    await expect(toB.write(from, late, { deadline: 500 })).rejects.toBeInstanceOf(TransferError);
   });
 
   test('an offer expires', async () => {

@@ -123,6 +123,35 @@ test('what is empty is refused with the reason', async () => {
 
 const tcp = { provider: 'tcp', node: '127.0.0.1' };
 
+test('memory and peers of another engine are refused, and closed peers', async () => {
+  const { a, b, toA, toB } = await enginePair(tcp);
+  const other = await enginePair(tcp);
+  const [ours, theirs] = [await a.allocate(4096), await b.allocate(4096)];
+  const [toWrite, toRead] = await Promise.all(
+    (['write', 'read'] as const).map((access) => theirs.offer({ access, to: toA })),
+  );
+  const refused = (text: string) => ({
+    code: 'ERR_INVALID_ARG_VALUE',
+    message: expect.stringContaining(`of another engine: ${text}`),
+  });
+  const memories = [theirs, theirs.slice(0, 8), theirs.pages({ indices: [0], size: 64 })];
+  for (const memory of memories) {
+    const write = async () => toB.write(memory, toWrite?.token as string);
+    await expect(write()).rejects.toMatchObject(refused('allocate or register'));
+    const read = async () => toB.read(toRead?.token as string, memory);
+    await expect(read()).rejects.toMatchObject(refused('allocate or register'));
+  }
+  const toOwn = theirs.offer({ access: 'write', to: toB });
+  await expect(toOwn).rejects.toMatchObject(refused('use engine.peer'));
+  await expect((async () => a.group([other.toB]))()).rejects.toMatchObject(
+    refused('use engine.peer'),
+  );
+  await expect(toB.write(ours, toWrite?.token as string)).resolves.toBeDefined();
+  await toA.close();
+  const late = theirs.offer({ access: 'write', to: toA });
+  await expect(late).rejects.toMatchObject({ code: 'ERR_CLOSED', message: 'the peer is closed' });
+});
+
 test('a rail has the NUMA node of its network interface', async () => {
   const fake = new FakeSysfs();
   const { SYSFS_PATH } = process.env;
