@@ -40,7 +40,7 @@ export function chooseNics(choice: NicChoice, caps: readonly Cap[], local: numbe
     );
     throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: [`no endpoint with ${caps.join(', ')} on ${provider}`, ...where].join(', '),
-      hint: 'fi_info lists the available endpoints',
+      hint: 'npx libfabric info lists the available endpoints',
     });
   }
   const { provName } = preferred.fabricAttr;

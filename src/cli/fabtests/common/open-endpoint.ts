@@ -95,6 +95,17 @@ function hintsOf(settings: Settings, needs: Needs): Hints {
   };
 }
 
+const LISTED = 'npx libfabric info lists the available endpoints';
+
+/** Throws if the provider has no endpoint at all, before the server waits for a client in vain. */
+export function checkProvider({ provider }: Settings): void {
+  if (!isNameless(provider) || getInfo({ fabricAttr: { provName: provider } }).length > 0) return;
+  throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
+    detail: `${provider} has no endpoint on this machine`,
+    hint: /efa/.test(`${provider}`) ? 'npx libfabric doctor tells why' : LISTED,
+  });
+}
+
 /**
  * The entry of getInfo() that a test runs on. `near` is the local address of the out-of-band
  * connection. If the options select no source address, an entry of that address is preferred.
@@ -112,7 +123,7 @@ export function findEntry(settings: Settings, needs: Needs, near?: string): Info
     ];
     throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: `no ${type} endpoint with ${needs.caps.join(', ')} ${where.filter(Boolean).join(' ')}`,
-      hint: 'fi_info lists the available endpoints',
+      hint: LISTED,
     });
   }
   if (settings.prefix && !found.txAttr.mode.includes('FI_MSG_PREFIX')) {

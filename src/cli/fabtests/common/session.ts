@@ -13,6 +13,7 @@ import { freeDeviceMemory } from './memory.js';
 import { type OobSocket, openOob, PeerGone } from './oob.js';
 import {
   type Counters,
+  checkProvider,
   findEntry,
   type Needs,
   type OpenedEndpoint,
@@ -107,6 +108,7 @@ export class Session {
     beforeOpen?: (oob: OobSocket) => Promise<Partial<Settings>>,
     kept?: OobSocket,
   ): Promise<Session> {
+    checkProvider(settings);
     const oob = kept ?? (await openOob(settings, signal));
     try {
       const overrides = oob && (await beforeOpen?.(oob));
