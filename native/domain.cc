@@ -164,21 +164,23 @@ constexpr uint32_t kCompletionEntries = 8192;
 
 // Whether an idle driver may sleep until a file descriptor wakes it, by fi_trywait(3).
 bool canSleep(const Domain& domain) {
-  const auto& queues = domain.engine().queues();
-  if (queues.empty()) return true;
   std::vector<fid*> fids;
-  for (const CompletionQueue* queue : queues) {
-    if (!queue->waitable()) return false;
-    fids.push_back(&queue->get()->fid);
+  for (const CompletionQueue* queue : domain.engine().queues()) {
+    if (queue->waitable()) {
+      fids.push_back(&queue->get()->fid);
+    } else if (queue->endpoints > 0 || !domain.engine().parking.empty()) {
+      return false;
+    }
   }
-  return fi_trywait(domain.fabric().get(), fids.data(), static_cast<int>(fids.size())) ==
-         FI_SUCCESS;
+  return fids.empty() || fi_trywait(domain.fabric().get(), fids.data(),
+                                    static_cast<int>(fids.size())) == FI_SUCCESS;
 }
 
 std::vector<int> waitFds(const Domain& domain) {
   std::vector<int> fds;
   for (const CompletionQueue* queue : domain.engine().queues()) {
     int fd = -1;
+    if (!queue->waitable()) continue;
     if (fi_control(&queue->get()->fid, FI_GETWAIT, &fd) == FI_SUCCESS && fd >= 0) {
       fds.push_back(fd);
     }

@@ -192,6 +192,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   }
   giveMemory(*endpoint, *domain, *entry, forced);
   domain->engine().addEndpoint(*endpoint);
+  domain->driver().wake();  // an idle thread does not poll a queue without endpoints
 
   auto result = Napi::Object::New(env);
   result.Set("endpoint", endpoint->handle);

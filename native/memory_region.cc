@@ -212,7 +212,7 @@ class Register final : public Napi::AsyncWorker {
       hugePages_ = false;
       block = SharedBlock::allocate(size);
     }
-    if (!block) throw FabricFailure(FI_ENOMEM, "mmap");
+    if (!block) throw FabricFailure(FI_ENOMEM, "mmap", std::to_string(length_) + " bytes");
     if (numaNode_ >= 0) preferNumaNode(block->data(), size, static_cast<unsigned>(numaNode_));
     block->populate();
     base_ = block->data();
