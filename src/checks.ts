@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { invalidArgType, invalidArgValue, outOfRange } from './errors.js';
+import { describeValue, invalidArgType, invalidArgValue, outOfRange } from './errors.js';
 import { nearestName } from './nearest-name.js';
 import { bufferOf, bytesOf, isBufferView, isDetached, isUint8Array, lengthOf } from './views.js';
 
@@ -130,7 +130,8 @@ export function refuseDetached(buffer: ArrayBufferLike, name: string): void {
 
 export function oneOf<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
   if (!allowed.includes(value as T)) {
-    throw invalidArgValue(name, `must be one of ${allowed.map((v) => `'${v}'`).join(', ')}`);
+    const all = allowed.map((v) => `'${v}'`).join(', ');
+    throw invalidArgValue(name, `must be one of ${all}, got ${describeValue(value)}`);
   }
   return value as T;
 }

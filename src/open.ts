@@ -11,8 +11,9 @@ import { FabricError, invalidArgType } from './errors.js';
 import { Fabric } from './fabric.js';
 import type { Cap, Mode, MsgOrder, OpenableEpType, TrafficClass } from './flags.js';
 import type { Asked, Hints } from './hints.js';
-import { getInfo } from './info.js';
+import { getInfo, providers } from './info.js';
 import type { AnyInfo, Flags, RxAttr, TxAttr } from './info-types.js';
+import { nearestName } from './nearest-name.js';
 import { checkOpenable } from './openable.js';
 
 /** What open() searches for, and how it opens the entry that it finds. */
@@ -141,7 +142,7 @@ export async function open<
     return endpoint as unknown as Endpoint<T, C> & Counted<N>;
   } catch (error) {
     await fabric.close();
-    throw error;
+    throw namingPlace(error, checked);
   }
 }
 
@@ -211,13 +212,44 @@ function find(options: Partial<OpenOptions>): AnyInfo {
       `${type} endpoint with ${caps.join(', ')}`,
       ...more.map((name) => `this ${name}`),
     ];
-    const place = `${provider ? ` on ${provider}` : ''}${node ? ` at ${node}` : ''}`;
+    const place = [
+      provider && ` on ${provider}`,
+      options.domain && ` with the domain ${options.domain}`,
+      node && ` at ${node}`,
+      options.service && `, service ${options.service}`,
+    ].filter(Boolean);
     throw new FabricError(ENODATA, 'fi_getinfo', {
-      detail: `no ${asked.join(' and ')}${place}`,
-      hint: `getInfo() lists the entries of this machine${provider === 'shm' ? SPACE : ''}`,
+      detail: `no ${asked.join(' and ')}${place.join('')}`,
+      hint: hintFor(provider),
     });
   }
   return inOrder(info, hints);
+}
+
+function hintFor(provider: string | undefined): string {
+  const all = 'getInfo() lists the entries of this machine';
+  if (provider === undefined) return all;
+  if (provider === 'efa') return `npx libfabric doctor tells why; ${all}`;
+  if (provider === 'shm') return all + SPACE;
+  const names = /^\w+$/.test(provider) ? providers() : [];
+  const nearest = names.includes(provider) ? undefined : nearestName(provider, names);
+  return nearest === undefined ? all : `did you mean '${nearest}'? ${all}`;
+}
+
+// The address or port that the caller has chosen: libfabric does not name them.
+function namingPlace(error: unknown, options: Partial<OpenOptions>): unknown {
+  const { node, service, provider = '' } = options;
+  if (!FabricError.is(error) || node === undefined || NAMELESS.test(provider)) return error;
+  const { errno, syscall } = error;
+  const place = service === undefined ? node : `${node}, service ${service}`;
+  if (errno === errnoByCode.FI_EADDRNOTAVAIL) {
+    const detail = `no network interface of this host has the address ${place}`;
+    const hint = 'node is the local address of the endpoint, not that of its peer';
+    return new FabricError(errno, syscall, { detail, hint, cause: error });
+  }
+  if (errno !== errnoByCode.FI_EADDRINUSE) return error;
+  const hint = 'choose another service, or omit it for any free port';
+  return new FabricError(errno, syscall, { detail: place, hint, cause: error });
 }
 
 function hintsOf(options: Partial<OpenOptions>, type: OpenableEpType, caps: readonly Cap[]) {

@@ -71,7 +71,8 @@ napi_value loadGlobal(napi_env env, napi_callback_info info) {
   if (isLoaded(path.c_str()) && !loadedLocally.exchange(false)) {
     failure = path + " is already loaded";
   } else if (isLoaded("libfabric.so.1")) {
-    failure = "libfabric is already loaded, and " + path + " must be loaded before it";
+    failure = "libfabric is already loaded, and " + path +
+              " must be loaded before it: load it before any other call of this package";
   } else {
     for (size_t i = 1; i + 1 < count; i += 2) {
       setenv(stringOf(env, args[i]).c_str(), stringOf(env, args[i + 1]).c_str(), 1);

@@ -5,6 +5,7 @@ import type { Sink } from '../engine/submissions.js';
 import {
   closed,
   FabricError,
+  invalidArgType,
   invalidArgValue,
   invalidThis,
   outOfRange,
@@ -148,10 +149,13 @@ function wrongPeer(peer: unknown, name: string): Error {
 
 export function sourceHandle(limits: Limits, source: Source): number {
   if (source === null || source === undefined) return 0;
-  if (!limits.directedReceive) {
-    throw invalidArgValue('source', 'needs an endpoint that was opened with FI_DIRECTED_RECV');
-  }
+  if (!limits.directedReceive) throw unexpectedSource(source);
   return peerHandle(limits, source, 'source');
+}
+
+function unexpectedSource(source: unknown): Error {
+  if (!Peer.is(source)) return invalidArgType('source', 'a Peer, or null for any peer', source);
+  return invalidArgValue('source', 'needs an endpoint that was opened with FI_DIRECTED_RECV');
 }
 
 export function checkLength(limits: Limits, length: number, options?: CheckedOptions): void {

@@ -69,9 +69,14 @@ function entryOf(entry: NativeFailedCompletion): FabricErrorDetails {
 function causeOf(failure: Failure): FabricErrorDetails {
   const { errno, syscall, text, provErrno, provider = '' } = failure;
   if (provErrno === 0) return { detail: text, hint: hintOfCall(provider, syscall, errno, text) };
-  return { provErrno, provMessage: text, ...(provider === 'efa' && efaDetailsOf(failure)) };
+  const truncated = errno === errnoByCode.FI_ETRUNC && { hint: LONGER };
+  return {
+    ...{ provErrno, provMessage: text, ...truncated },
+    ...(provider === 'efa' && efaDetailsOf(failure)),
+  };
 }
 
+const LONGER = 'the message was longer than the buffer of its receive: receive into a longer one';
 const EIO = 5;
 const UNKNOWN = 'Unknown error';
 

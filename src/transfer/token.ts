@@ -173,9 +173,10 @@ export function grantOf(content: TokenContent, owner: bigint, self: bigint): Gra
 export function checkGrant(grant: Grant, access: Access): void {
   if (grant.access !== access)
     throw invalidArgValue('token', `is for a ${grant.access}, not a ${access}`);
-  if (Date.now() <= grant.expires) return;
+  const late = Date.now() - grant.expires;
+  if (late <= 0) return;
   throw new FabricError(errnoByCode.FI_EKEYREJECTED ?? errnoByCode.FI_EACCES, 'transfer', {
-    detail: 'the token has expired',
-    hint: 'ask the peer for another offer',
+    detail: `the token has expired ${late} ms ago, by the clock of this host`,
+    hint: 'ask the peer for another offer, and compare the clocks of the hosts',
   });
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { publishClose, publishOpen } from '../channels.js';
 import type { DeviceMemory } from '../device-memory.js';
-import { closed, FabricError, invalidArgValue } from '../errors.js';
+import { closed, FabricError, invalidArgValue, invalidState } from '../errors.js';
 import { type Handle, native } from '../native.js';
 import type { Peer } from '../peer.js';
 import { transferEngines } from '../transfer-engines.js';
@@ -76,6 +76,7 @@ export class TransferEngine {
   #closing: Promise<void> | undefined;
 
   private constructor(settings: Settings, rails: readonly Rail[]) {
+    if (rails === undefined) throw invalidState('new TransferEngine(): use TransferEngine.open()');
     this.#identity = randomBytes(8).readBigUInt64LE();
     this.id = identityText(this.#identity);
     this.#settings = settings;
