@@ -119,8 +119,20 @@ Mapping::~Mapping() {
   ::close(fd_);
 }
 
-bool Mapping::begin(uint64_t offer) const { return lock(fd_, F_RDLCK, offer) == 0; }
-void Mapping::end(uint64_t offer) const { lock(fd_, F_UNLCK, offer); }
+// All transfers with an offer share one lock.
+bool Mapping::begin(uint64_t offer) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (running_.count(offer) == 0 && lock(fd_, F_RDLCK, offer) != 0) return false;
+  ++running_[offer];
+  return true;
+}
+
+void Mapping::end(uint64_t offer) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (--running_[offer] > 0) return;
+  running_.erase(offer);
+  lock(fd_, F_UNLCK, offer);
+}
 
 bool endCopies(int fd, uint64_t offer) {
   const int error = lock(fd, F_WRLCK, offer);

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 namespace fab::transfer {
 
@@ -51,15 +53,17 @@ class Mapping {
 
   uint8_t* data() const { return static_cast<uint8_t*>(memory_); }
   size_t size() const { return size_; }
-  // Says that a copy for an offer begins, and that it has ended. Returns false if the owner has
-  // ended the offer.
-  bool begin(uint64_t offer) const;
-  void end(uint64_t offer) const;
+  // Says that a transfer with an offer begins, and that it has ended. Any thread. Returns false if
+  // the owner has ended the offer.
+  bool begin(uint64_t offer);
+  void end(uint64_t offer);
 
  private:
   const int fd_;
   void* const memory_;
   const size_t size_;
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, uint32_t> running_;  // transfers by offer
 };
 
 // The owner of a file ends an offer: no copy for it begins any more. Returns false while a copy is
