@@ -132,9 +132,12 @@ function checkMember<T extends object>(name: string, value: T): T {
   return value;
 }
 
+// Those of the array interface of NumPy whose size is in bytes: not of bits, and not of Python objects.
+const ELEMENT = /^[<>|=]?([biufcmMSUV])([1-9]\d{0,8})$/;
+
 /** The bytes of an element: `'<f4'`. */
 function sizeOf(name: string, typestr: string): number {
-  const [, kind, size] = /^[<>|=]?([a-zA-Z])(\d{1,9})$/.exec(checkString(name, typestr)) ?? [];
+  const [, kind, size] = ELEMENT.exec(checkString(name, typestr)) ?? [];
   if (kind === undefined) throw invalidArgValue(name, "is no type of an element, such as '<f4'");
   return Number(size) * (kind === 'U' ? 4 : 1);
 }
@@ -183,6 +186,9 @@ function memoryAt(
   const address = BigInt(check64(name, data));
   if (address === 0n) throw invalidArgValue(name, 'is 0');
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidArgValue('source', 'is too large');
+  if (address + offset + bytes > 2n ** 64n) {
+    throw invalidArgValue('source', 'ends after the last address');
+  }
   checkInteger('options.device', device, 0, MAX_INT);
   return { type, pointer: address + offset, byteLength: Number(bytes), device };
 }

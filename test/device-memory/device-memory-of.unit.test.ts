@@ -76,6 +76,10 @@ describe('the CUDA array interface', () => {
     ['a shape that is a text', { shape: '35' }, /shape must be a list of integers/],
     ['half an element', { shape: [0.5] }, /shape\[0\] must be an integer/],
     ['an unknown type', { typestr: 'float' }, /typestr is no type of an element/],
+    ['elements of bits', { typestr: '|t4' }, /typestr is no type of an element/],
+    ['Python objects', { typestr: '|O8' }, /typestr is no type of an element/],
+    ['elements without bytes', { typestr: '|S0' }, /typestr is no type of an element/],
+    ['an end past 2^64', { data: [2n ** 64n - 4n, false] }, /ends after the last address/],
     ['no address', { data: [0n, false] }, /data\[0\] is 0/],
     ['data that is no list', { data: ADDRESS }, /data must be a list/],
     ['a wide address', { data: [2n ** 64n, false] }, /data\[0\] must be from 0 to 2\^64 - 1/],
@@ -125,6 +129,7 @@ describe('DLPack', () => {
     ['no bits', { dtype: { code: 0, bits: 0, lanes: 1 } }, /dtype.bits/],
     ['no dtype', { dtype: undefined as never }, /dtype must be an object/],
     ['a negative offset', { byte_offset: -1n }, /byte_offset/],
+    ['an offset past 2^64', { byte_offset: 2n ** 64n - 1n }, /ends after the last address/],
     ['a negative device', { device: { device_type: 2, device_id: -1 } }, /device/],
   ];
   test.each(wrong)('%s is refused', (_name, more, message) => {
