@@ -154,21 +154,11 @@ Napi::Value dmabufRelease(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// devicePointerInUse({ iface, device, pointer, length }): boolean
-Napi::Value devicePointerInUse(const Napi::CallbackInfo& args) {
-  const DeviceMemory memory = deviceMemoryFromJs(args[0]);
-  const auto start = reinterpret_cast<uint64_t>(memory.base);
-  const bool inUse =
-      memory.reach == Reach::kHmem && pointerInUse(memory.iface, start, memory.length);
-  return Napi::Boolean::New(args.Env(), inUse);
-}
-
 }  // namespace
 
 void exportDeviceMemory(Napi::Object exports) {
   exportFunction<dmabufHold>(exports, "dmabufHold");
   exportFunction<dmabufRelease>(exports, "dmabufRelease");
-  exportFunction<devicePointerInUse>(exports, "devicePointerInUse");
 }
 
 }  // namespace fab

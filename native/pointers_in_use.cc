@@ -57,8 +57,8 @@ Backing usePointer(uint32_t iface, uint64_t start, uint64_t length) {
   return {ranges.get(), [ranges, added](void*) { ranges->remove(added); }};
 }
 
-bool pointerInUse(uint32_t iface, uint64_t start, uint64_t length) {
-  return Ranges::ofProcess()->overlap({iface, start, length});
-}
-
 }  // namespace fab
+
+bool libfabricPointerInUse(uint32_t iface, uint64_t start, uint64_t length) {
+  return fab::Ranges::ofProcess()->overlap({iface, start, length});
+}

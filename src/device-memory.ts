@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { check64, checkInteger, checkNames, namesOf, oneOf } from './checks.js';
 import { invalidArgType, invalidArgValue } from './errors.js';
 import type { HmemIface } from './flags.js';
-import { type Handle, isLoaded, type NativeDeviceMemory, native } from './native.js';
+import { type Handle, type NativeDeviceMemory, native } from './native.js';
 
 /**
  * Memory of a GPU or another device as a dmabuf: FI_MR_DMABUF of fi_mr(3), libfabric 1.20 and
@@ -120,9 +120,4 @@ export function checkDeviceMemory(name: string, given: DeviceMemory): CheckedDev
   checkInteger(`${name}.device`, device, 0, MAX_INT);
   const iface = IFACES[type];
   return { memory: { iface, pointer, device, length }, access: iface };
-}
-
-/** Whether this process has registered memory by its pointer. @internal */
-export function isInUse(memory: HmemMemory): boolean {
-  return isLoaded() && native.devicePointerInUse(checkDeviceMemory('memory', memory).memory);
 }

@@ -308,8 +308,6 @@ export interface NativeMemory {
   // fcntl(2): F_DUPFD_CLOEXEC, and close(2)
   dmabufHold(memory: { readonly fd: number }): Handle<'DmabufHold'>;
   dmabufRelease(hold: Handle<'DmabufHold'>): void;
-  // Without calls of libfabric: whether this process has registered a part of the memory by its pointer.
-  devicePointerInUse(memory: NativeDeviceMemory): boolean;
   // mmap(2), and the same. `numaNode`: of mbind(2), -1 for any.
   memoryAllocate(
     domain: Handle<'Domain'>,

@@ -34,9 +34,6 @@ export const native = new Proxy({} as Functions, {
   get: (_target, name: string) => loadOnce()[name],
 }) as unknown as NativeAddon;
 
-/** Whether the addon was used. */
-export const isLoaded = (): boolean => loaded !== undefined;
-
 /** All functions of the addon, by name. */
 export function loadOnce(): Functions {
   loaded ??= load();

@@ -7,6 +7,7 @@
 #include "../ze/vendor.h"
 #include "devices.h"
 #include "memory.h"
+#include "worker_end.h"
 
 namespace accelerator {
 namespace {
@@ -19,7 +20,8 @@ void exportVendor(Napi::Object exports, const char* name) {
   exports.Set(name, functions);
 }
 
-Napi::Object initialize(Napi::Env, Napi::Object exports) {
+Napi::Object initialize(Napi::Env env, Napi::Object exports) {
+  watchForWorkerEnd(env);
   exportVendor<rocr::Vendor>(exports, "rocr");
   exportVendor<ze::Vendor>(exports, "ze");
   exportVendor<synapseai::Vendor>(exports, "synapseai");

@@ -10,11 +10,16 @@
 #include <vector>
 
 #include "arguments.h"
+#include "descriptor.h"
 #include "exports.h"
+#include "registrations.h"
+#include "worker_end.h"
 
-// Memory of an accelerator for JavaScript: allocate(), free(), fill(), write(), read().
+// Memory of an accelerator for JavaScript: allocate(), free(), fill(), write(), read(), and its
+// dmabufs.
 //
-// A Vendor also has kTag and kMemory, the name of the class of JavaScript, and the type Allocation:
+// A Vendor also has kTag, kDmabufTag, kIface (enum fi_hmem_iface), kMemory (the name of the class
+// of JavaScript) and the type Allocation:
 //   Allocation(int device, size_t length)
 //   pointer(), length(), freed()
 //   fill(value, offset, length), write(offset, bytes, length), read(offset, bytes, length)
@@ -57,17 +62,32 @@ class Memory {
     exportFunction<Vendor, fill>(exports, "fill");
     exportFunction<Vendor, write>(exports, "write");
     exportFunction<Vendor, read>(exports, "read");
+    exportFunction<Vendor, isInUse>(exports, "isInUse");
     exportFunction<Vendor, exportDmabuf>(exports, "exportDmabuf");
+    exportFunction<Vendor, closeDmabuf>(exports, "closeDmabuf");
   }
 
  private:
   using Allocation = typename Vendor::Allocation;
   using Handle = Napi::External<Allocation>;
 
+  using DmabufHandle = Napi::External<Descriptor>;
+
+  static bool isRegistered(const Allocation& allocation) {
+    return accelerator::isRegistered(Vendor::kIface, allocation.pointer(), allocation.length());
+  }
+
   // What the garbage collector finds stays allocated: a NIC may still write to it.
   static void collected(Napi::BasicEnv, Allocation* held) {
     const std::unique_ptr<Allocation> allocation(held);
-    allocation->abandon();
+    const bool unused = workerEnds() && !allocation->freed() && !isRegistered(*allocation);
+    if (!unused) allocation->abandon();
+  }
+
+  // What the garbage collector finds stays open: the program may still use its number.
+  static void collectedDmabuf(Napi::BasicEnv, Descriptor* held) {
+    const std::unique_ptr<Descriptor> descriptor(held);
+    if (!workerEnds()) descriptor->abandon();
   }
 
   static Allocation& unwrap(const Napi::Value& value) {
@@ -115,6 +135,11 @@ class Memory {
     return info.Env().Undefined();
   }
 
+  // isInUse(handle): whether this process has registered the memory by its pointer
+  static Napi::Value isInUse(const Napi::CallbackInfo& info) {
+    return Napi::Boolean::New(info.Env(), isRegistered(unwrap(info[0])));
+  }
+
   // fill(handle, value, offset, length)
   static Napi::Value fill(const Napi::CallbackInfo& info) {
     Allocation& allocation = unwrap(info[0]);
@@ -146,17 +171,32 @@ class Memory {
     return info.Env().Undefined();
   }
 
-  // exportDmabuf(device, pointer, byteLength): { fd, offset }
+  // exportDmabuf(device, pointer, byteLength): { handle, fd, offset }
   static Napi::Value exportDmabuf(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const auto device = static_cast<int>(integerFrom(info[0], "device", INT32_MAX));
     const uint64_t pointer = addressFrom(info[1], "pointer");
     const size_t length = integerFrom(info[2], "byteLength", kMaxSafe);
     const Dmabuf dmabuf = Vendor::exportDmabuf(device, pointer, length);
+    auto descriptor = std::make_unique<Descriptor>(dmabuf.fd);
+    DmabufHandle handle = DmabufHandle::New(env, descriptor.get(), collectedDmabuf);
+    static_cast<void>(descriptor.release());
+    handle.TypeTag(&Vendor::kDmabufTag);
     Napi::Object result = Napi::Object::New(env);
+    result.Set("handle", handle);
     result.Set("fd", dmabuf.fd);
     result.Set("offset", Napi::Number::New(env, static_cast<double>(dmabuf.offset)));
     return result;
+  }
+
+  // closeDmabuf(handle): nothing if it was closed
+  static Napi::Value closeDmabuf(const Napi::CallbackInfo& info) {
+    const Napi::Value& value = info[0];
+    if (!value.IsExternal() || !value.As<DmabufHandle>().CheckTypeTag(&Vendor::kDmabufTag)) {
+      refuseType("dmabuf", "a handle of a dmabuf");
+    }
+    value.As<DmabufHandle>().Data()->close();
+    return info.Env().Undefined();
   }
 };
 

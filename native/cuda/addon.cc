@@ -4,6 +4,7 @@
 #include <string>
 
 #include "../accelerator/memory.h"
+#include "../accelerator/worker_end.h"
 #include "allocation.h"
 #include "pointer.h"
 
@@ -22,6 +23,8 @@ struct Vendor {
   static constexpr const char* kLibrary = cuda::kLibrary;
   static constexpr const char* kMemory = "CudaMemory";
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6375646100000001};
+  static constexpr napi_type_tag kDmabufTag = {0x6c69626661627269, 0x6375646100000002};
+  static constexpr uint32_t kIface = 1;  // FI_HMEM_CUDA
   static std::string nameOf(Result result) {
     return textFrom(Driver::loaded().getErrorName, result);
   }
@@ -72,7 +75,8 @@ Napi::Value pointerAttributes(const Napi::CallbackInfo& info) {
   return result;
 }
 
-Napi::Object initialize(Napi::Env, Napi::Object exports) {
+Napi::Object initialize(Napi::Env env, Napi::Object exports) {
+  accelerator::watchForWorkerEnd(env);
   accelerator::exportFunction<Vendor, driverVersion>(exports, "driverVersion");
   accelerator::exportFunction<Vendor, devices>(exports, "devices");
   accelerator::exportFunction<Vendor, pointerAttributes>(exports, "pointerAttributes");

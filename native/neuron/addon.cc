@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../accelerator/memory.h"
+#include "../accelerator/worker_end.h"
 #include "allocation.h"
 
 namespace neuron {
@@ -15,6 +16,8 @@ struct Vendor {
   static constexpr const char* kLibrary = neuron::kLibrary;
   static constexpr const char* kMemory = "NeuronMemory";
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6e72740000000001};
+  static constexpr napi_type_tag kDmabufTag = {0x6c69626661627269, 0x6e72740000000002};
+  static constexpr uint32_t kIface = 4;  // FI_HMEM_NEURON
   // The runtime has names of its results, and no texts.
   static std::string nameOf(Status status) {
     const Runtime& runtime = Runtime::loaded();
@@ -64,7 +67,8 @@ Napi::Value close(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-Napi::Object initialize(Napi::Env, Napi::Object exports) {
+Napi::Object initialize(Napi::Env env, Napi::Object exports) {
+  accelerator::watchForWorkerEnd(env);
   accelerator::exportFunction<Vendor, runtimeVersion>(exports, "runtimeVersion");
   accelerator::exportFunction<Vendor, cores>(exports, "cores");
   accelerator::exportFunction<Vendor, close>(exports, "close");

@@ -46,6 +46,8 @@ struct Vendor {
   static constexpr const char* kLibrary = rocr::kLibrary;
   static constexpr const char* kMemory = "RocrMemory";
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x726f637200000001};
+  static constexpr napi_type_tag kDmabufTag = {0x6c69626661627269, 0x726f637200000002};
+  static constexpr uint32_t kIface = 2;  // FI_HMEM_ROCR
   static std::string nameOf(Status status);
   static std::string textOf(Status status);
   // The GPUs. Throws CallFailure.

@@ -51,6 +51,8 @@ struct Vendor {
   static constexpr const char* kLibrary = synapseai::kLibrary;
   static constexpr const char* kMemory = "SynapseaiMemory";
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x73796e6100000001};
+  static constexpr napi_type_tag kDmabufTag = {0x6c69626661627269, 0x73796e6100000002};
+  static constexpr uint32_t kIface = 5;  // FI_HMEM_SYNAPSEAI
   // The names of statuses are in src/synapseai/errors.ts.
   static std::string nameOf(Status) { return ""; }
   static std::string textOf(Status) { return ""; }

@@ -55,6 +55,8 @@ struct Vendor {
   static constexpr const char* kLibrary = ze::kLibrary;
   static constexpr const char* kMemory = "ZeMemory";
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7a65000000000001};
+  static constexpr napi_type_tag kDmabufTag = {0x6c69626661627269, 0x7a65000000000002};
+  static constexpr uint32_t kIface = 3;  // FI_HMEM_ZE
   // Level Zero has no texts of results: src/ze/errors.ts has their names.
   static std::string nameOf(Result) { return ""; }
   static std::string textOf(Result) { return ""; }

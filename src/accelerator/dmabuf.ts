@@ -1,12 +1,27 @@
-import { closeSync } from 'node:fs';
 import { checkInteger, oneOf } from '../checks.js';
 import { type DmabufMemory, type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
 import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
-import type { CallOf, NativeMemory } from './native.js';
+import type { CallOf, NativeDmabuf, NativeMemory } from './native.js';
+
+/** What exportRange() has exported, for the constructor. @internal */
+export interface Exported extends NativeDmabuf {
+  readonly call: CallOf<NativeMemory>;
+  readonly byteLength: number;
+}
+
+const unused = new WeakSet<Exported>();
+
+const collected = new FinalizationRegistry<string>((dmabuf) => {
+  process.emitWarning(
+    `${dmabuf} was garbage collected before close(). Its descriptor stays open until the process ends.`,
+    'LibfabricWarning',
+  );
+});
 
 /**
  * A dmabuf of an accelerator's memory, for `domain.register()`. Its descriptor is open until close(),
- * which may be called as soon as register() has returned its promise.
+ * which may be called as soon as register() has returned its promise. Child processes do not inherit
+ * it. A worker that ends closes its descriptors.
  */
 export class Dmabuf implements DmabufMemory {
   readonly type = 'dmabuf';
@@ -14,13 +29,15 @@ export class Dmabuf implements DmabufMemory {
   readonly offset: number;
   /** Bytes. */
   readonly byteLength: number;
-  #fd: number | undefined;
+  #exported: Exported | undefined;
 
   /** @internal */
-  constructor(fd: number, offset: number, byteLength: number) {
-    this.#fd = checkInteger('fd', fd, 0, MAX_INT);
-    this.offset = checkInteger('offset', offset);
-    this.byteLength = checkInteger('byteLength', byteLength, 1);
+  constructor(exported: Exported) {
+    if (!unused.delete(exported)) throw invalidArgType('dmabuf', 'of dmabuf()', exported);
+    this.#exported = exported;
+    this.offset = exported.offset;
+    this.byteLength = exported.byteLength;
+    collected.register(this, `A Dmabuf of ${exported.byteLength} bytes`, this);
   }
 
   /**
@@ -29,16 +46,18 @@ export class Dmabuf implements DmabufMemory {
    * @throws Error ERR_CLOSED
    */
   get fd(): number {
-    const fd = Dmabuf.#own(this).#fd;
-    if (fd === undefined) throw closed('Dmabuf');
-    return fd;
+    const exported = Dmabuf.#own(this).#exported;
+    if (exported === undefined) throw closed('Dmabuf');
+    return exported.fd;
   }
 
   /** Closes the descriptor. Regions that were registered with it stay valid. */
   close(): void {
-    const fd = Dmabuf.#own(this).#fd;
-    this.#fd = undefined;
-    if (fd !== undefined) closeSync(fd);
+    const exported = Dmabuf.#own(this).#exported;
+    if (exported === undefined) return;
+    this.#exported = undefined;
+    collected.unregister(this);
+    exported.call((addon) => addon.closeDmabuf(exported.handle));
   }
 
   /** close() */
@@ -47,7 +66,7 @@ export class Dmabuf implements DmabufMemory {
   }
 
   static #own(dmabuf: unknown): Dmabuf {
-    if (typeof dmabuf === 'object' && dmabuf !== null && #fd in dmabuf) return dmabuf;
+    if (typeof dmabuf === 'object' && dmabuf !== null && #exported in dmabuf) return dmabuf;
     throw invalidThis('a Dmabuf');
   }
 }
@@ -67,9 +86,18 @@ export function checkExported(memory: HmemMemory, type: HmemType) {
 
 /** An exportDmabuf() whose library checks that the range lies in memory of its own. @internal */
 export function exportedBy(call: CallOf<NativeMemory>, memory: HmemMemory, type: HmemType): Dmabuf {
-  const { pointer, byteLength, device } = checkExported(memory, type);
-  const { fd, offset } = call((addon) => addon.exportDmabuf(device, pointer, byteLength));
-  return new Dmabuf(fd, offset, byteLength);
+  return exportRange(call, checkExported(memory, type));
+}
+
+/** Exports a range that was checked. @internal */
+export function exportRange(
+  call: CallOf<NativeMemory>,
+  { pointer, byteLength, device }: ReturnType<typeof checkExported>,
+): Dmabuf {
+  const dmabuf = call((addon) => addon.exportDmabuf(device, pointer, byteLength));
+  const exported = { ...dmabuf, call, byteLength };
+  unused.add(exported);
+  return new Dmabuf(exported);
 }
 
 /** Checks for an address. */

@@ -1,5 +1,5 @@
 import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
-import { type HmemMemory, type HmemType, isInUse, MAX_INT } from '../device-memory.js';
+import { type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
 import { closed, invalidArgType, invalidState, invalidThis, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
 import type { Dmabuf } from './dmabuf.js';
@@ -59,7 +59,8 @@ export function allocateOn(
  * that was built without the device, register its dmabuf.
  *
  * The calls block until the device has done the work. The memory stays allocated until free(), even
- * if nothing references it.
+ * if nothing references it. A worker that ends frees its memory, except what is still registered by
+ * its pointer.
  */
 export abstract class AcceleratorMemory implements HmemMemory {
   /** For `domain.register()`. */
@@ -158,7 +159,7 @@ export abstract class AcceleratorMemory implements HmemMemory {
   free(): void {
     const handle = AcceleratorMemory.#own(this).#handle;
     if (handle === undefined) return;
-    if (isInUse(this)) {
+    if (this.#kind.call((addon) => addon.isInUse(handle))) {
       throw invalidState(
         `the ${this.#kind.name} is registered by its pointer: close its regions first`,
       );

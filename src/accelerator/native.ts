@@ -5,6 +5,17 @@ import type { Failure } from './errors.js';
 /** Native memory. */
 export type NativeHandle = { readonly __memory: never };
 
+/** The native owner of the descriptor of a dmabuf. */
+export type NativeDmabufHandle = { readonly __dmabuf: never };
+
+/** A dmabuf that an addon has exported. */
+export interface NativeDmabuf {
+  readonly handle: NativeDmabufHandle;
+  readonly fd: number;
+  /** Of the memory, in the dmabuf. */
+  readonly offset: number;
+}
+
 /** What the addons of accelerators have in common: native/accelerator. */
 export interface NativeMemory {
   allocate(device: number, byteLength: number): { handle: NativeHandle; pointer: bigint };
@@ -12,7 +23,10 @@ export interface NativeMemory {
   fill(memory: NativeHandle, value: number, offset: number, length: number): void;
   write(memory: NativeHandle, offset: number, bytes: Uint8Array): void;
   read(memory: NativeHandle, offset: number, bytes: Uint8Array): void;
-  exportDmabuf(device: number, pointer: bigint, byteLength: number): { fd: number; offset: number };
+  /** Whether this process has registered the memory by its pointer. */
+  isInUse(memory: NativeHandle): boolean;
+  exportDmabuf(device: number, pointer: bigint, byteLength: number): NativeDmabuf;
+  closeDmabuf(dmabuf: NativeDmabufHandle): void;
 }
 
 /** Calls an addon. */

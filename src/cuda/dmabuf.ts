@@ -1,4 +1,4 @@
-import { checkExported, Dmabuf } from '../accelerator/dmabuf.js';
+import { checkExported, type Dmabuf, exportRange } from '../accelerator/dmabuf.js';
 import type { HmemMemory } from '../device-memory.js';
 import { invalidArgValue, outOfRange } from '../errors.js';
 import { call } from './native.js';
@@ -16,10 +16,9 @@ import { pointerAttributes } from './pointer.js';
  * CudaError if the driver cannot export the memory.
  */
 export function exportDmabuf(memory: HmemMemory): Dmabuf {
-  const { pointer, byteLength, device } = checkExported(memory, 'cuda');
-  checkRange(pointer, byteLength, device);
-  const { fd, offset } = call((cuda) => cuda.exportDmabuf(device, pointer, byteLength));
-  return new Dmabuf(fd, offset, byteLength);
+  const range = checkExported(memory, 'cuda');
+  checkRange(range.pointer, range.byteLength, range.device);
+  return exportRange(call, range);
 }
 
 function checkRange(pointer: bigint, byteLength: number, device: number): void {

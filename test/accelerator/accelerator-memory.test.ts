@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AcceleratorError, type AcceleratorMemory } from 'libfabric/rocr';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { expectOwn } from '../support/accelerator.js';
+import { expectNotInherited, expectOwn } from '../support/accelerator.js';
 import { ACCELERATORS, Fake } from '../support/fake-accelerator.js';
 
 describe.each(ACCELERATORS.map((each) => [each.type, each] as const))('%s', (type, accelerator) => {
@@ -66,6 +66,7 @@ describe.each(ACCELERATORS.map((each) => [each.type, each] as const))('%s', (typ
     const part = { type, pointer: memory.pointer + 5000n, byteLength: 100, device: 0 } as const;
     using dmabuf = exportDmabuf(part);
     expect(dmabuf).toMatchObject({ type: 'dmabuf', offset: 5000, byteLength: 100 });
+    expectNotInherited(dmabuf);
     expect(() => exportDmabuf({ ...part, pointer: 4096n })).toThrow(accelerator.foreign);
     expect(() => exportDmabuf({ ...part, byteLength: 8000 })).toThrow(
       expect.objectContaining({ message: expect.any(String) }),

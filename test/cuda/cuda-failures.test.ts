@@ -193,12 +193,22 @@ describe('the driver', () => {
     expect(ask(withFakeCuda())).toEqual([true, null, null, null, null]);
   });
 
-  test('collected memory stays allocated, with a warning', () => {
+  test.each([
+    ['allocate(4096)', /^CudaMemory of 4096 bytes was garbage collected before free\(\)/],
+    ['kept.dmabuf()', /^A Dmabuf of 8192 bytes was garbage collected before close\(\)/],
+  ])('what %s has returned stays when it is collected, with a warning', (made, warning) => {
     const collect = `
+      import { readdirSync } from 'node:fs';
       import { allocate } from 'libfabric/cuda';
-      process.on('warning', ({ message }) => { console.log(message); clearInterval(timer); });
-      const timer = setInterval(() => gc(), 1);
-      allocate(4096);`;
+      const kept = allocate(8192);
+      ${made};
+      const descriptors = readdirSync('/proc/self/fd').length;
+      process.on('warning', ({ message }) => {
+        console.log(message);
+        clearInterval(timer);
+        if (kept.freed || readdirSync('/proc/self/fd').length < descriptors) console.log('gone');
+      });
+      const timer = setInterval(() => gc(), 1);`;
     const args = ['--expose-gc', '--no-warnings', '--input-type=module', '-e', collect];
     const output = execFileSync(process.execPath, args, {
       cwd: root,
@@ -206,7 +216,8 @@ describe('the driver', () => {
       timeout: HANG_MS,
       encoding: 'utf8',
     });
-    expect(output).toMatch(/^CudaMemory of 4096 bytes was garbage collected before free\(\)/);
+    expect(output).toMatch(warning);
+    expect(output).not.toMatch(/^gone$/m);
   });
 });
 

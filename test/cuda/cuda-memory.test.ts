@@ -11,7 +11,7 @@ import {
   whyNoDevices,
 } from 'libfabric/cuda';
 import { describe, expect, test } from 'vitest';
-import { expectClosed, expectOwn } from '../support/accelerator.js';
+import { expectClosed, expectNotInherited, expectOwn } from '../support/accelerator.js';
 import { freedAfterwards } from '../support/cuda-memory.js';
 import { calls, callsSince, held, loadFakeCuda } from '../support/fake-cuda.js';
 
@@ -168,6 +168,7 @@ describe('dmabufs', () => {
     });
     expect(dmabuf).toMatchObject({ type: 'dmabuf', offset: 100, byteLength: 5000 });
     expect(fstatSync(dmabuf.fd).size).toBe(8192);
+    expectNotInherited(dmabuf);
     expect(held().descriptors).toBe(before.descriptors + 1);
     dmabuf.close();
     dmabuf[Symbol.dispose]();

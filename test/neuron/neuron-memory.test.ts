@@ -13,7 +13,7 @@ import {
   whyNoCores,
 } from 'libfabric/neuron';
 import { expect, test } from 'vitest';
-import { expectOwn } from '../support/accelerator.js';
+import { expectNotInherited, expectOwn } from '../support/accelerator.js';
 import {
   buildFakeNeuron,
   calls,
@@ -77,6 +77,7 @@ test('a part of memory has its offset in the dmabuf', () => {
   } as const;
   using dmabuf = exportDmabuf(part);
   expect(dmabuf).toMatchObject({ type: 'dmabuf', offset: 5000, byteLength: 100 });
+  expectNotInherited(dmabuf);
   expect(() => exportDmabuf({ ...part, pointer: 4096n })).toThrow(
     /^NRT_INVALID, nrt_get_dmabuf_fd/,
   );

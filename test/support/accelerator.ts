@@ -1,4 +1,5 @@
 // What holds for the memory of every accelerator: libfabric/cuda, libfabric/neuron and the others.
+import { readFileSync } from 'node:fs';
 import type { AcceleratorMemory, Dmabuf } from 'libfabric/cuda';
 import { expect } from 'vitest';
 
@@ -16,6 +17,15 @@ export function expectClosed(memory: AcceleratorMemory): void {
     () => memory.dmabuf(),
   ];
   for (const use of uses) expect(use).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+}
+
+const CLOSE_ON_EXEC = 0o2000000; // open(2)
+
+/** Child processes do not inherit the descriptor of a dmabuf. */
+export function expectNotInherited({ fd }: Dmabuf): void {
+  const [, flags = ''] =
+    /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')) ?? [];
+  expect(Number.parseInt(flags, 8) & CLOSE_ON_EXEC).toBe(CLOSE_ON_EXEC);
 }
 
 /** Each call throws a typed error for each value that is junk as its argument. */

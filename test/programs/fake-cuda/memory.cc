@@ -202,7 +202,7 @@ FAKE_CUDA fakeCudaOpen(uint64_t pointer, size_t length) {
   const uint64_t offset = pointer - found->first;
   if (length > rounded(found->second.size, kGranule) - offset) return -kInvalidValue;
   const std::string path = "/proc/self/fd/" + std::to_string(found->second.fd);
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDWR);
   if (fd < 0) return -kOutOfMemory;
   lseek(fd, static_cast<off_t>(offset), SEEK_SET);
   return fd;

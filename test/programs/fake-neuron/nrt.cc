@@ -287,7 +287,7 @@ FAKE NRT_STATUS nrt_memcpy_to_device(void* to, const void* bytes, size_t size) {
 namespace {
 
 NRT_STATUS openDmabuf(const nrt_tensor* tensor, int* fd) {
-  *fd = fcntl(tensor->fd, F_DUPFD_CLOEXEC, 0);
+  *fd = fcntl(tensor->fd, F_DUPFD, 0);
   return *fd < 0 ? NRT_RESOURCE : NRT_SUCCESS;
 }
 
