@@ -237,14 +237,15 @@ class InsertMany final : public Insertion {
   }
 
   void insertSome() {
-    const Hold hold(av_->domain().engine());
+    Engine& engine = av_->domain().engine();
+    const Hold hold(engine);
     checkOpen(*av_, "fi_av_insert");
-    if (mustWait(av_->domain().engine())) return;
+    if (mustWait(engine)) return;
     const auto end = Clock::now() + kHeld;
     while (peers_.size() < addresses_.size() && Clock::now() < end) {
       peers_.push_back(insertAddress(*av_, addresses_.at(peers_.size())));
     }
-    turns_ = av_->domain().engine().turns();
+    turns_ = engine.turns();
     released_ = Clock::now();
   }
 

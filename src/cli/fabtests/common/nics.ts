@@ -9,7 +9,7 @@ import type { Cap } from '../../../flags.js';
 import { getInfo } from '../../../info.js';
 import type { AnyInfo, Info } from '../../../info-types.js';
 import { preferredEntry } from '../../../open.js';
-import { type OpenedEndpoint, openEndpoint } from './open-endpoint.js';
+import { LISTED, type OpenedEndpoint, openEndpoint } from './open-endpoint.js';
 
 /** Which NICs to use. */
 export interface NicChoice {
@@ -40,7 +40,7 @@ export function chooseNics(choice: NicChoice, caps: readonly Cap[], local: numbe
     );
     throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {
       detail: [`no endpoint with ${caps.join(', ')} on ${provider}`, ...where].join(', '),
-      hint: 'npx libfabric info lists the available endpoints',
+      hint: LISTED,
     });
   }
   const { provName } = preferred.fabricAttr;

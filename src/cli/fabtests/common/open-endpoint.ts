@@ -95,7 +95,8 @@ function hintsOf(settings: Settings, needs: Needs): Hints {
   };
 }
 
-const LISTED = 'npx libfabric info lists the available endpoints';
+/** What to do if no endpoint matches. */
+export const LISTED = 'npx libfabric info lists the available endpoints';
 
 /** Throws if the provider has no endpoint at all, before the server waits for a client in vain. */
 export function checkProvider({ provider }: Settings): void {
