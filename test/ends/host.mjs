@@ -23,6 +23,7 @@ process.on('message', (message) => {
 });
 
 const initialized = new Set(); // kinds of rounds for which the provider has allocated its process-wide resources
+let opening = 0; // ms: the longest time that an opening of theirs has blocked the event loop
 for (;;) {
   const { round, role, exit } = await channel.next('run');
   if (exit) process.exit();
@@ -32,7 +33,9 @@ for (;;) {
   const driver = role === 'survivor' ? round.driver : round.victimDriver;
   const kind = `${driver}, ${run.name}`;
   if (!initialized.has(kind)) {
+    const stalls = new Stalls();
     await openAndTransfer(round.provider, driver);
+    opening = Math.max(opening, stalls.end());
     if (run === inWorker) await once(start({ provider: round.provider, driver }), 'exit');
     initialized.add(kind);
   }
@@ -47,6 +50,7 @@ for (;;) {
     result.failures.push(`the next open fails: ${error}`);
   }
   result.stall = stalls.end();
+  result.opening = opening;
   channel.send('step', 'checking leftovers');
   result.left = more(before, await settled(before));
   result.parked = Math.max(0, dumpState().parked.length - parkedBefore);

@@ -53,6 +53,8 @@ export async function reach(host: string, port: number, milliseconds: number): P
 const LONGEST_MESSAGE = 16_384;
 /** Messages that may wait to be received. The sides take turns, so there are never many. */
 const MOST_UNREAD = 8;
+/** Milliseconds for a refused peer to read why. */
+const REFUSAL_TIMEOUT = 5000;
 
 /** A connection to a peer, whose messages are received one after another. */
 export class PeerConnection {
@@ -94,6 +96,18 @@ export class PeerConnection {
     if (hello.protocol === PROTOCOL && Array.isArray(hello.domains))
       return hello.domains.map(plain);
     throw new ReachError('not-a-doctor', 'it is the doctor of another release of this package');
+  }
+
+  /**
+   * Says why, and ends the connection when the peer has read it. Closing now would reset a connection that has unread
+   * bytes, and the peer would lose the message.
+   */
+  refuse(message: string): void {
+    if (this.over.aborted) return;
+    this.send({ kind: 'failed', message });
+    this.#link.end();
+    const timer = setTimeout(() => this.close(), REFUSAL_TIMEOUT);
+    this.over.addEventListener('abort', () => clearTimeout(timer));
   }
 
   close(): void {

@@ -19,25 +19,27 @@ export async function listen(
   signal: AbortSignal,
   say: (line: string) => void,
 ): Promise<void> {
+  const connections = new Set<PeerConnection>();
   const clients = new Map<PeerConnection, Promise<void>>();
   const server = createServer((socket) => {
     const connection = new PeerConnection(socket);
+    connections.add(connection);
+    connection.over.addEventListener('abort', () => connections.delete(connection));
     if (clients.size >= CLIENTS) {
-      connection.send({ kind: 'failed', message: `${CLIENTS} others are being answered` });
-      socket.destroySoon();
+      connection.refuse(`${CLIENTS} others are being answered`);
       return;
     }
     const who = `${socket.remoteAddress?.replace(/^::ffff:/, '')}`;
     // A client counts until its endpoint is closed, which may be later than its connection.
     const served = serve(connection, domains, (line) => say(`${who}: ${line}`))
-      .catch((error: unknown) => {
-        say(`${who}: ${(error as Error).message}`);
-        connection.send({ kind: 'failed', message: (error as Error).message });
-      })
-      .finally(() => {
-        clients.delete(connection);
-        connection.close();
-      });
+      .then(
+        () => connection.close(),
+        (error: Error) => {
+          say(`${who}: ${error.message}`);
+          connection.refuse(error.message);
+        },
+      )
+      .finally(() => clients.delete(connection));
     clients.set(connection, served);
   });
   server.maxConnections = CONNECTIONS;
@@ -49,7 +51,7 @@ export async function listen(
   if (!signal.aborted) await once(signal, 'abort');
   const closed = once(server, 'close');
   server.close();
-  for (const connection of clients.keys()) connection.close();
+  for (const connection of connections) connection.close();
   await Promise.all([closed, ...clients.values()]);
 }
 
