@@ -100,6 +100,7 @@ Napi::Value cqExpect(const Napi::CallbackInfo& args) {
   const uint32_t request = args[3].As<Napi::Number>().Uint32Value();
   Engine& engine = engineOf(*queue);
   const Hold hold(engine);
+  engine.beginOutsideRing(request);
   // A call that was aborted waits until the engine has read that.
   if (queue->immediates.expecting(value) && engine.hasSubmissions()) engine.turn();
   if (queue->immediates.expecting(value)) {

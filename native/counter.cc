@@ -70,8 +70,10 @@ Napi::Value counterSet(const Napi::CallbackInfo& args) {
 Napi::Value counterWait(const Napi::CallbackInfo& args) {
   const auto counter = unwrap<Counter>(args[0]);
   const uint64_t threshold = unsignedFromJs(args[1], "threshold");
+  const uint32_t request = args[2].As<Napi::Number>().Uint32Value();
   const Hold hold(counter->engine());
-  counter->engine().awaitCounter(counter, threshold, args[2].As<Napi::Number>().Uint32Value());
+  counter->engine().beginOutsideRing(request);
+  counter->engine().awaitCounter(counter, threshold, request);
   return args.Env().Undefined();
 }
 

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "addon.h"
 #include "bounded_close.h"
 #include "datatype.h"
@@ -123,9 +125,11 @@ Napi::Value endpointAtomicQuery(const Napi::CallbackInfo& args) {
     count = 0;
   else
     check(ret, "fi_atomicvalid");
+  const size_t size = datatypeSize(datatype);
+  if (size > 0) count = std::min(count, endpoint->longestAtomic(operands) / size);
   auto result = Napi::Object::New(args.Env());
   result.Set("count", static_cast<double>(count));
-  result.Set("size", static_cast<double>(datatypeSize(datatype)));
+  result.Set("size", static_cast<double>(size));
   result.Set("datatype", static_cast<double>(datatype));
   result.Set("op", static_cast<double>(op));
   return result;

@@ -40,6 +40,8 @@ class Endpoint : public Resource {
         injectsAsWrites(traitsOf(info).injectsAsWrites),
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
+        losesInjectedAtomics(traitsOf(info).losesInjectedAtomics),
+        atomicBytes(usesSharedMemory(info) ? traitsOf(info).sharedAtomics : SIZE_MAX),
         dataConsumes(((info.mode | info.rx_attr->mode) & FI_RX_CQ_DATA) != 0),
         engine_(engine),
         events_(std::move(events)),
@@ -63,6 +65,15 @@ class Endpoint : public Resource {
   bool copies(const Operation& operation) const;
   // The memory that an operation is copied into; null if it is posted from its own buffer.
   Staging* stagingFor(const Operation& operation, const void* desc) const;
+  // The flags of an operation, without those that the provider does not support.
+  uint64_t flagsOf(const Operation& operation) const {
+    const bool loses = losesInjectedAtomics && operation.code == OpCode::kAtomic;
+    return loses ? operation.flags & ~FI_INJECT : operation.flags;
+  }
+  // The maximum number of bytes of each buffer of an atomic with 1 to 3 buffers.
+  size_t longestAtomic(size_t buffers) const {
+    return buffers == 3 ? atomicBytes / 2 : atomicBytes;
+  }
   // Frees the slot that an operation was copied into.
   void freeSlot(uint32_t slot) { (staging ? staging : copied)->give(slot); }
 
@@ -83,8 +94,10 @@ class Endpoint : public Resource {
   bool (*const breaks)(int provErrno);
   const uint64_t more;  // FI_MORE if batches may use it, else 0
   const bool injectsAsWrites;
-  const bool ownContexts;   // the provider writes into the contexts of operations
-  const bool dataConsumes;  // FI_RX_CQ_DATA: a peer's write with data consumes a receive
+  const bool ownContexts;  // the provider writes into the contexts of operations
+  const bool losesInjectedAtomics;
+  const size_t atomicBytes;  // the most of an atomic, operand and comparand together
+  const bool dataConsumes;   // FI_RX_CQ_DATA: a peer's write with data consumes a receive
   uint32_t handle = 0;
   uint32_t inFlight = 0;
   std::string name;    // in local_peers; empty if it shares no memory

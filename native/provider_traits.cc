@@ -90,6 +90,9 @@ ProviderTraits efa() {
   // to all registered memory (1.17), and keeps memory registered after its region is closed.
   efa.copiesMessages = 8192;
   efa.directFabric = "efa-direct";
+  // It offers as many elements as fit into a packet. To a peer of its host it passes them to shm,
+  // whose buffers have this size: shm (1.17) drops the rest, or crashes if the atomic fetches.
+  efa.sharedAtomics = 4096;
   efa.registersDmabufs = true;
   efa.ownFlags = kEfaWrHighPps;
   return efa;
@@ -100,7 +103,8 @@ ProviderTraits rxm() {
   rxm.name = "ofi_rxm";
   // It (1.17) crashes if the peer has ended, because fi_inject_write(3) has no context.
   rxm.injectsAsWrites = true;
-  rxm.closesWithVector = true;  // 1.17
+  rxm.closesWithVector = true;      // 1.17
+  rxm.losesInjectedAtomics = true;  // 1.17
   return rxm;
 }
 

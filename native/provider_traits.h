@@ -62,6 +62,10 @@ struct ProviderTraits {
   size_t copiesMessages = 0;
   // ... except with this fabric.
   std::string_view directFabric = "";
+  // The maximum number of bytes of an atomic through shared memory, operand and comparand together.
+  size_t sharedAtomics = SIZE_MAX;
+  // It never completes an atomic with FI_INJECT.
+  bool losesInjectedAtomics = false;
   // It registers dmabufs (FI_MR_DMABUF), also without FI_HMEM: dmabuf_use.h.
   bool registersDmabufs = false;
   // Flags of operations that no other provider has.

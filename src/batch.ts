@@ -10,7 +10,7 @@ import {
 } from './endpoint/target.js';
 import type { Engine } from './engine/engine.js';
 import { Entries } from './engine/entries.js';
-import { errorOf } from './engine/failure.js';
+import { errorOf, type Failure } from './engine/failure.js';
 import { ENTRY_F64, Op, OpField, RUNNING } from './engine/layout.js';
 import { Kind, type RequestOwner } from './engine/requests.js';
 import { ONE_ROUND, type Rounds, RoundTimes } from './engine/round-times.js';
@@ -143,6 +143,9 @@ export class BatchBase implements Target, Sink, RequestOwner {
     this.#version++;
     this.#used = this.#next;
   }
+
+  /** @internal */
+  withdraw(): void {}
 
   /** @internal */
   finish(_kind: Kind, request: number): number {
@@ -354,6 +357,13 @@ export class BatchBase implements Target, Sink, RequestOwner {
       this.#times.give(rounds, done);
       requests.resolve(request, done);
     }
+  }
+
+  /** @internal */
+  lost(request: number, failure: Failure): void {
+    this.#inFlight--;
+    this.#rounds.delete(request);
+    if (!this.#engine.requests.promised(request)) this.#failure ??= errorOf(failure);
   }
 
   /**

@@ -48,7 +48,7 @@ export class Domain {
   readonly #endpoints = new Set<EndpointBase>();
   readonly #onClose: () => void;
   #efa: EfaQueries | undefined;
-  #owned: { close(): Promise<void> } | undefined;
+  #owned: { readonly closed: boolean; close(): Promise<void> } | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
@@ -290,7 +290,8 @@ export class Domain {
       publishClose('domain', this);
       collected.unregister(this);
       this.#onClose();
-      await this.#owned?.close();
+      // A fabric that is closing waits for this domain.
+      if (this.#owned?.closed === false) await this.#owned.close();
     }
   }
 
@@ -300,7 +301,7 @@ export class Domain {
   }
 
   /** @internal Closes this with the domain. */
-  owns(owned: { close(): Promise<void> }): void {
+  owns(owned: { readonly closed: boolean; close(): Promise<void> }): void {
     this.#owned = owned;
   }
 

@@ -56,7 +56,7 @@ struct Batch {
   uint32_t endpoint = 0;
   std::vector<Operation> list;  // the copy: operations and their blocks
   uint32_t counts[2] = {0, 0};
-  std::vector<uint32_t> memories;  // used by operations that do not keep references of their own
+  std::vector<uint32_t> memories;  // used by the operations
   std::vector<uint32_t> peers;
   double sendBytes = 0;
   // The operations, resolved at the second submission or when they must wait.
@@ -101,6 +101,7 @@ struct BatchRun {
   Batch* batch = nullptr;
   uint32_t request = kNoRequest;
   uint32_t endpoint = 0;
+  uint64_t accepted = 0;   // the engine's epoch when the round began
   uint32_t remaining = 0;  // outstanding parts: operations, waiting sides, the posting itself
   uint32_t status = 0;     // of the first failure
   uint32_t error = 0;

@@ -42,6 +42,7 @@ bool Engine::cancelWaiting(uint32_t request) {
           [&](const Operation& operation) {
             removed = true;
             refuse(operation, nullptr, kCancelled);
+            letGo(operation);
           });
       if (removed) return true;
     }

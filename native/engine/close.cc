@@ -12,7 +12,10 @@ namespace fab {
 void Engine::cancelLane(Endpoint& endpoint, bool receives) {
   const auto all = [](const Operation&) { return true; };
   const auto refuseOne = [&](const Operation& operation) {
-    if (operation.code != OpCode::kSubmit) return refuse(operation, nullptr, endpoint.end);
+    if (operation.code != OpCode::kSubmit) {
+      refuse(operation, nullptr, endpoint.end);
+      return letGo(operation);
+    }
     BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
     cancelRestOf(run, receives, endpoint.end);
   };
@@ -149,6 +152,7 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   if (memory == nullptr) return settle(request, 0);
   memory->closing = true;
   invalidate();
+  memory->closedAt = epoch_;
   memory->closeRequest = request;
   if (memory->inFlight > 0) {
     if (!onlyDrainingUseMemory(handle)) return;
@@ -163,29 +167,17 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   settle(request, static_cast<uint32_t>(-ret), "fi_close");
 }
 
-// Whether operations to a peer wait for room. They were accepted before its removal.
-bool Engine::waitsFor(uint32_t peer) {
-  for (Endpoint* endpoint : blocked_) {
-    for (const bool receives : {true, false}) {
-      if (endpoint->lane(receives).any([&](const Operation& o) { return o.peer == peer; })) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 void Engine::removePeer(uint32_t handle, uint32_t request) {
   Peer* peer = peers.find(handle);
   if (peer == nullptr) return settle(request, 0);
   peer->removing = true;
   peer->removeRequest = request;
-  if (waitsFor(handle)) return;
   if (peer->inFlight > 0) {
     if (!onlyDrainingUsePeer(handle)) return;
     peer->removeRequest = kNoRequest;
     return settle(request, 0);
   }
+  if (frozen_) return settle(request, 0);
   invalidate();
   const int ret = peer->av->remove(peer->address);
   peers.erase(handle);

@@ -105,10 +105,9 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
   batch.forEach([&](const Operation& o) {
     const bool receives = isReceive(o.code);
     ++batch.counts[receives ? 1 : 0];
-    if (needsMoreThanTheCall(o, endpoint)) return;  // it keeps references of its own
-    note(batch.memories, o.memory);
+    forEachMemory(o, [&](uint32_t handle) { note(batch.memories, handle); });
     note(batch.peers, o.peer);
-    if (!receives) batch.sendBytes += o.length;
+    if (!receives && !needsMoreThanTheCall(o, endpoint)) batch.sendBytes += o.length;
   });
 }
 
@@ -127,11 +126,11 @@ void Engine::compile(Batch& batch, Endpoint& endpoint) {
   batch.compiled = true;
 }
 
-void Engine::resolve(PostItem& item, Endpoint& endpoint) {
+void Engine::resolve(PostItem& item, Endpoint& endpoint, uint64_t accepted) {
   Resolved resolved;
   refusal_ = "";
   const bool known = *callOf(item.operation->code) != 0;
-  item.error = known ? resolve(*item.operation, endpoint, resolved) : -FI_EINVAL;
+  item.error = known ? resolve(*item.operation, endpoint, resolved, false, accepted) : -FI_EINVAL;
   item.refusal = refusal_;
   if (item.error == 0) fillCall(item, *item.operation, resolved);
 }
@@ -188,6 +187,7 @@ bool Engine::prepare(Batch& batch, Endpoint& endpoint, uint32_t entries, uint64_
 void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
   Batch& batch = *run.batch;
   if (run.events && !mark(run)) return endRound(run);
+  run.accepted = epoch_;
   run.cursor[0] = run.cursor[1] = 0;
   run.remaining = 1;  // the posting itself
   // Receives first, so that replies to the sends find them.
@@ -271,7 +271,8 @@ bool Engine::advance(BatchRun& run, Endpoint& endpoint, bool receives) {
     if (item.general || (receives && !endpoint.held.empty())) {
       ret = post(operation, endpoint, &run, item.flags);
     } else {
-      if (item.error == -FI_EAGAIN) resolve(item, endpoint);  // its peer may have started by now
+      // Its peer may have started by now.
+      if (item.error == -FI_EAGAIN) resolve(item, endpoint, run.accepted);
       refusal_ = item.refusal;
       ret = item.error != 0
                 ? item.error

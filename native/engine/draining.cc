@@ -136,6 +136,15 @@ unsigned Engine::closeDrained() {
   return work;
 }
 
+// Whether an operation that matches waits for room.
+template <typename Match>
+bool Engine::anyWaiting(Match&& match) const {
+  const auto waits = [&](const Lane& lane) { return lane.any(match); };
+  return std::any_of(blocked_.begin(), blocked_.end(), [&](const Endpoint* endpoint) {
+    return waits(endpoint->sendLane) || waits(endpoint->receiveLane);
+  });
+}
+
 template <typename UsesOp, typename UsesBatch>
 bool Engine::onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch) {
   if (draining_.empty()) return false;
@@ -150,12 +159,19 @@ bool Engine::onlyDraining(const UsesOp& usesOp, const UsesBatch& usesBatch) {
 }
 
 bool Engine::onlyDrainingUseMemory(uint32_t handle) {
-  return onlyDraining([&](const Op& op) { return uses(op, handle); },
+  const auto waits = [&](const Operation& o) {
+    bool found = false;
+    forEachMemory(o, [&](uint32_t memory) { found |= memory == handle; });
+    return found && o.code != OpCode::kSubmit;
+  };
+  return !anyWaiting(waits) &&
+         onlyDraining([&](const Op& op) { return uses(op, handle); },
                       [&](const Batch& batch) { return contains(batch.memories, handle); });
 }
 
 bool Engine::onlyDrainingUsePeer(uint32_t handle) {
-  return onlyDraining([&](const Op& op) { return op.peer == handle; },
+  return !anyWaiting([&](const Operation& o) { return o.peer == handle; }) &&
+         onlyDraining([&](const Op& op) { return op.peer == handle; },
                       [&](const Batch& batch) { return contains(batch.peers, handle); });
 }
 

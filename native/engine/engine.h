@@ -37,6 +37,7 @@ namespace fab {
 class CompletionQueue;
 class Counter;
 class Endpoint;
+class Lane;
 class Staging;
 struct CqErrEntry;
 
@@ -116,7 +117,10 @@ class Engine {
   Parking parking;
 
   // Finds the memory of a handle. Returns false if the range is outside of its bounds.
-  bool locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc);
+  // Memory that is closing serves only operations that were accepted before: in an earlier epoch
+  // than its close. By default that is none.
+  bool locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc,
+              uint64_t accepted = kNow);
   // Sets the function that registers memory for local use, if the provider needs descriptors. It
   // sets desc and local of an entry, and returns 0 or a negative errno.
   void useForDescriptors(std::function<int(Memory&)> registerLocal) {
@@ -173,6 +177,9 @@ class Engine {
   }
   // Completes the request when the counter has reached the threshold.
   void awaitCounter(std::shared_ptr<Counter> counter, uint64_t threshold, uint32_t request);
+  // Called for a request that begins outside of the submission ring: discards the unread
+  // cancellations of an earlier request with its number.
+  void beginOutsideRing(uint32_t request) { submissions_.discardCancels(request); }
   void cancelCounterWaits(Counter& counter);
   // Completes a request with a status, outside of any operation.
   void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
@@ -217,6 +224,8 @@ class Engine {
  private:
   friend class Hold;
 
+  static constexpr uint64_t kNow = UINT64_MAX;
+
   // Operations posted between two reads of the completion queues, which have 1024 entries by
   // default. If completions do not fit, the providers' utility code needs an allocation and a read
   // for each.
@@ -251,6 +260,10 @@ class Engine {
                      BatchRun* run);
   int stage(const Operation& operation, Staging& staging, Resolved& resolved, uint32_t& slot);
   void own(Op& op, const Operation& operation, Endpoint& endpoint);
+  void wait(Lane& lane, const Operation& operation);
+  void letGo(const Operation& operation);
+  template <typename Match>
+  bool anyWaiting(Match&& match) const;
   unsigned retryBlocked();
   bool retryLane(Endpoint& endpoint, bool receives);
   void block(Endpoint& endpoint, const Operation& operation, bool receives);
@@ -267,7 +280,7 @@ class Engine {
   void postRound(BatchRun& run, Endpoint& endpoint, bool compiled);
   void survey(Batch& batch, Endpoint& endpoint);
   void compile(Batch& batch, Endpoint& endpoint);
-  void resolve(PostItem& item, Endpoint& endpoint);
+  void resolve(PostItem& item, Endpoint& endpoint, uint64_t accepted = kNow);
   void posted(BatchRun& run, const Operation& operation);
   bool advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives);
   bool advance(BatchRun& run, Endpoint& endpoint, bool receives);
@@ -300,7 +313,7 @@ class Engine {
 
   // resolve.cc
   int resolve(const Operation& operation, const Endpoint& endpoint, Resolved& resolved,
-              bool copied = false);
+              bool copied = false, uint64_t accepted = kNow);
   int approve(Peer& peer, uint32_t handle);
   bool isCopied(const Operation& operation, const Endpoint& endpoint);
   int describe(uint32_t handle, void*& desc);
@@ -373,7 +386,6 @@ class Engine {
   void closeEndpoint(const Operation& operation);
   void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::milliseconds timeout);
   void removePeer(uint32_t handle, uint32_t request);
-  bool waitsFor(uint32_t peer);
   unsigned advanceClosings();
 
   // draining.cc

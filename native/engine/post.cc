@@ -32,7 +32,7 @@ void Engine::consume(const Operation& operation) {
   Endpoint& endpoint = **found;
   const bool receives = isReceive(operation.code);
   Lane& lane = endpoint.lane(receives);
-  if (!lane.empty()) return lane.push(operation);
+  if (!lane.empty()) return wait(lane, operation);
   const ssize_t ret = post(operation, endpoint, nullptr, 0);
   if (ret == -FI_EAGAIN) return block(endpoint, operation, receives);
   if (ret < 0)
@@ -40,9 +40,25 @@ void Engine::consume(const Operation& operation) {
 }
 
 void Engine::block(Endpoint& endpoint, const Operation& operation, bool receives) {
-  endpoint.lane(receives).push(operation);
+  wait(endpoint.lane(receives), operation);
   endpoint.hasSent |= !receives;  // shm may have announced the endpoint to the peer
   noteBlocked(endpoint);
+}
+
+// Puts an operation into a lane. It keeps the objects that it uses, as operations in flight do.
+void Engine::wait(Lane& lane, const Operation& o) {
+  lane.push(o);
+  if (o.code == OpCode::kSubmit) return;  // its run keeps them
+  forEachMemory(o, [&](uint32_t handle) {
+    if (Memory* memory = memories.find(handle)) ++memory->inFlight;
+  });
+  if (Peer* peer = peers.find(o.peer)) ++peer->inFlight;
+}
+
+// Called when an operation leaves its lane, posted or not.
+void Engine::letGo(const Operation& o) {
+  forEachMemory(o, [&](uint32_t handle) { releaseMemory(handle); });
+  releasePeer(o.peer);
 }
 
 void Engine::noteBlocked(Endpoint& endpoint) {
@@ -56,7 +72,9 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
                      EngineClient* client) {
   refusal_ = "";
   Resolved resolved;
-  if (const int ret = resolve(o, endpoint, resolved, endpoint.copies(o)); ret != 0) {
+  // JavaScript submits no single operation with memory that it has closed.
+  const uint64_t accepted = run != nullptr ? run->accepted : client != nullptr ? kNow : 0;
+  if (const int ret = resolve(o, endpoint, resolved, endpoint.copies(o), accepted); ret != 0) {
     return ret;
   }
   bool fillable = false;
@@ -93,7 +111,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   }
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
   ssize_t ret = dispatch(endpoint.get(), o, resolved, staged != 0 ? 1 : resolved.count, op,
-                         o.flags | moreFlag | defaults);
+                         endpoint.flagsOf(o) | moreFlag | defaults);
   if (ret != 0) {
     if (isFull(ret, o.code, endpoint.inFlight > (run != nullptr ? 1u : 0u))) ret = -FI_EAGAIN;
     if (staged != 0) endpoint.freeSlot(staged);
@@ -217,6 +235,7 @@ bool Engine::retryLane(Endpoint& endpoint, bool receives) {
     if (ret == -FI_EAGAIN) return false;
     if (ret < 0)
       refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
+    letGo(operation);
     lane.pop();
   }
   return true;

@@ -10,14 +10,16 @@
 
 namespace fab {
 
-bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc) {
+bool Engine::locate(uint32_t handle, double offset, double length, iovec& iov, void*& desc,
+                    uint64_t accepted) {
   if (handle == 0) {
     iov = placeholder_;
     desc = placeholderDesc_;
     return length == 0;
   }
   const Memory* memory = memories.find(handle);
-  if (memory == nullptr || memory->closing || !(offset >= 0) || !(length >= 0)) return false;
+  if (memory == nullptr || !(offset >= 0) || !(length >= 0)) return false;
+  if (memory->closing && memory->closedAt <= accepted) return false;
   const uint64_t start = wholeOf(offset);
   const uint64_t size = wholeOf(length);
   if (start > memory->length || size > memory->length - start) return false;
@@ -67,7 +69,8 @@ int Engine::approve(Peer& peer, uint32_t handle) {
 
 // Returns 0, or a negative errno with the reason in refusal_. With `copied`, the caller copies
 // memory that has no descriptor.
-int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& resolved, bool copied) {
+int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& resolved, bool copied,
+                    uint64_t accepted) {
   resolved.address = FI_ADDR_UNSPEC;
   if (o.peer != 0) {
     Peer* peer = peers.find(o.peer);
@@ -93,12 +96,13 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
     resolved.iov[0] = {const_cast<Operation*>(&o + 1), static_cast<size_t>(o.length)};
     resolved.desc[0] = nullptr;
   }
-  bool inside = carried || locate(o.memory, o.offset, o.length, resolved.iov[0], resolved.desc[0]);
+  bool inside =
+      carried || locate(o.memory, o.offset, o.length, resolved.iov[0], resolved.desc[0], accepted);
   uint64_t size = wholeOf(o.length);
   for (size_t i = 1; inside && i < resolved.count; ++i) {
     const Segment& segment = segmentAt(o, i - 1);
-    inside =
-        locate(segment.memory, segment.offset, segment.length, resolved.iov[i], resolved.desc[i]);
+    inside = locate(segment.memory, segment.offset, segment.length, resolved.iov[i],
+                    resolved.desc[i], accepted);
     if (o.code != OpCode::kAtomic) size += wholeOf(segment.length);
   }
   if (!inside) {
@@ -118,6 +122,7 @@ int Engine::resolve(const Operation& o, const Endpoint& endpoint, Resolved& reso
       if (ret != 0) return ret;
     }
   }
+  if (o.code == OpCode::kAtomic && size > endpoint.longestAtomic(resolved.count)) return -FI_EINVAL;
   if (isRma(o.code) && !locateRemotes(o, size, resolved)) {
     refusal_ = "the remote region is closed or the range lies outside of it";
     return -FI_EINVAL;

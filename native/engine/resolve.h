@@ -32,4 +32,15 @@ inline const Segment& segmentAt(const Operation& operation, size_t i) {
   return reinterpret_cast<const Segment*>(block)[i % kSegmentsPerBlock];
 }
 
+// Visits the handles of an operation's memory. The operation may not have been resolved yet, and
+// may name more segments than it has.
+template <typename Visit>
+void forEachMemory(const Operation& operation, Visit&& visit) {
+  if (!isCarried(operation)) visit(operation.memory);
+  const size_t room = operation.blocks * kSegmentsPerBlock;
+  for (size_t i = 0; i < operation.segments && i < room; ++i) {
+    visit(segmentAt(operation, i).memory);
+  }
+}
+
 }  // namespace fab

@@ -39,6 +39,17 @@ class SubmissionRing {
     return head_ - first;
   }
 
+  // Discards the cancellations of a request that are in the ring. JavaScript must not be writing.
+  void discardCancels(uint32_t request) {
+    const uint32_t tail = control_.submissionTail.load(std::memory_order_acquire);
+    for (uint32_t at = head_; at != tail && tail - at <= mask_ + 1;) {
+      Operation& operation = entries_[at & mask_];
+      at += 1u + operation.blocks;
+      if (operation.code != OpCode::kCancel || operation.memory != request) continue;
+      operation.code = OpCode::kNop;
+    }
+  }
+
  private:
   static constexpr size_t kMaxBlocks = UINT8_MAX;
 

@@ -32,6 +32,7 @@ struct Memory {
   void* desc = nullptr;
   uint32_t inFlight = 0;
   bool closing = false;
+  uint64_t closedAt = 0;  // the engine's epoch since it is closing
   Reach reach = Reach::kHost;
   uint32_t closeRequest = kNoRequest;
   std::shared_ptr<MemoryRegion> region;  // null if the caller has not registered it

@@ -20,7 +20,14 @@ import { Located, putFlags } from './posting.js';
 import { checkRemote } from './remote-pieces.js';
 import type { RmaOptions } from './rma.js';
 import { RMA_NAMES } from './rma.js';
-import { checkOpen, checkOperationOptions, peerHandle, refuse, type Target } from './target.js';
+import {
+  checkLength,
+  checkOpen,
+  checkOperationOptions,
+  peerHandle,
+  refuse,
+  type Target,
+} from './target.js';
 
 /** The operation and the type of its elements. */
 export interface AtomicOptions extends RmaOptions {
@@ -168,6 +175,7 @@ function post(
     if (located.lengths.some((other) => other !== size)) {
       throw invalidArgValue('operand, result and compare', 'must have the same length');
     }
+    checkLength(limits, size, checked);
     checkRemote(limits, remote, offset, size);
 
     const request = target.begin(Kind.Void, [...buffers, remote], checked);

@@ -134,6 +134,11 @@ export class EndpointBase implements Target {
   }
 
   /** @internal */
+  withdraw(request: number): void {
+    this.#engine.abandon(request);
+  }
+
+  /** @internal */
   finish(_kind: Kind, request: number, options: CheckedOptions | undefined): Promise<unknown> {
     const promise = this.#engine.requests.promise(request);
     if (options !== undefined) this.#engine.limit(request, promise, options);

@@ -107,6 +107,24 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     if (!this.#posted.delete(request)) this.#busy--;
     if (status !== 0) this.#failed(slot, status, word);
     else if (slot !== undefined) this.#arrived(slot, word);
+    this.#settled();
+  }
+
+  /** @internal */
+  lost(request: number): void {
+    if (!this.#posted.delete(request)) this.#busy--;
+    this.#finish();
+    this.#settled();
+  }
+
+  // No more messages arrive.
+  #finish(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#arrivals.end();
+  }
+
+  #settled(): void {
     if (this.#busy === 0) this.#idle?.();
     if (this.#posted.size > 0) return;
     if (this.#drained !== undefined) this.#drained();
@@ -133,8 +151,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     if (this.#ended) {
       if (!cancelled && !failure.broken) this.endpoint.receiveQueue.unsolicited(errorOf(failure));
     } else if (cancelled) {
-      this.#ended = true;
-      this.#arrivals.end();
+      this.#finish();
     } else {
       this.#arrivals.fail(errorOf(failure));
       if (failure.broken) this.#ended = true;

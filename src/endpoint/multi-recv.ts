@@ -87,7 +87,11 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
       const failure = completions.failureAt(word);
       if (status !== errnoByCode.FI_ECANCELED) this.#failed(errorOf(failure));
     }
-    if (!final) return;
+    if (final) this.lost();
+  }
+
+  /** @internal The buffer is no longer posted. */
+  lost(): void {
     this.#released = true;
     this.#arrivals.end();
     this.#onRelease?.();

@@ -5,7 +5,7 @@ import type { Entries } from '../engine/entries.js';
 import { ENTRY_BYTES, ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
 import type { Buffers, Place } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
-import { invalidArgType, outOfRange } from '../errors.js';
+import { invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
 import type { CheckedOptions, Target } from './target.js';
 
@@ -118,13 +118,14 @@ export function postOne(
   options: CheckedOptions | undefined,
 ): unknown {
   const { limits, sink } = target;
-  const { handle, offset, length } = place;
+  const { handle, offset, length, carried } = place;
   const request = target.begin(kind, owner, options);
   const carries = handle === 0 && length > 0;
+  if (carries) checkPayload(target, request, carried as Uint8Array, length);
   const blocks = carries ? Math.ceil(length / ENTRY_BYTES) : 0;
   const at = sink.reserve(blocks);
   const { entries } = sink;
-  if (carries) entries.putPayload(at, place.carried as Uint8Array, length);
+  if (carries) entries.putPayload(at, carried as Uint8Array, length);
   entries.put(at, code, blocks, 0, request, limits.handle, peer, handle, remote, offset, length);
   if (wide !== 0) putWide(entries, at, wide, wideIsOffset);
   if (flags !== 0 || data !== 0 || options !== undefined) {
@@ -132,6 +133,13 @@ export function postOne(
   }
   sink.commit();
   return target.finish(kind, request, options);
+}
+
+// begin() reads the options, whose accessors may have detached the buffer.
+function checkPayload(target: Target, request: number, bytes: Uint8Array, length: number): void {
+  if (lengthOf(bytes) >= length) return;
+  target.withdraw(request);
+  throw invalidArgValue('buffer', 'is detached');
 }
 
 function putWide(entries: Entries, at: number, wide: number | bigint, isOffset: boolean): void {
@@ -212,6 +220,7 @@ export function postInject(
   }
   const blocks = Math.ceil(length / ENTRY_BYTES);
   const request = target.begin(Kind.Void, undefined, options);
+  checkPayload(target, request, bytes, length);
   const at = sink.reserve(blocks);
   const { entries } = sink;
   entries.put(at, code, blocks, 0, request, limits.handle, peer, 0, remote, 0, length);

@@ -84,6 +84,11 @@ export class QueuedCalls implements Target {
   }
 
   /** @internal */
+  withdraw(request: number): void {
+    this.#engine.abandon(request);
+  }
+
+  /** @internal */
   finish(): void {}
 
   /** @internal */
@@ -122,4 +127,6 @@ class QueuedRequest implements RequestOwner {
     if (status === 0) this.#queue.push({ context, completion: completions.at(word) });
     else this.#queue.push({ context, error: errorOf(completions.failureAt(word)) });
   }
+
+  lost(): void {} // the queue is closed
 }

@@ -53,6 +53,8 @@ export interface Target {
   readonly sink: Sink;
   /** Starts an operation that uses `owner`. Returns its number, or throws. */
   begin(kind: Kind, owner: unknown, options: CheckedOptions | undefined): number;
+  /** Ends an operation that was begun and not written. */
+  withdraw(request: number): void;
   /** The return value of a call whose operation was written. */
   finish(kind: Kind, request: number, options: CheckedOptions | undefined): unknown;
   /** Rejects or throws the error of a call. */

@@ -10,6 +10,7 @@ export class BackPressure {
   readonly #names: DomainNames;
   readonly #driver: DriverKind;
   #published = 0;
+  #publishing = false;
 
   constructor(stats: BigUint64Array, names: DomainNames, driver: DriverKind) {
     this.#stats = stats;
@@ -20,13 +21,20 @@ export class BackPressure {
   /** Publishes how often the provider has returned FI_EAGAIN since the last call. */
   check(): void {
     const total = Number(this.#stats[COUNT]);
-    if (total > this.#published) this.publish('provider', total - this.#published);
+    const times = total - this.#published;
     this.#published = total;
+    if (times > 0) this.publish('provider', times);
   }
 
   publish(by: BackPressureMessage['by'], times: number): void {
-    if (!backPressure.hasSubscribers) return;
+    // Not for the operations of a subscriber, which could cause the next message.
+    if (!backPressure.hasSubscribers || this.#publishing) return;
     const { domain, provider } = this.#names;
-    backPressure.publish({ by, times, domain, provider, driver: this.#driver });
+    this.#publishing = true;
+    try {
+      backPressure.publish({ by, times, domain, provider, driver: this.#driver });
+    } finally {
+      this.#publishing = false;
+    }
   }
 }

@@ -31,6 +31,8 @@ export class EarlyEnds {
     (request) => this.#releases.end(request),
   );
   readonly #deadlines = new Deadlines((request) => this.#cancelAndReject(request));
+  // The number of a request that has ended is used again, so its timer must not remain.
+  readonly #graces = new Map<number, NodeJS.Timeout>();
 
   /** @param turn lets the engine handle the cancellations, if only the caller turns it. */
   constructor(
@@ -61,15 +63,17 @@ export class EarlyEnds {
     this.#cancel(request);
     const turn = this.#turn;
     if (turn !== undefined) {
-      setTimeout(() => {
+      const finish = () => {
         if (this.#requests.awaited(request)) turn();
         this.giveUp(request);
-      }, GRACE_MS);
+      };
+      this.#graces.set(request, setTimeout(finish, GRACE_MS));
       return;
     }
     const receives = receiving.includes(this.#requests.kind(request));
     const grace = receives ? RECEIVE_GRACE_MS : GRACE_MS;
-    setTimeout(() => this.giveUp(request), grace).unref(); // the request holds the event loop
+    const timer = setTimeout(() => this.giveUp(request), grace).unref(); // the request holds the event loop
+    this.#graces.set(request, timer);
   }
 
   /**
@@ -102,6 +106,9 @@ export class EarlyEnds {
   settled(request: number): void {
     this.#aborts.forget(request);
     this.#deadlines.forget(request);
+    if (this.#graces.size === 0) return;
+    clearTimeout(this.#graces.get(request));
+    this.#graces.delete(request);
   }
 
   /** Called when the request has ended. */

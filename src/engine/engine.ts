@@ -127,6 +127,7 @@ export class Engine {
 
   /** Ends a request for which no operation was written. */
   abandon(request: number): void {
+    if (!this.#open) return; // close() has ended all requests
     this.#end(request);
     this.#letLoopGo();
   }
@@ -330,6 +331,9 @@ export class Engine {
       provErrno: 0,
     };
     for (const request of this.requests.active()) {
+      if (this.requests.owned(request)) {
+        (this.requests.owner(request) as RequestOwner).lost(request, failure);
+      }
       this.#earlyEnds.reject(request, failure);
       this.#end(request);
     }

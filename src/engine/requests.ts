@@ -1,3 +1,5 @@
+import type { Failure } from './failure.js';
+
 /** The effect of a completion on its request. */
 export const enum Kind {
   /** Resolves with undefined. */
@@ -18,6 +20,8 @@ export interface RequestOwner {
    * Called for a completion at u32 index `word` of the completion ring. `status` is 0 or an errno.
    */
   completed(request: number, status: number, word: number): void;
+  /** Called if no completion follows, because the domain was closed while its engine was stuck. */
+  lost(request: number, failure: Failure): void;
   /** Called if the operation could not be cancelled because it is posted. */
   cancelRefused?(request: number): void;
 }

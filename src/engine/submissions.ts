@@ -50,13 +50,13 @@ export class Submissions implements Sink {
     const size = 1 + blocks;
     const capacity = this.#mask + 1;
     let at = this.#tail & this.#mask;
-    if (at + size > capacity) {
-      this.#pad(capacity - at);
-      at = 0;
-    }
-    if (((this.#tail + size - this.#knownHead) | 0) > capacity) this.#awaitRoom(size);
+    if (at + size > capacity || !this.#hasRoom(size)) at = this.#makeReady(size);
     this.#next = (this.#tail + size) | 0;
     return at;
+  }
+
+  #hasRoom(entries: number): boolean {
+    return ((this.#tail + entries - this.#knownHead) | 0) <= this.#mask + 1;
   }
 
   commit(): void {
@@ -72,10 +72,22 @@ export class Submissions implements Sink {
     }
   }
 
+  // Makes room for an operation, and returns its index. While this waits, a subscriber of the
+  // channel of back-pressure may submit operations. So each wait is followed by another look at the
+  // ring.
+  #makeReady(size: number): number {
+    for (;;) {
+      const at = this.#tail & this.#mask;
+      const rest = this.#mask + 1 - at;
+      const entries = Math.min(size, rest);
+      if (!this.#hasRoom(entries)) this.#awaitRoom(entries);
+      else if (size > rest) this.#pad(at, rest);
+      else return at;
+    }
+  }
+
   // An operation and its blocks are contiguous, so this skips the rest of the ring.
-  #pad(entries: number): void {
-    if (((this.#tail + entries - this.#knownHead) | 0) > this.#mask + 1) this.#awaitRoom(entries);
-    const at = this.#tail & this.#mask;
+  #pad(at: number, entries: number): void {
     this.entries.u32[at * ENTRY_U32] = Op.Nop | ((entries - 1) << 8);
     this.#next = (this.#tail + entries) | 0;
     this.commit();
@@ -86,7 +98,7 @@ export class Submissions implements Sink {
     for (let tries = 0; ; tries++) {
       const before = this.#knownHead;
       this.#knownHead = Atomics.load(this.#control, Word.SubmissionHead) | 0;
-      if (((this.#tail + entries - this.#knownHead) | 0) <= this.#mask + 1) return;
+      if (this.#hasRoom(entries)) return;
       if (tries === 0) this.#onFull();
       const now = performance.now();
       if (tries === 0 || this.#knownHead !== before) start = now;

@@ -5,6 +5,7 @@ import {
   exchangeMessage,
   PROVIDERS,
   sendsEarly,
+  tally,
   turnUntil,
   until,
 } from '../support/lifecycle.js';
@@ -92,6 +93,58 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await turnUntil(domains, Promise.all([last, b.recv(new Uint8Array(1 << 20))]));
     await a.close();
     await b.close();
+  });
+
+  describe('while operations to the peer wait for room', () => {
+    /** Sends more than there is room for, to a peer that makes no progress. */
+    async function fill() {
+      const a = await opened();
+      const b = await open({ provider, driver: 'manual', caps: ['FI_MSG', 'FI_SOURCE'] });
+      const peer = a.av.insert(b.address);
+      const enough = new AbortController();
+      const send = () => a.send(new Uint8Array(8), peer, { signal: enough.signal });
+      const sent = tally(Array.from({ length: COUNT }, send));
+      await turnUntil(
+        [a.domain],
+        until(() => a.domain.stats().backPressure > 0),
+      );
+      const done = <T>(promise: Promise<T>) => turnUntil([a.domain, b.domain], promise);
+      return { a, b, peer, sent, enough, done };
+    }
+    const COUNT = 5000;
+
+    test('a removal resolves when these are cancelled', async (context) => {
+      const early = sendsEarly(provider);
+      if (early) context.skip(early);
+      const { a, b, peer, sent, enough, done } = await fill();
+      const removed = a.av.remove(peer);
+      enough.abort(new Error('enough'));
+      expect(await turnUntil([a.domain], sent)).toEqual({ 'Error: enough': COUNT });
+      await done(removed);
+      await a.close();
+      await b.close();
+    });
+
+    test('a removal resolves when their endpoint closes', async () => {
+      const { a, b, peer, sent, done } = await fill();
+      const av = a.av;
+      const removed = av.remove(peer).then(() => 'removed');
+      const closed = a.close({ timeout: 0 });
+      expect(await done(Promise.race([removed, closed.then(() => 'closed')]))).toBe('removed');
+      await Promise.all([sent, closed]);
+      await b.close();
+    });
+
+    test('a removal resolves after these, and they succeed', async () => {
+      const { a, b, peer, sent, done } = await fill();
+      const removed = a.av.remove(peer);
+      b.av.insert(a.address);
+      const received = tally(Array.from({ length: COUNT }, () => b.recv(new Uint8Array(8))));
+      const [ends] = await done(Promise.all([sent, received, removed]));
+      expect(ends).toEqual({ ok: COUNT });
+      await a.close();
+      await b.close();
+    });
   });
 
   test('an address that is inserted again after its removal becomes another peer', async () => {

@@ -1,6 +1,7 @@
 import type { AtomicOp, Datatype } from 'libfabric';
-import { describe, expect, test } from 'vitest';
-import { fabricError, pair } from '../support/transfer.js';
+import { describe, expect, type TestContext, test } from 'vitest';
+import { until } from '../support/lifecycle.js';
+import { common, expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
 
 // net offers FI_ATOMIC and refuses every operation. rxd of 1.17 crashes on fetching atomics.
 const setups = [
@@ -222,6 +223,56 @@ describe.each(setups)('%s, %s driver', (provider, driver) => {
     for (const outcome of await Promise.allSettled(refusals)) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: /^ERR_/ } });
     }
+  });
+});
+
+describe.each(common)('%s', (provider) => {
+  const CAPS = ['FI_MSG', 'FI_RMA', 'FI_ATOMIC'] as const;
+  async function wired(context: TestContext) {
+    const wire = await pair(context, provider, CAPS);
+    const region = await wire.b.domain.allocate(2 ** 16, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
+    region.bytes.set(pattern(region.length));
+    return { ...wire, region, remote: wire.a.domain.remote(region.descriptor()) };
+  }
+
+  test('as many elements as atomicValid() reports are exchanged, whole', async (context) => {
+    const { a, toB, region, remote } = await wired(context);
+    const sizes = (kind: 'atomic' | 'fetch' | 'compare', op: AtomicOp) => {
+      const most = a.atomicValid(kind, 'FI_UINT8', op);
+      return most === 0 ? [] : [most];
+    };
+    const datatype = 'FI_UINT8';
+    const op = 'FI_ATOMIC_WRITE';
+    for (const size of sizes('fetch', op)) {
+      const [before, result] = [region.bytes.slice(0, size), new Uint8Array(size)];
+      await a.fetchAtomic(pattern(size, 2), result, toB, remote, { datatype, op });
+      expectBytes(result, before);
+      expectBytes(region.bytes.slice(0, size), pattern(size, 2));
+    }
+    for (const size of sizes('compare', 'FI_CSWAP')) {
+      const [before, result] = [region.bytes.slice(0, size), new Uint8Array(size)];
+      const options = { datatype, op: 'FI_CSWAP' } as const;
+      await a.compareAtomic(pattern(size, 3), before, result, toB, remote, options);
+      expectBytes(result, before);
+      expectBytes(region.bytes.slice(0, size), pattern(size, 3));
+    }
+    for (const size of sizes('atomic', op)) {
+      const operand = pattern(size, 4);
+      await a.atomic(operand, toB, remote, { datatype, op });
+      await until(() => Buffer.compare(region.bytes.subarray(0, size), operand) === 0);
+      expectBytes(region.bytes.slice(size), pattern(region.length).slice(size));
+    }
+  });
+
+  test('atomics with FI_INJECT complete, and are refused beyond injectSize', async (context) => {
+    const { a, toB, remote } = await wired(context);
+    const options = { datatype: 'FI_UINT64', op: 'FI_SUM', flags: ['FI_INJECT'] } as const;
+    const one = new Uint8Array(8);
+    await a.atomic(one, toB, remote, options);
+    await a.fetchAtomic(one, new Uint8Array(8), toB, remote, options);
+    const more = (Math.floor(a.info.txAttr.injectSize / 8) + 1) * 8;
+    if (more / 8 > a.atomicValid('atomic', 'FI_UINT64', 'FI_SUM')) return;
+    await expect(a.atomic(new Uint8Array(more), toB, remote, options)).rejects.toThrow(RangeError);
   });
 });
 

@@ -170,6 +170,29 @@ describe('getters of options', () => {
     await expectWorking(ep, self);
   });
 
+  test('that detach the buffer refuse the operation, and that send another leave it intact', async () => {
+    const { ep, self } = loopback;
+    const during = (act: () => void) => ({
+      get flags() {
+        act();
+        return [];
+      },
+    });
+    const detached = new ArrayBuffer(100);
+    const detach = during(() => structuredClone(detached, { transfer: [detached] }));
+    await expect(ep.tsend(detached, self, 1n, detach)).rejects.toThrow('buffer is detached');
+    let inner: Promise<void> | undefined;
+    const send = during(() => {
+      inner = ep.tsend(new Uint8Array(60).fill(2), self, 2n);
+    });
+    const into = [new Uint8Array(100), new Uint8Array(60)] as const;
+    const got = into.map((bytes, i) => ep.trecv(bytes, null, BigInt(i + 1)));
+    await ep.tsend(new Uint8Array(100).fill(1), self, 1n, send);
+    await Promise.all([inner, ...got]);
+    expect(into).toEqual([new Uint8Array(100).fill(1), new Uint8Array(60).fill(2)]);
+    await expectWorking(ep, self);
+  });
+
   test('are read once', async () => {
     const { ep, self } = loopback;
     let reads = 0;

@@ -42,6 +42,30 @@ function counted(context: TestContext, provider: string) {
 }
 
 describe.each(common)('%s', (provider) => {
+  test('the cancellation of a completed operation ends no wait that begins later', async (context) => {
+    const { a, wire, message } = counted(context, provider);
+    await message();
+    const { domain } = a.ep;
+    const completions = () => domain.stats().completions;
+    for (let i = 0; i < 20; i++) {
+      const enough = new AbortController();
+      const other = domain.counter();
+      const before = completions();
+      const late = a.ep.recv(new Uint8Array(8), null, { signal: enough.signal }).catch(() => {});
+      const sent = wire.b.send(pattern(8), wire.toA);
+      // The engine completes the receive, and this program does not read the completion.
+      while (completions() === before);
+      enough.abort(new Error('enough'));
+      const closed = other.close(); // reads completions
+      const timeout = { timeout: 20 };
+      const waits = [a.writes.wait(1000, timeout), a.ep.cq.arrived(BigInt(i), 1, timeout)];
+      for (const wait of waits) {
+        await expect(wire.done(wait)).rejects.toEqual(fabricError('FI_ETIMEDOUT'));
+      }
+      await Promise.all([late, sent, closed]);
+    }
+  });
+
   test('counters count the operations of their flags', async (context) => {
     const { a, b, message } = counted(context, provider);
     expect(a.sends.read()).toBe(0n);

@@ -1,6 +1,6 @@
 // The messages that the package publishes on node:diagnostics_channel.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { type DiagnosticsMessages, FabricError, open } from 'libfabric';
+import { type DiagnosticsMessages, type Fabric, FabricError, open } from 'libfabric';
 import { afterEach, expect, test } from 'vitest';
 import '../support/softefa.js';
 import { pair, pattern } from '../support/transfer.js';
@@ -51,6 +51,16 @@ test('opening and closing an object publishes a message with the object', async 
   ]);
 });
 
+test('a fabric of open() that a subscriber knows can be closed, with its endpoint', async () => {
+  const opened = messages('libfabric:open');
+  for (const both of [false, true]) {
+    const ep = await open({ provider: 'shm', caps: ['FI_MSG'] });
+    const fabric = opened.findLast(({ type }) => type === 'fabric')?.object as Fabric;
+    await Promise.all([fabric.close(), ...(both ? [ep.close(), ep.domain.close()] : [])]);
+    expect([fabric.closed, ep.domain.closed, ep.closed]).toEqual([true, true, true]);
+  }
+});
+
 test('creating a FabricError publishes it', async (context) => {
   const errors = messages('libfabric:error');
   const wire = await pair(context, 'shm', ['FI_MSG']);
@@ -87,6 +97,28 @@ test('back-pressure of the provider publishes a message with a count', async (co
   expect(times).toBeLessThanOrEqual(counted);
   expect(published[0]).toMatchObject({ provider: 'shm', driver: 'manual' });
 });
+
+test.each(['thread', 'loop', 'manual'] as const)(
+  'a subscriber of back-pressure may submit operations, %s driver',
+  async (driver) => {
+    const ep = await open({ provider: 'shm', caps: ['FI_MSG'], driver });
+    const more: Promise<unknown>[] = [];
+    const receive = () => ep.recv(new Uint8Array(8));
+    const listener = () => {
+      if (more.length < 100) more.push(receive());
+    };
+    subscribe('libfabric:backpressure', listener);
+    ends.push(() => unsubscribe('libfabric:backpressure', listener));
+    const receives = Array.from({ length: 20_000 }, receive);
+    ends.pop()?.();
+    const all = [...receives, ...more];
+    const self = ep.av.insert(ep.address);
+    const sends = all.map(() => ep.send(new Uint8Array(8), self));
+    const outcomes = await ep.domain.until(Promise.allSettled([...all, ...sends]));
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
+    await ep.close();
+  },
+);
 
 test('a full submission ring publishes a message', async (context) => {
   const pressure = messages('libfabric:backpressure');

@@ -42,6 +42,20 @@ test.concurrent.each([
     output: ['recv FI_ETIMEDOUT', 'close FI_ETIMEDOUT', 'settled'],
   },
   {
+    how: 'streams',
+    what: 'streams and batches end with the domain',
+    output: [
+      'close FI_ETIMEDOUT',
+      'messages done',
+      'multiRecv done',
+      'immediates done',
+      'arrived FI_ECANCELED',
+      'batch FI_ECANCELED',
+      'return done',
+      'batches in flight 0',
+    ],
+  },
+  {
     how: 'neighbour',
     what: 'another domain on its thread ends with the same error',
     output: ['other FI_ETIMEDOUT FI_ECANCELED', 'close FI_ETIMEDOUT', 'works'],

@@ -25,13 +25,13 @@ class Writer {
       : control_(control), entries_(entries) {}
 
   // False where there is no room.
-  bool write(uint32_t request, uint8_t blocks = 0) {
+  bool write(uint32_t request, uint8_t blocks = 0, OpCode code = OpCode::kSend) {
     const uint32_t size = 1u + blocks, left = kCapacity - tail_ % kCapacity;
     const uint32_t padding = size > left ? left : 0;
     const uint32_t head = control_.submissionHead.load(std::memory_order_acquire);
     if (tail_ + padding + size - head > kCapacity) return false;
     if (padding > 0) put(OpCode::kNop, 0, static_cast<uint8_t>(padding - 1));
-    put(OpCode::kSend, request, blocks);
+    put(code, request, blocks);
     control_.submissionTail.store(tail_, std::memory_order_release);
     return true;
   }
@@ -41,6 +41,7 @@ class Writer {
     for (uint32_t i = 0; i <= blocks; ++i) entries_[(tail_ + i) % kCapacity].request = request;
     Operation& operation = entries_[tail_ % kCapacity];
     operation.code = code;
+    operation.memory = request;
     operation.blocks = blocks;
     tail_ += 1u + blocks;
   }
@@ -185,6 +186,20 @@ TEST(completions_that_do_not_fit_wait_in_order) {
     completions.ring.flushOverflow();
   }
   CHECK(!completions.ring.waiting());
+}
+
+TEST(only_the_unread_cancellations_of_a_request_are_discarded) {
+  Submissions submissions;
+  CHECK(submissions.writer.write(1));
+  CHECK(submissions.drain() == std::vector<uint32_t>{1});
+  CHECK(submissions.writer.write(2, 1));
+  CHECK(submissions.writer.write(5, 0, OpCode::kCancel));
+  CHECK(submissions.writer.write(5));
+  CHECK(submissions.writer.write(6, 0, OpCode::kCancel));
+  CHECK(submissions.writer.write(5, 0, OpCode::kCancel));
+  submissions.ring.discardCancels(5);
+  CHECK((submissions.drain() == std::vector<uint32_t>{2, 5, 6}));
+  submissions.ring.discardCancels(5);
 }
 
 TEST(completions_do_not_overtake_waiting_ones) {

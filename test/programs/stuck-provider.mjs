@@ -15,8 +15,8 @@ const code = (promise) =>
   );
 
 /** An endpoint whose engine is stuck, with an operation in flight. */
-async function stuck(prepare = (_engine) => {}) {
-  const { a, b, peer } = await pair('tcp', 'thread', ['FI_MSG']);
+async function stuck(prepare = (_engine) => {}, caps = ['FI_MSG']) {
+  const { a, b, peer } = await pair('tcp', 'thread', caps);
   await prepare(a);
   writeFileSync(file, '');
   const sent = code(a.send(new Uint8Array(8), peer));
@@ -76,6 +76,32 @@ const ways = {
     await Promise.all(receives);
     await b.close();
     console.log('settled');
+  },
+  streams: async () => {
+    const waiting = {};
+    let batch;
+    const { a, b } = await stuck(
+      (ep) => {
+        waiting.messages = ep.messages({ count: 2, size: 64 }).next();
+        waiting.multiRecv = ep.multiRecv(new Uint8Array(8192)).next();
+        waiting.immediates = ep.cq.immediates().next();
+        waiting.arrived = ep.cq.arrived(5n);
+        batch = ep.batch();
+        batch.recv(new Uint8Array(8));
+        waiting.batch = batch.submit();
+        for (const promise of Object.values(waiting)) promise.catch(() => {});
+      },
+      ['FI_MSG', 'FI_MULTI_RECV'],
+    );
+    const ended = a.messages({ count: 2, size: 64 });
+    waiting.return = ended.return();
+    console.log('close', await code(a.close()));
+    for (const [name, promise] of Object.entries(waiting)) {
+      const text = (value) => (value?.done ? 'done' : String(value));
+      console.log(name, await promise.then(text, (error) => error.code ?? error.message));
+    }
+    console.log('batches in flight', batch.inFlight);
+    await b.close();
   },
   neighbour: async () => {
     let other;
