@@ -46,8 +46,8 @@ export class Settlements {
     this.count += 1;
     this.#pending.add(entry);
     const timer = setTimeout(() => {
+      entry.waited = waitedForCores(); // before the time: a wait between the two does not count as late
       entry.due = performance.now();
-      entry.waited = waitedForCores();
     }, timeout);
     const end = () => {
       clearTimeout(timer);
