@@ -19,13 +19,14 @@ export default class TallyReporter implements Reporter {
   #vitest: Vitest | undefined;
   #ended: TestModule[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #stuckAfter = 0; // ms
+  #stuckAfter = 0; // ms; 0 if tests may take any time
   /** The last event of each file that has not ended. */
   readonly #current = new Map<string, string>();
 
   onInit(vitest: Vitest): void {
     this.#vitest = vitest;
-    this.#stuckAfter = vitest.config.testTimeout + GRACE;
+    const { testTimeout } = vitest.config;
+    this.#stuckAfter = testTimeout === 0 ? 0 : testTimeout + GRACE;
   }
 
   onTestModuleQueued(module: TestModule): void {
@@ -93,6 +94,7 @@ export default class TallyReporter implements Reporter {
     if (doing === undefined) this.#current.delete(file);
     else this.#current.set(file, doing);
     clearTimeout(this.#timer);
+    if (this.#stuckAfter === 0) return;
     this.#timer = setTimeout(() => {
       const where = [...this.#current].map(([file, doing]) => `${file}: ${doing}`).join(', ');
       console.error(`no news for ${this.#stuckAfter / 1000} s at ${where}: killing it`);
