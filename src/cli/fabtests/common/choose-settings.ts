@@ -61,7 +61,8 @@ function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined
     refuse(`-R: a dmabuf is of the memory of a device; add -D with ${DEVICES}`);
   }
   if (type === undefined && !hmem) return {};
-  const reason = kind.hostOnly?.(operation);
+  const datagrams = kind.type === 'FI_EP_DGRAM' && 'datagrams cannot use memory of a device';
+  const reason = kind.hostOnly?.(operation) ?? (datagrams || undefined);
   if (reason !== undefined) refuse(`${type === undefined ? '-H' : '-D'}: ${reason}`);
   if (type === undefined) return { hmem: true } as const;
   // hmem_neuron.c and hmem_synapseai.c: libfabric does not copy from such memory.

@@ -4,6 +4,7 @@ import { getInfo } from '../../../info.js';
 import { version } from '../../../library.js';
 import { DEVICE_LIBRARIES } from './device-library.js';
 import type { Needs } from './open-endpoint.js';
+import type { Session } from './session.js';
 import type { DeviceType, Settings } from './settings.js';
 
 /**
@@ -64,6 +65,16 @@ function overDirect(settings: Settings, needs: Needs, type: DeviceType): Setting
     `-D ${type}: efa of libfabric ${version().string} offers neither FI_HMEM nor efa-direct with these ` +
       `operations: use ${rebuildOr}libfabric 2.1 or later`,
   );
+}
+
+/**
+ * Why messages of a size cannot come from the memory of `-D`: the CPU would copy short messages of a
+ * dmabuf. Undefined if they can.
+ */
+export function whyTooShort({ settings, info }: Session, shortest: number): string | undefined {
+  const { injectSize } = info.txAttr;
+  if (settings.deviceMemory?.access !== 'FI_MR_DMABUF' || shortest > injectSize) return undefined;
+  return `-D: a message from a dmabuf has more than ${injectSize} bytes, and the shortest size is ${shortest}`;
 }
 
 /** What a result says of the memory: `'CUDA device 0 (NVIDIA H100), FI_MR_DMABUF'`. */

@@ -3,7 +3,7 @@ import type { Domain } from '../../../domain.js';
 import type { MrAccess } from '../../../flags.js';
 import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
 import { DEVICE_LIBRARIES } from './device-library.js';
-import { fillPattern, pattern, verifyPattern } from './pattern.js';
+import { pattern, verifyPattern } from './pattern.js';
 import type { DeviceMemorySettings } from './settings.js';
 
 const regions = new WeakMap<Domain, MemoryRegion[]>();
@@ -54,9 +54,14 @@ export class TestMemory {
 
   /** Fills a part with the pattern, from its start. */
   fill(part: RegionSlice): void {
+    this.write(part, pattern(part.length));
+  }
+
+  /** Copies bytes to the start of a part. */
+  write(part: RegionSlice, bytes: Uint8Array): void {
     const memory = this.#onDevice;
-    if (memory === undefined) fillPattern(part.bytes);
-    else memory.write(pattern(part.length), part.offset);
+    if (memory === undefined) part.bytes.set(bytes);
+    else memory.write(bytes, part.offset);
   }
 
   /** Sets a part to zeros. */
@@ -68,9 +73,15 @@ export class TestMemory {
 
   /** Throws if a part differs from the pattern. */
   verify(part: RegionSlice): void {
+    verifyPattern(this.read(part));
+  }
+
+  /** The bytes of a part. Those of a device are copied to the host. */
+  read(part: RegionSlice): Uint8Array {
     const memory = this.#onDevice;
-    if (memory === undefined) verifyPattern(part.bytes);
-    else verifyPattern(memory.read(new Uint8Array(part.length), part.offset));
+    return memory === undefined
+      ? part.bytes
+      : memory.read(new Uint8Array(part.length), part.offset);
   }
 }
 

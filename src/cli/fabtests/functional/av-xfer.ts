@@ -1,10 +1,9 @@
-import type { Completion } from '../../../completion.js';
-import type { RegionSlice } from '../../../memory-region.js';
 import { exchangeEndpointAddress } from '../common/address-exchange.js';
 import type { OobSocket } from '../common/oob.js';
 import type { Session } from '../common/session.js';
-import { awaiting, NotOffered, TestFailure } from './shared/failure.js';
+import { awaiting, NotOffered, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
+import { receiveNext, sendNext } from './shared/next-message.js';
 import type { TestSide } from './shared/test-side.js';
 
 /** fabtests' av_xfer: messages arrive after addresses were removed and inserted again. */
@@ -55,6 +54,7 @@ async function removal(
   const buffers = await session.allocate(side.size, 2, ['FI_SEND', 'FI_RECV']);
   const into = [0, 1].map((i) => buffers.receiving(side.size, i * side.size));
   const bytes = buffers.sending(side.size);
+  buffers.memory.fill(bytes);
 
   const transfer = async (from: 'client' | 'server', what: string, index: number) => {
     if (side.role === from) {
@@ -63,8 +63,11 @@ async function removal(
     }
     const slice = into[index] as (typeof into)[number];
     const { length } = await awaiting(what, session.until(receiveNext(session, slice)));
-    if (length === side.size) return;
-    throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the peer runs');
+    if (length !== side.size) {
+      throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the peer runs');
+    }
+    // fabtests do not fill their messages.
+    if (session.samePackage) verify(what, () => buffers.memory.verify(slice));
   };
 
   await transfer('client', 'the message before the removal', 0);
@@ -82,21 +85,4 @@ async function removal(
 async function endOf(side: TestSide, session: Session, oob: OobSocket | undefined) {
   if (oob !== undefined) return undefined; // the connection closes with the test
   return side.closeKeepingOob(session);
-}
-
-/** Sends the next message. */
-export function sendNext(session: Session, bytes: RegionSlice): Promise<void> {
-  const { ep, peer, tagged } = session;
-  const tag = session.sent++;
-  return tagged ? ep.tsend(bytes, peer, tag) : ep.send(bytes, peer);
-}
-
-/** Posts a receive of the next message. */
-export function receiveNext(session: Session, into: RegionSlice): Promise<Completion> {
-  const { ep, tagged } = session;
-  const tag = session.received++;
-  const posted = tagged ? ep.trecv(into, null, tag) : ep.recv(into);
-  posted.catch(() => {}); // if no message arrives, it rejects when the endpoint closes
-  session.domain.progress();
-  return posted;
 }

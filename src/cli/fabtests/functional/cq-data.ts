@@ -3,7 +3,7 @@ import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { exchangeKeys, remoteData } from '../common/rma.js';
 import type { Session } from '../common/session.js';
-import { awaiting, TestFailure } from './shared/failure.js';
+import { awaiting, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
 import type { TestSide } from './shared/test-side.js';
 
@@ -31,19 +31,26 @@ async function run(side: TestSide): Promise<string> {
     { caps: writes ? ['FI_MSG', 'FI_RMA'] : ['FI_MSG'] },
     // The receive is posted before the message arrives, because some providers otherwise lose the
     // data.
-    { beforePeerSends: (opened) => side.role === 'server' && !writes && arrival.post(opened) },
+    {
+      async beforePeerSends(opened) {
+        if (side.role === 'server' && !writes) await arrival.post(opened);
+      },
+    },
   );
   const data = remoteData(session);
-  const buffers = await session.allocate(BYTES, 1, [
-    'FI_SEND',
-    'FI_RECV',
-    ...(writes ? (['FI_WRITE', 'FI_REMOTE_WRITE'] as const) : []),
-  ]);
+  const buffers =
+    arrival.buffers ??
+    (await session.allocate(BYTES, 1, [
+      'FI_SEND',
+      'FI_RECV',
+      ...(writes ? (['FI_WRITE', 'FI_REMOTE_WRITE'] as const) : []),
+    ]));
   if (writes && side.role === 'server') arrival.expectWrite(session);
   const remote = writes
     ? await awaiting('an exchange of memory keys', exchangeKeys(session, buffers))
     : undefined;
   if (side.role === 'client') {
+    buffers.memory.fill(buffers.sending(BYTES));
     await send(side, session, buffers, data, remote);
   } else {
     side.say('Waiting for CQ data from client');
@@ -52,6 +59,10 @@ async function run(side: TestSide): Promise<string> {
       session.until(arrival.awaited),
     );
     compare(data, found, length);
+    // fabtests do not fill their messages.
+    if (session.samePackage) {
+      verify('what came with the data', () => buffers.memory.verify(buffers.receiving(BYTES)));
+    }
     side.say('remote_cq_data: success');
   }
   const how = `${session.ep.limits.remoteData} bytes of remote CQ data`;
@@ -67,15 +78,18 @@ interface Arrived {
 /** The completion that the server awaits. */
 class Arrival {
   awaited: Promise<Arrived> = Promise.reject(new Error('nothing is awaited'));
+  /** The memory of the posted receive. */
+  buffers: Buffers | undefined;
 
   constructor() {
     this.awaited.catch(() => {});
   }
 
   /** Posts the receive. In band, the client's address arrives before the message. */
-  post(session: Session): void {
+  async post(session: Session): Promise<void> {
+    this.buffers = await session.allocate(BYTES, 1, ['FI_RECV']);
     if (!session.settings.oobExchange) session.postReceive();
-    this.#set(session.ep.recv(new Uint8Array(BYTES)));
+    this.#set(session.ep.recv(this.buffers.receiving(BYTES)));
   }
 
   expectWrite(session: Session): void {

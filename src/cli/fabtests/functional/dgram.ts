@@ -7,5 +7,6 @@ export const dgram: FunctionalTest = {
   type: 'FI_EP_DGRAM',
   summary: 'a datagram arrives',
   description: 'The client sends a greeting as a datagram, and the server verifies every byte.',
+  hostOnly: () => 'datagrams cannot use memory of a device; use rdm',
   run: exchangeGreeting,
 };

@@ -36,6 +36,7 @@ export const inject: FunctionalTest<Own> = {
     ITERATIONS,
     VERIFY,
   ],
+  hostOnly: () => 'the CPU copies what is injected; unexpected-msg also sends tagged messages',
   run,
 };
 

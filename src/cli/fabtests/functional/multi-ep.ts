@@ -4,10 +4,10 @@ import type { Peer } from '../../../peer.js';
 import type { RemoteRegion } from '../../../remote-region.js';
 import { exchangeEndpointAddress } from '../common/address-exchange.js';
 import type { Buffers } from '../common/buffers.js';
+import { withDeviceMemory } from '../common/device-memory.js';
 import { finalize } from '../common/finalize.js';
 import { findEntry, type Needs, type TestEndpoint } from '../common/open-endpoint.js';
 import { count } from '../common/options.js';
-import { fillPattern, verifyPattern } from '../common/pattern.js';
 import { CONTROL_BYTES } from '../common/peer-info.js';
 import { decodeKeys, encodeKeys, RMA_ACCESS } from '../common/rma.js';
 import type { Session } from '../common/session.js';
@@ -65,7 +65,8 @@ async function run(side: TestSide<Own>): Promise<string> {
 }
 
 function openerOf({ own }: TestSide<Own>, { domain, ep, settings, oob }: Session) {
-  const info = findEntry(withoutPort(settings), NEEDS, oob?.localAddress);
+  const [withMemory, needs] = withDeviceMemory(withoutPort(settings), NEEDS);
+  const info = findEntry(withMemory, needs, oob?.localAddress);
   return () => {
     const av = own.sharedAv ? ep.av : domain.addressVector();
     const cq = own.sharedCq ? ep.cq : domain.completionQueue();
@@ -103,7 +104,7 @@ async function sendToPartners(
   side.say(`Send to all ${partners.length} remote EPs`);
   const sends = partners.map(({ ep, peer }, i) => {
     const bytes = buffers.sending(size, i * size);
-    fillPattern(bytes.bytes);
+    buffers.memory.fill(bytes);
     return ep.send(bytes, peer);
   });
   side.say('Wait for all messages from peer');
@@ -121,8 +122,8 @@ async function sendToPartners(
   }
   if (!side.settings.verify) return;
   for (const i of partners.keys()) {
-    const { bytes } = buffers.receiving(size, i * size);
-    verify(`the message to endpoint ${i + 1}`, () => verifyPattern(bytes));
+    const received = buffers.receiving(size, i * size);
+    verify(`the message to endpoint ${i + 1}`, () => buffers.memory.verify(received));
   }
   side.say('Data check OK');
 }
@@ -156,7 +157,7 @@ async function writeOnce(side: TestSide, session: Session, partners: readonly Pa
   side.say('PASSED multi ep sends');
   const writes = partners.map(({ ep, peer }, i) => {
     const bytes = buffers.sending(size, i * size);
-    fillPattern(bytes.bytes);
+    buffers.memory.fill(bytes);
     return ep.write(bytes, peer, remotes[i] as RemoteRegion);
   });
   await awaiting('the completion of all writes', session.until(Promise.all(writes)));
@@ -164,8 +165,8 @@ async function writeOnce(side: TestSide, session: Session, partners: readonly Pa
   await exchange(session, partners, () => new Uint8Array(0), 'a sync after the writes');
   if (side.settings.verify) {
     for (const i of partners.keys()) {
-      const { bytes } = buffers.receiving(size, i * size);
-      verify(`what was written to endpoint ${i + 1}`, () => verifyPattern(bytes));
+      const written = buffers.receiving(size, i * size);
+      verify(`what was written to endpoint ${i + 1}`, () => buffers.memory.verify(written));
     }
     side.say('Data check OK');
   }

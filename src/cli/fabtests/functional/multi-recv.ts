@@ -34,6 +34,8 @@ export const multiRecv: FunctionalTest = {
     VERIFY,
     new Option('-M, --recvmsg', 'post with fi_recvmsg (it always is)'),
   ],
+  hostOnly: () =>
+    'this package gives the messages of a multi-receive buffer as bytes of the host; cq-data and rdm-bw receive in memory of a device',
   run,
 };
 

@@ -1,9 +1,9 @@
 import { Option } from 'commander';
-import type { MemoryRegion } from '../../../memory-region.js';
+import type { RegionSlice } from '../../../memory-region.js';
 import type { RemoteRegion } from '../../../remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { finalize } from '../common/finalize.js';
-import { allocateFor } from '../common/memory.js';
+import { TestMemory } from '../common/memory.js';
 import { exchangeKeys } from '../common/rma.js';
 import type { Session, TestBatch } from '../common/session.js';
 import {
@@ -100,6 +100,9 @@ function syncsPairs(side: TestSide<Own>, { samePackage, dialect }: Session): boo
   return pairwise;
 }
 
+const viewOf = (bytes: Uint8Array) =>
+  new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
 /** The memory of the operations, and the operations themselves. */
 class Work {
   /** Pairs whose results were compared. */
@@ -109,7 +112,7 @@ class Work {
   readonly #buffers: Buffers;
   readonly #remote: RemoteRegion;
   /** The fetched element, followed by the compare operand. */
-  readonly #results: MemoryRegion;
+  readonly #results: TestMemory;
   readonly #perf: PerfLines;
   readonly #start: Start;
 
@@ -118,7 +121,7 @@ class Work {
     session: Session,
     buffers: Buffers,
     remote: RemoteRegion,
-    results: MemoryRegion,
+    results: TestMemory,
   ) {
     this.#side = side;
     this.#session = session;
@@ -132,7 +135,9 @@ class Work {
   static async prepare(side: TestSide<Own>, session: Session): Promise<Work> {
     const rights = ['FI_READ', 'FI_WRITE', 'FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
     const buffers = await session.allocate(LARGEST, 1, ['FI_SEND', 'FI_RECV', ...rights]);
-    const results = await allocateFor(session.domain, LARGEST * 2, ['FI_READ', 'FI_WRITE']);
+    const { deviceMemory } = session.settings;
+    const access = ['FI_READ', 'FI_WRITE'] as const;
+    const results = await TestMemory.allocate(session.domain, LARGEST * 2, access, deviceMemory);
     const keys = exchangeKeys(session, buffers);
     const remote = await awaiting('an exchange of memory keys', keys);
     return new Work(side, session, buffers, remote, results);
@@ -182,9 +187,7 @@ class Work {
   #batch({ kind, op }: AtomicOperation, { datatype, size }: AtomicType) {
     const { peer } = this.#session;
     const remote = this.#remote;
-    const operand = this.#buffers.sending(size);
-    const result = this.#results.slice(0, size);
-    const compare = this.#results.slice(LARGEST, size);
+    const { operand, result, compare } = this.#parts(size);
     const options = { datatype, op };
     return this.#session.batch((b) => {
       if (kind === 'atomic') b.atomic(operand, peer, remote, options);
@@ -193,36 +196,35 @@ class Work {
     });
   }
 
-  #views(size: number) {
-    const view = ({ bytes }: { bytes: Uint8Array }) =>
-      new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  #parts(size: number) {
     return {
-      target: view(this.#buffers.receiving(size)),
-      operand: view(this.#buffers.sending(size)),
-      result: view(this.#results.slice(0, size)),
-      compare: view(this.#results.slice(LARGEST, size)),
+      target: this.#buffers.receiving(size),
+      operand: this.#buffers.sending(size),
+      result: this.#results.region.slice(0, size),
+      compare: this.#results.region.slice(LARGEST, size),
     };
   }
 
   #begin({ size, numbers, fortyEight }: AtomicType): void {
-    const views = this.#views(size);
-    const { target, operand, compare } = this.#start;
-    if (numbers) {
-      numbers.write(views.target, target);
-      numbers.write(views.operand, operand);
-      numbers.write(views.compare, compare);
-    } else if (fortyEight) {
-      for (const view of [views.target, views.operand, views.compare]) {
-        new Uint8Array(view.buffer, view.byteOffset).set(fortyEight);
-      }
-    }
-    new Uint8Array(views.result.buffer, views.result.byteOffset, size).fill(0);
+    const { target, operand, compare, result } = this.#parts(size);
+    const element = (value: number) => {
+      const bytes = fortyEight?.slice() ?? new Uint8Array(size);
+      numbers?.write(viewOf(bytes), value);
+      return bytes;
+    };
+    const { memory } = this.#buffers;
+    memory.write(target, element(this.#start.target));
+    memory.write(operand, element(this.#start.operand));
+    this.#results.write(compare, element(this.#start.compare));
+    this.#results.clear(result);
   }
 
   #compare(operation: AtomicOperation, type: AtomicType, what: string, times: number): void {
     const expected = outcomeOf(operation, type, this.#start, times);
-    if (expected === undefined || type.numbers === undefined) return;
-    const views = this.#views(type.size);
+    const { numbers } = type;
+    if (expected === undefined || numbers === undefined) return;
+    const parts = this.#parts(type.size);
+    const read = (memory: TestMemory, part: RegionSlice) => numbers.read(viewOf(memory.read(part)));
     const compare = (of: string, want: number | bigint, found: number | bigint) => {
       if (want === found) return;
       throw new TestFailure(
@@ -231,9 +233,9 @@ class Work {
         'whether both sides have the same -I; otherwise check the provider: its result differs from fi_atomic(3)',
       );
     };
-    compare('in the target of', expected.target, type.numbers.read(views.target));
+    compare('in the target of', expected.target, read(this.#buffers.memory, parts.target));
     if (operation.kind === 'atomic') return;
-    const fetched = type.numbers.read(views.result);
+    const fetched = read(this.#results, parts.result);
     compare('as what was there before the last', expected.fetched, fetched);
   }
 }

@@ -3,7 +3,7 @@ import { FabricError } from '../../../errors.js';
 import type { Hints } from '../../../hints.js';
 import type { OobSocket } from '../common/oob.js';
 import type { Session } from '../common/session.js';
-import { awaiting, NotOffered } from './shared/failure.js';
+import { awaiting, NotOffered, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
 import { DELIVERY_COMPLETE, ITERATIONS, SIZE } from './shared/options.js';
 import type { TestSide } from './shared/test-side.js';
@@ -84,6 +84,7 @@ async function pingpong(side: TestSide<Own>, session: Session): Promise<void> {
   side.say('Start ping-pong.');
   const buffers = await session.allocate(size, 1, ['FI_SEND', 'FI_RECV']);
   const send = session.batch((b) => b.send(buffers.sending(size), session.peer));
+  buffers.memory.fill(buffers.sending(size));
   const receive = session.batch((b) => b.recv(buffers.receiving(size)));
   const order = side.role === 'client' ? [send, receive] : [receive, send];
   for (let i = 0; i < side.iterations; i++) {
@@ -93,6 +94,8 @@ async function pingpong(side: TestSide<Own>, session: Session): Promise<void> {
     }
     if (i % YIELD_EVERY === 0) await session.waiter.yieldToEvents();
   }
+  if (session.samePackage)
+    verify('the last message', () => buffers.memory.verify(buffers.receiving(size)));
   for (const batch of order) batch.close(); // after an error they close with the endpoint
   side.say('Ping-pong succeeds.');
 }

@@ -3,8 +3,9 @@ import { FabricError } from '../../../errors.js';
 import type { OpFlag } from '../../../flags.js';
 import { version } from '../../../library.js';
 import type { RegionSlice } from '../../../memory-region.js';
+import type { Buffers } from '../common/buffers.js';
 import { finalize } from '../common/finalize.js';
-import { fillPattern, verifyPattern } from '../common/pattern.js';
+import type { TestMemory } from '../common/memory.js';
 import type { Session } from '../common/session.js';
 import { awaiting, NotOffered, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
@@ -68,9 +69,9 @@ async function run(side: TestSide): Promise<string> {
   const { tags } = script;
   const buffers = await session.allocate(SIZE, tags.length, ['FI_SEND', 'FI_RECV']);
   if (side.role === 'server') {
-    await sendAll(side, session, script, (i) => buffers.sending(SIZE, i * SIZE));
+    await sendAll(side, session, script, buffers);
   } else {
-    await new Search(side, session, script, buffers.receiving(SIZE)).all();
+    await new Search(side, session, script, buffers).all();
   }
   await awaiting('the end of the peer', script.endsOutOfBand ? session.sync() : finalize(session));
   return side.role === 'server'
@@ -82,13 +83,13 @@ async function sendAll(
   side: TestSide,
   session: Session,
   { tags }: Script,
-  slice: (index: number) => RegionSlice,
+  buffers: Buffers,
 ): Promise<void> {
   const { ep, peer } = session;
   side.say(`Sending ${tags.length === 5 ? 'five' : 'ten'} tagged messages`);
   const sends = tags.map((tag, i) => {
-    const bytes = slice(i);
-    fillPattern(bytes.bytes);
+    const bytes = buffers.sending(SIZE, i * SIZE);
+    buffers.memory.fill(bytes);
     return ep.tsend(bytes, peer, tag);
   });
   side.say('Waiting for messages to complete');
@@ -105,13 +106,15 @@ class Search {
   readonly #side: TestSide;
   readonly #session: Session;
   readonly #script: Script;
+  readonly #memory: TestMemory;
   readonly #into: RegionSlice;
 
-  constructor(side: TestSide, session: Session, script: Script, into: RegionSlice) {
+  constructor(side: TestSide, session: Session, script: Script, buffers: Buffers) {
     this.#side = side;
     this.#session = session;
     this.#script = script;
-    this.#into = into;
+    this.#memory = buffers.memory;
+    this.#into = buffers.receiving(SIZE);
   }
 
   async all(): Promise<void> {
@@ -192,7 +195,7 @@ class Search {
     }
     // fabtests before 1.18 do not fill it.
     if (this.#session.samePackage || this.#script.tags.length === 10) {
-      verify(what, () => verifyPattern(this.#into.bytes.subarray(0, SIZE)));
+      verify(what, () => this.#memory.verify(this.#into));
     }
   }
 

@@ -1,7 +1,8 @@
 import { Option } from 'commander';
 import type { RegionSlice } from '../../../memory-region.js';
+import type { Buffers } from '../common/buffers.js';
 import type { Session } from '../common/session.js';
-import { awaiting, TestFailure } from './shared/failure.js';
+import { awaiting, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
 import type { TestSide } from './shared/test-side.js';
 
@@ -26,12 +27,13 @@ export const recvCancel: FunctionalTest<Own> = {
 
 async function run(side: TestSide<Own>): Promise<string> {
   const session = await side.open({ caps: ['FI_TAGGED'] });
-  const buffers = await session.allocate(side.size, 1, ['FI_SEND', 'FI_RECV']);
+  const buffers = await session.allocate(side.size, 2, ['FI_SEND', 'FI_RECV']);
   if (side.role === 'client') {
+    buffers.memory.fill(buffers.sending(side.size));
     await send(side, session, buffers.sending(side.size));
     return `messages went to a receive that was cancelled, and to one that was not`;
   }
-  await receive(side, session, buffers.receiving(side.size));
+  await receive(side, session, buffers);
   return 'a cancelled receive ended with FI_ECANCELED and took no message, and those around it took theirs';
 }
 
@@ -52,10 +54,16 @@ async function send(side: TestSide<Own>, session: Session, bytes: RegionSlice): 
   await awaiting('the completion of both sends', session.until(both));
 }
 
-async function receive(side: TestSide<Own>, session: Session, into: RegionSlice): Promise<void> {
+async function receive(side: TestSide<Own>, session: Session, buffers: Buffers): Promise<void> {
   const tell = tellerOf(side);
   const { ep, domain } = session;
-  const abandoned = new Uint8Array(side.size);
+  const { size } = side;
+  const into = buffers.receiving(size);
+  const abandoned = buffers.receiving(size, size);
+  // fabtests do not fill their messages.
+  const check = (tag: number) => {
+    if (session.samePackage) verify(nameOf(tag), () => buffers.memory.verify(into));
+  };
   const cancel = new AbortController();
   const cancelled = ep.trecv(abandoned, null, CANCELLED, 0, { signal: cancel.signal });
   const outcome = cancelled.then(
@@ -78,11 +86,16 @@ async function receive(side: TestSide<Own>, session: Session, into: RegionSlice)
   tell('GOOD: detected error cq entry');
   await awaiting('the completion of the go-ahead', session.send(new Uint8Array(1)));
   await expectMessage(side, session, standard, STANDARD);
+  check(STANDARD);
+  buffers.memory.clear(into);
   tell('GOOD: Completed uncancelled recv');
   await expectMessage(side, session, ep.trecv(into, null, CANCELLED), CANCELLED);
+  check(CANCELLED);
   tell('GOOD: Completed reposted cancelled recv');
   side.say('GOOD: Completed Recv Cancel Test');
 }
+
+const nameOf = (tag: number) => `the message with tag 0x${tag.toString(16)}`;
 
 async function expectMessage(
   side: TestSide<Own>,
@@ -94,7 +107,7 @@ async function expectMessage(
     tag === CANCELLED
       ? 'whether the provider really cancelled the receive: it may have taken the message'
       : 'what the peer runs';
-  const what = `the message with tag 0x${tag.toString(16)}`;
+  const what = nameOf(tag);
   const { length } = await awaiting(what, session.until(receive), lookAt);
   if (length === side.size) return;
   throw new TestFailure(`${side.size} bytes in ${what}`, `${length}`, 'what the peer runs');

@@ -1,8 +1,8 @@
 import { Option } from 'commander';
 import type { RegionSlice } from '../../../memory-region.js';
 import type { Dialect } from '../common/dialect.js';
+import type { TestMemory } from '../common/memory.js';
 import { count } from '../common/options.js';
-import { fillPattern, verifyPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
 import { awaiting, TestFailure, verify } from './shared/failure.js';
 import type { FunctionalTest } from './shared/functional-test.js';
@@ -62,7 +62,7 @@ async function run(side: TestSide<Own>): Promise<string> {
   const buffers = await session.allocate(place, messages, ['FI_SEND', 'FI_RECV']);
   const sending = (i: number) => buffers.sending(size, i * place);
   const receiving = (i: number) => buffers.receiving(size, i * place);
-  for (let i = 0; i < messages; i++) fillPattern(sending(i).bytes);
+  for (let i = 0; i < messages; i++) buffers.memory.fill(sending(i));
   for (let i = 0; i < iterations; i++) {
     const sends = Array.from({ length: messages }, (_, j) =>
       send(session, sending(j), TAG + j, cqData),
@@ -72,7 +72,7 @@ async function run(side: TestSide<Own>): Promise<string> {
     session.domain.progress();
     await awaiting('a sync after the sends', session.sync());
     for (let j = messages - 1; j >= 0; j--) {
-      await receive(side, session, receiving(j), TAG + j);
+      await receive(side, session, buffers.memory, receiving(j), TAG + j);
     }
     await awaiting('the completion of all sends', session.until(sent));
     if (i % REPORTED === 0) {
@@ -93,11 +93,12 @@ function send(session: Session, bytes: RegionSlice, tag: number, withData?: true
 async function receive(
   side: TestSide<Own>,
   session: Session,
+  memory: TestMemory,
   into: RegionSlice,
   tag: number,
 ): Promise<void> {
   const what = `the message with tag 0x${tag.toString(16)}`;
-  if (side.settings.verify) into.bytes.fill(0);
+  if (side.settings.verify) memory.clear(into);
   const found = await awaiting(what, session.until(session.ep.trecv(into, null, tag)));
   const { length } = into;
   if (found.length !== length || (found.tag !== BigInt(tag) && found.tag !== 0n)) {
@@ -114,7 +115,7 @@ async function receive(
       'whether both sides have -C; otherwise check the provider: some (efa 1.17, sockets) lose the flag or the data of unexpected messages',
     );
   }
-  if (side.settings.verify) verify(what, () => verifyPattern(into.bytes));
+  if (side.settings.verify) verify(what, () => memory.verify(into));
 }
 
 /** Since 1.19, fabtests' client sends its address again in two messages, and the server answers. */

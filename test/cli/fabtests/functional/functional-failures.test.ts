@@ -218,8 +218,8 @@ test.each([
   [['rdm', '-e', 'msg'], 'connected endpoints (FI_EP_MSG) are not offered'],
   [['rdm-atomic', '-o', 'add'], 'Allowed choices are all, min, max'],
   [['multi-ep', '-c', '0'], 'It must be a whole number from 1 to 1024'],
-  [['rdm', '-D', 'cuda'], '-D: this test checks memory of the host; rma-bw -v'],
-  [['rdm', '-H'], '-H: this test checks memory of the host'],
+  [['inject', '-D', 'cuda'], '-D: the CPU copies what is injected'],
+  [['multi-recv', '-H'], '-H: this package gives the messages of a multi-receive buffer as bytes'],
   [['rdm', '-v'], "unknown option '-v'"],
 ])('%j is refused with the reason', async (args, reason) => {
   const { status, stderr } = await call(...args);

@@ -4,7 +4,7 @@ import type { BenchmarkRow } from '../../../shared/result.js';
 import { deviceOf } from '../../../shared/result-header.js';
 import { exchangeAddresses } from '../../common/address-exchange.js';
 import { DeviceCounters } from '../../common/device-counters.js';
-import { withDeviceMemory } from '../../common/device-memory.js';
+import { whyTooShort, withDeviceMemory } from '../../common/device-memory.js';
 import { finalize } from '../../common/finalize.js';
 import { Usage } from '../../common/measure.js';
 import { printingResult, ResultPrinter } from '../../common/result-printer.js';
@@ -44,15 +44,14 @@ async function runBenchmark(
   });
 }
 
-/** Throws if messages of a size cannot come from a dmabuf: the CPU would copy them. */
-function checkShortest({ settings, info }: Session): void {
-  if (settings.deviceMemory?.access !== 'FI_MR_DMABUF') return;
-  const { injectSize } = info.txAttr;
-  const shortest = Math.min(...sizesOf(settings.sizes, Number(info.epAttr.maxMsgSize)));
-  if (shortest > injectSize) return;
+/** Throws if messages of a size cannot come from the memory of a device. */
+function checkShortest(session: Session): void {
+  const { settings, info } = session;
+  const sizes = sizesOf(settings.sizes, Number(info.epAttr.maxMsgSize));
+  const reason = whyTooShort(session, Math.min(...sizes));
+  if (reason === undefined) return;
   throw new Error(
-    `-D: a message from a dmabuf has more than ${injectSize} bytes, and the shortest size is ${shortest}; give both ` +
-      'sides longer ones, such as -S l:64,1024,4096, or use rma-bw, which writes any number of bytes',
+    `${reason}; give both sides longer ones, such as -S l:64,1024,4096, or use rma-bw, which writes any number of bytes`,
   );
 }
 

@@ -12,9 +12,6 @@ import { addFunctionalOptions, flagsOf } from './options.js';
 import { TestSide } from './test-side.js';
 import type { Verdict } from './verdict.js';
 
-const hostOnly = () =>
-  'this test checks memory of the host; rma-bw -v and rdm-bw -v check that of a device';
-
 /** The command of a test. */
 export function functionalTestCommand(test: FunctionalTest): TestCommand {
   const command = new TestCommand(test.command)
@@ -29,7 +26,7 @@ export function functionalTestCommand(test: FunctionalTest): TestCommand {
     const argv = writtenArguments(command);
     const settings = await resolveHost(
       orRefuse(command, () =>
-        chooseSettings({ ...kindFor(test, given), hostOnly }, flagsOf(test, given), host, argv),
+        chooseSettings(kindFor(test, given), flagsOf(test, given), host, argv),
       ),
     );
     if (settings.pinCore !== undefined) pinToCores(settings.pinCore);
@@ -39,7 +36,10 @@ export function functionalTestCommand(test: FunctionalTest): TestCommand {
       const side = new TestSide(test, settings, given, control, write, complain);
       const verdict = await judge(test, side);
       if (settings.output === 'json') console.log(JSON.stringify(verdict, null, 2));
-      else if (verdict.passed) console.log(`${test.command}: passed: ${verdict.detail}.`);
+      else if (verdict.passed) {
+        const { detail, memory } = verdict;
+        console.log(`${test.command}: passed: ${detail}${memory ? ` (${memory})` : ''}.`);
+      }
       if (verdict.passed) return;
       const word = verdict.offered ? 'failed' : 'not offered';
       console.error(`${test.command}: ${word}: ${verdict.detail}`);
@@ -83,7 +83,7 @@ export async function judge(test: FunctionalTest, side: TestSide): Promise<Verdi
 
 function verdictOf(
   test: FunctionalTest,
-  { role, entry }: TestSide,
+  { role, entry, memory }: TestSide,
   outcome: Pick<Verdict, 'passed' | 'offered' | 'detail' | 'errno'>,
 ): Verdict {
   return {
@@ -95,6 +95,7 @@ function verdictOf(
       domain: entry.domainAttr.name,
       endpointType: entry.epAttr.type,
     }),
+    ...(memory !== undefined && { memory }),
   };
 }
 

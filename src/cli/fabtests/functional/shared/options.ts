@@ -4,6 +4,7 @@ import {
   count,
   FABRIC,
   type Flags,
+  MEMORY,
   OOB,
   OUTPUT,
   REFUSED,
@@ -57,10 +58,13 @@ export function addFunctionalOptions(command: Command, test: FunctionalTest): vo
     }
   };
   add(test.options ?? [], 'What to check:');
-  for (const [heading, options] of [ADDRESSES, OOB, FABRIC, OUTPUT]) add(options, heading);
+  const memory = test.hostOnly === undefined ? [MEMORY] : [];
+  for (const [heading, options] of [ADDRESSES, OOB, ...memory, FABRIC, OUTPUT]) {
+    add(options, heading);
+  }
   add(IGNORED);
   add(REFUSED);
-  add(REFUSED_MEMORY);
+  if (test.hostOnly !== undefined) add(REFUSED_MEMORY);
 }
 
 /** The given options, completed with the test's defaults. */

@@ -3,6 +3,7 @@ import {
   exchangeAddressesAgain,
   exchangeAddressesWithHandshake,
 } from '../../common/address-exchange.js';
+import { memoryText, whyTooShort, withDeviceMemory } from '../../common/device-memory.js';
 import { type Dialect, dialectOf, usualRelease } from '../../common/dialect.js';
 import { type OobSocket, openOob } from '../../common/oob.js';
 import { findEntry, type Needs } from '../../common/open-endpoint.js';
@@ -14,7 +15,9 @@ import { awaiting, NotOffered } from './failure.js';
 /** How a test opens its endpoint. */
 export interface OpenOptions {
   /** Runs before the peer can send anything. */
-  readonly beforePeerSends?: (session: Session) => void;
+  readonly beforePeerSends?: (session: Session) => void | Promise<void>;
+  /** Bytes of the shortest message from memory of a device. */
+  readonly shortest?: number;
   /** The out-of-band connection of the previous session, if there was one. */
   readonly oob?: OobSocket | undefined;
   /** Repeat the handshake even on a kept connection. */
@@ -37,6 +40,7 @@ export class TestSide<Own extends object = object> {
   // The peer's dialect in the previous session. The peer does not report it again.
   #dialect: Dialect | undefined;
   #entry: Session['info'] | undefined;
+  #memory: string | undefined;
 
   constructor(
     { limit }: { readonly limit?: (provider: string) => string | undefined },
@@ -82,6 +86,11 @@ export class TestSide<Own extends object = object> {
     return this.#entry;
   }
 
+  /** The memory of a device that the test uses. */
+  get memory(): string | undefined {
+    return this.#memory;
+  }
+
   /** Prints a line of fabtests' text. */
   say(line: string): void {
     if (this.settings.output === 'table') this.#write(line);
@@ -100,17 +109,21 @@ export class TestSide<Own extends object = object> {
   /** Opens an endpoint and exchanges addresses with the peer. */
   async open(
     needs: Needs,
-    { beforePeerSends, oob, handshake }: OpenOptions = {},
-    settings = this.settings,
+    { beforePeerSends, shortest, oob, handshake }: OpenOptions = {},
+    given = this.settings,
   ) {
-    this.#refuse(findEntry(settings, needs));
-    const session = await Session.open(settings, needs, this.#control.signal, undefined, oob);
+    const [settings, required] = withDeviceMemory(given, needs);
+    this.#memory = memoryText(settings);
+    this.#refuse(findEntry(settings, required));
+    const session = await Session.open(settings, required, this.#control.signal, undefined, oob);
     this.#entry = session.info;
     this.#session = session;
     this.#kept = undefined;
     if (oob !== undefined && this.#dialect) session.dialect = this.#dialect;
     this.#control.target = session;
-    beforePeerSends?.(session);
+    const reason = shortest === undefined ? undefined : whyTooShort(session, shortest);
+    if (reason !== undefined) throw new NotOffered(reason);
+    await beforePeerSends?.(session);
     const again = handshake ? exchangeAddressesWithHandshake : exchangeAddressesAgain;
     const exchange = oob === undefined ? exchangeAddresses : again;
     await awaiting('an exchange of addresses', exchange(session));

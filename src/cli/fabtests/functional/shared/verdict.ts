@@ -15,6 +15,8 @@ export interface Verdict {
   readonly provider?: string | null;
   readonly domain?: string | null;
   readonly endpointType?: string;
+  /** The memory of a device: `'CUDA device 0 (NVIDIA H100), FI_MR_DMABUF'`. */
+  readonly memory?: string;
   /** The exit code. */
   readonly errno: number;
 }
