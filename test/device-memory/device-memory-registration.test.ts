@@ -1,6 +1,8 @@
 // Registering memory of a GPU: what is accepted, and a typed error for everything else, which leaves nothing behind.
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type DeviceMemory, dumpState, getInfo, open, version } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { accessOf, FakeGpu, whyNoDmabuf } from '../support/device-memory.js';
@@ -225,13 +227,18 @@ describe('memory that cannot be registered', () => {
     const closed = openSync('/dev/null', 'r');
     const readOnly = openSync(`/proc/self/fd/${gpu.fd}`, 'r');
     const folder = openSync('/', 'r');
-    const server = createServer().listen();
+    const own = mkdtempSync(join(tmpdir(), 'libfabric-test-'));
+    execFileSync('mkfifo', [join(own, 'pipe')]);
+    const pipe = openSync(join(own, 'pipe'), 'r+');
+    const device = openSync('/dev/null', 'r+');
     closeSync(closed);
     const before = leftovers();
     const wrong: [DeviceMemory, string][] = [
       [{ type: 'dmabuf', fd: closed, offset: 0, byteLength: 1 }, 'FI_EBADF'],
       [{ type: 'dmabuf', fd: 1_000_000, offset: 0, byteLength: 1 }, 'FI_EBADF'],
       [{ type: 'dmabuf', fd: folder, offset: 0, byteLength: 1 }, 'FI_EINVAL'],
+      [{ type: 'dmabuf', fd: pipe, offset: 0, byteLength: 1 }, 'FI_EINVAL'],
+      [{ type: 'dmabuf', fd: device, offset: 0, byteLength: 1 }, 'FI_EINVAL'],
       [{ type: 'dmabuf', fd: readOnly, offset: 0, byteLength: 1 }, 'FI_EACCES'],
       [gpu.part(0, 2 * PAGE + 1), 'FI_EINVAL'],
       [gpu.part(PAGE, PAGE + 1), 'FI_EINVAL'],
@@ -249,9 +256,8 @@ describe('memory that cannot be registered', () => {
       reason: { hint: expect.stringMatching(/outside of the dmabuf/) },
     });
     expect(leftovers()).toEqual(before);
-    server.close();
-    closeSync(readOnly);
-    closeSync(folder);
+    for (const fd of [readOnly, folder, pipe, device]) closeSync(fd);
+    rmSync(own, { recursive: true });
   });
 });
 
