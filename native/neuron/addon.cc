@@ -27,8 +27,8 @@ struct Vendor {
     return text.rfind("NRT_", 0) == 0 ? text : "";
   }
   static std::string textOf(Status) { return ""; }
-  static accelerator::Dmabuf exportDmabuf(int, uint64_t pointer, size_t length) {
-    return neuron::exportDmabuf(pointer, length);
+  static accelerator::Dmabuf exportDmabuf(int core, uint64_t pointer, size_t length) {
+    return neuron::exportDmabuf(core, pointer, length);
   }
 };
 

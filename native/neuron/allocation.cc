@@ -41,8 +41,15 @@ void Allocation::abandon() {
   static_cast<void>(use_.release());
 }
 
-accelerator::Dmabuf exportDmabuf(uint64_t pointer, size_t length) {
+accelerator::Dmabuf exportDmabuf(int core, uint64_t pointer, size_t length) {
   const Runtime& runtime = Runtime::loaded();
+  // Another library may use the runtime. So this does not initialize it, and a call that fails is
+  // left to the export.
+  uint32_t visible = 0;
+  const bool known = runtime.visibleCores.attempt(&visible) == 0;
+  if (known && static_cast<uint32_t>(core) >= visible) {
+    throw accelerator::CallFailure(kInvalid, "nrt_get_visible_nc_count");
+  }
   accelerator::Dmabuf dmabuf{-1, 0};
   const char* name = "nrt_get_dmabuf_fd_v2";
   Status status = 0;

@@ -39,6 +39,6 @@ class Allocation {
 };
 
 // Exports a range of memory. Throws CallFailure, or LibraryMissing if the runtime cannot export.
-accelerator::Dmabuf exportDmabuf(uint64_t pointer, size_t length);
+accelerator::Dmabuf exportDmabuf(int core, uint64_t pointer, size_t length);
 
 }  // namespace neuron

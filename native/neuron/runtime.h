@@ -21,6 +21,7 @@ using Tensor = struct OpaqueTensor*;
 
 constexpr int kNoFramework = 1;      // NRT_FRAMEWORK_TYPE_NO_FW
 constexpr int kPlacementDevice = 0;  // NRT_TENSOR_PLACEMENT_DEVICE
+constexpr Status kInvalid = 2;       // NRT_INVALID
 
 // nrt_version_t of nrt_version.h
 struct Version {

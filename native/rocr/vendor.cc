@@ -44,6 +44,12 @@ std::vector<Agent> gpus(const Runtime& runtime) {
   return found;
 }
 
+Agent agentAt(const Runtime& runtime, int device) {
+  const std::vector<Agent> agents = gpus(runtime);
+  if (static_cast<size_t>(device) < agents.size()) return agents[device];
+  throw CallFailure(kInvalidAgent, "hsa_iterate_agents");
+}
+
 // The pool from which programs allocate: the first global one that permits it.
 Pool poolOf(const Runtime& runtime, Agent agent) {
   std::vector<Pool> pools;
@@ -75,12 +81,8 @@ std::string describe(Status status) {
 
 Allocation::Allocation(int device, size_t length) : length_(length) {
   const Runtime& runtime = Runtime::initialized();
-  const std::vector<Agent> agents = gpus(runtime);
-  if (static_cast<size_t>(device) >= agents.size()) {
-    throw CallFailure(kInvalidAgent, "hsa_iterate_agents");
-  }
   void* place = nullptr;
-  runtime.poolAllocate(poolOf(runtime, agents[device]), length, 0, &place);
+  runtime.poolAllocate(poolOf(runtime, agentAt(runtime, device)), length, 0, &place);
   place_ = static_cast<uint8_t*>(place);
 }
 
@@ -121,8 +123,9 @@ std::vector<accelerator::Device> Vendor::listDevices() {
   return all;
 }
 
-accelerator::Dmabuf Vendor::exportDmabuf(int, uint64_t pointer, size_t length) {
+accelerator::Dmabuf Vendor::exportDmabuf(int device, uint64_t pointer, size_t length) {
   const Runtime& runtime = Runtime::initialized();
+  agentAt(runtime, device);
   const char* name = "hsa_amd_portable_export_dmabuf";
   if (!runtime.exportDmabuf.exists() || !runtime.closeDmabuf.exists()) {
     throw LibraryMissing(name, std::string("it has no ") + name);

@@ -14,6 +14,7 @@ const INIT_HINT =
   'neuron-ls shows the devices and the processes that hold their cores; NEURON_RT_VISIBLE_CORES chooses cores';
 
 const INVALID = 2; // NRT_INVALID
+const CORE_CALLS = ['nrt_tensor_allocate', 'nrt_get_visible_nc_count'];
 
 // NRT_STATUS of nrt_status.h
 const HINTS: Readonly<Record<number, string>> = {
@@ -26,8 +27,8 @@ const HINTS: Readonly<Record<number, string>> = {
 
 function hintOf(result: number, syscall: string): string | undefined {
   if (syscall === 'nrt_init') return INIT_HINT;
-  if (syscall === 'nrt_tensor_allocate' && result === INVALID) {
-    return 'options.device is an index of the visible cores, which cores() counts';
+  if (result === INVALID && CORE_CALLS.includes(syscall)) {
+    return 'device is an index of the visible cores, which cores() counts';
   }
   if (syscall.startsWith('nrt_get_dmabuf_fd')) {
     return 'a dmabuf needs a Neuron driver with dmabufs (aws-neuronx-dkms), and memory of this process';

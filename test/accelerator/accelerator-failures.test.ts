@@ -60,6 +60,9 @@ describe.each(ACCELERATORS.map((each) => [each.type, each] as const))('%s', (typ
   test('too much memory and no such device are told with what to do', () => {
     expect(() => allocate(2 ** 40)).toThrow(given.tooMuch);
     expect(() => allocate(1, { device: 9 })).toThrow(given.noDevice);
+    using memory = allocate(100);
+    const { pointer, byteLength } = memory;
+    expect(() => exportDmabuf({ type, pointer, byteLength, device: 9 })).toThrow(given.noDevice);
   });
 
   describe('the library', () => {

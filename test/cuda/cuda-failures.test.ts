@@ -10,6 +10,7 @@ import {
   type CudaMemory,
   devices,
   driverVersion,
+  exportDmabuf,
   pointerAttributes,
 } from 'libfabric/cuda';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -128,6 +129,10 @@ test('no memory, no such device, no dmabufs: what to do', () => {
   expect(() => allocate(2 ** 40)).toThrow(/^CUDA_ERROR_OUT_OF_MEMORY: .*, cuMemAlloc; nvidia-smi/);
   expect(() => allocate(1, { device: 9 })).toThrow(/^CUDA_ERROR_INVALID_DEVICE: .*devices\(\)/);
   using memory = allocate(100);
+  const { type, pointer, byteLength } = memory;
+  expect(() => exportDmabuf({ type, pointer, byteLength, device: 9 })).toThrow(
+    /^CUDA_ERROR_INVALID_DEVICE: .*devices\(\)/,
+  );
   process.env.FAKE_CUDA_FAIL = 'cuMemGetHandleForAddressRange:1:801';
   expect(() => memory.dmabuf()).toThrow(/NOT_SUPPORTED: .*needs the open kernel modules/);
   process.env.FAKE_CUDA_FAIL = 'cuMemFree:1:12345';

@@ -75,6 +75,11 @@ test('no memory and no such core are told with what to do', () => {
   expect(() => allocate(1, { device: 9 })).toThrow(
     /^NRT_INVALID, nrt_tensor_allocate; .*cores\(\)/,
   );
+  using memory = allocate(100);
+  const { type, pointer, byteLength } = memory;
+  expect(() => exportDmabuf({ type, pointer, byteLength, device: 9 })).toThrow(
+    /^NRT_INVALID, nrt_get_visible_nc_count; .*cores\(\)/,
+  );
 });
 
 describe('the runtime', () => {

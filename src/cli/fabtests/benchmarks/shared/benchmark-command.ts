@@ -47,8 +47,10 @@ async function runBenchmark(
 /** Throws if messages of a size cannot come from the memory of a device. */
 function checkShortest(session: Session): void {
   const { settings, info } = session;
+  if (settings.deviceMemory === undefined) return;
   const sizes = sizesOf(settings.sizes, Number(info.epAttr.maxMsgSize));
-  const reason = whyTooShort(session, Math.min(...sizes));
+  const shortest = sizes.reduce((least, size) => Math.min(least, size), Number.POSITIVE_INFINITY);
+  const reason = whyTooShort(session, shortest);
   if (reason === undefined) return;
   throw new Error(
     `${reason}; give both sides longer ones, such as -S l:64,1024,4096, or use rma-bw, which writes any number of bytes`,
