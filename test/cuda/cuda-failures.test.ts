@@ -131,7 +131,7 @@ test('no memory, no such device, no dmabufs: what to do', () => {
   using memory = allocate(100);
   const { type, pointer, byteLength } = memory;
   expect(() => exportDmabuf({ type, pointer, byteLength, device: 9 })).toThrow(
-    /^CUDA_ERROR_INVALID_DEVICE: .*devices\(\)/,
+    /^memory\.device is 9, but the pointer is/,
   );
   process.env.FAKE_CUDA_FAIL = 'cuMemGetHandleForAddressRange:1:801';
   expect(() => memory.dmabuf()).toThrow(/NOT_SUPPORTED: .*needs the open kernel modules/);
