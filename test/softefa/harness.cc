@@ -16,7 +16,11 @@
 namespace harness {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr unsigned kTimeoutSeconds = 120;  // a fork copies the tables of the shadow memory
+#else
 constexpr unsigned kTimeoutSeconds = 60;
+#endif
 
 std::vector<Test>& tests() {
   static std::vector<Test> all;
