@@ -200,6 +200,23 @@ test('efa-direct: rdm-bw -D cuda uses FI_HMEM', async (context) => {
   expect(options.memory).toMatch(/, FI_HMEM_CUDA$/);
 });
 
+test('efa: CUDA finds the memory by its pointer, whatever the number of the device', async () => {
+  const a = closing(await open({ provider: 'efa', caps: CAPS }));
+  const { b, toB } = new Pair<'FI_EP_RDM', (typeof CAPS)[number]>(
+    a,
+    closing(await open({ provider: 'efa', caps: CAPS })),
+  );
+  const { pointer, byteLength } = memoryOf(pattern(4096, 3));
+  const memory = { type: 'cuda', pointer, byteLength, device: 99 } as const;
+  const region = await a.domain.register(memory, LOCAL);
+  const into = new Uint8Array(4096);
+  const received = b.recv(into);
+  await a.send(region, toB);
+  await received;
+  expectBytes(into, pattern(4096, 3));
+  await region.close();
+});
+
 // The last test: libfabric 2.6 then registers no more dmabufs of CUDA (efa_mr_reg_ibv_mr in prov/efa/src/efa_mr.c).
 test('efa: a pointer that is none of CUDA is refused', async () => {
   const ep = closing(await open({ provider: 'efa', caps: CAPS }));
