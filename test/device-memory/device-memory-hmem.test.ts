@@ -1,5 +1,7 @@
 // Pointers of CUDA by FI_HMEM, with a libfabric that was built with CUDA, over the fakes of the driver and the runtime.
 // The host has no access to the memory. `npm run test:hmem` builds such a libfabric without a toolkit.
+import { join } from 'node:path';
+import koffi from 'koffi';
 import { open } from 'libfabric';
 import type { CudaMemory } from 'libfabric/cuda';
 import { softefaEnvironment } from 'libfabric/softefa';
@@ -9,7 +11,14 @@ import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
 import { cudaMemoryOf, freedAfterwards } from '../support/cuda-memory.js';
 import { whyNoCuda } from '../support/device-memory.js';
 import { enginePair } from '../support/engines.js';
-import { calls, callsSince, held, loadFakeCuda, withFakeCuda } from '../support/fake-cuda.js';
+import {
+  calls,
+  callsSince,
+  fakeCudaFolder,
+  held,
+  loadFakeCuda,
+  withFakeCuda,
+} from '../support/fake-cuda.js';
 import { sides } from '../support/sides.js';
 import { closing, expectBytes, Pair, pattern } from '../support/transfer.js';
 
@@ -198,6 +207,21 @@ test('efa-direct: rdm-bw -D cuda uses FI_HMEM', async (context) => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const { options } = JSON.parse(client.stdout) as BenchmarkResult;
   expect(options.memory).toMatch(/, FI_HMEM_CUDA$/);
+});
+
+test('efa: memory that koffi allocates with the runtime of CUDA is registered', async () => {
+  const cuda = koffi.load(join(fakeCudaFolder, 'libcudart.so'));
+  const cudaMalloc = cuda.func('int cudaMalloc(_Out_ void **pointer, size_t size)');
+  const cudaFree = cuda.func('int cudaFree(void *pointer)');
+  const out = [0n];
+  expect(cudaMalloc(out, MIB)).toBe(0);
+  const [pointer = 0n] = out;
+  const ep = closing(await open({ provider: 'efa', caps: CAPS }));
+  const memory = { type: 'cuda', pointer, byteLength: MIB, device: 0 } as const;
+  const region = await ep.domain.register(memory, LOCAL);
+  expect(region.deviceAccess).toBe('FI_HMEM_CUDA');
+  await region.close();
+  expect(cudaFree(pointer)).toBe(0);
 });
 
 test('efa: CUDA finds the memory by its pointer, whatever the number of the device', async () => {
