@@ -20,7 +20,7 @@ import {
   withFakeCuda,
 } from '../support/fake-cuda.js';
 import { sides } from '../support/sides.js';
-import { closing, expectBytes, Pair, pattern } from '../support/transfer.js';
+import { closing, endpoint, expectBytes, Pair, pair, pattern } from '../support/transfer.js';
 
 loadFakeCuda({ runtime: true });
 
@@ -209,14 +209,14 @@ test('efa-direct: rdm-bw -D cuda uses FI_HMEM', async (context) => {
   expect(options.memory).toMatch(/, FI_HMEM_CUDA$/);
 });
 
-test('efa: memory that koffi allocates with the runtime of CUDA is registered', async () => {
+test('efa: memory that koffi allocates with the runtime of CUDA is registered', async (context) => {
   const cuda = koffi.load(join(fakeCudaFolder, 'libcudart.so'));
   const cudaMalloc = cuda.func('int cudaMalloc(_Out_ void **pointer, size_t size)');
   const cudaFree = cuda.func('int cudaFree(void *pointer)');
   const out = [0n];
   expect(cudaMalloc(out, MIB)).toBe(0);
   const [pointer = 0n] = out;
-  const ep = closing(await open({ provider: 'efa', caps: CAPS }));
+  const ep = await endpoint(context, 'efa', CAPS);
   const memory = { type: 'cuda', pointer, byteLength: MIB, device: 0 } as const;
   const region = await ep.domain.register(memory, LOCAL);
   expect(region.deviceAccess).toBe('FI_HMEM_CUDA');
@@ -224,12 +224,8 @@ test('efa: memory that koffi allocates with the runtime of CUDA is registered', 
   expect(cudaFree(pointer)).toBe(0);
 });
 
-test('efa: CUDA finds the memory by its pointer, whatever the number of the device', async () => {
-  const a = closing(await open({ provider: 'efa', caps: CAPS }));
-  const { b, toB } = new Pair<'FI_EP_RDM', (typeof CAPS)[number]>(
-    a,
-    closing(await open({ provider: 'efa', caps: CAPS })),
-  );
+test('efa: CUDA finds the memory by its pointer, whatever the number of the device', async (context) => {
+  const { a, b, toB } = await pair(context, 'efa', CAPS);
   const { pointer, byteLength } = memoryOf(pattern(4096, 3));
   const memory = { type: 'cuda', pointer, byteLength, device: 99 } as const;
   const region = await a.domain.register(memory, LOCAL);
