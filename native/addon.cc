@@ -1,22 +1,6 @@
 #include "addon.h"
 
-#include "address_vector.h"
-#include "batch.h"
-#include "completion_queue.h"
-#include "counter.h"
-#include "device_memory.h"
-#include "domain.h"
-#include "domain_state.h"
-#include "efa.h"
-#include "endpoint.h"
-#include "endpoint_options.h"
-#include "engine_calls.h"
-#include "fabric.h"
-#include "info.h"
-#include "memory_region.h"
-#include "remote_region.h"
-#include "slots.h"
-#include "transfer/exports.h"
+#include "exports.h"
 
 namespace fab {
 

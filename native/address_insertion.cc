@@ -8,6 +8,7 @@
 #include "addon.h"
 #include "address_format.h"
 #include "domain.h"
+#include "exports.h"
 #include "local_peers.h"
 #include "own_name.h"
 #include "provider_traits.h"

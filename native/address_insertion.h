@@ -1,7 +1,5 @@
 #pragma once
 
-#include <napi.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,8 +14,5 @@ void checkForm(const fi_info& info, const uint8_t* bytes, size_t length, const s
 
 // Inserts a checked address and returns the peer's handle. The caller holds the engine.
 uint32_t insertAddress(AddressVector& av, const uint8_t* given);
-
-// The insertions that run off the event loop.
-void exportInsertionWorkers(Napi::Object exports);
 
 }  // namespace fab

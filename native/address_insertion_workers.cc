@@ -13,6 +13,7 @@
 #include "address_format.h"
 #include "address_insertion.h"
 #include "domain.h"
+#include "exports.h"
 #include "util/handle.h"
 #include "values.h"
 

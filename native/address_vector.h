@@ -1,6 +1,6 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 
@@ -76,9 +76,5 @@ class AddressVector : public Resource {
   mutable std::mutex bytesMutex_;
   std::unordered_map<uint32_t, std::vector<uint8_t>> bytes_;  // addresses by peer
 };
-
-void exportAddressVector(Napi::Object exports);
-// native/address_insertion.cc
-void exportAddressInsertion(Napi::Object exports);
 
 }  // namespace fab

@@ -1,8 +1,8 @@
-#include "batch.h"
-
 #include "addon.h"
 #include "counter.h"
 #include "domain.h"
+#include "exports.h"
+#include "util/backing_store.h"
 #include "util/handle.h"
 #include "util/on_exception.h"
 #include "values.h"
@@ -25,7 +25,8 @@ Napi::Value batchCreate(const Napi::CallbackInfo& args) {
   batch->block = SharedBlock::allocate(static_cast<size_t>(entries) * sizeof(Operation));
   if (!batch->block) throw FabricFailure(FI_ENOMEM, "mmap");
   auto result = Napi::Object::New(args.Env());
-  result.Set("buffer", toArrayBuffer(args.Env(), batch->block, batch->block->size()));
+  result.Set("buffer",
+             toBuffer(args.Env(), batch->block, batch->block->data(), batch->block->size()));
   const uint32_t handle = domain->engine().enter(domain->engine().batches, std::move(batch),
                                                  Engine::Batches::Handles::kLasting);
   if (handle == 0) throw FabricFailure(FI_ENOMEM, "batch", "too many batches");
@@ -48,7 +49,7 @@ Napi::Value batchSamples(const Napi::CallbackInfo& args) {
   const uint64_t count = unsignedFromJs(args[2], "count", kMaxSamples);
   auto block = SharedBlock::allocate(static_cast<size_t>(count) * sizeof(double));
   if (!block) throw FabricFailure(FI_ENOMEM, "mmap");
-  const Napi::Value buffer = toArrayBuffer(args.Env(), block, block->size());
+  const Napi::Value buffer = toBuffer(args.Env(), block, block->data(), block->size());
   const Hold hold(domain->engine());
   std::unique_ptr<Batch>* batch =
       domain->engine().batches.find(args[1].As<Napi::Number>().Uint32Value());

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
@@ -64,7 +64,5 @@ class CompletionQueue : public Resource {
   size_t size_;
   bool waitable_;
 };
-
-void exportCompletionQueue(Napi::Object exports);
 
 }  // namespace fab

@@ -4,6 +4,7 @@
 #include "addon.h"
 #include "domain.h"
 #include "endpoint.h"
+#include "exports.h"
 #include "provider_traits.h"
 #include "util/handle.h"
 #include "util/on_exception.h"

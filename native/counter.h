@@ -1,6 +1,6 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fi_domain.h>
 
 #include "util/fid.h"
@@ -26,7 +26,5 @@ class Counter : public Resource {
   Engine& engine_;
   Fid<fid_cntr> counter_;
 };
-
-void exportCounter(Napi::Object exports);
 
 }  // namespace fab

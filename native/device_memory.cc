@@ -10,7 +10,9 @@
 
 #include "abi.h"
 #include "addon.h"
-#include "flags.h"
+#include "device_memory_js.h"
+#include "exports.h"
+#include "flags_js.h"
 #include "pointers_in_use.h"
 #include "provider_traits.h"
 #include "util/error.h"

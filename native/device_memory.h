@@ -1,13 +1,13 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fi_domain.h>
 
 #include <cstdint>
 #include <memory>
 
 #include "engine/tables.h"
-#include "util/backing_store.h"
+#include "util/backing.h"
 
 namespace fab {
 
@@ -38,10 +38,6 @@ struct DmabufHold {
   std::shared_ptr<const int> fd;
 };
 
-// { fd, offset, length } or { iface, device, pointer, length }: src/device-memory.ts. `fd` may be a
-// DmabufHold. Throws FabricFailure FI_EBADF.
-DeviceMemory deviceMemoryFromJs(const Napi::Value& value);
-
 // Throws FabricFailure if this domain cannot register the memory with these rights.
 void checkDeviceMemory(const fi_info& info, const DeviceMemory& memory, uint64_t access);
 
@@ -54,7 +50,5 @@ void reserveAddresses(DeviceMemory& memory);
 // fi_mr_regattr(3)
 int registerDeviceMemory(fid_domain* domain, const DeviceMemory& memory, uint64_t access,
                          uint64_t key, fid_mr** region);
-
-void exportDeviceMemory(Napi::Object exports);
 
 }  // namespace fab

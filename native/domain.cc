@@ -10,9 +10,11 @@
 #include "endpoint.h"
 #include "engine/manual.h"
 #include "exit_registry.h"
+#include "exports.h"
 #include "info.h"
 #include "local_peers.h"
 #include "provider_traits.h"
+#include "util/backing_store.h"
 #include "util/handle.h"
 #include "util/on_exception.h"
 #include "util/random_bits.h"
@@ -63,7 +65,7 @@ void Domain::registerPlaceholder() {
   engine_->usePlaceholder(&placeholder_, fi_mr_desc(placeholderRegion_.get()));
 }
 
-void Domain::start(Napi::Env env, std::shared_ptr<Driver> driver) {
+void Domain::start(napi_env env, std::shared_ptr<Driver> driver) {
   driver_ = std::move(driver);
   env_ = env;
   domains_ = Addon::of(env).domains;
@@ -251,7 +253,7 @@ Napi::Value domainOpen(const Napi::CallbackInfo& args) {
 
   Engine& running = domain->engine();
   auto block = [&](const std::shared_ptr<SharedBlock>& shared) {
-    return toArrayBuffer(env, shared, shared->size());
+    return toBuffer(env, shared, shared->data(), shared->size());
   };
   auto result = Napi::Object::New(env);
   result.Set("handle", wrapHandle(env, domain));

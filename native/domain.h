@@ -1,6 +1,6 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fi_domain.h>
 
 #include <chrono>
@@ -48,7 +48,7 @@ class Domain : public Resource {
   void registerPlaceholder();
   // Starts the driver, and arranges for shutdown at the end of the environment and of the process.
   // From this call until end() the domain keeps itself alive, regardless of garbage collection.
-  void start(Napi::Env env, std::shared_ptr<Driver> driver);
+  void start(napi_env env, std::shared_ptr<Driver> driver);
   // Stops the driver. Returns false if a provider call does not return.
   bool stop();
   // Stops the driver and closes everything under the domain at once, even with operations in
@@ -86,7 +86,5 @@ class Domain : public Resource {
   size_t stuck_ = 0;
   int refusal_ = 0;
 };
-
-void exportDomain(Napi::Object exports);
 
 }  // namespace fab

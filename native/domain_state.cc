@@ -1,5 +1,4 @@
 // The open objects and in-flight operations of a domain, as plain values for dumpState().
-#include "domain_state.h"
 
 #include <rdma/fi_domain.h>
 
@@ -7,6 +6,7 @@
 #include "counter.h"
 #include "domain.h"
 #include "endpoint.h"
+#include "exports.h"
 #include "memory_region.h"
 #include "util/handle.h"
 #include "values.h"

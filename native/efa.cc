@@ -1,5 +1,4 @@
 // The efa provider's own queries of regions, addresses and queues.
-#include "efa.h"
 
 #include <string>
 
@@ -8,6 +7,7 @@
 #include "efa_ops.h"
 #include "endpoint.h"
 #include "engine/dispatch.h"
+#include "exports.h"
 #include "info.h"
 #include "memory_region.h"
 #include "util/handle.h"

@@ -10,7 +10,8 @@
 #include "domain.h"
 #include "engine/dispatch.h"
 #include "exit_registry.h"
-#include "flags.h"
+#include "exports.h"
+#include "flags_js.h"
 #include "local_peers.h"
 #include "util/handle.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 
@@ -138,8 +138,5 @@ class Endpoint : public Resource {
 
 // The use of a closed endpoint throws ERR_CLOSED, or the cause if the provider has broken it.
 [[noreturn]] void throwClosed(const Endpoint& endpoint);
-
-void exportEndpoint(Napi::Object exports);
-void exportEndpointOpening(Napi::Object exports);
 
 }  // namespace fab

@@ -5,7 +5,9 @@
 
 #include "addon.h"
 #include "endpoint.h"
+#include "endpoint_options_js.h"
 #include "engine/engine.h"
+#include "exports.h"
 #include "util/handle.h"
 #include "values.h"
 

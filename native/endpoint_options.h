@@ -1,6 +1,5 @@
 #pragma once
 
-#include <napi.h>
 #include <rdma/fi_endpoint.h>
 
 #include <cstdint>
@@ -15,9 +14,6 @@ struct EndpointOption {
   std::vector<uint8_t> value;
 };
 
-std::vector<EndpointOption> endpointOptionsFromJs(const Napi::Array& list);
 void setEndpointOptions(fid_ep* ep, const std::vector<EndpointOption>& options);
-
-void exportEndpointOptions(Napi::Object exports);
 
 }  // namespace fab

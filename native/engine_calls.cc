@@ -1,5 +1,4 @@
 // The functions with which JavaScript drives the engine of a domain and takes its errors.
-#include "engine_calls.h"
 
 #include <sched.h>
 
@@ -8,6 +7,7 @@
 #include "addon.h"
 #include "domain.h"
 #include "engine/manual.h"
+#include "exports.h"
 #include "provider_traits.h"
 #include "util/handle.h"
 #include "values.h"

@@ -1,6 +1,7 @@
 #include "fabric.h"
 
 #include "addon.h"
+#include "exports.h"
 #include "info.h"
 #include "util/handle.h"
 

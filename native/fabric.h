@@ -1,6 +1,6 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fabric.h>
 
 #include <memory>
@@ -27,7 +27,5 @@ class Fabric : public Resource {
  private:
   std::shared_ptr<Fid<fid_fabric>> fabric_;
 };
-
-void exportFabric(Napi::Object exports);
 
 }  // namespace fab

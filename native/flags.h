@@ -1,12 +1,10 @@
 #pragma once
 
-#include <napi.h>
-
+#include <cstddef>
 #include <cstdint>
-#include <string>
 
-// The names of libfabric's bits and enumerations, and their conversion from and to JavaScript. The
-// same bit means different things in different words (bit 59 is FI_CONTEXT among the modes and
+// The names of libfabric's bits and enumerations; flags_js.h converts them from and to JavaScript.
+// The same bit means different things in different words (bit 59 is FI_CONTEXT among the modes and
 // FI_DIRECTED_RECV among the capabilities), so each word has its own table.
 //
 // The tables contain numbers, because they cover releases newer than the headers of the build.
@@ -70,20 +68,5 @@ extern const EnumTable kDatatypes;
 extern const EnumTable kAtomicOps;
 extern const EnumTable kParamTypes;
 extern const EnumTable kHmemIfaces;
-
-// A frozen array of names.
-Napi::Array flagsToJs(Napi::Env env, const FlagTable& table, uint64_t bits);
-// The bits of an array of names. `what` ("hints.caps") names the value in errors.
-uint64_t flagsFromJs(const Napi::Value& value, const FlagTable& table, const std::string& what);
-
-Napi::String enumToJs(Napi::Env env, const EnumTable& table, uint32_t value);
-uint32_t enumFromJs(const Napi::Value& value, const EnumTable& table, const std::string& what);
-
-// The names most similar to a wrong one, for an error: "'FI_MSG', 'FI_RMA'".
-std::string nearestNames(const std::string& wrong, const NameList& names);
-
-// Exports nameTables() with all tables above, namesFromBits(id, bits), bitsFromNames(id, names) and
-// nearestNames(wrong, names).
-void exportFlags(Napi::Object exports);
 
 }  // namespace fab

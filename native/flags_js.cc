@@ -1,3 +1,5 @@
+#include "flags_js.h"
+
 #include <rdma/fabric.h>
 
 #include <algorithm>
@@ -7,7 +9,7 @@
 #include <vector>
 
 #include "addon.h"
-#include "flags.h"
+#include "exports.h"
 #include "values.h"
 
 namespace fab {

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "addon.h"
-#include "flags.h"
+#include "exports.h"
+#include "flags_js.h"
+#include "info_js.h"
 #include "shared_query.h"
 #include "util/handle.h"
 #include "values.h"

@@ -1,14 +1,10 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fabric.h>
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
-
-#include "abi.h"
 
 namespace fab {
 
@@ -39,31 +35,9 @@ struct InfoDeleter {
 };
 using InfoPtr = std::unique_ptr<fi_info, InfoDeleter>;
 
-// The arguments of one fi_getinfo call. Without hints, providers report their defaults.
-struct InfoRequest {
-  uint32_t version = apiVersion();
-  std::optional<std::string> node;
-  std::optional<std::string> service;
-  uint64_t flags = 0;
-  InfoPtr hints;
-};
-
-// Converts the `hints` of getInfo. Throws Misuse with the path of the invalid member.
-InfoRequest requestFromJs(const Napi::Value& hints);
-
-// Converts the hints as fi_info(1) does: all modes by default, and no hints at all if only a node,
-// a service or flags are given.
-InfoRequest queryFromJs(const Napi::Value& hints);
-
 // Removes FI_MSG_PREFIX from hints, or from an entry as if the hints had not asked for it. Only
 // datagrams of efa need the prefix. Reliable endpoints of efa offer it on request (1.17 to 2.6),
 // but 2.6 sends messages with the prefix and receives them without.
 void withoutPrefix(fi_info& info);
-
-// A deeply frozen object with all members of the entry except its handle.
-Napi::Object infoToJs(Napi::Env env, const fi_info& info);
-
-// version, libraryPath, strerror, getinfo, query, infoToString, getparams.
-void exportInfo(Napi::Object exports);
 
 }  // namespace fab

@@ -3,8 +3,9 @@
 
 #include "abi.h"
 #include "address_format.h"
-#include "info.h"
+#include "flags_js.h"
 #include "info_fields.h"
+#include "info_js.h"
 #include "util/error.h"
 #include "values.h"
 

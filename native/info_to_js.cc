@@ -1,5 +1,6 @@
-#include "info.h"
+#include "flags_js.h"
 #include "info_fields.h"
+#include "info_js.h"
 #include "values.h"
 
 namespace fab {

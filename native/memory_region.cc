@@ -5,9 +5,12 @@
 
 #include "addon.h"
 #include "device_memory.h"
+#include "device_memory_js.h"
 #include "domain.h"
-#include "flags.h"
+#include "exports.h"
+#include "flags_js.h"
 #include "provider_traits.h"
+#include "util/backing_store.h"
 #include "util/handle.h"
 #include "util/numa_node.h"
 #include "util/on_exception.h"

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <rdma/fi_domain.h>
 
 #include <memory>
 
-#include "util/backing_store.h"
+#include "util/backing.h"
 #include "util/fid.h"
 #include "util/resource.h"
 
@@ -53,7 +53,5 @@ class MemoryRegion : public Resource {
   Backing backing_;  // outlives the registration
   Fid<fid_mr> region_;
 };
-
-void exportMemoryRegion(Napi::Object exports);
 
 }  // namespace fab

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "util/backing_store.h"
+#include "util/backing.h"
 
 namespace fab {
 

@@ -1,8 +1,8 @@
 // The regions of peers, in the engine's table.
-#include "remote_region.h"
 
 #include "addon.h"
 #include "domain.h"
+#include "exports.h"
 #include "util/handle.h"
 #include "values.h"
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "abi.h"
 #include "domain.h"
 #include "exit_registry.h"
 #include "info.h"

@@ -1,11 +1,12 @@
 // Receive buffers of the package itself: one block, registered once if the provider needs that,
 // with an ArrayBuffer and a handle for each buffer.
-#include "slots.h"
 
 #include "addon.h"
 #include "domain.h"
+#include "exports.h"
 #include "memory_region.h"
 #include "provider_traits.h"
+#include "util/backing_store.h"
 #include "util/handle.h"
 #include "util/on_exception.h"
 #include "util/shared_block.h"

@@ -258,7 +258,7 @@ class Engine {
                EngineClient* client = nullptr);
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                      BatchRun* run);
-  int stage(const Operation& operation, Staging& staging, Resolved& resolved, uint32_t& slot);
+  int stage(Staging& staging, Resolved& resolved, uint32_t& slot);
   void own(Op& op, const Operation& operation, Endpoint& endpoint);
   void wait(Lane& lane, const Operation& operation);
   void letGo(const Operation& operation);

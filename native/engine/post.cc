@@ -99,7 +99,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   uint32_t staged = 0;
   Staging* const staging = endpoint.stagingFor(o, resolved.desc[0]);
   if (staging != nullptr) {
-    const int ret = stage(o, *staging, resolved, staged);
+    const int ret = stage(*staging, resolved, staged);
     if (ret == -FI_EAGAIN) ++control_->stats.backPressure;
     if (ret != 0) return ret;
   }
@@ -185,7 +185,7 @@ ssize_t Engine::postInject(const Operation& o, Endpoint& endpoint, const Resolve
 }
 
 // Copies the payload of a send into one slot of staging memory.
-int Engine::stage(const Operation& o, Staging& staging, Resolved& resolved, uint32_t& slot) {
+int Engine::stage(Staging& staging, Resolved& resolved, uint32_t& slot) {
   if (const int ret = staging.take(slot); ret != 0) {
     refusal_ = "memory for the message could not be registered";
     return ret;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "../util/backing_store.h"
+#include "../util/backing.h"
 #include "../util/fid.h"
 
 namespace fab {

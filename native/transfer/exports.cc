@@ -1,5 +1,4 @@
 // The functions of libfabric/transfer: src/native-contract.ts describes them.
-#include "exports.h"
 
 #include <algorithm>
 #include <climits>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "../addon.h"
+#include "../exports.h"
 #include "../util/backing_store.h"
 #include "../util/handle.h"
 #include "../util/numa_node.h"

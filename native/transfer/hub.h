@@ -1,5 +1,7 @@
 #pragma once
 
+#include <node_api.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -25,7 +27,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7472000000000001};
   static constexpr const char* kName = "TransferEngine";
 
-  Hub(Napi::Env env, Napi::Function deliver, uint64_t identity, const Settings& settings)
+  Hub(napi_env env, napi_value deliver, uint64_t identity, const Settings& settings)
       : id(identity), events(env, deliver), settings_(settings), numbers_(randomBits()) {}
 
   // The following run on JavaScript's thread.

@@ -3,12 +3,10 @@
 #include <napi.h>
 
 #include <cstddef>
-#include <memory>
+
+#include "backing.h"
 
 namespace fab {
-
-// A reference that keeps the memory of an ArrayBuffer in place.
-using Backing = std::shared_ptr<void>;
 
 // Streams, structuredClone() and transfer() detach ArrayBuffers: the memory gets another owner,
 // which may free it at once. A reference to the ArrayBuffer therefore does not keep the memory

@@ -1,14 +1,11 @@
 #pragma once
 
-#include <napi.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <new>
-
-#include "backing_store.h"
 
 namespace fab {
 
@@ -45,10 +42,5 @@ class SharedBlock {
   void* memory_;
   size_t size_;
 };
-
-inline Napi::Value toArrayBuffer(Napi::Env env, const std::shared_ptr<SharedBlock>& block,
-                                 size_t length) {
-  return toBuffer(env, block, block->data(), length);
-}
 
 }  // namespace fab

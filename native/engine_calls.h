@@ -1,9 +1,0 @@
-#pragma once
-
-#include <napi.h>
-
-namespace fab {
-
-void exportEngineCalls(Napi::Object exports);
-
-}  // namespace fab

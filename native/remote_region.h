@@ -1,9 +1,0 @@
-#pragma once
-
-#include <napi.h>
-
-namespace fab {
-
-void exportRemoteRegion(Napi::Object exports);
-
-}  // namespace fab

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <memory>
+
+namespace fab {
+
+// A reference that keeps memory in place: util/backing_store.h makes those of ArrayBuffers.
+using Backing = std::shared_ptr<void>;
+
+}  // namespace fab
