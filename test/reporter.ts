@@ -1,6 +1,6 @@
 // Counts the tests for the last line of `npm test`, and prints the slowest files, the skipped tests and the
-// failed tests. Also kills a test file that is stuck in native code, which no timeout of vitest can
-// interrupt.
+// failed tests. Writes the costs of each file to LIBFABRIC_TEST_TIMES. Also kills a test file that is stuck in native
+// code, which no timeout of vitest can interrupt.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { SerializedError } from 'vitest';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
@@ -50,6 +50,8 @@ export default class TallyReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     clearTimeout(this.#timer);
     printSlowest(modules);
+    const times = process.env.LIBFABRIC_TEST_TIMES;
+    if (times) writeFileSync(times, table(modules));
     for (const module of modules) {
       for (const test of module.children.allTests('skipped')) this.#explain(test);
       for (const line of failuresOf(module)) console.log(`failed: ${line}`);
@@ -117,6 +119,19 @@ function printSlowest(modules: readonly TestModule[]): void {
     const seconds = (timeOf(module) / 1000).toFixed(1);
     console.log(`${seconds.padStart(7)} s  ${module.relativeModuleId}`);
   }
+}
+
+/** A line for each file, with tabs between the columns: what it cost. */
+function table(modules: readonly TestModule[]): string {
+  const lines = [...modules]
+    .sort((a, b) => timeOf(b) - timeOf(a))
+    .map((module) => {
+      const { cpu = 0, childrenCpu = 0, processes = 0 } = module.meta().costs ?? {};
+      const tests = [...module.children.allTests()].length;
+      const seconds = [timeOf(module) / 1000, cpu, childrenCpu].map((each) => each.toFixed(2));
+      return [...seconds, processes, tests, module.relativeModuleId].join('\t');
+    });
+  return `${['seconds\tcpu\tchildren cpu\tprocesses\ttests\tfile', ...lines].join('\n')}\n`;
 }
 
 const firstLine = (error: SerializedError | undefined) => error?.message.split('\n')[0];
