@@ -8,7 +8,7 @@ import { npmPackages } from './setup/npm.mjs';
 import { root } from './setup/step.mjs';
 import { typescript } from './setup/typescript.mjs';
 import { vendored } from './setup/vendor.mjs';
-import { finish, prepare } from './test.mjs';
+import { conclude } from './tally.mjs';
 
 const reference = mkdtempSync(join(tmpdir(), 'libfabric-reference-'));
 const tool = (name) => join(root, 'node_modules/.bin', name);
@@ -67,15 +67,12 @@ async function pass({ name, command, says = /^/ }) {
   return 'failed';
 }
 
-function prepared() {
-  npmPackages();
-  typescript(); // tests import what is built
-  vendored();
-}
-
-if (prepare(prepared)) {
+await conclude(async () => {
+  await npmPackages();
+  await typescript(); // tests import what is built
+  await vendored();
   const results = await Promise.all(GATES.map(pass));
+  rmSync(reference, { recursive: true, force: true });
   const count = (result) => results.filter((each) => each === result).length;
-  finish({ passed: count('passed'), failed: count('failed'), skipped: count('skipped') });
-}
-rmSync(reference, { recursive: true, force: true });
+  return { passed: count('passed'), failed: count('failed'), skipped: count('skipped') };
+});

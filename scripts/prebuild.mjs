@@ -6,15 +6,15 @@ import { compile } from './prebuild/compile.mjs';
 import { announce, run, SetupError } from './setup/step.mjs';
 import { runMain, setup } from './setup.mjs';
 
-runMain(() => {
+await runMain(async () => {
   const asked = process.argv.slice(2);
   const unknown = asked.find((arch) => !ARCHITECTURES.includes(arch));
   if (unknown) throw new SetupError(`npm run prebuilds -- [${ARCHITECTURES.join('|')} ...]`);
-  setup();
+  await setup();
   const architectures = asked.length > 0 ? asked : ARCHITECTURES;
   for (const arch of architectures) {
     announce(`compiling for ${arch}`);
-    compile(arch);
+    await compile(arch);
   }
-  run(process.execPath, ['scripts/check-binaries.mjs', ...architectures]);
+  await run(process.execPath, ['scripts/check-binaries.mjs', ...architectures]);
 });

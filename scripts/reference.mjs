@@ -1,4 +1,4 @@
-// `npm run docs:reference [-- --check]`: writes the API reference, docs/reference, from the types and comments of the
+// `npm run docs [-- --check]`: writes the API reference, docs/reference, from the types and comments of the
 // sources: one page for each class, with all its calls and what they throw. With --check it only compares.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ if (process.argv.includes('--check')) {
     present.includes(name) && readFileSync(join(folder, name), 'utf8') === text;
   const wrong = [...files].filter((file) => !matches(file)).map(([name]) => name);
   for (const name of [...wrong, ...present.filter((name) => !files.has(name))]) {
-    console.log(`docs/reference/${name} does not match the sources: npm run docs:reference`);
+    console.log(`docs/reference/${name} does not match the sources: npm run docs`);
     process.exitCode = 1;
   }
 } else {

@@ -4,7 +4,7 @@ import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { nativeAddon } from './setup/native.mjs';
 import { npmPackages } from './setup/npm.mjs';
-import { SetupError } from './setup/step.mjs';
+import { SetupError, together } from './setup/step.mjs';
 import { systemPackages } from './setup/system.mjs';
 import { typescript } from './setup/typescript.mjs';
 import { vendored } from './setup/vendor.mjs';
@@ -25,19 +25,19 @@ function checkPlatform() {
 }
 
 /** Runs every step whose result is not up to date. Throws SetupError on failure. */
-export function setup() {
+export async function setup() {
   checkPlatform();
-  systemPackages();
-  npmPackages();
-  nativeAddon();
-  typescript();
-  vendored();
+  const npm = npmPackages();
+  await together(
+    together(systemPackages(), npm).then(nativeAddon),
+    npm.then(typescript).then(vendored),
+  );
 }
 
 /** Runs a script's main function. Prints a SetupError and ends the process with status 1. */
-export function runMain(main) {
+export async function runMain(main) {
   try {
-    main();
+    await main();
   } catch (error) {
     console.error(error instanceof SetupError ? error.message : error);
     process.exit(1);
@@ -45,4 +45,4 @@ export function runMain(main) {
 }
 
 const script = process.argv[1] && realpathSync(process.argv[1]);
-if (script === fileURLToPath(import.meta.url)) runMain(setup);
+if (script === fileURLToPath(import.meta.url)) await runMain(setup);

@@ -138,7 +138,7 @@ export function binaryNotFound(name: string, problem: string): Error {
     `${name} was not found on ${platform()}: ${problem}.`,
     'The package contains it for Linux x64 and arm64, in prebuilds/. If a bundler has moved the code of the',
     'package, make libfabric external, or set LIBFABRIC_ADDON_DIR to the folder of the addon',
-    `(node_modules/libfabric/prebuilds/linux-${process.arch}). Elsewhere, build it with \`npm run build\` in a`,
+    `(node_modules/libfabric/prebuilds/linux-${process.arch}). Elsewhere, build it with \`npm run setup\` in a`,
     'clone of the repository, which needs a C++ compiler and the headers of libfabric, and set',
     'LIBFABRIC_ADDON_DIR to its build/Release.',
   ]);
@@ -151,7 +151,7 @@ function systemTooOld(cause: Error): Error {
       `The addon needs glibc 2.34 and the libstdc++ of GCC 11, or newer; this is ${platform()}:`,
       `  ${cause.message}`,
       'Use a newer distribution (Amazon Linux 2023, Debian 12, Ubuntu 22.04, RHEL 9 or later), or',
-      'build the addon here: `npm run build` in a clone of the repository, then set',
+      'build the addon here: `npm run setup` in a clone of the repository, then set',
       'LIBFABRIC_ADDON_DIR to its build/Release.',
     ],
     cause,
@@ -181,7 +181,7 @@ function libraryTooOld(cause: Error): Error {
     [
       `The libfabric found on ${platform()} is older than the one this addon was built with:`,
       `  ${cause.message}`,
-      'Update libfabric to 1.17 or newer, or build the addon against this one: `npm run build` in a',
+      'Update libfabric to 1.17 or newer, or build the addon against this one: `npm run setup` in a',
       'clone of the repository.',
     ],
     cause,

@@ -5,14 +5,6 @@ import { root } from '../setup/step.mjs';
 export const ARCHITECTURES = ['x64', 'arm64'];
 
 /** The addons, and the library that softefa preloads into a process. */
-export const BINARIES = [
-  'libfabric.node',
-  'preload.node',
-  'verbs.node',
-  'cuda.node',
-  'neuron.node',
-  'accelerator.node',
-  'libsoftefa.so',
-];
+export { BINARIES } from '../native-build.mjs';
 
 export const prebuildFolder = (arch) => join(root, 'prebuilds', `linux-${arch}`);

@@ -13,10 +13,10 @@ const TRIPLETS = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
 const SOURCES = ['package.json', 'binding.gyp', 'native', 'scripts'];
 
 /** Debian's cross compiler for an architecture. Installs it if it is missing, or throws a SetupError. */
-export function crossCompiler(arch) {
+export async function crossCompiler(arch) {
   const tool = (name) => `${TRIPLETS[arch]}-${name}`;
   const packaged = `g++-${TRIPLETS[arch].replace('_', '-')}`;
-  systemPackages([
+  await systemPackages([
     { name: tool('g++'), present: () => onPath(tool('g++')), apt: [packaged], dnf: [packaged] },
   ]);
   return { CC: tool('gcc'), CXX: tool('g++'), AR: tool('ar'), STRIP: tool('strip') };
@@ -32,9 +32,9 @@ function stage(arch) {
 }
 
 /** Fills prebuilds/linux-<arch>. */
-export function compile(arch) {
+export async function compile(arch) {
   const cross = arch !== process.arch;
-  const tools = cross ? crossCompiler(arch) : {};
+  const tools = cross ? await crossCompiler(arch) : {};
   const strip = tools.STRIP ?? 'strip';
   const folder = stage(arch);
   const prebuilds = prebuildFolder(arch);
@@ -43,15 +43,15 @@ export function compile(arch) {
   const env = { ...tools, npm_config_jobs: String(Math.min(availableParallelism(), 8)) };
   const headers = nodeHeadersPrefix(); // the same for every architecture
   if (headers) env.npm_config_nodedir = headers;
-  if (cross) env.LDFLAGS = `-L${importLibrary(folder, tools.CC)}`;
+  if (cross) env.LDFLAGS = `-L${await importLibrary(folder, tools.CC)}`;
   const prebuildify = join(root, 'node_modules/prebuildify/bin.js');
   const options = [`--arch=${arch}`, `--target=${process.version}`, '--name=libfabric'];
   const places = [`--cwd=${folder}`, `--out=${root}`, '--strip', `--strip-bin=${strip}`];
-  run(process.execPath, [prebuildify, ...options, ...places], { env, what: 'prebuildify' });
+  await run(process.execPath, [prebuildify, ...options, ...places], { env, what: 'prebuildify' });
 
   // prebuildify moves the first addon that it finds, as libfabric.node, and copies the libraries.
   for (const name of BINARIES.filter((each) => each.endsWith('.node'))) {
     const linked = join(folder, 'build/Release/obj.target', name);
-    run(strip, ['--strip-all', '-o', join(prebuilds, name), linked]);
+    await run(strip, ['--strip-all', '-o', join(prebuilds, name), linked]);
   }
 }

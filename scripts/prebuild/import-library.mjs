@@ -18,7 +18,7 @@ function currentSymbols() {
 }
 
 /** Builds the library with a compiler. Returns its folder. */
-export function importLibrary(folder, compiler) {
+export async function importLibrary(folder, compiler) {
   const place = join(folder, 'import');
   mkdirSync(place);
   const versions = Object.entries(currentSymbols());
@@ -36,6 +36,6 @@ export function importLibrary(folder, compiler) {
     '-Wl,-soname,libfabric.so.1',
     `-Wl,--version-script=${script}`,
   ];
-  run(compiler, [...shape, '-o', join(place, 'libfabric.so'), source]);
+  await run(compiler, [...shape, '-o', join(place, 'libfabric.so'), source]);
   return place;
 }

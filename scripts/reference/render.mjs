@@ -1,7 +1,7 @@
 // Writes the pages of the reference as Markdown.
 import { INDEX, PAGES } from './pages.mjs';
 
-const HEAD = '<!-- Written by `npm run docs:reference` from the comments in src. -->\n\n';
+const HEAD = '<!-- Written by `npm run docs` from the comments in src. -->\n\n';
 
 /** The reference of a model as files: a map from their names to their texts. */
 export function renderReference(model) {

@@ -25,11 +25,11 @@ function compiles(names) {
 }
 
 /** Installs clang, make, and clang's runtime libraries for these sanitizers: 'fuzzer,address'. */
-export function sanitizers(names) {
-  systemPackages([CLANG, MAKE]);
+export async function sanitizers(names) {
+  await systemPackages([CLANG, MAKE]);
   const { stdout } = spawnSync('clang++', ['--version'], { encoding: 'utf8' });
   const major = stdout.match(/version (\d+)/)?.[1];
-  systemPackages([
+  await systemPackages([
     {
       name: 'the runtime libraries of clang',
       present: () => compiles(names),
@@ -45,5 +45,5 @@ export function nodeHeaders() {
   if (prefix) return join(prefix, 'include/node');
   const cached = join(process.env.HOME ?? '', '.cache/node-gyp', process.versions.node);
   if (existsSync(cached)) return join(cached, 'include/node');
-  throw new SetupError('Node has no headers installed; build the addon first: npm run build');
+  throw new SetupError('Node has no headers installed; build the addon first: npm run setup');
 }

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import { BINARIES } from '../native-build.mjs';
 import { findLibfabric } from './libfabric.mjs';
 import {
   announce,
@@ -14,16 +15,8 @@ import {
   writeStamp,
 } from './step.mjs';
 
-const OUTPUTS = [
-  'libfabric.node',
-  'preload.node',
-  'verbs.node',
-  'cuda.node',
-  'neuron.node',
-  'accelerator.node',
-  'libsoftefa.so',
-].map((name) => join(root, 'build/Release', name));
-const RECIPE = ['binding.gyp', 'scripts/libfabric-flags.mjs', 'scripts/native-sources.mjs'];
+const OUTPUTS = BINARIES.map((name) => join(root, 'build/Release', name));
+const RECIPE = ['binding.gyp', 'scripts/libfabric-flags.mjs', 'scripts/native-build.mjs'];
 
 /** The prefix whose include/node contains the headers of this Node; undefined if there is none. */
 export function nodeHeadersPrefix() {
@@ -41,14 +34,14 @@ function fingerprint() {
   const libfabric = findLibfabric();
   const sources = filesBelow('native').filter((file) => /\.(cc|h)$/.test(file));
   return {
-    toolchain: `${root} ${process.version} ${process.arch} ${JSON.stringify(libfabric)}`,
+    toolchain: `${root} ${process.env.LIBFABRIC_UNITS ?? ''} ${process.version} ${process.arch} ${JSON.stringify(libfabric)}`,
     recipe: digest([...RECIPE, 'node_modules/node-addon-api/package.json']),
     names: sources.join(' '),
     sources: digest(sources),
   };
 }
 
-export function nativeAddon() {
+export async function nativeAddon() {
   const now = fingerprint();
   const then = readStamp('native');
   const same = (key) => now[key] === then[key];
@@ -66,7 +59,7 @@ export function nativeAddon() {
   for (const command of commands) {
     const args = [nodeGyp, command, '-j', String(Math.min(availableParallelism(), 8))];
     if (prefix) args.push(`--nodedir=${prefix}`);
-    run(process.execPath, args, {
+    await run(process.execPath, args, {
       what: `node-gyp ${command}`,
       hint: prefix
         ? undefined

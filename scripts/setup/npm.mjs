@@ -20,12 +20,12 @@ function upToDate() {
   });
 }
 
-export function npmPackages() {
+export async function npmPackages() {
   if (upToDate()) return;
   announce('installing npm packages');
   // No package needs its install script, and npm would run node-gyp for the binding.gyp of this package.
   const args = ['ci', '--ignore-scripts', '--include=dev', '--no-audit', '--no-fund'];
   const npm = process.env.npm_execpath;
-  if (npm?.endsWith('.js')) run(process.execPath, [npm, ...args], { what: 'npm ci' });
-  else run('npm', args, { what: 'npm ci' });
+  if (npm?.endsWith('.js')) await run(process.execPath, [npm, ...args], { what: 'npm ci' });
+  else await run('npm', args, { what: 'npm ci' });
 }

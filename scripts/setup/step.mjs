@@ -1,6 +1,6 @@
-// The parts that the steps of the setup share: the repository's root, a function that runs a command without
-// output, and fingerprints that show whether a step is up to date.
-import { spawnSync } from 'node:child_process';
+// The parts that the steps of the setup share: the repository's root, functions that run commands without output and
+// several steps at a time, and fingerprints that show whether a step is up to date.
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   closeSync,
@@ -12,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -26,25 +26,51 @@ export function announce(title) {
   console.error(`${title} ...`);
 }
 
-/** Runs a command in the root. Prints its output only if it fails. */
-export function run(command, args, { env, hint, what = [command, ...args].join(' ') } = {}) {
+/** Runs a command in the root. Throws a SetupError with its output if it fails. */
+export async function run(command, args, { env, hint, what = [command, ...args].join(' ') } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-setup-'));
   const file = join(folder, 'output');
   const output = openSync(file, 'w');
   try {
-    const { status, signal, error } = spawnSync(command, args, {
+    const child = spawn(command, args, {
       cwd: root,
       env: { ...process.env, ...env },
       stdio: ['ignore', output, output],
     });
-    if (status === 0) return;
-    const reason = error?.message ?? (signal ? `killed by ${signal}` : `exit status ${status}`);
+    const reason = await reasonOfFailure(child);
+    if (reason === undefined) return;
     const lines = [readFileSync(file, 'utf8').trimEnd(), `${what} failed: ${reason}`, hint];
     throw new SetupError(lines.filter(Boolean).join('\n'));
   } finally {
     closeSync(output);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function reasonOfFailure(child) {
+  return new Promise((resolve) => {
+    child.on('error', (error) => resolve(error.message));
+    child.on('exit', (status, signal) => {
+      if (status === 0) resolve(undefined);
+      else resolve(signal ? `killed by ${signal}` : `exit status ${status}`);
+    });
+  });
+}
+
+/** Waits for all steps, also if one fails. Then throws the first error. */
+export async function together(...steps) {
+  const results = await Promise.allSettled(steps);
+  const failed = results.find(({ status }) => status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+/** Calls `work` with each item, with as many at once as there are cores. */
+export async function inParallel(items, work) {
+  const waiting = [...items];
+  const next = async () => {
+    for (let item = waiting.shift(); item; item = waiting.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, next));
 }
 
 /** The sorted files at and below the given paths, which are relative to the root. */

@@ -76,7 +76,7 @@ const mayInstall = () =>
   process.getuid() === 0 ||
   (onPath('sudo') && spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0);
 
-function install(missing) {
+async function install(missing) {
   const names = missing.map((need) => need.name).join(', ');
   const manager = managerCommands(missing);
   if (!manager) {
@@ -93,16 +93,16 @@ function install(missing) {
   const asRoot = process.getuid() === 0 ? [] : ['sudo', '-n'];
   const elevated = (command, options) => {
     const [program, ...args] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', ...command];
-    run(program, args, { ...options, what: command.join(' ') });
+    return run(program, args, { ...options, what: command.join(' ') });
   };
   let updateFailure = '';
   try {
-    if (manager.update) elevated(manager.update);
+    if (manager.update) await elevated(manager.update);
   } catch (error) {
     updateFailure = `${error.message}\n`; // The known packages may suffice; otherwise this is printed.
   }
   try {
-    elevated(manager.install, { hint });
+    await elevated(manager.install, { hint });
   } catch (error) {
     throw new SetupError(`${updateFailure}${error.message}`);
   }
@@ -113,9 +113,9 @@ function install(missing) {
 }
 
 /** Installs the missing packages of the given needs, or throws an error that says what to install. */
-export function systemPackages(needs = [LIBFABRIC, RDMA_CORE, COMPILER, MAKE, PYTHON]) {
+export async function systemPackages(needs = [LIBFABRIC, RDMA_CORE, COMPILER, MAKE, PYTHON]) {
   const missing = needs.filter((need) => !need.present());
-  if (missing.length > 0) install(missing);
+  if (missing.length > 0) await install(missing);
   if (!needs.includes(LIBFABRIC)) return;
   const { header, version } = findLibfabric();
   if (!atLeast(version, OLDEST)) {

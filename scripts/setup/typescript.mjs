@@ -1,9 +1,9 @@
-// The TypeScript build: src -> dist.
+// The TypeScript build: src -> dist. It does not check the types: `npm run gates` does.
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { announce, digest, filesBelow, readStamp, root, run, writeStamp } from './step.mjs';
 
-export function typescript() {
+export async function typescript() {
   const sources = filesBelow('src');
   const now = {
     root,
@@ -19,8 +19,7 @@ export function typescript() {
   writeStamp('typescript', {});
   if (!same('names') || !same('recipe'))
     rmSync(join(root, 'dist'), { recursive: true, force: true });
-  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'], {
-    what: 'tsc',
-  });
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  await run(process.execPath, [tsc, '-p', 'tsconfig.json', '--noCheck'], { what: 'tsc' });
   writeStamp('typescript', now);
 }

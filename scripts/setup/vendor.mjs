@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { announce, digest, filesBelow, readStamp, root, run, writeStamp } from './step.mjs';
 
-export function vendored() {
+export async function vendored() {
   const sources = filesBelow('src/vendor', 'scripts').filter((file) => /vendor/.test(file));
   const now = { root, recipe: digest(['package-lock.json', ...sources]) };
   const then = readStamp('vendor');
@@ -12,6 +12,6 @@ export function vendored() {
   if (existsSync(notices) && Object.keys(now).every((key) => now[key] === then[key])) return;
 
   announce('bundling libraries');
-  run(process.execPath, ['scripts/vendor.mjs'], { what: 'the bundle' });
+  await run(process.execPath, ['scripts/vendor.mjs'], { what: 'the bundle' });
   writeStamp('vendor', now);
 }

@@ -24,12 +24,14 @@ export const ENGINE_ENVIRONMENT = {
 };
 
 /** Builds the program with a sanitizer of clang: 'thread', 'address', or '' for none. Returns its path. */
-export function buildEngine(sanitizer = '') {
-  sanitizers(sanitizer || 'address');
-  systemPackages([LIBUV]);
+export async function buildEngine(sanitizer = '') {
+  await sanitizers(sanitizer || 'address');
+  await systemPackages([LIBUV]);
   announce(`building the engine without Node.js (${sanitizer || 'plain'})`);
   const jobs = `-j${Math.min(availableParallelism(), 8)}`;
   const variables = [`SANITIZER=${sanitizer}`, `NODE_HEADERS=${nodeHeaders()}`];
-  run('make', ['-s', jobs, '-f', 'test/without-node/Makefile', ...variables], { what: 'make' });
+  await run('make', ['-s', jobs, '-f', 'test/without-node/Makefile', ...variables], {
+    what: 'make',
+  });
   return join(root, 'build/without-node', sanitizer || 'plain', 'engine');
 }

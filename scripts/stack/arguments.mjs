@@ -1,4 +1,4 @@
-// The arguments of `npm run test:efa`.
+// The arguments of `npm run suite -- efa`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, SetupError } from '../setup/step.mjs';
@@ -19,7 +19,7 @@ export const CONDITIONS = {
   newest: part(PARTS.at(-1)),
 };
 
-const USAGE = `npm run test:efa -- [--stack bookworm|trixie|forky|DIR] [--fabtests DIR] [--all] [${Object.keys(CONDITIONS).join('|')}] [vitest's arguments]`;
+const USAGE = `npm run suite -- efa [--stack bookworm|trixie|forky|DIR] [--fabtests DIR] [--all] [${Object.keys(CONDITIONS).join('|')}] [vitest's arguments]`;
 
 // Removes an option and its value from the arguments. Returns the value.
 function take(args, option) {

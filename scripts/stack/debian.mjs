@@ -56,31 +56,34 @@ export function entering(release, command) {
 
 function enter(release, command) {
   const [program, ...args] = entering(release, command);
-  run(program, args, { env: { DEBIAN_FRONTEND: 'noninteractive' }, what: command.join(' ') });
+  return run(program, args, {
+    env: { DEBIAN_FRONTEND: 'noninteractive' },
+    what: command.join(' '),
+  });
 }
 
 /** Creates the folder of a release if it does not exist. Throws SetupError if that is not possible. */
-export function makeDebian(release) {
+export async function makeDebian(release) {
   const folder = folderOf(release);
   const made = join(folder, 'made');
   const wanted = PACKAGES.join(' ');
   if (existsSync(made) && readFileSync(made, 'utf8') === wanted) return;
   if (process.getuid() !== 0) throw new SetupError('creating a Debian folder needs root');
   const uri = mirror();
-  systemPackages([DEBOOTSTRAP]);
+  await systemPackages([DEBOOTSTRAP]);
   announce(`creating a Debian ${release} in ${folder}`);
   rmSync(folder, { recursive: true, force: true });
-  run('debootstrap', ['--variant=minbase', release, folder, uri, SCRIPT]);
+  await run('debootstrap', ['--variant=minbase', release, folder, uri, SCRIPT]);
   cpSync('/etc/resolv.conf', join(folder, 'etc/resolv.conf'), { dereference: true });
   // A mirror may lag behind for longer than the index of a testing release is valid.
-  enter(release, ['apt-get', '-o', 'Acquire::Check-Valid-Until=false', 'update']);
-  enter(release, ['apt-get', 'install', '-y', '--no-install-recommends', ...PACKAGES]);
-  enter(release, ['sh', '-c', `apt-get clean; printf %s "${wanted}" > /made`]);
+  await enter(release, ['apt-get', '-o', 'Acquire::Check-Valid-Until=false', 'update']);
+  await enter(release, ['apt-get', 'install', '-y', '--no-install-recommends', ...PACKAGES]);
+  await enter(release, ['sh', '-c', `apt-get clean; printf %s "${wanted}" > /made`]);
 }
 
 /** Copies the files of a clone, and the npm packages, to /libfabric in the folder. */
-export function copyTree(release) {
-  npmPackages();
+export async function copyTree(release) {
+  await npmPackages();
   const { stdout } = spawnSync('git', ['ls-files', '-z', '-co', '--exclude-standard'], {
     cwd: root,
     encoding: 'utf8',

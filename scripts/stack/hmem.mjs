@@ -29,7 +29,7 @@ const TOOLS = [
 const folder = join(root, 'build-hmem');
 
 // Downloads the source package without the machine's own lists. Debian's patches are of its packaging.
-function download() {
+async function download() {
   if (!onPath('apt-get') || !existsSync(KEYRING)) {
     throw new SetupError(
       "Debian's source package needs apt-get and the package debian-archive-keyring",
@@ -47,29 +47,29 @@ function download() {
       `Dir::Cache=${join(folder, 'cache')}`,
       'APT::Sandbox::User=root',
     ].flatMap((option) => ['-o', option]);
-    run('sh', ['-c', 'cd "$0" && exec apt-get "$@"', folder, ...options, ...command]);
+    return run('sh', ['-c', 'cd "$0" && exec apt-get "$@"', folder, ...options, ...command]);
   };
-  apt(['update']);
-  apt(['source', '--download-only', '--tar-only', 'libfabric']);
+  await apt(['update']);
+  await apt(['source', '--download-only', '--tar-only', 'libfabric']);
   const archive = readdirSync(folder).find((name) => /^libfabric_.*\.orig\.tar\./.test(name));
   if (archive === undefined) throw new SetupError(`apt-get has left no archive in ${folder}`);
   return archive;
 }
 
 /** Builds the libfabric, unless it was built from the same declarations. Returns its folder. */
-export function makeHmemLibfabric() {
+export async function makeHmemLibfabric() {
   const prefix = join(folder, 'prefix');
   const made = join(folder, 'made');
   const wanted = digest([...filesBelow(...FAKES.map((fake) => `${fake}/include`))]);
   if (existsSync(made) && readFileSync(made, 'utf8') === wanted) return prefix;
-  systemPackages(TOOLS);
+  await systemPackages(TOOLS);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   announce(`building libfabric of Debian ${RELEASE} with CUDA, GDRCopy and Neuron in ${folder}`);
   const source = join(folder, 'source');
   mkdirSync(source);
-  const archive = join(folder, download());
-  run('tar', ['-xf', archive, '-C', source, '--strip-components=1']);
+  const archive = join(folder, await download());
+  await run('tar', ['-xf', archive, '-C', source, '--strip-components=1']);
   const [cuda, neuron] = FAKES.map((fake) => join(root, fake));
   const configure = [
     `--prefix=${prefix}`,
@@ -79,7 +79,9 @@ export function makeHmemLibfabric() {
   ];
   const jobs = process.env.JOBS ?? availableParallelism();
   const steps = ['cd "$0"', './autogen.sh', './configure "$@"', `make -j${jobs}`, 'make install'];
-  run('sh', ['-c', steps.join(' && '), source, ...configure], { what: 'the build of libfabric' });
+  await run('sh', ['-c', steps.join(' && '), source, ...configure], {
+    what: 'the build of libfabric',
+  });
   rmSync(source, { recursive: true });
   writeFileSync(made, wanted);
   return prefix;

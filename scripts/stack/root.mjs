@@ -37,15 +37,15 @@ export const rootFolder = (arch) => join(root, `build-root-${arch}`);
 export const emulating = (arch) => [EMULATORS[arch], '-L', rootFolder(arch)];
 
 /** Fills the folder. Debian's files stay from one call to the next. */
-export function makeRoot(arch) {
-  systemPackages([DEBOOTSTRAP, ...(arch === process.arch ? [] : [emulation(arch)])]);
-  extractDebian(arch);
+export async function makeRoot(arch) {
+  await systemPackages([DEBOOTSTRAP, ...(arch === process.arch ? [] : [emulation(arch)])]);
+  await extractDebian(arch);
   const folder = rootFolder(arch);
   copyFileSync(installNode(NODE, arch), join(folder, 'usr/bin/node'));
-  installPackage(arch, join(folder, 'app'));
+  await installPackage(arch, join(folder, 'app'));
 }
 
-function extractDebian(arch) {
+async function extractDebian(arch) {
   const folder = rootFolder(arch);
   const made = join(folder, 'made');
   const wanted = PACKAGES.join(' ');
@@ -59,22 +59,22 @@ function extractDebian(arch) {
     ...(foreign ? ['--foreign'] : []),
   ];
   const include = `--include=${PACKAGES.join(',')}`;
-  run('debootstrap', [...options, include, RELEASE, folder, mirror(), SCRIPT]);
-  if (foreign) extractArchives(folder);
+  await run('debootstrap', [...options, include, RELEASE, folder, mirror(), SCRIPT]);
+  if (foreign) await extractArchives(folder);
   writeFileSync(made, wanted);
 }
 
 /** What debootstrap would install with programs of the other architecture. */
-function extractArchives(folder) {
+async function extractArchives(folder) {
   const archives = join(folder, 'var/cache/apt/archives');
   for (const name of readdirSync(archives).filter((each) => each.endsWith('.deb'))) {
-    run('dpkg-deb', ['--extract', join(archives, name), folder]);
+    await run('dpkg-deb', ['--extract', join(archives, name), folder]);
   }
 }
 
-function installPackage(arch, app) {
+async function installPackage(arch, app) {
   announce(`installing the package for ${arch}`);
-  compile(arch);
+  await compile(arch);
   rmSync(app, { recursive: true, force: true });
   mkdirSync(app);
   const npm = (...args) => execFileSync('npm', args, { cwd: root, encoding: 'utf8' });

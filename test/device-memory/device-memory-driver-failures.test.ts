@@ -1,6 +1,6 @@
 // The driver fails while libfabric registers memory of CUDA: a typed error or a registration without that call, and
 // nothing is left. Each call fails in a process of its own, because libfabric 2.6 registers no more dmabufs after one
-// has failed. `npm run test:hmem` builds the libfabric.
+// has failed. `npm run suite -- hmem` builds the libfabric.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 // Memory of an accelerator that is freed while it is registered. The package refuses it for its own memory that is
 // registered by its pointer, and a dmabuf keeps its memory. Another library may free its memory: every operation settles,
-// nothing is left, and the endpoints still work. `npm run test:hmem` builds the libfabric for pointers.
+// nothing is left, and the endpoints still work. `npm run suite -- hmem` builds the libfabric for pointers.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

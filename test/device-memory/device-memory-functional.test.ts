@@ -1,5 +1,5 @@
 // The functional tests with -D cuda, over the fake of the driver: by FI_HMEM, with a libfabric that was built with CUDA
-// (`npm run test:hmem`), and as a dmabuf over efa-direct. The host has no access to the memory of the messages: a copy
+// (`npm run suite -- hmem`), and as a dmabuf over efa-direct. The host has no access to the memory of the messages: a copy
 // by the host would end the command with a signal.
 import { softefaEnvironment } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
 // Copies between the host and memory of CUDA with GDRCopy, by a libfabric that was built with both, over fakes of the
-// driver, the runtime and GDRCopy. `npm run test:hmem` builds such a libfabric.
+// driver, the runtime and GDRCopy. `npm run suite -- hmem` builds such a libfabric.
 import { open } from 'libfabric';
 import { beforeEach, expect, test } from 'vitest';
 import { cudaMemoryOf, freedAfterwards } from '../support/cuda-memory.js';

@@ -1,5 +1,5 @@
 // Pointers of CUDA by FI_HMEM, with a libfabric that was built with CUDA, over the fakes of the driver and the runtime.
-// The host has no access to the memory. `npm run test:hmem` builds such a libfabric without a toolkit.
+// The host has no access to the memory. `npm run suite -- hmem` builds such a libfabric without a toolkit.
 import { join } from 'node:path';
 import koffi from 'koffi';
 import { open } from 'libfabric';

@@ -17,7 +17,7 @@ test.each(rows)('%s%s: %s', (_, _what, source) => {
   expect(text).toMatch(/\btest\b.*\(|\bTEST\(|LLVMFuzzerTestOneInput|FUZZ/);
 });
 
-test('the tests of fuzzers are those that npm run fuzz runs', () => {
+test('the tests of fuzzers are those that npm run suite -- fuzz runs', () => {
   const fuzzers = rows.map(([, , source]) => source).filter((source) => source.includes('/fuzz/'));
   expect(fuzzers.length).toBeGreaterThan(2);
   for (const source of fuzzers) expect(source).toMatch(/^`test\/fuzz\/[\w-]+\.cc`$/);

@@ -1,4 +1,4 @@
-// `npm run test:ends -- [--rounds 1000] [--seed TEXT] [--provider NAME] [--only NUMBER] [--pending]`
+// `npm run suite -- ends [--rounds 1000] [--seed TEXT] [--provider NAME] [--only NUMBER] [--pending]`
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { softefaEnvironment } from 'libfabric/softefa';

@@ -114,7 +114,7 @@ export function planOf(seed, rounds, providers = PROVIDERS) {
 
 /** The command line that repeats a round. */
 export const replay = ({ seed, provider, number }) =>
-  `npm run test:ends -- --seed ${seed} --provider ${provider} --only ${number}`;
+  `npm run suite -- ends --seed ${seed} --provider ${provider} --only ${number}`;
 
 /** @param {Round} round */
 export function describe(round) {

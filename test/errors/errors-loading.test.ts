@@ -63,7 +63,7 @@ test('workers load the addon side by side', async () => {
 test('a missing addon fails with ERR_ADDON_NOT_FOUND and the build command', () => {
   const { code, message } = load(folder);
   expect(code).toBe('ERR_ADDON_NOT_FOUND');
-  expect(message).toContain('npm run build');
+  expect(message).toContain('npm run setup');
   expect(message).toContain(folder);
   expect(message).toContain(`linux ${process.arch}, glibc`);
 });
@@ -131,7 +131,7 @@ test('a libfabric older than the headers fails with ERR_LIBFABRIC_TOO_OLD', () =
   patchAddon(needed, needed === 'FABRIC_1.9' ? 'FABRIC_1.0' : 'FABRIC_1.9');
   const { code, message } = load(folder);
   expect(code).toBe('ERR_LIBFABRIC_TOO_OLD');
-  expect(message).toContain('npm run build');
+  expect(message).toContain('npm run setup');
 });
 
 test('an addon that is not a shared object fails with ERR_DLOPEN_FAILED', () => {

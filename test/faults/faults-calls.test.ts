@@ -1,4 +1,4 @@
-// The short form of `npm run test:faults -- calls` and `-- verbs`: the first calls of each kind, each with one error.
+// The short form of `npm run suite -- faults calls` and `-- verbs`: the first calls of each kind, each with one error.
 import { expect, test } from 'vitest';
 import { ownNamespace } from '../support/own-namespace.js';
 import { environmentOf, optionsOf } from './calls/conditions.mjs';

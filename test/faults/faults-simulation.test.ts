@@ -1,4 +1,4 @@
-// The short form of `npm run test:faults -- simulation`.
+// The short form of `npm run suite -- faults simulation`.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';

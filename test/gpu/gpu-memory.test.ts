@@ -1,4 +1,4 @@
-// libfabric/cuda and device memory with a real driver and, where there is one, an EFA: npm run test:gpu. Without them
+// libfabric/cuda and device memory with a real driver and, where there is one, an EFA: npm run suite -- gpu. Without them
 // the tests are skipped with the reason. The tests in test/cuda and test/device-memory need neither.
 import { existsSync, readFileSync } from 'node:fs';
 import { getInfo, open } from 'libfabric';

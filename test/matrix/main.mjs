@@ -1,4 +1,4 @@
-// `npm run test:matrix [-- NAME ...]`: runs two processes on every system of systems.mjs, or on those whose name
+// `npm run suite -- matrix [NAME ...]`: runs two processes on every system of systems.mjs, or on those whose name
 // contains one of the arguments. Prints a line for each outcome, and at the end `N passed, N failed, N skipped`.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -33,10 +33,10 @@ function outcomeOf({ launcher, node = process.execPath, at = program }, provider
 const matches = (outcome, expected) =>
   expected instanceof RegExp ? expected.test(outcome) : outcome === expected;
 
-function runOn(system) {
+async function runOn(system) {
   const { name, launcher, expected, prepare, clean } = system;
   try {
-    prepare?.();
+    await prepare?.();
     const { status } = spawnSync(launcher[0] ?? 'true', [...launcher.slice(1), 'true']);
     if (launcher.length > 0 && status !== 0)
       throw new Error(`${launcher[0]} is not permitted here`);
@@ -59,7 +59,7 @@ function runOn(system) {
 const wanted = process.argv.slice(2);
 const isWanted = ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part));
 for (const system of systems(`${root}build/matrix/without_process_vm`).filter(isWanted)) {
-  runOn(system);
+  await runOn(system);
 }
 removeSoftefa({ namespace });
 console.log(`${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`);

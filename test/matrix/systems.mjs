@@ -1,4 +1,4 @@
-// The systems of `npm run test:matrix`: how a command runs there, and what the package must do there.
+// The systems of `npm run suite -- matrix`: how a command runs there, and what the package must do there.
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ARCHITECTURES } from '../../scripts/prebuild/binaries.mjs';
@@ -52,8 +52,8 @@ function emulated(arch) {
   const folder = rootFolder(arch);
   const node = join(folder, 'run-node');
   return {
-    prepare() {
-      makeRoot(arch);
+    async prepare() {
+      await makeRoot(arch);
       const command = [...emulating(arch), join(folder, 'usr/bin/node')].join("' '");
       writeFileSync(node, `#!/bin/sh\nexec '${command}' "$@"\n`, { mode: 0o755 });
     },
@@ -70,7 +70,7 @@ function emulated(arch) {
  * @property {string} [node] the Node.js there, if not this one
  * @property {string} [at] the path of the program there
  * @property {Record<string, string | RegExp>} expected the outcomes of the programs: 'ok', or the code of the error
- * @property {() => void} [prepare]
+ * @property {() => Promise<void> | void} [prepare]
  * @property {() => void} [clean]
  */
 

@@ -1,4 +1,4 @@
-// The short form of `npm run test:ends`: 60 rounds.
+// The short form of `npm run suite -- ends`: 60 rounds.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// The arguments of `npm run test:efa`.
+// The arguments of `npm run suite -- efa`.
 import { expect, test } from 'vitest';
 import { CONDITIONS, parseArguments } from '../../scripts/stack/arguments.mjs';
 
@@ -37,7 +37,7 @@ test.each([['--stack'], ['--stack', '-t'], ['--fabtests'], ['reorderin'], ['cons
   '%s %s fails with the usage',
   (...args) => {
     expect(() => parseArguments(args)).toThrow(
-      'npm run test:efa -- [--stack bookworm|trixie|forky',
+      'npm run suite -- efa [--stack bookworm|trixie|forky',
     );
   },
 );

@@ -1,4 +1,4 @@
-// How `npm run test:efa` evaluates the programs of fabtests.
+// How `npm run suite -- efa` evaluates the programs of fabtests.
 import { expect, test } from 'vitest';
 import { play } from '../../scripts/stack/process.mjs';
 import { freePort } from '../support/free-port.js';

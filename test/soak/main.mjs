@@ -1,4 +1,4 @@
-// `npm run soak -- [--minutes 30] [--churn 100000] [--json FILE] [--picture FILE.svg] [--provider NAME]`
+// `npm run suite -- soak [--minutes 30] [--churn 100000] [--json FILE] [--picture FILE.svg] [--provider NAME]`
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';

@@ -1,4 +1,4 @@
-// Properties that must hold for arbitrary values: fast-check. `npm run fuzz` repeats them for longer, with other seeds.
+// Properties that must hold for arbitrary values: fast-check. `npm run suite -- fuzz` repeats them for longer, with other seeds.
 import fc from 'fast-check';
 
 const USUAL_RUNS = 200;

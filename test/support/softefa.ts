@@ -14,7 +14,7 @@ process.env.FI_EFA_ENABLE_SHM_TRANSFER ??= '0';
 
 export const namespace = ownNamespace('test');
 
-/** The device's PCI device id. `npm run test:efa` may set it. */
+/** The device's PCI device id. `npm run suite -- efa` may set it. */
 export const partId = Number(process.env.SOFTEFA_PART_ID ?? 0xefa2);
 
 /** Whether libfabric 1.17 ignores the RDMA capabilities of this device. */
@@ -27,7 +27,7 @@ const options = {
 } as const;
 
 loadSoftefa(options);
-// `npm run test:efa` repeats the tests under these conditions.
+// `npm run suite -- efa` repeats the tests under these conditions.
 if (process.env.LIBFABRIC_TEST_EFA === 'reordering') {
   new SoftefaFaults({ namespace }).set({ reorder: 200, delay: 20 });
 }

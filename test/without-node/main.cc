@@ -1,6 +1,6 @@
 // The engine with every driver in several threads at a time, as workers use it, without Node.js.
-// `npm run test:engine` and `npm run test:valgrind`. Arguments: rounds of each program, "efa" or
-// "others", which programs to run, and a part of their names.
+// `npm run suite -- engine` and `npm run suite -- valgrind`. Arguments: rounds of each program,
+// "efa" or "others", which programs to run, and a part of their names.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-// `npm run test:faults -- calls|verbs [--program NAME] [--provider NAME] [--driver NAME] [--kind NAME] [--first N]
+// `npm run suite -- faults calls|verbs [--program NAME] [--provider NAME] [--driver NAME] [--kind NAME] [--first N]
 // [--error CODE] [--quick]`. Program, provider, driver and kind may be repeated. With --quick each call fails with one
 // error, not with all of its kind.
 import { randomBytes } from 'node:crypto';
@@ -41,7 +41,7 @@ for (const program of values.program) {
         const again = `--program ${program} --provider ${provider} --driver ${driver} --kind ${kind}`;
         console.log(`failed: call ${first} of ${kind} with ${error}: ${failure.problem}`);
         console.log(
-          `  again: npm run test:faults -- ${layer === 'verbs' ? layer : 'calls'} ${again} --first ${first} --error ${error}`,
+          `  again: npm run suite -- faults ${layer === 'verbs' ? layer : 'calls'} ${again} --first ${first} --error ${error}`,
         );
       };
       const options = optionsOf(program, provider, driver);

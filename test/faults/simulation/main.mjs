@@ -1,4 +1,4 @@
-// `npm run test:faults -- simulation [--seed TEXT] [--minutes 2] [--provider NAME] [--profile mixed | bulk]`
+// `npm run suite -- faults simulation [--seed TEXT] [--minutes 2] [--provider NAME] [--profile mixed | bulk]`
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { SoftefaFaults } from 'libfabric/softefa';
@@ -59,7 +59,7 @@ while (totals.programs < most && performance.now() < end) {
   const chosen = options.provider === PROVIDERS ? [] : options.provider;
   const others = [`--profile ${options.profile}`, ...chosen.map((name) => `--provider ${name}`)];
   console.log(
-    `  again: npm run test:faults -- --seed ${seed} --only ${number} ${others.join(' ')}`,
+    `  again: npm run suite -- faults --seed ${seed} --only ${number} ${others.join(' ')}`,
   );
   const until = performance.now() + Number(options['shrink-seconds']) * 1000;
   const fails = async (candidate) => (await runOnce(candidate)).problems.length > 0;

@@ -1,4 +1,4 @@
-// `npm run test:fabtests -- DIR [pytest's arguments]`: runs AWS's own tests of the efa provider between two nodes of
+// `npm run suite -- fabtests DIR [pytest's arguments]`: runs AWS's own tests of the efa provider between two nodes of
 // the software device. DIR is the folder of an installation of libfabric 2 and its fabtests. By default it runs the
 // tests that AWS runs for pull requests, except those that need a GPU. `-m functional`, for example, selects others.
 import { spawnSync } from 'node:child_process';
@@ -6,10 +6,9 @@ import { randomInt } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { root, SetupError } from './setup/step.mjs';
-import { setup } from './setup.mjs';
-import { environmentOf } from './stack/prefix.mjs';
-import { finish, prepare } from './test.mjs';
+import { root, SetupError } from '../setup/step.mjs';
+import { setup } from '../setup.mjs';
+import { environmentOf } from '../stack/prefix.mjs';
 
 // One test asks this machine's libibverbs whether fork() is safe. The device must give the same answer.
 const PROBE = `
@@ -23,8 +22,8 @@ const NO_GPU = ['-k', 'not cuda and not neuron and not rocr'];
 const PULL_REQUESTS = ['-m', 'pr_ci'];
 
 /** The folder of the tests, and the command and environment to run them. */
-function steps([folder, ...args]) {
-  if (!folder) throw new SetupError("npm run test:fabtests -- DIR [pytest's arguments]");
+async function steps([folder, ...args]) {
+  if (!folder) throw new SetupError("npm run suite -- fabtests DIR [pytest's arguments]");
   const prefix = resolve(folder);
   const tests = join(prefix, 'share/fabtests/pytest');
   if (!existsSync(join(tests, 'efa'))) throw new SetupError(`there are no tests in ${tests}`);
@@ -32,7 +31,7 @@ function steps([folder, ...args]) {
   if (probe.status !== 0) {
     throw new SetupError(`install python3's pytest, yaml and retrying: ${probe.stderr}`);
   }
-  setup();
+  await setup();
   return {
     prefix,
     tests,
@@ -54,8 +53,8 @@ function variables({ prefix, forkStatus }, folder) {
   };
 }
 
-const wanted = prepare(() => steps(process.argv.slice(2)));
-if (wanted) {
+export default async function fabtests(given) {
+  const wanted = await steps(given);
   const { prefix, tests, args } = wanted;
   const folder = mkdtempSync(join(tmpdir(), 'libfabric-fabtests-'));
   const report = join(folder, 'report.xml');
@@ -77,5 +76,5 @@ if (wanted) {
   const failed = count('errors') + count('failures');
   const skipped = count('skipped');
   const early = status !== 0 && failed === 0 ? 1 : 0;
-  finish({ passed: count('tests') - failed - skipped, failed: failed + early, skipped });
+  return { passed: count('tests') - failed - skipped, failed: failed + early, skipped };
 }

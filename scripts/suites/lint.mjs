@@ -1,17 +1,17 @@
-// `npm run lint:native [-- --without-analyzer] [FILE ...]`: runs clang-tidy on the C++, with the checks of .clang-tidy.
-// It takes minutes, so `npm run lint` does not run it. More than half of the time goes to the static analyzer, which
+// `npm run suite -- lint [--without-analyzer] [FILE ...]`: runs clang-tidy on the C++, with the checks of .clang-tidy.
+// It takes minutes, so `npm run gates` does not run it. More than half of the time goes to the static analyzer, which
 // --without-analyzer omits. Without it, most of the time goes to headers, so it lints several files of a folder as one
-// translation unit, and one by one if that reports anything. The last line is `N passed, N failed[, N skipped]`, counted
-// in files.
+// translation unit, and one by one if that reports anything. It counts
+// files.
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { nodeHeadersPrefix } from './setup/native.mjs';
-import { npmPackages } from './setup/npm.mjs';
-import { announce, root, run, SetupError } from './setup/step.mjs';
-import { onPath, systemPackages } from './setup/system.mjs';
+import { nodeHeadersPrefix } from '../setup/native.mjs';
+import { npmPackages } from '../setup/npm.mjs';
+import { announce, inParallel, root, run } from '../setup/step.mjs';
+import { onPath, systemPackages } from '../setup/system.mjs';
+import { Skipped } from '../tally.mjs';
 
 const MAJOR = '14'; // Debian 12's, as for clang-format
 const TOGETHER = 12; // files of one translation unit
@@ -22,23 +22,28 @@ const CLANG_TIDY = {
   dnf: ['clang-tools-extra'],
 };
 
-/** The command to run. Throws SetupError if the required release is not available. */
-function clangTidy() {
-  systemPackages([CLANG_TIDY]);
+/** The command to run. Throws Skipped if the required release is not available. */
+async function clangTidy() {
+  await systemPackages([CLANG_TIDY]).catch(({ message }) => {
+    throw new Skipped(message);
+  });
   const command = onPath(`clang-tidy-${MAJOR}`) ? `clang-tidy-${MAJOR}` : 'clang-tidy';
   const { stdout } = spawnSync(command, ['--version'], { encoding: 'utf8' });
   const found = stdout?.match(/version (\d+)/)?.[1];
-  if (found !== MAJOR) throw new SetupError(`needs clang-tidy ${MAJOR}, found ${found}`);
+  if (found !== MAJOR) throw new Skipped(`needs clang-tidy ${MAJOR}, found ${found}`);
   return command;
 }
 
 /** Writes compile_commands.json from binding.gyp. Returns its folder and its entries. */
-function compilationDatabase() {
+async function compilationDatabase() {
   const nodeGyp = join(root, 'node_modules/node-gyp/bin/node-gyp.js');
   const prefix = nodeHeadersPrefix();
   const headers = prefix ? [`--nodedir=${prefix}`] : [];
   const generator = ['--', '-f', 'compile_commands_json'];
-  run(process.execPath, [nodeGyp, 'configure', ...headers, ...generator], { what: 'node-gyp' });
+  await run(process.execPath, [nodeGyp, 'configure', ...headers, ...generator], {
+    what: 'node-gyp',
+    env: { LIBFABRIC_UNITS: 'files' },
+  });
   const folder = join(root, 'build/Release');
   const entries = JSON.parse(readFileSync(join(folder, 'compile_commands.json'), 'utf8'));
   return { folder, entries };
@@ -77,23 +82,15 @@ async function messages(command, folder, file, checks) {
   }
 }
 
-/** Calls `work` with each item, with as many at once as there are cores. */
-async function inParallel(items, work) {
-  const waiting = [...items];
-  const next = async () => {
-    for (let item = waiting.shift(); item; item = waiting.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: availableParallelism() }, next));
-}
-
-try {
-  const command = clangTidy();
-  npmPackages();
-  const { folder, entries } = compilationDatabase();
+export default async function lint(args) {
   const { values, positionals } = parseArgs({
+    args,
     options: { 'without-analyzer': { type: 'boolean' } },
     allowPositionals: true,
   });
+  const command = await clangTidy();
+  await npmPackages();
+  const { folder, entries } = await compilationDatabase();
   const checks = values['without-analyzer'] ? ['--checks=-clang-analyzer-*'] : [];
   const asked = positionals.map((file) => resolve(file));
   const files = asked.length > 0 ? asked : entries.map(({ file }) => file);
@@ -113,10 +110,5 @@ try {
     failed += 1;
     console.log(`${text}\nfailed: ${relative(root, file)}: clang-tidy`);
   });
-  console.log(`${files.length - failed} passed, ${failed} failed`);
-  process.exitCode = failed === 0 ? 0 : 1;
-} catch (error) {
-  if (!(error instanceof SetupError)) throw error;
-  console.error(`skipped: ${error.message}`);
-  console.log('0 passed, 0 failed, 1 skipped');
+  return { passed: files.length - failed, failed };
 }

@@ -1,19 +1,19 @@
-// `npm run test:asan [-- vitest's arguments]`: runs the suite with an addon that is built with
+// `npm run suite -- asan [vitest's arguments]`: runs the suite with an addon that is built with
 // AddressSanitizer and UndefinedBehaviorSanitizer in build-asan/. Each process that ends by itself is also checked for
 // leaks. What the sanitizers report comes after the tests.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { nodeHeadersPrefix } from './setup/native.mjs';
-import { announce, root, run, SetupError } from './setup/step.mjs';
-import { CMAKE, systemPackages } from './setup/system.mjs';
-import { setup } from './setup.mjs';
-import { ONLY_THE_ADDON, prepare, runSuite } from './test.mjs';
+import { nodeHeadersPrefix } from '../setup/native.mjs';
+import { announce, root, run, SetupError } from '../setup/step.mjs';
+import { CMAKE, systemPackages } from '../setup/system.mjs';
+import { setup } from '../setup.mjs';
+import { sum } from '../tally.mjs';
+import { ONLY_THE_ADDON, vitest } from '../vitest.mjs';
 
 const CONFIG = 'RelWithDebInfo';
 const out = join(root, 'build-asan');
-const reports = mkdtempSync(join(tmpdir(), 'libfabric-asan-'));
 
 // The sanitizer must be loaded before everything else, because node itself is not built with it.
 function runtimeLibrary(name) {
@@ -25,17 +25,21 @@ function runtimeLibrary(name) {
   return file;
 }
 
-function build() {
-  setup();
-  systemPackages([CMAKE]);
+/** Builds the addon. Returns the environment of processes that use it. */
+async function build(reports) {
+  await setup();
+  await systemPackages([CMAKE]);
   announce('building the instrumented addon');
   const prefix = nodeHeadersPrefix(); // if set, cmake-js does not download Node's headers
   const cmakeJs = join(root, 'node_modules/cmake-js/bin/cmake-js');
   const options = ['--out', out, '--config', CONFIG, '--CDSANITIZE=ON', '--prefer-make'];
   const env = prefix ? { npm_config_nodedir: prefix } : {};
-  run(process.execPath, [cmakeJs, 'configure', ...options], { env, what: 'cmake-js configure' });
+  await run(process.execPath, [cmakeJs, 'configure', ...options], {
+    env,
+    what: 'cmake-js configure',
+  });
   const parallel = ['--parallel', String(Math.min(availableParallelism(), 8))];
-  run(process.execPath, [cmakeJs, 'build', ...options, ...parallel], {
+  await run(process.execPath, [cmakeJs, 'build', ...options, ...parallel], {
     env,
     what: 'cmake-js build',
   });
@@ -56,7 +60,7 @@ function isOurLeak(paragraph) {
 }
 
 /** Prints the reports of all processes. Returns how many checks have passed and failed. */
-function readReports() {
+function readReports(reports) {
   let failed = 0;
   for (const name of readdirSync(reports)) {
     const report = readFileSync(join(reports, name), 'utf8');
@@ -71,6 +75,10 @@ function readReports() {
   return { passed: 0, failed };
 }
 
-const env = prepare(build);
-const slower = ['--testTimeout=120000', '--hookTimeout=120000'];
-if (env) runSuite([...slower, ...ONLY_THE_ADDON, ...process.argv.slice(2)], env, readReports);
+export default async function asan(args) {
+  const reports = mkdtempSync(join(tmpdir(), 'libfabric-asan-'));
+  const env = await build(reports);
+  const slower = ['--testTimeout=120000', '--hookTimeout=120000'];
+  const tally = await vitest([...slower, ...ONLY_THE_ADDON, ...args], env);
+  return sum(tally, readReports(reports));
+}

@@ -1,13 +1,12 @@
-// `npm run test:engine [-- --rounds N] [--sanitizer NAME] [PART]`: runs the engine with each driver, and transfers, in
+// `npm run suite -- engine [--rounds N] [--sanitizer NAME] [PART]`: runs the engine with each driver, and transfers, in
 // several threads at a time and without Node.js (test/without-node/), with clang's ThreadSanitizer, and with its
 // AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer, or with one of the two (thread, address). PART of a
-// name selects programs. Prints `N passed, N failed`.
+// name selects programs.
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
-import { npmPackages } from './setup/npm.mjs';
-import { root, SetupError } from './setup/step.mjs';
-import { buildEngine, ENGINE_ENVIRONMENT } from './setup/without-node.mjs';
-import { finish } from './test.mjs';
+import { npmPackages } from '../setup/npm.mjs';
+import { root, SetupError } from '../setup/step.mjs';
+import { buildEngine, ENGINE_ENVIRONMENT } from '../setup/without-node.mjs';
 
 const suppressed = (name) => `suppressions=test/without-node/${name}.supp`;
 const TSAN = 'history_size=7 atexit_sleep_ms=0';
@@ -48,10 +47,10 @@ function runProcess(program, env) {
   return { passed, failed: status === 0 ? 0 : 1 };
 }
 
-function runAll(sanitizers, rounds, [part = '']) {
+async function runAll(sanitizers, rounds, [part = '']) {
   const sum = { passed: 0, failed: 0 };
   for (const sanitizer of sanitizers) {
-    const engine = buildEngine(sanitizer);
+    const engine = await buildEngine(sanitizer);
     for (const [name, env] of Object.entries(SANITIZERS[sanitizer])) {
       const { passed, failed } = runProcess([engine, rounds, name, part], env);
       sum.passed += passed;
@@ -61,21 +60,17 @@ function runAll(sanitizers, rounds, [part = '']) {
   return sum.passed > 0 ? sum : { passed: 0, failed: 1 };
 }
 
-const { values, positionals } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '40' },
-    sanitizer: { type: 'string', multiple: true, default: Object.keys(SANITIZERS) },
-  },
-  allowPositionals: true,
-});
-
-try {
+export default async function engine(args) {
+  const { values, positionals } = parseArgs({
+    args,
+    options: {
+      rounds: { type: 'string', default: '40' },
+      sanitizer: { type: 'string', multiple: true, default: Object.keys(SANITIZERS) },
+    },
+    allowPositionals: true,
+  });
   const unknown = values.sanitizer.find((name) => !Object.hasOwn(SANITIZERS, name));
   if (unknown !== undefined) throw new SetupError(`--sanitizer: thread or address, not ${unknown}`);
-  npmPackages();
-  finish(runAll(values.sanitizer, values.rounds, positionals));
-} catch (error) {
-  if (!(error instanceof SetupError)) throw error;
-  console.error(error.message);
-  finish({ passed: 0, failed: 1 });
+  await npmPackages();
+  return runAll(values.sanitizer, values.rounds, positionals);
 }

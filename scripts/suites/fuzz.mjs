@@ -1,6 +1,6 @@
-// `npm run fuzz [-- --seconds N] [--runs N] [--seed N] [NAME ...]`: builds the fuzzers of test/fuzz/ with clang and runs
+// `npm run suite -- fuzz [--seconds N] [--runs N] [--seed N] [NAME ...]`: builds the fuzzers of test/fuzz/ with clang and runs
 // them, or those that are named, for N seconds in all (60 by default), or each for N executions. `decoders` are those in
-// JavaScript, whose properties fast-check tests. Prints a line for each and at the end `N passed, N failed`. What a fuzzer
+// JavaScript, whose properties fast-check tests. Prints a line for each. What a fuzzer
 // learns is kept in build/fuzz/corpus; a failed one leaves the bytes that it failed with in build/fuzz and prints how to
 // run them again.
 import { spawnSync } from 'node:child_process';
@@ -8,12 +8,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { nodeHeaders, sanitizers } from './setup/clang.mjs';
-import { npmPackages } from './setup/npm.mjs';
-import { announce, root, run, SetupError } from './setup/step.mjs';
-import { typescript } from './setup/typescript.mjs';
-import { vendored } from './setup/vendor.mjs';
-import { finish } from './test.mjs';
+import { nodeHeaders, sanitizers } from '../setup/clang.mjs';
+import { npmPackages } from '../setup/npm.mjs';
+import { announce, root, run, SetupError } from '../setup/step.mjs';
+import { typescript } from '../setup/typescript.mjs';
+import { vendored } from '../setup/vendor.mjs';
 
 const SECONDS = 60;
 // Executions take microseconds. A slow one, on a busy machine, is no failure.
@@ -35,7 +34,7 @@ const PROPERTIES = [
   'test/transfer/transfer-decoders.unit.test.ts',
 ];
 
-function build(names) {
+async function build(names) {
   announce('building the fuzzers');
   const targets = names.map((name) => `build/fuzz/${name}`);
   const args = ['-s', '-j2', '-f', 'test/fuzz/Makefile', `NODE_HEADERS=${nodeHeaders()}`];
@@ -114,40 +113,36 @@ function fuzz(name, limits) {
   return false;
 }
 
-const { values, positionals } = parseArgs({
-  options: {
-    seconds: { type: 'string' },
-    runs: { type: 'string' },
-    seed: { type: 'string' },
-  },
-  allowPositionals: true,
-});
-
-try {
+export default async function fuzzAll(args) {
+  const { values, positionals } = parseArgs({
+    args,
+    options: {
+      seconds: { type: 'string' },
+      runs: { type: 'string' },
+      seed: { type: 'string' },
+    },
+    allowPositionals: true,
+  });
   const sources = readdirSync(join(root, 'test/fuzz')).filter((file) => file.endsWith('.cc'));
   const all = [...sources.map((file) => file.slice(0, -'.cc'.length)), DECODERS].sort();
   const unknown = positionals.find((name) => !all.includes(name));
   if (unknown) throw new SetupError(`there is no fuzzer ${unknown}, only ${all.join(', ')}`);
   const names = positionals.length > 0 ? positionals : all;
   const built = names.filter((name) => name !== DECODERS);
-  npmPackages();
+  await npmPackages();
   if (names.includes(DECODERS)) {
-    typescript();
-    vendored();
+    await typescript();
+    await vendored();
   }
   if (built.length > 0) {
-    sanitizers('fuzzer,address,undefined');
-    build(built);
+    await sanitizers('fuzzer,address,undefined');
+    await build(built);
   }
   const seconds = Math.max(1, Math.ceil(Number(values.seconds ?? SECONDS) / names.length));
   const limits = [values.runs ? `-runs=${values.runs}` : `-max_total_time=${seconds}`];
   if (values.seed) limits.push(`-seed=${values.seed}`);
-  const run = (name) =>
+  const passes = (name) =>
     name === DECODERS ? fuzzProperties({ ...values, seconds }) : fuzz(name, limits);
-  const passed = names.filter(run).length;
-  finish({ passed, failed: names.length - passed });
-} catch (error) {
-  if (!(error instanceof SetupError)) throw error;
-  console.error(error.message);
-  finish({ passed: 0, failed: 1 });
+  const passed = names.filter(passes).length;
+  return { passed, failed: names.length - passed };
 }

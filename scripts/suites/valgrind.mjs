@@ -1,13 +1,13 @@
-// `npm run test:valgrind`: runs the C++ tests of softefa and of the engine, and the engine without Node.js
-// (test/without-node/), under valgrind's memcheck: no invalid access, no use of undefined bytes, no leak. Prints
-// `N passed, N failed`.
+// `npm run suite -- valgrind`: runs the C++ tests of softefa and of the engine, and the engine without Node.js
+// (test/without-node/), under valgrind's memcheck: no invalid access, no use of undefined bytes, no
+// leak.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { npmPackages } from './setup/npm.mjs';
-import { announce, root, run, SetupError } from './setup/step.mjs';
-import { onPath, systemPackages } from './setup/system.mjs';
-import { buildEngine, ENGINE_ENVIRONMENT } from './setup/without-node.mjs';
-import { finish } from './test.mjs';
+import { npmPackages } from '../setup/npm.mjs';
+import { announce, root, run } from '../setup/step.mjs';
+import { onPath, systemPackages } from '../setup/system.mjs';
+import { buildEngine, ENGINE_ENVIRONMENT } from '../setup/without-node.mjs';
+import { sum } from '../tally.mjs';
 
 const VALGRIND = {
   name: 'valgrind',
@@ -50,34 +50,29 @@ function check(program, env = {}) {
 }
 
 /** Builds the C++ tests of softefa or the engine. Returns the program. */
-function buildTests(suite) {
-  run('make', ['-s', '-j2', '-f', `test/${suite}/Makefile`, 'VARIANT=plain'], { what: 'make' });
+async function buildTests(suite) {
+  await run('make', ['-s', '-j2', '-f', `test/${suite}/Makefile`, 'VARIANT=plain'], {
+    what: 'make',
+  });
   return join(root, `build/${suite}-tests/plain/tests`);
 }
 
-function* checks() {
-  yield check([buildTests('engine')]);
-  const softefa = buildTests('softefa');
+async function* checks() {
+  yield check([await buildTests('engine')]);
+  const softefa = await buildTests('softefa');
   const { stdout } = spawnSync(softefa, ['--list'], { encoding: 'utf8' });
   const names = stdout.trimEnd().split('\n');
   const chosen = names.filter((name) => !TOO_SLOW.test(name));
   for (const SOFTEFA_ASYNC of ['0', '1']) yield check([softefa, ...chosen], { SOFTEFA_ASYNC });
-  const engine = buildEngine();
+  const engine = await buildEngine();
   for (const part of ['efa', 'others']) yield check([engine, ROUNDS, part], ENGINE_ENVIRONMENT);
 }
 
-try {
-  npmPackages();
-  systemPackages([VALGRIND]);
+export default async function valgrind() {
+  await npmPackages();
+  await systemPackages([VALGRIND]);
   announce('building and checking with valgrind');
-  const sum = { passed: 0, failed: 0 };
-  for (const { passed, failed } of checks()) {
-    sum.passed += passed;
-    sum.failed += failed;
-  }
-  finish(sum);
-} catch (error) {
-  if (!(error instanceof SetupError)) throw error;
-  console.error(error.message);
-  finish({ passed: 0, failed: 1 });
+  const tallies = [];
+  for await (const tally of checks()) tallies.push(tally);
+  return sum(...tallies);
 }

@@ -1,0 +1,109 @@
+// `npm run suite -- NAME [arguments]`: runs one of the suites beside `npm test`, or without a name lists them. The last line
+// is always `N passed, N failed[, N skipped]`.
+import { join } from 'node:path';
+import { root, SetupError } from './setup/step.mjs';
+import { setup } from './setup.mjs';
+import { conclude, tallyOf } from './tally.mjs';
+import { vitest } from './vitest.mjs';
+
+/** A suite that is a program of test/, after the setup. */
+const program =
+  (file, ...options) =>
+  async (args) => {
+    await setup();
+    return tallyOf(process.execPath, [...options, join(root, file), ...args]);
+  };
+
+/** A suite in a module of its own. */
+const module = (name) => async (args) => (await import(`./suites/${name}.mjs`)).default(args);
+
+const onTheGpu = async (args) => {
+  await setup();
+  return vitest(['test/gpu', ...args]);
+};
+
+/** Each suite: its arguments, what it does, and how it runs. */
+const SUITES = {
+  asan: [
+    "[vitest's arguments]",
+    'npm test with AddressSanitizer and UndefinedBehaviorSanitizer',
+    module('asan'),
+  ],
+  efa: [
+    '[--stack STACK] [--fabtests DIR] [CONDITION]',
+    'efa under another condition, or with another libfabric and rdma-core',
+    module('efa'),
+  ],
+  ends: [
+    '[--rounds N] [--seed TEXT]',
+    'ends peers, workers and processes at random moments',
+    program('test/ends/main.mjs'),
+  ],
+  engine: [
+    '[--rounds N] [--sanitizer NAME] [PART]',
+    "the engine and transfers without Node.js, with clang's sanitizers",
+    module('engine'),
+  ],
+  fabtests: [
+    "DIR [pytest's arguments]",
+    "AWS's own efa tests, from the fabtests 2 in that folder",
+    module('fabtests'),
+  ],
+  faults: [
+    '[calls | verbs | simulation] [options]',
+    'fails each call of libfabric and verbs, then random programs with faults',
+    module('faults'),
+  ],
+  fuzz: [
+    '[--seconds N] [--runs N] [NAME ...]',
+    'libFuzzer on everything that takes bytes from outside',
+    module('fuzz'),
+  ],
+  gpu: [
+    "[vitest's arguments]",
+    'GPU memory with a CUDA driver and an EFA; says what is missing',
+    onTheGpu,
+  ],
+  hmem: [
+    "[vitest's arguments]",
+    'device memory by FI_HMEM, over fakes of CUDA, GDRCopy and Neuron',
+    module('hmem'),
+  ],
+  includes: ['', 'compiles each file and header of the C++ alone', module('includes')],
+  lint: ['[--without-analyzer] [FILE ...]', 'clang-tidy on the C++', module('lint')],
+  matrix: [
+    '[NAME ...]',
+    'unprivileged users, little memory, bare containers, arm64 in QEMU',
+    module('matrix'),
+  ],
+  node: [
+    "[RELEASE [vitest's arguments]]",
+    'memory, lifetimes, workers and packaging on other releases of Node.js',
+    module('node'),
+  ],
+  prebuild: ['', "compiles the package's binaries for the other architecture", module('prebuild')],
+  soak: [
+    '[--minutes N] [--churn N] [--json FILE]',
+    'a mixed load with peers that come and go: does the process grow?',
+    program('test/soak/main.mjs', '--expose-gc'),
+  ],
+  valgrind: ['', 'softefa, and the engine without Node.js, with memcheck', module('valgrind')],
+};
+
+function list() {
+  for (const [name, [args, title]] of Object.entries(SUITES)) {
+    console.log(`npm run suite -- ${`${name} ${args}`.padEnd(54)} ${title}`);
+  }
+}
+
+const [name, ...args] = process.argv.slice(2);
+if (name === undefined) list();
+else {
+  await conclude(async () => {
+    if (!Object.hasOwn(SUITES, name)) {
+      throw new SetupError(`there is no suite ${name}, only ${Object.keys(SUITES).join(', ')}`);
+    }
+    const [, , run] = SUITES[name];
+    return run(args);
+  });
+}
