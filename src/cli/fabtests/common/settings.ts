@@ -67,10 +67,6 @@ export interface Settings {
   readonly window: number;
   readonly operation?: Operation;
   readonly verify: boolean;
-  /**
-   * Ping-pongs verify only the last message of a size, so that verification costs no measured time.
-   */
-  readonly verifiesLast?: true;
   /** The largest transfer that is injected, in bytes. */
   readonly injectSize?: number;
   /** The memory of the transfers. If undefined, it is of the host. */

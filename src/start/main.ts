@@ -4,50 +4,21 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { rdmPingpong } from './cli/fabtests/benchmarks/rdm-pingpong.js';
-import { rmaBandwidth } from './cli/fabtests/benchmarks/rma-bw.js';
-import { type Measurement, measureSide, SIZES } from './cli/fabtests/benchmarks/shared/demo.js';
-import { OobSocket } from './cli/fabtests/common/oob.js';
-import { perfHeader, perfRow, sizeText } from './cli/shared/perf-table.js';
-import { Progress } from './cli/shared/progress.js';
-import type { BenchmarkRow } from './cli/shared/result.js';
-import { getInfo, libraryPath, version } from './index.js';
-import type { Info } from './info-types.js';
-import { hasEfaDevice, loadSoftefa } from './softefa/index.js';
+import { OobSocket } from '../cli/fabtests/common/oob.js';
+import { handleOutputErrors } from '../cli/shared/output-errors.js';
+import { perfHeader, perfRow, sizeText } from '../cli/shared/perf-table.js';
+import { Progress } from '../cli/shared/progress.js';
+import { getInfo, libraryPath, version } from '../index.js';
+import type { Info } from '../info-types.js';
+import { hasEfaDevice, loadSoftefa } from '../softefa/index.js';
+import { type Link, measureSide, verifySide } from './benchmarks.js';
+import { takeCores } from './cores.js';
+import { measureService } from './service.js';
+import { STEPS, sizesOf } from './steps.js';
+import { deviceText, line, nextSteps, serviceText } from './texts.js';
 
 const LOOPBACK = '127.0.0.1';
 const START_TIMEOUT = 20_000; // milliseconds for the server process to start
-const LATENCY_SIZE = 64;
-const BANDWIDTH_SIZE = 2 ** 20;
-
-/** A measurement that each provider makes. */
-interface Step extends Measurement {
-  readonly summary: (row: BenchmarkRow) => string;
-  /** The size in the summary. */
-  readonly size: number;
-}
-
-const STEPS: readonly Step[] = [
-  {
-    benchmark: rdmPingpong,
-    name: 'latency',
-    title: 'ping-pong latency, half a round trip',
-    options: [],
-    size: LATENCY_SIZE,
-    summary: (row) =>
-      `${figureText(row.microsecondsPerTransfer)} µs for 64 B, half a round trip of messages`,
-  },
-  {
-    benchmark: rmaBandwidth,
-    name: 'bandwidth',
-    title: 'RMA write bandwidth, client to server, 64 writes in flight',
-    options: ['-o', 'writedata'],
-    size: BANDWIDTH_SIZE,
-    summary: (row) => `${figureText(row.megabytesPerSecond)} MB/s for 1 MiB, 64 writes in flight`,
-  },
-];
-
-const figureText = (value: number): string => String(Number(value.toPrecision(3)));
 
 /** Without an EFA device, creates software ones: two hosts that only these two processes see. */
 function prepareDevice(namespace: string, node: number): boolean {
@@ -69,7 +40,7 @@ function providers(): string[] {
 }
 
 interface Server {
-  readonly oob: OobSocket;
+  readonly link: Link;
   /** Rejects if the server process fails. */
   readonly ended: Promise<unknown>;
 }
@@ -83,23 +54,22 @@ async function startServer(namespace: string, verbose: boolean): Promise<Server>
   });
   ended.catch(() => {}); // callers that await it still get the error
   const [port] = (await Promise.race([once(child, 'message'), ended])) as [number];
-  return { oob: await OobSocket.connect(port, LOOPBACK, START_TIMEOUT), ended };
+  const oob = await OobSocket.connect(port, LOOPBACK, START_TIMEOUT);
+  return { link: { oob, host: LOOPBACK }, ended };
 }
-
-const sizesOf = (step: Step, verbose: boolean) => (verbose ? SIZES : [step.size]);
 
 async function client(verbose: boolean): Promise<void> {
   const namespace = `start-${process.pid}`;
   const emulated = prepareDevice(namespace, 0);
   const { string } = version();
   console.log(`libfabric ${string} (${libraryPath()}), Node.js ${process.version}`);
-  const { oob, ended } = await startServer(namespace, verbose);
+  const { link, ended } = await startServer(namespace, verbose);
   const all = providers();
-  const each = STEPS.flatMap((step) => sizesOf(step, verbose).map(() => 1));
-  const progress = new Progress(all.flatMap(() => each));
+  const runs = STEPS.flatMap((step) => sizesOf(step, verbose)).length + 1;
+  const progress = new Progress(all.flatMap(() => Array<number>(runs).fill(1)));
   try {
     for (const provider of all) {
-      const { info, lines } = await measureProvider(oob, provider, verbose, progress);
+      const { info, lines } = await measureProvider(link, provider, verbose, progress);
       const name = info?.domainAttr.name ?? '';
       progress.clear();
       console.log(`\n${[provider, ...lines, deviceText(provider, name, emulated)].join('\n  ')}`);
@@ -107,68 +77,58 @@ async function client(verbose: boolean): Promise<void> {
   } finally {
     progress.end();
   }
-  oob.close();
+  link.oob.close();
   await ended;
   console.log(nextSteps(verbose));
 }
 
 /** Measures a provider. Returns its entry and the lines of its summary. */
 async function measureProvider(
-  oob: OobSocket,
+  link: Link,
   provider: string,
   verbose: boolean,
   progress: Progress,
 ): Promise<{ info: Info | undefined; lines: string[] }> {
   const lines: string[] = [];
   let info: Info | undefined;
+  takeCores(0, 1);
   for (const step of STEPS) {
-    await measureSide(oob, LOOPBACK, provider, step, sizesOf(step, verbose), {
+    const sizes = sizesOf(step, verbose);
+    await measureSide(link, provider, step, sizes, {
       begin(entry) {
         info = entry;
         progress.clear();
-        if (verbose) console.log(`\n${provider}: ${step.title}, verified\n${perfHeader()}`);
+        if (verbose) console.log(`\n${provider}: ${step.title}\n${perfHeader()}`);
       },
       size: (size) => progress.next(`${provider} ${step.name} ${sizeText(size)}`),
       row(row) {
         progress.clear();
         if (verbose) console.log(perfRow(row));
-        if (row.size === step.size) lines.push(`${step.name.padEnd(11)}${step.summary(row)}`);
+        if (row.size === step.size) lines.push(line(step.name, step.summary(row)));
       },
     });
+    await verifySide(link, provider, step, sizes);
   }
+  takeCores(0, 2); // the event loop, and the thread of the package
+  progress.next(`${provider} promises`);
+  lines.push(serviceText(await measureService(link.oob, 'client', provider)));
   return { info, lines };
-}
-
-function deviceText(provider: string, name: string, emulated: boolean): string {
-  const remarks: Record<string, string> = {
-    efa: emulated
-      ? 'a device in software: its speed is not that of EFA'
-      : 'within this machine, where efa may use shared memory',
-    shm: 'the shared memory of this machine',
-    tcp: 'sockets within this machine',
-  };
-  return `${'ran on'.padEnd(11)}${name}: ${remarks[provider]}`;
-}
-
-function nextSteps(verbose: boolean): string {
-  const steps = [
-    ['npx libfabric doctor', 'whether EFA works on this machine, and how to fix it if not'],
-    ['npx libfabric --help', 'the benchmarks and checks between two machines, and more'],
-    ...(verbose ? [] : [['npm start -- -v', 'the tables of all sizes']]),
-    ['README.md', 'the first program, in ten lines'],
-  ];
-  const lines = steps.map(([command = '', what]) => `  ${command.padEnd(22)}${what}`);
-  return `\nAll data was verified. Next:\n${lines.join('\n')}`;
 }
 
 async function server(namespace: string, verbose: boolean): Promise<void> {
   prepareDevice(namespace, 1);
   const oob = await OobSocket.accept(0, LOOPBACK, undefined, (port) => process.send?.(port));
   process.disconnect();
+  const link = { oob, host: undefined };
   for (const provider of providers()) {
+    takeCores(1, 1);
     for (const step of STEPS) {
-      await measureSide(oob, undefined, provider, step, sizesOf(step, verbose));
+      const sizes = sizesOf(step, verbose);
+      await measureSide(link, provider, step, sizes);
+      await verifySide(link, provider, step, sizes);
     }
+    takeCores(1, 2);
+    await measureService(oob, 'server', provider);
   }
   oob.close();
 }
@@ -190,6 +150,7 @@ function parsed() {
   }
 }
 
+handleOutputErrors();
 try {
   const { verbose, server: namespace } = parsed();
   await (namespace === undefined ? client(verbose) : server(namespace, verbose));
