@@ -21,7 +21,11 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/support/own-namespace.ts', 'test/support/costs.ts'],
+    setupFiles: [
+      'test/support/own-namespace.ts',
+      'test/support/small-queues.ts',
+      'test/support/costs.ts',
+    ],
     // The package runs as it is shipped: Node imports dist/, vitest does not transform it.
     server: { deps: { external: [belowDist] } },
     // One process per file. There are more processes than cores, because tests mostly wait for processes and

@@ -27,7 +27,9 @@ test('prints four lines for each provider, and then what to do next', () => {
   for (const [latency, bandwidth, promises, device] of Object.values(found)) {
     expect(latency).toMatch(/^ {2}latency {4}[\d.]+ µs for 64 B, half a round trip/);
     expect(bandwidth).toMatch(/^ {2}bandwidth {2}[\d.]+ MB\/s for 1 MiB, 64 writes in flight$/);
-    expect(promises).toMatch(/^ {2}promises {3}[\d.]+ µs for 64 B, with a promise for each message/);
+    expect(promises).toMatch(
+      /^ {2}promises {3}[\d.]+ µs for 64 B, with a promise for each message/,
+    );
     expect(device).toMatch(/^ {2}ran on {5}\S+: /);
   }
   if (!hasEfaDevice()) expect(found.efa?.[3]).toMatch(/softefa_0-rdm: a device in software/);

@@ -1,5 +1,6 @@
 // Errors of an efa endpoint that belong to no operation. The provider writes them to the endpoint's event
 // queue. Without an event queue, it aborts the process.
+import '../support/default-queues.js';
 import { type Endpoint, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';

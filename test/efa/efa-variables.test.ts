@@ -1,5 +1,6 @@
 // setEfaVariables() and efaVariables(). Each test needs its own process, because variables are set before
 // libfabric is loaded.
+import '../support/default-queues.js';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

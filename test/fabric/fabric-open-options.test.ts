@@ -1,4 +1,5 @@
 // The options of open(), over every common provider.
+import '../support/default-queues.js';
 import { type Counter, type Endpoint, type OpenOptions, open, version } from 'libfabric';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { until } from '../support/lifecycle.js';

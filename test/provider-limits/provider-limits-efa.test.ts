@@ -1,4 +1,5 @@
 // Statements of docs/provider-limits.md and other documents about efa. The name of a test is the statement.
+import '../support/default-queues.js';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AnyInfo, type FabricError, getInfo, getParams, open, version } from 'libfabric';

@@ -1,4 +1,5 @@
 // npx libfabric doctor, as a command.
+import '../../support/default-queues.js';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
