@@ -1,9 +1,20 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const dist = fileURLToPath(new URL('dist/', import.meta.url));
 const belowDist = new RegExp(`^${dist.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
+
+/** The files of the tier in LIBFABRIC_TESTS: test/support/cases.ts. */
+function filesOfTier(): string[] {
+  if (process.env.LIBFABRIC_TESTS === 'all') return ['test/**/*.test.ts'];
+  if (process.env.LIBFABRIC_TESTS !== 'slow') return ['test/**/!(*.slow).test.ts'];
+  const names = readdirSync('test', { recursive: true, encoding: 'utf8' });
+  const files = names.filter((name) => name.endsWith('.test.ts')).map((name) => `test/${name}`);
+  const hasCases = (file: string) => readFileSync(file, 'utf8').includes("support/cases.js'");
+  return files.filter((file) => file.endsWith('.slow.test.ts') || hasCases(file));
+}
 
 export default defineConfig({
   resolve: {
@@ -20,7 +31,7 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    include: filesOfTier(),
     setupFiles: [
       'test/support/own-namespace.ts',
       'test/support/small-queues.ts',

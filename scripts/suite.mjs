@@ -17,13 +17,19 @@ const program =
 /** A suite in a module of its own. */
 const module = (name) => async (args) => (await import(`./suites/${name}.mjs`)).default(args);
 
-const onTheGpu = async (args) => {
+/** A suite of test files. */
+const files = (names, env) => async (args) => {
   await setup();
-  return vitest(['test/gpu', ...args]);
+  return vitest([...names, ...args], env);
 };
 
 /** Each suite: its arguments, what it does, and how it runs. */
 const SUITES = {
+  all: [
+    "[vitest's arguments]",
+    'npm test and slow, with a process for each command and queues of the default size',
+    files([], { LIBFABRIC_TESTS: 'all', LIBFABRIC_TEST_QUEUES: 'default' }),
+  ],
   asan: [
     "[vitest's arguments]",
     'npm test with AddressSanitizer and UndefinedBehaviorSanitizer',
@@ -62,7 +68,7 @@ const SUITES = {
   gpu: [
     "[vitest's arguments]",
     'GPU memory with a CUDA driver and an EFA; says what is missing',
-    onTheGpu,
+    files(['test/gpu']),
   ],
   hmem: [
     "[vitest's arguments]",
@@ -82,6 +88,11 @@ const SUITES = {
     module('node'),
   ],
   prebuild: ['', "compiles the package's binaries for the other architecture", module('prebuild')],
+  slow: [
+    "[vitest's arguments]",
+    'the tests that npm test leaves out, and all with queues of the default size',
+    files([], { LIBFABRIC_TESTS: 'slow', LIBFABRIC_TEST_QUEUES: 'default' }),
+  ],
   soak: [
     '[--minutes N] [--churn N] [--json FILE]',
     'a mixed load with peers that come and go: does the process grow?',

@@ -44,6 +44,7 @@ async function build(reports) {
     what: 'cmake-js build',
   });
   return {
+    LIBFABRIC_TESTS: 'all',
     LIBFABRIC_ADDON_DIR: join(out, CONFIG),
     // libstdc++ as well, because the sanitizer looks up __cxa_throw when it starts.
     LD_PRELOAD: `${runtimeLibrary('libasan.so')} ${runtimeLibrary('libstdc++.so.6')}`,

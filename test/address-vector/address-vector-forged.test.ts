@@ -4,10 +4,10 @@ import { arch } from 'node:process';
 import { type Endpoint, type EpType, getInfo, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { run } from '../support/lifecycle.js';
+import { seed } from '../support/seed.js';
 import { withSoftefa } from '../support/softefa.js';
 import { closing, fabricError, settle } from '../support/transfer.js';
 
-const seed = Number(process.env.LIBFABRIC_TEST_SEED ?? Date.now() % 2 ** 31);
 const { major } = version();
 const efaSharing = { ...withSoftefa(), FI_EFA_ENABLE_SHM_TRANSFER: '1' };
 

@@ -2,17 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import {
-  DRIVERS,
-  exchangeMessage,
-  sharedMemoryOf,
-  tally,
-  turnUntil,
-} from '../support/lifecycle.js';
+import { combinations } from '../support/cases.js';
+import { exchangeMessage, sharedMemoryOf, tally, turnUntil } from '../support/lifecycle.js';
+import { drivers } from '../support/providers.js';
 
-const combinations = (['shm', 'efa'] as const).flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
+const sharing = combinations.filter(({ provider }) => provider !== 'tcp');
 
 /** Returns the resident shared memory of this process, in bytes. */
 function sharedMemoryInUse(): number {
@@ -20,7 +14,7 @@ function sharedMemoryInUse(): number {
   return Number(kibibytes) * 1024;
 }
 
-describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+describe.each(sharing)('$provider, $driver driver', ({ provider, driver }) => {
   const opened = () => open({ provider, driver, caps: ['FI_MSG', 'FI_RMA'] });
 
   test('sends to an endpoint that has closed complete or end with an error', async () => {
@@ -83,7 +77,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
   });
 });
 
-describe.each(DRIVERS)('shm, %s driver', (driver) => {
+describe.each(drivers)('shm, %s driver', (driver) => {
   const opened = () => open({ provider: 'shm', driver, caps: ['FI_MSG'] });
 
   test('insert() refuses the address of a closed endpoint', async () => {

@@ -2,7 +2,8 @@
 import type { Endpoint } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { STALL_MS, Stalls } from '../support/event-loop.js';
-import { drivers, endpoint, fabricError, pattern, settle } from '../support/transfer.js';
+import { drivers } from '../support/providers.js';
+import { endpoint, fabricError, pattern, settle } from '../support/transfer.js';
 
 const COUNT = 10_000;
 

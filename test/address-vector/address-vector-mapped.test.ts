@@ -3,7 +3,8 @@ import '../support/softefa.js';
 import { rmSync, writeFileSync } from 'node:fs';
 import { type Endpoint, open, version } from 'libfabric';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { closing, drivers, fabricError, settle } from '../support/transfer.js';
+import { drivers } from '../support/providers.js';
+import { closing, fabricError, settle } from '../support/transfer.js';
 
 const isOld = version().major < 2;
 

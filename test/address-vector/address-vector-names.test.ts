@@ -10,7 +10,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { STALL_MS } from '../support/event-loop.js';
 import { HANG_MS } from '../support/limits.js';
 import { preloading } from '../support/preload.js';
-import { drivers, endpoint, fabricError } from '../support/transfer.js';
+import { drivers } from '../support/providers.js';
+import { endpoint, fabricError } from '../support/transfer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'libfabric-names-'));
 const library = join(folder, 'slow-resolver.so');

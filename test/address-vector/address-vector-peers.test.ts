@@ -1,18 +1,7 @@
 import { open, type Peer } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import {
-  DRIVERS,
-  exchangeMessage,
-  PROVIDERS,
-  sendsEarly,
-  tally,
-  turnUntil,
-  until,
-} from '../support/lifecycle.js';
-
-const combinations = PROVIDERS.flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
+import { combinations } from '../support/cases.js';
+import { exchangeMessage, sendsEarly, tally, turnUntil, until } from '../support/lifecycle.js';
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
   const opened = () => open({ provider, driver, caps: ['FI_MSG', 'FI_SOURCE'] });

@@ -1,7 +1,8 @@
 import type { AtomicOp, Datatype } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { until } from '../support/lifecycle.js';
-import { common, expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
+import { common } from '../support/providers.js';
+import { expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
 
 // net offers FI_ATOMIC and refuses every operation. rxd of 1.17 crashes on fetching atomics.
 const setups = [

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { until } from '../support/lifecycle.js';
-import { common, drivers, expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
+import { common, drivers } from '../support/providers.js';
+import { expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
 
 const OPERATIONS = 100_000;
 

@@ -2,11 +2,11 @@
 // remote writes with data.
 import { Fabric, open } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { onCommon } from '../support/cases.js';
+import { common } from '../support/providers.js';
 import {
   available,
   closing,
-  common,
-  drivers,
   entryOf,
   fabricError,
   idle,
@@ -17,7 +17,6 @@ import {
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const BYTES = 64;
-const matrix = common.flatMap((provider) => drivers.map((driver) => [provider, driver] as const));
 
 /** Returns both endpoints of a ping-pong of writes, each with its source and its target of the peer's writes. */
 async function endpointsOf(wire: Pair<'FI_EP_RDM', (typeof CAPS)[number]>) {
@@ -37,7 +36,7 @@ async function endpointsOf(wire: Pair<'FI_EP_RDM', (typeof CAPS)[number]>) {
   return { a: side(wire.a, a, b, wire.toB), b: side(wire.b, b, a, wire.toA) };
 }
 
-describe.each(matrix)('%s, %s driver', (provider, driver) => {
+describe.each(onCommon)('%s, %s driver', (provider, driver) => {
   const opened = async (context: TestContext) => {
     const wire = await pair(context, provider, CAPS, driver);
     return {

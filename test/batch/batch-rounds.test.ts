@@ -1,12 +1,11 @@
 // A batch that one call runs many times: submit({ times }) and run({ times }).
 import { describe, expect, type TestContext, test } from 'vitest';
+import { everywhere, processCombinations } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { HANG_MS } from '../support/limits.js';
+import { common } from '../support/providers.js';
 import {
-  common,
-  drivers,
   endpoint,
-  everywhere,
   expectBytes,
   fabricError,
   idle,
@@ -187,11 +186,12 @@ test('rounds do not block the event loop', async (context) => {
   expect(samples.every((time) => time > 0)).toBe(true);
 });
 
-test.each(
-  ['efa', 'shm', 'tcp'].flatMap((provider) => drivers.map((driver) => [provider, driver] as const)),
-)('%s, %s driver: workers and the process can end during rounds', async (...args) => {
-  await runCleanly('rounds-terminated', args, { stdout: 'running' });
-});
+test.for(processCombinations)(
+  '$provider, $driver driver: workers and the process can end during rounds',
+  async ({ provider, driver }) => {
+    await runCleanly('rounds-terminated', [provider, driver], { stdout: 'running' });
+  },
+);
 
 describe('submit() and run() refuse', () => {
   test.each([

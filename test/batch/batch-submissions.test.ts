@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { everywhere } from '../support/cases.js';
 import {
-  everywhere,
   expectBytes,
   expectData,
   fabricError,

@@ -1,7 +1,8 @@
 import type { QueueEntry } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { HANG_MS } from '../support/limits.js';
-import { drivers, expectBytes, fabricError, pair, pattern, settle } from '../support/transfer.js';
+import { drivers } from '../support/providers.js';
+import { expectBytes, fabricError, pair, pattern, settle } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
 

@@ -1,17 +1,10 @@
 // FI_SELECTIVE_COMPLETION: operations that are posted without FI_COMPLETION only have entries if they fail.
 import { type Direction, Fabric } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { onCommon } from '../support/cases.js';
 import { until } from '../support/lifecycle.js';
-import {
-  available,
-  closing,
-  common,
-  drivers,
-  entryOf,
-  expectBytes,
-  Pair,
-  pattern,
-} from '../support/transfer.js';
+import type { drivers } from '../support/providers.js';
+import { available, closing, entryOf, expectBytes, Pair, pattern } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const FLAGS = { flags: ['FI_COMPLETION'] } as const;
@@ -32,11 +25,7 @@ function selecting(
   return new Pair(open(), open());
 }
 
-const everywhere = common.flatMap((provider) =>
-  drivers.map((driver) => [provider, driver] as const),
-);
-
-describe.each(everywhere)('%s, %s driver', (provider, driver) => {
+describe.each(onCommon)('%s, %s driver', (provider, driver) => {
   test('a send without FI_COMPLETION arrives and has no entry', async (context) => {
     const wire = selecting(context, provider, driver, ['FI_TRANSMIT']);
     const { a, b, toB } = wire;

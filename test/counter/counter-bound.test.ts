@@ -1,15 +1,8 @@
 import { type Cap, type Counter, Fabric } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { until } from '../support/lifecycle.js';
-import {
-  available,
-  closing,
-  common,
-  entryOf,
-  fabricError,
-  Pair,
-  pattern,
-} from '../support/transfer.js';
+import { common } from '../support/providers.js';
+import { available, closing, entryOf, fabricError, Pair, pattern } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 

@@ -3,7 +3,8 @@
 import { type DriverKind, type MemoryRegion, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { accessOf, FakeGpu, whyNoDmabuf } from '../support/device-memory.js';
-import { closing, drivers, expectBytes, Pair, pattern } from '../support/transfer.js';
+import { drivers } from '../support/providers.js';
+import { closing, expectBytes, Pair, pattern } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const LOCAL = ['FI_SEND', 'FI_RECV', 'FI_READ', 'FI_WRITE'] as const;

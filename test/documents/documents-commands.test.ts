@@ -7,12 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import { blocksIn } from '../support/documents.js';
 import { HANG_MS } from '../support/limits.js';
 import { ownNamespace } from '../support/own-namespace.js';
 
 const npx = fileURLToPath(new URL('../support/documents-npx.mjs', import.meta.url));
 const blocks = blocksIn('sh').filter(({ notRun }) => notRun === undefined);
+const inReadme = ({ place }: { place: string }) => place.startsWith('README');
 
 let folder: string;
 
@@ -26,7 +28,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test.each(blocks)('the commands at $place succeed', async ({ code }) => {
+test.each(casesOf(blocks, inReadme))('the commands at $place succeed', async ({ code }) => {
   const script = code.replace(/\bHOST\b|\b10\.0\.0\.\d+\b/g, '127.0.0.1');
   const options = {
     cwd: folder,

@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline';
 import { softefaEnvironment } from 'libfabric/softefa';
 import ts from 'typescript';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import { type Block, blocksIn, root } from '../support/documents.js';
 import { buildFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';
 import { ownNamespace } from '../support/own-namespace.js';
@@ -88,7 +89,9 @@ function environmentFor(source: string): NodeJS.ProcessEnv {
 
 const CLEANLY = { code: 0, signal: null, stderr: '' };
 
-test.each(programs.filter(({ notRun }) => notRun === undefined))(
+const run = programs.filter(({ notRun }) => notRun === undefined);
+
+test.each(casesOf(run, ({ place }) => place.startsWith('README')))(
   'the program at $place prints the lines of its comments',
   async (block) => {
     const env = environmentFor(sourceOf(block));

@@ -1,15 +1,13 @@
 import { describe, test } from 'vitest';
-import { DRIVERS, PROVIDERS, runCleanly } from '../support/lifecycle.js';
+import { processCombinations } from '../support/cases.js';
+import { runCleanly } from '../support/lifecycle.js';
+import { PROVIDERS } from '../support/providers.js';
 
 const node = ['--expose-gc'];
 const collects = (args: string[], stdout: string, stderr = /^$/) =>
   runCleanly('lifecycle-gc', args, { stdout, stderr }, { node });
 
-const combinations = PROVIDERS.flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
-
-describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+describe.each(processCombinations)('$provider, $driver driver', ({ provider, driver }) => {
   test('a domain that is collected without close() warns and stays open', async () => {
     const warning = /LibfabricWarning: A Domain was garbage collected before close\(\)/;
     await collects([provider, driver, 'domain'], 'LibfabricWarning', warning);

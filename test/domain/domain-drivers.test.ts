@@ -5,7 +5,8 @@ import { availableParallelism } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type DomainOptions, type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, exchangeMessage, PROVIDERS, turnUntil, until } from '../support/lifecycle.js';
+import { exchangeMessage, turnUntil, until } from '../support/lifecycle.js';
+import { drivers, PROVIDERS } from '../support/providers.js';
 
 type Ep = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 const opened = (provider: string, options: DomainOptions) =>
@@ -222,7 +223,7 @@ describe.each(PROVIDERS)('%s: the manual driver', (provider) => {
   });
 });
 
-describe.each(DRIVERS)('%s driver', (driver) => {
+describe.each(drivers)('%s driver', (driver) => {
   test('only the manual driver has progress(), wait() and run()', async () => {
     const ep = await opened('shm', { driver });
     if (driver !== 'manual') {
@@ -240,7 +241,7 @@ describe.each(DRIVERS)('%s driver', (driver) => {
   });
 });
 
-describe.each(DRIVERS)('the %s driver: domain.until()', (driver) => {
+describe.each(drivers)('the %s driver: domain.until()', (driver) => {
   const openOne = async () => {
     const ep = await opened('tcp', { driver });
     return { ep, self: ep.av.insert(ep.address), domain: ep.domain };

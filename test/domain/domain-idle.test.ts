@@ -2,7 +2,8 @@
 import '../support/softefa.js';
 import { Fabric } from 'libfabric';
 import { expect, onTestFinished, test } from 'vitest';
-import { available, common, entryOf } from '../support/transfer.js';
+import { common } from '../support/providers.js';
+import { available, entryOf } from '../support/transfer.js';
 
 test.for(common)('%s: a domain whose endpoints are closed does not poll', async (name, context) => {
   const provider = available(context, name, ['FI_MSG']);

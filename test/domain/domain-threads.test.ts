@@ -3,8 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { type DomainOptions, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { exchangeMessage, PROVIDERS } from '../support/lifecycle.js';
+import { exchangeMessage } from '../support/lifecycle.js';
 import '../support/softefa.js';
+import { PROVIDERS } from '../support/providers.js';
 import { closing, settle } from '../support/transfer.js';
 
 const opened = async (provider: string, options: DomainOptions = {}) =>

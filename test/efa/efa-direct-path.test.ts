@@ -4,16 +4,9 @@ import { getInfo, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
 import '../support/direct-path.js';
 import { whyNotDirect } from '../support/direct-library.js';
+import { drivers } from '../support/providers.js';
 import { namespace, testFaults, withSoftefa } from '../support/softefa.js';
-import {
-  closing,
-  drivers,
-  expectBytes,
-  Guarded,
-  Pair,
-  pair,
-  pattern,
-} from '../support/transfer.js';
+import { closing, expectBytes, Guarded, Pair, pair, pattern } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -4,8 +4,9 @@ import '../support/default-queues.js';
 import { type Endpoint, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
+import { drivers } from '../support/providers.js';
 import { namespace, testFaults, withSoftefa } from '../support/softefa.js';
-import { drivers, expectBytes, pair, pattern } from '../support/transfer.js';
+import { expectBytes, pair, pattern } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -2,8 +2,8 @@
 // state.
 import { describe, expect, test } from 'vitest';
 import { runInline } from '../support/inline.js';
+import { drivers } from '../support/providers.js';
 import { withSoftefa } from '../support/softefa.js';
-import { drivers } from '../support/transfer.js';
 
 const program = (driver: string) => `
   import { getInfo, open } from 'libfabric';

@@ -1,10 +1,10 @@
 // The efa provider on a device with faults: the caller gets a typed error, or none if the provider recovers.
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { drivers } from '../support/providers.js';
 import { testFaults } from '../support/softefa.js';
 import {
   datagramPair,
-  drivers,
   efaError,
   expectBytes,
   fabricError,

@@ -3,7 +3,8 @@
 import { type EfaQpWqs, getInfo, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { whyNotDirect } from '../support/direct-library.js';
-import { closing, drivers, fabricError, Pair } from '../support/transfer.js';
+import { drivers } from '../support/providers.js';
+import { closing, fabricError, Pair } from '../support/transfer.js';
 
 const { major, minor } = version();
 const has = (...since: [number, number]) =>

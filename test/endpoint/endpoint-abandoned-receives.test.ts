@@ -2,11 +2,10 @@
 import { type DriverKind, getInfo, open } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { until } from '../support/lifecycle.js';
+import { datagram, drivers } from '../support/providers.js';
 import {
   closing,
-  datagram,
   datagramPair,
-  drivers,
   expectBytes,
   fabricError,
   Guarded,

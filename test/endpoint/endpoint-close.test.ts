@@ -1,22 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Domain, Fabric, getInfo, type LifecycleMessage, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import {
-  DRIVERS,
-  exchangeMessage,
-  PROVIDERS,
-  sendsEarly,
-  tally,
-  turnUntil,
-  until,
-} from '../support/lifecycle.js';
+import { combinations } from '../support/cases.js';
+import { exchangeMessage, sendsEarly, tally, turnUntil, until } from '../support/lifecycle.js';
 
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
 const closedError = expect.objectContaining({ code: 'ERR_CLOSED' });
-
-const combinations = PROVIDERS.flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
   const opened = () => open({ provider, driver, caps: CAPS });

@@ -1,15 +1,13 @@
 import { type Domain, FabricError, open, released } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, PROVIDERS, turnUntil } from '../support/lifecycle.js';
-
-const combinations = PROVIDERS.flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
+import { combinations } from '../support/cases.js';
+import { turnUntil } from '../support/lifecycle.js';
+import type { drivers } from '../support/providers.js';
 
 const SIZE = 1 << 20;
 
 /** Opens two endpoints and connects them. The second one posts no receive by itself. */
-async function openPair(provider: string, driver: (typeof DRIVERS)[number]) {
+async function openPair(provider: string, driver: (typeof drivers)[number]) {
   const a = await open({ provider, driver, caps: ['FI_MSG', 'FI_TAGGED'] });
   const b = await open({ provider, driver, caps: ['FI_MSG', 'FI_TAGGED'] });
   const domains: Domain[] = [a.domain, b.domain];

@@ -1,8 +1,9 @@
 // A receive times out even if part of its message has arrived, from a sender that has stopped.
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { drivers } from '../support/providers.js';
 import { testFaults } from '../support/softefa.js';
-import { closing, drivers, loopback, settle } from '../support/transfer.js';
+import { closing, loopback, settle } from '../support/transfer.js';
 
 const faults = testFaults();
 

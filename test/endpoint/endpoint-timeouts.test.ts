@@ -3,12 +3,12 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { dumpState, Fabric, type MemoryRegion, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { onCommon } from '../support/cases.js';
 import { until } from '../support/lifecycle.js';
+import { drivers } from '../support/providers.js';
 import { testFaults } from '../support/softefa.js';
 import {
   closing,
-  common,
-  drivers,
   endpoint,
   entryOf,
   expectBytes,
@@ -24,11 +24,7 @@ const TIMED_OUT = fabricError('FI_ETIMEDOUT');
 const LONG = 20_000;
 const MIB = 2 ** 20;
 
-const combinations = common.flatMap((provider) =>
-  drivers.map((driver) => [provider, driver] as const),
-);
-
-describe.each(combinations)('%s, %s driver', (provider, driver) => {
+describe.each(onCommon)('%s, %s driver', (provider, driver) => {
   test('a receive times out, and the next message completes the next receive', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG', 'FI_TAGGED'], driver);
     const abandoned = new Uint8Array(8);

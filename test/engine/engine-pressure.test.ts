@@ -1,10 +1,8 @@
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, exchangeMessage, PROVIDERS, turnUntil } from '../support/lifecycle.js';
-
-const combinations = PROVIDERS.flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
+import { combinations } from '../support/cases.js';
+import { exchangeMessage, turnUntil } from '../support/lifecycle.js';
+import { PROVIDERS } from '../support/providers.js';
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
   const opened = () => open({ provider, driver, caps: ['FI_MSG'] });

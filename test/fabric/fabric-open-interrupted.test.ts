@@ -3,7 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dumpState, Fabric } from 'libfabric';
 import { afterEach, expect, test } from 'vitest';
-import { closing, drivers, entryOf } from '../support/transfer.js';
+import { drivers } from '../support/providers.js';
+import { closing, entryOf } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 

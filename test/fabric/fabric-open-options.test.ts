@@ -3,16 +3,8 @@ import '../support/default-queues.js';
 import { type Counter, type Endpoint, type OpenOptions, open, version } from 'libfabric';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { until } from '../support/lifecycle.js';
-import {
-  available,
-  closing,
-  common,
-  drivers,
-  fabricError,
-  loopback,
-  Pair,
-  pattern,
-} from '../support/transfer.js';
+import { common, drivers } from '../support/providers.js';
+import { available, closing, fabricError, loopback, Pair, pattern } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 

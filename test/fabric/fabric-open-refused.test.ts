@@ -1,7 +1,8 @@
 // After an endpoint fails to open, the next one can be opened in the same domain.
 import { Fabric } from 'libfabric';
 import { expect, test } from 'vitest';
-import { available, closing, drivers, entryOf, reliable, settle } from '../support/transfer.js';
+import { drivers, reliable } from '../support/providers.js';
+import { available, closing, entryOf, settle } from '../support/transfer.js';
 
 const combinations = reliable.flatMap((provider) =>
   drivers.map((driver) => [provider, driver] as const),

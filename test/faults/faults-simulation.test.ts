@@ -2,16 +2,19 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { tier } from '../support/cases.js';
 import { outputOf } from '../support/output.js';
 
-const PROGRAMS = '2';
+const PROGRAMS = tier === 'quick' ? '1' : '2';
 const main = fileURLToPath(new URL('simulation/main.mjs', import.meta.url));
 
-test.each([
+const all = [
   ['tcp', '1'],
   ['shm', '2'],
   ['efa', '3'],
-])(
+] as const;
+
+test.each(tier === 'quick' ? all.slice(-1) : all)(
   `%s: ${PROGRAMS} random programs with random faults (seed %s) move right bytes, settle, and leave nothing`,
   async (provider, seed) => {
     const args = [

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, PROVIDERS, runCleanly, turnUntil } from '../support/lifecycle.js';
+import { processCombinations } from '../support/cases.js';
+import { runCleanly, turnUntil } from '../support/lifecycle.js';
+import { PROVIDERS } from '../support/providers.js';
 
 const PAGE = 4096;
 
@@ -40,18 +42,18 @@ describe.each(PROVIDERS)('%s', (provider) => {
       await worker.terminate();
     },
   );
-
-  test.each(DRIVERS)(
-    'a region that is collected without close() warns, and its memory stays: %s driver',
-    async (driver) => {
-      const warning = /LibfabricWarning: A MemoryRegion was garbage collected before close\(\)/;
-      const expected = { stdout: 'LibfabricWarning\ntrue', stderr: warning };
-      await runCleanly('lifecycle-gc', [provider, driver, 'region'], expected, {
-        node: ['--expose-gc'],
-      });
-    },
-  );
 });
+
+test.for(processCombinations)(
+  'a region that is collected without close() warns, and its memory stays: $provider, $driver driver',
+  async ({ provider, driver }) => {
+    const warning = /LibfabricWarning: A MemoryRegion was garbage collected before close\(\)/;
+    const expected = { stdout: 'LibfabricWarning\ntrue', stderr: warning };
+    await runCleanly('lifecycle-gc', [provider, driver, 'region'], expected, {
+      node: ['--expose-gc'],
+    });
+  },
+);
 
 test('options.shared must be a boolean', async () => {
   const ep = await open({ provider: 'shm', caps: ['FI_MSG'] });

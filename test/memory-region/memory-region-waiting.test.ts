@@ -1,16 +1,14 @@
 // Regions that close while operations that use them wait for room.
 import { describe, expect, test } from 'vitest';
 import '../support/efa-defaults.js';
+import { onCommon } from '../support/cases.js';
 import { tally, turnUntil, until } from '../support/lifecycle.js';
-import { closing, common, drivers, endpoint, type pair } from '../support/transfer.js';
+import { closing, endpoint, type pair } from '../support/transfer.js';
 
 const COUNT = 3000;
 const SIZE = 16;
-const combinations = common.flatMap((provider) =>
-  drivers.map((driver) => [provider, driver] as const),
-);
 
-describe.each(combinations)('%s, %s driver', (provider, driver) => {
+describe.each(onCommon)('%s, %s driver', (provider, driver) => {
   async function setup(context: Parameters<typeof pair>[0]) {
     const a = await endpoint(context, provider, ['FI_MSG'], driver);
     const b = await endpoint(context, provider, ['FI_MSG'], 'manual');

@@ -1,6 +1,7 @@
 // Receives that are aborted while nothing turns the engine, which therefore learns of it late.
 import { expect, test } from 'vitest';
-import { common, expectBytes, pair, pattern, settle } from '../support/transfer.js';
+import { common } from '../support/providers.js';
+import { expectBytes, pair, pattern, settle } from '../support/transfer.js';
 
 const ways = common.flatMap((provider) => [
   [provider, 'signal', 'enough'] as const,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { everywhere } from '../support/cases.js';
 import {
   endpoint,
-  everywhere,
   expectBytes,
   expectData,
   pair,

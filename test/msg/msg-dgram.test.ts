@@ -1,7 +1,7 @@
 import { Fabric, getInfo, type Message } from 'libfabric';
 import { afterEach, describe, expect, test } from 'vitest';
+import { datagram } from '../support/providers.js';
 import {
-  datagram,
   datagramPair,
   expectBytes,
   fabricError,

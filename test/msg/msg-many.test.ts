@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { everywhere, expectBytes, pair, pattern } from '../support/transfer.js';
+import { everywhere } from '../support/cases.js';
+import { expectBytes, pair, pattern } from '../support/transfer.js';
 
 const COUNT = 1000;
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { common, everywhere, expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
+import { everywhere } from '../support/cases.js';
+import { common } from '../support/providers.js';
+import { expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
 
 const MIB = 2 ** 20;
 

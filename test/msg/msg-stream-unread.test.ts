@@ -1,7 +1,8 @@
 // The messages that a stream has received, but nobody has read, are not lost when it ends.
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { everywhere, expectBytes, expectData, pair, pattern } from '../support/transfer.js';
+import { everywhere } from '../support/cases.js';
+import { expectBytes, expectData, pair, pattern } from '../support/transfer.js';
 
 const SIZE = 64;
 

@@ -1,7 +1,7 @@
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { everywhere } from '../support/cases.js';
 import {
-  everywhere,
   expectBytes,
   expectData,
   fabricError,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { everywhere, expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
+import { everywhere } from '../support/cases.js';
+import { expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('sendv and recvv accept up to iovLimit buffers', async (context) => {

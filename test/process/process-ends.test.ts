@@ -1,4 +1,4 @@
-// The short form of `npm run suite -- ends`: 60 rounds.
+// The short form of `npm run suite -- ends`: 36 rounds. `npm test` runs the first 6.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -13,17 +13,18 @@ import {
   type Round,
   roundOf,
 } from '../ends/plan.mjs';
+import { tier } from '../support/cases.js';
 import { outputOf } from '../support/output.js';
+import { seed } from '../support/seed.js';
 
-const ROUNDS = 12; // for each provider
-const SEED = process.env.LIBFABRIC_TEST_ENDS_SEED ?? '10';
+const ROUNDS = tier === 'quick' ? 2 : 12; // for each provider
 
 const main = fileURLToPath(new URL('../ends/main.mjs', import.meta.url));
 
 test.for(PROVIDERS)(
   `a process continues when its peer ends at any moment: ${ROUNDS} rounds over %s`,
   async (provider, { signal }) => {
-    const args = [main, '--provider', provider, '--rounds', String(ROUNDS), '--seed', SEED];
+    const args = [main, '--provider', provider, '--rounds', String(ROUNDS), '--seed', String(seed)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], signal });
     child.on('error', () => {}); // when the test is ended
     const { code, stdout, stderr } = await outputOf(child);

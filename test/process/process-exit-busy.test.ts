@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { DRIVERS, PROVIDERS, run, runCleanly, sharedMemoryOf } from '../support/lifecycle.js';
+import { processCombinations } from '../support/cases.js';
+import { run, runCleanly, sharedMemoryOf } from '../support/lifecycle.js';
+import { PROVIDERS } from '../support/providers.js';
 
-const combinations = PROVIDERS.flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
-
-describe.each(combinations)('$provider, $driver driver, operations in flight', (which) => {
+describe.each(processCombinations)('$provider, $driver driver, operations in flight', (which) => {
   const program = (where: string, how: string) => [which.provider, which.driver, where, how];
 
   test('process.exit() ends the process with its code', async () => {

@@ -1,9 +1,14 @@
 import { describe, test } from 'vitest';
-import { PROVIDERS, runCleanly } from '../support/lifecycle.js';
+import { casesOf } from '../support/cases.js';
+import { runCleanly } from '../support/lifecycle.js';
+import { PROVIDERS } from '../support/providers.js';
 
 // The program calls progress() of the manual driver, so this driver does not keep the event loop alive.
-const combinations = PROVIDERS.flatMap((provider) =>
-  (['thread', 'loop'] as const).map((driver) => ({ provider, driver })),
+const combinations = casesOf(
+  PROVIDERS.flatMap((provider) =>
+    (['thread', 'loop'] as const).map((driver) => ({ provider, driver })),
+  ),
+  ({ provider, driver }) => (provider === 'shm') === (driver === 'loop'),
 );
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {

@@ -1,11 +1,8 @@
 import { describe, test } from 'vitest';
-import { DRIVERS, PROVIDERS, runCleanly } from '../support/lifecycle.js';
+import { processCombinations } from '../support/cases.js';
+import { runCleanly } from '../support/lifecycle.js';
 
-const combinations = PROVIDERS.flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
-
-describe.each(combinations)('$provider, $driver driver: the peer is killed', (which) => {
+describe.each(processCombinations)('$provider, $driver driver: the peer is killed', (which) => {
   test.for(['receives', 'sends', 'writes'])(
     'while %s are in flight: all settle, close() resolves, and other peers are not affected',
     async (what) => {

@@ -2,7 +2,8 @@
 import '../support/efa-defaults.js';
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
-import { DRIVERS, runCleanly } from '../support/lifecycle.js';
+import { runCleanly } from '../support/lifecycle.js';
+import { drivers } from '../support/providers.js';
 import { endpoint, pattern } from '../support/transfer.js';
 
 const { major } = version();
@@ -29,6 +30,6 @@ test('efa of 1.17 through shm drops messages of a peer that is not in the vector
   expect(errors).toEqual(major < 2 ? [ALREADY_PROCESSED] : []);
 });
 
-test.each(DRIVERS)('efa through shm, %s driver: writes to a killed peer settle', async (driver) => {
+test.each(drivers)('efa through shm, %s driver: writes to a killed peer settle', async (driver) => {
   await runCleanly('lifecycle-killed-peer', ['efa', driver, 'writes'], { stdout: 'true true' });
 });

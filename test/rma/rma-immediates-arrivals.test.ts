@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { everywhere, expectBytes, pair, pattern, widestData } from '../support/transfer.js';
+import { everywhere } from '../support/cases.js';
+import { expectBytes, pair, pattern, widestData } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   async function window(context: Parameters<typeof pair>[0]) {

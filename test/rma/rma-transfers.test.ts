@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { everywhere, expectBytes, Guarded, pair, pattern, reliable } from '../support/transfer.js';
+import { everywhere } from '../support/cases.js';
+import { reliable } from '../support/providers.js';
+import { expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
 
 const REMOTE = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
 const LOCAL = ['FI_READ', 'FI_WRITE', 'FI_SEND', 'FI_RECV'] as const;

@@ -1,6 +1,16 @@
 // A fake of an accelerator's library in test/programs/fake-NAME. Its memory is a memfd that the host maps without access.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +19,9 @@ import { afterAll, afterEach, beforeEach } from 'vitest';
 import { loadPreload } from '../../dist/load.js';
 
 type HmemType = HmemMemory['type'];
+
+const programs = fileURLToPath(new URL('../programs', import.meta.url));
+const built = fileURLToPath(new URL('../../build/fakes', import.meta.url));
 
 /** The fake of a test file, in a folder of its own. `variables` are those of its FAKE_NAME_... that tests set. */
 export class FakeLibrary {
@@ -29,13 +42,30 @@ export class FakeLibrary {
     return `FAKE_${this.#name.toUpperCase()}_${name}`;
   }
 
-  /** Builds a library from sources of the fake. */
+  /** Builds a library from sources of the fake, and libraries in its folder. Test files share what is built. */
   build(library: string, files: readonly string[], more: readonly string[] = []): void {
     const flags = ['-std=c++17', '-O1', '-shared', '-fPIC', '-fvisibility=hidden'];
     const warnings = ['-Wall', '-Wextra', '-Werror'];
-    const link = [`-Wl,-soname,${basename(library)}`, '-Wl,-rpath,$ORIGIN', '-o', library];
-    const cwd = fileURLToPath(new URL(`../programs/fake-${this.#name}/`, import.meta.url));
-    execFileSync('g++', [...flags, ...warnings, ...more, ...link, ...files], { cwd });
+    const link = [`-Wl,-soname,${basename(library)}`, '-Wl,-rpath,$ORIGIN'];
+    const args = [...flags, ...warnings, ...more, ...link];
+    const folder = join(programs, `fake-${this.#name}`);
+    const sources = [folder, join(programs, 'fake-device')].flatMap((each) =>
+      readdirSync(each, { withFileTypes: true, recursive: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name)),
+    );
+    const hash = createHash('sha256').update(
+      [...args, ...files.map((file) => basename(file))].join(),
+    );
+    for (const source of sources.sort()) hash.update(readFileSync(source));
+    const made = join(built, `${hash.digest('hex').slice(0, 16)}-${basename(library)}`);
+    if (!existsSync(made)) {
+      mkdirSync(built, { recursive: true });
+      const own = `${made}.${process.pid}`; // other files may build it at the same time
+      execFileSync('g++', [...args, '-o', own, ...files], { cwd: folder });
+      renameSync(own, made);
+    }
+    copyFileSync(made, library);
   }
 
   /** Loads libraries into the process of the test file. Every test begins with the fake's default behaviour. */

@@ -9,9 +9,6 @@ import { HANG_MS } from './limits.js';
 import { type Ended, outputOf } from './output.js';
 import { withSoftefa } from './softefa.js';
 
-export const PROVIDERS = ['efa', 'shm', 'tcp'] as const;
-export const DRIVERS = ['thread', 'loop', 'manual'] as const;
-
 export interface Outcome extends Ended {
   readonly pid: number;
 }

@@ -44,6 +44,27 @@ export async function testNames(suite: Suite = 'softefa'): Promise<string[]> {
   return output.trimEnd().split('\n');
 }
 
+/** Runs all tests, each in a process of its own. Returns how each ended. */
+export async function runAllTests(
+  variant: Variant,
+  mode: Mode,
+  suite: Suite = 'softefa',
+): Promise<Map<string, Outcome>> {
+  const { output } =
+    suite === 'softefa' ? await runTests(variant, mode) : await runUnitTests(variant);
+  const outcomes = new Map<string, Outcome>();
+  let before = '';
+  for (const line of output.split('\n')) {
+    const [, verdict, name] = line.match(/^(ok {3}|FAIL )(\w+)/) ?? [];
+    if (name === undefined) before += `${line}\n`;
+    else {
+      outcomes.set(name, { ok: verdict === 'ok   ', output: `${before}${line}` });
+      before = '';
+    }
+  }
+  return outcomes;
+}
+
 /** Runs the named tests, or all, each in a process of its own. `launcher` is a command that runs them. */
 export function runTests(
   variant: Variant,

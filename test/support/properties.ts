@@ -1,11 +1,11 @@
 // Properties that must hold for arbitrary values: fast-check. `npm run suite -- fuzz` repeats them for longer, with other seeds.
 import fc from 'fast-check';
+import { seed } from './seed.js';
 
 const USUAL_RUNS = 200;
 
 const seconds = Number(process.env.LIBFABRIC_FUZZ_SECONDS ?? 0);
 const fuzzRuns = Number(process.env.LIBFABRIC_FUZZ_RUNS ?? 0);
-const seed = process.env.LIBFABRIC_FUZZ_SEED;
 
 /** How often a property is checked: for a time or a number of runs when fuzzing, else `runs` times. */
 export function howOften<T>(runs = USUAL_RUNS): fc.Parameters<T> {
@@ -17,7 +17,7 @@ export function howOften<T>(runs = USUAL_RUNS): fc.Parameters<T> {
           markInterruptAsFailure: false,
         }
       : { numRuns: fuzzRuns || runs }),
-    ...(seed !== undefined && { seed: Number(seed) }),
+    seed,
   };
 }
 

@@ -1,6 +1,9 @@
-// Runs the server and the client of a command, each in its own process.
+// Runs the server and the client of a command. In `npm test` each runs in a process that has run other commands before; in the
+// tier `all` in a process of its own.
+import { tier } from './cases.js';
 import { type Ended, start } from './command.js';
 import { freePort } from './free-port.js';
+import { runInHost } from './host.js';
 
 /** The exit statuses and output of both. */
 export interface Sides {
@@ -8,14 +11,18 @@ export interface Sides {
   readonly client: Ended;
 }
 
+const runSide = (side: 'server' | 'client', args: readonly string[], env: NodeJS.ProcessEnv) =>
+  tier === 'all' ? start(args, env).ended : runInHost(side, args, { ...process.env, ...env });
+
 /** Runs a server and a client to their ends. `both` adds to their environments. */
 export async function runPair(
   args: readonly string[],
   both: { readonly server?: NodeJS.ProcessEnv; readonly client?: NodeJS.ProcessEnv } = {},
 ): Promise<Sides> {
-  const serverProcess = start(args, both.server);
-  const clientProcess = start([...args, '127.0.0.1'], both.client);
-  const [server, client] = await Promise.all([serverProcess.ended, clientProcess.ended]);
+  const [server, client] = await Promise.all([
+    runSide('server', args, both.server ?? {}),
+    runSide('client', [...args, '127.0.0.1'], both.client ?? {}),
+  ]);
   return { server, client };
 }
 

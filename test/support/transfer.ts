@@ -14,20 +14,6 @@ import { afterEach, expect, type TestContext } from 'vitest';
 import './softefa.js';
 import { HANG_MS } from './limits.js';
 
-/** Providers of reliable endpoints. libfabric 2 calls tcp;ofi_rxm tcp. */
-export const reliable = ['efa', 'shm', 'tcp;ofi_rxm', 'sockets', 'udp;ofi_rxd', 'net'] as const;
-/** The providers that applications use. efa runs on the software device. */
-export const common = ['efa', 'shm', 'tcp;ofi_rxm'] as const;
-export const datagram = ['efa', 'udp', 'sockets'] as const;
-export const drivers = ['thread', 'loop', 'manual'] as const;
-
-/** Every driver on the common providers, the loop on the others: `[provider, driver]`. */
-export const everywhere = reliable.flatMap((provider) =>
-  (common as readonly string[]).includes(provider)
-    ? drivers.map((driver) => [provider, driver] as const)
-    : [[provider, 'loop'] as const],
-);
-
 const opened = new Set<{ close(options?: { timeout: number }): Promise<void> }>();
 
 afterEach(async () => {

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  everywhere,
-  expectBytes,
-  expectData,
-  pair,
-  pattern,
-  widestData,
-} from '../support/transfer.js';
+import { everywhere } from '../support/cases.js';
+import { expectBytes, expectData, pair, pattern, widestData } from '../support/transfer.js';
 
 const ALL = 2n ** 64n - 1n;
 // All bits of a tag. net of 1.17 reserves one (epAttr.memTagFormat).

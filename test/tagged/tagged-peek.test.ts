@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { everywhere, expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
+import { everywhere } from '../support/cases.js';
+import { expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
 
 const NO_PEEK: Record<string, string> = { shm: 'the provider does not support FI_PEEK' };
 const NO_CLAIM: Record<string, string> = {

@@ -1,28 +1,26 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { describe, expect, test } from 'vitest';
-import { DRIVERS, PROVIDERS, runCleanly } from '../support/lifecycle.js';
+import { expect, test } from 'vitest';
+import { casesOf, processCombinations } from '../support/cases.js';
+import { runCleanly } from '../support/lifecycle.js';
 import { OtherProcess, type Received } from '../support/other-process.js';
+import { drivers } from '../support/providers.js';
 
-describe.each(PROVIDERS)('%s', (provider) => {
-  test.each(DRIVERS)(
-    'worker.terminate() with operations in flight, 8 times, does not affect the main thread: %s driver',
-    async (driver) => {
-      const expected = { stdout: '8 ended' };
-      await runCleanly('lifecycle-workers', [provider, driver, 'terminate'], expected);
-    },
-  );
-});
+test.for(processCombinations)(
+  'worker.terminate() with operations in flight, 8 times, does not affect the main thread: $provider, $driver driver',
+  async ({ provider, driver }) => {
+    const expected = { stdout: '8 ended' };
+    await runCleanly('lifecycle-workers', [provider, driver, 'terminate'], expected);
+  },
+);
 
-describe.each(['shm', 'tcp'])('%s', (provider) => {
-  test.each(DRIVERS)(
-    'operations in flight settle when the worker of their peer ends: %s driver',
-    async (driver) => {
-      const expected = { stdout: '5 abandoned' };
-      await runCleanly('lifecycle-workers', [provider, driver, 'abandon'], expected);
-    },
-  );
-});
+test.for(processCombinations.filter(({ provider }) => provider !== 'efa'))(
+  'operations in flight settle when the worker of their peer ends: $provider, $driver driver',
+  async ({ provider, driver }) => {
+    const expected = { stdout: '5 abandoned' };
+    await runCleanly('lifecycle-workers', [provider, driver, 'abandon'], expected);
+  },
+);
 
 // Sends a first message: a peer in another process then maps the sender's memory by name.
 const senderProgram = `
@@ -35,7 +33,7 @@ const senderProgram = `
   });
 `;
 
-test.for(DRIVERS)(
+test.for(casesOf(drivers, (driver) => driver === 'thread'))(
   'shm memory that a peer may be mapping remains after its worker is terminated: %s driver',
   async (driver) => {
     const LINGER = 100; // ms, kLinger in native/endpoint.h

@@ -2,8 +2,7 @@
 // begin to fail.
 import { describe, test } from 'vitest';
 import { runCleanly } from '../support/lifecycle.js';
-
-const seed = Number(process.env.SEED ?? Math.trunc(Math.random() * 2 ** 31));
+import { seed } from '../support/seed.js';
 
 // tcp has more rounds: its endpoints stay in the wait set of their queue, which crashed in one of 15
 // terminations.

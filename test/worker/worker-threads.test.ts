@@ -1,18 +1,16 @@
 import { describe, test } from 'vitest';
-import { DRIVERS, PROVIDERS, runCleanly } from '../support/lifecycle.js';
+import { casesOf, processCombinations } from '../support/cases.js';
+import { runCleanly } from '../support/lifecycle.js';
+import { drivers } from '../support/providers.js';
 
-const combinations = PROVIDERS.flatMap((provider) =>
-  DRIVERS.map((driver) => ({ provider, driver })),
-);
-
-describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
+describe.each(processCombinations)('$provider, $driver driver', ({ provider, driver }) => {
   test('the main thread and two workers exchange messages, each with all others', async () => {
     const stdout = '50,50,50\n50,50,50\n50,50,50';
     await runCleanly('lifecycle-workers', [provider, driver, 'exchangeAll'], { stdout });
   });
 });
 
-describe.each(DRIVERS)('%s driver', (driver) => {
+describe.each(casesOf(drivers, (driver) => driver === 'thread'))('%s driver', (driver) => {
   test('the addon can be loaded in a worker first', async () => {
     await runCleanly('lifecycle-workers', ['shm', driver, 'first'], { stdout: 'true' });
   });

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Group } from '../../../../dist/cli/fabtests/multinode/group.js';
 import { Hub } from '../../../../dist/cli/fabtests/multinode/hub.js';
 import { frameOf, JsonLink } from '../../../../dist/cli/shared/json-link.js';
+import { casesOf, slow } from '../../../support/cases.js';
 import { type Ended, type Started, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { hasUsedCpu, nodeVariables, startRanks } from '../../../support/ranks.js';
@@ -213,55 +214,61 @@ describe('before the test starts', () => {
 });
 
 describe('during the test', () => {
-  test.each(['all-to-all', 'pairwise'])('%s: a killed rank is reported', async (command) => {
-    const much = command === 'pairwise' ? [...TCP, '-I', '2000000000'] : BUSY;
-    const root = `127.0.0.1:${await freePort()}`;
-    const started = startRanks([0, 1, 2], (rank) => ({
-      args: [command, '--rank', `${rank}`, '--ranks', '3', '--root', root, ...much],
-    }));
-    // The first pair is 1 and 2.
-    const victim = started[1] as Started;
-    await hasUsedCpu(victim, 1);
-    victim.child.kill('SIGKILL');
-    const at = performance.now();
-    const [first, killed, third] = await endsOf(started);
-    expect(performance.now() - at).toBeLessThan(5000);
-    expect(killed?.signal).toBe('SIGKILL');
-    expectFailures(
-      [first as Ended, third as Ended],
-      /^rank 1 \(\S+\) has ended unexpectedly\n$/,
-      [0],
-    );
-  });
+  test.for(casesOf(['all-to-all', 'pairwise'], (command) => command === 'all-to-all'))(
+    '%s: a killed rank is reported',
+    async (command) => {
+      const much = command === 'pairwise' ? [...TCP, '-I', '2000000000'] : BUSY;
+      const root = `127.0.0.1:${await freePort()}`;
+      const started = startRanks([0, 1, 2], (rank) => ({
+        args: [command, '--rank', `${rank}`, '--ranks', '3', '--root', root, ...much],
+      }));
+      // The first pair is 1 and 2.
+      const victim = started[1] as Started;
+      await hasUsedCpu(victim, 1);
+      victim.child.kill('SIGKILL');
+      const at = performance.now();
+      const [first, killed, third] = await endsOf(started);
+      expect(performance.now() - at).toBeLessThan(5000);
+      expect(killed?.signal).toBe('SIGKILL');
+      expectFailures(
+        [first as Ended, third as Ended],
+        /^rank 1 \(\S+\) has ended unexpectedly\n$/,
+        [0],
+      );
+    },
+  );
 
-  test('over shm, all ranks end, even if the killed one holds a lock', async () => {
-    const busy = ['-p', 'shm', '-S', '4096', '--seconds', '600'];
-    const started = await ranks([0, 1, 2], 3, busy);
-    await hasUsedCpu(started[1] as Started, 1);
-    started[1]?.child.kill('SIGKILL');
-    const [first, , third] = await endsOf(started);
-    expect(first?.stderr).toMatch(/has ended unexpectedly|is stuck in the provider/);
-    expect([first?.code, third?.code]).not.toContain(0);
-  });
+  if (slow)
+    test('over shm, all ranks end, even if the killed one holds a lock', async () => {
+      const busy = ['-p', 'shm', '-S', '4096', '--seconds', '600'];
+      const started = await ranks([0, 1, 2], 3, busy);
+      await hasUsedCpu(started[1] as Started, 1);
+      started[1]?.child.kill('SIGKILL');
+      const [first, , third] = await endsOf(started);
+      expect(first?.stderr).toMatch(/has ended unexpectedly|is stuck in the provider/);
+      expect([first?.code, third?.code]).not.toContain(0);
+    });
 
-  test('the other ranks report that rank 0 was killed', async () => {
-    const started = await ranks([0, 1, 2], 3, BUSY);
-    await hasUsedCpu(started[1] as Started, 1);
-    started[0]?.child.kill('SIGKILL');
-    const [, ...others] = await endsOf(started);
-    expectFailures(others, /^rank 0 has ended unexpectedly\n$/, [0, 1]);
-  });
+  if (slow)
+    test('the other ranks report that rank 0 was killed', async () => {
+      const started = await ranks([0, 1, 2], 3, BUSY);
+      await hasUsedCpu(started[1] as Started, 1);
+      started[0]?.child.kill('SIGKILL');
+      const [, ...others] = await endsOf(started);
+      expectFailures(others, /^rank 0 has ended unexpectedly\n$/, [0, 1]);
+    });
 
-  test('the others give up on a stopped rank after --timeout', async () => {
-    const started = await ranks([0, 1, 2], 3, [...BUSY, '--timeout', '5']);
-    const [first, second, third] = started as [Started, Started, Started];
-    await hasUsedCpu(second, 1);
-    second.child.kill('SIGSTOP');
-    const ends = await endsOf([first, third]);
-    expect(ends.map(({ code }) => code)).toEqual([1, 1]);
-    expect(ends[0]?.stderr).toMatch(/rank 1|nothing has completed for 5 s with rank/);
-    second.child.kill('SIGKILL');
-  });
+  if (slow)
+    test('the others give up on a stopped rank after --timeout', async () => {
+      const started = await ranks([0, 1, 2], 3, [...BUSY, '--timeout', '5']);
+      const [first, second, third] = started as [Started, Started, Started];
+      await hasUsedCpu(second, 1);
+      second.child.kill('SIGSTOP');
+      const ends = await endsOf([first, third]);
+      expect(ends.map(({ code }) => code)).toEqual([1, 1]);
+      expect(ends[0]?.stderr).toMatch(/rank 1|nothing has completed for 5 s with rank/);
+      second.child.kill('SIGKILL');
+    });
 
   test('Ctrl-C at any rank ends all without a message', async () => {
     const started = await ranks([0, 1, 2], 3, BUSY);
@@ -272,14 +279,15 @@ describe('during the test', () => {
     }
   });
 
-  test('with --local, the ranks end when their first one is killed', async () => {
-    const started = start(['all-to-all', '--local', '3', ...BUSY]);
-    await hasUsedCpu(started, 1);
-    started.child.kill('SIGKILL');
-    // 'close' also waits for the other ranks, which share its standard error.
-    const { stderr } = await started.ended;
-    expect(stderr).toBe('rank 0 has ended unexpectedly\n'.repeat(2));
-  });
+  if (slow)
+    test('with --local, the ranks end when their first one is killed', async () => {
+      const started = start(['all-to-all', '--local', '3', ...BUSY]);
+      await hasUsedCpu(started, 1);
+      started.child.kill('SIGKILL');
+      // 'close' also waits for the other ranks, which share its standard error.
+      const { stderr } = await started.ended;
+      expect(stderr).toBe('rank 0 has ended unexpectedly\n'.repeat(2));
+    });
 });
 
 test.each([

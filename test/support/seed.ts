@@ -1,0 +1,2 @@
+/** The seed of random tests. LIBFABRIC_TEST_SEED repeats them with another one, as the nightly workflow does. */
+export const seed = Number(process.env.LIBFABRIC_TEST_SEED ?? 1);
