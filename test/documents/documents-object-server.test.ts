@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import { pattern, same } from '../support/engines.js';
 import { ending, MIB, openIn, serve, TCP } from '../support/object-server.js';
 import { settle } from '../support/transfer.js';
@@ -15,11 +16,13 @@ import { settle } from '../support/transfer.js';
 const example = (name: string) =>
   fileURLToPath(new URL(`../../examples/object-server/${name}`, import.meta.url));
 
-describe.each([
+const providers: readonly [string, { provider: string; node?: string }][] = [
   ['shm', { provider: 'shm' }],
   ['tcp', TCP],
   ['efa', { provider: 'efa' }],
-])('%s', (_, options) => {
+];
+
+describe.each(casesOf(providers, ([provider]) => provider === 'efa'))('%s', (_, options) => {
   test('objects go there and back, by the engine and in the body', async () => {
     const { folder, connect } = await serve(options);
     const client = await connect();

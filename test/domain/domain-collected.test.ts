@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { processCombinations } from '../support/cases.js';
+import { casesOf, processCombinations } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { PROVIDERS } from '../support/providers.js';
 
@@ -22,7 +22,7 @@ describe.each(processCombinations)('$provider, $driver driver', ({ provider, dri
   });
 });
 
-describe.each(PROVIDERS)('%s', (provider) => {
+describe.each(casesOf(PROVIDERS, (provider) => provider === 'efa'))('%s', (provider) => {
   test('short-lived buffers and remote regions do not leak memory', async () => {
     await collects([provider, 'thread', 'short'], 'heap\nrss');
   });

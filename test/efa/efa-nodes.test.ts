@@ -2,6 +2,7 @@
 // shm.
 import { SoftefaFaults } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import { portCounter, startPair, transferAll, upToDate } from '../support/process-pair.js';
 import { namespace } from '../support/softefa.js';
 
@@ -12,15 +13,18 @@ describe.each([
   { nodes: [0, 1], shm: '1' },
   { nodes: [0, 0], shm: '0' },
 ] as const)('efa, nodes $nodes, FI_EFA_ENABLE_SHM_TRANSFER=$shm', ({ nodes, shm }) => {
-  test.each(NICS)('all transfers use device %i, and none another device', async (nic) => {
-    const [a, b] = await startPair(...processes(nodes, shm, nic));
-    await transferAll(a, b);
-    const sysfs = await upToDate(a, b, nic);
-    const busy = NICS.filter((each) => portCounter(sysfs, 'tx_bytes', each) > 0);
-    expect(busy).toEqual([nic]);
-    await a.close();
-    await b.close();
-  });
+  test.for(casesOf(NICS, (nic) => nic === 3))(
+    'all transfers use device %i, and none another device',
+    async (nic) => {
+      const [a, b] = await startPair(...processes(nodes, shm, nic));
+      await transferAll(a, b);
+      const sysfs = await upToDate(a, b, nic);
+      const busy = NICS.filter((each) => portCounter(sysfs, 'tx_bytes', each) > 0);
+      expect(busy).toEqual([nic]);
+      await a.close();
+      await b.close();
+    },
+  );
 });
 
 test('efa within a node, with shm, works while all ports are down', async () => {

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs';
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { casesOf } from '../support/cases.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import {
   fiInfo,
@@ -41,7 +42,10 @@ const types = [
 
 const leftovers = () => readdirSync('/dev/shm').filter((file) => file.endsWith(namespace));
 
-describe.each(setups)('$name', ({ nodes, shm, device }) => {
+const isQuick = ({ nodes, shm, device = {} }: Setup) =>
+  nodes === 1 ? shm === true : device.bounce === true || device.asynchronous === true;
+
+describe.each(casesOf(setups, isQuick))('$name', ({ nodes, shm, device }) => {
   test.for(types)(
     'fi_pingpong -e %s transfers every size intact',
     async ([type, sizes], context) => {

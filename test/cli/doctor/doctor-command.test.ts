@@ -8,6 +8,7 @@ import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Diagnosis, Finding } from '../../../dist/cli/doctor/diagnosis.js';
 import { call } from '../../support/call.js';
+import { casesOf } from '../../support/cases.js';
 import { libfabric, main, run } from '../../support/command.js';
 import { hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { ownNamespace } from '../../support/own-namespace.js';
@@ -101,14 +102,16 @@ describe('with a software device', () => {
     expect(statuses(report)).toEqual({ 'memory.regions': 'warning' });
   });
 
-  test.each([
+  const forks = [
     ['disabled', {}, 'ok'],
     ['disabled', { FI_EFA_FORK_SAFE: '0' }, 'error'],
     ['disabled', { FI_EFA_USE_HUGE_PAGE: '1' }, 'error'],
     ['unneeded', { FI_EFA_USE_HUGE_PAGE: '1' }, 'ok'],
-  ] as const)(
+  ] as const;
+
+  test.for(casesOf(forks, (each) => each === forks[1]))(
     'the check of fork support that is %s with %o is %s',
-    (forkStatus, variables, expected) => {
+    ([forkStatus, variables, expected]) => {
       const { report } = reportOf(withDevice({ forkStatus }, variables));
       expect(find(report, 'processes.fork')?.status).toBe(expected);
     },
