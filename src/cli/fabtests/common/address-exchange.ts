@@ -98,7 +98,7 @@ async function firstAnswer(session: Session): Promise<Uint8Array> {
 async function awaitServer(session: Session, oob: OobSocket): Promise<void> {
   const handshakes = await startsWithHandshake(session, oob);
   await handshake(session, oob, handshakes);
-  if (!handshakes) await session.until(sleep(HEAD_START));
+  if (!handshakes) await session.untilWithPauses(sleep(HEAD_START));
 }
 
 async function awaitClient(session: Session): Promise<void> {
@@ -137,7 +137,7 @@ async function handshake(session: Session, oob: OobSocket, handshakes: boolean):
   session.dialect = dialectOf(guessRelease(session, handshakes));
   if (!handshakes) return;
   oob.send(HANDSHAKE);
-  const answer = await session.until(oob.receive(HANDSHAKE.length));
+  const answer = await session.untilWithPauses(oob.receive(HANDSHAKE.length));
   if (!answer.equals(HANDSHAKE)) throw new PeerGone('the peer reports that it has failed');
 }
 
@@ -168,9 +168,9 @@ export async function exchangeEndpointAddress(session: Session, ep: TestEndpoint
 
 async function swap(session: Session, oob: OobSocket, message: Uint8Array): Promise<Buffer> {
   oob.send(message);
-  const first = await session.until(oob.receive(CONTROL_BYTES));
+  const first = await session.untilWithPauses(oob.receive(CONTROL_BYTES));
   const bytes = peerInfoIn(first)?.messageBytes ?? session.dialect.controlBytes;
-  await session.until(oob.receive(bytes - first.length));
+  await session.untilWithPauses(oob.receive(bytes - first.length));
   return first;
 }
 
@@ -182,10 +182,12 @@ async function swap(session: Session, oob: OobSocket, message: Uint8Array): Prom
 async function startsWithHandshake(session: Session, oob: OobSocket): Promise<boolean> {
   if (session.role === 'client') {
     if (session.settings.release !== undefined) return session.dialect.handshakes;
-    const arrived = await session.until(within(oob.filled(HANDSHAKE.length), HANDSHAKE_WAIT));
+    const arrived = await session.untilWithPauses(
+      within(oob.filled(HANDSHAKE.length), HANDSHAKE_WAIT),
+    );
     if (!arrived) return session.dialect.handshakes;
   }
-  return (await session.until(oob.peek(HANDSHAKE.length))).equals(HANDSHAKE);
+  return (await session.untilWithPauses(oob.peek(HANDSHAKE.length))).equals(HANDSHAKE);
 }
 
 async function within(promise: Promise<void>, milliseconds: number): Promise<boolean> {
@@ -216,9 +218,11 @@ async function applyPeerInfo(session: Session, info: PeerInfo | undefined): Prom
   session.dialect = dialectOf(lowerRelease(ownRelease(session), info.release));
   const { host, oobAddress } = session.settings;
   if (session.listener) {
-    await session.until(session.listener.accept());
+    await session.untilWithPauses(session.listener.accept());
   } else if (info.port > 0) {
     const at = oobAddress ?? (session.info.fabricAttr.provName === 'shm' ? 'localhost' : host);
-    session.peerLink = await session.until(PeerLink.connect(at ?? 'localhost', info.port));
+    session.peerLink = await session.untilWithPauses(
+      PeerLink.connect(at ?? 'localhost', info.port),
+    );
   }
 }

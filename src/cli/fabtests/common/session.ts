@@ -209,6 +209,11 @@ export class Session {
     return this.waiter.until(promise, seconds);
   }
 
+  /** The same without keeping a core busy, before the test: Waiter.untilWithPauses(). */
+  untilWithPauses<T>(promise: Promise<T>): Promise<T> {
+    return this.waiter.untilWithPauses(promise);
+  }
+
   /** An empty batch of the endpoint. */
   batch(fill: (batch: TestBatch) => void): TestBatch {
     const batch = this.ep.batch();
@@ -241,7 +246,9 @@ export class Session {
 
   /** Receives a control message without a time limit: a client may start much later. */
   receiveWithoutLimit(): Promise<Uint8Array> {
-    return this.#control.receive((promise) => this.waiter.untilWithoutLimit(promise));
+    return this.#control.receive((promise) =>
+      this.waiter.untilWithPauses(promise, Number.POSITIVE_INFINITY),
+    );
   }
 
   /** Sends a control message. */

@@ -15,8 +15,8 @@ const SLICE = 250;
 // that turns more often, and the compilation would continue into the timed part that follows the
 // wait.
 const SPAN = 1;
-// Milliseconds of polling without a pause, and the pause between polls after that.
-const POLL_TIME = 1000;
+// Milliseconds of polling without a pause, and the pause between polls after that, where a wait may pause.
+const POLL_TIME = 10;
 const PAUSE = 1;
 // Milliseconds to wait for messages that the peer sent before it ended.
 const DRAIN_TIME = 500;
@@ -109,11 +109,11 @@ export class Waiter {
   }
 
   /**
-   * Drives the engine until a promise is settled, without a time limit and without keeping a core
-   * busy.
+   * The same without keeping a core busy, for waits before the test, when no data moves: for the peer to
+   * start, or to send its address.
    */
-  untilWithoutLimit<T>(promise: Promise<T>): Promise<T> {
-    return this.#until(promise, Number.POSITIVE_INFINITY, true);
+  untilWithPauses<T>(promise: Promise<T>, seconds = this.timeout): Promise<T> {
+    return this.#until(promise, seconds, true);
   }
 
   async #until<T>(promise: Promise<T>, seconds: number, pauses: boolean): Promise<T> {
@@ -124,8 +124,10 @@ export class Waiter {
     promise.then(settle, settle);
     const start = performance.now();
     let troubled: number | undefined;
-    for (let span = 0; ; span = SPAN) {
+    let span = 0;
+    for (;;) {
       this.#domain.wait(1, span);
+      span = SPAN;
       await new Promise(setImmediate);
       if (settled) return promise;
       const waited = performance.now() - start;
@@ -134,7 +136,9 @@ export class Waiter {
       if (trouble) troubled ??= waited;
       if (waited - (troubled ?? waited) > DRAIN_TIME) throw trouble;
       if (waited > seconds * 1000) throw this.#gone();
-      if (pauses && waited > POLL_TIME) await sleep(PAUSE);
+      if (!pauses || waited < POLL_TIME) continue;
+      await sleep(PAUSE);
+      span = 0; // one poll between two pauses
     }
   }
 
