@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 const dist = fileURLToPath(new URL('dist/', import.meta.url));
 const belowDist = new RegExp(`^${dist.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
@@ -22,7 +22,18 @@ function filesOfTier(): string[] {
 }
 
 const files = filesOfTier();
+const cores = availableParallelism();
+/** Commands whose two sides poll, each on its core. */
+const POLLING = /^test\/cli\/(cli-start|transfer\/|fabtests\/(benchmarks|common|functional)\/)/;
+const polls = (file: string) => POLLING.test(file);
 const isUnit = (file: string) => file.endsWith('.unit.test.ts');
+
+type Options = NonNullable<TestProjectInlineConfiguration['test']>;
+
+const project = (name: string, test: Options): TestProjectInlineConfiguration => ({
+  extends: true,
+  test: { name, ...test },
+});
 
 export default defineConfig({
   resolve: {
@@ -46,17 +57,21 @@ export default defineConfig({
     ],
     // The package runs as it is shipped: Node imports dist/, vitest does not transform it.
     server: { deps: { external: [belowDist] } },
-    // Tests without a provider share processes, all others have one for each file. There are more processes than cores,
-    // because tests mostly wait for processes and timers: libfabric of Debian 12 takes 0.2 s to load without using a core.
+    // Tests without a provider share processes, all others have one for each file.
     projects: [
-      { extends: true, test: { name: 'unit', include: files.filter(isUnit), isolate: false } },
-      {
-        extends: true,
-        test: { name: 'provider', include: files.filter((file) => !isUnit(file)) },
-      },
+      project('unit', { include: files.filter(isUnit), isolate: false }),
+      project('provider', { include: files.filter((file) => !isUnit(file) && !polls(file)) }),
+      // After the others, and fewer at a time: more of them than cores would wait for scheduler slices of 4 ms.
+      project('polling', {
+        include: files.filter((file) => !isUnit(file) && polls(file)),
+        maxWorkers: 2 * cores + 1,
+        sequence: { groupOrder: 1 },
+      }),
     ],
     pool: 'forks',
-    maxWorkers: 2 * availableParallelism(),
+    // More processes than cores, because tests mostly wait for processes and timers: libfabric of Debian 12 takes 0.2 s
+    // to load without using a core.
+    maxWorkers: 2 * cores + 1,
     // Time limits of a hanging test. They are long because the machine may be busy.
     testTimeout: 150_000,
     hookTimeout: 150_000,

@@ -15,8 +15,11 @@ const info = (...args: string[]) => libfabric(['info', ...args], plain);
 const about = run('fi_info', ['--version']).stdout ?? '';
 const comparable = about.includes(`libfabric: ${version().string}\n`);
 
-// The address of shm contains the pid.
-const comparableText = (text: string) => text.replaceAll(/fi_(?:shm|sm2):\/\/\d+/g, 'fi_shm://pid');
+// The address of shm contains the pid. It is shorter than the addresses of sockets, which have 16 bytes or more.
+const comparableText = (text: string) =>
+  text
+    .replaceAll(/fi_(?:shm|sm2):\/\/\d+/g, 'fi_shm://pid')
+    .replaceAll(/addrlen: 1[0-5]$/gm, 'addrlen: of shm');
 
 describe.skipIf(!comparable)('info prints the same bytes as fi_info of the same libfabric', () => {
   const QUERIES = [

@@ -103,13 +103,16 @@ const names = (list: string) =>
     .split(/\s+/)
     .filter(Boolean);
 
+// The address of shm contains the pid, which may have more digits.
+const isShm = (provider: string | null | undefined) => provider === 'shm';
+
 function describeShown(text: string): string {
   const shown = reader(text);
   return JSON.stringify({
     caps: names(shown('caps')).sort(),
     mode: names(shown('mode')).sort(),
     addrFormat: shown('addr_format'),
-    srcAddrLength: Number(shown('src_addrlen')),
+    srcAddrLength: isShm(shown('prov_name')) ? 0 : Number(shown('src_addrlen')),
     msgOrder: names(shown('msg_order', 'fi_tx_attr')).sort(),
     injectSize: shown('inject_size', 'fi_tx_attr'),
     txSize: shown('size', 'fi_tx_attr'),
@@ -134,7 +137,7 @@ function describeEntry(info: Info): string {
     caps: [...info.caps].sort(),
     mode: [...info.mode].sort(),
     addrFormat: info.addrFormat,
-    srcAddrLength: info.srcAddr?.length ?? 0,
+    srcAddrLength: isShm(info.fabricAttr.provName) ? 0 : (info.srcAddr?.length ?? 0),
     msgOrder: [...info.txAttr.msgOrder].sort(),
     injectSize: String(info.txAttr.injectSize),
     txSize: String(info.txAttr.size),

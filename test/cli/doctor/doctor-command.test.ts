@@ -8,7 +8,7 @@ import { type SoftefaOptions, softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Diagnosis, Finding } from '../../../dist/cli/doctor/diagnosis.js';
 import { call } from '../../support/call.js';
-import { casesOf } from '../../support/cases.js';
+import { casesOf, slow } from '../../support/cases.js';
 import { libfabric, main, run } from '../../support/command.js';
 import { hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { ownNamespace } from '../../support/own-namespace.js';
@@ -72,18 +72,19 @@ describe('with a software device', () => {
     expect(status).toBe(2);
   });
 
-  test('a memlock limit of the process is an error', (context) => {
-    // The limit does not apply to a process with CAP_IPC_LOCK.
-    const drop = process.geteuid?.() === 0 ? ['setpriv', '--bounding-set=-ipc_lock'] : [];
-    const launcher = [...drop, 'prlimit', '--memlock=65536:65536'];
-    context.skip(run(launcher[0] as string, [...launcher.slice(1), 'true']).status !== 0);
-    const { status, report } = reportOf(withDevice(), launcher);
-    expect(find(report, 'memory.locked')).toMatchObject({
-      status: 'error',
-      found: '64 KiB (ulimit -l)',
+  if (slow)
+    test('a memlock limit of the process is an error', (context) => {
+      // The limit does not apply to a process with CAP_IPC_LOCK.
+      const drop = process.geteuid?.() === 0 ? ['setpriv', '--bounding-set=-ipc_lock'] : [];
+      const launcher = [...drop, 'prlimit', '--memlock=65536:65536'];
+      context.skip(run(launcher[0] as string, [...launcher.slice(1), 'true']).status !== 0);
+      const { status, report } = reportOf(withDevice(), launcher);
+      expect(find(report, 'memory.locked')).toMatchObject({
+        status: 'error',
+        found: '64 KiB (ulimit -l)',
+      });
+      expect(status).toBe(2);
     });
-    expect(status).toBe(2);
-  });
 
   test('a device without RDMA is a note, and requiring RDMA with FI_EFA_USE_DEVICE_RDMA is an error', () => {
     const device = { capabilities: ['RNR_RETRY', 'CQ_WITH_SGID'] } as const;
@@ -97,10 +98,11 @@ describe('with a software device', () => {
     expect(status).toBe(2);
   });
 
-  test('few memory regions are a warning', () => {
-    const { report } = reportOf(withDevice({ maxMr: 60 }));
-    expect(statuses(report)).toEqual({ 'memory.regions': 'warning' });
-  });
+  if (slow)
+    test('few memory regions are a warning', () => {
+      const { report } = reportOf(withDevice({ maxMr: 60 }));
+      expect(statuses(report)).toEqual({ 'memory.regions': 'warning' });
+    });
 
   const forks = [
     ['disabled', {}, 'ok'],
@@ -123,9 +125,12 @@ describe('with a software device', () => {
     expect(find(report, 'environment.unknown')?.fix).toMatch(/did you mean FI_EFA_TX_SIZE\?$/);
   });
 
-  test('variables that the package itself sets are not reported', () => {
-    expect(find(reportOf(withDevice()).report, 'environment.set')).toMatchObject({ status: 'ok' });
-  });
+  if (slow)
+    test('variables that the package itself sets are not reported', () => {
+      expect(find(reportOf(withDevice()).report, 'environment.set')).toMatchObject({
+        status: 'ok',
+      });
+    });
 
   test('FI_PROVIDER without efa is an error, and the device is not reported as missing', () => {
     const { status, report } = reportOf(withDevice({}, { FI_PROVIDER: 'tcp' }));
@@ -137,11 +142,12 @@ describe('with a software device', () => {
     expect(status).toBe(2);
   });
 
-  test('an unknown FI_LOG_LEVEL is a warning, and EFA remains usable', () => {
-    const { report } = reportOf(withDevice({}, { FI_LOG_LEVEL: 'error' }));
-    expect(statuses(report)).toMatchObject({ 'environment.values': 'warning' });
-    expect(report.efa).toBe('usable');
-  });
+  if (slow)
+    test('an unknown FI_LOG_LEVEL is a warning, and EFA remains usable', () => {
+      const { report } = reportOf(withDevice({}, { FI_LOG_LEVEL: 'error' }));
+      expect(statuses(report)).toMatchObject({ 'environment.values': 'warning' });
+      expect(report.efa).toBe('usable');
+    });
 });
 
 describe.skipIf(hasRdmaDevice())('without a device', () => {
@@ -219,12 +225,13 @@ describe('as text', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
-  test('-v shows the details of all checks, and skipped checks', () => {
-    const { stdout } = libfabric(['doctor', '-v'], withDevice());
-    expect(stdout).toMatch(/✔ libfabric .*\n {4}expected {2}libfabric 1\.17 or newer/);
-    expect(stdout).toMatch(/- Device nodes +no EFA in .* \(not needed in software\)/);
-    expect(stdout).not.toContain('do not apply');
-  });
+  if (slow)
+    test('-v shows the details of all checks, and skipped checks', () => {
+      const { stdout } = libfabric(['doctor', '-v'], withDevice());
+      expect(stdout).toMatch(/✔ libfabric .*\n {4}expected {2}libfabric 1\.17 or newer/);
+      expect(stdout).toMatch(/- Device nodes +no EFA in .* \(not needed in software\)/);
+      expect(stdout).not.toContain('do not apply');
+    });
 
   test.each([
     { NO_COLOR: undefined, colours: true },

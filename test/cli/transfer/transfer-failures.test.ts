@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import { SoftefaFaults, softefaEnvironment } from 'libfabric/softefa';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { BenchmarkResult } from '../../../dist/cli/shared/result.js';
+import { casesOf, slow } from '../../support/cases.js';
 import { type Started, start } from '../../support/command.js';
 import { freePort } from '../../support/free-port.js';
 import { ownNamespace } from '../../support/own-namespace.js';
@@ -47,30 +48,34 @@ describe('efa with three NICs', () => {
 
 const LONG = ['transfer', '-p', 'tcp', '--nics', '2', '-S', '64K,16M', '-I', '2000'];
 
-test.each(['server', 'client'] as const)('the death of the %s ends the other', async (dying) => {
-  const args = [...LONG, `-E=${await freePort()}`];
-  const server = start(args);
-  const client = start([...args, 'localhost']);
-  const [lost, left] = dying === 'server' ? [server, client] : [client, server];
-  await printed(left, /^64k/m);
-  lost.child.kill('SIGKILL');
-  const { code, stderr } = await left.ended;
-  expect(stderr).toMatch(/^the peer has ended: its connection closed without a reason\n$/);
-  expect(code).toBe(1);
-});
+test.for(casesOf(['server', 'client'] as const, (dying) => dying === 'server'))(
+  'the death of the %s ends the other',
+  async (dying) => {
+    const args = [...LONG, `-E=${await freePort()}`];
+    const server = start(args);
+    const client = start([...args, 'localhost']);
+    const [lost, left] = dying === 'server' ? [server, client] : [client, server];
+    await printed(left, /^64k/m);
+    lost.child.kill('SIGKILL');
+    const { code, stderr } = await left.ended;
+    expect(stderr).toMatch(/^the peer has ended: its connection closed without a reason\n$/);
+    expect(code).toBe(1);
+  },
+);
 
-test('Ctrl-C at the client ends both, and the server says why', async () => {
-  const args = [...LONG, `-E=${await freePort()}`];
-  const server = start(args);
-  const client = start([...args, 'localhost']);
-  await printed(client, /^64k/m);
-  client.child.kill('SIGINT');
-  expect(await client.ended).toMatchObject({ code: 130, stderr: '' });
-  expect(await server.ended).toMatchObject({
-    code: 1,
-    stderr: 'the peer has ended: interrupted\n',
+if (slow)
+  test('Ctrl-C at the client ends both, and the server says why', async () => {
+    const args = [...LONG, `-E=${await freePort()}`];
+    const server = start(args);
+    const client = start([...args, 'localhost']);
+    await printed(client, /^64k/m);
+    client.child.kill('SIGINT');
+    expect(await client.ended).toMatchObject({ code: 130, stderr: '' });
+    expect(await server.ended).toMatchObject({
+      code: 1,
+      stderr: 'the peer has ended: interrupted\n',
+    });
   });
-});
 
 test('sides with different providers end with exit code 2, and name both', async () => {
   const port = `-E=${await freePort()}`;
@@ -146,13 +151,14 @@ test('a TCP port that is in use ends the server with exit code 2', async () => {
   expect(code).toBe(2);
 });
 
-test('a client gives up if the program at the port does not answer', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  onTestFinished(() => void other.close());
-  const { port } = other.address() as { port: number };
-  const args = ['transfer', '-p', 'tcp', `-E=${port}`, '--timeout', '1', '127.0.0.1'];
-  const { code, stderr } = await start(args).ended;
-  expect(stderr).toMatch(/^the peer has not answered for 6 s; .* give both sides -E=PORT\n$/);
-  expect(code).toBe(1);
-});
+if (slow)
+  test('a client gives up if the program at the port does not answer', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as { port: number };
+    const args = ['transfer', '-p', 'tcp', `-E=${port}`, '--timeout', '1', '127.0.0.1'];
+    const { code, stderr } = await start(args).ended;
+    expect(stderr).toMatch(/^the peer has not answered for 6 s; .* give both sides -E=PORT\n$/);
+    expect(code).toBe(1);
+  });

@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { open } from 'libfabric';
 import { expect, onTestFinished, test } from 'vitest';
 import { call } from '../../../support/call.js';
+import { slow } from '../../../support/cases.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { sides } from '../../../support/sides.js';
@@ -96,34 +97,37 @@ test('wrong remote CQ data is reported', async () => {
   expect(code).toBe(5);
 });
 
-test('missing remote CQ data is reported', async () => {
-  const { port, ended } = await server('cq-data');
-  const { ep, peer } = await client(port, ['FI_MSG']);
-  await ep.send(new Uint8Array(1000), peer);
-  const { code, stderr } = await ended;
-  expect(stderr).toContain('found a completion without FI_REMOTE_CQ_DATA');
-  expect(code).toBe(1); // FI_EBADFLAGS does not fit in an exit status
-});
+if (slow)
+  test('missing remote CQ data is reported', async () => {
+    const { port, ended } = await server('cq-data');
+    const { ep, peer } = await client(port, ['FI_MSG']);
+    await ep.send(new Uint8Array(1000), peer);
+    const { code, stderr } = await ended;
+    expect(stderr).toContain('found a completion without FI_REMOTE_CQ_DATA');
+    expect(code).toBe(1); // FI_EBADFLAGS does not fit in an exit status
+  });
 
-test('a wrong tag is reported after --timeout', async () => {
-  const { port, ended } = await server('inject', '-S', '8');
-  const { ep, peer } = await client(port, ['FI_TAGGED']);
-  await ep.tsend(new Uint8Array(8), peer, 0xabce);
-  const { code, stderr } = await ended;
-  expect(stderr).toContain(
-    'inject: failed: expected a message with tag 0xabcd; found that the peer has not answered for 2 s. Check',
-  );
-  expect(code).toBe(110); // ETIMEDOUT
-});
+if (slow)
+  test('a wrong tag is reported after --timeout', async () => {
+    const { port, ended } = await server('inject', '-S', '8');
+    const { ep, peer } = await client(port, ['FI_TAGGED']);
+    await ep.tsend(new Uint8Array(8), peer, 0xabce);
+    const { code, stderr } = await ended;
+    expect(stderr).toContain(
+      'inject: failed: expected a message with tag 0xabcd; found that the peer has not answered for 2 s. Check',
+    );
+    expect(code).toBe(110); // ETIMEDOUT
+  });
 
-test('a wrong length is reported', async () => {
-  const { port, ended } = await server('inject', '-S', '8');
-  const { ep, peer } = await client(port, ['FI_TAGGED']);
-  await ep.tsend(new Uint8Array(7), peer, 0xabcd);
-  const { code, stderr } = await ended;
-  expect(stderr).toContain('expected 8 bytes in a message with tag 0xabcd; found 7. Check');
-  expect(code).toBe(5);
-});
+if (slow)
+  test('a wrong length is reported', async () => {
+    const { port, ended } = await server('inject', '-S', '8');
+    const { ep, peer } = await client(port, ['FI_TAGGED']);
+    await ep.tsend(new Uint8Array(7), peer, 0xabcd);
+    const { code, stderr } = await ended;
+    expect(stderr).toContain('expected 8 bytes in a message with tag 0xabcd; found 7. Check');
+    expect(code).toBe(5);
+  });
 
 test('-v reports the first wrong byte', async () => {
   const { port, ended } = await server('inject', '-S', '8', '-v');
@@ -134,16 +138,17 @@ test('-v reports the first wrong byte', async () => {
   expect(code).toBe(5);
 });
 
-test('a disconnected peer is reported with the event that was awaited', async () => {
-  const { port, ended } = await server('recv-cancel');
-  const { socket } = await client(port, ['FI_TAGGED']);
-  socket.end();
-  const { code, stderr } = await ended;
-  expect(stderr).toMatch(
-    /recv-cancel: failed: expected the (message with tag 0xa|completion of the go-ahead); found that the peer has closed the connection\. /,
-  );
-  expect(code).toBe(110);
-});
+if (slow)
+  test('a disconnected peer is reported with the event that was awaited', async () => {
+    const { port, ended } = await server('recv-cancel');
+    const { socket } = await client(port, ['FI_TAGGED']);
+    socket.end();
+    const { code, stderr } = await ended;
+    expect(stderr).toMatch(
+      /recv-cancel: failed: expected the (message with tag 0xa|completion of the go-ahead); found that the peer has closed the connection\. /,
+    );
+    expect(code).toBe(110);
+  });
 
 test('both sides report different -S', async () => {
   const port = await freePort();
@@ -157,26 +162,28 @@ test('both sides report different -S', async () => {
   );
 });
 
-test('a wrong result of an atomic operation is reported', async () => {
-  const port = await freePort();
-  const args = ['rdm-atomic', '-p', 'tcp', `-E=${port}`, '-o', 'sum', '-z', 'int32', '-v'];
-  const a = start([...args, '-I', '3', '--timeout', '2']);
-  const b = start([...args, '-I', '4', '--timeout', '2', '127.0.0.1']);
-  const [one, other] = await Promise.all([a.ended, b.ended]);
-  expect([one.code, other.code]).not.toContain(0);
-  // The value starts at 5, and the peer adds 3 in each of its iterations.
-  expect(one.stderr + other.stderr).toMatch(
-    /expected (14 .*, 3 times; found 17|17 .*, 4 times; found 14)\. Check whether both sides have the same -I/,
-  );
-});
+if (slow)
+  test('a wrong result of an atomic operation is reported', async () => {
+    const port = await freePort();
+    const args = ['rdm-atomic', '-p', 'tcp', `-E=${port}`, '-o', 'sum', '-z', 'int32', '-v'];
+    const a = start([...args, '-I', '3', '--timeout', '2']);
+    const b = start([...args, '-I', '4', '--timeout', '2', '127.0.0.1']);
+    const [one, other] = await Promise.all([a.ended, b.ended]);
+    expect([one.code, other.code]).not.toContain(0);
+    // The value starts at 5, and the peer adds 3 in each of its iterations.
+    expect(one.stderr + other.stderr).toMatch(
+      /expected (14 .*, 3 times; found 17|17 .*, 4 times; found 14)\. Check whether both sides have the same -I/,
+    );
+  });
 
-test('a client without a server fails', async () => {
-  const port = await freePort();
-  const { ended } = start(['rdm', '-p', 'tcp', `-E=${port}`, '--timeout', '1', '127.0.0.1']);
-  const { code, stderr } = await ended;
-  expect(stderr).toContain(`no server at 127.0.0.1, port ${port}`);
-  expect(code).not.toBe(0);
-});
+if (slow)
+  test('a client without a server fails', async () => {
+    const port = await freePort();
+    const { ended } = start(['rdm', '-p', 'tcp', `-E=${port}`, '--timeout', '1', '127.0.0.1']);
+    const { code, stderr } = await ended;
+    expect(stderr).toContain(`no server at 127.0.0.1, port ${port}`);
+    expect(code).not.toBe(0);
+  });
 
 test('a silent server is reported with the event that was awaited', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1');

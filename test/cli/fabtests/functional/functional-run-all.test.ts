@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { expect, onTestFinished, test } from 'vitest';
 import { call } from '../../../support/call.js';
-import { slow } from '../../../support/cases.js';
+import { casesOf, slow } from '../../../support/cases.js';
 import { type Ended, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { ownNamespace } from '../../../support/own-namespace.js';
@@ -90,18 +90,19 @@ test('a check that the provider does not offer is skipped with the reason', asyn
   });
 });
 
-test('only checks that both sides select are run', async () => {
-  const [server, client] = await run(['-p', 'tcp'], {
-    server: ['--only', 'rdm,inject,multi-ep'],
-    client: ['--skip', 'rdm'],
+if (slow)
+  test('only checks that both sides select are run', async () => {
+    const [server, client] = await run(['-p', 'tcp'], {
+      server: ['--only', 'rdm,inject,multi-ep'],
+      client: ['--skip', 'rdm'],
+    });
+    expect(rows(server).map(([name]) => name)).toEqual([
+      'multi-ep',
+      'inject',
+      expect.stringContaining('2 checks'),
+    ]);
+    expect(client.stdout).toBe(server.stdout);
   });
-  expect(rows(server).map(([name]) => name)).toEqual([
-    'multi-ep',
-    'inject',
-    expect.stringContaining('2 checks'),
-  ]);
-  expect(client.stdout).toBe(server.stdout);
-});
 
 /** Waits for the process of a check: a forked child first has the command line of its parent. */
 async function checkProcessOf({ pid }: ChildProcess): Promise<number> {
@@ -113,13 +114,15 @@ async function checkProcessOf({ pid }: ChildProcess): Promise<number> {
   }
 }
 
-test.each([
+const failing = [
   ['crashes', 'SIGSEGV', 'server: it was ended by SIGSEGV'],
   ['hangs', 'SIGSTOP', 'client: '],
-] as const)(
+] as const;
+
+test.for(casesOf(failing, ([how]) => how === 'crashes'))(
   'a check that %s fails, and the next one passes',
   { timeout: 120_000 },
-  async (_, signal, reason) => {
+  async ([_, signal, reason]) => {
     const args = ['-p', 'tcp', '--only', 'rdm,cq-data'];
     const { server, ended } = await startSides(args);
     process.kill(await checkProcessOf(server.child), signal);
@@ -134,36 +137,40 @@ test.each([
   },
 );
 
-test.each(['server', 'client'] as const)('Ctrl-C at the %s ends both sides', async (which) => {
-  const sides = await startSides(['-p', 'tcp', '--only', 'unexpected-msg']);
-  const checks = await Promise.all([
-    checkProcessOf(sides.server.child),
-    checkProcessOf(sides.client.child),
-  ]);
-  sides[which].child.kill('SIGINT');
-  const [server, client] = await sides.ended;
-  const [own, other] = which === 'server' ? [server, client] : [client, server];
-  expect(own).toMatchObject({ code: 130, stdout: '', stderr: '' });
-  expect(other).toEqual({
-    code: 1,
-    signal: null,
-    stdout: '',
-    stderr: 'the peer has ended: interrupted\n',
-  });
-  for (const pid of checks) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
-});
+test.for(casesOf(['server', 'client'] as const, (which) => which === 'client'))(
+  'Ctrl-C at the %s ends both sides',
+  async (which) => {
+    const sides = await startSides(['-p', 'tcp', '--only', 'unexpected-msg']);
+    const checks = await Promise.all([
+      checkProcessOf(sides.server.child),
+      checkProcessOf(sides.client.child),
+    ]);
+    sides[which].child.kill('SIGINT');
+    const [server, client] = await sides.ended;
+    const [own, other] = which === 'server' ? [server, client] : [client, server];
+    expect(own).toMatchObject({ code: 130, stdout: '', stderr: '' });
+    expect(other).toEqual({
+      code: 1,
+      signal: null,
+      stdout: '',
+      stderr: 'the peer has ended: interrupted\n',
+    });
+    for (const pid of checks) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  },
+);
 
-test('a server that waits for its client ends with Ctrl-C', async () => {
-  const port = await freePort();
-  const { child, ended } = start(['check', `-E=${port}`]);
-  for (let listening = false; !listening; ) {
-    const table = readFileSync('/proc/net/tcp6', 'utf8') + readFileSync('/proc/net/tcp', 'utf8');
-    listening = table.includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} `);
-    await new Promise(setImmediate);
-  }
-  child.kill('SIGINT');
-  expect(await ended).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
-});
+if (slow)
+  test('a server that waits for its client ends with Ctrl-C', async () => {
+    const port = await freePort();
+    const { child, ended } = start(['check', `-E=${port}`]);
+    for (let listening = false; !listening; ) {
+      const table = readFileSync('/proc/net/tcp6', 'utf8') + readFileSync('/proc/net/tcp', 'utf8');
+      listening = table.includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} `);
+      await new Promise(setImmediate);
+    }
+    child.kill('SIGINT');
+    expect(await ended).toEqual({ code: 130, signal: null, stdout: '', stderr: '' });
+  });
 
 test('a server reports a connection that is not from libfabric check', async () => {
   const port = await freePort();

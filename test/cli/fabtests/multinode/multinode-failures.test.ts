@@ -108,10 +108,11 @@ describe('before the test starts', () => {
     for (const pid of pids) expect(ends[0]?.stderr).toContain(`process ${pid} of`);
   });
 
-  test('ranks that do not connect are reported', async () => {
-    const ends = await endsOf(await ranks([0, 2], 4, [...QUICK, '--timeout', '1']));
-    expectFailures(ends, 'rank 1, 3 of 4 has not connected within 1 s\n', [0]);
-  });
+  if (slow)
+    test('ranks that do not connect are reported', async () => {
+      const ends = await endsOf(await ranks([0, 2], 4, [...QUICK, '--timeout', '1']));
+      expectFailures(ends, 'rank 1, 3 of 4 has not connected within 1 s\n', [0]);
+    });
 
   test('without rank 0, each rank reports the address it tried', async () => {
     const port = await freePort();
@@ -150,13 +151,14 @@ describe('before the test starts', () => {
     );
   });
 
-  test('a different number of ranks at one rank is reported', async () => {
-    const port = await freePort();
-    const [first] = await ranks([0], 2, QUICK, port);
-    const [second] = await ranks([1], 3, QUICK, port);
-    const ends = await endsOf([first as Started, second as Started]);
-    expectFailures(ends, /rank 1 \(.+\) was started as one of 3 ranks, rank 0 as one of 2/, [0]);
-  });
+  if (slow)
+    test('a different number of ranks at one rank is reported', async () => {
+      const port = await freePort();
+      const [first] = await ranks([0], 2, QUICK, port);
+      const [second] = await ranks([1], 3, QUICK, port);
+      const ends = await endsOf([first as Started, second as Started]);
+      expectFailures(ends, /rank 1 \(.+\) was started as one of 3 ranks, rank 0 as one of 2/, [0]);
+    });
 
   test('a client that connects by mistake does not disturb the ranks', async () => {
     const port = await freePort();
@@ -184,20 +186,21 @@ describe('before the test starts', () => {
     expect(await first?.ended).toMatchObject({ code: 130 });
   });
 
-  test('a missing provider ends all ranks with the reason', async () => {
-    const { ended } = start([
-      'all-to-all',
-      '--local',
-      '3',
-      '-p',
-      'no-such-provider',
-      '--seconds',
-      '1',
-    ]);
-    const { code, stderr } = await ended;
-    expect(code).toBe(1);
-    expect(stderr).toContain('no endpoint with FI_MSG, FI_RMA on no-such-provider');
-  });
+  if (slow)
+    test('a missing provider ends all ranks with the reason', async () => {
+      const { ended } = start([
+        'all-to-all',
+        '--local',
+        '3',
+        '-p',
+        'no-such-provider',
+        '--seconds',
+        '1',
+      ]);
+      const { code, stderr } = await ended;
+      expect(code).toBe(1);
+      expect(stderr).toContain('no endpoint with FI_MSG, FI_RMA on no-such-provider');
+    });
 
   test('different numbers of NICs are reported', async () => {
     const root = `127.0.0.1:${await freePort()}`;
@@ -270,14 +273,15 @@ describe('during the test', () => {
       second.child.kill('SIGKILL');
     });
 
-  test('Ctrl-C at any rank ends all without a message', async () => {
-    const started = await ranks([0, 1, 2], 3, BUSY);
-    await hasUsedCpu(started[2] as Started, 1);
-    started[2]?.child.kill('SIGINT');
-    for (const { code, stderr, stdout } of await endsOf(started)) {
-      expect({ code, stderr, stdout }).toEqual({ code: 130, stderr: '', stdout: '' });
-    }
-  });
+  if (slow)
+    test('Ctrl-C at any rank ends all without a message', async () => {
+      const started = await ranks([0, 1, 2], 3, BUSY);
+      await hasUsedCpu(started[2] as Started, 1);
+      started[2]?.child.kill('SIGINT');
+      for (const { code, stderr, stdout } of await endsOf(started)) {
+        expect({ code, stderr, stdout }).toEqual({ code: 130, stderr: '', stdout: '' });
+      }
+    });
 
   if (slow)
     test('with --local, the ranks end when their first one is killed', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseResult } from '../../../../dist/cli/report/schema.js';
 import type { MatrixResult } from '../../../../dist/cli/shared/result.js';
-import { casesOf } from '../../../support/cases.js';
+import { casesOf, slow } from '../../../support/cases.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { nodeVariables, startRanks } from '../../../support/ranks.js';
@@ -58,7 +58,8 @@ function expectFull({ ranks, values }: MatrixResult, count: number, nodes = fals
 
 describe.each(['shm', 'tcp'] as const)('over %s', (provider) => {
   const where = LOOPBACK[provider];
-  const isQuickOn = (operation: string) => (provider === 'shm') === (operation === 'write');
+  const isQuickOn = (operation: string) =>
+    provider === (operation === 'write' ? 'shm' : operation === 'read' ? 'tcp' : undefined);
 
   test.for(casesOf(['write', 'read'], isQuickOn))(
     'all-to-all, %s: every pair has a verified figure',
@@ -98,24 +99,25 @@ describe.each(['shm', 'tcp'] as const)('over %s', (provider) => {
   );
 });
 
-test('efa between five hosts, with concurrent disjoint pairs', async () => {
-  const text = await onHosts(
-    5,
-    1,
-    'pairwise',
-    '--concurrent',
-    '-S',
-    '4096',
-    '-I',
-    '64',
-    '-v',
-    '--json',
-  );
-  const result = matrixIn(text);
-  expectFull(result, 5, true);
-  expect(result.device).toMatchObject({ provider: 'efa', software: true });
-  expect(result.warnings.join()).toContain('in software');
-});
+if (slow)
+  test('efa between five hosts, with concurrent disjoint pairs', async () => {
+    const text = await onHosts(
+      5,
+      1,
+      'pairwise',
+      '--concurrent',
+      '-S',
+      '4096',
+      '-I',
+      '64',
+      '-v',
+      '--json',
+    );
+    const result = matrixIn(text);
+    expectFull(result, 5, true);
+    expect(result.device).toMatchObject({ provider: 'efa', software: true });
+    expect(result.warnings.join()).toContain('in software');
+  });
 
 test('efa over all NICs of three hosts: the figures of the NICs add up to the total', async () => {
   const text = await onHosts(
@@ -138,12 +140,23 @@ test('efa over all NICs of three hosts: the figures of the NICs add up to the to
     expect(megabytesPerSecond).toBeGreaterThan(0);
 });
 
-test('efa over named NICs, with messages', async () => {
-  const options = ['-o', 'send', '--nics', 'softefa_2,softefa_0', '-S', '20000', '-I', '64', '-v'];
-  const result = matrixIn(await onHosts(2, 3, 'pairwise', ...options, '--json'));
-  expectFull(result, 2, true);
-  expect(result.nics?.map(({ name }) => name)).toEqual(['softefa_2', 'softefa_0']);
-});
+if (slow)
+  test('efa over named NICs, with messages', async () => {
+    const options = [
+      '-o',
+      'send',
+      '--nics',
+      'softefa_2,softefa_0',
+      '-S',
+      '20000',
+      '-I',
+      '64',
+      '-v',
+    ];
+    const result = matrixIn(await onHosts(2, 3, 'pairwise', ...options, '--json'));
+    expectFull(result, 2, true);
+    expect(result.nics?.map(({ name }) => name)).toEqual(['softefa_2', 'softefa_0']);
+  });
 
 test('--json FILE also prints the table, and report accepts the file', async () => {
   const file = join(folder, 'pairs.json');
