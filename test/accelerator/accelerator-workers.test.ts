@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { ACCELERATORS, Fake } from '../support/fake-accelerator.js';
 import * as fakeCuda from '../support/fake-cuda.js';
 import * as fakeNeuron from '../support/fake-neuron.js';
-import { settle } from '../support/transfer.js';
+import { settle } from '../support/settle.js';
 
 fakeCuda.loadFakeCuda();
 fakeNeuron.loadFakeNeuron();

@@ -3,10 +3,11 @@ import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync }
 import { arch } from 'node:process';
 import { type Endpoint, type EpType, getInfo, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { run } from '../support/lifecycle.js';
+import { runProgram } from '../support/lifecycle.js';
 import { seed } from '../support/seed.js';
+import { settle } from '../support/settle.js';
 import { withSoftefa } from '../support/softefa.js';
-import { closing, fabricError, settle } from '../support/transfer.js';
+import { closing, fabricError } from '../support/transfer.js';
 
 const { major } = version();
 const efaSharing = { ...withSoftefa(), FI_EFA_ENABLE_SHM_TRANSFER: '1' };
@@ -27,7 +28,7 @@ describe(`addresses that are nearly valid, seed ${seed}`, () => {
     async ([provider, type, env = {}], context) => {
       context.skip(getInfo({ fabricAttr: { provName: provider }, epAttr: { type } }).length === 0);
       const args = [provider, type, seed, provider === 'shm' ? 960 : 480];
-      const { code, signal, stderr, stdout } = await run('forged-addresses', args, { env });
+      const { code, signal, stderr, stdout } = await runProgram('forged-addresses', args, { env });
       expect({ code, signal, stderr }, `seed ${seed}`).toEqual({
         code: 0,
         signal: null,

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { combinations } from '../support/cases.js';
-import { exchangeMessage, sharedMemoryOf, tally, turnUntil } from '../support/lifecycle.js';
+import { exchangeMessage, sharedMemoryOf, tally } from '../support/lifecycle.js';
 import { drivers } from '../support/providers.js';
+import { settle } from '../support/settle.js';
 
 const sharing = combinations.filter(({ provider }) => provider !== 'tcp');
 
@@ -21,12 +22,12 @@ describe.each(sharing)('$provider, $driver driver', ({ provider, driver }) => {
     const a = await opened();
     const b = await opened();
     const peer = await exchangeMessage(a, b);
-    await turnUntil([a.domain, b.domain], b.close());
+    await settle(b.close(), a.domain, b.domain);
     const COUNT = 3000;
     const small = Array.from({ length: COUNT }, () => a.send(new Uint8Array(64), peer));
     const large = Array.from({ length: 10 }, () => a.send(new Uint8Array(1 << 20), peer));
     const ends = tally([...small, ...large]);
-    await turnUntil([a.domain], a.close({ timeout: 100 }));
+    await settle(a.close({ timeout: 100 }), a.domain);
     const { ok = 0, ...errors } = await ends;
     expect(Object.keys(errors).every((code) => code.startsWith('FI_'))).toBe(true);
     expect(ok).toBeLessThan(COUNT + 10);
@@ -50,8 +51,8 @@ describe.each(sharing)('$provider, $driver driver', ({ provider, driver }) => {
       }
       const ends = tally(operations);
       const [first, last] = order === 'first' ? pair : ([pair[1], pair[0]] as const);
-      await turnUntil(domains, first.close({ timeout: 50 }));
-      await turnUntil(domains, last.close({ timeout: 50 }));
+      await settle(first.close({ timeout: 50 }), ...domains);
+      await settle(last.close({ timeout: 50 }), ...domains);
       const codes = Object.keys(await ends);
       expect(codes.every((code) => code === 'ok' || code.startsWith('FI_'))).toBe(true);
     },
@@ -66,11 +67,11 @@ describe.each(sharing)('$provider, $driver driver', ({ provider, driver }) => {
       permanent[0].av.insert(guest.address);
       await exchangeMessage(guest, permanent[0]);
       await exchangeMessage(permanent[1], guest);
-      await turnUntil([...domains, guest.domain], guest.close());
+      await settle(guest.close(), ...domains, guest.domain);
       const into = new Uint8Array(100_000);
       const received = permanent[1].recv(into);
       const sent = permanent[0].send(new Uint8Array(100_000).fill(i + 1), peer);
-      await turnUntil(domains, Promise.all([received, sent]));
+      await settle(Promise.all([received, sent]), ...domains);
       expect(into.every((byte) => byte === i + 1)).toBe(true);
     }
     for (const ep of permanent) await ep.close();

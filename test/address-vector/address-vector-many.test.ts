@@ -1,9 +1,11 @@
 // av.insertMany() inserts many addresses in one call, without blocking the event loop.
 import type { Endpoint } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { STALL_MS, Stalls } from '../support/event-loop.js';
 import { drivers } from '../support/providers.js';
-import { endpoint, fabricError, pattern, settle } from '../support/transfer.js';
+import { settle } from '../support/settle.js';
+import { endpoint, fabricError } from '../support/transfer.js';
 
 const COUNT = 10_000;
 
@@ -24,7 +26,7 @@ function addressesLike(own: Uint8Array, provider: string): Uint8Array[] {
 
 async function exchangeWithItself(ep: Endpoint<'FI_EP_RDM', 'FI_MSG'>) {
   const self = ep.av.insert(ep.address);
-  await settle(Promise.all([ep.send(pattern(8), self), ep.recv(new Uint8Array(8))]), ep);
+  await settle(Promise.all([ep.send(pattern(8), self), ep.recv(new Uint8Array(8))]), ep.domain);
 }
 
 describe.each(['efa', 'tcp;ofi_rxm'])('%s', (provider) => {
@@ -35,7 +37,7 @@ describe.each(['efa', 'tcp;ofi_rxm'])('%s', (provider) => {
       const addresses = addressesLike(ep.address, provider);
       await exchangeWithItself(ep); // the first turns of the provider allocate its buffers
       const stalls = new Stalls();
-      const peers = await settle(ep.av.insertMany(addresses), ep);
+      const peers = await settle(ep.av.insertMany(addresses), ep.domain);
       expect(stalls.end()).toBeLessThan(STALL_MS);
       expect(new Set(peers).size).toBe(COUNT);
       for (const i of [0, 1, 4567, COUNT - 1]) {

@@ -1,7 +1,8 @@
 import { open, type Peer } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { combinations } from '../support/cases.js';
-import { exchangeMessage, sendsEarly, tally, turnUntil, until } from '../support/lifecycle.js';
+import { exchangeMessage, sendsEarly, tally, until } from '../support/lifecycle.js';
+import { settle } from '../support/settle.js';
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
   const opened = () => open({ provider, driver, caps: ['FI_MSG', 'FI_SOURCE'] });
@@ -30,15 +31,15 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const sent = a.send(big, peer).finally(() => {
       settled = true;
     });
-    await turnUntil(
-      [a.domain],
+    await settle(
       until(() => a.domain.stats().operations >= 2),
+      a.domain,
     );
     const removed = a.av.remove(peer).then(() => settled);
     const into = new Uint8Array(1 << 20);
     await new Promise(setImmediate);
     const received = b.recv(into);
-    const [, , settledBefore] = await turnUntil(domains, Promise.all([sent, received, removed]));
+    const [, , settledBefore] = await settle(Promise.all([sent, received, removed]), ...domains);
     expect(settledBefore).toBe(true);
     expect(Buffer.compare(into, big)).toBe(0);
     await a.close();
@@ -55,9 +56,9 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const peer = await exchangeMessage(a, b);
     const big = new Uint8Array(1 << 20); // too long to be sent before the receiver requests it
     const sent = a.send(big, peer);
-    await turnUntil(
-      [a.domain],
+    await settle(
       until(() => a.domain.stats().operations >= 2),
+      a.domain,
     );
     const removal = a.av.remove(peer, { timeout: 20 });
     await expect(removal).rejects.toMatchObject({ code: 'FI_ETIMEDOUT', syscall: 'fi_av_remove' });
@@ -65,21 +66,21 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expect(() => a.av.insert(b.address)).toThrow(expect.objectContaining({ code: 'FI_EBUSY' }));
 
     const received = b.recv(new Uint8Array(1 << 20));
-    await turnUntil(domains, Promise.all([sent, received]));
+    await settle(Promise.all([sent, received]), ...domains);
     const again = a.av.insert(b.address);
     expect(again).not.toBe(peer);
-    await turnUntil(domains, Promise.all([a.send(big, again), b.recv(new Uint8Array(1 << 20))]));
+    await settle(Promise.all([a.send(big, again), b.recv(new Uint8Array(1 << 20))]), ...domains);
 
     const last = a.send(big, again);
-    await turnUntil(
-      [a.domain],
+    await settle(
       until(() => a.domain.stats().operations >= 4),
+      a.domain,
     );
     const enough = new AbortController();
     const refused = a.av.remove(again, { signal: enough.signal });
     enough.abort(new Error('enough'));
     await expect(refused).rejects.toThrow('enough');
-    await turnUntil(domains, Promise.all([last, b.recv(new Uint8Array(1 << 20))]));
+    await settle(Promise.all([last, b.recv(new Uint8Array(1 << 20))]), ...domains);
     await a.close();
     await b.close();
   });
@@ -93,11 +94,11 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       const enough = new AbortController();
       const send = () => a.send(new Uint8Array(8), peer, { signal: enough.signal });
       const sent = tally(Array.from({ length: COUNT }, send));
-      await turnUntil(
-        [a.domain],
+      await settle(
         until(() => a.domain.stats().backPressure > 0),
+        a.domain,
       );
-      const done = <T>(promise: Promise<T>) => turnUntil([a.domain, b.domain], promise);
+      const done = <T>(promise: Promise<T>) => settle(promise, a.domain, b.domain);
       return { a, b, peer, sent, enough, done };
     }
     const COUNT = 5000;
@@ -108,7 +109,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       const { a, b, peer, sent, enough, done } = await fill();
       const removed = a.av.remove(peer);
       enough.abort(new Error('enough'));
-      expect(await turnUntil([a.domain], sent)).toEqual({ 'Error: enough': COUNT });
+      expect(await settle(sent, a.domain)).toEqual({ 'Error: enough': COUNT });
       await done(removed);
       await a.close();
       await b.close();
@@ -149,7 +150,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       await a.av.remove(peer);
       peer = a.av.insert(b.address);
       const received = b.recv(new Uint8Array(8));
-      await turnUntil(domains, Promise.all([a.send(new Uint8Array(8), peer), received]));
+      await settle(Promise.all([a.send(new Uint8Array(8), peer), received]), ...domains);
       // shm of libfabric 2 omits the prefix.
       expect(Buffer.from(b.address).subarray(-a.av.lookup(peer).length)).toEqual(
         Buffer.from(a.av.lookup(peer)),
@@ -168,10 +169,10 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await exchangeMessage(c, b);
     const peerOfA = c.av.insert(a.address);
     const removed = await exchangeMessage(a, b);
-    await turnUntil(domains, a.av.remove(removed));
+    await settle(a.av.remove(removed), ...domains);
     const received = c.recv(new Uint8Array(1 << 20));
     const sent = a.send(new Uint8Array(1 << 20), a.av.insert(c.address));
-    const [{ source }] = await turnUntil(domains, Promise.all([received, sent]));
+    const [{ source }] = await settle(Promise.all([received, sent]), ...domains);
     expect(source).toBe(peerOfA);
     for (const ep of [a, b, c, other]) await ep.close();
   });
@@ -180,7 +181,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const a = await opened();
     const b = await opened();
     for (let i = 0; i < 300; i++) {
-      await turnUntil([a.domain], a.av.remove(a.av.insert(b.address)));
+      await settle(a.av.remove(a.av.insert(b.address)), a.domain);
     }
     await exchangeMessage(a, b);
     await a.close();
@@ -196,12 +197,12 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     batch.send(new Uint8Array(8), peer);
     await a.av.remove(peer);
     const again = a.av.insert(b.address);
-    await expect(turnUntil([a.domain], batch.submit())).rejects.toMatchObject({
+    await expect(settle(batch.submit(), a.domain)).rejects.toMatchObject({
       code: 'FI_EADDRNOTAVAIL',
     });
     const received = b.recv(new Uint8Array(16));
     const both = Promise.all([a.send(new Uint8Array(16), again), received]);
-    const [, completion] = await turnUntil([a.domain, b.domain], both);
+    const [, completion] = await settle(both, a.domain, b.domain);
     expect(completion.length).toBe(16);
     await a.close();
     await b.close();

@@ -1,8 +1,9 @@
 import type { AtomicOp, Datatype } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { until } from '../support/lifecycle.js';
 import { common } from '../support/providers.js';
-import { expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
+import { fabricError, pair } from '../support/transfer.js';
 
 // net offers FI_ATOMIC and refuses every operation. rxd of 1.17 crashes on fetching atomics.
 const setups = [

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { until } from '../support/lifecycle.js';
 import { common, drivers } from '../support/providers.js';
-import { expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
+import { fabricError, pair } from '../support/transfer.js';
 
 const OPERATIONS = 100_000;
 

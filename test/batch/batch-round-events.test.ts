@@ -2,18 +2,10 @@
 // remote writes with data.
 import { Fabric, open } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { onCommon } from '../support/cases.js';
 import { common } from '../support/providers.js';
-import {
-  available,
-  closing,
-  entryOf,
-  fabricError,
-  idle,
-  Pair,
-  pair,
-  pattern,
-} from '../support/transfer.js';
+import { available, closing, entryOf, fabricError, idle, Pair, pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const BYTES = 64;

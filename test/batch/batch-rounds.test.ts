@@ -1,18 +1,11 @@
 // A batch that one call runs many times: submit({ times }) and run({ times }).
 import { describe, expect, type TestContext, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere, processCombinations } from '../support/cases.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { HANG_MS } from '../support/limits.js';
 import { common } from '../support/providers.js';
-import {
-  endpoint,
-  expectBytes,
-  fabricError,
-  idle,
-  Pair,
-  pair,
-  pattern,
-} from '../support/transfer.js';
+import { endpoint, fabricError, idle, Pair, pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
 

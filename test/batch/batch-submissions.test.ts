@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import {
-  expectBytes,
-  expectData,
-  fabricError,
-  pair,
-  pattern,
-  widestData,
-} from '../support/transfer.js';
+import { expectData, fabricError, pair, widestData } from '../support/transfer.js';
 
 const REMOTE = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
 

@@ -2,9 +2,10 @@
 // peer, and the index in a batch.
 import type { FabricError } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
 import { drivers } from '../support/providers.js';
-import { datagramPair, fabricError, type Pair, pair, pattern } from '../support/transfer.js';
+import { datagramPair, fabricError, type Pair, pair } from '../support/transfer.js';
 
 // A truncated message ends the connection of the stream providers.
 const endsConnection = (provider: string) => provider === 'tcp;ofi_rxm' || provider === 'net';

@@ -1,8 +1,10 @@
 import type { QueueEntry } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { HANG_MS } from '../support/limits.js';
 import { drivers } from '../support/providers.js';
-import { expectBytes, fabricError, pair, pattern, settle } from '../support/transfer.js';
+import { settle } from '../support/settle.js';
+import { fabricError, pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
 
@@ -26,7 +28,7 @@ async function readEntries(
       await new Promise(setImmediate);
     }
   };
-  await settle(all(), wire.a, wire.b);
+  await settle(all(), wire.a.domain, wire.b.domain);
   expect(entries.length).toBe(count);
   return entries;
 }

@@ -1,10 +1,11 @@
 // FI_SELECTIVE_COMPLETION: operations that are posted without FI_COMPLETION only have entries if they fail.
 import { type Direction, Fabric } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { onCommon } from '../support/cases.js';
 import { until } from '../support/lifecycle.js';
 import type { drivers } from '../support/providers.js';
-import { available, closing, entryOf, expectBytes, Pair, pattern } from '../support/transfer.js';
+import { available, closing, entryOf, Pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const FLAGS = { flags: ['FI_COMPLETION'] } as const;

@@ -1,8 +1,9 @@
 import { type Cap, type Counter, Fabric } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { until } from '../support/lifecycle.js';
 import { common } from '../support/providers.js';
-import { available, closing, entryOf, fabricError, Pair, pattern } from '../support/transfer.js';
+import { available, closing, entryOf, fabricError, Pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 

@@ -12,6 +12,7 @@ import {
 } from 'libfabric/cuda';
 import { describe, expect, test } from 'vitest';
 import { expectClosed, expectNotInherited, expectOwn } from '../support/accelerator.js';
+import { pattern } from '../support/bytes.js';
 import { freedAfterwards } from '../support/cuda-memory.js';
 import { calls, callsSince, held, loadFakeCuda } from '../support/fake-cuda.js';
 
@@ -21,9 +22,6 @@ loadFakeCuda();
 function memoryOf(byteLength: number, device = 0): CudaMemory {
   return freedAfterwards(allocate(byteLength, { device }));
 }
-
-const pattern = (length: number, seed = 0) =>
-  Uint8Array.from({ length }, (_, i) => (i * 7 + seed + (i >> 8)) & 0xff);
 
 describe('devices', () => {
   test('their names, PCI addresses and abilities', () => {

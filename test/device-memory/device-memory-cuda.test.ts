@@ -3,11 +3,12 @@
 import { open } from 'libfabric';
 import { allocate, type CudaMemory, exportDmabuf } from 'libfabric/cuda';
 import { beforeEach, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { cudaMemoryOf, freedAfterwards } from '../support/cuda-memory.js';
 import { accessOf, whyNoDmabuf } from '../support/device-memory.js';
 import { enginePair } from '../support/engines.js';
 import { held, loadFakeCuda } from '../support/fake-cuda.js';
-import { closing, expectBytes, fabricError, Pair, pattern } from '../support/transfer.js';
+import { closing, fabricError, Pair } from '../support/transfer.js';
 
 loadFakeCuda();
 

@@ -9,6 +9,7 @@ import { allocate as allocateCuda } from 'libfabric/cuda';
 import { allocate as allocateNeuron } from 'libfabric/neuron';
 import { SoftefaFaults } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { cudaMemoryOf } from '../support/cuda-memory.js';
 import { whyNoCuda, whyNoDmabuf, whyNoNeuron } from '../support/device-memory.js';
 import { enginePair } from '../support/engines.js';
@@ -17,7 +18,7 @@ import { countersIn } from '../support/fake-library.js';
 import { loadFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';
 import { HANG_MS } from '../support/limits.js';
 import { namespace, withSoftefa } from '../support/softefa.js';
-import { closing, expectBytes, Pair, pattern } from '../support/transfer.js';
+import { closing, Pair } from '../support/transfer.js';
 
 loadFakeCuda({ runtime: true });
 const neuronFolder = loadFakeNeuron();

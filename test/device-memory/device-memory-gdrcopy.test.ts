@@ -2,10 +2,11 @@
 // driver, the runtime and GDRCopy. `npm run suite -- hmem` builds such a libfabric.
 import { open } from 'libfabric';
 import { beforeEach, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { cudaMemoryOf, freedAfterwards } from '../support/cuda-memory.js';
 import { whyNoCuda } from '../support/device-memory.js';
 import { calls, callsSince, loadFakeCuda } from '../support/fake-cuda.js';
-import { closing, expectBytes, Pair, pattern } from '../support/transfer.js';
+import { closing, Pair } from '../support/transfer.js';
 
 loadFakeCuda({ runtime: true, gdrcopy: true });
 

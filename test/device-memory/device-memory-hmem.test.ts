@@ -8,6 +8,7 @@ import { softefaEnvironment } from 'libfabric/softefa';
 import { TransferEngine } from 'libfabric/transfer';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { cudaMemoryOf, freedAfterwards } from '../support/cuda-memory.js';
 import { whyNoCuda } from '../support/device-memory.js';
 import { enginePair } from '../support/engines.js';
@@ -20,7 +21,7 @@ import {
   withFakeCuda,
 } from '../support/fake-cuda.js';
 import { sides } from '../support/sides.js';
-import { closing, endpoint, expectBytes, Pair, pair, pattern } from '../support/transfer.js';
+import { closing, endpoint, Pair, pair } from '../support/transfer.js';
 
 loadFakeCuda({ runtime: true });
 

@@ -2,9 +2,10 @@
 // host has no access to the memory: a copy by the host would end this process.
 import { type DriverKind, type MemoryRegion, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { accessOf, FakeGpu, whyNoDmabuf } from '../support/device-memory.js';
 import { drivers } from '../support/providers.js';
-import { closing, expectBytes, Pair, pattern } from '../support/transfer.js';
+import { closing, Pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const LOCAL = ['FI_SEND', 'FI_RECV', 'FI_READ', 'FI_WRITE'] as const;

@@ -4,9 +4,11 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { open } from 'libfabric';
 import { expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { FakeGpu, whyNoDmabuf } from '../support/device-memory.js';
+import { settle } from '../support/settle.js';
 import { withSoftefa } from '../support/softefa.js';
-import { closing, expectBytes, pattern, settle } from '../support/transfer.js';
+import { closing } from '../support/transfer.js';
 
 const program = fileURLToPath(new URL('../programs/device-memory.mjs', import.meta.url));
 const SIZE = 1 << 20;

@@ -3,8 +3,9 @@ import { inspect } from 'node:util';
 import { type MemoryRegion, open, type WritableOptions } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { native } from '../../dist/native.js';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { FakeGpu, whyNoDmabuf } from '../support/device-memory.js';
-import { closing, expectBytes, Pair, pattern } from '../support/transfer.js';
+import { closing, Pair } from '../support/transfer.js';
 
 const PAGE = 4096;
 const LOCAL = ['FI_SEND', 'FI_RECV', 'FI_READ', 'FI_WRITE'] as const;

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DeviceMemory, dumpState, getInfo, open, version } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { accessOf, FakeGpu, whyNoDmabuf } from '../support/device-memory.js';
-import { closing, expectBytes, fabricError, Pair, pattern } from '../support/transfer.js';
+import { closing, fabricError, Pair } from '../support/transfer.js';
 
 const PAGE = 4096;
 const LOCAL = ['FI_SEND', 'FI_RECV', 'FI_READ', 'FI_WRITE'] as const;

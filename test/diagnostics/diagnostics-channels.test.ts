@@ -3,7 +3,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DiagnosticsMessages, type Fabric, FabricError, open } from 'libfabric';
 import { afterEach, expect, test } from 'vitest';
 import '../support/softefa.js';
-import { pair, pattern } from '../support/transfer.js';
+import { pattern } from '../support/bytes.js';
+import { pair } from '../support/transfer.js';
 
 type Name = keyof DiagnosticsMessages;
 

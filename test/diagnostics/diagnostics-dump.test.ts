@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { type DomainState, dumpState, type LibraryState, libraryPath, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { drivers } from '../support/providers.js';
 import { testFaults } from '../support/softefa.js';
-import { endpoint, pair, pattern } from '../support/transfer.js';
+import { endpoint, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -7,11 +7,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test, vi } from 'vitest';
+import { same } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
-import { same } from '../support/engines.js';
 import { HANG_MS } from '../support/limits.js';
 import { ending, MIB, openIn, serve, TCP } from '../support/object-server.js';
-import { settle } from '../support/transfer.js';
+import { settle } from '../support/settle.js';
 
 describe('a client that ends in the middle leaves the place, the file and the folder free', () => {
   const size = 256 * MIB;

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
-import { pattern } from '../support/engines.js';
+import { pattern } from '../support/bytes.js';
 import { HANG_MS } from '../support/limits.js';
 import { MIB, openEngine, serve, TCP } from '../support/object-server.js';
 

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { pattern, same } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
-import { pattern, same } from '../support/engines.js';
 import { ending, MIB, openIn, serve, TCP } from '../support/object-server.js';
-import { settle } from '../support/transfer.js';
+import { settle } from '../support/settle.js';
 
 const example = (name: string) =>
   fileURLToPath(new URL(`../../examples/object-server/${name}`, import.meta.url));

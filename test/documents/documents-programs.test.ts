@@ -15,7 +15,6 @@ import { casesOf } from '../support/cases.js';
 import { type Block, blocksIn, root } from '../support/documents.js';
 import { buildFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';
 import { ownNamespace } from '../support/own-namespace.js';
-import { settle } from '../support/transfer.js';
 
 const namespace = ownNamespace('documents');
 
@@ -25,6 +24,9 @@ const programs = blocksIn('js').map((block) => ({ ...block, file: fileOf(block) 
 
 // The folder is inside the package, so that programs can import it by name.
 let folder: string;
+
+import { settle } from '../support/settle.js';
+
 const children: ChildProcess[] = [];
 
 beforeAll(() => {

@@ -5,8 +5,9 @@ import { availableParallelism } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type DomainOptions, type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { exchangeMessage, turnUntil, until } from '../support/lifecycle.js';
+import { exchangeMessage, until } from '../support/lifecycle.js';
 import { drivers, PROVIDERS } from '../support/providers.js';
+import { settle } from '../support/settle.js';
 
 type Ep = Endpoint<'FI_EP_RDM', 'FI_MSG'>;
 const opened = (provider: string, options: DomainOptions) =>
@@ -186,7 +187,7 @@ describe.each(PROVIDERS)('%s: the manual driver', (provider) => {
     for (let i = 0; i < 100; i++) await new Promise(setImmediate);
     expect(done).toBe(false);
     expect([a.domain.stats(), b.domain.stats()]).toEqual(before);
-    await turnUntil([a.domain, b.domain], both);
+    await settle(both, a.domain, b.domain);
     await close(a, b);
   });
 

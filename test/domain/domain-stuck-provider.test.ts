@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { run } from '../support/lifecycle.js';
+import { runProgram } from '../support/lifecycle.js';
 import { preloading } from '../support/preload.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'libfabric-stuck-'));
@@ -68,7 +68,7 @@ test.concurrent.each([
     STUCK: join(folder, how),
     LIBFABRIC_CALL_TIMEOUT: '500',
   };
-  const { pid: _, ...outcome } = await run('stuck-provider', [how], { env });
+  const { pid: _, ...outcome } = await runProgram('stuck-provider', [how], { env });
   const stdout = output.map((line) => `${line}\n`).join('');
   expect(outcome).toEqual({ code, signal: null, stdout, stderr: '' });
 });

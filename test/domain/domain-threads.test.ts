@@ -6,7 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { exchangeMessage } from '../support/lifecycle.js';
 import '../support/softefa.js';
 import { PROVIDERS } from '../support/providers.js';
-import { closing, settle } from '../support/transfer.js';
+import { settle } from '../support/settle.js';
+import { closing } from '../support/transfer.js';
 
 const opened = async (provider: string, options: DomainOptions = {}) =>
   closing(await open({ provider, caps: ['FI_MSG'], ...options }));

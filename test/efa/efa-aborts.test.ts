@@ -2,7 +2,7 @@
 // event queue.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
+import { runInline } from '../support/command.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { withSoftefa } from '../support/softefa.js';
 

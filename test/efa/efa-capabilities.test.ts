@@ -3,7 +3,7 @@ import { version } from 'libfabric';
 import type { SoftefaCapability, SoftefaOptions } from 'libfabric/softefa';
 import { expect, test } from 'vitest';
 import { casesOf } from '../support/cases.js';
-import { runInline } from '../support/inline.js';
+import { runInline } from '../support/command.js';
 import { portCounter, startPair, transferAll, upToDate } from '../support/process-pair.js';
 import { withSoftefa } from '../support/softefa.js';
 

@@ -1,10 +1,11 @@
 // The counters of the EFA driver in sysfs count the transfers of the efa provider.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { until } from '../support/lifecycle.js';
 import { portCounter } from '../support/process-pair.js';
 import { isOldPart, partId, testFaults } from '../support/softefa.js';
-import { datagramPair, pair, pattern } from '../support/transfer.js';
+import { datagramPair, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -3,8 +3,9 @@
 import { efaStatus, FabricError, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { errorOf } from '../../dist/engine/failure.js';
+import { pattern } from '../support/bytes.js';
 import { testFaults } from '../support/softefa.js';
-import { pair, pattern } from '../support/transfer.js';
+import { pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

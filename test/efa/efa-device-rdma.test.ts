@@ -3,7 +3,7 @@
 import { version } from 'libfabric';
 import type { SoftefaCapability } from 'libfabric/softefa';
 import { describe, expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
+import { runInline } from '../support/command.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const { major, minor } = version();

@@ -3,10 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { getInfo, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
 import '../support/direct-path.js';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { whyNotDirect } from '../support/direct-library.js';
 import { drivers } from '../support/providers.js';
 import { namespace, testFaults, withSoftefa } from '../support/softefa.js';
-import { closing, expectBytes, Guarded, Pair, pair, pattern } from '../support/transfer.js';
+import { closing, Guarded, Pair, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -1,8 +1,9 @@
 // The fabric efa-direct (libfabric 2): it passes operations to the device unchanged.
 import { type Cap, type Completion, type DriverKind, getInfo, type Mode, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { drivers } from '../support/providers.js';
-import { closing, expectBytes, fabricError, Guarded, Pair, pattern } from '../support/transfer.js';
+import { closing, fabricError, Guarded, Pair } from '../support/transfer.js';
 
 const hints = { fabricAttr: { provName: 'efa', name: 'efa-direct' } } as const;
 const entries = getInfo({ ...hints, epAttr: { type: 'FI_EP_RDM' } });

@@ -2,10 +2,10 @@
 // count the transfers that the device did.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
+import { expectBytes, pattern } from '../support/bytes.js';
+import { runInline } from '../support/command.js';
 import { type ProcessOptions, portCounter, startPair, upToDate } from '../support/process-pair.js';
 import { withSoftefa } from '../support/softefa.js';
-import { expectBytes, pattern } from '../support/transfer.js';
 
 const { major, minor } = version();
 const is117 = major === 1 && minor === 17;

@@ -3,10 +3,11 @@
 import '../support/default-queues.js';
 import { type Endpoint, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
+import { expectBytes, pattern } from '../support/bytes.js';
+import { runInline } from '../support/command.js';
 import { drivers } from '../support/providers.js';
 import { namespace, testFaults, withSoftefa } from '../support/softefa.js';
-import { expectBytes, pair, pattern } from '../support/transfer.js';
+import { pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -1,7 +1,7 @@
 // A query that finds nothing, while efa endpoints that use shared memory are open: libfabric 1.17 frees their
 // state.
 import { describe, expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
+import { runInline } from '../support/command.js';
 import { drivers } from '../support/providers.js';
 import { withSoftefa } from '../support/softefa.js';
 

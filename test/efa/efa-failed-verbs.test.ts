@@ -1,11 +1,13 @@
 // The efa provider on a device whose calls of verbs fail: the caller gets a typed error, and what follows succeeds.
 import { FabricError, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
-import { runInline } from '../support/inline.js';
+import { runInline } from '../support/command.js';
 import { drivers } from '../support/providers.js';
+import { settle } from '../support/settle.js';
 import { namespace, testFaults, withSoftefa } from '../support/softefa.js';
-import { closing, expectBytes, fabricError, pair, pattern, settle } from '../support/transfer.js';
+import { closing, fabricError, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 
@@ -73,7 +75,7 @@ describe.each(drivers)('%s driver', (driver) => {
       const broken = closing(await open({ provider: 'efa', caps: ['FI_MSG'], driver }));
       const error = await settle(
         broken.recv(new Uint8Array(8)).catch((thrown) => thrown),
-        broken,
+        broken.domain,
       );
       expect(error).toMatchObject({ syscall: 'fi_eq_readerr', provErrno: NO_BUFFERS });
       expect(refused.hits).toBe(1);

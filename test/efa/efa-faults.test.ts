@@ -1,16 +1,10 @@
 // The efa provider on a device with faults: the caller gets a typed error, or none if the provider recovers.
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { drivers } from '../support/providers.js';
 import { testFaults } from '../support/softefa.js';
-import {
-  datagramPair,
-  efaError,
-  expectBytes,
-  fabricError,
-  pair,
-  pattern,
-} from '../support/transfer.js';
+import { datagramPair, efaError, fabricError, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -1,7 +1,7 @@
 // Processes with efa endpoints start other processes: libuv calls fork() for child_process.
 import type { SoftefaOptions } from 'libfabric/softefa';
 import { expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
+import { runInline } from '../support/command.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { withSoftefa } from '../support/softefa.js';
 

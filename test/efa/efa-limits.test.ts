@@ -1,7 +1,7 @@
 // Limits of memory registration with the efa provider: a registration over the limit fails with a
 // FabricError, and succeeds after another region is closed.
 import { describe, expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
+import { runInline } from '../support/command.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const MIB = 2 ** 20;

@@ -2,16 +2,11 @@
 import { open } from 'libfabric';
 import { SoftefaFaults } from 'libfabric/softefa';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { OtherProcess, type Received } from '../support/other-process.js';
+import { settle } from '../support/settle.js';
 import { namespace, withSoftefa } from '../support/softefa.js';
-import {
-  closing,
-  efaError,
-  expectBytes,
-  fabricError,
-  pattern,
-  settle,
-} from '../support/transfer.js';
+import { closing, efaError, fabricError } from '../support/transfer.js';
 
 const faults = new SoftefaFaults({ namespace });
 afterAll(() => faults.close());

@@ -1,15 +1,9 @@
 // Peers of the efa provider that do not respond: operations fail with the device's status after its timeout.
 import { beforeEach, describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { TIMEOUT_MS } from '../support/short-timeout.js';
 import { testFaults } from '../support/softefa.js';
-import {
-  efaError,
-  expectBytes,
-  fabricError,
-  type Pair,
-  pair,
-  pattern,
-} from '../support/transfer.js';
+import { efaError, fabricError, type Pair, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

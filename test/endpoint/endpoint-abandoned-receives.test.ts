@@ -1,17 +1,10 @@
 // Receives that are abandoned before a message arrives. The next receive gets the message.
 import { type DriverKind, getInfo, open } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { until } from '../support/lifecycle.js';
 import { datagram, drivers } from '../support/providers.js';
-import {
-  closing,
-  datagramPair,
-  expectBytes,
-  fabricError,
-  Guarded,
-  Pair,
-  pattern,
-} from '../support/transfer.js';
+import { closing, datagramPair, fabricError, Guarded, Pair } from '../support/transfer.js';
 
 const unreliable = ['efa-direct', ...datagram];
 const each = unreliable.flatMap((provider) => drivers.map((driver) => [provider, driver] as const));

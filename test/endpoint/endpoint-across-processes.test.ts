@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { OtherProcess, type Received } from '../support/other-process.js';
+import { settle } from '../support/settle.js';
 import { withSoftefa } from '../support/softefa.js';
-import { endpoint, expectBytes, pattern, settle, widestData } from '../support/transfer.js';
+import { endpoint, widestData } from '../support/transfer.js';
 
 const MIB = 2 ** 20;
 const SIZES = [1, 4096, MIB];

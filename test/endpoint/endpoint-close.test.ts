@@ -2,7 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Domain, Fabric, getInfo, type LifecycleMessage, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { combinations } from '../support/cases.js';
-import { exchangeMessage, sendsEarly, tally, turnUntil, until } from '../support/lifecycle.js';
+import { exchangeMessage, sendsEarly, tally, until } from '../support/lifecycle.js';
+import { settle } from '../support/settle.js';
 
 const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'] as const;
 const closedError = expect.objectContaining({ code: 'ERR_CLOSED' });
@@ -141,7 +142,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
       }
       await domain.allocate(4096, ['FI_REMOTE_WRITE']);
     }
-    await turnUntil(domains, domains[0]!.close());
+    await settle(domains[0]!.close(), ...domains);
     expect(domains[0]!.closed).toBe(true);
     await fabric.close();
     expect(domains[1]!.closed).toBe(true);
@@ -198,7 +199,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const ends = tally(Array.from({ length: 100 }, () => ep.recv(new Uint8Array(64))));
     const arrived = which === 'cq' ? [cq.arrived(1n, 2)] : [];
     const waits = tally(arrived);
-    await turnUntil([domain], { av, cq }[which].close());
+    await settle({ av, cq }[which].close(), domain);
     expect(await ends).toEqual({ FI_ECANCELED: 100 });
     expect(await waits).toEqual(which === 'cq' ? { FI_ECANCELED: 1 } : {});
     expect(ep.closed).toBe(true);
@@ -207,8 +208,8 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
 
     const peer = other.av.insert(other.address);
     const receive = other.recv(new Uint8Array(8));
-    await turnUntil([domain], other.send(new Uint8Array(8).fill(1), peer));
-    expect((await turnUntil([domain], receive)).length).toBe(8);
+    await settle(other.send(new Uint8Array(8).fill(1), peer), domain);
+    expect((await settle(receive, domain)).length).toBe(8);
     await fabric.close();
   });
 
@@ -223,9 +224,9 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     await expect(ep.recv(region)).rejects.toEqual(closedError);
     expect(closed).toBe(false);
     const self = ep.av.insert(ep.address);
-    await turnUntil([ep.domain], ep.send(new Uint8Array(64).fill(9), self));
-    expect((await turnUntil([ep.domain], receive)).length).toBe(64);
-    await turnUntil([ep.domain], closing);
+    await settle(ep.send(new Uint8Array(64).fill(9), self), ep.domain);
+    expect((await settle(receive, ep.domain)).length).toBe(64);
+    await settle(closing, ep.domain);
     expect(region.bytes.every((byte) => byte === 9)).toBe(true);
     await ep.close();
   });
@@ -238,7 +239,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const peer = await exchangeMessage(sender, silent);
     const big = new Uint8Array(1 << 20); // too long to be sent before the receiver requests it
     const ends = tally([sender.send(big, peer)]);
-    await turnUntil([sender.domain], untilPosted(sender.domain, 2));
+    await settle(untilPosted(sender.domain, 2), sender.domain);
     const start = performance.now();
     await sender.close({ timeout: 300 });
     const elapsed = performance.now() - start;
@@ -254,11 +255,11 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const big = new Uint8Array(1 << 20).fill(3);
     const sent = sender.send(big, await exchangeMessage(sender, late));
     const domains = [sender.domain, late.domain];
-    await turnUntil(domains, untilPosted(sender.domain, 2));
+    await settle(untilPosted(sender.domain, 2), ...domains);
     const closing = sender.close({ timeout: 10_000 });
     const into = new Uint8Array(1 << 20);
     const received = late.recv(into);
-    await turnUntil(domains, Promise.all([received, sent, closing]));
+    await settle(Promise.all([received, sent, closing]), ...domains);
     expect(Buffer.compare(into, big)).toBe(0);
     await late.close();
   });

@@ -1,8 +1,8 @@
 // efa (1.17, 2.1) does not return from fi_close(3) while it still has a read of a peer to answer.
 import { type AddressVector, dumpState, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { turnUntil } from '../support/lifecycle.js';
 import { pairOfDomain, parkedMessages } from '../support/parked.js';
+import { settle } from '../support/settle.js';
 import { testFaults } from '../support/softefa.js';
 
 const faults = testFaults();
@@ -26,7 +26,7 @@ describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
     const remote = reader.domain.remote(region.descriptor());
     const read = () => reader.a.ep.read(new Uint8Array(8192), toTarget, remote);
     const first = read();
-    await turnUntil([reader.domain, served.domain], first);
+    await settle(first, reader.domain, served.domain);
     const full = faults.add('rnr', { qpn: qpnOf(reader.a.ep) });
     const reads = Promise.allSettled([1, 2, 3].map(read));
     while (full.hits < 3) {
@@ -54,7 +54,7 @@ describe.each(['thread', 'loop'] as const)('efa, %s driver', (driver) => {
     await next.domain.close();
 
     full.remove();
-    await turnUntil([reader.domain], reader.domain.close({ timeout: 0 }));
+    await settle(reader.domain.close({ timeout: 0 }), reader.domain);
     await reads;
   });
 });

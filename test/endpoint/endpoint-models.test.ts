@@ -2,8 +2,9 @@
 import fc from 'fast-check';
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { howOften } from '../support/properties.js';
-import { expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
+import { Guarded, pair } from '../support/transfer.js';
 
 const PROGRAMS = 30;
 const LONGEST = 300;

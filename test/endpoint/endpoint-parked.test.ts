@@ -3,11 +3,12 @@
 import { readdirSync } from 'node:fs';
 import { dumpState, open, released, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { until } from '../support/lifecycle.js';
 import { pairOfDomain, parkedMessages } from '../support/parked.js';
 import { drivers } from '../support/providers.js';
 import { testFaults } from '../support/softefa.js';
-import { closing, pattern } from '../support/transfer.js';
+import { closing } from '../support/transfer.js';
 
 /** ms. Without parking, a close waits until the device gives up: 5000. */
 const AT_ONCE = 3000;

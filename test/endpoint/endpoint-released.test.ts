@@ -1,8 +1,9 @@
 import { type Domain, FabricError, open, released } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { combinations } from '../support/cases.js';
-import { turnUntil } from '../support/lifecycle.js';
 import type { drivers } from '../support/providers.js';
+import '../support/softefa.js';
+import { settle } from '../support/settle.js';
 
 const SIZE = 1 << 20;
 
@@ -11,7 +12,7 @@ async function openPair(provider: string, driver: (typeof drivers)[number]) {
   const a = await open({ provider, driver, caps: ['FI_MSG', 'FI_TAGGED'] });
   const b = await open({ provider, driver, caps: ['FI_MSG', 'FI_TAGGED'] });
   const domains: Domain[] = [a.domain, b.domain];
-  const drive = <T>(promise: Promise<T>) => turnUntil(domains, promise);
+  const drive = <T>(promise: Promise<T>) => settle(promise, ...domains);
   const peer = a.av.insert(b.address);
   const received = b.recv(new Uint8Array(8));
   await drive(Promise.all([a.send(new Uint8Array(8), peer), received]));

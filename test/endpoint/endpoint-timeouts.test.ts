@@ -3,20 +3,12 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { dumpState, Fabric, type MemoryRegion, open } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { onCommon } from '../support/cases.js';
 import { until } from '../support/lifecycle.js';
 import { drivers } from '../support/providers.js';
 import { testFaults } from '../support/softefa.js';
-import {
-  closing,
-  endpoint,
-  entryOf,
-  expectBytes,
-  fabricError,
-  type Pair,
-  pair,
-  pattern,
-} from '../support/transfer.js';
+import { closing, endpoint, entryOf, fabricError, type Pair, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -1,8 +1,9 @@
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { combinations } from '../support/cases.js';
-import { exchangeMessage, turnUntil } from '../support/lifecycle.js';
+import { exchangeMessage } from '../support/lifecycle.js';
 import { PROVIDERS } from '../support/providers.js';
+import { settle } from '../support/settle.js';
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
   const opened = () => open({ provider, driver, caps: ['FI_MSG'] });
@@ -24,7 +25,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
         await Promise.all(posted);
       }
     };
-    await turnUntil(domains, Promise.all([receiveAll(), ...sends]));
+    await settle(Promise.all([receiveAll(), ...sends]), ...domains);
     expect(received.every((number, i) => number === i)).toBe(true);
     expect(a.domain.stats().backPressure).toBeGreaterThan(0);
     await a.close();
@@ -55,7 +56,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
         expect(now[name]).toBeGreaterThanOrEqual(last[name]);
       }
       last = now;
-      await turnUntil(domains, both);
+      await settle(both, ...domains);
     }
     const after = a.domain.stats();
     const since = (name: keyof typeof after) => after[name] - before[name];

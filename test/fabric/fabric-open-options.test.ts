@@ -2,9 +2,10 @@
 import '../support/default-queues.js';
 import { type Counter, type Endpoint, type OpenOptions, open, version } from 'libfabric';
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { until } from '../support/lifecycle.js';
 import { common, drivers } from '../support/providers.js';
-import { available, closing, fabricError, loopback, Pair, pattern } from '../support/transfer.js';
+import { available, closing, fabricError, loopback, Pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 

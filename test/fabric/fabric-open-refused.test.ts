@@ -2,7 +2,8 @@
 import { Fabric } from 'libfabric';
 import { expect, test } from 'vitest';
 import { drivers, reliable } from '../support/providers.js';
-import { available, closing, entryOf, settle } from '../support/transfer.js';
+import { settle } from '../support/settle.js';
+import { available, closing, entryOf } from '../support/transfer.js';
 
 const combinations = reliable.flatMap((provider) =>
   drivers.map((driver) => [provider, driver] as const),
@@ -35,7 +36,7 @@ test.for(combinations)(
     const ep = domain.endpoint(info, { av, cq });
     const self = ep.av.insert(ep.address);
     const received = ep.recv(new Uint8Array(8));
-    await settle(ep.send(new Uint8Array(5), self), ep);
-    expect(await settle(received, ep)).toMatchObject({ length: 5 });
+    await settle(ep.send(new Uint8Array(5), self), ep.domain);
+    expect(await settle(received, ep.domain)).toMatchObject({ length: 5 });
   },
 );

@@ -13,6 +13,7 @@ import {
   whyNoDevices,
 } from 'libfabric/cuda';
 import { beforeEach, describe, expect, onTestFinished, type TestContext, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { freedAfterwards } from '../support/cuda-memory.js';
 import { sides } from '../support/sides.js';
 
@@ -23,10 +24,6 @@ const REMOTE = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
 function memoryOf(byteLength: number): CudaMemory {
   return freedAfterwards(allocate(byteLength));
 }
-
-/** Bytes that differ from those of other seeds. */
-const pattern = (length: number, seed: number) =>
-  Uint8Array.from({ length }, (_, i) => (i * 7 + seed + (i >> 8)) & 0xff);
 
 // Not with softefa, as other tests do: it cannot reach the memory of a GPU.
 async function openDirect() {

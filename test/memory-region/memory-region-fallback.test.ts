@@ -1,6 +1,6 @@
 // A runtime that only imitates Node.js: the addon cannot hold its backing stores.
 import { expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
+import { runInline } from '../support/command.js';
 
 test('memory that JavaScript could free is refused if the runtime cannot hold it', () => {
   const { stdout, stderr, status } = runInline(`

@@ -3,8 +3,9 @@ import { Worker } from 'node:worker_threads';
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { processCombinations } from '../support/cases.js';
-import { runCleanly, turnUntil } from '../support/lifecycle.js';
+import { runCleanly } from '../support/lifecycle.js';
 import { PROVIDERS } from '../support/providers.js';
+import { settle } from '../support/settle.js';
 
 const PAGE = 4096;
 
@@ -59,5 +60,5 @@ test('options.shared must be a boolean', async () => {
   const ep = await open({ provider: 'shm', caps: ['FI_MSG'] });
   const refused = ep.domain.allocate(8, ['FI_SEND'], { shared: 1 as never });
   await expect(refused).rejects.toThrow(/options.shared must be a boolean/);
-  await turnUntil([ep.domain], ep.close());
+  await settle(ep.close(), ep.domain);
 });

@@ -2,12 +2,13 @@
 // buffers that fit a packet, and registers longer ones. None of this blocks the event loop.
 import { dumpState } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
+import { runInline } from '../support/command.js';
 import { STALL_MS, Stalls } from '../support/event-loop.js';
-import { runInline } from '../support/inline.js';
 import { drivers } from '../support/providers.js';
 import { testFaults, withSoftefa } from '../support/softefa.js';
-import { datagramPair, expectBytes, type Pair, pair, pattern } from '../support/transfer.js';
+import { datagramPair, type Pair, pair } from '../support/transfer.js';
 
 const MIB = 2 ** 20;
 const faults = testFaults();

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import '../support/efa-defaults.js';
 import { onCommon } from '../support/cases.js';
-import { tally, turnUntil, until } from '../support/lifecycle.js';
+import { tally, until } from '../support/lifecycle.js';
+import { settle } from '../support/settle.js';
 import { closing, endpoint, type pair } from '../support/transfer.js';
 
 const COUNT = 3000;
@@ -19,15 +20,15 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
     const slices = Array.from({ length: COUNT }, (_, i) => region.slice(i * SIZE, SIZE));
     /** Waits until operations wait, closes the region, and receives what was sent. */
     const finish = async (sent: Promise<unknown>) => {
-      await turnUntil(
-        [a.domain],
+      await settle(
         until(() => a.domain.stats().backPressure > 0),
+        a.domain,
       );
       const closed = region.close();
       const into = slices.map(() => new Uint8Array(SIZE));
       const received = tally(into.map((bytes) => b.recv(bytes)));
       const all = Promise.all([sent, received, closed]);
-      const [ends, got] = await turnUntil([a.domain, b.domain], all);
+      const [ends, got] = await settle(all, a.domain, b.domain);
       expect(got).toEqual({ ok: COUNT });
       expect(into.every((bytes) => bytes.every((byte) => byte === 7))).toBe(true);
       return ends;
@@ -46,7 +47,7 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
     const batch = a.batch();
     for (const slice of slices) batch.sendv([slice.slice(0, 8), slice.slice(8)], peer);
     expect(await finish(batch.submit())).toBeUndefined();
-    await expect(turnUntil([a.domain], batch.submit())).rejects.toMatchObject({
+    await expect(settle(batch.submit(), a.domain)).rejects.toMatchObject({
       code: 'FI_EFAULT',
     });
   });

@@ -1,7 +1,9 @@
 // Receives that are aborted while nothing turns the engine, which therefore learns of it late.
 import { expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { common } from '../support/providers.js';
-import { expectBytes, pair, pattern, settle } from '../support/transfer.js';
+import { settle } from '../support/settle.js';
+import { pair } from '../support/transfer.js';
 
 const ways = common.flatMap((provider) => [
   [provider, 'signal', 'enough'] as const,
@@ -22,7 +24,7 @@ for (const [provider, way, why] of ways) {
     await wire.postedByB(2);
     control.abort(new Error(why));
     await expect(aborted).rejects.toThrow(why);
-    await settle(a.send(pattern(64, 2), toB), a);
+    await settle(a.send(pattern(64, 2), toB), a.domain);
     const target = new Uint8Array(64);
     expect((await wire.done(b.recv(target))).length).toBe(64);
     expectBytes(target, pattern(64, 2));

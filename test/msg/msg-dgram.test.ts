@@ -1,14 +1,9 @@
 import { Fabric, getInfo, type Message } from 'libfabric';
 import { afterEach, describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { datagram } from '../support/providers.js';
-import {
-  datagramPair,
-  expectBytes,
-  fabricError,
-  Guarded,
-  pattern,
-  settle,
-} from '../support/transfer.js';
+import { settle } from '../support/settle.js';
+import { datagramPair, fabricError, Guarded } from '../support/transfer.js';
 
 describe.each(datagram)('%s', (provider) => {
   describe.each(['thread', 'loop', 'manual'] as const)('%s driver', (driver) => {
@@ -118,8 +113,8 @@ describe.each(['thread', 'manual'] as const)('udp through staging memory, %s dri
     for (let i = 1; i <= 20; i++) {
       const target = new Guarded(100);
       const received = b.recv(target.bytes);
-      await settle(a.send(pattern(i * 5, i), toB), a, b);
-      expect((await settle(received, a, b)).length).toBe(i * 5);
+      await settle(a.send(pattern(i * 5, i), toB), a.domain, b.domain);
+      expect((await settle(received, a.domain, b.domain)).length).toBe(i * 5);
       expectBytes(target.bytes.subarray(0, i * 5), pattern(i * 5, i));
       target.expectIntact();
     }
@@ -130,8 +125,8 @@ describe.each(['thread', 'manual'] as const)('udp through staging memory, %s dri
     const toB = a.av.insert(b.address);
     const targets = [new Guarded(4), new Guarded(3), new Guarded(5)];
     const received = b.recvv(targets.map((target) => target.bytes));
-    await settle(a.sendv([pattern(6, 1), pattern(4, 2)], toB), a, b);
-    expect((await settle(received, a, b)).length).toBe(10);
+    await settle(a.sendv([pattern(6, 1), pattern(4, 2)], toB), a.domain, b.domain);
+    expect((await settle(received, a.domain, b.domain)).length).toBe(10);
     const arrived = Buffer.concat(targets.map((target) => target.bytes));
     expectBytes(arrived.subarray(0, 10), Buffer.concat([pattern(6, 1), pattern(4, 2)]));
     for (const target of targets) target.expectIntact();
@@ -141,7 +136,11 @@ describe.each(['thread', 'manual'] as const)('udp through staging memory, %s dri
     const [a, b] = [staged(), staged()];
     const toB = a.av.insert(b.address);
     const source = new Uint8Array(1472);
-    await settle(Promise.all(Array.from({ length: 5000 }, () => a.send(source, toB))), a, b);
+    await settle(
+      Promise.all(Array.from({ length: 5000 }, () => a.send(source, toB))),
+      a.domain,
+      b.domain,
+    );
     expect(a.domain.stats()).toMatchObject({ operations: 5000, errors: 0 });
   });
 });

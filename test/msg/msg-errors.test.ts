@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import { expectBytes, fabricError, Guarded, pair, pattern } from '../support/transfer.js';
+import { fabricError, Guarded, pair } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('a receive of a longer message fails with FI_ETRUNC and writes only to its buffer', async (context) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import { expectBytes, pair, pattern } from '../support/transfer.js';
+import { pair } from '../support/transfer.js';
 
 const COUNT = 1000;
 

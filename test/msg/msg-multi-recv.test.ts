@@ -1,14 +1,7 @@
 import { Fabric, type MultiRecv, type MultiRecvMessage } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
-import {
-  available,
-  closing,
-  entryOf,
-  expectBytes,
-  Guarded,
-  Pair,
-  pattern,
-} from '../support/transfer.js';
+import { expectBytes, pattern } from '../support/bytes.js';
+import { available, closing, entryOf, Guarded, Pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_MULTI_RECV'] as const;
 const MIN_SIZE = 256;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
 import { common } from '../support/providers.js';
-import { expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
+import { Guarded, pair } from '../support/transfer.js';
 
 const MIB = 2 ** 20;
 

@@ -1,8 +1,9 @@
 // The messages that a stream has received, but nobody has read, are not lost when it ends.
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import { expectBytes, expectData, pair, pattern } from '../support/transfer.js';
+import { expectData, pair } from '../support/transfer.js';
 
 const SIZE = 64;
 

@@ -1,14 +1,9 @@
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import {
-  expectBytes,
-  expectData,
-  fabricError,
-  pair,
-  pattern,
-  settle,
-} from '../support/transfer.js';
+import { settle } from '../support/settle.js';
+import { expectData, fabricError, pair } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('a stream yields more messages than it has buffers, in order', async (context) => {
@@ -75,7 +70,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const stream = wire.b.messages({ count: 4 });
     const next = stream.next();
-    await settle(wire.b.close(), wire.a);
+    await settle(wire.b.close(), wire.a.domain);
     expect((await wire.done(next)).done).toBe(true);
     expect((await wire.done(stream.next())).done).toBe(true);
   });

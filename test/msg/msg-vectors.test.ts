@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import { expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
+import { Guarded, pair } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('sendv and recvv accept up to iovLimit buffers', async (context) => {

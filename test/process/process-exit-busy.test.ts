@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { processCombinations } from '../support/cases.js';
-import { run, runCleanly, sharedMemoryOf } from '../support/lifecycle.js';
+import { runCleanly, runProgram, sharedMemoryOf } from '../support/lifecycle.js';
 import { PROVIDERS } from '../support/providers.js';
 
 describe.each(processCombinations)('$provider, $driver driver, operations in flight', (which) => {
@@ -32,7 +32,7 @@ describe.each(processCombinations)('$provider, $driver driver, operations in fli
 
   test('process.exit() in the main thread ends a busy worker', async () => {
     const expected = { code: 4, stdout: expect.stringMatching(/^(busy\n)?$/) };
-    const outcome = await run('lifecycle-exit', program('worker', 'parent'));
+    const outcome = await runProgram('lifecycle-exit', program('worker', 'parent'));
     expect(outcome).toMatchObject({ ...expected, signal: null, stderr: '' });
     expect(sharedMemoryOf(outcome.pid)).toEqual([]);
   });
@@ -40,7 +40,7 @@ describe.each(processCombinations)('$provider, $driver driver, operations in fli
 
 describe.each(PROVIDERS)('%s', (provider) => {
   test('SIGTERM ends a busy process', async () => {
-    const outcome = await run('lifecycle-exit', [provider, 'thread', 'main', 'kill']);
+    const outcome = await runProgram('lifecycle-exit', [provider, 'thread', 'main', 'kill']);
     expect(outcome).toMatchObject({ code: null, signal: 'SIGTERM', stdout: 'busy\n', stderr: '' });
   });
 });

@@ -2,9 +2,10 @@
 import '../support/efa-defaults.js';
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { drivers } from '../support/providers.js';
-import { endpoint, pattern } from '../support/transfer.js';
+import { endpoint } from '../support/transfer.js';
 
 const { major } = version();
 const ALREADY_PROCESSED = 4104;

@@ -4,12 +4,13 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AnyInfo, type FabricError, getInfo, getParams, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
+import { runInline } from '../support/command.js';
 import { freePort } from '../support/free-port.js';
-import { runInline } from '../support/inline.js';
 import { until } from '../support/lifecycle.js';
 import { nodeVariables, startRanks } from '../support/ranks.js';
 import { isOldPart, partId, testFaults, withSoftefa } from '../support/softefa.js';
-import { closing, endpoint, fabricError, pair, pattern } from '../support/transfer.js';
+import { closing, endpoint, fabricError, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 

@@ -1,8 +1,9 @@
 // Statements of docs/provider-limits.md about providers over sockets. The name of a test is the statement.
 import { getInfo, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
-import { available, closing, datagramPair, loopback, pair, pattern } from '../support/transfer.js';
+import { pattern } from '../support/bytes.js';
+import { runInline } from '../support/command.js';
+import { available, closing, datagramPair, loopback, pair } from '../support/transfer.js';
 
 const { major, minor } = version();
 const SOON = 300;

@@ -2,7 +2,8 @@
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
 import '../support/efa-defaults.js';
-import { pair, pattern } from '../support/transfer.js';
+import { pattern } from '../support/bytes.js';
+import { pair } from '../support/transfer.js';
 
 const { major } = version();
 const SOON = 300;

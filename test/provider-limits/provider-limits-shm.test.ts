@@ -1,8 +1,9 @@
 // Statements of docs/provider-limits.md about shm. The name of a test is the statement.
 import { version } from 'libfabric';
 import { expect, test } from 'vitest';
-import { runInline } from '../support/inline.js';
-import { closing, endpoint, fabricError, pair, pattern } from '../support/transfer.js';
+import { pattern } from '../support/bytes.js';
+import { runInline } from '../support/command.js';
+import { closing, endpoint, fabricError, pair } from '../support/transfer.js';
 
 const { major, minor } = version();
 const since26 = major > 1 && minor >= 6;

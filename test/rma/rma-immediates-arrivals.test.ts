@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import { expectBytes, pair, pattern, widestData } from '../support/transfer.js';
+import { pair, widestData } from '../support/transfer.js';
 
 describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   async function window(context: Parameters<typeof pair>[0]) {

@@ -1,8 +1,9 @@
 // Arrivals that nobody reads: the engine keeps a limited number, and reports the loss of more.
 import type { FabricError } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { common, drivers } from '../support/providers.js';
-import { closing, fabricError, pair, pattern } from '../support/transfer.js';
+import { closing, fabricError, pair } from '../support/transfer.js';
 
 const KEPT = 65_536;
 

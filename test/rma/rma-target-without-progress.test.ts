@@ -1,8 +1,10 @@
 // Either the device serves a peer's reads and writes, or the target's engine does when it makes progress.
 import { type Endpoint, open, version } from 'libfabric';
 import { expect, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
+import { settle } from '../support/settle.js';
 import { isOldPart } from '../support/softefa.js';
-import { available, closing, loopback, pattern, settle } from '../support/transfer.js';
+import { available, closing, loopback } from '../support/transfer.js';
 
 const SOON = 300;
 const flags = ['FI_DELIVERY_COMPLETE'] as const;
@@ -36,7 +38,7 @@ test.for([
       what === 'READ'
         ? a.read(new Uint8Array(64), toB, remote, { timeout })
         : a.write(pattern(64), toB, remote, { timeout, flags });
-    await settle(access(5000), b); // connects the endpoints
+    await settle(access(5000), b.domain); // connects the endpoints
     const outcome = access(SOON).then(
       () => 'done',
       (error) => error.code,

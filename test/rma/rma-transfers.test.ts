@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
 import { reliable } from '../support/providers.js';
-import { expectBytes, Guarded, pair, pattern } from '../support/transfer.js';
+import { Guarded, pair } from '../support/transfer.js';
 
 const REMOTE = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;
 const LOCAL = ['FI_READ', 'FI_WRITE', 'FI_SEND', 'FI_RECV'] as const;

@@ -1,7 +1,8 @@
 // writev and readv with several buffers, several remote segments, and remote data.
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import { expectBytes, expectData, pair, pattern } from '../support/transfer.js';
+import { expectData, pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const ACCESS = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { randomWords } from '../support/engines.js';
+import { randomWords } from '../support/bytes.js';
 import { trendOf } from './trend.mjs';
 
 function samples(slope: number) {

@@ -9,13 +9,25 @@ export type { Ended };
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
-/** Runs a program to its end. */
+/** Runs a program to its end. It is killed at the deadline in ms. */
 export function run(
   program: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
+  deadline = HANG_MS,
 ): SpawnSyncReturns<string> {
-  return spawnSync(program, args, { encoding: 'utf8', timeout: HANG_MS, maxBuffer: 1 << 24, env });
+  return spawnSync(program, args, {
+    encoding: 'utf8',
+    env,
+    timeout: deadline,
+    killSignal: 'SIGKILL',
+    maxBuffer: 1 << 24,
+  });
+}
+
+/** Runs the text of a module in a process of its own. */
+export function runInline(source: string, env?: NodeJS.ProcessEnv, deadline?: number) {
+  return run(process.execPath, ['--input-type=module', '-e', source], env, deadline);
 }
 
 /** `npx libfabric ...args` */

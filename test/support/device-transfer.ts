@@ -2,8 +2,9 @@
 import { type HmemMemory, open } from 'libfabric';
 import type { AcceleratorMemory, AllocateOptions, Dmabuf } from 'libfabric/rocr';
 import { expect } from 'vitest';
+import { expectBytes, pattern } from './bytes.js';
 import { accessOf } from './device-memory.js';
-import { expectBytes, Pair, pattern } from './transfer.js';
+import { Pair } from './transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_RMA'] as const;
 const MIB = 1 << 20;

@@ -3,10 +3,11 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Domain, type Endpoint, type Peer, version } from 'libfabric';
+import { type Endpoint, type Peer, version } from 'libfabric';
 import { expect } from 'vitest';
 import { HANG_MS } from './limits.js';
 import { type Ended, outputOf } from './output.js';
+import { settle } from './settle.js';
 import { withSoftefa } from './softefa.js';
 
 export interface Outcome extends Ended {
@@ -21,7 +22,7 @@ export interface RunOptions {
 }
 
 /** Runs a program of test/programs to its end. */
-export async function run(
+export async function runProgram(
   name: string,
   args: readonly (string | number)[] = [],
   { node = [], env = {} }: RunOptions = {},
@@ -45,7 +46,7 @@ export async function runCleanly(
   options: RunOptions = {},
 ): Promise<void> {
   const { code = 0, stdout, stderr = /^$/ } = expected;
-  const outcome = await run(name, args, options);
+  const outcome = await runProgram(name, args, options);
   const said = `${name} ${args.join(' ')}: ${JSON.stringify(outcome)}`; // the report prints the first line only
   expect(outcome, said).toEqual({
     pid: outcome.pid,
@@ -67,22 +68,6 @@ export function sharedMemoryOf(pid: number): string[] {
   const isNew = (file: string) =>
     (statSync(`/dev/shm/${file}`, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= began;
   return readdirSync('/dev/shm').filter((file) => file.startsWith(`${pid}:`) && isNew(file));
-}
-
-/** Calls progress() of manual domains until a promise has settled. */
-export async function turnUntil<T>(domains: readonly Domain[], promise: Promise<T>): Promise<T> {
-  const manual = domains.filter((domain) => domain.driver === 'manual');
-  if (manual.length === 0) return promise;
-  let done = false;
-  const finish = () => {
-    done = true;
-  };
-  promise.then(finish, finish);
-  while (!done) {
-    for (const domain of manual) if (!domain.closed) domain.progress();
-    await new Promise(setImmediate);
-  }
-  return promise;
 }
 
 /** Polls a condition that no event reports. */
@@ -115,7 +100,7 @@ export async function exchangeMessage(from: MessageEndpoint, to: MessageEndpoint
   const peer = from.av.insert(to.address);
   const received = to.recv(new Uint8Array(8));
   const sent = from.send(new Uint8Array(8), peer);
-  await turnUntil([from.domain, to.domain], Promise.all([sent, received]));
+  await settle(Promise.all([sent, received]), from.domain, to.domain);
   return peer;
 }
 

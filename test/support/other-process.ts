@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
 import { sharedMemoryOf } from './lifecycle.js';
-import { settle } from './transfer.js';
+import { settle } from './settle.js';
 
 const program = fileURLToPath(new URL('../programs/peer.mjs', import.meta.url));
 

@@ -2,8 +2,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DriverKind, Fabric, getInfo, type ParkedMessage } from 'libfabric';
 import { afterEach } from 'vitest';
-import { turnUntil } from './lifecycle.js';
-import { closing, pattern } from './transfer.js';
+import { pattern } from './bytes.js';
+import { settle } from './settle.js';
+import { closing } from './transfer.js';
 
 const unsubscribes: (() => void)[] = [];
 afterEach(() => {
@@ -37,7 +38,7 @@ export async function pairOfDomain(driver: DriverKind) {
   const b = open();
   const toA = b.av.insert(a.ep.address);
   const toB = a.av.insert(b.ep.address);
-  const done = <T>(promise: Promise<T>) => turnUntil([domain], promise);
+  const done = <T>(promise: Promise<T>) => settle(promise, domain);
   const exchangeMessage = (from: typeof a.ep, to: typeof a.ep, peer = toB) =>
     done(Promise.all([from.send(pattern(8), peer), to.recv(new Uint8Array(8))]));
   await exchangeMessage(a.ep, b.ep);

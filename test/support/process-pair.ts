@@ -1,9 +1,9 @@
 // Two processes on software EFA devices, and the transfers between them.
 import { readFileSync } from 'node:fs';
 import type { SoftefaOptions } from 'libfabric/softefa';
+import { expectBytes, pattern } from './bytes.js';
 import { OtherProcess, type Received } from './other-process.js';
 import { withSoftefa } from './softefa.js';
-import { expectBytes, pattern } from './transfer.js';
 
 const MIB = 2 ** 20;
 /** One size for each protocol of the efa provider: eager, medium, long-CTS, long-read. */

@@ -12,7 +12,7 @@ import {
 } from 'libfabric';
 import { afterEach, expect, type TestContext } from 'vitest';
 import './softefa.js';
-import { HANG_MS } from './limits.js';
+import { settle } from './settle.js';
 
 const opened = new Set<{ close(options?: { timeout: number }): Promise<void> }>();
 
@@ -64,7 +64,7 @@ export class Pair<T extends 'FI_EP_RDM' | 'FI_EP_DGRAM', C extends Cap> {
 
   /** Awaits a promise. With the manual driver, drives both engines until it settles. */
   done<V>(promise: Promise<V>): Promise<V> {
-    return settle(promise, this.a, this.b);
+    return settle(promise, this.a.domain, this.b.domain);
   }
 
   /** Waits until b has posted that many operations: a datagram without a posted receive is dropped. */
@@ -77,7 +77,7 @@ export class Pair<T extends 'FI_EP_RDM' | 'FI_EP_DGRAM', C extends Cap> {
     return this.#posted(this.a, operations);
   }
 
-  async #posted({ domain }: WithDriver & WithStats, operations: number): Promise<void> {
+  async #posted({ domain }: WithStats, operations: number): Promise<void> {
     while (domain.stats().operations < operations) {
       if (domain.driver === 'manual') domain.progress();
       await new Promise(setImmediate);
@@ -96,34 +96,11 @@ export class Pair<T extends 'FI_EP_RDM' | 'FI_EP_DGRAM', C extends Cap> {
 }
 
 interface WithStats {
-  readonly domain: { stats(): { readonly operations: number } };
-}
-
-interface WithDriver {
-  readonly domain: { readonly driver: DriverKind; readonly closed: boolean; progress(): void };
-}
-
-/** Awaits a promise with a deadline. Drives the engines of the manual driver meanwhile. */
-export async function settle<V>(promise: Promise<V>, ...endpoints: WithDriver[]): Promise<V> {
-  let pending = true;
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      pending = false;
-      reject(new Error(`not settled within ${HANG_MS} ms`));
-    }, HANG_MS);
-  });
-  const outcome = Promise.race([promise, deadline]).finally(() => {
-    pending = false;
-    clearTimeout(timer);
-  });
-  outcome.catch(() => {});
-  const driven = endpoints.map(({ domain }) => domain).filter((d) => d.driver === 'manual');
-  while (pending && driven.length > 0) {
-    for (const domain of driven) if (!domain.closed) domain.progress();
-    await new Promise(setImmediate);
-  }
-  return outcome;
+  readonly domain: {
+    readonly driver: DriverKind;
+    progress(): void;
+    stats(): { readonly operations: number };
+  };
 }
 
 /** Options that make providers with network addresses listen on loopback. */
@@ -183,27 +160,6 @@ export async function datagramPair(
 /** Resolves when no submission of a batch is in flight. */
 export async function idle(batch: { readonly inFlight: number }): Promise<void> {
   while (batch.inFlight > 0) await new Promise(setImmediate);
-}
-
-/** Returns pseudo-random bytes for a seed. */
-export function pattern(length: number, seed = 1): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let x = (seed * 2654435761) >>> 0 || 1;
-  for (let i = 0; i < length; i++) {
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    bytes[i] = x;
-  }
-  return bytes;
-}
-
-/** Compares bytes. The failure names the first index that differs. */
-export function expectBytes(actual: Uint8Array, expected: Uint8Array): void {
-  if (Buffer.compare(actual, expected) === 0) return;
-  const at = expected.findIndex((byte, i) => actual[i] !== byte);
-  expect(actual.length, 'length').toBe(expected.length);
-  expect.fail(`byte ${at} is ${actual[at]}, not ${expected[at]}`);
 }
 
 const GUARD = 64;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import { expectBytes, expectData, pair, pattern, widestData } from '../support/transfer.js';
+import { expectData, pair, widestData } from '../support/transfer.js';
 
 const ALL = 2n ** 64n - 1n;
 // All bits of a tag. net of 1.17 reserves one (epAttr.memTagFormat).

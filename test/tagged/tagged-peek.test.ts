@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { everywhere } from '../support/cases.js';
-import { expectBytes, fabricError, pair, pattern } from '../support/transfer.js';
+import { fabricError, pair } from '../support/transfer.js';
 
 const NO_PEEK: Record<string, string> = { shm: 'the provider does not support FI_PEEK' };
 const NO_CLAIM: Record<string, string> = {

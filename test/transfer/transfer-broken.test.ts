@@ -2,7 +2,7 @@
 import '../support/four-nics.js';
 import { TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
 import { testFaults } from '../support/softefa.js';
 
 const SIZE = 1 << 20;

@@ -5,7 +5,8 @@ import { closeSync, openSync } from 'node:fs';
 import { getInfo } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { enginePair, pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 
 const OPTIONS = { provider: 'efa', fabric: 'efa-direct', nics: 2 } as const;
 const MIB = 1 << 20;

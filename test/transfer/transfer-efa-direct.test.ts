@@ -2,7 +2,8 @@ import '../support/softefa.js';
 import { getInfo, version } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 import { expect, test } from 'vitest';
-import { enginePair, pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 
 const OPTIONS = { provider: 'efa', fabric: 'efa-direct', nics: 2 } as const;
 

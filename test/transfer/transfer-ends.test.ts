@@ -2,7 +2,8 @@ import '../support/softefa.js';
 import { dumpState } from 'libfabric';
 import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
-import { enginePair, pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 import { runCleanly } from '../support/lifecycle.js';
 
 const SIZE = 4 << 20;

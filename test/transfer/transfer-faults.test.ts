@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { type FaultOptions, SoftefaFaults } from 'libfabric/softefa';
 import { TransferEngine } from 'libfabric/transfer';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { pattern } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
-import { pattern } from '../support/engines.js';
 import { Receiver } from '../support/receiver.js';
 import { namespace } from '../support/softefa.js';
 

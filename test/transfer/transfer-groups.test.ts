@@ -1,6 +1,6 @@
 import { TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
 
 const MEMBERS = 4;
 

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { decodeToken, encodeToken } from '../../dist/transfer/token.js';
-import { enginePair, pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { Receiver } from '../support/receiver.js';
 

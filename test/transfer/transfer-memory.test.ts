@@ -5,7 +5,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { enginePair, pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 import { FakeSysfs } from '../support/fake-sysfs.js';
 
 const SIZE = 1 << 20;

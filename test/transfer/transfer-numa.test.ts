@@ -6,9 +6,10 @@ import { existsSync } from 'node:fs';
 import { SoftefaFaults } from 'libfabric/softefa';
 import type { Place, RemoteEngine, TransferEngineOptions } from 'libfabric/transfer';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
-import { enginePair, pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
+import { settle } from '../support/settle.js';
 import { namespace } from '../support/softefa.js';
-import { settle } from '../support/transfer.js';
 
 const SIZE = 32 << 20;
 

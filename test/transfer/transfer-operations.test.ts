@@ -10,7 +10,8 @@ import {
   transferMetrics,
 } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { enginePair, pattern } from '../support/engines.js';
+import { pattern } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 import { testFaults } from '../support/softefa.js';
 
 const SIZE = 1 << 20;

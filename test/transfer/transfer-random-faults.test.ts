@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultKind, SoftefaFaults } from 'libfabric/softefa';
 import { TransferEngine } from 'libfabric/transfer';
 import { expect, onTestFinished, test } from 'vitest';
-import { pattern, randomWords } from '../support/engines.js';
+import { pattern, randomWords } from '../support/bytes.js';
 import { Receiver } from '../support/receiver.js';
 import { seed } from '../support/seed.js';
 import { namespace } from '../support/softefa.js';

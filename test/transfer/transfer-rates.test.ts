@@ -2,7 +2,7 @@ import '../support/four-nics.js';
 import { SoftefaFaults } from 'libfabric/softefa';
 import { TransferEngine } from 'libfabric/transfer';
 import { expect, onTestFinished, test } from 'vitest';
-import { pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
 import { namespace } from '../support/softefa.js';
 
 const SIZE = 4 << 20;

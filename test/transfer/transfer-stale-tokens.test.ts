@@ -1,6 +1,7 @@
 import '../support/softefa.js';
 import { describe, expect, test } from 'vitest';
-import { enginePair, pattern } from '../support/engines.js';
+import { pattern } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 
 const SIZE = 1 << 20;
 const STALE = { code: 'FI_EKEYREJECTED', ambiguous: false };

@@ -2,9 +2,10 @@ import '../support/four-nics.js';
 import { readdirSync, readFileSync } from 'node:fs';
 import { TransferEngine, type TransferOptions } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
-import { enginePair, pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
+import { settle } from '../support/settle.js';
 import { testFaults } from '../support/softefa.js';
-import { settle } from '../support/transfer.js';
 
 const SIZE = 32 << 20;
 const faults = testFaults();

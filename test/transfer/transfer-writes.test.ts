@@ -1,6 +1,7 @@
 import '../support/softefa.js';
 import { describe, expect, test } from 'vitest';
-import { enginePair, pattern, same } from '../support/engines.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 
 const KIB = 1024;
 const SIZES = [1, 100, 4096, 128 * KIB, 128 * KIB + 1, 1 << 20, (8 << 20) + 12_345];

@@ -1,0 +1,17 @@
+import { HANG_MS } from './limits.js';
+
+interface Driven {
+  until<V>(promise: Promise<V>): Promise<V>;
+}
+
+/** Awaits a promise with a deadline. Turns the engines of domains with the manual driver meanwhile. */
+export async function settle<V>(promise: Promise<V>, ...domains: readonly Driven[]): Promise<V> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    const late = () => reject(new Error(`not settled within ${HANG_MS} ms`));
+    timer = setTimeout(late, HANG_MS);
+  });
+  const outcome = Promise.race([promise, deadline]).finally(() => clearTimeout(timer));
+  await Promise.allSettled([outcome, ...domains.map((domain) => domain.until(outcome))]);
+  return outcome;
+}
