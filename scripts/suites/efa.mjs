@@ -16,8 +16,9 @@ import { ONLY_THE_LIBRARY, vitest } from '../vitest.mjs';
 
 const RELEASES = ['bookworm', 'trixie', 'forky'];
 
-// .ci/run asks for the quick tests.
-const { LIBFABRIC_TESTS = 'all' } = process.env;
+// All tests, and queues of the default size. .ci/run asks for the quick tests.
+const { LIBFABRIC_TESTS = 'all', LIBFABRIC_TEST_QUEUES = 'default' } = process.env;
+const TESTS = { LIBFABRIC_TESTS, LIBFABRIC_TEST_QUEUES };
 
 const releaseOfThisMachine = () =>
   readFileSync('/etc/os-release', 'utf8').match(/^VERSION_CODENAME=(\w+)$/m)?.[1];
@@ -35,7 +36,7 @@ async function runHere({ folder, fabtests, all, condition, rest }) {
   if (fabtests) return programs();
   const which = rest.includes('-t') ? [] : ['-t', 'efa'];
   const whole = rest.length === 0 && folder && hasFabtests(folder);
-  const env = { LIBFABRIC_TESTS, ...CONDITIONS[condition], ...stack };
+  const env = { ...TESTS, ...CONDITIONS[condition], ...stack };
   const tally = await vitest([...which, ...ONLY_THE_LIBRARY, ...rest], env);
   return whole ? sum(tally, await programs()) : tally;
 }
@@ -53,7 +54,7 @@ async function runInDebian(release, { fabtests, condition, rest }) {
   const test = 'cd /libfabric && exec node scripts/suite.mjs efa "$@"';
   const args = ['sh', '-c', test, 'sh', ...(condition ? [condition] : []), ...rest];
   const [program, ...line] = entering(release, args);
-  return tallyOf(program, line, { ...ENVIRONMENT, LIBFABRIC_TESTS });
+  return tallyOf(program, line, { ...ENVIRONMENT, ...TESTS });
 }
 
 export default async function efa(args) {
