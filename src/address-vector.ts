@@ -146,8 +146,9 @@ export class AddressVector {
   }
 
   /**
-   * Inserts a peer's `endpoint.address`: fi_av_insert. The same address gives the same peer. An IP
-   * address and port may also be text: `'127.0.0.1:5000'`, `'[::1]:5000'`.
+   * Inserts a peer's `endpoint.address`: fi_av_insert. The same address gives the same peer, which
+   * stays until it is removed as often. An IP address and port may also be text:
+   * `'127.0.0.1:5000'`, `'[::1]:5000'`.
    *
    * The call is synchronous. It takes about a microsecond, or a system call on EFA, and it waits
    * while a region is being registered. insertMany() inserts off the event loop.
@@ -223,6 +224,7 @@ export class AddressVector {
       peer = new Peer(handle, this.#identity);
       this.#engine.peers.set(handle, peer);
     }
+    peer.markInserted();
     return peer;
   }
 
@@ -239,8 +241,9 @@ export class AddressVector {
   }
 
   /**
-   * Removes a peer: fi_av_remove. New operations to it fail at once. When the operations in flight
-   * are done, the address is removed and the promise resolves. If the timeout or the signal ends
+   * Removes a peer: fi_av_remove. If its address was inserted several times, all but the last
+   * removal only end an insertion. With the last one, new operations to the peer fail at once. When
+   * the operations in flight are done, the address is removed and the promise resolves. If the timeout or the signal ends
    * the wait, the promise rejects, and the address is still removed when they are done. Until then
    * insert() refuses the address.
    *
@@ -251,7 +254,7 @@ export class AddressVector {
   async remove(peer: Peer, options: WaitOptions = {}): Promise<void> {
     this.#checkPeer(peer);
     const wait = checkWait(options);
-    peer.markRemoved();
+    if (!peer.markRemoved()) return;
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     const promise = engine.requests.promise<void>(request);

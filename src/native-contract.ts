@@ -497,5 +497,18 @@ export interface NativeTransfer {
     bytes: Uint8Array,
     id: number,
     channel: number,
+    sequence: number,
   ): void;
+  /** Tells the peer that messages with these `numbers`, of 32 bits each, were taken. */
+  transferTake(
+    engine: Handle<'TransferEngine'>,
+    peer: Handle<'RemotePeer'>,
+    numbers: Uint8Array,
+    channel: number,
+    status: number,
+  ): void;
+  /** The event NoteSent with this id tells when all messages to the peer are sent, or given up. */
+  transferFlush(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>, id: number): void;
+  /** Messages to the peer that still wait are given up. */
+  transferForget(peer: Handle<'RemotePeer'>): void;
 }

@@ -2,13 +2,15 @@ import { types } from 'node:util';
 import { invalidArgType } from './errors.js';
 
 /**
- * A peer: an address in an address vector (fi_av(3)). Operations can use it until it is removed.
+ * A peer: an address in an address vector (fi_av(3)). Operations can use it until it is removed as
+ * often as it was inserted.
  */
 export class Peer {
   /** @internal The handle in the engine's table. It contains a generation number. */
   readonly handle: number;
   /** @internal The identity of its address vector. */
   readonly vector: object;
+  #insertions = 0;
   #removed = false;
 
   /** @internal */
@@ -28,8 +30,15 @@ export class Peer {
   }
 
   /** @internal */
-  markRemoved(): void {
-    this.#removed = true;
+  markInserted(): void {
+    this.#insertions += 1;
+  }
+
+  /** @internal Returns whether this was the last of its insertions. */
+  markRemoved(): boolean {
+    this.#insertions -= 1;
+    this.#removed = this.#insertions === 0;
+    return this.#removed;
   }
 }
 

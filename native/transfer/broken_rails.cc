@@ -21,9 +21,11 @@ void Rail::broken(const Failure& why) {
 }
 
 void Rail::passMessages() {
-  for (Waiting& waiting : std::exchange(messages_, {})) {
-    hub_->sendAgain(std::move(waiting), index);
-  }
+  outbox_.flush([this](Outbox::Line& line) {
+    for (Waiting& each : std::exchange(line.messages, {})) {
+      hub_->sendAgain(std::move(each), index);
+    }
+  });
 }
 
 void Hub::railBroke() {

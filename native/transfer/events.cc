@@ -16,7 +16,9 @@ namespace fab::transfer {
 namespace {
 
 Napi::Value textOf(Napi::Env env, const Event& event) {
-  if (event.kind == EventKind::kNote || event.kind == EventKind::kOfferArrived) {
+  const bool hasBytes = event.kind == EventKind::kNote || event.kind == EventKind::kTaken ||
+                        event.kind == EventKind::kOfferArrived;
+  if (hasBytes) {
     if (event.text.empty()) return env.Undefined();
     return Napi::Buffer<char>::Copy(env, event.text.data(), event.text.size());
   }
@@ -24,7 +26,8 @@ Napi::Value textOf(Napi::Env env, const Event& event) {
 }
 
 Napi::Value fromOf(Napi::Env env, const Event& event) {
-  const bool hasPeer = event.kind == EventKind::kNote || event.kind == EventKind::kRailState;
+  const bool hasPeer = event.kind == EventKind::kNote || event.kind == EventKind::kTaken ||
+                       event.kind == EventKind::kRailState;
   if (!hasPeer) return env.Undefined();
   return Napi::BigInt::New(env, event.from);
 }

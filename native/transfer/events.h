@@ -21,6 +21,7 @@ enum class EventKind : uint32_t {
   kRailState = 9,      // id: index of the rail, status: its state, text: why, from: the peer
   kFlushed = 10,       // close() was called, and all messages are sent
   kOfferBroken = 11,   // id, status, text: no rail works that its memory is registered on
+  kTaken = 12,         // id: channel, status, from, payload: what the peer has taken
 };
 
 struct Event {

@@ -350,10 +350,29 @@ Napi::Value transferWithdraw(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// transferNotify(engine, peer, bytes, id, channel)
+// transferNotify(engine, peer, bytes, id, channel, sequence)
 Napi::Value transferNotify(const Napi::CallbackInfo& args) {
   unwrap<Hub>(args[0])->notify(unwrapAny<Peer>(args[1]), toText(args[2]), toUint32(args[3]),
-                               toUint32(args[4]));
+                               toUint32(args[4]), toUint32(args[5]));
+  return args.Env().Undefined();
+}
+
+// transferTake(engine, peer, numbers, channel, status)
+Napi::Value transferTake(const Napi::CallbackInfo& args) {
+  unwrap<Hub>(args[0])->take(unwrapAny<Peer>(args[1]), toText(args[2]), toUint32(args[3]),
+                             toUint32(args[4]));
+  return args.Env().Undefined();
+}
+
+// transferFlush(engine, peer, id)
+Napi::Value transferFlush(const Napi::CallbackInfo& args) {
+  unwrapAny<Hub>(args[0])->flush(*unwrapAny<Peer>(args[1]), toUint32(args[2]));
+  return args.Env().Undefined();
+}
+
+// transferForget(peer)
+Napi::Value transferForget(const Napi::CallbackInfo& args) {
+  unwrapAny<Peer>(args[0])->forgotten.store(true);
   return args.Env().Undefined();
 }
 
@@ -383,6 +402,9 @@ void exportTransfer(Napi::Object exports) {
   exportFunction<transferRevoke>(exports, "transferRevoke");
   exportFunction<transferWithdraw>(exports, "transferWithdraw");
   exportFunction<transferNotify>(exports, "transferNotify");
+  exportFunction<transferTake>(exports, "transferTake");
+  exportFunction<transferFlush>(exports, "transferFlush");
+  exportFunction<transferForget>(exports, "transferForget");
 }
 
 }  // namespace fab

@@ -129,53 +129,16 @@ void Hub::share(const std::shared_ptr<Transfer>& transfer, size_t except) {
   }
 }
 
-Message Hub::messageTo(const Peer& peer, Kind kind) const {
-  Message message;
-  message.header.kind = kind;
-  message.header.from = id;
-  message.header.to = peer.id;
-  return message;
-}
-
-void Hub::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) {
-  unsent_.fetch_add(1);
-  pass({peer, std::move(message), 0, Clock::now() + kMessageTimeout}, rail);
-}
-
-void Hub::messageEnded(uint32_t noteId, uint32_t status, std::string text) {
-  if (unsent_.fetch_sub(1) == 1) tellIfFlushed();
-  if (noteId != 0) events.add({EventKind::kNoteSent, noteId, status, std::move(text), 0, 0});
-}
-
-void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), failed + 1); }
-
-void Hub::pass(Waiting waiting, size_t to) {
-  MessageHeader& header = waiting.message.header;
-  header.length = static_cast<uint16_t>(waiting.message.payload.size());
-  Rail* const rail = workingRail(to);
-  if (rail == nullptr) {
-    const Failure& why = *rails[to % rails.size()]->brokenBy();
-    return messageEnded(waiting.noteId, why.status, why.detail.text);
-  }
-  const auto held = std::make_shared<Waiting>(std::move(waiting));
-  rail->defer([rail, held] { rail->send(std::move(*held)); });
-}
-
-void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
-                 uint32_t channel) {
-  Message message = messageTo(*peer, Kind::kNote);
-  message.header.sequence = ++peer->sequence;
-  message.header.count = channel;
-  message.payload = std::move(payload);
-  unsent_.fetch_add(1);
-  pass({peer, std::move(message), noteId, Clock::now() + kMessageTimeout}, noteId);
-}
-
 void Hub::received(Message message) {
   const MessageHeader& header = message.header;
   if (header.kind == Kind::kWithdrawn) return peerWithdrew(header);
   if (header.kind == Kind::kRevoked) return peerRevoked(header);
+  if (header.kind == Kind::kTaken) {
+    return events.add({EventKind::kTaken, header.count, header.status, std::move(message.payload),
+                       header.from, 0});
+  }
   if (header.kind == Kind::kNote) {
+    answer(header);
     return events.add({EventKind::kNote, header.sequence, 0, std::move(message.payload),
                        header.from, header.count});
   }

@@ -50,9 +50,14 @@ class Hub : public std::enable_shared_from_this<Hub> {
                                bool repeats, bool mappable, std::vector<uint32_t> memories);
   // Ends an offer, and tells the peer.
   void revoke(const std::shared_ptr<Offer>& offer);
-  // `channel` tells the messages of the program from those of groups.
+  // `channel` tells the messages of the program from those of groups. Each has numbers of its own.
   void notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
-              uint32_t channel);
+              uint32_t channel, uint32_t sequence);
+  // Tells a peer which of its messages were taken.
+  void take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t channel,
+            uint32_t status);
+  // An event with this number tells when all messages to a peer are sent, or given up.
+  void flush(Peer& peer, uint32_t noteId);
   // Ends all transfers and offers. An event tells when the messages that say so, and those before,
   // are sent, and no copy is under way.
   void close();
@@ -63,8 +68,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // Gives a transfer to the rails that may have work for it.
   void share(const std::shared_ptr<Transfer>& transfer, size_t except);
   void send(const std::shared_ptr<Peer>& peer, Message message, size_t rail);
-  // A message was sent, or given up. `noteId`: of the program's message, 0: the engine's own.
-  void messageEnded(uint32_t noteId, uint32_t status, std::string text);
+  // A message was sent, or given up.
+  void messageEnded(const Waiting& waiting, uint32_t status, std::string text);
   // Sends a message over another rail than the one that has failed.
   void sendAgain(Waiting waiting, size_t failed);
   // The provider has broken the endpoint of a rail.
@@ -87,6 +92,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
  private:
   void tellIfFlushed();
+  void tellIfAllSent(Peer& peer);
+  void enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId, size_t rail);
+  void answer(const MessageHeader& header);
   const Failure* whyUnusable(const std::vector<uint32_t>& memories) const;
   Rail* workingRail(size_t first) const;
   void tellIfUnusable(const Offer& offer);
@@ -116,6 +124,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   bool closed_ = false;
   std::atomic<bool> closing_{false};
   std::atomic<uint32_t> unsent_{0};  // messages
+  std::atomic<uint64_t> nextOrder_{0};
   uint32_t nextTransfer_ = 0;
   uint32_t nextOffer_ = 0;
   uint64_t nextSerial_ = 0;  // under the mutex

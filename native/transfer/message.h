@@ -16,6 +16,7 @@ enum class Kind : uint8_t {
   kRevoked = 5,    // offer; bytes, count: its serial number and its gap: it has ended
   kCopied = 6,     // offer, round, bytes: all of them are there; the payload is the note
   kRead = 7,       // offer, transfer: has every byte of a repeated offer, which stays open
+  kTaken = 8,      // count, status: the payload has the numbers of messages that were taken
 };
 
 struct MessageHeader {

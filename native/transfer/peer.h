@@ -132,8 +132,12 @@ class Peer {
   // Whether the NICs of both sides check the key of each access, so that no copy can arrive after
   // the key was withdrawn. Where software copies, a copy that has begun goes on.
   const bool fences;
-  std::vector<Path> paths;  // by rail of this side
-  std::atomic<uint32_t> sequence{0};
+  std::vector<Path> paths;          // by rail of this side
+  std::atomic<uint32_t> unsent{0};  // messages to it
+  std::atomic<uint32_t> allSent{
+      0};  // the number of the event that tells when there are none, 0: nobody asks
+  std::atomic<bool> forgotten{false};  // messages that still wait are not sent any more
+  std::atomic<bool> answered{false};   // it knows that its messages are confirmed
   // Under the mutex of the hub:
   uint64_t lastOffer = 0;  // the serial number of the last offer to it, 0: none
   EndedOffers ended;       // of its offers to this side

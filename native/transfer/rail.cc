@@ -66,7 +66,7 @@ void Rail::giveNumber(uint32_t number) {
 unsigned Rail::turn() {
   if (!waiting()) return 0;
   const auto now = Clock::now();
-  if (!messages_.empty() || !unposted_.empty()) flushMessages(now);
+  if (!outbox_.empty() || !unposted_.empty()) flushMessages(now);
   const unsigned work = transfers_.empty() ? 0 : postSlices(now);
   if (now >= nextCheck_) {
     nextCheck_ = now + kCheckInterval;

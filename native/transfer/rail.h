@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,21 +12,13 @@
 #include "../util/shared_block.h"
 #include "message.h"
 #include "offer.h"
+#include "outbox.h"
 #include "peer.h"
 #include "transfer.h"
 
 namespace fab::transfer {
 
 class Hub;
-
-// A message that is to be sent.
-struct Waiting {
-  std::shared_ptr<Peer> peer;
-  Message message;
-  uint32_t noteId;  // of the program's message, 0: the engine's own
-  Clock::time_point until;
-  Clock::time_point since{};  // when it came to the rail that is to send it
-};
 
 // How a rail works. All rails of an engine have the same settings.
 struct Settings {
@@ -67,7 +58,7 @@ class Rail final : public EngineClient {
 
   unsigned turn() override;
   bool waiting() const override {
-    return !transfers_.empty() || !messages_.empty() || !unposted_.empty() || inFlight_ > 0 ||
+    return !transfers_.empty() || !outbox_.empty() || !unposted_.empty() || inFlight_ > 0 ||
            freeSends_.size() < kSends;
   }
   bool notified() override;
@@ -147,6 +138,7 @@ class Rail final : public EngineClient {
   void giveBack(Transfer& transfer, uint32_t slice);
   bool postMessage(Waiting& waiting, Clock::time_point now);
   void flushMessages(Clock::time_point now);
+  void flushLine(Outbox::Line& line, Clock::time_point now);
   void passMessages();
   ssize_t postReceive(uint32_t slot);
   uint32_t takeNumber();
@@ -170,7 +162,7 @@ class Rail final : public EngineClient {
   std::shared_ptr<SharedBlock> block_;  // of messages: first those to receive, then those to send
   uint32_t memory_ = 0;
   std::vector<uint32_t> freeSends_;
-  std::deque<Waiting> messages_;
+  Outbox outbox_;
   std::vector<uint32_t> unposted_;  // receives that the provider had no room for
   Failure why_;                     // its endpoint is broken: set before the state, once
 };

@@ -2,6 +2,7 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "../util/error.h"
 #include "hub.h"
@@ -31,10 +32,7 @@ void Rail::listen() {
   }
 }
 
-void Rail::send(Waiting waiting) {
-  waiting.since = Clock::now();
-  messages_.push_back(std::move(waiting));
-}
+void Rail::send(Waiting waiting) { outbox_.add(std::move(waiting), Clock::now()); }
 
 ssize_t Rail::postReceive(uint32_t slot) {
   const uint32_t number = takeNumber();
@@ -74,20 +72,26 @@ void Rail::received(uint32_t number, const Completion& completion) {
 void Rail::flushMessages(Clock::time_point now) {
   if (brokenBy()) return passMessages();
   while (!unposted_.empty() && postReceive(unposted_.back()) == 0) unposted_.pop_back();
-  for (size_t count = messages_.size(); count > 0; --count) {
-    Waiting waiting = std::move(messages_.front());
-    messages_.pop_front();
-    if (now > waiting.until) {
-      hub_->messageEnded(waiting.noteId, FI_ETIMEDOUT, "the peer takes no messages");
-    } else if (!postMessage(waiting, now)) {
-      // Perhaps this rail reaches nobody: then another one sends it.
-      if (now - waiting.since > settings_.stall) {
-        hub_->sendAgain(std::move(waiting), index);
-      } else {
-        messages_.push_back(std::move(waiting));
-      }
+  outbox_.flush([&](Outbox::Line& line) { flushLine(line, now); });
+}
+
+void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
+  std::deque<Waiting>& messages = line.messages;
+  for (; !messages.empty(); messages.pop_front()) {
+    Waiting& first = messages.front();
+    if (line.peer->forgotten.load()) {
+      hub_->messageEnded(first, FI_ECANCELED, "the peer was closed");
+    } else if (now > first.until) {
+      hub_->messageEnded(first, FI_ETIMEDOUT, "the peer takes no messages");
+    } else if (postMessage(first, now)) {
+      line.since = now;
+    } else {
+      break;
     }
   }
+  // Perhaps this rail reaches nobody: then another one sends them.
+  if (hub_->rails.size() == 1 || now - line.since <= settings_.stall) return;
+  for (Waiting& each : std::exchange(messages, {})) hub_->sendAgain(std::move(each), index);
 }
 
 // Returns false if the message must wait.
@@ -134,7 +138,7 @@ void Rail::sendEnded(InFlight op, const Completion& completion) {
   stopAwaiting(op);
   if (completion.status == 0) {
     path.succeeded(now, op.to);
-    return hub_->messageEnded(op.message->noteId, 0, {});
+    return hub_->messageEnded(*op.message, 0, {});
   }
   path.failed(now, op.to);
   hub_->sendAgain(std::move(*op.message), index);

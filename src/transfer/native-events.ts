@@ -14,6 +14,7 @@ export const EventKind = {
   RailState: 9,
   Flushed: 10,
   OfferBroken: 11,
+  Taken: 12,
 } as const;
 
 /** What a transfer in flight hears. */
@@ -35,6 +36,7 @@ export interface OfferListener {
 /** What the engine hears itself. */
 export interface EngineListener {
   note(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void;
+  taken(from: bigint, status: number, numbers: Uint8Array, channel: number): void;
   idle(idle: boolean): void;
   flushed(): void;
   rail(index: number, state: number, reason: string, peer: bigint): void;
@@ -110,6 +112,14 @@ export class NativeEvents {
           id,
           (text as Uint8Array | undefined) ?? new Uint8Array(),
           bytes,
+        );
+        break;
+      case EventKind.Taken:
+        this.#listener.taken(
+          from as bigint,
+          status,
+          (text as Uint8Array | undefined) ?? new Uint8Array(),
+          id,
         );
         break;
       case EventKind.NoteSent:

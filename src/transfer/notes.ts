@@ -1,3 +1,4 @@
+import { Fifo } from '../fifo.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** A message from another engine. */
@@ -9,53 +10,9 @@ export interface Note {
   readonly id: string;
 }
 
-// The sequence numbers that a late copy may still have.
-const WINDOW = 4096;
-const MAX_WAITING = 65_536;
-// Of senders, whose identities nobody vouches for.
-const MAX_SENDERS = 65_536;
-
-/** Lets each message pass once: a message is sent again if its rail fails. */
-class Once {
-  #highest = 0;
-  readonly #seen = new Set<number>();
-
-  isNew(sequence: number): boolean {
-    if (sequence <= this.#highest - WINDOW || this.#seen.has(sequence)) return false;
-    this.#seen.add(sequence);
-    if (sequence > this.#highest) {
-      // Bounded by the window: the peer chooses the numbers.
-      const last = Math.min(this.#highest, sequence - WINDOW);
-      for (let old = this.#highest - WINDOW; old <= last; old++) this.#seen.delete(old);
-      this.#highest = sequence;
-    }
-    return true;
-  }
-}
-
-/** Lets each message of each peer pass once. */
-export class OncePerPeer {
-  readonly #peers = new Map<bigint, Once>();
-
-  isNew(from: bigint, sequence: number): boolean {
-    let once = this.#peers.get(from);
-    if (once === undefined) {
-      once = new Once();
-      this.#peers.set(from, once);
-      if (this.#peers.size > MAX_SENDERS) this.#forgetOldest();
-    }
-    return once.isNew(sequence);
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#peers.keys();
-    if (oldest !== undefined) this.#peers.delete(oldest);
-  }
-}
-
 /** The messages that arrive at an engine, for `for await`. */
 export class Notes {
-  readonly #waiting: Note[] = [];
+  readonly #waiting = new Fifo<{ note: Note; wasRead: () => void }>();
   readonly #readers: ((result: IteratorResult<Note>) => void)[] = [];
   readonly #waits: (change: number) => void;
   #closed = false;
@@ -80,24 +37,25 @@ export class Notes {
     return this.#dropped;
   }
 
-  arrived(note: Note): void {
+  arrived(note: Note, wasRead: () => void): void {
     this.#received += 1;
     const reader = this.#readers.shift();
-    if (reader !== undefined) {
+    if (reader === undefined) {
+      this.#waiting.add({ note, wasRead });
+    } else {
       reader({ value: note, done: false });
       this.#waits(-1);
-    } else if (this.#waiting.length < MAX_WAITING) {
-      this.#waiting.push(note);
-    } else {
-      this.#drop();
+      wasRead();
     }
   }
 
-  #drop(): void {
+  /** A message is dropped, because so many wait. */
+  drop(waiting: number): void {
+    this.#received += 1;
     this.#dropped += 1;
     if (this.#dropped > 1) return;
     process.emitWarning(
-      `a transfer engine drops messages: ${MAX_WAITING} wait, and nobody reads engine.notes()`,
+      `a transfer engine drops messages: ${waiting} wait, and nobody reads engine.notes()`,
       'LibfabricWarning',
     );
   }
@@ -113,8 +71,9 @@ export class Notes {
   read(): AsyncIterableIterator<Note> {
     const iterator: AsyncIterableIterator<Note> = {
       next: () => {
-        const note = this.#waiting.shift();
-        if (note !== undefined) return Promise.resolve({ value: note, done: false });
+        const first = this.#waiting.take();
+        first?.wasRead();
+        if (first !== undefined) return Promise.resolve({ value: first.note, done: false });
         if (this.#closed) return Promise.resolve({ value: undefined, done: true });
         this.#waits(1);
         return new Promise((resolve) => this.#readers.push(resolve));

@@ -5,8 +5,10 @@ import type { Activity } from './activity.js';
 import { PRIORITIES, type Priority, type Queue } from './admission.js';
 import { type Card, identityText } from './card.js';
 import { errnoOf, TransferError } from './errors.js';
+import type { Mail } from './mail.js';
 import { Mappings } from './mappings.js';
 import type { NativeEvents } from './native-events.js';
+import { Taken } from './outbox.js';
 import { lengthOfPieces } from './pieces.js';
 import { Part, Place } from './place.js';
 import { isHere } from './same-host.js';
@@ -23,15 +25,18 @@ export interface PeerContext {
   /** Whether this engine maps the memory of peers of its host. */
   readonly maps: boolean;
   readonly activity: Activity;
+  readonly mail: Mail;
   isOpen(): boolean;
-  forget(peer: RemoteEngine): Promise<void>;
-  nextNote(): number;
+  /** Lets engine.peer() know the peer anew, and removes its addresses when nothing uses them any more. */
+  forget(peer: RemoteEngine, unused: Promise<void>): Promise<void>;
 }
 
 /** What a message between engines is for. */
 export const Channel = { Program: 0, Group: 1 } as const;
+export type Channel = (typeof Channel)[keyof typeof Channel];
 
 const MAX_NOTE = 3072;
+const MAX_TAKEN = MAX_NOTE / 4; // numbers of a message
 const DEADLINE = 30_000; // ms
 const OPTIONS = namesOf<TransferOptions>({ note: 1, signal: 1, deadline: 1, priority: 1 });
 
@@ -47,6 +52,10 @@ export class RemoteEngine {
   readonly identity: bigint;
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
+  // The numbers of messages that were taken in this turn.
+  #taken: Record<Channel, number[]> | undefined;
+  #uses = 0;
+  #unused = () => {};
   #closing: Promise<void> | undefined;
 
   /** @internal */
@@ -86,14 +95,27 @@ export class RemoteEngine {
     return peer;
   }
 
+  /** @internal A transfer or a message begins (1) or ends (-1) to use the peer. */
+  used(change: number): void {
+    this.#uses += change;
+    if (this.#uses === 0) this.#unused();
+  }
+
   /**
-   * Forgets the peer: its addresses are removed. Resolves when no transfer with it is under way.
-   * engine.peer() may get it again.
+   * Forgets the peer. New transfers and messages are refused. When those under way have ended, the
+   * addresses are removed and the promise resolves. engine.peer() may get the peer again meanwhile.
    */
   close(): Promise<void> {
-    this.unmap();
-    this.#closing ??= this.#context.forget(this);
+    this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  #close(): Promise<void> {
+    const unused = new Promise<void>((resolve) => {
+      this.#unused = resolve;
+      this.used(0);
+    });
+    return this.#context.forget(this, unused);
   }
 
   /** @internal Unmaps the peer's memory. */
@@ -225,9 +247,13 @@ export class RemoteEngine {
   }
 
   /**
-   * Sends a message, which arrives once: engine.notes() of the peer.
+   * Sends a message of at most 3072 bytes, which arrives once: engine.notes() of the peer. Resolves when the
+   * peer has taken it: it is in the queue of engine.notes(), or was read. A peer takes no more messages while
+   * 4096 of this engine wait to be read. A peer that does not know this engine, with engine.peer(), cannot tell:
+   * then the promise resolves when the message is in the peer's memory.
    *
-   * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds.
+   * @throws TransferError FI_ETIMEDOUT if the peer takes no message for 30 seconds, FI_ECONNRESET if its
+   * engine is closed first.
    */
   notify(bytes: Uint8Array): Promise<void> {
     const sent = this.send(bytes, Channel.Program);
@@ -236,19 +262,46 @@ export class RemoteEngine {
   }
 
   /** @internal */
-  send(bytes: Uint8Array, channel: number): Promise<void> {
-    const { handle, events } = this.#context;
+  send(bytes: Uint8Array, channel: Channel): Promise<void> {
     this.#checkOpen();
     const message = checkNote('bytes', bytes);
-    const id = this.#context.nextNote();
-    return new Promise((resolve, reject) => {
-      events.notes.set(id, (status, detail) => {
-        if (status === 0) resolve();
-        else reject(new TransferError(status, true, { detail }));
-      });
-      events.changed();
-      native.transferNotify(handle, this.handle, message, id, channel);
-    });
+    this.used(1);
+    const sent = this.#context.mail.to(this.identity)[channel].send(this, message);
+    const ended = () => this.used(-1);
+    sent.then(ended, ended);
+    return sent;
+  }
+
+  /** @internal Tells the peer that a message was taken, together with others of this turn. */
+  take(channel: Channel, sequence: number): void {
+    if (this.#taken === undefined) {
+      this.#taken = { [Channel.Program]: [], [Channel.Group]: [] };
+      queueMicrotask(() => this.#tellTaken());
+    }
+    this.#taken[channel].push(sequence);
+  }
+
+  #tellTaken(): void {
+    const taken = this.#taken;
+    this.#taken = undefined;
+    if (taken === undefined || !this.#context.isOpen()) return;
+    for (const channel of [Channel.Program, Channel.Group]) {
+      const numbers = taken[channel];
+      for (let i = 0; i < numbers.length; i += MAX_TAKEN) {
+        this.#tell(Taken.Some, channel, numbers.slice(i, i + MAX_TAKEN));
+      }
+    }
+  }
+
+  /** @internal Tells the peer that none of its messages will be taken any more. */
+  takeNoMore(status: typeof Taken.Last | typeof Taken.Closed): void {
+    this.#tellTaken();
+    for (const channel of [Channel.Program, Channel.Group]) this.#tell(status, channel, []);
+  }
+
+  #tell(status: number, channel: Channel, numbers: readonly number[]): void {
+    const bytes = new Uint8Array(Uint32Array.from(numbers).buffer);
+    native.transferTake(this.#context.handle, this.handle, bytes, channel, status);
   }
 }
 

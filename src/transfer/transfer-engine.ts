@@ -3,9 +3,9 @@ import { publishClose, publishOpen } from '../channels.js';
 import type { DeviceMemory } from '../device-memory.js';
 import { closed, FabricError, invalidArgValue, invalidState } from '../errors.js';
 import { type Handle, native } from '../native.js';
-import type { Peer } from '../peer.js';
 import { transferEngines } from '../transfer-engines.js';
 import { Activity, type TransferStats } from './activity.js';
+import { Addresses } from './addresses.js';
 import { Queue } from './admission.js';
 import { Announcer } from './announcer.js';
 import { Barriers } from './barriers.js';
@@ -14,6 +14,8 @@ import type { EngineEvent } from './engine-events.js';
 import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
 import { Group } from './group.js';
+import { Inbox } from './inbox.js';
+import { Mail } from './mail.js';
 import {
   type AllocateMemoryOptions,
   allocateMemory,
@@ -22,12 +24,13 @@ import {
   registerMemory,
 } from './memory.js';
 import { NativeEvents } from './native-events.js';
-import { type Note, Notes, OncePerPeer } from './notes.js';
+import { type Note, Notes } from './notes.js';
 import { makeOffer, type Offering } from './offering.js';
 import { OpenOffers } from './open-offers.js';
+import { Taken } from './outbox.js';
 import { Place } from './place.js';
-import { countersOf, openRails, type Rail, type RailState, working } from './rails.js';
-import { Channel, engineClosed, RemoteEngine } from './remote-engine.js';
+import { countersOf, openRails, type Rail, type RailState } from './rails.js';
+import { engineClosed, RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
 import type { TransferEngineState } from './state-types.js';
@@ -60,7 +63,8 @@ export class TransferEngine {
   readonly #events: NativeEvents;
   readonly #queue: Queue;
   readonly #notes: Notes;
-  readonly #once = new OncePerPeer();
+  readonly #inbox: Inbox;
+  readonly #mail: Mail;
   readonly #barriers: Barriers;
   readonly #peers = new Map<bigint, RemoteEngine>();
   // What has ended of their offers is forgotten too. Keys refuse old tokens, but mapped memory has none.
@@ -71,7 +75,6 @@ export class TransferEngine {
   readonly #offering: Offering;
   readonly #activity: Activity;
   readonly #announcer = new Announcer(this);
-  #nextNote = 0;
   #flushed = () => {};
   #closing: Promise<void> | undefined;
 
@@ -83,15 +86,8 @@ export class TransferEngine {
     this.#rails = rails;
     this.#queue = new Queue(settings.maxTransfers);
     this.#events = new NativeEvents({
-      note: (from, sequence, bytes, channel) => {
-        const note = { bytes, from: this.#peers.get(from), id: identityText(from) };
-        if (!this.#once.isNew(from, sequence)) return;
-        if (channel === Channel.Group) {
-          if (note.from !== undefined) this.#barriers.arrived(from, bytes);
-        } else {
-          this.#notes.arrived(note);
-        }
-      },
+      note: (from, sequence, bytes, channel) => this.#inbox.arrived(from, sequence, bytes, channel),
+      taken: (from, status, numbers, channel) => this.#mail.taken(from, status, numbers, channel),
       idle: (idle) => native.transferRef(this.#handle, !idle),
       flushed: () => this.#flushed(),
       rail: (index, state, reason, peer) => {
@@ -101,8 +97,10 @@ export class TransferEngine {
     });
     this.#notes = new Notes(this.#events.waiting);
     this.#barriers = new Barriers(this.#events.waiting);
+    this.#inbox = new Inbox(this.#peers, this.#notes, this.#barriers);
     this.#activity = new Activity(this, this.#queue, this.#events, this.#notes);
     this.#handle = native.transferEngine(this.#identity, settings.native, this.#events.deliver);
+    this.#mail = new Mail(this.#handle, this.#events);
     for (const [index, { handle, endpoint, numaNode }] of rails.entries()) {
       native.transferRail(this.#handle, handle, endpoint.handle, numaNode ?? -1);
       endpoint.cq.onError = (error) => this.#announcer.railFailed(index, error);
@@ -203,10 +201,7 @@ export class TransferEngine {
         `is of an engine over ${decoded.provider}, and this one uses ${own}`,
       );
     }
-    const inserted = working(this.#rails).map((rail) =>
-      decoded.addresses.map((address) => rail?.endpoint.av.insert(address)),
-    );
-    const handles = inserted.flat().map((each) => each?.handle ?? 0);
+    const addresses = new Addresses(this.#rails, decoded.addresses);
     const context = {
       handle: this.#handle,
       id: this.#identity,
@@ -215,33 +210,33 @@ export class TransferEngine {
       queue: this.#queue,
       maps: this.#maps && !this.#forgotten.has(decoded.id),
       activity: this.#activity,
+      mail: this.#mail,
       isOpen: () => !this.closed,
-      forget: (peer: RemoteEngine) => this.#forget(peer, inserted),
-      nextNote: () => ++this.#nextNote,
+      forget: (peer: RemoteEngine, unused: Promise<void>) => this.#forget(peer, unused, addresses),
     };
     const handle = native.transferPeer(
       this.#handle,
       decoded.id,
-      Uint32Array.from(handles),
+      addresses.handles,
       decoded.addresses.length,
       this.#rdma && decoded.rdma,
     );
     const peer = new RemoteEngine(context, decoded, handle);
     this.#peers.set(decoded.id, peer);
+    this.#inbox.known(peer);
     return peer;
   }
 
-  async #forget(
-    peer: RemoteEngine,
-    inserted: readonly (readonly (Peer | undefined)[])[],
-  ): Promise<void> {
+  async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
     this.#peers.delete(peer.identity);
     if (peer.maps) this.#forgotten.add(peer.identity);
+    await unused;
+    peer.unmap();
     if (this.closed) return;
-    const removing = this.#rails.flatMap(({ endpoint }, i) =>
-      (inserted[i] ?? []).map((each) => each && endpoint.av.remove(each)),
-    );
-    await Promise.all(removing);
+    if (this.#inbox.has(peer.identity)) peer.takeNoMore(Taken.Last);
+    await this.#mail.flush(peer.handle, FLUSH_TIMEOUT);
+    native.transferForget(peer.handle);
+    if (!this.closed) await addresses.remove();
   }
 
   /**
@@ -326,6 +321,9 @@ export class TransferEngine {
     this.#announcer.events.close();
     this.#notes.close();
     this.#barriers.close();
+    for (const peer of this.#peers.values()) {
+      if (this.#inbox.holds(peer.identity)) peer.takeNoMore(Taken.Closed);
+    }
     await this.#flush();
     const closings = this.#rails.map(({ endpoint }) => endpoint.close());
     await Promise.allSettled(closings);
@@ -341,6 +339,7 @@ export class TransferEngine {
     this.#events.transfers.clear();
     this.#events.offers.clear();
     this.#events.notes.clear();
+    this.#mail.close();
     for (const place of this.#places) place.device?.release();
     for (const peer of this.#peers.values()) peer.unmap();
     publishClose('transferEngine', this);

@@ -135,8 +135,12 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.#arrive = { resolve, reject };
     });
     this.arrived.catch(() => {}); // the transfer itself rejects too
+    course.peer.used(1);
     this.released = new Promise((resolve) => {
-      this.#release = resolve;
+      this.#release = () => {
+        course.peer.used(-1);
+        resolve();
+      };
     });
     activity.transferStarted(this);
     const cancelWait = admission.enter(() => this.#start(start));

@@ -146,7 +146,6 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     for (let i = 0; i < 20; i++) {
       expect(seen.has(peer)).toBe(false);
       seen.add(peer);
-      expect(a.av.insert(b.address)).toBe(peer);
       await a.av.remove(peer);
       peer = a.av.insert(b.address);
       const received = b.recv(new Uint8Array(8));
@@ -156,6 +155,28 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
         Buffer.from(a.av.lookup(peer)),
       );
     }
+    await a.close();
+    await b.close();
+  });
+
+  test('an address that was inserted several times stays until it was removed as often', async () => {
+    const a = await opened();
+    const b = await opened();
+    const domains = [a.domain, b.domain];
+    const peer = await exchangeMessage(a, b);
+    expect(a.av.insert(b.address)).toBe(peer);
+    expect(await a.av.insertMany([b.address, b.address])).toEqual([peer, peer]);
+    for (let i = 0; i < 3; i++) {
+      await a.av.remove(peer);
+      expect(peer.removed).toBe(false);
+      const received = b.recv(new Uint8Array(8));
+      await settle(Promise.all([a.send(new Uint8Array(8), peer), received]), ...domains);
+    }
+    await settle(a.av.remove(peer), ...domains);
+    expect(peer.removed).toBe(true);
+    await expect(a.send(new Uint8Array(8), peer)).rejects.toMatchObject({
+      code: 'ERR_INVALID_ARG_VALUE',
+    });
     await a.close();
     await b.close();
   });

@@ -60,7 +60,7 @@ class Script {
       case 7:
         return rig_.provider.complete(1 + input_.below(8));
       case 8:
-        return hub_->notify(peers_[input_.below(2)], "note", input_.below(4), 0);
+        return hub_->notify(peers_[input_.below(2)], "note", input_.below(4), 0, 1);
       default:
         return static_cast<void>(rig_.engine().turn());
     }

@@ -1,43 +1,76 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { Notes, OncePerPeer } from '../../dist/transfer/notes.js';
+import { Inbox } from '../../dist/transfer/inbox.js';
+import { Notes } from '../../dist/transfer/notes.js';
 
-test('a message passes once, in any order, for each peer', () => {
-  const once = new OncePerPeer();
-  for (const sequence of [2, 1, 3]) expect(once.isNew(1n, sequence)).toBe(true);
-  for (const sequence of [2, 1, 3]) expect(once.isNew(1n, sequence)).toBe(false);
-  expect(once.isNew(2n, 1)).toBe(true);
-});
+const PROGRAM = 0;
 
-test('a number that a peer has chosen far ahead takes no longer than any other', () => {
-  const once = new OncePerPeer();
-  expect(once.isNew(1n, 1)).toBe(true);
-  const start = performance.now();
-  expect(once.isNew(1n, 2 ** 32 - 1)).toBe(true);
-  expect(performance.now() - start).toBeLessThan(1000);
-  expect(once.isNew(1n, 1)).toBe(false);
+/** The messages of senders that the engine knows, or does not know, and what it has told them. */
+function inboxOf(...known: bigint[]) {
+  const taken: number[] = [];
+  const take = (_channel: number, sequence: number) => taken.push(sequence);
+  const peers = new Map(known.map((identity) => [identity, { identity, take }]));
+  const notes = new Notes(() => {});
+  const inbox = new Inbox(peers as never, notes, undefined as never);
+  const arrived = (from: bigint, sequence: number) =>
+    inbox.arrived(from, sequence, new Uint8Array(), PROGRAM);
+  return { inbox, notes, peers, taken, arrived };
+}
+
+test('a message of each sender passes once', () => {
+  const { notes, arrived } = inboxOf(1n, 2n);
+  for (const from of [1n, 2n, 3n]) for (const sequence of [2, 1, 2, 1]) arrived(from, sequence);
+  expect(notes.unread).toBe(6);
 });
 
 test('of any number of senders, the last 65,536 are remembered', () => {
-  const once = new OncePerPeer();
-  for (let from = 0n; from <= 65_536n; from++) expect(once.isNew(from, 1)).toBe(true);
-  expect(once.isNew(65_536n, 1)).toBe(false);
-  expect(once.isNew(0n, 1)).toBe(true);
+  const { notes, arrived } = inboxOf();
+  const reader = notes.read();
+  for (let from = 0n; from <= 65_536n; from++) {
+    arrived(from, 1);
+    reader.next();
+  }
+  arrived(65_536n, 1);
+  expect(notes.unread).toBe(0);
+  arrived(0n, 1);
+  expect(notes.unread).toBe(1);
 });
 
-test('messages that nobody reads are dropped from a number on, with one warning and a count', async () => {
-  const notes = new Notes(() => {});
-  const note = { bytes: new Uint8Array(), from: undefined, id: '' };
+test('a peer hears that 4096 messages were taken, and of the next ones when half of them are read', () => {
+  const { notes, taken, arrived } = inboxOf(1n);
+  for (let sequence = 1; sequence <= 5000; sequence++) arrived(1n, sequence);
+  expect(taken.length).toBe(4096);
+  const reader = notes.read();
+  while (notes.unread > 2048) {
+    expect(taken.length).toBe(4096);
+    reader.next();
+  }
+  expect(taken).toEqual(Array.from({ length: 5000 }, (_, i) => i + 1));
+  expect(notes.dropped).toBe(0);
+});
+
+test('a sender that becomes known hears which of its messages have arrived before', () => {
+  const { inbox, peers, taken, arrived } = inboxOf();
+  arrived(1n, 1);
+  arrived(1n, 3);
+  const peer = { identity: 1n, take: (_channel: number, sequence: number) => taken.push(sequence) };
+  peers.set(1n, peer);
+  inbox.known(peer as never);
+  expect(taken).toEqual([1, 3]);
+});
+
+test('messages of unknown senders that nobody reads are dropped from a number on, with one warning and a count', async () => {
+  const { notes, arrived } = inboxOf();
   const warned = once(process, 'warning');
-  for (let i = 0; i < 65_536; i++) notes.arrived(note);
+  for (let i = 1; i <= 65_536; i++) arrived(1n, i);
   expect(notes).toMatchObject({ received: 65_536, unread: 65_536, dropped: 0 });
   let warnings = 0;
   const count = () => {
     warnings += 1;
   };
   process.on('warning', count);
-  notes.arrived(note);
-  notes.arrived(note);
+  arrived(2n, 1);
+  arrived(1n, 65_537);
   expect(notes).toMatchObject({ received: 65_538, unread: 65_536, dropped: 2 });
   const [{ name, message }] = await warned;
   process.off('warning', count);

@@ -102,7 +102,7 @@ class Side {
     CLAIM(made);
     token.offer = made->id;
     token.first = made->first;
-    hub_->notify(peer_, "note", round, 0);
+    hub_->notify(peer_, "note", round, 0, round + 1);
     mail_.tokens.put(token);
     const bool revokes = round % 4 == 3;
     if (revokes) {

@@ -1,0 +1,85 @@
+// The messages between engines, as a transfer engine sends and confirms them.
+#include <utility>
+
+#include "hub.h"
+
+namespace fab::transfer {
+
+Message Hub::messageTo(const Peer& peer, Kind kind) const {
+  Message message;
+  message.header.kind = kind;
+  message.header.from = id;
+  message.header.to = peer.id;
+  return message;
+}
+
+void Hub::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) {
+  enqueue(peer, std::move(message), 0, rail);
+}
+
+void Hub::enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId,
+                  size_t rail) {
+  unsent_.fetch_add(1);
+  peer->unsent.fetch_add(1);
+  const auto until = Clock::now() + kMessageTimeout;
+  pass({peer, std::move(message), noteId, until, nextOrder_.fetch_add(1)}, rail);
+}
+
+void Hub::messageEnded(const Waiting& waiting, uint32_t status, std::string text) {
+  if (unsent_.fetch_sub(1) == 1) tellIfFlushed();
+  if (waiting.peer->unsent.fetch_sub(1) == 1) tellIfAllSent(*waiting.peer);
+  if (waiting.noteId == 0) return;
+  events.add({EventKind::kNoteSent, waiting.noteId, status, std::move(text), 0, 0});
+}
+
+void Hub::flush(Peer& peer, uint32_t noteId) {
+  peer.allSent.store(noteId);
+  tellIfAllSent(peer);
+}
+
+void Hub::tellIfAllSent(Peer& peer) {
+  if (peer.allSent.load() == 0 || peer.unsent.load() != 0) return;
+  const uint32_t noteId = peer.allSent.exchange(0);
+  if (noteId != 0) events.add({EventKind::kNoteSent, noteId, 0, {}, 0, 0});
+}
+
+void Hub::sendAgain(Waiting waiting, size_t failed) { pass(std::move(waiting), failed + 1); }
+
+void Hub::pass(Waiting waiting, size_t to) {
+  MessageHeader& header = waiting.message.header;
+  header.length = static_cast<uint16_t>(waiting.message.payload.size());
+  Rail* const rail = workingRail(to);
+  if (rail == nullptr) {
+    const Failure& why = *rails[to % rails.size()]->brokenBy();
+    return messageEnded(waiting, why.status, why.detail.text);
+  }
+  const auto held = std::make_shared<Waiting>(std::move(waiting));
+  rail->defer([rail, held] { rail->send(std::move(*held)); });
+}
+
+void Hub::notify(const std::shared_ptr<Peer>& peer, std::string payload, uint32_t noteId,
+                 uint32_t channel, uint32_t sequence) {
+  Message message = messageTo(*peer, Kind::kNote);
+  message.header.sequence = sequence;
+  message.header.count = channel;
+  message.payload = std::move(payload);
+  enqueue(peer, std::move(message), noteId, noteId);
+}
+
+void Hub::take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t channel,
+               uint32_t status) {
+  Message message = messageTo(*peer, Kind::kTaken);
+  message.header.count = channel;
+  message.header.status = status;
+  message.payload = std::move(numbers);
+  send(peer, std::move(message), nextRail_.load(std::memory_order_relaxed));
+}
+
+// The first message of a peer has arrived: tells it at once that this side confirms what it takes,
+// because JavaScript may be busy.
+void Hub::answer(const MessageHeader& header) {
+  const std::shared_ptr<Peer> peer = peerOf(header.from);
+  if (peer && !peer->answered.exchange(true)) take(peer, {}, header.count, 0);
+}
+
+}  // namespace fab::transfer

@@ -1,0 +1,33 @@
+/** Values in their order. Unlike an array's shift(), take() does not move those behind. */
+export class Fifo<T> {
+  #values: (T | undefined)[] = [];
+  #taken = 0;
+
+  get length(): number {
+    return this.#values.length - this.#taken;
+  }
+
+  add(value: T): void {
+    this.#values.push(value);
+  }
+
+  /** Removes the first value. Returns undefined if there is none. */
+  take(): T | undefined {
+    if (this.length === 0) return undefined;
+    const value = this.#values[this.#taken];
+    this.#values[this.#taken++] = undefined;
+    if (2 * this.#taken > this.#values.length) {
+      this.#values = this.#values.slice(this.#taken);
+      this.#taken = 0;
+    }
+    return value;
+  }
+
+  /** Removes all values. */
+  takeAll(): T[] {
+    const values = this.#values.slice(this.#taken) as T[];
+    this.#values = [];
+    this.#taken = 0;
+    return values;
+  }
+}

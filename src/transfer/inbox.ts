@@ -1,0 +1,111 @@
+import type { Barriers } from './barriers.js';
+import { identityText } from './card.js';
+import type { Note, Notes } from './notes.js';
+import { Once } from './once.js';
+import { Channel, type RemoteEngine } from './remote-engine.js';
+
+// Unread messages of a peer after which it must wait: the peer has one window more under way.
+const ROOM = 4096;
+// Of one peer that does not wait, and of all senders that this engine cannot tell to wait.
+const MAX_UNREAD = 65_536;
+// Of senders, whose identities nobody vouches for.
+const MAX_SENDERS = 65_536;
+
+/** One engine that sends messages. */
+class Sender {
+  readonly once = { [Channel.Program]: new Once(), [Channel.Group]: new Once() };
+  unread = 0;
+  /** The numbers of unread messages that it does not know to be taken. */
+  untold: number[] = [];
+}
+
+const isChannel = (value: number): value is keyof Sender['once'] =>
+  value === Channel.Program || value === Channel.Group;
+
+/** The messages that arrive at an engine: each passes once, and its sender hears that it was taken. */
+export class Inbox {
+  readonly #senders = new Map<bigint, Sender>();
+  readonly #peers: ReadonlyMap<bigint, RemoteEngine>;
+  readonly #notes: Notes;
+  readonly #barriers: Barriers;
+  #unreadOfStrangers = 0;
+
+  constructor(peers: ReadonlyMap<bigint, RemoteEngine>, notes: Notes, barriers: Barriers) {
+    this.#peers = peers;
+    this.#notes = notes;
+    this.#barriers = barriers;
+  }
+
+  arrived(from: bigint, sequence: number, bytes: Uint8Array, channel: number): void {
+    if (!isChannel(channel)) return;
+    const sender = this.#senderOf(from);
+    if (!sender.once[channel].isNew(sequence)) return;
+    const peer = this.#peers.get(from);
+    if (channel === Channel.Group) {
+      if (peer !== undefined) this.#barriers.arrived(from, bytes);
+      peer?.take(channel, sequence);
+      return;
+    }
+    const note = { bytes, from: peer, id: identityText(from) };
+    if (peer === undefined) this.#fromStranger(note);
+    else this.#fromPeer(note, peer, sender, sequence);
+  }
+
+  #fromStranger(note: Note): void {
+    if (this.#unreadOfStrangers >= MAX_UNREAD) {
+      this.#notes.drop(MAX_UNREAD);
+      return;
+    }
+    this.#unreadOfStrangers += 1;
+    this.#notes.arrived(note, () => {
+      this.#unreadOfStrangers -= 1;
+    });
+  }
+
+  #fromPeer(note: Note, peer: RemoteEngine, sender: Sender, sequence: number): void {
+    if (sender.unread >= MAX_UNREAD) {
+      this.#notes.drop(MAX_UNREAD);
+      return;
+    }
+    if (sender.unread < ROOM) peer.take(Channel.Program, sequence);
+    else sender.untold.push(sequence);
+    sender.unread += 1;
+    this.#notes.arrived(note, () => {
+      sender.unread -= 1;
+      if (sender.untold.length === 0 || sender.unread > ROOM / 2) return;
+      for (const each of sender.untold) peer.take(Channel.Program, each);
+      sender.untold = [];
+    });
+  }
+
+  #senderOf(from: bigint): Sender {
+    let sender = this.#senders.get(from);
+    if (sender === undefined) {
+      sender = new Sender();
+      this.#senders.set(from, sender);
+      const [oldest] = this.#senders.keys();
+      if (this.#senders.size > MAX_SENDERS) this.#senders.delete(oldest as bigint);
+    }
+    return sender;
+  }
+
+  /** Whether messages of this engine have arrived. */
+  has(from: bigint): boolean {
+    return this.#senders.has(from);
+  }
+
+  /** Whether messages of this engine wait to be taken. */
+  holds(from: bigint): boolean {
+    const sender = this.#senders.get(from);
+    return sender !== undefined && sender.untold.length > 0;
+  }
+
+  /** A sender is a peer from now on: it hears what has arrived before. */
+  known(peer: RemoteEngine): void {
+    const sender = this.#senders.get(peer.identity);
+    if (sender === undefined) return;
+    for (const channel of [Channel.Program, Channel.Group]) {
+      for (const sequence of sender.once[channel].seen) peer.take(channel, sequence);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import { native } from '../native.js';
+import type { NativeEvents } from './native-events.js';
+import { Outbox } from './outbox.js';
+import { Channel, type PeerContext } from './remote-engine.js';
+
+type Outboxes = { readonly [channel in (typeof Channel)[keyof typeof Channel]]: Outbox };
+
+/**
+ * The messages that an engine sends, by the identity of the peer. A peer that is known again goes on with the numbers
+ * that it had.
+ */
+export class Mail {
+  readonly #engine: PeerContext['handle'];
+  readonly #events: NativeEvents;
+  readonly #outboxes = new Map<bigint, Outboxes>();
+  #lastNote = 0;
+
+  constructor(engine: PeerContext['handle'], events: NativeEvents) {
+    this.#engine = engine;
+    this.#events = events;
+  }
+
+  to(identity: bigint): Outboxes {
+    let outboxes = this.#outboxes.get(identity);
+    if (outboxes === undefined) {
+      outboxes = {
+        [Channel.Program]: this.#outbox(Channel.Program),
+        [Channel.Group]: this.#outbox(Channel.Group),
+      };
+      this.#outboxes.set(identity, outboxes);
+    }
+    return outboxes;
+  }
+
+  #outbox(channel: number): Outbox {
+    const outbox = new Outbox((peer, bytes, sequence) => {
+      const id = this.#nextNote((status, text) => outbox.delivered(sequence, status, text));
+      native.transferNotify(this.#engine, peer.handle, bytes, id, channel, sequence);
+    }, this.#events.waiting);
+    return outbox;
+  }
+
+  // 0 is that of the engine's own messages.
+  #nextNote(ended: (status: number, text: string) => void): number {
+    this.#lastNote = (this.#lastNote % 0xffff_ffff) + 1;
+    this.#events.notes.set(this.#lastNote, ended);
+    return this.#lastNote;
+  }
+
+  /** A peer has taken messages. */
+  taken(from: bigint, status: number, numbers: Uint8Array, channel: number): void {
+    const outbox = this.#outboxes.get(from)?.[channel as 0 | 1];
+    const { buffer, byteOffset, length } = Uint8Array.from(numbers);
+    outbox?.taken(status, new Uint32Array(buffer, byteOffset, length >>> 2));
+  }
+
+  /** Resolves when all messages to a peer are sent, those of the engine too, or after `timeout` ms. */
+  flush(peer: Parameters<typeof native.transferFlush>[1], timeout: number): Promise<void> {
+    return new Promise((resolve) => {
+      const id = this.#nextNote(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      const timer = setTimeout(() => {
+        this.#events.notes.delete(id);
+        this.#events.changed();
+        resolve();
+      }, timeout);
+      native.transferFlush(this.#engine, peer, id);
+    });
+  }
+
+  close(): void {
+    for (const outboxes of this.#outboxes.values()) {
+      for (const channel of [Channel.Program, Channel.Group]) {
+        outboxes[channel].fail('FI_ECANCELED', 'the transfer engine was closed');
+      }
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import { Fifo } from '../fifo.js';
+import { errnoOf, TransferError } from './errors.js';
+import type { RemoteEngine } from './remote-engine.js';
+
+// The numbers of the messages that are sent and not confirmed span at most so many. The peer
+// remembers which of 4096 numbers it has seen.
+const WINDOW = 1024;
+const PATIENCE = 30_000; // ms without a confirmation
+
+/** What a peer says of the messages that it got. */
+export const Taken = {
+  /** Those with the numbers have been taken. */
+  Some: 0,
+  /** It forgets this engine, and confirms nothing any more. */
+  Last: 1,
+  /** Its engine was closed. */
+  Closed: 2,
+} as const;
+
+interface Outgoing {
+  readonly peer: RemoteEngine;
+  readonly bytes: Uint8Array;
+  /** Whether the provider has delivered it. */
+  delivered: boolean;
+  resolve(): void;
+  reject(error: TransferError): void;
+}
+
+/** Passes a message to the native side, which answers with delivered(). */
+export type Post = (peer: RemoteEngine, bytes: Uint8Array, sequence: number) => void;
+
+/**
+ * The messages to an engine: those under way, and those that wait until the peer has confirmed earlier ones.
+ * A peer that does not know this engine cannot confirm: then the delivery by the provider counts.
+ */
+export class Outbox {
+  readonly #post: Post;
+  readonly #waits: (change: number) => void;
+  readonly #waiting = new Fifo<Outgoing>();
+  readonly #sent = new Map<number, Outgoing>(); // in the order of their numbers
+  #sequence = 0;
+  #confirms = false;
+  #progressAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param waits hears that messages begin (1) or end (-1) to wait. */
+  constructor(post: Post, waits: (change: number) => void) {
+    this.#post = post;
+    this.#waits = waits;
+  }
+
+  /** Resolves when the peer has taken the message. */
+  send(peer: RemoteEngine, bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#begin();
+      const hasRoom = this.#waiting.length === 0 && this.#hasRoom();
+      // The native side copies what it gets.
+      const kept = hasRoom ? bytes : Uint8Array.from(bytes);
+      const message = { peer, bytes: kept, delivered: false, resolve, reject };
+      if (hasRoom) this.#pass(message);
+      else this.#waiting.add(message);
+    });
+  }
+
+  /** The provider has delivered a message, or has failed to. */
+  delivered(sequence: number, status: number, detail: string): void {
+    const message = this.#sent.get(sequence);
+    if (message === undefined) return;
+    message.delivered = true;
+    if (status === 0 && this.#confirms) return;
+    this.#sent.delete(sequence);
+    if (status === 0) message.resolve();
+    else {
+      message.reject(new TransferError(status, true, { detail }));
+      // No rail reaches the peer.
+      this.#failWaiting(new TransferError(status, false, { detail }));
+    }
+    this.#progress();
+  }
+
+  /** The peer has taken messages, or will confirm none any more. */
+  taken(status: number, numbers: Iterable<number>): void {
+    this.#confirms = status === Taken.Some;
+    for (const sequence of numbers) {
+      this.#sent.get(sequence)?.resolve();
+      this.#sent.delete(sequence);
+    }
+    if (status === Taken.Last) this.#resolveDelivered();
+    if (status === Taken.Closed) {
+      this.fail(
+        'FI_ECONNRESET',
+        "the peer's engine was closed before its program took the message",
+      );
+    }
+    this.#progress();
+  }
+
+  /** Rejects all messages. */
+  fail(code: Parameters<typeof errnoOf>[0], detail: string): void {
+    const error = (ambiguous: boolean) => new TransferError(errnoOf(code), ambiguous, { detail });
+    for (const { reject } of this.#sent.values()) reject(error(true));
+    this.#sent.clear();
+    this.#failWaiting(error(false));
+    this.#end();
+  }
+
+  #failWaiting(error: TransferError): void {
+    for (const { reject } of this.#waiting.takeAll()) reject(error);
+  }
+
+  #resolveDelivered(): void {
+    for (const [sequence, message] of this.#sent) {
+      if (!message.delivered) continue;
+      this.#sent.delete(sequence);
+      message.resolve();
+    }
+  }
+
+  #hasRoom(): boolean {
+    const [oldest] = this.#sent.keys();
+    return oldest === undefined || (this.#sequence - oldest) >>> 0 < WINDOW - 1;
+  }
+
+  #pass(message: Outgoing): void {
+    this.#sequence = (this.#sequence + 1) >>> 0;
+    this.#sent.set(this.#sequence, message);
+    this.#post(message.peer, message.bytes, this.#sequence);
+  }
+
+  #progress(): void {
+    this.#progressAt = performance.now();
+    while (this.#waiting.length > 0 && this.#hasRoom()) {
+      this.#pass(this.#waiting.take() as Outgoing);
+    }
+    if (this.#sent.size === 0) this.#end();
+  }
+
+  #begin(): void {
+    if (this.#timer !== undefined) return;
+    this.#waits(1);
+    this.#progressAt = performance.now();
+    this.#watch(PATIENCE);
+  }
+
+  #end(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#waits(-1);
+  }
+
+  #watch(delay: number): void {
+    this.#timer = setTimeout(() => {
+      const left = this.#progressAt + PATIENCE - performance.now();
+      if (left > 0) this.#watch(left);
+      else this.fail('FI_ETIMEDOUT', 'the peer takes no messages: does it read engine.notes()?');
+    }, delay);
+  }
+}

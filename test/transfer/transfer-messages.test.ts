@@ -1,0 +1,123 @@
+// notify() in bursts, between engines that know each other, and without a reader.
+import '../support/softefa.js';
+import { TransferEngine } from 'libfabric/transfer';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { slow } from '../support/cases.js';
+import { enginePair } from '../support/engines.js';
+import { tally, until } from '../support/lifecycle.js';
+
+const COUNTS = slow ? [10, 1000, 20_000, 100_000] : [10, 1000, 20_000];
+
+const textOf = (i: number) => Buffer.from(`${i}`);
+
+/** Reads that many messages. Returns how often each text came. */
+async function read(engine: TransferEngine, count: number): Promise<Map<string, number>> {
+  const texts = new Map<string, number>();
+  for await (const { bytes } of engine.notes()) {
+    const text = String(bytes);
+    texts.set(text, (texts.get(text) ?? 0) + 1);
+    count -= 1;
+    if (count === 0) break;
+  }
+  return texts;
+}
+
+describe.each([
+  ['tcp', 1],
+  ['tcp', 3],
+  ['shm', 1],
+  ['efa', 1],
+  ['efa', 4],
+] as const)('%s, %i rails', (provider, nics) => {
+  test.each(COUNTS)(
+    '%i messages at once arrive, each once, and every promise resolves',
+    async (count) => {
+      const { a, b, toA, toB } = await enginePair({ provider, nics });
+      const indices = Array.from({ length: count }, (_, i) => i);
+      const there = Promise.all(indices.map((i) => toB.notify(textOf(i))));
+      const back = Promise.all(indices.map((i) => toA.notify(textOf(i))));
+      for (const texts of await Promise.all([read(b, count), read(a, count)])) {
+        expect(texts.size).toBe(count);
+        expect([...texts.values()].every((times) => times === 1)).toBe(true);
+      }
+      await Promise.all([there, back]);
+      for (const engine of [a, b]) {
+        expect(engine.stats().notes).toEqual({
+          sent: count,
+          received: count,
+          unread: 0,
+          dropped: 0,
+        });
+      }
+    },
+  );
+
+  test('a peer that reads nothing holds the sender up, loses nothing, and barriers pass meanwhile', async () => {
+    const count = 8000;
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    let resolved = 0;
+    const sent = Array.from({ length: count }, (_, i) =>
+      toB.notify(textOf(i)).then(() => {
+        resolved += 1;
+      }),
+    );
+    await until(() => resolved === 4096 && b.stats().notes.unread > 4096);
+    const [left, right] = [a.group([toB]), b.group([toA])];
+    for (let i = 0; i < 10; i++) await Promise.all([left.barrier(), right.barrier()]);
+    const { unread, dropped } = b.stats().notes;
+    expect([resolved, dropped]).toEqual([4096, 0]);
+    expect(unread).toBeLessThanOrEqual(4096 + 1024);
+    expect((await read(b, count)).size).toBe(count);
+    expect(await tally(sent)).toEqual({ ok: count });
+  });
+
+  test('2000 barriers at once pass, in a burst of messages', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    const [left, right] = [a.group([toB]), b.group([toA])];
+    const sent = Array.from({ length: 5000 }, (_, i) => toB.notify(textOf(i)));
+    const barriers = Array.from({ length: 2000 }, () => [left.barrier(), right.barrier()]).flat();
+    expect(await tally(barriers)).toEqual({ ok: 4000 });
+    expect((await read(b, 5000)).size).toBe(5000);
+    expect(await tally(sent)).toEqual({ ok: 5000 });
+  });
+
+  test('messages to an engine that does not know the sender arrive, before and after it does', async () => {
+    const a = await TransferEngine.open({ provider, nics });
+    onTestFinished(() => a.close());
+    const b = await TransferEngine.open({ provider, nics });
+    onTestFinished(() => b.close());
+    const toB = await a.peer(b.card);
+    const send = (from: number) =>
+      Array.from({ length: 3000 }, (_, i) => toB.notify(textOf(from + i)));
+    const unknown = send(0);
+    await until(() => b.stats().notes.received > 100);
+    await b.peer(a.card);
+    const known = send(3000);
+    expect((await read(b, 6000)).size).toBe(6000);
+    expect(await tally([...unknown, ...known])).toEqual({ ok: 6000 });
+  });
+
+  test('messages that wait resolve when the peer forgets the sender, and it may know it again', async () => {
+    const { a, b, toA, toB } = await enginePair({ provider, nics });
+    const send = (count: number) => Array.from({ length: count }, (_, i) => toB.notify(textOf(i)));
+    const sent = send(5000);
+    await until(() => b.stats().notes.unread > 4096);
+    await toA.close();
+    expect(await tally(sent)).toEqual({ ok: 5000 });
+    expect((await read(b, 5000)).size).toBe(5000);
+    await toB.close(); // the numbers of its messages go on
+    await b.peer(a.card);
+    const again = await a.peer(b.card);
+    const more = Array.from({ length: 100 }, (_, i) => again.notify(textOf(i)));
+    expect((await read(b, 100)).size).toBe(100);
+    expect(await tally(more)).toEqual({ ok: 100 });
+  });
+
+  test('messages that a closed engine has not taken are rejected', async () => {
+    const { b, toB } = await enginePair({ provider, nics });
+    const sent = Array.from({ length: 6000 }, (_, i) => toB.notify(textOf(i)));
+    await until(() => b.stats().notes.unread > 4096);
+    await b.close();
+    expect(await tally(sent)).toEqual({ ok: 4096, FI_ECONNRESET: 6000 - 4096 });
+  });
+});

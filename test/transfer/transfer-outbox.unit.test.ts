@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Once } from '../../dist/transfer/once.js';
+import { Outbox, Taken } from '../../dist/transfer/outbox.js';
+import { holds } from '../support/properties.js';
+
+const WINDOW = 1024;
+const PEER = undefined as never;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function outboxOf() {
+  const posted: number[] = [];
+  let waits = 0;
+  const outbox = new Outbox(
+    (_peer, _bytes, sequence) => posted.push(sequence),
+    (change) => {
+      waits += change;
+    },
+  );
+  const outcomes: string[] = [];
+  const send = (count = 1) => {
+    for (let i = 0; i < count; i++) {
+      const at = outcomes.push('pending') - 1;
+      outbox.send(PEER, Uint8Array.of(i)).then(
+        () => {
+          outcomes[at] = 'ok';
+        },
+        ({ code, ambiguous }) => {
+          outcomes[at] = `${code} ${ambiguous}`;
+        },
+      );
+    }
+  };
+  const settled = async (): Promise<Record<string, number>> => {
+    await vi.advanceTimersByTimeAsync(0);
+    const counts: Record<string, number> = {};
+    for (const outcome of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
+    return counts;
+  };
+  return { outbox, posted, send, settled, waits: () => waits };
+}
+
+test('1024 messages are under way, and each that the peer takes lets the next one go, in order', async () => {
+  const { outbox, posted, send, settled, waits } = outboxOf();
+  send(3000);
+  expect(posted.length).toBe(WINDOW);
+  expect(waits()).toBe(1);
+  outbox.taken(Taken.Some, [2, 3]); // the first one holds the window
+  expect(posted.length).toBe(WINDOW);
+  outbox.taken(Taken.Some, [1]);
+  expect(posted.length).toBe(WINDOW + 3);
+  while (posted.length < 3000) outbox.taken(Taken.Some, posted.slice(-WINDOW));
+  outbox.taken(Taken.Some, posted);
+  expect(posted).toEqual(Array.from({ length: 3000 }, (_, i) => i + 1));
+  expect(await settled()).toEqual({ ok: 3000 });
+  expect(waits()).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('delivery counts for a peer that confirms nothing, and not for one that does', async () => {
+  const { outbox, send, settled } = outboxOf();
+  send(3);
+  outbox.delivered(1, 0, '');
+  expect(await settled()).toEqual({ ok: 1, pending: 2 });
+  outbox.taken(Taken.Some, []);
+  outbox.delivered(2, 0, '');
+  expect(await settled()).toEqual({ ok: 1, pending: 2 });
+  outbox.taken(Taken.Last, []); // it forgets this engine
+  outbox.delivered(3, 0, '');
+  expect(await settled()).toEqual({ ok: 3 });
+});
+
+test('messages that a closed engine has not taken are rejected', async () => {
+  const { outbox, send, settled, waits } = outboxOf();
+  send(2000);
+  outbox.taken(Taken.Some, [1]);
+  outbox.delivered(2, 0, '');
+  outbox.taken(Taken.Closed, []);
+  const { ok, ...failed } = await settled();
+  expect(ok).toBe(1);
+  expect(failed).toEqual({ 'FI_ECONNRESET true': 1024, 'FI_ECONNRESET false': 975 });
+  expect(waits()).toBe(0);
+});
+
+test('a message that no rail could send fails with those that wait for it', async () => {
+  const { outbox, send, settled } = outboxOf();
+  send(1500);
+  outbox.delivered(1, 110, 'the peer takes no messages');
+  expect(await settled()).toEqual({
+    'FI_ETIMEDOUT true': 1,
+    'FI_ETIMEDOUT false': 1500 - WINDOW,
+    pending: WINDOW - 1,
+  });
+});
+
+test('30 seconds without a confirmation end all messages, and progress begins them anew', async () => {
+  const { outbox, send, settled, waits } = outboxOf();
+  send(1500);
+  outbox.taken(Taken.Some, [1]);
+  for (let i = 2; i <= 10; i++) {
+    await vi.advanceTimersByTimeAsync(29_000);
+    outbox.taken(Taken.Some, [i]);
+  }
+  expect(await settled()).toEqual({ ok: 10, pending: 1490 });
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(await settled()).toEqual({
+    ok: 10,
+    'FI_ETIMEDOUT true': WINDOW,
+    'FI_ETIMEDOUT false': 1490 - WINDOW,
+  });
+  expect(waits()).toBe(0);
+  send();
+  outbox.taken(Taken.Some, [WINDOW + 11]);
+  expect((await settled()).ok).toBe(11);
+});
+
+test('bytes of a message that waits are those of the call', async () => {
+  const sent: number[] = [];
+  const outbox = new Outbox(
+    (_peer, bytes) => sent.push(bytes[0] as number),
+    () => {},
+  );
+  const bytes = new Uint8Array(1);
+  for (let i = 0; i < 2000; i++) {
+    bytes[0] = i;
+    outbox.send(PEER, bytes).catch(() => {});
+  }
+  bytes[0] = 0;
+  outbox.taken(
+    Taken.Some,
+    Array.from({ length: WINDOW }, (_, i) => i + 1),
+  );
+  expect(sent).toEqual(Array.from({ length: 2000 }, (_, i) => i & 0xff));
+});
+
+test('every message passes once, however the network orders and repeats those under way', () => {
+  const step = fc.record({
+    send: fc.nat(3000),
+    from: fc.nat(),
+    copies: fc.integer({ min: 1, max: 3 }),
+  });
+  const property = fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+    const network: number[] = [];
+    const outbox = new Outbox(
+      (_peer, _bytes, sequence) => network.push(sequence),
+      () => {},
+    );
+    const receiver = new Once();
+    const passed: number[] = [];
+    let sent = 0;
+    const deliver = (at: number, copies: number) => {
+      const [sequence] = network.splice(at, 1) as [number];
+      for (let i = 0; i < copies; i++) if (receiver.isNew(sequence)) passed.push(sequence);
+      outbox.taken(Taken.Some, [sequence]);
+    };
+    for (const { send, from, copies } of steps) {
+      for (let i = 0; i < send; i++) outbox.send(PEER, new Uint8Array()).catch(() => {});
+      sent += send;
+      for (let i = 0; i < 500 && network.length > 0; i++) {
+        deliver((from * (i + 1)) % network.length, copies);
+      }
+    }
+    while (network.length > 0) deliver(network.length - 1, 1);
+    expect(passed.toSorted((a, b) => a - b)).toEqual(Array.from({ length: sent }, (_, i) => i + 1));
+  });
+  holds(property, 50);
+});

@@ -1,0 +1,71 @@
+// Peers that are forgotten while something is under way, that are known again, and that share an address.
+import '../support/softefa.js';
+import { describe, expect, test } from 'vitest';
+import { decodeCard, encodeCard } from '../../dist/transfer/card.js';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
+
+const SIZE = 16 << 20;
+
+describe.each([
+  ['tcp', true],
+  ['tcp', false],
+  ['shm', true],
+  ['shm', false],
+  ['efa', false],
+] as const)('%s, memory mapped: %s', (provider, mapMemory) => {
+  const setUp = async () => {
+    const pair = await enginePair({ provider, nics: 1, mapMemory });
+    const { a, b, toA } = pair;
+    const from = await a.allocate(SIZE);
+    const into = await b.allocate(SIZE);
+    from.bytes.set(pattern(SIZE));
+    const token = async () => (await into.offer({ access: 'write', to: toA })).token;
+    return { ...pair, from, into, token };
+  };
+
+  test('close() of a peer waits for the transfers and messages under way, and refuses new ones', async () => {
+    const { b, toB, from, into, token } = await setUp();
+    const [first, second] = [await token(), await token()];
+    const transfer = toB.write(from, first);
+    const sent = toB.notify(pattern(8));
+    const ends: string[] = [];
+    const closing = toB.close().then(() => ends.push('closed'));
+    expect(() => toB.write(from, second)).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+    expect(() => toB.notify(pattern(8))).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }));
+    transfer.released.then(() => ends.push('released'));
+    expect((await transfer).bytes).toBe(SIZE);
+    await Promise.all([sent, closing]);
+    expect(ends).toEqual(['released', 'closed']);
+    expect(same(into.bytes, pattern(SIZE))).toBe(true);
+    expect((await b.notes().next()).value?.bytes).toEqual(Buffer.from(pattern(8)));
+  });
+
+  test('a peer that is known again while it is being forgotten works, and may be forgotten again', async () => {
+    const { a, b, toB, from, token } = await setUp();
+    for (let forgotten = toB, i = 0; i < 5; i++) {
+      const transfer = forgotten.write(from, await token());
+      const closing = forgotten.close();
+      const known = await a.peer(b.card);
+      expect(known).not.toBe(forgotten);
+      const again = known.write(from, await token());
+      await Promise.all([transfer, closing, again, known.notify(pattern(8))]);
+      await known.write(from, await token());
+      expect(await a.peer(b.card)).toBe(known);
+      forgotten = known;
+    }
+  });
+
+  test('a dead engine may be forgotten when a living one has its address', async () => {
+    const { a, b, toB, from, token } = await setUp();
+    // As if the peer had restarted: the address stays, the identity is new.
+    const dead = await a.peer(encodeCard({ ...decodeCard(b.card, ''), id: 5n }, ''));
+    await dead.close();
+    await toB.notify(pattern(8));
+    expect((await toB.write(from, await token())).bytes).toBe(SIZE);
+    const another = await a.peer(encodeCard({ ...decodeCard(b.card, ''), id: 6n }, ''));
+    await toB.close();
+    expect(another.closed).toBe(false);
+    await another.close();
+  });
+});
