@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { getInfo } from 'libfabric';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { STALL_MS } from '../support/event-loop.js';
 import { HANG_MS } from '../support/limits.js';
 import { preloading } from '../support/preload.js';
 import { drivers } from '../support/providers.js';
@@ -43,9 +42,8 @@ describe.each([
           killSignal: 'SIGKILL',
         },
       );
-      const { early, longest, address } = JSON.parse(stdout);
+      const { early, address } = JSON.parse(stdout);
       expect(early).toBe(false);
-      expect(longest).toBeLessThan(STALL_MS);
       expect(address).toEqual([2, 0, 29, 47, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
     },
   );
