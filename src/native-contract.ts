@@ -510,5 +510,5 @@ export interface NativeTransfer {
   /** The event NoteSent with this id tells when all messages to the peer are sent, or given up. */
   transferFlush(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>, id: number): void;
   /** Messages to the peer that still wait are given up. */
-  transferForget(peer: Handle<'RemotePeer'>): void;
+  transferForget(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>): void;
 }

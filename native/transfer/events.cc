@@ -27,7 +27,7 @@ Napi::Value textOf(Napi::Env env, const Event& event) {
 
 Napi::Value fromOf(Napi::Env env, const Event& event) {
   const bool hasPeer = event.kind == EventKind::kNote || event.kind == EventKind::kTaken ||
-                       event.kind == EventKind::kRailState;
+                       event.kind == EventKind::kRailState || event.kind == EventKind::kPeerState;
   if (!hasPeer) return env.Undefined();
   return Napi::BigInt::New(env, event.from);
 }

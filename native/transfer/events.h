@@ -22,6 +22,7 @@ enum class EventKind : uint32_t {
   kFlushed = 10,       // close() was called, and all messages are sent
   kOfferBroken = 11,   // id, status, text: no rail works that its memory is registered on
   kTaken = 12,         // id: channel, status, from, payload: what the peer has taken
+  kPeerState = 13,     // status: 1: no path leads to the peer, text: why, from: the peer
 };
 
 struct Event {

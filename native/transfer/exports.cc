@@ -370,9 +370,9 @@ Napi::Value transferFlush(const Napi::CallbackInfo& args) {
   return args.Env().Undefined();
 }
 
-// transferForget(peer)
+// transferForget(engine, peer)
 Napi::Value transferForget(const Napi::CallbackInfo& args) {
-  unwrapAny<Peer>(args[0])->forgotten.store(true);
+  unwrapAny<Hub>(args[0])->forget(*unwrapAny<Peer>(args[1]));
   return args.Env().Undefined();
 }
 

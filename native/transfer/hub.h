@@ -58,6 +58,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
             uint32_t status);
   // An event with this number tells when all messages to a peer are sent, or given up.
   void flush(Peer& peer, uint32_t noteId);
+  // Gives up the messages to a peer that still wait.
+  void forget(Peer& peer);
   // Ends all transfers and offers. An event tells when the messages that say so, and those before,
   // are sent, and no copy is under way.
   void close();
@@ -83,6 +85,10 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void freed(Transfer& transfer, bool ends, bool releases);
   // Tells JavaScript that a transfer has ended, that it is released, or both.
   void report(Transfer& transfer, bool ends, bool releases);
+  // A path of a rail to a peer does otherwise than before.
+  void pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t status,
+                   const std::string& why);
+  bool endIfLost(Transfer& transfer, Clock::time_point now);
   // Removes the handles of remote memory, by rail.
   void forget(std::vector<std::vector<uint32_t>> remotes);
 
@@ -93,6 +99,10 @@ class Hub : public std::enable_shared_from_this<Hub> {
  private:
   void tellIfFlushed();
   void tellIfAllSent(Peer& peer);
+  bool isLost(const Peer& peer) const;
+  void tellPeerState(Peer& peer, bool lost, const std::string& why);
+  void tellRailStates(const Peer* peer, const std::string& why);
+  RailState stateOf(const Rail& rail) const;
   void enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId, size_t rail);
   void answer(const MessageHeader& header);
   const Failure* whyUnusable(const std::vector<uint32_t>& memories) const;
@@ -118,6 +128,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   // A message that could not be sent for this long is dropped; one of the program's is reported.
   static constexpr std::chrono::seconds kMessageTimeout{30};
+  // A peer that was lost by an error of the provider may come back within this time.
+  static constexpr std::chrono::seconds kLostPatience{2};
 
   const Settings settings_;
   uint16_t pieces_ = SliceLimits::kMaxPieces;  // of a slice, on each side

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ended_offers.h"
@@ -26,6 +27,10 @@ class Path {
   Path(std::vector<uint32_t> peers, uint32_t home)
       : peers_(std::move(peers)), home_(home), at_(home) {}
 
+  // Whether it leads to any rail of the peer. For any thread.
+  bool leads() const {
+    return std::any_of(peers_.begin(), peers_.end(), [](uint32_t each) { return each != 0; });
+  }
   uint32_t peer() const { return at_ < peers_.size() ? peers_[at_] : 0; }
   uint32_t peer(uint32_t rail) const { return peers_[rail]; }
   // The peer's rail that it leads to.
@@ -119,11 +124,35 @@ class Path {
   Clock::duration homeBackoff_ = kFirstHomeBackoff;
 };
 
+enum class PathState : uint8_t { kUp, kStalled, kFailing };
+
+struct PathError {
+  uint32_t status = 0;  // 0: none
+  std::string text;
+};
+
+// How the paths to a peer do, for all threads.
+struct PathHealth {
+  explicit PathHealth(size_t rails) : states(rails) {}
+
+  bool lost() const { return lostAt.load() != 0; }
+  bool lostBefore(Clock::time_point time) const {
+    const Clock::rep at = lostAt.load();
+    return at != 0 && at < time.time_since_epoch().count();
+  }
+
+  std::vector<std::atomic<PathState>> states;  // by rail of this side
+  std::atomic<Clock::rep> lostAt{0};  // when the last path was lost, 0: one leads to the peer
+  // Under the mutex of the hub:
+  PathError error;  // the provider's, since a path has last been up
+  bool toldLost = false;
+};
+
 // Another engine, as all rails of this side know it.
 class Peer {
  public:
   Peer(uint64_t identity, std::vector<Path> ways, bool fenced)
-      : id(identity), fences(fenced), paths(std::move(ways)) {}
+      : id(identity), fences(fenced), paths(std::move(ways)), health(paths.size()) {}
 
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7065000000000001};
   static constexpr const char* kName = "RemotePeer";
@@ -132,7 +161,8 @@ class Peer {
   // Whether the NICs of both sides check the key of each access, so that no copy can arrive after
   // the key was withdrawn. Where software copies, a copy that has begun goes on.
   const bool fences;
-  std::vector<Path> paths;          // by rail of this side
+  std::vector<Path> paths;  // by rail of this side
+  PathHealth health;
   std::atomic<uint32_t> unsent{0};  // messages to it
   std::atomic<uint32_t> allSent{
       0};  // the number of the event that tells when there are none, 0: nobody asks

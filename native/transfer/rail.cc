@@ -71,6 +71,7 @@ unsigned Rail::turn() {
   if (now >= nextCheck_) {
     nextCheck_ = now + kCheckInterval;
     checkStalls(now);
+    for (const auto& transfer : transfers_) hub_->endIfLost(*transfer, now);
   }
   return work;
 }
@@ -166,6 +167,8 @@ bool Rail::postNext(const std::shared_ptr<Transfer>& transfer, Clock::time_point
     transfer->fail(static_cast<uint32_t>(-ret), engine_.refusal());
   } else {
     path.failed(now, path.rail());
+    changePath(*transfer->order.peer, PathState::kFailing, static_cast<uint32_t>(-ret),
+               engine_.refusal());
     transfer->giveBack(slice);
     hub_->share(transfer, index);
   }
@@ -179,7 +182,7 @@ void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
   InFlight op = std::move(ops_[number]);
   giveNumber(number);
   if (op.use == Use::kSlice) return sliceEnded(std::move(op), completion, detail);
-  sendEnded(std::move(op), completion);
+  sendEnded(std::move(op), completion, detail);
 }
 
 void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail) {
@@ -190,9 +193,7 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
   if (!op.requeued) stopAwaiting(op);
   if (completion.status == 0) {
     path.succeeded(now, op.to);
-    if (counters.state.load(std::memory_order_relaxed) != RailState::kUp) {
-      changeState(RailState::kUp, *op.peer, {});
-    }
+    changePath(*op.peer, PathState::kUp, 0, {});
     const auto took = now - op.postedAt;
     usual_ = (7 * usual_ + took) / 8;
     counters.bytes.fetch_add(length, std::memory_order_relaxed);
@@ -212,7 +213,9 @@ void Rail::sliceEnded(InFlight op, const Completion& completion, const ErrorDeta
     }
     path.failed(now, op.to);
     // The peer refuses the access: the rail works.
-    if (!isFinal(completion.status)) changeState(RailState::kFailing, *op.peer, detail.text);
+    if (!isFinal(completion.status)) {
+      changePath(*op.peer, PathState::kFailing, completion.status, detail.text);
+    }
   }
   transfer.release();
 }
@@ -238,25 +241,16 @@ void Rail::checkStalls(Clock::time_point now) {
   for (Peer* peer : stalled) {
     Path& path = peer->paths[index];
     path.failed(now, path.rail());
+    changePath(*peer, PathState::kStalled, 0, "nothing comes through");
   }
-  if (stalled.empty()) return;
-  counters.stalls.fetch_add(1, std::memory_order_relaxed);
-  changeState(RailState::kStalled, *stalled.front(), "nothing comes through");
+  if (!stalled.empty()) counters.stalls.fetch_add(1, std::memory_order_relaxed);
 }
 
 // The provider takes nothing on the way to a peer.
-void Rail::leave(const Peer& peer, Path& path, Clock::time_point now, const char* why) {
+void Rail::leave(Peer& peer, Path& path, Clock::time_point now, const char* why) {
   path.failed(now, path.rail());
   counters.stalls.fetch_add(1, std::memory_order_relaxed);
-  changeState(RailState::kStalled, peer, why);
-}
-
-void Rail::changeState(RailState to, const Peer& peer, std::string why) {
-  if (counters.state.load(std::memory_order_relaxed) == to || brokenBy()) return;
-  counters.state.store(to, std::memory_order_relaxed);
-  const auto id = static_cast<uint32_t>(index);
-  hub_->events.add(
-      {EventKind::kRailState, id, static_cast<uint32_t>(to), std::move(why), peer.id, 0});
+  changePath(peer, PathState::kStalled, 0, why);
 }
 
 void Rail::giveBack(Transfer& transfer, uint32_t slice) {

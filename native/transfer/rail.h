@@ -126,11 +126,11 @@ class Rail final : public EngineClient {
   bool copyNext(Transfer& transfer, Clock::time_point now);
   bool copySlice(const Order& order, const Slice& slice);
   ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);
-  void leave(const Peer& peer, Path& path, Clock::time_point now, const char* why);
-  void changeState(RailState to, const Peer& peer, std::string why);
+  void leave(Peer& peer, Path& path, Clock::time_point now, const char* why);
+  void changePath(Peer& peer, PathState to, uint32_t status, const std::string& why);
   uint32_t remoteOf(Transfer& transfer, uint32_t rail);
   void sliceEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
-  void sendEnded(InFlight op, const Completion& completion);
+  void sendEnded(InFlight op, const Completion& completion, const ErrorDetail& detail);
   void received(uint32_t number, const Completion& completion);
   void checkStalls(Clock::time_point now);
   void stopAwaiting(const InFlight& op);

@@ -114,6 +114,8 @@ bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
     giveNumber(number);
     if (ret != -FI_EAGAIN) {
       path.failed(now, path.rail());
+      changePath(*waiting.peer, PathState::kFailing, static_cast<uint32_t>(-ret),
+                 engine_.refusal());
     } else if (path.refused(now, settings_.stall)) {
       leave(*waiting.peer, path, now, "the provider takes no messages");
     }
@@ -130,7 +132,7 @@ bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
   return true;
 }
 
-void Rail::sendEnded(InFlight op, const Completion& completion) {
+void Rail::sendEnded(InFlight op, const Completion& completion, const ErrorDetail& detail) {
   const auto now = Clock::now();
   Path& path = op.peer->paths[index];
   freeSends_.push_back(op.slice);
@@ -138,9 +140,11 @@ void Rail::sendEnded(InFlight op, const Completion& completion) {
   stopAwaiting(op);
   if (completion.status == 0) {
     path.succeeded(now, op.to);
+    changePath(*op.peer, PathState::kUp, 0, {});
     return hub_->messageEnded(*op.message, 0, {});
   }
   path.failed(now, op.to);
+  changePath(*op.peer, PathState::kFailing, completion.status, detail.text);
   hub_->sendAgain(std::move(*op.message), index);
 }
 

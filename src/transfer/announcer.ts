@@ -1,5 +1,5 @@
 import type { FabricError } from '../errors.js';
-import { fellBack, railChanged, railError } from './channels.js';
+import { fellBack, peerChanged, railChanged, railError } from './channels.js';
 import { EngineEvents, type RailEvent } from './engine-events.js';
 import { RAIL_STATES, type Rail, type RailState } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
@@ -29,6 +29,13 @@ export class Announcer {
     const event = { type: 'error', rail, error } as const;
     this.events.emit(event);
     if (railError.hasSubscribers) railError.publish({ ...event, engine: this.#engine });
+  }
+
+  peerChanged(peer: RemoteEngine, reason: string): void {
+    if (!this.events.observed && !peerChanged.hasSubscribers) return;
+    const event = { type: 'peer', peer, state: peer.state, reason } as const;
+    this.events.emit(event);
+    if (peerChanged.hasSubscribers) peerChanged.publish({ ...event, engine: this.#engine });
   }
 
   /** @param code the place of the state in RAIL_STATES. */

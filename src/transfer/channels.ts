@@ -1,7 +1,7 @@
 // The events of transfers on node:diagnostics_channel. Without a subscriber an event costs one check of
 // `hasSubscribers`.
 import { type Channel, channel } from 'node:diagnostics_channel';
-import type { FallbackEvent, RailErrorEvent, RailEvent } from './engine-events.js';
+import type { FallbackEvent, PeerEvent, RailErrorEvent, RailEvent } from './engine-events.js';
 import type { Arrival, Offer } from './offer.js';
 import type { TransferReport } from './report.js';
 import type { Transfer } from './transfer.js';
@@ -42,6 +42,11 @@ export interface RailMessage extends RailEvent {
   readonly engine: TransferEngine;
 }
 
+/** `libfabric:peer`: no path leads to a peer any more, or one does again. */
+export interface PeerMessage extends PeerEvent {
+  readonly engine: TransferEngine;
+}
+
 /** `libfabric:rail:error`: the provider has reported an error that belongs to no transfer. */
 export interface RailErrorMessage extends RailErrorEvent {
   readonly engine: TransferEngine;
@@ -60,6 +65,7 @@ export interface TransferMessages {
   'libfabric:offer:arrived': OfferArrivedMessage;
   'libfabric:offer:released': OfferReleasedMessage;
   'libfabric:rail': RailMessage;
+  'libfabric:peer': PeerMessage;
   'libfabric:rail:error': RailErrorMessage;
   'libfabric:fallback': FallbackMessage;
 }
@@ -72,6 +78,7 @@ export const transferEnd = typed('libfabric:transfer:end');
 export const offerOpen = typed('libfabric:offer:open');
 export const offerArrived = typed('libfabric:offer:arrived');
 export const offerReleased = typed('libfabric:offer:released');
+export const peerChanged = typed('libfabric:peer');
 export const railChanged = typed('libfabric:rail');
 export const railError = typed('libfabric:rail:error');
 export const fellBack = typed('libfabric:fallback');

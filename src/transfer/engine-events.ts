@@ -8,7 +8,7 @@ export interface RailEvent {
   /** The rail, with its new state. */
   readonly rail: RailState;
   readonly previous: RailState['state'];
-  /** The peer whose slices have shown it, if this engine knows it. */
+  /** The peer that this rail does not reach and another rail does, if this engine knows it. */
   readonly peer: RemoteEngine | undefined;
   /** Why, in words: the provider's for `'failing'` and `'broken'`. Empty for `'up'`. */
   readonly reason: string;
@@ -24,6 +24,16 @@ export interface RailErrorEvent {
   readonly error: FabricError;
 }
 
+/** No path leads to a peer any more, or one does again. */
+export interface PeerEvent {
+  readonly type: 'peer';
+  readonly peer: RemoteEngine;
+  /** The new state of the peer. */
+  readonly state: RemoteEngine['state'];
+  /** Why, in words: the provider's, if it has reported an error. Empty for `'up'`. */
+  readonly reason: string;
+}
+
 /** The machine has no EFA, and the engine uses another provider. */
 export interface FallbackEvent {
   readonly type: 'fallback';
@@ -32,7 +42,7 @@ export interface FallbackEvent {
 }
 
 /** What `engine.events()` yields. */
-export type EngineEvent = RailEvent | RailErrorEvent | FallbackEvent;
+export type EngineEvent = RailEvent | RailErrorEvent | PeerEvent | FallbackEvent;
 
 // An iterator keeps the newest ones if nobody calls next().
 const MAX_WAITING = 1024;

@@ -16,7 +16,7 @@ export function stateOf(
   return {
     id: engine.id,
     rails: engine.rails,
-    peers: Array.from(peers, ({ id, rails }) => ({ id, rails })),
+    peers: Array.from(peers, ({ id, rails, state }) => ({ id, rails, state })),
     places: {
       count: places.size,
       bytes: [...places].reduce((sum, { length }) => sum + length, 0),

@@ -9,13 +9,20 @@ export type {
   OfferArrivedMessage,
   OfferMessage,
   OfferReleasedMessage,
+  PeerMessage,
   RailErrorMessage,
   RailMessage,
   TransferEndMessage,
   TransferMessages,
   TransferStartMessage,
 } from './channels.js';
-export type { EngineEvent, FallbackEvent, RailErrorEvent, RailEvent } from './engine-events.js';
+export type {
+  EngineEvent,
+  FallbackEvent,
+  PeerEvent,
+  RailErrorEvent,
+  RailEvent,
+} from './engine-events.js';
 export { TransferError } from './errors.js';
 export type { Group, GroupPart } from './group.js';
 export type { AllocateMemoryOptions, RegisterMemoryOptions } from './memory.js';

@@ -15,6 +15,7 @@ export const EventKind = {
   Flushed: 10,
   OfferBroken: 11,
   Taken: 12,
+  PeerState: 13,
 } as const;
 
 /** What a transfer in flight hears. */
@@ -39,6 +40,7 @@ export interface EngineListener {
   taken(from: bigint, status: number, numbers: Uint8Array, channel: number): void;
   idle(idle: boolean): void;
   flushed(): void;
+  peer(identity: bigint, lost: boolean, reason: string): void;
   rail(index: number, state: number, reason: string, peer: bigint): void;
 }
 
@@ -127,6 +129,9 @@ export class NativeEvents {
         break;
       case EventKind.RailState:
         this.#listener.rail(id, status, text as string, from as bigint);
+        break;
+      case EventKind.PeerState:
+        this.#listener.peer(from as bigint, status !== 0, text as string);
         break;
       case EventKind.Flushed:
         this.#listener.flushed();

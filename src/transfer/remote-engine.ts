@@ -54,6 +54,7 @@ export class RemoteEngine {
   readonly #mappings: Mappings | undefined;
   // The numbers of messages that were taken in this turn.
   #taken: Record<Channel, number[]> | undefined;
+  #lostBy: string | undefined;
   #uses = 0;
   #unused = () => {};
   #closing: Promise<void> | undefined;
@@ -76,6 +77,24 @@ export class RemoteEngine {
    */
   get maps(): boolean {
     return this.#mappings !== undefined;
+  }
+
+  /**
+   * What the last slices and messages say. `'lost'`: no rail reaches the peer. Its transfers end with the
+   * provider's error two seconds later, or at their deadline.
+   */
+  get state(): 'up' | 'lost' {
+    return this.#lostBy === undefined ? 'up' : 'lost';
+  }
+
+  /** @internal Why no rail reaches the peer, undefined if one does. */
+  get lostBy(): string | undefined {
+    return this.#lostBy;
+  }
+
+  /** @internal @param lostBy why no rail reaches the peer, undefined if one does again. */
+  changed(lostBy: string | undefined): void {
+    this.#lostBy = lostBy;
   }
 
   /** Whether close() was called. */

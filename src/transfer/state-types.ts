@@ -36,7 +36,11 @@ export interface OfferState {
 export interface TransferEngineState {
   readonly id: string;
   readonly rails: readonly RailState[];
-  readonly peers: readonly { readonly id: string; readonly rails: number }[];
+  readonly peers: readonly {
+    readonly id: string;
+    readonly rails: number;
+    readonly state: 'up' | 'lost';
+  }[];
   readonly places: {
     readonly count: number;
     readonly bytes: number;

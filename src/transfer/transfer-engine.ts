@@ -90,6 +90,11 @@ export class TransferEngine {
       taken: (from, status, numbers, channel) => this.#mail.taken(from, status, numbers, channel),
       idle: (idle) => native.transferRef(this.#handle, !idle),
       flushed: () => this.#flushed(),
+      peer: (identity, lost, reason) => {
+        const peer = this.#peers.get(identity);
+        peer?.changed(lost ? reason : undefined);
+        if (peer !== undefined) this.#announcer.peerChanged(peer, reason);
+      },
       rail: (index, state, reason, peer) => {
         const rail = this.#rails[index] as Rail;
         this.#announcer.railChanged(index, rail, state, reason, this.#peers.get(peer));
@@ -155,7 +160,7 @@ export class TransferEngine {
   }
 
   /**
-   * Changes of the rails' states, and errors of the provider that belong to no transfer, from this call on. If the engine has fallen back to another
+   * Changes of the states of rails and peers, and errors of the provider that belong to no transfer, from this call on. If the engine has fallen back to another
    * provider than efa, the first event says so. Waiting for events does not keep the process alive.
    */
   events(): AsyncIterableIterator<EngineEvent> {
@@ -235,7 +240,7 @@ export class TransferEngine {
     if (this.closed) return;
     if (this.#inbox.has(peer.identity)) peer.takeNoMore(Taken.Last);
     await this.#mail.flush(peer.handle, FLUSH_TIMEOUT);
-    native.transferForget(peer.handle);
+    native.transferForget(this.#handle, peer.handle);
     if (!this.closed) await addresses.remove();
   }
 

@@ -172,10 +172,12 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.#release();
     };
     const timer = setTimeout(() => {
+      const { lostBy } = this.peer;
+      const cause = lostBy === undefined ? '' : `; no NIC reaches the peer: ${lostBy}`;
       const detail =
         this.#done() === this.total
           ? `every byte is there, but after ${deadline} ms a copy of a slice may still be under way`
-          : `not finished after ${deadline} ms`;
+          : `not finished after ${deadline} ms${cause}`;
       stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
     }, deadline);
     const onAbort = () => stop('FI_ECANCELED', signal?.reason);

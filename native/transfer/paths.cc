@@ -1,0 +1,102 @@
+// How the paths to a peer do, and what that says of rails and peers. A rail does badly if it does
+// not reach a peer that another rail reaches. A peer that no rail reaches is lost, which says
+// nothing of the rails.
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "hub.h"
+#include "rail.h"
+
+namespace fab::transfer {
+
+void Rail::changePath(Peer& peer, PathState to, uint32_t status, const std::string& why) {
+  if (peer.health.states[index].load(std::memory_order_relaxed) == to || brokenBy()) return;
+  hub_->pathChanged(*this, peer, to, status, why);
+}
+
+void Hub::pathChanged(const Rail& rail, Peer& peer, PathState to, uint32_t status,
+                      const std::string& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  PathHealth& health = peer.health;
+  health.states[rail.index].store(to);
+  // A provider cancels what is in flight to a peer whose connection has ended.
+  if (to == PathState::kFailing) {
+    health.error = {status == FI_ECANCELED ? uint32_t{FI_ENOTCONN} : status, why};
+  }
+  const bool lost = isLost(peer);
+  if (lost && !health.lost()) health.lostAt.store(Clock::now().time_since_epoch().count());
+  if (to == PathState::kUp) {
+    health.error = {};
+    health.lostAt.store(0);
+  }
+  tellPeerState(peer, lost, why);
+  tellRailStates(&peer, why);
+}
+
+bool Hub::isLost(const Peer& peer) const {
+  return std::all_of(rails.begin(), rails.end(), [&](const auto& rail) {
+    const bool leads = !rail->brokenBy() && peer.paths[rail->index].leads();
+    return !leads || peer.health.states[rail->index].load() != PathState::kUp;
+  });
+}
+
+void Hub::tellPeerState(Peer& peer, bool lost, const std::string& why) {
+  if (std::exchange(peer.health.toldLost, lost) == lost) return;
+  const std::string& text = lost && peer.health.error.status != 0 ? peer.health.error.text : why;
+  events.add({EventKind::kPeerState, 0, lost ? 1U : 0U, text, peer.id, 0});
+}
+
+// The caller holds the mutex. `peer`: whose path has changed, or null.
+void Hub::tellRailStates(const Peer* peer, const std::string& why) {
+  for (const auto& rail : rails) {
+    if (rail->brokenBy()) continue;
+    const RailState state = stateOf(*rail);
+    if (rail->counters.state.exchange(state) == state) continue;
+    const std::string text = state == RailState::kUp ? std::string() : why;
+    events.add({EventKind::kRailState, static_cast<uint32_t>(rail->index),
+                static_cast<uint32_t>(state), text, peer != nullptr ? peer->id : 0, 0});
+  }
+}
+
+// The worst of its paths to peers that are not lost.
+RailState Hub::stateOf(const Rail& rail) const {
+  PathState worst = PathState::kUp;
+  for (const auto& [id, known] : peers_) {
+    const std::shared_ptr<Peer> peer = known.lock();
+    if (!peer || peer->forgotten.load() || isLost(*peer)) continue;
+    worst = std::max(worst, peer->health.states[rail.index].load());
+  }
+  switch (worst) {
+    case PathState::kStalled:
+      return RailState::kStalled;
+    case PathState::kFailing:
+      return RailState::kFailing;
+    default:
+      return RailState::kUp;
+  }
+}
+
+void Hub::forget(Peer& peer) {
+  peer.forgotten.store(true);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  tellRailStates(nullptr, {});
+}
+
+// Ends a transfer whose peer is lost, with the provider's error, when it has not come back for a
+// while. Returns whether it has ended.
+bool Hub::endIfLost(Transfer& transfer, Clock::time_point now) {
+  Peer& peer = *transfer.order.peer;
+  if (!peer.health.lostBefore(now - kLostPatience)) return false;
+  PathError error;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    error = peer.health.error;
+  }
+  if (error.status == 0) return false;  // it says nothing: it may be busy
+  transfer.fail(error.status, "no NIC reaches the peer: " + error.text);
+  return true;
+}
+
+}  // namespace fab::transfer
