@@ -335,7 +335,8 @@ function checkTransferOptions(access: Access, options: TransferOptions) {
   if (note !== undefined && access === 'read')
     throw invalidArgValue('options.note', 'is for writes');
   return {
-    note: note === undefined ? undefined : checkNote('options.note', note),
+    // A copy, because the transfer may wait for its turn.
+    note: note === undefined ? undefined : new Uint8Array(checkNote('options.note', note)),
     ...limitsOf(signal, deadline, DEADLINE),
     priority: (priority === undefined
       ? 'normal'

@@ -1,5 +1,6 @@
 import { checkInteger, checkOptions, MAX_MILLISECONDS, namesOf, oneOf } from '../checks.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
+import { isUint8Array, lengthOf } from '../views.js';
 import type { RailOptions } from './rails.js';
 
 /** Options of `TransferEngine.open()`. */
@@ -32,7 +33,7 @@ export interface TransferEngineOptions {
   readonly require?: 'rdma';
   /**
    * Seals cards and tokens, so that only engines with the same secret can make them. If omitted,
-   * they are only protected from damage.
+   * they are only protected from damage. Bytes are copied by the call and may be wiped after it.
    */
   readonly secret?: string | Uint8Array;
   /** Bytes of a slice. If omitted, 524,288; a small transfer has smaller ones. */
@@ -99,7 +100,7 @@ export function settingsOf(options: TransferEngineOptions): Settings {
     checked[name] === undefined
       ? fallback
       : checkInteger(`options.${name}`, checked[name], min, max);
-  const { nics = 'all', provider, fabric, node, secret = '', require, hmem, mapMemory } = checked;
+  const { nics = 'all', provider, fabric, node, require, hmem, mapMemory } = checked;
   if (typeof nics === 'number') checkInteger('options.nics', nics, 1, MAX_RAILS);
   else if (nics !== 'all' && !Array.isArray(nics)) {
     throw invalidArgType('options.nics', "'all', a number or an array of names", nics);
@@ -108,9 +109,6 @@ export function settingsOf(options: TransferEngineOptions): Settings {
     throw invalidArgValue('options.nics', `must have 1 to ${MAX_RAILS} names`);
   }
   if (require !== undefined) oneOf('options.require', require, ['rdma']);
-  if (typeof secret !== 'string' && !(secret instanceof Uint8Array)) {
-    throw invalidArgType('options.secret', 'a string or bytes', secret);
-  }
   for (const [name, value] of Object.entries({ hmem, mapMemory })) {
     if (value !== undefined && typeof value !== 'boolean') {
       throw invalidArgType(`options.${name}`, 'a boolean', value);
@@ -126,7 +124,7 @@ export function settingsOf(options: TransferEngineOptions): Settings {
       ...(node !== undefined && { node }),
     },
     require,
-    secret,
+    secret: secretOf(checked.secret),
     slice: integer('slice', 512 * 1024, PAGE, 2 ** 30),
     stripe: integer('stripe', 128 * 1024, PAGE, 2 ** 30),
     mapMemory,
@@ -137,4 +135,16 @@ export function settingsOf(options: TransferEngineOptions): Settings {
       stall: integer('stall', 50, 1, MAX_MILLISECONDS),
     },
   };
+}
+
+/** The secret of an engine, empty if it has none. Bytes are copied, so that the caller may wipe them. */
+function secretOf(given: unknown): string | Uint8Array {
+  if (given === undefined) return '';
+  if (typeof given !== 'string' && !isUint8Array(given)) {
+    throw invalidArgType('options.secret', 'a string or bytes', given);
+  }
+  if (typeof given === 'string' ? given === '' : lengthOf(given) === 0) {
+    throw invalidArgValue('options.secret', 'is empty: omit it, or give what all engines share');
+  }
+  return typeof given === 'string' ? given : new Uint8Array(given);
 }

@@ -19,7 +19,7 @@ export interface Progress {
 
 /** Options of a write or a read. */
 export interface TransferOptions {
-  /** Bytes that the peer gets with the arrival: at most 3072. Only for writes. */
+  /** Bytes that the peer gets with the arrival: at most 3072, copied by the call. Only for writes. */
   readonly note?: Uint8Array;
   /** Ends the transfer. It rejects with the signal's reason. */
   readonly signal?: AbortSignal;
