@@ -252,7 +252,7 @@ export class BatchBase implements Target, Sink, RequestOwner {
     } else {
       checkNames('options', options, RUN_NAMES);
       rounds = checkRounds(options, this.#engine.memory) ?? ONE_ROUND;
-      timeout = options.timeout ?? RUN_TIMEOUT;
+      if (options.timeout !== undefined) timeout = options.timeout;
     }
     this.#checkManual(timeout);
     this.#checkReady(rounds.events);

@@ -87,11 +87,16 @@ export function checkString(name: string, value: unknown): string {
   return value;
 }
 
-/** Checks for milliseconds to wait. Fractions are allowed. */
-export function checkMilliseconds(name: string, value: unknown): number {
+/** Checks for milliseconds to wait: every timeout and interval. Fractions are allowed. */
+export function checkMilliseconds(
+  name: string,
+  value: unknown,
+  min = 0,
+  max: number = MAX_MILLISECONDS,
+): number {
   if (typeof value !== 'number') throw invalidArgType(name, 'a number of milliseconds', value);
-  if (!(value >= 0 && value <= MAX_MILLISECONDS)) {
-    throw outOfRange(name, `from 0 to ${MAX_MILLISECONDS} milliseconds`, value);
+  if (!(value >= min && value <= max)) {
+    throw outOfRange(name, `from ${min} to ${max} milliseconds`, value);
   }
   return value;
 }

@@ -48,8 +48,9 @@ void Engine::recall(Endpoint& endpoint) {
 }
 
 void Engine::closeEndpoint(const Operation& operation) {
-  constexpr uint64_t kMostMilliseconds = 1'000'000'000;
-  const auto timeout = std::chrono::milliseconds(wholeOf(operation.length, kMostMilliseconds));
+  constexpr uint64_t kMost = 1'000'000'000'000'000;
+  const double milliseconds = operation.length;  // with fractions
+  const auto timeout = std::chrono::microseconds(wholeOf(milliseconds * 1000, kMost));
   broken_.erase(operation.endpoint);
   Endpoint** found = endpoints.find(operation.endpoint);
   if (found == nullptr) return settle(operation.request, 0);
@@ -65,7 +66,7 @@ void Engine::closeEndpoint(const Operation& operation) {
 
 // Cancels waiting operations and posted receives. Other posted operations may complete until the
 // deadline.
-void Engine::startClosing(Endpoint& endpoint, uint32_t request, std::chrono::milliseconds timeout) {
+void Engine::startClosing(Endpoint& endpoint, uint32_t request, std::chrono::microseconds timeout) {
   endpoint.closing = true;
   cancelLane(endpoint, true);
   cancelLane(endpoint, false);

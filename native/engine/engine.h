@@ -384,7 +384,7 @@ class Engine {
   void cancelLane(Endpoint& endpoint, bool receives);
   void cancelReceives(Endpoint& endpoint);
   void closeEndpoint(const Operation& operation);
-  void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::milliseconds timeout);
+  void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::microseconds timeout);
   void removePeer(uint32_t handle, uint32_t request);
   unsigned advanceClosings();
 

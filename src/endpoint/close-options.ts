@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, MAX_MILLISECONDS, namesOf } from '../checks.js';
+import { checkMilliseconds, checkOptions, namesOf } from '../checks.js';
 import { invalidArgType } from '../errors.js';
 
 /** How long close() waits for operations in flight. */
@@ -23,7 +23,7 @@ export interface CheckedCloseOptions {
 /** @internal */
 export function checkCloseOptions(options: CloseOptions): CheckedCloseOptions {
   const { timeout = 1000, signal } = checkOptions('options', options, NAMES);
-  checkInteger('options.timeout', timeout, 0, MAX_MILLISECONDS);
+  checkMilliseconds('options.timeout', timeout);
   if (signal === undefined) return { timeout };
   if (!(signal instanceof AbortSignal)) {
     throw invalidArgType('options.signal', 'an AbortSignal', signal);

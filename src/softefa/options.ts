@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, checkString, oneOf } from '../checks.js';
+import { checkInteger, checkMilliseconds, checkOptions, checkString, oneOf } from '../checks.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
 
 /** The capabilities of a softefa device: `efadv_query_device`. */
@@ -135,7 +135,10 @@ const VARIABLES: { readonly [Name in keyof SoftefaOptions]-?: [variable: string,
     (name, value) =>
       value === 'unlimited' ? value : String(checkInteger(name, value, 0, Number.MAX_SAFE_INTEGER)),
   ],
-  timeout: ['SOFTEFA_TIMEOUT_MS', integer(1, 3_600_000)],
+  timeout: [
+    'SOFTEFA_TIMEOUT_MS',
+    (name, value) => String(Math.ceil(checkMilliseconds(name, value, 1, 3_600_000))),
+  ],
   rate: ['SOFTEFA_RATE', integer(0, Number.MAX_SAFE_INTEGER)],
   numaNodes: ['SOFTEFA_NUMA_NODES', numbers(0, 1023)],
   bounce: ['SOFTEFA_COPY', (name, value) => (flag(name, value) === '1' ? 'bounce' : '')],

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, MAX_MILLISECONDS, namesOf, oneOf } from '../checks.js';
+import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
 import { isUint8Array, lengthOf } from '../views.js';
 import type { RailOptions } from './rails.js';
@@ -76,6 +76,7 @@ const NAMES = namesOf<TransferEngineOptions>({
 /** The most rails of an engine. */
 export const MAX_RAILS = 64;
 export const PAGE = 4096;
+const STALL = 50; // ms
 
 /** The options, checked, with defaults. */
 export interface Settings {
@@ -100,7 +101,7 @@ export function settingsOf(options: TransferEngineOptions): Settings {
     checked[name] === undefined
       ? fallback
       : checkInteger(`options.${name}`, checked[name], min, max);
-  const { nics = 'all', provider, fabric, node, require, hmem, mapMemory } = checked;
+  const { nics = 'all', provider, fabric, node, require, hmem, mapMemory, stall = STALL } = checked;
   if (typeof nics === 'number') checkInteger('options.nics', nics, 1, MAX_RAILS);
   else if (nics !== 'all' && !Array.isArray(nics)) {
     throw invalidArgType('options.nics', "'all', a number or an array of names", nics);
@@ -132,7 +133,7 @@ export function settingsOf(options: TransferEngineOptions): Settings {
     native: {
       window: integer('window', 4 * 2 ** 20, PAGE, 2 ** 32),
       depth: integer('depth', 64, 1, 4096),
-      stall: integer('stall', 50, 1, MAX_MILLISECONDS),
+      stall: Math.ceil(checkMilliseconds('options.stall', stall, 1)),
     },
   };
 }

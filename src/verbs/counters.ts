@@ -2,10 +2,10 @@ import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   checkInteger,
+  checkMilliseconds,
   checkOptions,
   checkSignal,
   checkString,
-  MAX_MILLISECONDS,
   namesOf,
 } from '../checks.js';
 import { portNumbers } from '../sysfs.js';
@@ -64,7 +64,7 @@ export function counters(device: string, options?: CountersOptions): Counters {
  */
 counters.watch = (device: string, options?: WatchOptions): AsyncGenerator<CounterSample, never> => {
   const { port, interval = 1000, signal } = checkOptions('options', options, WATCH_NAMES);
-  checkInteger('options.interval', interval, 1, MAX_MILLISECONDS);
+  checkMilliseconds('options.interval', interval, 1);
   checkSignal(signal);
   return samples(sampler(meterOf(device, port)), interval, signal);
 };

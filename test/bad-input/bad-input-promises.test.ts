@@ -15,7 +15,7 @@ const loopback = loopbackOfFile();
 
 const CONVERTS = 'an object that throws when it is converted';
 const OBJECTS = ['{}', 'a proxy', CONVERTS];
-const INTEGERS = ['-0'];
+const NUMBERS = ['-0', '1.5'];
 
 type Case = [
   call: string,
@@ -69,7 +69,7 @@ const rejecting: Case[] = [
     'options.timeout of domain.close()',
     (v) => domain().close({ timeout: v }),
     /timeout/,
-    junkExcept(...INTEGERS, 'undefined'),
+    junkExcept(...NUMBERS, 'undefined'),
   ],
   [
     'endpoint.close(options)',
@@ -81,7 +81,7 @@ const rejecting: Case[] = [
     'options.timeout of endpoint.close()',
     (v) => loopback.ep.close({ timeout: v }),
     /timeout/,
-    junkExcept(...INTEGERS, 'undefined'),
+    junkExcept(...NUMBERS, 'undefined'),
   ],
   [
     'av.insertService(node)',

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { attachedPort, count, type OptionGroup } from '../fabtests/common/options.js';
+import { attachedPort, count, type OptionGroup, seconds } from '../fabtests/common/options.js';
 
 /** The options as commander reads them. */
 export interface Flags {
@@ -123,7 +123,7 @@ export const optionGroups = (): readonly OptionGroup[] => [
       new Option('--report <file>', 'write an HTML page: the bandwidth of each rail over time'),
       new Option('--label <text>', 'a name for the result'),
       new Option('--timeout <seconds>', 'seconds without progress until the peer counts as gone')
-        .argParser(count(1, 86_400))
+        .argParser(seconds)
         .default(10),
     ],
   ],

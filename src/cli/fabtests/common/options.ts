@@ -67,6 +67,13 @@ export function count(from: number, to = 2 ** 31 - 1) {
   };
 }
 
+/** Reads seconds, with fractions. */
+export function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= 86_400)) refuse('It must be a number of seconds, at most 86400.');
+  return value;
+}
+
 const tcpPort = count(1, 65_535);
 
 export const DEFAULT_OOB_PORT = 3000;

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { nicsOption } from '../common/options.js';
+import { nicsOption, seconds } from '../common/options.js';
 import { iterationsOf } from '../common/sizes.js';
 import type { GivenPlace } from './launcher.js';
 import type { Settings, Transfer } from './settings.js';
@@ -31,12 +31,6 @@ function count(from: number, to = 2 ** 31 - 1) {
     if (/^\d+$/.test(text) && value >= from && value <= to) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${from} to ${to}.`);
   };
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (value > 0 && value <= 86_400) return value;
-  throw new InvalidArgumentError('It must be a number of seconds, at most 86400.');
 }
 
 const MOST_RANKS = 65_536;
