@@ -1,7 +1,16 @@
+import { constants } from 'node:buffer';
 import { types } from 'node:util';
 import { describeValue, invalidArgType, invalidArgValue, outOfRange } from './errors.js';
 import { nearestName } from './nearest-name.js';
-import { bufferOf, bytesOf, isBufferView, isDetached, isUint8Array, lengthOf } from './views.js';
+import {
+  bufferOf,
+  bytesOf,
+  isBufferView,
+  isDetached,
+  isUint8Array,
+  lengthOf,
+  sizeOf,
+} from './views.js';
 
 // The most characters of a wrong name that are compared and reported.
 const MAX_NAME = 64;
@@ -118,15 +127,29 @@ export function checkBytes(name: string, value: unknown): Uint8Array {
     bytes = value;
   } else if (isBufferView(value)) {
     refuseDetached(bufferOf(value), name);
+    checkByteLength(name, lengthOf(value));
     bytes = bytesOf(value);
   } else if (types.isAnyArrayBuffer(value)) {
-    refuseDetached(value, name);
-    return new Uint8Array(value);
+    return allBytesOf(name, value);
   } else {
     throw invalidArgType(name, 'an ArrayBuffer or a view of one', value);
   }
   if (lengthOf(bytes) === 0) refuseDetached(bufferOf(bytes), name);
   return bytes;
+}
+
+/** The bytes of an ArrayBuffer or a SharedArrayBuffer. */
+export function allBytesOf(name: string, buffer: ArrayBufferLike): Uint8Array {
+  refuseDetached(buffer, name);
+  checkByteLength(name, sizeOf(buffer));
+  return new Uint8Array(buffer);
+}
+
+/** Refuses more bytes than a Uint8Array of this Node.js can have, which is fewer than a buffer can. */
+export function checkByteLength(name: string, bytes: number): void {
+  const most = constants.MAX_LENGTH;
+  if (bytes <= most) return;
+  throw outOfRange(name, `at most ${most} bytes, the buffer.constants.MAX_LENGTH`, bytes);
 }
 
 export function refuseDetached(buffer: ArrayBufferLike, name: string): void {

@@ -191,6 +191,8 @@ export class Domain {
    * Allocates page-aligned memory and registers it, off the event loop.
    *
    * @throws FabricError as register() does; FI_ENOMEM if there is not enough memory.
+   * @throws RangeError ERR_OUT_OF_RANGE for more than `buffer.constants.MAX_LENGTH` bytes: 4 GiB with
+   * Node.js 20.
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed.
    */
   async allocate(

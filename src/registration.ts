@@ -1,5 +1,12 @@
 import { types } from 'node:util';
-import { checkInteger, checkObject, namesOf, refuseDetached } from './checks.js';
+import {
+  allBytesOf,
+  checkByteLength,
+  checkInteger,
+  checkObject,
+  namesOf,
+  refuseDetached,
+} from './checks.js';
 import { checkDeviceMemory, type DeviceMemory, looksLikeDeviceMemory } from './device-memory.js';
 import { endsWith } from './ends.js';
 import type { Engine } from './engine/engine.js';
@@ -7,8 +14,8 @@ import { refuseUnsteady } from './engine/memory.js';
 import { invalidArgType, invalidArgValue, offLoop } from './errors.js';
 import type { MrAccess } from './flags.js';
 import { MemoryRegion } from './memory-region.js';
-import { native } from './native.js';
-import { bufferOf, bytesOf, isBufferView } from './views.js';
+import { type NativeRegion, native } from './native.js';
+import { bufferOf, bytesOf, isBufferView, lengthOf } from './views.js';
 import { checkWait, type Wait, type WaitOptions, within } from './wait-options.js';
 
 /** The options of `domain.allocate()`. */
@@ -50,7 +57,7 @@ export async function register(
   refuseUnsteady(bytes.buffer, 'buffer');
   const registering = async () => {
     const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights));
-    return new MemoryRegion(engine, region, bytes, rights);
+    return orForget(engine, region, () => new MemoryRegion(engine, region, bytes, rights));
   };
   return orClosed(registering(), wait);
 }
@@ -65,7 +72,8 @@ function registerDevice(
   const wait = checkWait(options);
   const registering = async () => {
     const region = await offLoop(native.memoryRegisterDevice(engine.handle, memory, rights));
-    return new MemoryRegion(engine, region, { length: memory.length, access }, rights);
+    const device = { length: memory.length, access };
+    return orForget(engine, region, () => new MemoryRegion(engine, region, device, rights));
   };
   return orClosed(registering(), wait);
 }
@@ -92,16 +100,29 @@ export async function allocate(
 ): Promise<MemoryRegion> {
   const rights = checkAccess(access);
   checkInteger('length', length, 1);
+  checkByteLength('length', length);
   const { hugePages, shared, node } = checkAllocation(checkObject('options', options));
   const wait = checkWait(options, ALLOCATE_NAMES);
   const allocating = async () => {
     const region = await offLoop(
       native.memoryAllocate(engine.handle, length, rights, hugePages, shared, node),
     );
-    const bytes = new Uint8Array(region.buffer);
-    return new MemoryRegion(engine, region, bytes, rights, region.hugePages);
+    return orForget(engine, region, () => {
+      const bytes = new Uint8Array(region.buffer);
+      return new MemoryRegion(engine, region, bytes, rights, region.hugePages);
+    });
   };
   return orClosed(allocating(), wait);
+}
+
+/** Makes the object of a registration. Deregisters the memory if that fails. */
+function orForget(engine: Engine, { memory }: NativeRegion, make: () => MemoryRegion) {
+  try {
+    return make();
+  } catch (error) {
+    if (engine.open) native.memoryForget(engine.handle, memory);
+    throw error;
+  }
 }
 
 // If the wait ended before the registration, the region is closed when it is ready.
@@ -129,11 +150,11 @@ function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
 function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
   if (isBufferView(buffer)) {
     refuseDetached(bufferOf(buffer), 'buffer');
+    checkByteLength('buffer', lengthOf(buffer));
     return bytesOf(buffer);
   }
   if (!types.isAnyArrayBuffer(buffer)) {
     throw invalidArgType('buffer', 'an ArrayBuffer, a view of one, or device memory', buffer);
   }
-  refuseDetached(buffer, 'buffer');
-  return new Uint8Array(buffer);
+  return allBytesOf('buffer', buffer);
 }

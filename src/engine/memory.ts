@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { refuseDetached } from '../checks.js';
+import { checkByteLength, refuseDetached } from '../checks.js';
 import type { DeviceAccess } from '../device-memory.js';
 import { closed, invalidArgType, invalidArgValue } from '../errors.js';
 import { type Handle, native } from '../native.js';
@@ -131,6 +131,7 @@ export class Memory {
       if (handle !== CARRIED && once !== undefined && place.length <= CARRIED_BYTES) {
         return this.#carry(place, buffer, once);
       }
+      checkByteLength(`the ArrayBuffer of ${name}`, sizeOf(buffer));
       handle = native.memoryAdopt(this.#domain, new Uint8Array(buffer));
       this.#handles.set(buffer, handle);
       this.#forget.register(buffer, handle);

@@ -1,4 +1,4 @@
-import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
+import { checkByteLength, checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
 import {
   type DeviceMemory,
   HeldDeviceMemory,
@@ -90,6 +90,7 @@ export async function allocateMemory(
 ): Promise<RegisteredMemory> {
   if (length === 0) throw outOfRange('length', 'at least 1: a transfer has at least one byte', 0);
   checkInteger('length', length, 1);
+  checkByteLength('length', length);
   const checked = checkOptions('options', options, ALLOCATE);
   const { nics, numaNode } = checked;
   const { hugePages, shared, node } = checkAllocation(checked);

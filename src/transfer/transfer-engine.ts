@@ -265,7 +265,8 @@ export class TransferEngine {
    * `mapMemory`.
    *
    * @throws FabricError FI_ENOMEM, or the code of fi_mr_reg(3); FI_ENODEV for a NUMA node that does
-   * not exist. TypeError, RangeError for invalid options.
+   * not exist. TypeError, RangeError for invalid options, and for more than
+   * `buffer.constants.MAX_LENGTH` bytes: 4 GiB with Node.js 20.
    */
   async allocate(length: number, options: AllocateMemoryOptions = {}): Promise<Place> {
     this.#checkOpen();
