@@ -11,6 +11,7 @@ import { isDetached } from '../views.js';
 import type { Wait } from '../wait-options.js';
 import { Arrivals } from './arrivals.js';
 import type { Message } from './messages.js';
+import { withReason } from './short-buffer.js';
 import { giveBack, type Receiver, timeoutError } from './stream.js';
 
 /** A message in a multi-receive buffer. Its bytes stay valid until the buffer is posted again. */
@@ -30,6 +31,7 @@ const MULTI_RECV = 2 ** 16;
 /**
  * A buffer that receives several messages (FI_MULTI_RECV, fi_msg(3)), as an async iterator. It ends
  * when the provider releases the buffer: when less than FI_OPT_MIN_MULTI_RECV bytes of it are free.
+ * efa refuses a shorter buffer.
  *
  * It also ends with return(), which a loop calls when it exits early, and when next() rejects. Then
  * the receive is cancelled. Messages that have arrived and were not taken go to the next receives
@@ -43,6 +45,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   readonly #bytes: Uint8Array;
   readonly #handle: number;
   readonly #start: number;
+  readonly #length: number;
   readonly #request: number;
   #released = false;
   #onRelease: (() => void) | undefined;
@@ -60,6 +63,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     const { handle, offset, length } = place;
     this.#handle = handle;
     this.#start = offset;
+    this.#length = length;
     this.#request = this.#engine.begin(Kind.Owner, this);
     const at = submissions.reserve(0);
     const { entries } = submissions;
@@ -84,7 +88,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
         this.#arrived({ completion, arrival: completions.arrivalAt(word) });
       }
     } else {
-      const failure = completions.failureAt(word);
+      const failure = withReason(completions.failureAt(word), this.endpoint, this.#length);
       if (status !== errnoByCode.FI_ECANCELED) this.#failed(errorOf(failure));
     }
     if (final) this.lost();
@@ -115,7 +119,8 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   /**
    * The next message in the buffer.
    *
-   * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or another code of fi_cq_readerr(3).
+   * @throws FabricError FI_ETIMEDOUT after `options.timeout`, FI_EINVAL with efa if the buffer has
+   * fewer than FI_OPT_MIN_MULTI_RECV bytes, or another code of fi_cq_readerr(3).
    * @throws AbortError, or the reason of `options.signal`.
    */
   async next(): Promise<IteratorResult<MultiRecvMessage>> {

@@ -17,6 +17,8 @@ export interface Failure {
   readonly provErrno: number;
   /** The provider that defines provErrno. Undefined for failures of this package. */
   readonly provider?: string;
+  /** The remedy, if this package knows it. */
+  readonly hint?: string;
   /** Whether the endpoint is unusable from now on. */
   readonly broken?: boolean;
   /** For an aborted or timed-out operation: resolves when it has ended. */
@@ -67,8 +69,10 @@ function entryOf(entry: NativeFailedCompletion): FabricErrorDetails {
 }
 
 function causeOf(failure: Failure): FabricErrorDetails {
-  const { errno, syscall, text, provErrno, provider = '' } = failure;
-  if (provErrno === 0) return { detail: text, hint: hintOfCall(provider, syscall, errno, text) };
+  const { errno, syscall, text, provErrno, provider = '', hint } = failure;
+  if (provErrno === 0) {
+    return { detail: text, hint: hint ?? hintOfCall(provider, syscall, errno, text) };
+  }
   const truncated = errno === errnoByCode.FI_ETRUNC && { hint: LONGER };
   return {
     ...{ provErrno, provMessage: text, ...truncated },
