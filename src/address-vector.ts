@@ -1,6 +1,7 @@
 import { BoundHandle } from './bound-handle.js';
 import { publishOpen } from './channels.js';
 import { checkBytes, checkInteger, checkOptions, checkString, namesOf, oneOf } from './checks.js';
+import { uncloneable } from './describe.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';
@@ -17,6 +18,10 @@ import { native } from './native.js';
 import { notAPeer, Peer } from './peer.js';
 import { parseSocketAddress } from './socket-address.js';
 import { checkWait, type WaitOptions, within } from './wait-options.js';
+
+const UNCLONEABLE = uncloneable(
+  'an AddressVector belongs to its thread: send the addresses of its peers, av.lookup(peer)',
+);
 
 /** The options of an address vector: fi_av_open, fi_av(3). */
 export interface AddressVectorOptions {
@@ -105,6 +110,8 @@ function insertionError(error: FabricError, inserted: readonly Peer[]): Error {
 
 /** An address vector: the peers of a domain's endpoints (fi_av(3)). */
 export class AddressVector {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** @internal */
   readonly bound: BoundHandle<'AddressVector'>;
   readonly #engine: Engine;

@@ -1,5 +1,6 @@
 import { type BatchUpdate, updateEntry } from './batch-update.js';
 import { checkInteger, checkMilliseconds, checkNames } from './checks.js';
+import { uncloneable } from './describe.js';
 import type { AtomicQueries } from './endpoint/atomic.js';
 import {
   type CheckedOptions,
@@ -36,6 +37,7 @@ import { checkWait, type WaitOptions } from './wait-options.js';
 
 export type { BatchUpdate, RoundOptions, RunOptions };
 
+const UNCLONEABLE = uncloneable('a Batch belongs to its endpoint: make another one there');
 const FIRST_ENTRIES = 64;
 const RUN_TIMEOUT = 10_000;
 
@@ -58,6 +60,8 @@ const forget = new FinalizationRegistry<{ engine: Engine; batch: number }>(({ en
  * while the batch is in flight.
  */
 export class BatchBase implements Target, Sink, RequestOwner {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** @internal */
   readonly limits: Limits;
   /** @internal */
@@ -104,6 +108,11 @@ export class BatchBase implements Target, Sink, RequestOwner {
   /** The number of submissions that have not completed. */
   get inFlight(): number {
     return this.#inFlight;
+  }
+
+  /** Whether the batch, its endpoint or its domain is closed. */
+  get closed(): boolean {
+    return this.#closed || this.limits.isClosed || !this.#engine.open;
   }
 
   /** The number of rounds that the last run() completed, even if it threw. */

@@ -1,5 +1,6 @@
 import { constants } from 'node:buffer';
 import { types } from 'node:util';
+import { isUncloneable } from './describe.js';
 import { describeValue, invalidArgType, invalidArgValue, outOfRange } from './errors.js';
 import { nearestName } from './nearest-name.js';
 import {
@@ -83,7 +84,8 @@ export function checkNames(name: string, value: object, names: readonly string[]
 }
 
 function refuseMember(name: string, value: object, member: string, names: readonly string[]): void {
-  if ((value as Record<string, unknown>)[member] === undefined) return;
+  const given = (value as Record<string, unknown>)[member];
+  if (given === undefined || isUncloneable(member, given)) return; // as device memory of this package is
   const wrong = member.slice(0, MAX_NAME);
   const nearest = nearestName(wrong, names);
   const advice = nearest === undefined ? `use ${names.join(', ')}` : `did you mean '${nearest}'?`;

@@ -2,6 +2,7 @@ import { BoundHandle } from './bound-handle.js';
 import { publishOpen } from './channels.js';
 import { check64, checkInteger, checkOptions, namesOf, oneOf } from './checks.js';
 import type { Completion } from './completion.js';
+import { uncloneable } from './describe.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import type { FabricError } from './errors.js';
@@ -9,6 +10,8 @@ import type { CqFormat } from './flags.js';
 import { type Immediate, Immediates, type ImmediatesOptions } from './immediates.js';
 import { native } from './native.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
+
+const UNCLONEABLE = uncloneable('a CompletionQueue belongs to its thread: open another one there');
 
 /** The options of a completion queue: fi_cq_open, fi_cq(3). */
 export interface CompletionQueueOptions {
@@ -53,6 +56,8 @@ export interface QueueEntry {
  * read().
  */
 export class CompletionQueue implements QueueListener {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** The number of entries. */
   readonly size: number;
   readonly format: CqFormat;

@@ -1,3 +1,4 @@
+import { uncloneable } from './describe.js';
 import type { Entries } from './engine/entries.js';
 import { OpField } from './engine/layout.js';
 import { invalidArgType } from './errors.js';
@@ -5,10 +6,16 @@ import { completionFlagNames } from './flag-bits.js';
 import type { CompletionFlag } from './flags.js';
 import type { Peer } from './peer.js';
 
+const UNCLONEABLE = uncloneable(
+  'a Completion has accessors: send its { length, tag, data, flags }',
+);
+
 /**
  * A completed receive (fi_cq(3)). Fields that the completion queue's format does not have are 0.
  */
 export class Completion {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** The number of bytes that arrived. */
   readonly length: number;
   /** The sender. Undefined without FI_SOURCE, or if the sender is not in the address vector. */

@@ -1,10 +1,13 @@
 import { BoundHandle } from './bound-handle.js';
 import { publishOpen } from './channels.js';
 import { check64, checkOptions, namesOf, oneOf } from './checks.js';
+import { uncloneable } from './describe.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { native } from './native.js';
 import { checkWait, type WaitOptions } from './wait-options.js';
+
+const UNCLONEABLE = uncloneable('a Counter belongs to its thread: send counter.read()');
 
 /** The events that a counter counts: fi_cntr(3). */
 export type CounterEvents = 'FI_CNTR_EVENTS_COMP' | 'FI_CNTR_EVENTS_BYTES';
@@ -23,6 +26,8 @@ const EVENTS: readonly CounterEvents[] = ['FI_CNTR_EVENTS_COMP', 'FI_CNTR_EVENTS
 
 /** A counter of completed operations (fi_cntr(3)), bound to endpoints when they are opened. */
 export class Counter {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** Whether it counts operations or bytes. */
   readonly events: CounterEvents;
   /** @internal */

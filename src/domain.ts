@@ -3,6 +3,7 @@ import { publishClose, publishOpen, publishParked } from './channels.js';
 import { checkInteger, checkMilliseconds, checkObject } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
 import { Counter, type CounterOptions } from './counter.js';
+import { uncloneable } from './describe.js';
 import type { DeviceMemory } from './device-memory.js';
 import { checkDomainOptions, type DomainOptions } from './domain-options.js';
 import { EfaQueries } from './efa-queries.js';
@@ -27,6 +28,8 @@ import { type AllocateOptions, allocate, register } from './registration.js';
 import { describedRegion, type RegionDescription, RemoteRegion } from './remote-region.js';
 import type { WaitOptions } from './wait-options.js';
 
+const UNCLONEABLE = uncloneable('a Domain belongs to its thread: open another one there');
+
 const collected = new FinalizationRegistry<Engine>((engine) => {
   if (!engine.open) return;
   process.emitWarning(
@@ -42,6 +45,8 @@ const collected = new FinalizationRegistry<Engine>((engine) => {
  * fail with FabricError FI_EOTHER. Close the domain and open another one.
  */
 export class Domain {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly info: AnyInfo;
   readonly driver: DriverKind;
   readonly #engine: Engine;

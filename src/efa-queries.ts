@@ -1,5 +1,6 @@
 import { checkString } from './checks.js';
 import { CompletionQueue } from './completion-queue.js';
+import { uncloneable } from './describe.js';
 import type { EfaAddr, EfaCqAttr, EfaFeature, EfaMrAttr, EfaQpWqs } from './efa-types.js';
 import { EndpointBase } from './endpoint/endpoint.js';
 import type { Engine } from './engine/engine.js';
@@ -7,6 +8,8 @@ import { closed, invalidArgType, invalidArgValue } from './errors.js';
 import { MemoryRegion } from './memory-region.js';
 import { native } from './native.js';
 import { notAPeer, Peer } from './peer.js';
+
+const UNCLONEABLE = uncloneable('domain.efa belongs to its domain: send what its calls return');
 
 /**
  * Queries of the efa provider, through fi_open_ops(3): fi_efa(7). Each call checks at run time
@@ -17,11 +20,18 @@ import { notAPeer, Peer } from './peer.js';
  * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE. Error ERR_CLOSED.
  */
 export class EfaQueries {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly #engine: Engine;
 
   /** @internal */
   constructor(engine: Engine) {
     this.#engine = engine;
+  }
+
+  /** @internal Whether the domain is closed. */
+  get closed(): boolean {
+    return !this.#engine.open;
   }
 
   /**

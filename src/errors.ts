@@ -1,4 +1,5 @@
 import { publishError } from './channels.js';
+import { forJson } from './describe.js';
 import { endOf } from './ends.js';
 import { describeErrno, type FabricErrorCode } from './error-codes.js';
 import { hintOfCall } from './error-hints.js';
@@ -149,6 +150,12 @@ export class FabricError extends Error {
   /** For an operation that timed out: resolves when its memory is free again. See released(). */
   get released(): Promise<void> | undefined {
     return endOf(this);
+  }
+
+  /** For JSON.stringify(). */
+  toJSON(): { code: string; errno: number; syscall: string; message: string } {
+    const { code, errno, syscall, message } = this;
+    return { code, errno, syscall, message, ...forJson(this) };
   }
 
   /** Whether this is a FabricError of this or any other copy of the package. */

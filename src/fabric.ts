@@ -1,5 +1,6 @@
 import { publishClose, publishOpen } from './channels.js';
 import { checkObject } from './checks.js';
+import { uncloneable } from './describe.js';
 import { Domain } from './domain.js';
 import type { DomainOptions } from './domain-options.js';
 import {
@@ -12,8 +13,12 @@ import { infoHandle } from './info.js';
 import type { AnyInfo } from './info-types.js';
 import { type Handle, native } from './native.js';
 
+const UNCLONEABLE = uncloneable('a Fabric belongs to its thread: open another one there');
+
 /** A fabric: the network that domains are opened on (fi_fabric(3)). */
 export class Fabric {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** Its name: `info.fabricAttr.name`. */
   readonly name: string | null;
   readonly #handle: Handle<'Fabric'>;

@@ -1,3 +1,4 @@
+import { uncloneable } from './describe.js';
 import { Arrivals } from './endpoint/arrivals.js';
 import { type StreamOptions, timeoutError } from './endpoint/stream.js';
 import type { Engine } from './engine/engine.js';
@@ -5,6 +6,10 @@ import { Kind } from './engine/requests.js';
 import { errnoByCode } from './error-codes.js';
 import { FabricError } from './errors.js';
 import type { Wait } from './wait-options.js';
+
+const UNCLONEABLE = uncloneable(
+  'a stream of immediates belongs to its completion queue: send each { data, length }',
+);
 
 /** A remote write with data that has arrived. */
 export interface Immediate {
@@ -30,6 +35,8 @@ export interface ImmediatesOptions extends StreamOptions {
  * stream.
  */
 export class Immediates implements AsyncIterableIterator<Immediate> {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly #engine: Engine;
   readonly #onEnd: (untaken: Immediate[]) => void;
   readonly #limit: number;
@@ -44,6 +51,11 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     this.#limit = limit;
     this.#onEnd = onEnd;
     this.#arrivals = new Arrivals(wait, timeoutError, () => this.finish());
+  }
+
+  /** @internal */
+  get ended(): boolean {
+    return this.#done;
   }
 
   /** @internal Adds an arrival. Returns false if the stream is full. */

@@ -7,6 +7,15 @@ import { type NativeInfo, native } from './native.js';
 const handles = new WeakMap<object, NativeInfo>();
 const requested = new WeakMap<object, ReadonlySet<string>>();
 
+/** @internal What all entries inherit from. */
+export const infoPrototype: object = {};
+
+function entryOf([data, handle]: [data: object, handle: NativeInfo]): Info {
+  const entry = Object.freeze(Object.assign(Object.create(infoPrototype), data));
+  handles.set(entry, handle);
+  return entry as Info;
+}
+
 /**
  * Lists the ways to open an endpoint on this machine that match the hints, the fastest first
  * (fi_getinfo(3)). With an entry you open a fabric, a domain and an endpoint.
@@ -40,10 +49,10 @@ export function getInfo(hints?: null): Info[];
 export function getInfo<const H extends Hints>(hints: H): Info<EpTypeOf<H>, CapsOf<H>>[];
 export function getInfo(hints?: Hints | null): Info[] {
   try {
-    return native.getinfo(hints).map(([data, handle]) => {
-      handles.set(data, handle);
-      if (hints?.caps) requested.set(data, new Set<string>(hints.caps));
-      return data as Info;
+    return native.getinfo(hints).map((found) => {
+      const entry = entryOf(found);
+      if (hints?.caps) requested.set(entry, new Set<string>(hints.caps));
+      return entry;
     });
   } catch (error) {
     throw atCallerOf(getInfo, error);
@@ -56,10 +65,7 @@ export function getInfo(hints?: Hints | null): Info[] {
  * as the providers made them.
  */
 export function queryInfo(hints: Hints): Info[] {
-  return native.query(hints).map(([data, handle]) => {
-    handles.set(data, handle);
-    return data as Info;
-  });
+  return native.query(hints).map(entryOf);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { publishClose, publishOpen } from './channels.js';
 import { checkInteger } from './checks.js';
+import { uncloneable } from './describe.js';
 import type { DeviceAccess } from './device-memory.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
@@ -11,6 +12,14 @@ import { type NativeRegion, native } from './native.js';
 import { encodeDescriptor, type RegionDescription } from './remote-region.js';
 import { sizeOf } from './views.js';
 import { checkWait, type WaitOptions, within } from './wait-options.js';
+
+const OF_REGION = uncloneable(
+  'a MemoryRegion belongs to its thread: send region.descriptor(), for domain.remote()',
+);
+
+const OF_SLICE = uncloneable(
+  'a RegionSlice belongs to its thread: send region.descriptor(), and the offset and length of the slice',
+);
 
 const collected = new FinalizationRegistry<Engine>((engine) => {
   if (!engine.open) return;
@@ -36,6 +45,8 @@ interface DeviceRegion {
  * allocate() is page-aligned.
  */
 export class MemoryRegion extends RegisteredBytes implements RegionDescription {
+  /** @internal */
+  readonly uncloneable = OF_REGION;
   /** Bytes from the start of the region: 0. */
   readonly offset = 0;
   /** Bytes. */
@@ -198,6 +209,8 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
 
 /** A slice of a memory region. */
 export class RegionSlice extends RegisteredBytes {
+  /** @internal */
+  readonly uncloneable = OF_SLICE;
   readonly region: MemoryRegion;
   readonly offset: number;
   readonly length: number;

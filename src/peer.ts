@@ -1,11 +1,18 @@
 import { types } from 'node:util';
+import { uncloneable } from './describe.js';
 import { invalidArgType } from './errors.js';
+
+const UNCLONEABLE = uncloneable(
+  'a Peer belongs to its address vector: send av.lookup(peer), for av.insert() there',
+);
 
 /**
  * A peer: an address in an address vector (fi_av(3)). Operations can use it until it is removed as
  * often as it was inserted.
  */
 export class Peer {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** @internal The handle in the engine's table. It contains a generation number. */
   readonly handle: number;
   /** @internal The identity of its address vector. */

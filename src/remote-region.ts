@@ -1,7 +1,12 @@
 import { check64, checkBytes, checkInteger } from './checks.js';
+import { uncloneable } from './describe.js';
 import type { Engine } from './engine/engine.js';
 import { invalidArgValue } from './errors.js';
 import { native } from './native.js';
+
+const UNCLONEABLE = uncloneable(
+  'a RemoteRegion belongs to its domain: send its { key, address, length }, for domain.remote()',
+);
 
 // The wire format of a descriptor, little-endian: 4 bytes of magic, 1 of version, 3 of 0, then key,
 // address and length, 8 bytes each.
@@ -83,6 +88,8 @@ const forget = new FinalizationRegistry<{ engine: Engine; handle: number }>(
 
 /** A peer's memory region: domain.remote() creates it from the peer's descriptor. */
 export class RemoteRegion implements RegionDescription {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly key: bigint;
   readonly address: bigint;
   /** Bytes. */

@@ -1,7 +1,12 @@
 import { checkInteger, oneOf } from '../checks.js';
+import { describes, uncloneable } from '../describe.js';
 import { type DmabufMemory, type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
 import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
 import type { CallOf, NativeDmabuf, NativeMemory } from './native.js';
+
+const UNCLONEABLE = uncloneable(
+  'a Dmabuf belongs to its thread: send its { type, fd, offset, byteLength }',
+);
 
 /** What exportRange() has exported, for the constructor. @internal */
 export interface Exported extends NativeDmabuf {
@@ -24,6 +29,8 @@ const collected = new FinalizationRegistry<string>((dmabuf) => {
  * it. A worker that ends closes its descriptors.
  */
 export class Dmabuf implements DmabufMemory {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly type = 'dmabuf';
   /** Offset of the memory in the dmabuf, in bytes. */
   readonly offset: number;
@@ -63,6 +70,14 @@ export class Dmabuf implements DmabufMemory {
   /** close() */
   [Symbol.dispose](): void {
     Dmabuf.#own(this).close();
+  }
+
+  static {
+    describes('Dmabuf', Dmabuf, (dmabuf) => ({
+      offset: dmabuf.offset,
+      byteLength: dmabuf.byteLength,
+      closed: dmabuf.#exported === undefined,
+    }));
   }
 
   static #own(dmabuf: unknown): Dmabuf {

@@ -1,9 +1,14 @@
 import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
+import { describes, uncloneable } from '../describe.js';
 import { type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
 import { closed, invalidArgType, invalidState, invalidThis, outOfRange } from '../errors.js';
 import { lengthOf } from '../views.js';
 import type { Dmabuf } from './dmabuf.js';
 import type { CallOf, NativeHandle, NativeMemory } from './native.js';
+
+const UNCLONEABLE = uncloneable(
+  'memory of an accelerator belongs to its thread: send its { type, pointer, byteLength, device }',
+);
 
 /** Options of `allocate()`. */
 export interface AllocateOptions {
@@ -63,6 +68,8 @@ export function allocateOn(
  * its pointer.
  */
 export abstract class AcceleratorMemory implements HmemMemory {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** For `domain.register()`. */
   abstract readonly type: HmemType;
   /** Bytes. */
@@ -172,6 +179,16 @@ export abstract class AcceleratorMemory implements HmemMemory {
   /** free() */
   [Symbol.dispose](): void {
     AcceleratorMemory.#own(this).free();
+  }
+
+  static {
+    const nameOf = (memory: AcceleratorMemory) =>
+      #kind in memory ? memory.#kind.name : 'AcceleratorMemory';
+    describes(nameOf, AcceleratorMemory, ({ byteLength, device, freed }) => ({
+      byteLength,
+      device,
+      freed,
+    }));
   }
 
   static #own(memory: unknown): AcceleratorMemory {

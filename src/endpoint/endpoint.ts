@@ -6,6 +6,7 @@ import { checkInteger, checkNames, checkObject, namesOf } from '../checks.js';
 import type { Completion } from '../completion.js';
 import type { CompletionQueue } from '../completion-queue.js';
 import type { Counter } from '../counter.js';
+import { uncloneable } from '../describe.js';
 // A circle of type imports: Domain and Endpoint are part of each other's public types.
 import type { Domain } from '../domain.js';
 import { decodeOption, encodeOption, type WritableOptions } from '../endpoint-option-values.js';
@@ -31,10 +32,16 @@ import { checkDirections, type Direction, type QueuedCalls } from './queued.js';
 import type { StreamOptions } from './stream.js';
 import type { CheckedOptions, Limits, Target } from './target.js';
 
+const UNCLONEABLE = uncloneable(
+  'an Endpoint belongs to its thread: send endpoint.address, for av.insert(), and open another endpoint there',
+);
+
 const MESSAGES_NAMES = namesOf<MessagesOptions>({ count: 1, size: 1, signal: 1, timeout: 1 });
 
 /** The methods that every endpoint has: fi_endpoint(3). */
 export class EndpointBase implements Target {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly info: AnyInfo;
   readonly domain: Domain;
   readonly av: AddressVector;

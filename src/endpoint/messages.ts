@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Completion } from '../completion.js';
+import { uncloneable } from '../describe.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Op } from '../engine/layout.js';
@@ -12,6 +13,10 @@ import type { Wait } from '../wait-options.js';
 import { Arrivals } from './arrivals.js';
 import { giveBack, type Receiver, type StreamOptions, timeoutError } from './stream.js';
 import type { Limits } from './target.js';
+
+const UNCLONEABLE = uncloneable(
+  'a stream of messages belongs to its endpoint: send the bytes of each message',
+);
 
 /**
  * A message of a stream. Its bytes are valid until the next message is requested. If the caller
@@ -56,6 +61,8 @@ const ARRIVING_MS = 30;
  * done.
  */
 export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** @internal The stream keeps its endpoint alive. */
   readonly endpoint: Receiver;
   readonly #engine: Engine;
@@ -166,6 +173,11 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     this.#posted.delete(request);
     this.#busy++;
     if (this.#posted.size === 0) this.#drained?.();
+  }
+
+  /** @internal Whether no more messages arrive. */
+  get ended(): boolean {
+    return this.#ended || this.#limits.isClosed;
   }
 
   #free(): void {

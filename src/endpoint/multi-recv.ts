@@ -1,4 +1,5 @@
 import type { Completion } from '../completion.js';
+import { uncloneable } from '../describe.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Op, OpField } from '../engine/layout.js';
@@ -13,6 +14,10 @@ import { Arrivals } from './arrivals.js';
 import type { Message } from './messages.js';
 import { withReason } from './short-buffer.js';
 import { giveBack, type Receiver, timeoutError } from './stream.js';
+
+const UNCLONEABLE = uncloneable(
+  'a MultiRecv belongs to its endpoint: send the bytes of each message',
+);
 
 /** A message in a multi-receive buffer. Its bytes stay valid until the buffer is posted again. */
 export interface MultiRecvMessage extends Message {
@@ -38,6 +43,8 @@ const MULTI_RECV = 2 ** 16;
  * of the endpoint.
  */
 export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, RequestOwner {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** @internal The stream keeps its endpoint alive. */
   readonly endpoint: Receiver;
   readonly #engine: Engine;

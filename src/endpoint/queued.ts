@@ -1,5 +1,6 @@
 import { oneOf } from '../checks.js';
 import type { CompletionQueue } from '../completion-queue.js';
+import { uncloneable } from '../describe.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
@@ -14,6 +15,10 @@ import {
   refuseWait,
   type Target,
 } from './target.js';
+
+const UNCLONEABLE = uncloneable(
+  'endpoint.post belongs to its endpoint: send endpoint.address, and open another endpoint there',
+);
 
 /** A direction of an endpoint, as fi_ep_bind(3) names it. */
 export type Direction = 'FI_TRANSMIT' | 'FI_RECV';
@@ -34,6 +39,8 @@ export function checkDirections(name: string, value: unknown): readonly Directio
  * rejects with them. The error of a posted operation is in its queue entry.
  */
 export class QueuedCalls implements Target {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** @internal */
   readonly limits: Limits;
   readonly sink: Sink;

@@ -1,9 +1,13 @@
 import { checkInteger, checkOptions, namesOf, oneOf } from '../checks.js';
+import { describes, uncloneable } from '../describe.js';
 import { errnoByCode, type FabricErrorCode } from '../error-codes.js';
 import { closed, invalidState } from '../errors.js';
 import { ANY, Knob, KnobsPage, RULE_BYTES, RULES, RuleField } from './knobs.js';
 import { capabilityMask, type SoftefaCapability, type SoftefaOptions } from './options.js';
 import { placeOf } from './place.js';
+
+const OF_FAULT = uncloneable('a Fault belongs to its SoftefaFaults: send its { hits, left }');
+const UNCLONEABLE = uncloneable('a SoftefaFaults belongs to its thread: make another one there');
 
 /** Conditions for every operation of a namespace from now on. Omitted ones stay as they are. */
 export interface Conditions {
@@ -149,6 +153,8 @@ export interface Fault extends Disposable {
  * installed, and system errors such as EACCES from the constructor.
  */
 export class SoftefaFaults {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly #page: KnobsPage;
   #open = true;
 
@@ -163,6 +169,11 @@ export class SoftefaFaults {
   get directRequests(): bigint {
     this.#checkOpen();
     return this.#page.read64(Knob.Fetched64);
+  }
+
+  /** Whether close() was called. */
+  get closed(): boolean {
+    return !this.#open;
   }
 
   /**
@@ -269,6 +280,7 @@ export class SoftefaFaults {
 }
 
 class Rule implements Fault {
+  readonly uncloneable = OF_FAULT;
   readonly #page: KnobsPage;
   readonly #at: number;
   // The counts at its removal. Another fault may use its slot afterwards.
@@ -300,3 +312,6 @@ class Rule implements Fault {
     this.remove();
   }
 }
+
+describes('SoftefaFaults', SoftefaFaults, ({ closed }) => ({ closed }));
+describes('Fault', Rule, ({ hits, left }) => ({ hits, left }));

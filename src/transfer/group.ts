@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { uncloneable } from '../describe.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
 import { checkWait, type WaitOptions, within } from '../wait-options.js';
 import type { Barriers } from './barriers.js';
@@ -7,6 +8,8 @@ import { Channel, RemoteEngine } from './remote-engine.js';
 import type { TransferReport } from './report.js';
 import type { Grant } from './token.js';
 import type { TransferOptions } from './transfer.js';
+
+const UNCLONEABLE = uncloneable('a Group belongs to its engine: send the cards of its engines');
 
 /** What one peer of a group gets. */
 export interface GroupPart {
@@ -17,6 +20,8 @@ export interface GroupPart {
 
 /** Engines that work together: engine.group(). */
 export class Group {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly peers: readonly RemoteEngine[];
   readonly #barriers: Barriers;
   readonly #name: Uint8Array;

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import './inspect.js';
+
 export type { TransferStats } from './activity.js';
 export type {
   FallbackMessage,

@@ -1,3 +1,4 @@
+import { uncloneable } from '../describe.js';
 import { type Handle, native } from '../native.js';
 import type { Activity } from './activity.js';
 import { errnoOf, TransferError } from './errors.js';
@@ -6,6 +7,8 @@ import type { Part, Place } from './place.js';
 import type { RemoteEngine } from './remote-engine.js';
 import type { OfferState } from './state-types.js';
 import type { Access } from './token.js';
+
+const UNCLONEABLE = uncloneable('an Offer belongs to its engine: send offer.token');
 
 /** Options of `place.offer()`. */
 export interface OfferOptions {
@@ -71,6 +74,8 @@ class DeviceArrival implements Arrival {
  * A grant of memory to one peer, for one transfer. It has keys of its own, which end with it.
  */
 export class Offer implements AsyncIterable<Arrival> {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** What the peer needs: text that fits into an HTTP header unless it names many pages. */
   readonly token: string;
   readonly access: Access;
@@ -192,6 +197,16 @@ export class Offer implements AsyncIterable<Arrival> {
     },
     state: () => this.#state(),
   };
+
+  /** Whether the offer has ended: it was closed, has expired, or its transfer has ended. */
+  get closed(): boolean {
+    return this.#isEnding || this.#isReleased;
+  }
+
+  /** @internal How often all bytes have arrived. */
+  get arrivals(): number {
+    return this.#count;
+  }
 
   #state(): OfferState {
     return {

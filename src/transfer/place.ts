@@ -1,4 +1,5 @@
 import { checkInteger } from '../checks.js';
+import { uncloneable } from '../describe.js';
 import type { HeldDeviceMemory } from '../device-memory.js';
 import { invalidState, outOfRange } from '../errors.js';
 import type { MemoryRegion } from '../memory-region.js';
@@ -7,6 +8,14 @@ import type { RegisteredMemory } from './memory.js';
 import type { Offer, OfferOptions } from './offer.js';
 import { onePiece, type Pages, type Pieces, piecesOfPages, slicePieces } from './pieces.js';
 import type { SharedFile } from './same-host.js';
+
+const OF_PART = uncloneable(
+  'a Part belongs to its engine: send the token of part.offer(), or part.bytes',
+);
+
+const OF_PLACE = uncloneable(
+  'a Place belongs to its engine: send the token of place.offer(), or place.bytes',
+);
 
 /** What an engine does for its places. */
 export interface PlaceOwner {
@@ -17,6 +26,8 @@ export interface PlaceOwner {
 
 /** A part of a place: what a transfer moves. */
 export class Part {
+  /** @internal */
+  readonly uncloneable = OF_PART;
   readonly place: Place;
   /** Bytes. */
   readonly length: number;
@@ -75,6 +86,8 @@ function checkRange(offset: number, length: number, end: number): void {
 
 /** Memory that transfers use: registered once on each rail, until it is closed. */
 export class Place {
+  /** @internal */
+  readonly uncloneable = OF_PLACE;
   /** Bytes. */
   readonly length: number;
   /** Milliseconds that the registration took, by rail. Null where the memory is not registered. */

@@ -1,4 +1,5 @@
 import { checkBytes, checkOptions, namesOf, oneOf } from '../checks.js';
+import { uncloneable } from '../describe.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
 import { type Handle, native } from '../native.js';
 import type { Activity } from './activity.js';
@@ -14,6 +15,10 @@ import { Part, Place } from './place.js';
 import { isHere } from './same-host.js';
 import { type Access, checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
 import { limitsOf, Transfer, type TransferOptions } from './transfer.js';
+
+const UNCLONEABLE = uncloneable(
+  'a RemoteEngine belongs to its engine: send the card that it was made of, for engine.peer() there',
+);
 
 /** What the peers of an engine share. */
 export interface PeerContext {
@@ -42,6 +47,8 @@ const OPTIONS = namesOf<TransferOptions>({ note: 1, signal: 1, deadline: 1, prio
 
 /** Another engine, from its card: engine.peer(). */
 export class RemoteEngine {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** The identity of the engine, in hexadecimal digits. */
   readonly id: string;
   /** The number of its rails. */

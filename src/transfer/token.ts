@@ -1,8 +1,13 @@
+import { uncloneable } from '../describe.js';
 import { errnoByCode } from '../error-codes.js';
 import { FabricError, invalidArgValue } from '../errors.js';
 import { lengthOfPieces, type Pieces, spanOf } from './pieces.js';
 import { seal, unseal, Writer } from './sealed.js';
 import { MAX_RAILS } from './settings.js';
+
+const UNCLONEABLE = uncloneable(
+  'a Grant belongs to its engine: send the token, for remote.grant()',
+);
 
 /** What the holder of a token may do. */
 export type Access = 'write' | 'read';
@@ -144,6 +149,9 @@ export interface Grant extends TokenContent {
   readonly targets: BigUint64Array;
 }
 
+/** @internal What all grants inherit from. */
+export const grantPrototype: object = {};
+
 // The grants that grantOf() has made: the native side relies on what they say.
 const grants = new WeakSet<object>();
 
@@ -159,14 +167,18 @@ export function grantOf(content: TokenContent, owner: bigint, self: bigint): Gra
   const targets = content.rails.flatMap((rail) =>
     rail === undefined ? [0n, 0n, 0n] : [rail.address, rail.key, 1n],
   );
-  const grant = Object.freeze({
-    ...content,
-    length: lengthOfPieces(content.pieces),
-    span: spanOf(content.pieces).end,
-    targets: BigUint64Array.from(targets),
-  });
+  const grant: Grant = Object.assign(
+    Object.create(grantPrototype),
+    { uncloneable: UNCLONEABLE },
+    content,
+    {
+      length: lengthOfPieces(content.pieces),
+      span: spanOf(content.pieces).end,
+      targets: BigUint64Array.from(targets),
+    },
+  );
   grants.add(grant);
-  return grant;
+  return Object.freeze(grant);
 }
 
 /** Throws if a grant has expired or does not open this access. */

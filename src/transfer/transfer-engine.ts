@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { publishClose, publishOpen } from '../channels.js';
+import { uncloneable } from '../describe.js';
 import type { DeviceMemory } from '../device-memory.js';
 import { closed, FabricError, invalidArgValue, invalidState } from '../errors.js';
 import { type Handle, native } from '../native.js';
@@ -35,6 +36,10 @@ import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
 import type { TransferEngineState } from './state-types.js';
 
+const UNCLONEABLE = uncloneable(
+  'a TransferEngine belongs to its thread: send engine.card, for engine.peer(), and open another engine there',
+);
+
 const FLUSH_TIMEOUT = 1000; // ms
 let lastNumber = 0;
 
@@ -50,6 +55,8 @@ let lastNumber = 0;
  * ```
  */
 export class TransferEngine {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   /** The identity of this engine, in hexadecimal digits. */
   readonly id: string;
   /** What peers need for engine.peer(): text without secrets, as long as the engine is open. */
@@ -165,6 +172,11 @@ export class TransferEngine {
    */
   events(): AsyncIterableIterator<EngineEvent> {
     return this.#announcer.events.read();
+  }
+
+  /** @internal */
+  get provider(): string {
+    return (this.#rails[0] as Rail).info.fabricAttr.provName ?? '';
   }
 
   /** What the engine has done since it was opened. */

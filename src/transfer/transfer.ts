@@ -1,4 +1,5 @@
 import { checkMilliseconds, checkOptions, checkSignal, namesOf } from '../checks.js';
+import { uncloneable } from '../describe.js';
 import { invalidState } from '../errors.js';
 import { type Handle, native } from '../native.js';
 import type { Activity } from './activity.js';
@@ -9,6 +10,8 @@ import type { RemoteEngine } from './remote-engine.js';
 import { reportOf, type TransferReport } from './report.js';
 import type { TransferState } from './state-types.js';
 import type { Access } from './token.js';
+
+const UNCLONEABLE = uncloneable('a Transfer belongs to its engine: await it, and send the report');
 
 /** How far a transfer is. */
 export interface Progress {
@@ -80,6 +83,8 @@ const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'deadline'>>({ signal: 1,
  * peer's memory may have changed.
  */
 export class Transfer implements PromiseLike<TransferReport> {
+  /** @internal */
+  readonly uncloneable = UNCLONEABLE;
   readonly access: Access;
   readonly peer: RemoteEngine;
   readonly priority: 'high' | 'normal' | 'low';
@@ -226,6 +231,16 @@ export class Transfer implements PromiseLike<TransferReport> {
     },
     state: () => this.#state(),
   };
+
+  /** @internal Whether its promise has settled. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** @internal The bytes that have arrived. */
+  get done(): number {
+    return this.#done();
+  }
 
   #done(): number {
     return this.#handle === undefined ? 0 : native.transferProgress(this.#handle);

@@ -8,6 +8,7 @@ import {
   checkString,
   namesOf,
 } from '../checks.js';
+import { withJson } from '../describe.js';
 import { portNumbers } from '../sysfs.js';
 import { CounterMeter } from './counter-meter.js';
 import { VerbsError } from './errors.js';
@@ -92,7 +93,7 @@ export function sampler(meter: CounterMeter): () => CounterSample {
       names.map((name) => [name, Number(deltas[name]) / seconds]),
     );
     before = { values, time };
-    return { at, values, deltas, perSecond };
+    return { at, values, deltas: withJson(deltas), perSecond };
   };
 }
 
@@ -114,7 +115,7 @@ export async function* ticks(interval: number, signal?: AbortSignal): AsyncGener
 }
 
 function flat({ device, port }: ReturnType<CounterMeter['read']>): Counters {
-  return { ...device, ...port };
+  return withJson({ ...device, ...port });
 }
 
 function meterOf(device: string, port: number | undefined): CounterMeter {

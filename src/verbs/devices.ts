@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { withJson } from '../describe.js';
 import { identityOf, readText, rootOf } from '../sysfs.js';
 import { acceleratorsNear } from './accelerators.js';
 import type { Device, EfaAttributes } from './device-types.js';
@@ -44,7 +45,7 @@ function describe({ name, path, guid }: Found): Device {
     hardwareVersion: verbs?.hardwareVersion ?? null,
     capabilities: bitNames(verbs?.capFlags ?? 0, DEVICE_CAPABILITIES),
     atomics: (verbs && ATOMICS[verbs.atomicCap]) ?? null,
-    limits: verbs?.limits ?? null,
+    limits: verbs ? withJson(verbs.limits) : null,
     ports: verbs ? verbs.ports.map((port) => portFromVerbs(path, port)) : portsFromSysfs(path),
     efa,
     domains: isEfa ? [`${name}-rdm`, `${name}-dgrm`] : [name],
@@ -68,7 +69,7 @@ function withEfa(name: string, verbs: NativeDevice) {
 
 function efaAttributes(name: string): EfaAttributes {
   const { deviceCaps, ...limits } = queryEfa(name);
-  return { ...limits, capabilities: bitNames(deviceCaps, EFA_CAPABILITIES) };
+  return withJson({ ...limits, capabilities: bitNames(deviceCaps, EFA_CAPABILITIES) });
 }
 
 type Attempt<T> =

@@ -67,7 +67,8 @@ const classes = [
 /** Returns the methods of a class, including those named by symbols. */
 function methodsOf(prototype: object): [string, (...args: unknown[]) => unknown][] {
   return Reflect.ownKeys(prototype).flatMap((key) => {
-    if (key === inspect.custom) return []; // console.log() must be able to print anything
+    // console.log() and JSON.stringify() must be able to print anything.
+    if (key === inspect.custom || key === 'toJSON') return [];
     const { value } = Object.getOwnPropertyDescriptor(prototype, key)!;
     if (typeof value !== 'function' || key === 'constructor') return [];
     return [[String(key), value as (...args: unknown[]) => unknown] as const];

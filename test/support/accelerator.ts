@@ -1,5 +1,6 @@
 // What holds for the memory of every accelerator: libfabric/cuda, libfabric/neuron and the others.
 import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 import type { AcceleratorMemory, Dmabuf } from 'libfabric/cuda';
 import { expect } from 'vitest';
 
@@ -72,8 +73,9 @@ function usesOf(object: object): ((...args: unknown[]) => unknown)[] {
   const prototype = Object.getPrototypeOf(object) as object;
   if (prototype === Object.prototype) return [];
   const members = Object.getOwnPropertyDescriptors(prototype);
+  const passive = ['constructor', 'toJSON', inspect.custom]; // anything can be printed
   const own = Reflect.ownKeys(members)
-    .filter((key) => key !== 'constructor')
+    .filter((key) => !passive.includes(key))
     .map((key) => members[key as keyof typeof members] as PropertyDescriptor)
     .map(({ value, get }) => (get ?? value) as (...args: unknown[]) => unknown);
   return [...own, ...usesOf(prototype)];

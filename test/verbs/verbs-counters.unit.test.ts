@@ -29,6 +29,16 @@ describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
     expect(counters('mlx5_0', { port: 2 })).toEqual({ resets: 2n });
   });
 
+  test('has counters that JSON represents as digits', async () => {
+    expect(JSON.parse(JSON.stringify(counters('mlx5_0')))).toMatchObject({
+      port_xmit_data: String(2n ** 64n - 1n),
+      resets: '2',
+    });
+    const { value } = await counters.watch('mlx5_0', { interval: 1 }).next();
+    const { values, deltas } = JSON.parse(JSON.stringify(value));
+    expect([values.resets, deltas.resets]).toEqual(['2', '0']);
+  });
+
   test('has deltas, also after its driver was reloaded', async () => {
     const watched = counters.watch('mlx5_0', { interval: 20 });
     const next = async () => (await watched.next()).value as CounterSample;

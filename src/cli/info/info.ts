@@ -87,8 +87,9 @@ function answer(options: Options): string {
   }
   const shown =
     info === undefined ? entries : entries.filter((e) => contains(infoToString(e), info));
-  if (verbose || info !== undefined) return json ? jsonText(shown) : verboseText(shown);
-  if (!list) return json ? jsonText(shown) : shortText(shown);
+  const all = () => jsonText(shown.map((entry) => ({ ...entry }))); // without their short toJSON()
+  if (verbose || info !== undefined) return json ? all() : verboseText(shown);
+  if (!list) return json ? all() : shortText(shown);
   const providers = entries.map(({ fabricAttr: { provName, provVersion } }) => ({
     provName,
     provVersion,

@@ -1,0 +1,60 @@
+// What console.log() and JSON.stringify() show of each object of a transfer engine. Tokens are not shown.
+import '../inspect.js';
+import { describes } from '../describe.js';
+import { Group } from './group.js';
+import { Offer } from './offer.js';
+import { Part, Place } from './place.js';
+import { RemoteEngine } from './remote-engine.js';
+import { type Grant, grantPrototype } from './token.js';
+import { Transfer } from './transfer.js';
+import { TransferEngine } from './transfer-engine.js';
+
+describes('TransferEngine', TransferEngine, ({ id, provider, rails, closed }) => ({
+  id,
+  provider,
+  rails: rails.length,
+  closed,
+}));
+describes('RemoteEngine', RemoteEngine, ({ id, rails, maps, closed }) => ({
+  id,
+  rails,
+  maps,
+  closed,
+}));
+describes('Place', Place, ({ length, numaNode, closed, region }) => ({
+  length,
+  numaNode: numaNode ?? undefined,
+  closed: closed || region.closed,
+}));
+describes('Part', Part, ({ length, pieces, place }) => ({
+  offset: pieces.length === 2 ? pieces[0] : undefined,
+  length,
+  pieces: pieces.length === 2 ? undefined : pieces.length / 2,
+  closed: place.closed || place.region.closed,
+}));
+describes('Offer', Offer, ({ access, part, to, arrivals, closed }) => ({
+  access,
+  length: part.length,
+  to: to.id,
+  arrivals,
+  closed,
+}));
+describes(
+  'Grant',
+  { prototype: grantPrototype as Grant },
+  ({ access, length, expires, repeats }) => ({
+    access,
+    length,
+    expires: new Date(expires).toISOString(),
+    repeats,
+  }),
+);
+describes('Transfer', Transfer, ({ access, peer, priority, done, total, ended }) => ({
+  access,
+  peer: peer.id,
+  priority,
+  done,
+  total,
+  ended,
+}));
+describes('Group', Group, ({ peers }) => ({ peers: peers.map(({ id }) => id).join(', ') }));
