@@ -1,6 +1,15 @@
 import { BoundHandle } from './bound-handle.js';
 import { publishOpen } from './channels.js';
-import { checkBytes, checkInteger, checkOptions, checkString, namesOf, oneOf } from './checks.js';
+import {
+  checkBytes,
+  checkInteger,
+  checkOptions,
+  checkService,
+  checkString,
+  MAX_PORT,
+  namesOf,
+  oneOf,
+} from './checks.js';
 import { uncloneable } from './describe.js';
 import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
@@ -209,6 +218,7 @@ export class AddressVector {
    * @throws FabricError FI_EADDRNOTAVAIL if the name cannot be resolved; FI_ENOSYS if the
    * endpoint's addresses are not IP addresses; FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED
    * if the address vector is closed first.
+   * @throws RangeError ERR_OUT_OF_RANGE if the service is a number that is not a port.
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the address vector is closed.
    */
   async insertService(
@@ -219,8 +229,8 @@ export class AddressVector {
     this.bound.checkOpen();
     const wait = checkWait(options);
     checkName('node', node);
-    if (typeof service === 'number') checkInteger('service', service, 0, 65_535);
-    else checkName('service', service);
+    if (typeof service === 'number') checkInteger('service', service, 0, MAX_PORT);
+    else checkService('service', checkName('service', service));
     const inserted = offLoop(native.avInsertService(this.bound.handle, node, String(service)));
     return this.#peer(await within(inserted, wait, 'fi_av_insertsvc'));
   }

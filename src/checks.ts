@@ -98,6 +98,24 @@ export function checkString(name: string, value: unknown): string {
   return value;
 }
 
+// What strtoul(3) reads as a number, and with it getaddrinfo(3): `99999` is port 34463 there, and ` -65456` port 80.
+const NUMERIC = /^\s*[+-]?\d+\s*$/;
+
+/** The largest port of TCP and UDP. */
+export const MAX_PORT = 65_535;
+
+/** Whether a text is a port in decimal digits. */
+export const isPort = (text: string): boolean => /^\d+$/.test(text) && Number(text) <= MAX_PORT;
+
+/** Whether a text may be a service: a port, or a name, which the system may or may not know. */
+export const isService = (text: string): boolean => !NUMERIC.test(text) || isPort(text);
+
+/** Refuses a number that is no port. Other text may be the name of a service. */
+export function checkService(name: string, text: string): string {
+  if (isService(text)) return text;
+  throw outOfRange(name, `a port from 0 to ${MAX_PORT}, or the name of a service`, text);
+}
+
 /** Checks for milliseconds to wait: every timeout and interval. Fractions are allowed. */
 export function checkMilliseconds(
   name: string,

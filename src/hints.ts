@@ -13,7 +13,7 @@ export interface Hints {
   readonly apiVersion?: string | undefined;
   /** The host name or address of the peer, or with FI_SOURCE of this host. At most 1024 bytes. */
   readonly node?: string | undefined;
-  /** A port number or service name. At most 1024 bytes. */
+  /** A port, from 0 to 65535, or the name of a service. At most 1024 bytes. */
   readonly service?: string | undefined;
   readonly flags?: readonly GetInfoFlag[] | undefined;
   readonly caps?: readonly (Cap | UnknownBit)[] | undefined;

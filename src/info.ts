@@ -1,3 +1,4 @@
+import { checkService } from './checks.js';
 import { atCallerOf, invalidArgType } from './errors.js';
 import type { Cap } from './flags.js';
 import type { CapsOf, EpTypeOf, Hints } from './hints.js';
@@ -49,6 +50,7 @@ export function getInfo(hints?: null): Info[];
 export function getInfo<const H extends Hints>(hints: H): Info<EpTypeOf<H>, CapsOf<H>>[];
 export function getInfo(hints?: Hints | null): Info[] {
   try {
+    checkServiceOf(hints);
     return native.getinfo(hints).map((found) => {
       const entry = entryOf(found);
       if (hints?.caps) requested.set(entry, new Set<string>(hints.caps));
@@ -59,12 +61,19 @@ export function getInfo(hints?: Hints | null): Info[] {
   }
 }
 
+// Providers pass the text to getaddrinfo(3). The addon checks everything else.
+function checkServiceOf(hints: Hints | null | undefined): void {
+  const service: unknown = hints?.service;
+  if (typeof service === 'string') checkService('hints.service', service);
+}
+
 /**
  * Like {@link getInfo}, but with the hints of fi_info(1): if the hints name no modes, all are
  * accepted; if only node, service or flags are given, there are no hints; and entries are returned
  * as the providers made them.
  */
 export function queryInfo(hints: Hints): Info[] {
+  checkServiceOf(hints);
   return native.query(hints).map(entryOf);
 }
 

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { AddressVectorOptions } from './address-vector.js';
-import { checkObject, checkOptions, namesOf } from './checks.js';
+import { checkObject, checkOptions, isPort, namesOf } from './checks.js';
 import type { CompletionQueueOptions } from './completion-queue.js';
 import type { Counter } from './counter.js';
 import { DOMAIN_NAMES, type DomainOptions } from './domain-options.js';
@@ -41,6 +41,7 @@ export interface OpenOptions<
   readonly fabric?: string;
   /** The local address that the endpoint binds to. */
   readonly node?: string;
+  /** The local port, from 0 to 65535, or the name of a service. If omitted, any free port. */
   readonly service?: string;
   /** The libfabric API version to request, such as `'1.17'`. If omitted, `version().apiVersion`. */
   readonly apiVersion?: string;
@@ -220,14 +221,18 @@ function find(options: Partial<OpenOptions>): AnyInfo {
     ].filter(Boolean);
     throw new FabricError(ENODATA, 'fi_getinfo', {
       detail: `no ${asked.join(' and ')}${place.join('')}`,
-      hint: hintFor(provider),
+      hint: hintFor(provider, options.service),
     });
   }
   return inOrder(info, hints);
 }
 
-function hintFor(provider: string | undefined): string {
-  const all = 'getInfo() lists the entries of this machine';
+function hintFor(provider: string | undefined, service = ''): string {
+  const entries = 'getInfo() lists the entries of this machine';
+  const all =
+    service === '' || isPort(service)
+      ? entries
+      : `a service is a port, or a name that the system knows (/etc/services); ${entries}`;
   if (provider === undefined) return all;
   if (provider === 'efa') return `npx libfabric doctor tells why; ${all}`;
   if (provider === 'shm') return all + SPACE;

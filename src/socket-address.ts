@@ -1,5 +1,6 @@
 // Addresses of tcp, udp and the like as text: `127.0.0.1:5000` and `[::1]:5000`.
 import { isIPv4, isIPv6 } from 'node:net';
+import { MAX_PORT } from './checks.js';
 
 // struct sockaddr_in and struct sockaddr_in6 of Linux.
 const [AF_INET, AF_INET6] = [2, 10];
@@ -14,7 +15,7 @@ export function parseSocketAddress(text: string): Uint8Array | undefined {
   const [, six, four, digits] =
     /^(?:fi_sockaddr_in6?:\/\/)?(?:\[([\da-f:.]+)\]|([\d.]+)):(\d{1,5})$/i.exec(text) ?? [];
   const port = Number(digits);
-  if (digits === undefined || port > 65_535) return undefined;
+  if (digits === undefined || port > MAX_PORT) return undefined;
   if (four !== undefined) return isIPv4(four) ? socketAddress(bytesOfIPv4(four), port) : undefined;
   return six !== undefined && isIPv6(six) ? socketAddress(bytesOfIPv6(six), port) : undefined;
 }

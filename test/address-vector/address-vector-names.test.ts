@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { getInfo } from 'libfabric';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { getInfo, open } from 'libfabric';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { HANG_MS } from '../support/limits.js';
 import { preloading } from '../support/preload.js';
 import { drivers } from '../support/providers.js';
+import { knowsDomain, NO_SERVICES, NOT_PORTS } from '../support/services.js';
 import { endpoint, fabricError } from '../support/transfer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'libfabric-names-'));
@@ -63,6 +64,31 @@ test('an unknown service name is refused with FI_EADDRNOTAVAIL', async (context)
   await expect(ep.av.insertService('127.0.0.1', 'no-such-service')).rejects.toThrow(
     /^FI_EADDRNOTAVAIL: .*fi_av_insertsvc \(.+\)/,
   );
+});
+
+test.each(NOT_PORTS)('the service %j is no port, and is refused', async (service) => {
+  const ep = await open({ provider: 'tcp', node: '127.0.0.1' });
+  onTestFinished(() => ep.close());
+  await expect(ep.av.insertService('127.0.0.1', service)).rejects.toMatchObject({
+    name: 'RangeError',
+    code: 'ERR_OUT_OF_RANGE',
+    message: expect.stringContaining('service must be a port from 0 to 65535, or the name'),
+  });
+});
+
+test.each(NO_SERVICES)('the service %j is no port, and unknown', async (service) => {
+  const ep = await open({ provider: 'tcp', node: '127.0.0.1' });
+  onTestFinished(() => ep.close());
+  const inserted = ep.av.insertService('127.0.0.1', service);
+  await expect(inserted).rejects.toMatchObject({ code: 'FI_EADDRNOTAVAIL' });
+});
+
+test.runIf(knowsDomain)('the name of a service is its port', async () => {
+  const ep = await open({ provider: 'tcp', node: '127.0.0.1' });
+  onTestFinished(() => ep.close());
+  const peer = await ep.av.insertService('127.0.0.1', 'domain');
+  expect(await ep.av.insertService('127.0.0.1', '053')).toBe(peer);
+  expect(ep.av.insert('127.0.0.1:53')).toBe(peer);
 });
 
 test.for(['shm', 'efa'])('%s has no service names', async (provider, context) => {

@@ -5,6 +5,7 @@ import { TransferEngine } from 'libfabric/transfer';
 import { expect, onTestFinished, test } from 'vitest';
 import { enginePair } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
+import { NOT_PORTS } from '../support/services.js';
 
 const tcp = { provider: 'tcp', node: '127.0.0.1' } as const;
 const TEST_NET = '192.0.2.1'; // of no interface: RFC 5737
@@ -12,12 +13,22 @@ const TEST_NET = '192.0.2.1'; // of no interface: RFC 5737
 test.each([
   [{ provider: 'tpc' }, "did you mean 'tcp'?"],
   [{ ...tcp, service: 'no service' }, 'on tcp at 127.0.0.1, service no service)'],
+  [{ ...tcp, service: '1e3' }, 'a service is a port, or a name that the system knows'],
   [{ ...tcp, domain: 'eth99' }, 'on tcp with the domain eth99 at 127.0.0.1)'],
   [{ ...tcp, node: TEST_NET }, 'no network interface of this host has the address 192.0.2.1'],
   [{ ...tcp, driver: 'threads' as 'thread' }, "'thread', 'loop', 'manual', got 'threads'"],
 ])('open(%o)', async (options, text) => {
   await expect(open(options)).rejects.toThrow(text);
 });
+
+test.each(['tcp', 'udp', 'shm', 'efa'])(
+  'open() of %s with a number that is no port',
+  async (provider) => {
+    for (const service of NOT_PORTS) {
+      await expect(open({ provider, service })).rejects.toMatchObject({ code: 'ERR_OUT_OF_RANGE' });
+    }
+  },
+);
 
 test('open() with the port of another endpoint names the port', async () => {
   const service = String(await freePort());

@@ -1,5 +1,6 @@
 import { getInfo, type Hints } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { NOT_PORTS } from '../support/services.js';
 
 const query = (hints: unknown) => getInfo(hints as Hints);
 
@@ -70,6 +71,11 @@ const wrong: [kind: Kind, hints: unknown, message: string][] = [
   [VALUE, { node: '127.0.0.1\0.evil' }, 'hints.node contains a NUL character'],
   [VALUE, { node: 'a'.repeat(1025) }, 'hints.node is a string of 1025 bytes, more than 1024'],
   [TYPE, { service: 7471 }, 'hints.service must be a string, got 7471'],
+  ...NOT_PORTS.map((service): [Kind, unknown, string] => [
+    RANGE,
+    { service },
+    `hints.service must be a port from 0 to 65535, or the name of a service, got '${service}'`,
+  ]),
   [VALUE, { fabricAttr: { provName: 's\0hm' } }, 'hints.fabricAttr.provName contains a NUL'],
   [VALUE, { domainAttr: { name: 'é'.repeat(513) } }, 'hints.domainAttr.name is a string of 1026'],
 

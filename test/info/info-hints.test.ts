@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { getInfo, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
+import { knowsDomain, NO_SERVICES } from '../support/services.js';
 
 const handled = new Set(['FI_CONTEXT', 'FI_CONTEXT2', 'FI_MSG_PREFIX', 'FI_RX_CQ_DATA']);
 
@@ -128,6 +129,19 @@ describe('addresses', () => {
       expect(info.destAddr).toBeNull();
       expect(info.srcAddr?.subarray(0, 8)).toEqual(new Uint8Array([2, 0, 29, 47, 127, 0, 0, 1]));
     }
+  });
+
+  test.each(NO_SERVICES)('the service %j is no port, and unknown', (service) => {
+    const fabricAttr = { provName: 'udp' };
+    expect(getInfo({ node: '127.0.0.1', service, flags: ['FI_SOURCE'], fabricAttr })).toEqual([]);
+  });
+
+  test.runIf(knowsDomain)('the name of a service is its port', () => {
+    const fabricAttr = { provName: 'udp' };
+    const at = { node: '127.0.0.1', flags: ['FI_SOURCE'], fabricAttr } as const;
+    const [named] = getInfo({ ...at, service: 'domain' });
+    expect(named?.srcAddr?.subarray(0, 8)).toEqual(new Uint8Array([2, 0, 0, 53, 127, 0, 0, 1]));
+    expect(getInfo({ ...at, service: '53' })[0]?.srcAddr).toEqual(named?.srcAddr);
   });
 
   test('the bytes of srcAddr select the interface', () => {

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { isPort, MAX_PORT } from '../../checks.js';
 import { EXIT_CODES, type Finding } from './diagnosis.js';
 import { diagnosisOf } from './examine.js';
 import { efaDomains } from './library.js';
@@ -128,9 +129,7 @@ function prepare(probes: boolean): NodeJS.ProcessEnv {
 }
 
 function portNumber(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) {
-    throw new InvalidArgumentError('It is not a port, from 0 to 65535.');
-  }
+  if (!isPort(text)) throw new InvalidArgumentError(`It is not a port, from 0 to ${MAX_PORT}.`);
   return Number(text);
 }
 

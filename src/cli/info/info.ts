@@ -6,6 +6,7 @@ import { getParams, libraryPath, strerror, version } from '../../library.js';
 import { addHelpEnd } from '../shared/help.js';
 import { jsonText } from '../shared/json.js';
 import { packageVersion } from '../shared/package-version.js';
+import { serviceArgument } from '../shared/service-argument.js';
 import { adviceFor } from './advice.js';
 import { ask, nameOf, namesOf, type Query } from './query.js';
 import { answerText, askEndpoints } from './rdma.js';
@@ -33,7 +34,7 @@ export function infoCommand(): Command {
     )
     .addOption(new Option('-s, --src_addr <addr>', 'a local name or address').conflicts('node'))
     .option('-n, --node <name>', 'a name or address that can be reached')
-    .option('-P, --port <port>', 'a port number or service name')
+    .option('-P, --port <port>', 'a port number or service name', serviceArgument)
     .option('-c, --caps <list>', 'capabilities: FI_MSG,FI_RMA', more)
     .option('-m, --mode <list>', 'modes that the caller supports (default: all)', namesOf)
     .option('-t, --ep_type <type>', 'an endpoint type: FI_EP_RDM, FI_EP_DGRAM, FI_EP_MSG', nameOf)

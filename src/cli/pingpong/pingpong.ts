@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { MAX_PORT } from '../../checks.js';
 import type { EpType } from '../../flags.js';
 import { DeviceCounters } from '../fabtests/common/device-counters.js';
 import { type OobSocket, PortInUse } from '../fabtests/common/oob.js';
@@ -78,10 +79,10 @@ export function pingpongCommand(): Command {
     .option(
       '-B, --source-port <port>',
       'control port of the server',
-      count(1, 65_535),
+      count(1, MAX_PORT),
       CONTROL_PORT,
     )
-    .option('-P, --port <port>', 'control port to connect to', count(1, 65_535), CONTROL_PORT)
+    .option('-P, --port <port>', 'control port to connect to', count(1, MAX_PORT), CONTROL_PORT)
     .option('-I, --iterations <n>', 'iterations', count(1, 2 ** 31 - 1), 10)
     .addOption(
       new Option('-S, --size <size>', 'bytes: a number or all')

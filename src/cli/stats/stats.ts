@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { isPort } from '../../checks.js';
 import { addHelpEnd } from '../shared/help.js';
 import { jsonText } from '../shared/json.js';
 import { type Address, listen } from './listen.js';
@@ -102,8 +103,8 @@ function count(text: string): number {
 }
 
 function address(text: string): Address {
-  const [, host, port] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(text) ?? [];
-  if (!host || Number(port) > 65_535) {
+  const [, host, port] = /^\[?([^\]]*?)\]?:(\d+)$/.exec(text) ?? [];
+  if (!host || !isPort(port ?? '')) {
     throw new InvalidArgumentError('It is not HOST:PORT, such as 127.0.0.1:9400 or [::1]:9400.');
   }
   return { host, port: Number(port) };

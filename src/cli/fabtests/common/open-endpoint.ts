@@ -1,3 +1,4 @@
+import { isPort } from '../../../checks.js';
 import type { Counter } from '../../../counter.js';
 import type { Domain } from '../../../domain.js';
 import type { DomainOptions } from '../../../domain-options.js';
@@ -116,10 +117,12 @@ export function findEntry(settings: Settings, needs: Needs, near?: string): Info
   const preferred = preferredEntry(entries, settings.fabric);
   const found = preferred && (everywhere(preferred, settings, needs) ?? preferred);
   if (found === undefined) {
-    const { provider, fabric, type = 'FI_EP_RDM', domain, rxCqData } = settings;
+    const { provider, fabric, type = 'FI_EP_RDM', domain, rxCqData, host } = settings;
+    const service = host === undefined ? settings.sourcePort : settings.destinationPort;
     const where = [
       provider && `on ${provider}`,
       domain && `with domain ${domain}`,
+      service && !isPort(service) && `with service ${service}`,
       fabric === 'efa-direct' && !rxCqData && 'without FI_RX_CQ_DATA; -f efa needs no such mode',
     ];
     throw new FabricError(errnoByCode.FI_ENODATA, 'fi_getinfo', {

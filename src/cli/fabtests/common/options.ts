@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { MAX_PORT } from '../../../checks.js';
 import type { Progress, Threading } from '../../../flags.js';
+import { serviceArgument } from '../../shared/service-argument.js';
 import { parseSizes, type SizeChoice } from './sizes.js';
 
 /** The options of a test as commander reads them. */
@@ -74,7 +76,7 @@ export function seconds(text: string): number {
   return value;
 }
 
-const tcpPort = count(1, 65_535);
+const tcpPort = count(1, MAX_PORT);
 
 export const DEFAULT_OOB_PORT = 3000;
 
@@ -114,8 +116,12 @@ export const ADDRESSES: OptionGroup = [
     new Option('-d, --domain <name>', 'the NIC: rdmap0s6-rdm, eth0, ...'),
     new Option('-e, --type <type>', 'endpoint type: rdm or dgram (default: the one of the test)'),
     new Option('-s, --source <address>', 'local address'),
-    new Option('-B, --source-port <port>', 'local port (default of the server: 9228)'),
-    new Option('-P, --port <port>', 'port of the server (default: 9228)'),
+    new Option('-B, --source-port <port>', 'local port (default of the server: 9228)').argParser(
+      serviceArgument,
+    ),
+    new Option('-P, --port <port>', 'port of the server (default: 9228)').argParser(
+      serviceArgument,
+    ),
     new Option('-F, --format <format>', 'address format: fi_sockaddr_in, fi_sockaddr_in6, ...'),
     new Option('-C, --connections <n>', 'clients to serve one after another')
       .argParser(count(1))

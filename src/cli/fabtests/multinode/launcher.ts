@@ -1,4 +1,5 @@
 // Which rank this process is and where rank 0 is, from the command line or from the launcher.
+import { MAX_PORT } from '../../../checks.js';
 import { expandNodelist } from './nodelist.js';
 
 /** Where rank 0 listens for the others. */
@@ -100,7 +101,7 @@ export function parseRoot(text: string): Root {
   const found =
     /^\[([^\]]+)\](?::(\d+))?$/.exec(text) ?? /^([^:]+)(?::(\d+))?$/.exec(text) ?? undefined;
   const port = Number(found?.[2] ?? DEFAULT_PORT);
-  if (found === undefined || port < 1 || port > 65_535) {
+  if (found === undefined || port < 1 || port > MAX_PORT) {
     throw new Error(`--root must be HOST, HOST:PORT or [ADDRESS]:PORT, not ${text}`);
   }
   return { host: found[1] as string, port };
@@ -110,8 +111,11 @@ export function parseRoot(text: string): Root {
 function masterPort(environment: Environment, text: string | undefined): number {
   if (text === undefined) return DEFAULT_PORT;
   const port = numberIn(environment, 'MASTER_PORT');
+  if (port < 1 || port > MAX_PORT) {
+    throw new Error(`MASTER_PORT is ${text}, not a port from 1 to ${MAX_PORT}`);
+  }
   const taken = environment.TORCHELASTIC_USE_AGENT_STORE === 'True';
-  return taken ? (port % 65_535) + 1 : port;
+  return taken ? (port % MAX_PORT) + 1 : port;
 }
 
 // Below Linux's ephemeral ports, which start at 32768.

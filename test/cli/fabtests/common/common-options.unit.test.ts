@@ -18,6 +18,7 @@ import {
 } from '../../../../dist/cli/fabtests/common/sizes.js';
 import { call } from '../../../support/call.js';
 import { libfabric } from '../../../support/command.js';
+import { NOT_PORTS } from '../../../support/services.js';
 
 const RMA: TestKind = {
   command: 'rma-bw',
@@ -52,6 +53,36 @@ describe('options', () => {
     expect(settings('-b=9000 host')).toMatchObject({ host: 'host', oobSync: true, oobPort: 9000 });
     expect(settings('-E=9000')).toMatchObject({ oobSync: false, oobPort: 9000 });
     expect(() => settings('-E9000')).toThrow('=9000');
+  });
+
+  test.each(['-B', '-P', '--source-port', '--port'])('%s takes a port or a name', (option) => {
+    const command = () => addTestOptions(new TestCommand('test').exitOverride());
+    const parse = (text: string) => {
+      const quiet = command().configureOutput({ writeErr: () => {} });
+      return quiet.parse([option, text], { from: 'user' }).opts<Flags>();
+    };
+    for (const text of ['0', '65535', '0080', 'http', '3com-tsmux', '1e3']) {
+      const { sourcePort, port } = parse(text);
+      expect(sourcePort ?? port).toBe(text);
+    }
+    for (const text of NOT_PORTS) expect(() => parse(text)).toThrow('a port from 0 to 65535');
+  });
+
+  test.each([
+    ['rdm-pingpong', '-B'],
+    ['cq-data', '-P'],
+    ['pingpong', '-B'],
+    ['check', '-P'],
+    ['info', '-P'],
+    ['doctor', '--port'],
+    ['rma-bw', '-b'],
+  ])('%s %s refuses a number that is no port, before it listens', async (command, option) => {
+    for (const text of NOT_PORTS) {
+      const args = option === '-b' ? [`-b=${text}`] : [option, text];
+      const { status, stderr } = await call(command, ...args);
+      expect(stderr).toMatch(/port.*65535|whole number from 1 to 65535/);
+      expect(status).not.toBe(0);
+    }
   });
 
   test('efa and shm exchange addresses out of band, because host names do not name their addresses', () => {

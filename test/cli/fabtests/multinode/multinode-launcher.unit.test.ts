@@ -122,6 +122,22 @@ describe('placeOf', () => {
     [{}, { rank: 1, ranks: 2 }, '--root is missing'],
     [{ PMI_RANK: '1', PMI_SIZE: '2', MPI_LOCALNRANKS: '1' }, {}, '--root is missing: MPICH'],
     [{ RANK: 'x', WORLD_SIZE: '2' }, {}, "RANK is 'x', not a number"],
+    [
+      { RANK: '1', WORLD_SIZE: '2', MASTER_ADDR: 'a', MASTER_PORT: '99999' },
+      {},
+      'MASTER_PORT is 99999, not a port from 1 to 65535',
+    ],
+    [
+      {
+        RANK: '1',
+        WORLD_SIZE: '2',
+        MASTER_ADDR: 'a',
+        MASTER_PORT: '99999',
+        TORCHELASTIC_USE_AGENT_STORE: 'True',
+      },
+      {},
+      'MASTER_PORT is 99999, not a port from 1 to 65535',
+    ],
     [{}, { rank: 1, ranks: 2, root: 'a:b' }, '--root must be HOST'],
     [{}, { rank: 1, ranks: 2, root: 'a:70000' }, '--root must be HOST'],
   ])('%j with %j is refused', (environment, given, reason) => {
