@@ -96,30 +96,54 @@ function printEnvironment(environment: Record<string, string>): void {
   }
 }
 
-const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
+/** Signals that end a process or that it may wait for. */
+const FORWARDED = [
+  'SIGINT',
+  'SIGQUIT',
+  'SIGTERM',
+  'SIGHUP',
+  'SIGALRM',
+  'SIGUSR1',
+  'SIGUSR2',
+] as const;
+/** Those that a terminal sends to all processes in the foreground, for Ctrl-C and Ctrl-\\. */
+const OF_TERMINALS: ReadonlySet<string> = new Set(['SIGINT', 'SIGQUIT']);
+
+// As in a shell: sh(1).
+const [NOT_FOUND, NOT_EXECUTABLE, SIGNALED] = [127, 126, 128];
 
 /** Runs a command and exits as it did: with its exit code, or 128 plus its signal's number. */
 async function runWith(environment: Record<string, string>, command: string[]): Promise<void> {
-  const [program, ...args] = command as [string, ...string[]];
-  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...environment } });
-  for (const signal of FORWARDED) {
-    process.on(signal, () => {
-      if (signal !== 'SIGINT' || !isInForeground()) child.kill(signal);
-    });
+  try {
+    process.exitCode = await codeOf(command, { ...process.env, ...environment });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    const missing = code === 'ENOENT';
+    process.exitCode = missing ? NOT_FOUND : NOT_EXECUTABLE;
+    throw new Error(
+      `${command[0]}: ${missing ? 'command not found' : `cannot be executed (${code})`}`,
+    );
   }
-  process.exitCode = await new Promise<number>((resolve, reject) => {
-    child.on('error', (error: NodeJS.ErrnoException) => {
-      const missing = error.code === 'ENOENT';
-      reject(missing ? new Error(`${program}: command not found`) : error);
-    });
+}
+
+function codeOf([program = '', ...args]: readonly string[], env: NodeJS.ProcessEnv) {
+  return new Promise<number>((resolve, reject) => {
+    const child = spawn(program, args, { stdio: 'inherit', env });
+    for (const signal of FORWARDED) {
+      process.on(signal, () => {
+        if (!OF_TERMINALS.has(signal) || !isInForeground()) child.kill(signal);
+      });
+    }
+    child.on('error', reject);
     child.on('exit', (code, signal) =>
-      resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]),
+      resolve(signal === null ? (code ?? 1) : SIGNALED + constants.signals[signal]),
     );
   });
 }
 
 /**
- * Whether a terminal sends Ctrl-C to this process group, which includes the command: proc(5),
+ * Whether a terminal sends its signals to this process group, which includes the command: proc(5),
  * /proc/pid/stat.
  */
 function isInForeground(): boolean {

@@ -1,5 +1,6 @@
 import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { call } from '../support/call.js';
@@ -51,9 +52,18 @@ test('--env prints variables for a shell', () => {
   expect(stdout).toMatch(/^export LD_PRELOAD='\/.*libsoftefa\.so'$/m);
 });
 
-test('an unknown command and a missing command are errors', () => {
-  const missing = libfabric('softefa', '--', 'no-such-program');
-  expect(missing).toMatchObject({ status: 1, stderr: 'no-such-program: command not found\n' });
+test.each([
+  ['no-such-program', 127, 'command not found'],
+  [main.replace(/main\.js$/, 'no-such-file.js'), 127, 'command not found'],
+  ['/etc/passwd', 126, 'cannot be executed (EACCES)'],
+  ['/etc', 126, 'cannot be executed (EACCES)'],
+  ['/etc/passwd/program', 126, 'cannot be executed (ENOTDIR)'],
+])('the command %s exits with %i, as in a shell', (command, status, reason) => {
+  const ended = libfabric('softefa', '--', command);
+  expect(ended).toMatchObject({ status, stdout: '', stderr: `${command}: ${reason}\n` });
+});
+
+test('a missing command is an error', () => {
   const none = libfabric('softefa');
   expect(none.status).toBe(1);
   expect(none.stderr).toContain('Usage: libfabric softefa');
@@ -70,48 +80,70 @@ test.each([
   expect(stderr).toContain(reason);
 });
 
-describe('Ctrl-C', () => {
-  // The parent forwards SIGUSR2, and earlier the SIGINT if it forwards that.
-  const COUNTS = `
-    let interrupts = 0;
-    process.on('SIGINT', () => {
-      interrupts++;
+const KEYS = [
+  ['SIGINT', '\x03'],
+  ['SIGQUIT', '\x1c'],
+] as const;
+const FORWARDED = ['SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGHUP', 'SIGALRM', 'SIGUSR1'] as const;
+
+describe('a signal', () => {
+  // The parent forwards SIGUSR2, and earlier the signal if it forwards that.
+  const counting = (signal: string) => `
+    let count = 0;
+    process.on('${signal}', () => {
+      count++;
       process.kill(process.ppid, 'SIGUSR2');
     });
     process.on('SIGUSR2', () => {
-      console.log('interrupted: ' + interrupts);
+      console.log('received: ' + count);
       process.exit(7);
     });
     setInterval(() => {}, 1000);
     console.log('ready');`;
-  const command = [process.execPath, main, 'softefa', '--', process.execPath, '-e', COUNTS];
+  const commandOf = (program: string) => [main, 'softefa', '--', process.execPath, '-e', program];
 
-  /** Interrupts a process when its command is ready. Returns how the process ends. */
-  async function interrupted(child: ChildProcess, interrupt: () => void) {
+  /** Sends a process a signal when its command is ready. Returns how the process ends. */
+  async function signaled(child: ChildProcess, send: () => void) {
     onTestFinished(() => {
       child.kill('SIGKILL');
     });
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      if (!output.includes('ready') && (output + text).includes('ready')) interrupt();
+      if (!output.includes('ready') && (output + text).includes('ready')) send();
       output += text;
     });
     const [code] = await once(child, 'close');
-    return { code, interrupts: /interrupted: \d+/.exec(output)?.[0] };
+    return { code, received: /received: \d+/.exec(output)?.[0] };
   }
 
-  test('in a terminal, which signals the command itself, is not forwarded again', async (context) => {
-    context.skip(spawnSync('script', ['--version']).error !== undefined, 'there is no script(1)');
-    const line = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
-    // No shell in between: the Ctrl-C would kill it, too.
-    const child = spawn('script', ['-qec', `exec ${line}`, '/dev/null']);
-    const ended = await interrupted(child, () => child.stdin.write('\x03'));
-    expect(ended).toEqual({ code: 7, interrupts: 'interrupted: 1' });
+  test.for(KEYS)(
+    '%s of a terminal, which signals the command itself, is not forwarded again',
+    async ([signal, key], context) => {
+      context.skip(spawnSync('script', ['--version']).error !== undefined, 'no script(1)');
+      const words = [process.execPath, ...commandOf(counting(signal))];
+      const line = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+      // No shell in between: the key would kill it, too.
+      const child = spawn('script', ['-qec', `exec ${line}`, '/dev/null']);
+      const ended = await signaled(child, () => child.stdin.write(key));
+      expect(ended).toEqual({ code: 7, received: 'received: 1' });
+    },
+  );
+
+  test.each(FORWARDED)('%s that only the parent receives is forwarded', async (signal) => {
+    const child = spawn(process.execPath, commandOf(counting(signal)), { detached: true });
+    const ended = await signaled(child, () => child.kill(signal));
+    expect(ended).toEqual({ code: 7, received: 'received: 1' });
   });
 
-  test('that only the parent receives is forwarded to the command', async () => {
-    const child = spawn(command[0] as string, command.slice(1), { detached: true });
-    const ended = await interrupted(child, () => child.kill('SIGINT'));
-    expect(ended).toEqual({ code: 7, interrupts: 'interrupted: 1' });
-  });
+  test.each(['SIGQUIT', 'SIGALRM'] as const)(
+    '%s that ends the command is its status',
+    async (signal) => {
+      const program = "setInterval(() => {}, 1000); console.log('ready');";
+      // Without core files.
+      const shell = ['-c', 'ulimit -c 0; exec "$@"', 'sh', process.execPath, ...commandOf(program)];
+      const child = spawn('sh', shell, { detached: true });
+      const { code } = await signaled(child, () => child.kill(signal));
+      expect(code).toBe(128 + constants.signals[signal]);
+    },
+  );
 });
