@@ -53,6 +53,7 @@ export default defineConfig({
     setupFiles: [
       'test/support/own-namespace.ts',
       'test/support/small-queues.ts',
+      'test/support/quiet.ts',
       'test/support/costs.ts',
     ],
     // The package runs as it is shipped: Node imports dist/, vitest does not transform it.

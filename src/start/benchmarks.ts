@@ -58,7 +58,7 @@ function settingsOf(
   const common = ['-p', provider, '-E', '--fabtests', '1.17', '-S', `l:${sizes}`];
   const argv = [...common, ...(verify ? ['-v'] : []), ...options];
   command.parse(argv, { from: 'user' });
-  return chooseSettings(benchmark, command.opts<Flags>(), host, argv);
+  return chooseSettings(benchmark, command.opts<Flags>(), host, { argv, clientArgv: [] });
 }
 
 /** Runs one side of a measurement. The timed loops are native. */

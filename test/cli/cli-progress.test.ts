@@ -42,7 +42,7 @@ test('a benchmark shows the current size, and its rows remain', async () => {
 });
 
 test('transfer shows the current size and how far it is', async () => {
-  const args = ['transfer', '-p', 'shm', '-S', '64K,1M', '-I', '20', `-E=${await freePort()}`];
+  const args = ['transfer', '-p', 'shm', '-S', 'l:64K,1M', '-I', '20', `-E=${await freePort()}`];
   const server = start(args);
   const text = onTerminal(...args, '127.0.0.1');
   const steps = Array.from({ length: 20 }, (_, i) => `${i + 1}/20 ${i < 10 ? '64k' : '1m'} bytes`);

@@ -3,13 +3,15 @@ import { MAX_PORT } from '../../checks.js';
 import type { EpType } from '../../flags.js';
 import { DeviceCounters } from '../fabtests/common/device-counters.js';
 import { type OobSocket, PortInUse } from '../fabtests/common/oob.js';
+import { sizes } from '../fabtests/common/options.js';
 import { resolveHost } from '../fabtests/common/resolve-host.js';
 import { printingResult, ResultPrinter } from '../fabtests/common/result-printer.js';
 import { rowOf } from '../fabtests/common/result-row.js';
 import { Session } from '../fabtests/common/session.js';
 import type { Settings } from '../fabtests/common/settings.js';
-import { parseSizes, type SizeChoice } from '../fabtests/common/sizes.js';
-import { type Control, interruptibly, writtenArguments } from '../fabtests/common/test-command.js';
+import type { SizeChoice } from '../fabtests/common/sizes.js';
+import { type Control, interruptibly } from '../fabtests/common/test-command.js';
+import { type Written, writtenArguments } from '../fabtests/common/written-arguments.js';
 import { addHelpEnd, examplesOfSides } from '../shared/help.js';
 import { pingpongHeader, pingpongRow } from '../shared/perf-table.js';
 import { deviceOf } from '../shared/result-header.js';
@@ -53,8 +55,8 @@ function endpointType(text: string): string {
   return Object.hasOwn(TYPES, text) ? text : refuse('It must be rdm or dgram.');
 }
 
-function sizes(text: string): SizeChoice {
-  const choice = parseSizes(text);
+function size(text: string): SizeChoice {
+  const choice = sizes(text);
   return choice.kind === 'several' ? refuse('It must be a number or all.') : choice;
 }
 
@@ -86,7 +88,7 @@ export function pingpongCommand(): Command {
     .option('-I, --iterations <n>', 'iterations', count(1, 2 ** 31 - 1), 10)
     .addOption(
       new Option('-S, --size <size>', 'bytes: a number or all')
-        .argParser(sizes)
+        .argParser(size)
         .default({ kind: 'default' } satisfies SizeChoice, '64, 256, 1k, 4k, 64k, 1m'),
     )
     .option('-c, --check', 'check every byte')
@@ -105,17 +107,22 @@ export function pingpongCommand(): Command {
       10,
     )
     .action(async (host: string | undefined, flags: Flags, self: Command) => {
-      const argv = writtenArguments(self);
-      const settings = await resolveHost(settingsOf(flags, host, argv));
+      const settings = await resolveHost(settingsOf(flags, host, writtenArguments(self)));
       await interruptibly((control) => run(settings, flags, control));
     });
   return addHelpEnd(command, { examples: examplesOfSides('pingpong') });
 }
 
-function settingsOf(flags: Flags, host: string | undefined, argv: readonly string[]): Settings {
+function settingsOf(
+  flags: Flags,
+  host: string | undefined,
+  { argv, clientArgv }: Written,
+): Settings {
+  const port = flags.sourcePort === CONTROL_PORT ? [] : ['-P', String(flags.sourcePort)];
   return {
     command: 'pingpong',
     argv,
+    clientArgv: [...clientArgv, ...port],
     type: TYPES[flags.type] as EpType,
     ...(host !== undefined && { host }),
     ...(flags.provider !== undefined && { provider: flags.provider }),

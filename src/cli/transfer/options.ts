@@ -1,5 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { attachedPort, count, type OptionGroup, seconds } from '../fabtests/common/options.js';
+import { attachedPort, count, type OptionGroup, seconds, sizes } from '../fabtests/common/options.js';
+import { allSizesOf } from '../fabtests/common/sizes.js';
+import { bytesArgument, bytesWanted } from '../shared/byte-count.js';
 
 /** The options as commander reads them. */
 export interface Flags {
@@ -29,30 +31,14 @@ const refuse = (problem: string): never => {
   throw new InvalidArgumentError(problem);
 };
 
-const UNITS: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
+const [MOST_SIZES, LARGEST] = [100, 2 ** 40];
 
-const sizeText = (bytes: number) =>
-  Object.entries(UNITS).reduce(
-    (text, [unit, base]) => (bytes % base === 0 ? `${bytes / base}${unit.toUpperCase()}` : text),
-    String(bytes),
-  );
-
-/** Reads a number of bytes: `4096`, `64M`, `1G`. */
-export function bytes(from: number, to: number) {
-  return (text: string): number => {
-    const [, digits, unit = ''] = /^(\d+)([kmg]?)$/i.exec(text) ?? [];
-    const value = Number(digits) * (UNITS[unit.toLowerCase()] ?? 1);
-    if (value >= from && value <= to) return value;
-    return refuse(`It must be from ${sizeText(from)} to ${sizeText(to)} bytes, such as 64M or 1G.`);
-  };
-}
-
-const MOST_SIZES = 100;
-
-/** Reads `64M` or `1M,64M,1G`. */
-export function sizes(text: string): number[] {
-  const all = text.split(',').map(bytes(1, 2 ** 40));
-  return all.length <= MOST_SIZES ? all : refuse(`There may be at most ${MOST_SIZES} sizes.`);
+/** Reads `-S`, as the benchmarks do. */
+export function transferSizes(text: string): readonly number[] {
+  const all = allSizesOf(sizes(text));
+  if (all.length > MOST_SIZES) return refuse(`There may be at most ${MOST_SIZES} sizes.`);
+  const fit = all.every((size) => size >= 1 && size <= LARGEST);
+  return fit ? all : refuse(bytesWanted(1, LARGEST));
 }
 
 /** Reads `all`, `2` or `rdmap0s6,rdmap0s7`. */
@@ -81,13 +67,13 @@ export const optionGroups = (): readonly OptionGroup[] => [
   [
     'What to measure:',
     [
-      new Option('-S, --size <sizes>', 'bytes: 64M, or several: 1M,64M,1G')
-        .argParser(sizes)
+      new Option('-S, --size <sizes>', 'bytes: 64M, all, r:start,increment,end or l:1M,64M,1G')
+        .argParser(transferSizes)
         .default([2 ** 28], '256M'),
       new Option(
         '--pages <size>',
         'scattered pages of this size, shuffled on both sides',
-      ).argParser(bytes(1, 2 ** 30)),
+      ).argParser(bytesArgument(1, 2 ** 30)),
       new Option('--read', 'the client reads instead of writing'),
       new Option('-I, --iterations <n>', 'transfers (default: by size)').argParser(count(1)),
       new Option('-w, --warm-up <n>', 'transfers before the measured ones')
@@ -100,10 +86,10 @@ export const optionGroups = (): readonly OptionGroup[] => [
     'Engine:',
     [
       new Option('--slice <size>', 'bytes of a slice (default: 512K)').argParser(
-        bytes(4096, 2 ** 30),
+        bytesArgument(4096, 2 ** 30),
       ),
       new Option('--window <size>', 'bytes in flight on a rail (default: 4M)').argParser(
-        bytes(4096, 2 ** 32),
+        bytesArgument(4096, 2 ** 32),
       ),
       new Option(
         '--stall <ms>',

@@ -4,6 +4,7 @@ import { DEFAULT_OOB_PORT } from '../fabtests/common/options.js';
 import { PeerLink } from '../fabtests/common/peer-link.js';
 import type { Control } from '../fabtests/common/test-command.js';
 import { USAGE } from '../fabtests/common/usage-command.js';
+import type { Written } from '../fabtests/common/written-arguments.js';
 import { measureAll } from './client.js';
 import type { Rails } from './engine.js';
 import { Disagreement } from './messages.js';
@@ -19,21 +20,21 @@ export interface Given {
   readonly flags: Flags;
   readonly plan: Plan;
   readonly rails: Rails;
-  readonly argv: readonly string[];
+  readonly written: Written;
 }
 
 /** Runs the client if there is a host, otherwise the server. */
 export async function runSide(
   host: string | undefined,
-  { flags, plan, rails, argv }: Given,
+  { flags, plan, rails, written }: Given,
   control: Control,
 ): Promise<void> {
-  const socket = await connectCommand(whereOf(host, flags, argv), control.signal);
+  const socket = await connectCommand(whereOf(host, flags, written), control.signal);
   const link = new PeerLink(socket);
   control.target = { interrupt: () => link.close('interrupted') };
   const near = socket.localAddress?.replace(/^::ffff:/, '');
   const address = flags.source ?? (typeof rails.nics === 'object' ? undefined : near);
-  const output = new Output(flags, argv, host === undefined ? 'server' : 'client');
+  const output = new Output(flags, written.argv, host === undefined ? 'server' : 'client');
   const run = { rails: { ...rails, address }, link, seconds: flags.timeout, audience: output };
   try {
     await (host === undefined ? serve(run) : measureAll(run, plan));
@@ -52,11 +53,11 @@ export async function runSide(
 function whereOf(
   host: string | undefined,
   { provider, source, exchange = DEFAULT_OOB_PORT, timeout }: Flags,
-  argv: readonly string[],
+  written: Written,
 ) {
   return {
     command: 'transfer',
-    argv,
+    ...written,
     oobExchange: true as const,
     oobPort: exchange,
     timeout,

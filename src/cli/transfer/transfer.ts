@@ -1,5 +1,6 @@
-import { interruptibly, writtenArguments } from '../fabtests/common/test-command.js';
+import { interruptibly } from '../fabtests/common/test-command.js';
 import { UsageCommand } from '../fabtests/common/usage-command.js';
+import { writtenArguments } from '../fabtests/common/written-arguments.js';
 import { addHelpEnd, examplesOfSides } from '../shared/help.js';
 import { type Flags, optionGroups } from './options.js';
 import { type Plan, problemOf } from './plan.js';
@@ -26,7 +27,7 @@ export function transferCommand(): UsageCommand {
     ],
     examples: [
       ...examplesOfSides('transfer'),
-      'npx libfabric transfer -p efa -S 1M,64M,1G --stats HOST',
+      'npx libfabric transfer -p efa -S l:1M,64M,1G --stats HOST',
       'npx libfabric transfer -p efa --pages 64K -v --report transfer.html HOST',
     ],
   });
@@ -37,7 +38,7 @@ export function transferCommand(): UsageCommand {
     // Imported here, because the engine would slow down every other command.
     const { chooseRails, runSide, UnknownNic } = await import('./side.js');
     try {
-      const given = { flags, plan, rails: chooseRails(flags), argv: writtenArguments(self) };
+      const given = { flags, plan, rails: chooseRails(flags), written: writtenArguments(self) };
       await interruptibly((control) => runSide(host, given, control));
     } catch (error) {
       if (error instanceof UnknownNic) self.error(`error: ${error.message}`);

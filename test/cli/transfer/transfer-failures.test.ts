@@ -46,7 +46,7 @@ describe('efa with three NICs', () => {
   });
 });
 
-const LONG = ['transfer', '-p', 'tcp', '--nics', '2', '-S', '64K,16M', '-I', '2000'];
+const LONG = ['transfer', '-p', 'tcp', '--nics', '2', '-S', 'l:64K,16M', '-I', '2000'];
 
 test.for(casesOf(['server', 'client'] as const, (dying) => dying === 'server'))(
   'the death of the %s ends the other',

@@ -47,7 +47,7 @@ const SUCCESS = { code: 0, signal: null, stdout: '', stderr: '' };
 describe.each(SETUPS)('$name', ({ name, args, rails, both }) => {
   test.each(name === 'efa, named NICs' ? MODES.slice(0, 1) : MODES)('%s', async (mode) => {
     const given = mode.split(' ');
-    const all = ['transfer', ...args, ...given, '-S', SIZES.join(), '-I', '5', '--json'];
+    const all = ['transfer', ...args, ...given, '-S', `l:${SIZES}`, '-I', '5', '--json'];
     const { server, client } = await runPair([...all, `-E=${await freePort()}`], both);
     expect([
       { ...server, stdout: '' },
@@ -142,7 +142,7 @@ test('--report writes a page with a line for each rail, as report does from --js
   const args = ['transfer', '-p', 'tcp', '--nics', '2', `-E=${await freePort()}`];
   const [server, client] = await pairOf(args, [
     ...args,
-    ...['-S', '1M,8M', '-I', '5', '--json', '--report', file, 'localhost'],
+    ...['-S', 'l:1M,8M', '-I', '5', '--json', '--report', file, 'localhost'],
   ]);
   expect([server.stderr, client.stderr]).toEqual(['', '']);
   const section = sectionOf(readFileSync(file, 'utf8'), 'Rails over time') as string;

@@ -1,13 +1,18 @@
 // Wrong usage of `libfabric transfer` exits with 2, and the message says what is wrong.
 import { describe, expect, test } from 'vitest';
-import { bytes, nics, sizes } from '../../../dist/cli/transfer/options.js';
+import { allSizes } from '../../../dist/cli/fabtests/common/sizes.js';
+import { bytesArgument } from '../../../dist/cli/shared/byte-count.js';
+import { nics, transferSizes } from '../../../dist/cli/transfer/options.js';
 import { iterationsOf, problemOf } from '../../../dist/cli/transfer/plan.js';
 import { call } from '../../support/call.js';
 
 test.each([
   [['--size', '0'], /'0' is invalid\. It must be from 1 to 1024G bytes/],
   [['--size', '64X'], /'64X' is invalid/],
-  [['--size', '1M,,2M'], /'1M,,2M' is invalid/],
+  [['--size', '1M,2M'], /'1M,2M' is invalid\. several sizes begin with l: l:1M,2M/],
+  [['--size', 'l:1M,,2M'], /'l:1M,,2M' is invalid/],
+  [['--size', 'l:0,1M'], /It must be from 1 to 1024G bytes/],
+  [['--size', 'r:1,1,101'], /at most 100 sizes/],
   [['--size', '-1'], /'-1' is invalid/],
   [['--size', '2048G'], /'2048G' is invalid/],
   [['--size'], /argument missing/],
@@ -38,7 +43,7 @@ test('a provider that does not exist is a failure, not wrong usage', async () =>
 
 describe('options', () => {
   test('bytes have units of 1024', () => {
-    const read = bytes(1, 2 ** 40);
+    const read = bytesArgument(1, 2 ** 40);
     expect(['1', '64k', '64K', '3M', '1G'].map(read)).toEqual([
       1,
       65_536,
@@ -46,7 +51,13 @@ describe('options', () => {
       3 * 2 ** 20,
       2 ** 30,
     ]);
-    expect(sizes('1M,2M')).toEqual([2 ** 20, 2 ** 21]);
+  });
+
+  test('sizes have the forms of the benchmarks', () => {
+    expect(transferSizes('64M')).toEqual([2 ** 26]);
+    expect(transferSizes('l:1M,2M')).toEqual([2 ** 20, 2 ** 21]);
+    expect(transferSizes('r:64,64,256')).toEqual([64, 128, 192, 256]);
+    expect(transferSizes('all')).toEqual(allSizes());
   });
 
   test('NICs are all, a number or names', () => {

@@ -2,6 +2,7 @@ import type { AddrFormat, EpType } from '../../../flags.js';
 import { isNameless } from './open-endpoint.js';
 import { type Flags, modelsOf } from './options.js';
 import { DEVICE_TYPES, type Operation, type Settings } from './settings.js';
+import type { Written } from './written-arguments.js';
 
 /** The properties of a test that its options depend on. */
 export interface TestKind {
@@ -132,7 +133,7 @@ export function chooseSettings(
   kind: TestKind,
   flags: Flags,
   host: string | undefined,
-  argv: readonly string[],
+  written: Written,
 ): Settings {
   refuseAbsent(flags);
   const type = typeOf(flags, kind);
@@ -157,7 +158,7 @@ export function chooseSettings(
   }
   return {
     command: kind.command,
-    argv,
+    ...written,
     type,
     ...(host !== undefined && { host }),
     ...(flags.provider !== undefined && { provider: flags.provider }),

@@ -1,89 +1,87 @@
-// Where a server listens, told to the person who starts it in a terminal.
+// Where a server listens, told to the person who starts it or reads its log.
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { errnoByCode } from '../../../error-codes.js';
 import { FabricError } from '../../../errors.js';
+import { isQuiet } from '../../shared/quiet.js';
 import type { TestEndpoint } from './open-endpoint.js';
 import { DEFAULT_PORT, type Settings } from './settings.js';
 
 /** The settings of a waiting server. */
 export type Listening = Pick<
   Settings,
-  'command' | 'argv' | 'host' | 'provider' | 'oobAddress' | 'sourceAddress'
+  | 'command'
+  | 'clientArgv'
+  | 'host'
+  | 'provider'
+  | 'oobExchange'
+  | 'oobAddress'
+  | 'sourceAddress'
+  | 'sourcePort'
 >;
 
-let announced = false;
+/** Where a server listens, and what its client must know. */
+export interface Place {
+  /** Undefined for every address of this host. */
+  readonly address: string | undefined;
+  /** `'TCP port 3000'`. */
+  readonly port: string;
+  /** The client's options that name the server's port. */
+  readonly options?: readonly string[];
+}
+
+// A server that serves several clients listens several times, and announces it once.
+const announced = new WeakSet<readonly string[]>();
 
 /** Tells where the server waits for the client's TCP connection, and the client's command. */
 export function announcePort(settings: Listening, port: number): void {
-  announceOnce(settings, settings.oobAddress ?? settings.sourceAddress, `TCP port ${port}`);
+  const { oobAddress, sourceAddress, sourcePort, oobExchange } = settings;
+  const address = oobAddress ?? sourceAddress;
+  // Both connect here only to synchronize. The client's first message goes to the endpoint.
+  const options = oobExchange ? [] : portOptions(sourcePort);
+  announceOnce(settings, { address, port: `TCP port ${port}`, options });
 }
 
 /** Tells where the server's endpoint waits for the client's first message, and its command. */
 export function announceEndpoint(settings: Listening, ep: TestEndpoint): void {
-  const { address, port } = addressOf(ep);
-  const [provider] = (ep.info.fabricAttr.provName ?? '').split(';'); // 'tcp;ofi_rxm'
-  announceOnce(settings, address, `${provider} port ${port}`);
+  announceOnce(settings, placeOf(ep, settings));
 }
 
-// A server that serves several clients listens several times.
-function announceOnce(settings: Listening, address: string | undefined, port: string): void {
-  if (announced || settings.host !== undefined || process.stderr.isTTY !== true) return;
-  announced = true;
-  process.stderr.write(announcement(settings, address, port));
+function announceOnce(settings: Listening, place: Place): void {
+  const { host, clientArgv } = settings;
+  if (host !== undefined || announced.has(clientArgv) || isQuiet()) return;
+  announced.add(clientArgv);
+  process.stderr.write(announcement(settings, place));
 }
 
-/** The text for the terminal. `address` is undefined for every address of this host. */
+/** The text on stderr, which a terminal or a log shows. */
 export function announcement(
-  settings: Listening,
-  address: string | undefined,
-  port: string,
+  { command, clientArgv, provider }: Listening,
+  { address, port, options = [] }: Place,
   name = hostname(),
 ): string {
-  const place = isAny(address) ? `every address of ${name}` : address;
-  const host = settings.provider === 'shm' ? 'localhost' : isAny(address) ? name : address;
-  const words = [settings.command, ...clientArguments(settings.argv), host ?? name];
-  const command = words.map(quoted).join(' ');
-  return `Listening on ${place}, ${port}. The client's command:\n  npx libfabric ${command}\n`;
+  const anywhere = address === undefined || address === '0.0.0.0' || address === '::';
+  const place = anywhere ? `every address of ${name}` : address;
+  const host = !anywhere ? address : provider === 'shm' ? 'localhost' : name;
+  const line = [command, ...clientArgv, ...options, host].map(quoted).join(' ');
+  return `Listening on ${place}, ${port}. The client's command:\n  npx libfabric ${line}\n`;
 }
 
-const isAny = (address: string | undefined) =>
-  address === undefined || address === '0.0.0.0' || address === '::';
-
-// 'fi_sockaddr_in://127.0.0.1:9228', or another form for other providers.
-function addressOf(ep: TestEndpoint): { address: string; port: string } {
-  const text = ep.av.straddr(ep.address);
-  const [, host = text, port = ''] = /^fi_sockaddr_in6?:\/\/\[?(.*?)\]?:(\d+)$/.exec(text) ?? [];
-  return { address: isIP(host) === 0 ? text : host, port };
-}
-
-/** The server's options that the client does without, or has by another name. */
-const OTHERWISE: readonly { readonly names: readonly string[]; readonly client?: string }[] = [
-  { names: ['-s', '--source'] },
-  { names: ['--pin-core'] },
-  { names: ['-B', '--source-port'], client: '-P' },
-];
-
-/** The client's options for those of its server. */
-export function clientArguments(argv: readonly string[]): string[] {
-  const args: string[] = [];
-  for (let i = 0; i < argv.length; i++) {
-    const word = argv[i] as string;
-    const option = OTHERWISE.find(({ names }) => names.some((name) => isOption(word, name)));
-    if (option === undefined) {
-      args.push(word);
-      continue;
-    }
-    const name = option.names.find((each) => isOption(word, each)) as string;
-    const value = word === name ? argv[++i] : word.slice(name.length).replace(/^=/, '');
-    if (option.client !== undefined) args.push(option.client, value ?? '');
+// The port is that of the endpoint, whichever way the server's options chose it.
+function placeOf(ep: TestEndpoint, { sourceAddress, sourcePort }: Listening): Place {
+  const [provider] = (ep.info.fabricAttr.provName ?? '').split(';'); // 'tcp;ofi_rxm'
+  const text = ep.av.straddr(ep.address); // 'fi_sockaddr_in://127.0.0.1:9228'
+  const [, host, port] = /^fi_sockaddr_in6?:\/\/\[?(.*?)\]?:(\d+)$/.exec(text) ?? [];
+  if (host !== undefined && isIP(host) !== 0) {
+    return { address: host, port: `${provider} port ${port}`, options: portOptions(port) };
   }
-  return args;
+  // Names of shm: the client needs one of its own.
+  const address = sourceAddress ?? text;
+  const options = [...portOptions(sourcePort), '-s', `${address}-client`];
+  return { address, port: `${provider} name ${text}`, options };
 }
 
-// `-s ADDRESS`, `-sADDRESS`, `--source ADDRESS` or `--source=ADDRESS`.
-const isOption = (word: string, name: string) =>
-  word === name || word.startsWith(name.startsWith('--') ? `${name}=` : name);
+const portOptions = (port = DEFAULT_PORT) => (port === DEFAULT_PORT ? [] : ['-P', port]);
 
 const quoted = (word: string) =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -87,7 +87,8 @@ export function attachedPort(text: string): number {
   return tcpPort(text.slice(1));
 }
 
-function sizes(text: string): SizeChoice {
+/** Reads `-S`: parseSizes(). */
+export function sizes(text: string): SizeChoice {
   try {
     return parseSizes(text);
   } catch (error) {
@@ -148,7 +149,7 @@ export const OOB: OptionGroup = [
 const WHAT: OptionGroup = [
   'What to measure:',
   [
-    new Option('-S, --size <sizes>', 'bytes: a number, all, r:start,increment,end or l:1,2,3')
+    new Option('-S, --size <sizes>', 'bytes: 64, 4k, all, r:start,increment,end or l:64,4k,1M')
       .argParser(sizes)
       .default({ kind: 'default' } satisfies SizeChoice, '64, 256, 1k, 4k, 64k, 1m'),
     new Option('-I, --iterations <n>', 'iterations (default: by size)').argParser(count(1)),

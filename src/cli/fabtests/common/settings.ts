@@ -28,6 +28,8 @@ export interface Settings {
   /** The command and its arguments, as the result reports them. */
   readonly command: string;
   readonly argv: readonly string[];
+  /** The arguments of this server's client: writtenArguments(). */
+  readonly clientArgv: readonly string[];
 
   // The peer and the provider.
   /** The server, if this side is the client. */

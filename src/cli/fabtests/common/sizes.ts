@@ -1,3 +1,5 @@
+import { parseBytes } from '../../shared/byte-count.js';
+
 /** The sizes that `-S` selects. */
 export type SizeChoice =
   | { readonly kind: 'default' | 'all' }
@@ -19,17 +21,21 @@ export const allSizes = (): readonly number[] => ALL;
 const MOST = 2 ** 20; // sizes of a range
 
 const number = (text: string): number => {
-  if (!/^\d+$/.test(text)) throw new RangeError(`'${text}' is not a number of bytes`);
-  return Number(text);
+  const bytes = parseBytes(text);
+  if (bytes === undefined) throw new RangeError(`'${text}' is not a number of bytes`);
+  return bytes;
 };
 
-/** Reads `-S`: `64`, `all`, `r:start,increment,end` or `l:1,2,3`. */
+/** Reads `-S`: `64`, `all`, `r:start,increment,end` or `l:1,2,3`. Units of 1024 are no part of fabtests: `64M`. */
 export function parseSizes(text: string): SizeChoice {
   if (text.toLowerCase() === 'all') return { kind: 'all' };
   if (text.startsWith('l:')) {
     return { kind: 'several', sizes: text.slice(2).split(',').map(number) };
   }
-  if (!text.startsWith('r:')) return { kind: 'one', size: number(text) };
+  if (!text.startsWith('r:')) {
+    if (text.includes(',')) throw new RangeError(`several sizes begin with l: l:${text}`);
+    return { kind: 'one', size: number(text) };
+  }
   const parts = text.slice(2).split(',').map(number);
   const [start = 0, increment = 0, end = 0] = parts;
   if (parts.length !== 3 || increment === 0 || end < start) {
@@ -48,7 +54,8 @@ export function sizesOf(choice: SizeChoice, maxMsgSize: number): readonly number
   return allSizesOf(choice).filter((size) => size <= maxMsgSize);
 }
 
-function allSizesOf(choice: SizeChoice): readonly number[] {
+/** The sizes of a choice. */
+export function allSizesOf(choice: SizeChoice): readonly number[] {
   if (choice.kind === 'one') return [choice.size];
   if (choice.kind === 'several') return choice.sizes;
   return choice.kind === 'all' ? ALL : DEFAULT;

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import type { Command } from 'commander';
 import { addHelpEnd, examplesOfSides } from '../../shared/help.js';
 import { chooseSettings, Refusal, type TestKind } from './choose-settings.js';
 import { addTestOptions, type Flags, TestCommand } from './options.js';
 import { resolveHost } from './resolve-host.js';
 import type { Settings } from './settings.js';
 import { Interrupted } from './waiter.js';
+import { writtenArguments } from './written-arguments.js';
 
 /** The specification of a command with two sides. */
 export interface TestSpec extends TestKind {
@@ -39,10 +39,10 @@ export function testCommand(
   addTestOptions(command);
   addHelpEnd(command, { examples: examplesOfSides(spec.command) });
   return command.action(async (host: string | undefined, flags: Flags, self: TestCommand) => {
-    const argv = writtenArguments(self);
+    const written = writtenArguments(self);
     let settings: Settings;
     try {
-      settings = chooseSettings(spec, flags, host, argv);
+      settings = chooseSettings(spec, flags, host, written);
     } catch (error) {
       if (error instanceof Refusal) self.error(error.message);
       throw error;
@@ -52,10 +52,6 @@ export function testCommand(
     await interruptibly((control) => run(resolved, control));
   }) as TestCommand;
 }
-
-/** The arguments of a command as they were written. commander's types omit them. */
-export const writtenArguments = ({ parent }: Command): readonly string[] =>
-  (parent as unknown as { rawArgs: string[] }).rawArgs.slice(3); // without node, the program and the command
 
 /** Routes Ctrl-C to a test. */
 export class Control {

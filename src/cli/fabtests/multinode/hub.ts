@@ -49,6 +49,8 @@ const LOOPBACK = /^(localhost|127\..*|::1)$/;
 export class Hub {
   /** The address at which this process reaches the hub. */
   readonly root: Root;
+  /** Where others reach it. Undefined for every address of this host. */
+  readonly listensAt: string | undefined;
   readonly #server: Server;
   readonly #options: HubOptions;
   readonly #links = new Set<RankLink>();
@@ -72,16 +74,18 @@ export class Hub {
       throw new Error(`port ${port} ${what}, with --root HOST:PORT at all ranks`);
     }
     const { port: taken } = server.address() as { port: number };
-    return new Hub(
-      server,
-      { host: LOOPBACK.test(host) ? host : '127.0.0.1', port: taken },
-      options,
-    );
+    return new Hub(server, LOOPBACK.test(host) ? host : undefined, taken, options);
   }
 
-  private constructor(server: Server, root: Root, options: HubOptions) {
+  private constructor(
+    server: Server,
+    listensAt: string | undefined,
+    port: number,
+    options: HubOptions,
+  ) {
     this.#server = server;
-    this.root = root;
+    this.listensAt = listensAt;
+    this.root = { host: listensAt ?? '127.0.0.1', port };
     this.#options = options;
     server.on('connection', (socket) => this.#accept(socket));
     this.#pulse = setInterval(() => this.#checkRanks(), PULSE);

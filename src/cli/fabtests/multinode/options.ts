@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { bytesArgument } from '../../shared/byte-count.js';
 import { nicsOption, seconds } from '../common/options.js';
 import { iterationsOf } from '../common/sizes.js';
 import type { GivenPlace } from './launcher.js';
@@ -62,7 +63,7 @@ const WHAT = [
   new Option(
     '-S, --size <bytes>',
     'bytes of a transfer (default: 1 MiB; for latency 64)',
-  ).argParser(count(1)),
+  ).argParser(bytesArgument(1, 2 ** 31 - 1)),
   new Option('-W, --window <n>', 'transfers in flight at once to each rank')
     .argParser(count(1))
     .default(64),

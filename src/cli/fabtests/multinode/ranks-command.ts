@@ -4,6 +4,7 @@ import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { Command } from 'commander';
 import { Progress } from '../../shared/progress.js';
+import { isQuiet } from '../../shared/quiet.js';
 import type { Figures, ShowProgress } from './figures.js';
 import { Group, GroupOver } from './group.js';
 import { Hub } from './hub.js';
@@ -127,7 +128,17 @@ class Run {
     if (place.ranks < 2) throw new Error('a single rank has no peer: start 2 or more');
     if (place.rank > 0) return place;
     this.#hub = await this.#openHub(place.root, place.ranks);
+    this.#announce(this.#hub, place.ranks - 1);
     return { ...place, root: this.#hub.root };
+  }
+
+  // A log shows why rank 0 waits, and where.
+  #announce({ listensAt, root: { port } }: Hub, others: number): void {
+    if (isQuiet()) return;
+    const where = listensAt ?? `every address of ${hostname()}`;
+    const whom = others === 1 ? 'the other rank' : `${others} other ranks`;
+    this.#progress?.clear();
+    say(`${this.#name}: listening on ${where}, TCP port ${port}, for ${whom}`);
   }
 
   /** Opens the hub, and shows how many ranks have connected. */

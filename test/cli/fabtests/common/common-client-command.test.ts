@@ -1,12 +1,12 @@
-// A server at a terminal prints the command of its client. This command connects to the server.
-import { type ChildProcess, spawn } from 'node:child_process';
+// A server prints where it listens and the command of its client. This command connects to the server.
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { call } from '../../../support/call.js';
 import { casesOf } from '../../../support/cases.js';
-import { main, start } from '../../../support/command.js';
+import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { runInHost } from '../../../support/host.js';
 import { withSoftefa } from '../../../support/softefa.js';
@@ -24,29 +24,22 @@ const SERVERS: readonly (readonly [string, (port: number) => readonly string[]])
   ['udp, datagrams', (port) => ['dgram-pingpong', '-p', 'udp', `-b=${port}`, '-I', '10']],
 ];
 
-const env = withSoftefa();
+const env = { ...withSoftefa(), LIBFABRIC_QUIET: '' };
 
-/** Starts a server in a terminal. `command` resolves to the client's command that the server prints. */
-function startAtTerminal(args: readonly string[]) {
-  const line = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ');
-  const child = spawn('script', ['-qefc', line, '/dev/null'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env,
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  return { child, command: printedCommand(child) };
+/** Starts a server. `command` resolves to the client's command that the server prints. */
+function startServer(args: readonly string[]) {
+  const server = start(args, env);
+  return { ...server, command: printedCommand(server.child) };
 }
 
 async function printedCommand(child: ChildProcess): Promise<readonly string[]> {
   let output = '';
-  for await (const text of child.stdout?.setEncoding('utf8').iterator({ destroyOnReturn: false }) ??
-    []) {
+  for await (const text of child.stderr?.iterator({ destroyOnReturn: false }) ?? []) {
     output += text;
-    const [, place, command] =
-      /^(Listening on .*)\r?\n {2}npx libfabric (.*)\r?\n/m.exec(output) ?? [];
+    const [, place, command] = /^(Listening on .*)\n {2}npx libfabric (.*)\n/m.exec(output) ?? [];
     if (command === undefined) continue;
-    child.stdout?.resume();
-    expect(place).toMatch(/port \d+\. The client's command:$/);
+    child.stderr?.resume();
+    expect(place).toMatch(/(port|name) \S+\. The client's command:$/);
     return command.split(' ');
   }
   throw new Error(`the server ended: ${output}`);
@@ -57,22 +50,44 @@ describe.each(SERVERS.map((server, index) => [...server, index] as const))(
   (_, argsOf, index) => {
     const isQuick = (host: string) => host === HOSTS[index % HOSTS.length];
     test.for(casesOf(HOSTS, isQuick))('a client can connect to the server at %s', async (host) => {
-      const server = startAtTerminal(argsOf(await freePort()));
-      const ended = once(server.child, 'close');
+      const server = startServer(argsOf(await freePort()));
       const command = await server.command;
       expect([hostname(), 'localhost']).toContain(command.at(-1));
       const client = runInHost('client', [...command.slice(0, -1), host], env);
       expect(await client).toMatchObject({ code: 0, stderr: '' });
-      expect(await ended).toEqual([0, null]);
+      expect(await server.ended).toMatchObject({ code: 0 });
     });
   },
 );
 
-test('a server prints no command if stderr is not a terminal', async () => {
-  const port = await freePort();
-  const server = start(['rdm', '-p', 'shm', `-E=${port}`]);
-  const client = start(['rdm', '-p', 'shm', `-E=${port}`, 'localhost']);
-  expect([(await client.ended).stderr, (await server.ended).stderr]).toEqual(['', '']);
+// Servers at one address, whose client's command is complete.
+test.each<readonly [string, (port: number) => readonly string[]]>([
+  ['a port that the system chooses', () => ['rdm', '-p', 'tcp', '-s', '127.0.0.1', '-B', '0']],
+  ['its own port in -P', (port) => ['rdm', '-p', 'tcp', '-s', '127.0.0.1', '-P', `${port}`]],
+  [
+    'a port in the same word as other options',
+    (port) => ['rdm-pingpong', '-ptcp', '-s127.0.0.1', '-S64', '-I10', `-vlB${port}`],
+  ],
+  ['a name of shm', (port) => ['rdm', '-p', 'shm', '-s', `server-${port}`]],
+  ['a name and a port of shm', (port) => ['rdm', '-p', 'shm', '-s', `server-${port}`, '-B', '77']],
+  [
+    'two ports',
+    (port) => ['dgram-pingpong', '-p', 'udp', '-s', '127.0.0.1', '-B', `${port}`, '-I', '10'],
+  ],
+  ['the port of fi_pingpong', (port) => ['pingpong', '-p', 'tcp', '-e', 'rdm', '-B', `${port}`]],
+])("with %s, the client's command reaches the server", async (_, argsOf) => {
+  const server = startServer(argsOf(await freePort()));
+  const client = runInHost('client', await server.command, env);
+  expect(await client).toMatchObject({ code: 0, stderr: '' });
+  expect(await server.ended).toMatchObject({ code: 0 });
+});
+
+test('checks that check starts print no command', async () => {
+  const args = ['check', '-p', 'shm', '--only', 'rdm,cq-data', `-E=${await freePort()}`];
+  const server = startServer(args);
+  const client = start([...args, 'localhost'], env);
+  expect(await client.ended).toMatchObject({ code: 0, stderr: '' });
+  expect((await server.ended).stderr.match(/Listening/g)).toEqual(['Listening']);
 });
 
 test("a client without a server fails, and the error names the options for the server's address", async () => {

@@ -1,7 +1,9 @@
-// The address that a client selects for its server's name, and the text that a server prints at a terminal.
+// The address that a client selects for its server's name, and the text that a server prints.
 import { expect, test } from 'vitest';
-import { announcement, clientArguments } from '../../../../dist/cli/fabtests/common/listening.js';
+import { announcement } from '../../../../dist/cli/fabtests/common/listening.js';
+import { addTestOptions, TestCommand } from '../../../../dist/cli/fabtests/common/options.js';
 import { resolveHost } from '../../../../dist/cli/fabtests/common/resolve-host.js';
+import { clientArguments } from '../../../../dist/cli/fabtests/common/written-arguments.js';
 
 const BOTH = [
   { address: '::1', family: 6 },
@@ -62,23 +64,36 @@ test.each([
   expect(await resolveHost(given, () => Promise.reject(NONE))).toEqual(given);
 });
 
+const options = addTestOptions(new TestCommand('test')).options;
+
 test.each([
   [[], []],
   [
     ['-p', 'tcp', '-s', '10.0.0.2', '-S', '64'],
     ['-p', 'tcp', '-S', '64'],
   ],
+  [['-B', '7000', '--source=10.0.0.2', '-v'], ['-v']],
+  [['-B7000', '-P', '7001', '--pin-core', '2', '--json'], ['--json']],
+  [['--source-port=7000', '--port', '7001'], []],
   [
-    ['-B', '7000', '--source=10.0.0.2', '-v'],
-    ['-P', '7000', '-v'],
+    ['-vlB7000', '-I100', '-pshm'],
+    ['-v', '-l', '-I100', '-pshm'],
   ],
   [
-    ['-B7000', '--pin-core', '2', '--json'],
-    ['-P', '7000', '--json'],
+    ['-vB', '7000', '-E=9000', '-b'],
+    ['-v', '-E=9000', '-b'],
   ],
-  [['--source-port=7000'], ['-P', '7000']],
+  [
+    ['--label', '-s', '-x', '--', '-s', 'a'],
+    ['--label', '-s', '-x', '--', '-s', 'a'],
+  ],
 ])('the client of a server with %j gets %j', (server, client) => {
-  expect(clientArguments(server)).toEqual(client);
+  expect(clientArguments(server, options)).toEqual(client);
+});
+
+const server = (argv: readonly string[], more: object = {}) => ({
+  ...{ command: 'rdm-bw', clientArgv: argv, oobExchange: true },
+  ...more,
 });
 
 test.each([
@@ -86,16 +101,18 @@ test.each([
   ['tcp', '0.0.0.0', 'every address of here', 'here'],
   ['tcp', '10.0.0.2', '10.0.0.2', '10.0.0.2'],
   ['shm', undefined, 'every address of here', 'localhost'],
+  ['shm', '10.0.0.2', '10.0.0.2', '10.0.0.2'],
 ])('a server on %s at %s prints %s', (provider, address, place, host) => {
-  const settings = { command: 'rdm-bw', argv: ['-p', provider], provider };
-  expect(announcement(settings, address, 'TCP port 3000', 'here')).toBe(
+  const settings = server(['-p', provider], { provider });
+  expect(announcement(settings, { address, port: 'TCP port 3000' }, 'here')).toBe(
     `Listening on ${place}, TCP port 3000. The client's command:\n  npx libfabric rdm-bw -p ${provider} ${host}\n`,
   );
 });
 
 test('words with characters of the shell are quoted', () => {
-  const settings = { command: 'rdm-bw', argv: ['-p', 'tcp;ofi_rxm', '--label', "it's"] };
-  expect(announcement(settings, '10.0.0.2', 'tcp port 9228')).toContain(
+  const settings = server(['-p', 'tcp;ofi_rxm', '--label', "it's"]);
+  const place = { address: '10.0.0.2', port: 'tcp port 9228' };
+  expect(announcement(settings, place)).toContain(
     "rdm-bw -p 'tcp;ofi_rxm' --label 'it'\\''s' 10.0.0.2\n",
   );
 });

@@ -32,7 +32,10 @@ function settings(line: string, kind: TestKind = RMA) {
   command.exitOverride().configureOutput({ writeErr: () => {} });
   const words = line.split(' ').filter(Boolean);
   command.parse(words, { from: 'user' });
-  return chooseSettings(kind, command.opts<Flags>(), command.args[0], words);
+  return chooseSettings(kind, command.opts<Flags>(), command.args[0], {
+    argv: words,
+    clientArgv: [],
+  });
 }
 
 describe('options', () => {
@@ -176,6 +179,12 @@ describe('sizes', () => {
     expect(sizesOf(parseSizes('100'), 2 ** 30)).toEqual([100]);
     expect(sizesOf(parseSizes('r:1,3,10'), 2 ** 30)).toEqual([1, 4, 7, 10]);
     expect(sizesOf(parseSizes('l:5,3,5'), 2 ** 30)).toEqual([5, 3, 5]);
+    expect(sizesOf(parseSizes('l:64,4k,1M'), 2 ** 30)).toEqual([64, 4096, 2 ** 20]);
+    expect(sizesOf(parseSizes('r:1k,1K,3k'), 2 ** 30)).toEqual([1024, 2048, 3072]);
+    expect(() => parseSizes('64,4k')).toThrow('several sizes begin with l: l:64,4k');
+    for (const text of ['', '64x', '1.5k', '-1', ' 64', 'l:', '9'.repeat(20)]) {
+      expect(() => parseSizes(text)).toThrow('is not a number of bytes');
+    }
     expect(sizesOf(parseSizes('all'), 4)).toEqual([1, 2, 3, 4]);
     expect(sizesOf({ kind: 'default' }, 5000)).toEqual([64, 256, 1024, 4096]);
   });

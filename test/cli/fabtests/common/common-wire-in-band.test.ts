@@ -60,7 +60,10 @@ async function datagramSide(oobPort: number, more: Partial<Settings>) {
   const kind = { command: 'dgram-pingpong', type: 'FI_EP_DGRAM', oobSync: true } as const;
   const command = addTestOptions(new TestCommand(kind.command));
   command.parse(['-p', 'udp', '-S', '64'], { from: 'user' });
-  const settings = chooseSettings(kind, command.opts<Flags>(), undefined, []);
+  const settings = chooseSettings(kind, command.opts<Flags>(), undefined, {
+    argv: [],
+    clientArgv: [],
+  });
   const session = await Session.open({ ...settings, oobPort, ...more }, { caps: ['FI_MSG'] });
   cleanups.push(() => session.close());
   return session;

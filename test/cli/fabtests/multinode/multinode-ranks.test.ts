@@ -172,19 +172,24 @@ test('--json FILE also prints the table, and report accepts the file', async () 
   expect(readFileSync(page, 'utf8')).toContain('3 ranks');
 });
 
-test('ranks find each other by the variables of Open MPI', async () => {
+test('ranks find each other by the variables of Open MPI, and rank 0 prints where it listens', async () => {
   const name = `-p shm -S 64 --seconds 0.1`.split(' ');
   const variables = (rank: number) => ({
     OMPI_COMM_WORLD_RANK: String(rank),
     OMPI_COMM_WORLD_SIZE: '2',
     OMPI_COMM_WORLD_LOCAL_SIZE: '2',
     PMIX_NAMESPACE: `job-${process.pid}`,
+    LIBFABRIC_QUIET: '',
   });
   const [root, other] = startRanks([0, 1], (rank) => ({
     args: ['all-to-all', ...name],
     env: variables(rank),
   }));
-  expect(await root?.ended).toMatchObject({ code: 0, stderr: '' });
+  const rootEnded = await root?.ended;
+  expect(rootEnded?.stderr).toMatch(
+    /^rank 0 \(.+\): listening on 127\.0\.0\.1, TCP port \d+, for the other rank\n$/,
+  );
+  expect(rootEnded?.code).toBe(0);
   expect(await other?.ended).toMatchObject({ code: 0, stdout: '', stderr: '' });
 });
 

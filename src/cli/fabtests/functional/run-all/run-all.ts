@@ -11,8 +11,9 @@ import {
   type TestCommand,
 } from '../../common/options.js';
 import { PeerLink } from '../../common/peer-link.js';
-import { type Control, interruptibly, writtenArguments } from '../../common/test-command.js';
+import { type Control, interruptibly } from '../../common/test-command.js';
 import { USAGE, UsageCommand } from '../../common/usage-command.js';
+import { type Written, writtenArguments } from '../../common/written-arguments.js';
 import type { CheckResult, Outcome } from '../shared/verdict.js';
 import { agreeOn, Disagreement } from './agreement.js';
 import { argumentsOf, NAMES } from './arguments.js';
@@ -56,8 +57,8 @@ export function runAllCommand(): TestCommand {
     examples: examplesOfSides('check'),
   });
   return command.action(async (host: string | undefined, given: Given) => {
-    const argv = writtenArguments(command);
-    await interruptibly((control) => runSide(host, given, argv, control));
+    const written = writtenArguments(command);
+    await interruptibly((control) => runSide(host, given, written, control));
   }) as TestCommand;
 }
 
@@ -79,13 +80,13 @@ const choice = (flags: string, description: string) =>
 async function runSide(
   host: string | undefined,
   given: Given,
-  argv: readonly string[],
+  written: Written,
   control: Control,
 ): Promise<void> {
   const { only = NAMES, skip = [], timeout = TIMEOUT } = given;
   const { oob, exchange, oobAddress, source, provider } = given;
   const where = {
-    ...{ command: 'check', argv, oobExchange: true as const },
+    ...{ command: 'check', ...written, oobExchange: true as const },
     ...(provider !== undefined && { provider }),
     oobPort: oob ?? exchange ?? OOB_PORT,
     timeout,

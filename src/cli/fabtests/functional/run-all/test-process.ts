@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { QUIET } from '../../../shared/quiet.js';
 import type { SideVerdict, Verdict } from '../shared/verdict.js';
 
 // Milliseconds between SIGTERM and SIGKILL.
@@ -16,6 +17,7 @@ export class TestProcess {
     const main = process.argv[1] as string; // each test is a command
     const child = spawn(process.execPath, [...process.execArgv, main, ...args, '--json'], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, [QUIET]: '1' },
     });
     let reason: string | undefined;
     this.#stop = (why) => {

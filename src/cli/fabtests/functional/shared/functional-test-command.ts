@@ -4,8 +4,9 @@ import { addHelpEnd, examplesOfSides } from '../../../shared/help.js';
 import { chooseSettings, Refusal } from '../../common/choose-settings.js';
 import { type Flags, TestCommand } from '../../common/options.js';
 import { resolveHost } from '../../common/resolve-host.js';
-import { interruptibly, pinToCores, writtenArguments } from '../../common/test-command.js';
+import { interruptibly, pinToCores } from '../../common/test-command.js';
 import { Interrupted } from '../../common/waiter.js';
+import { writtenArguments } from '../../common/written-arguments.js';
 import { NotOffered, TestFailure } from './failure.js';
 import type { FunctionalTest } from './functional-test.js';
 import { addFunctionalOptions, flagsOf } from './options.js';
@@ -23,10 +24,10 @@ export function functionalTestCommand(test: FunctionalTest): TestCommand {
   addFunctionalOptions(command, test);
   addHelpEnd(command, { examples: examplesOfSides(test.command) });
   return command.action(async (host: string | undefined, given: Partial<Flags>) => {
-    const argv = writtenArguments(command);
+    const written = writtenArguments(command);
     const settings = await resolveHost(
       orRefuse(command, () =>
-        chooseSettings(kindFor(test, given), flagsOf(test, given), host, argv),
+        chooseSettings(kindFor(test, given), flagsOf(test, given), host, written),
       ),
     );
     if (settings.pinCore !== undefined) pinToCores(settings.pinCore);

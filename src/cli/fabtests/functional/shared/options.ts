@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { bytesArgument } from '../../../shared/byte-count.js';
 import {
   ADDRESSES,
   count,
@@ -12,10 +13,12 @@ import {
 } from '../../common/options.js';
 import type { FunctionalTest } from './functional-test.js';
 
+const MOST_BYTES = 2 ** 31 - 1;
+
 /** Options of several tests. */
 export const SIZE = new Option('-S, --size <bytes>', 'bytes of a message').argParser((text) => ({
   kind: 'one',
-  size: count(0)(text),
+  size: bytesArgument(0, MOST_BYTES)(text),
 }));
 export const ITERATIONS = new Option('-I, --iterations <n>', 'iterations').argParser(count(1));
 export const VERIFY = new Option('-v, --verify', 'check every byte');
