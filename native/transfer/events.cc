@@ -54,7 +54,11 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
     self_ = shared_from_this();
     napi_add_async_cleanup_hook(
         env_,
-        [](napi_async_cleanup_hook_handle, void* data) { static_cast<Mailbox*>(data)->close(); },
+        [](napi_async_cleanup_hook_handle, void* data) {
+          auto* const mailbox = static_cast<Mailbox*>(data);
+          if (mailbox->beforeEnd) mailbox->beforeEnd();
+          mailbox->close();
+        },
         this, &hook_);
   }
 
@@ -90,6 +94,8 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
       napi_remove_async_cleanup_hook(hook_);
     });
   }
+
+  std::function<void()> beforeEnd;  // of JavaScript's thread
 
   // Closes it on JavaScript's thread. Any thread calls this.
   void abandon() {
@@ -163,5 +169,9 @@ void Events::add(Event event) {
 void Events::ref(bool on) { mailbox_->ref(on); }
 
 void Events::close() { mailbox_->close(); }
+
+void Events::beforeEnd(std::function<void()> function) {
+  mailbox_->beforeEnd = std::move(function);
+}
 
 }  // namespace fab::transfer

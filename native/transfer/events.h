@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -53,6 +54,8 @@ class Events {
   void ref(bool on);
   // No event is delivered any more.
   void close();
+  // Calls a function when the environment ends, if that is before close().
+  void beforeEnd(std::function<void()> function);
 
  private:
   class Mailbox;

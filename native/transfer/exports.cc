@@ -71,8 +71,9 @@ Napi::Value transferEngine(const Napi::CallbackInfo& args) {
   settings.window = number("window", UINT64_MAX);
   settings.depth = static_cast<uint32_t>(number("depth", UINT32_MAX));
   settings.stall = std::chrono::milliseconds(number("stall", UINT32_MAX));
-  return wrapHandle(args.Env(), std::make_shared<Hub>(args.Env(), args[2].As<Napi::Function>(),
-                                                      identity, settings));
+  auto hub = std::make_shared<Hub>(args.Env(), args[2].As<Napi::Function>(), identity, settings);
+  hub->closeWithEnvironment();
+  return wrapHandle(args.Env(), std::move(hub));
 }
 
 // transferRail(engine, domain, endpoint, numaNode): -1 if it is unknown

@@ -38,6 +38,23 @@ void Hub::close() {
   tellIfFlushed();
 }
 
+void Hub::closeWithEnvironment() {
+  events.beforeEnd([weak = weak_from_this()] {
+    if (const auto hub = weak.lock()) hub->close();
+  });
+}
+
+// A transfer may still wait for an operation of an endpoint that the provider cannot close. It and
+// this hub hold each other.
+void Hub::railEnded() {
+  if (endedRails_.fetch_add(1) + 1 < rails.size()) return;
+  decltype(transfers_) transfers;
+  decltype(offers_) offers;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  transfers.swap(transfers_);
+  offers.swap(offers_);
+}
+
 void Hub::tellIfFlushed() {
   if (!closing_.load() || unsent_.load() != 0) return;
   {
@@ -86,11 +103,11 @@ bool Hub::restart(const std::shared_ptr<Transfer>& transfer) {
 // Whether its offer may be used. A withdrawn key stops a NIC, but not a copy into mapped memory, so
 // this side must remember what has ended. The caller holds the mutex until the transfer is in the
 // table, where the message that ends the offer finds it.
-bool Hub::admit(const Transfer& transfer) {
+bool Hub::admit(Transfer& transfer) {
   const Order& order = transfer.order;
   EndedOffers& ended = order.peer->ended;
   if (ended.contains(order.serial)) return false;
-  if (order.mapping && !order.mapping->begin(order.serial)) return false;
+  if (order.mapping && !transfer.beginCopies()) return false;
   if (!order.repeats) ended.add(order.serial, order.before);
   return true;
 }

@@ -64,6 +64,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // are sent, and no copy is under way.
   void close();
   bool closed() const { return closed_; }
+  // Closes it as well when the environment ends, such as that of a terminated worker.
+  void closeWithEnvironment();
 
   // The following may run on any thread.
 
@@ -76,6 +78,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void sendAgain(Waiting waiting, size_t failed);
   // The provider has broken the endpoint of a rail.
   void railBroke();
+  // The domain of a rail has closed. After the last one, nothing can end the transfers and offers
+  // that are left.
+  void railEnded();
   void received(Message message);
   void arrived(uint32_t number);
   // Withdraws the memory of an offer from the peer.
@@ -110,7 +115,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void tellIfUnusable(const Offer& offer);
   std::vector<bool> farRails(const Order& order) const;
   Message messageTo(const Peer& peer, Kind kind) const;
-  bool admit(const Transfer& transfer);
+  bool admit(Transfer& transfer);
   void begin(const std::shared_ptr<Transfer>& transfer);
   void pass(Waiting waiting, size_t to);
   void complete(Offer& offer);
@@ -137,6 +142,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   std::atomic<bool> closing_{false};
   std::atomic<uint32_t> unsent_{0};  // messages
   std::atomic<uint64_t> nextOrder_{0};
+  std::atomic<size_t> endedRails_{0};
   uint32_t nextTransfer_ = 0;
   uint32_t nextOffer_ = 0;
   uint64_t nextSerial_ = 0;  // under the mutex

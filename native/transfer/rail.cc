@@ -47,6 +47,20 @@ void Rail::defer(std::function<void()> task) {
   if (engine_.control().sleeping.load() != 0) domain->driver().wake();
 }
 
+void Rail::deferQuietly(std::function<void()> task) {
+  if (const auto domain = domain_.lock()) engine_.defer(std::move(task));
+}
+
+// The hub holds this rail. Without its endpoint, that does not keep the domain.
+void Rail::ended() {
+  const std::shared_ptr<Hub> hub = std::exchange(hub_, nullptr);
+  transfers_.clear();
+  messages_.clear();
+  ops_.clear();
+  endpoint_.reset();
+  hub->railEnded();
+}
+
 uint32_t Rail::takeNumber() {
   if (freeOp_ == 0) {
     ops_.emplace_back();

@@ -65,7 +65,7 @@ class Rail final : public EngineClient {
   void completed(const Completion& completion, const ErrorDetail& detail) override;
   void arrived(uint64_t data) override;
   void broken(const Failure& why) override;
-  void ended() override { hub_.reset(); }
+  void ended() override;
 
   // The following run on the rail's thread, or while the caller holds the engine.
   void add(const std::shared_ptr<Transfer>& transfer);
@@ -82,7 +82,7 @@ class Rail final : public EngineClient {
   // Any thread: runs a task on the rail's thread, soon.
   void defer(std::function<void()> task);
   // Any thread: the same, without waking the thread.
-  void deferQuietly(std::function<void()> task) { engine_.defer(std::move(task)); }
+  void deferQuietly(std::function<void()> task);
 
   // Any thread: why the provider has broken its endpoint. Null if it has not.
   const Failure* brokenBy() const {
@@ -148,7 +148,7 @@ class Rail final : public EngineClient {
   const Settings settings_;
   const std::weak_ptr<Domain> domain_;  // it owns the engine, which owns the rail
   Engine& engine_;
-  const std::shared_ptr<Endpoint> endpoint_;
+  std::shared_ptr<Endpoint> endpoint_;                // until the domain has closed
   std::vector<std::shared_ptr<Transfer>> transfers_;  // by priority
   size_t turnOf_ = 0;
   std::vector<InFlight> ops_;

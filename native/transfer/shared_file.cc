@@ -134,6 +134,11 @@ void Mapping::end(uint64_t offer) {
   lock(fd_, F_UNLCK, offer);
 }
 
+std::unique_ptr<Copying> Copying::begin(std::shared_ptr<Mapping> mapping, uint64_t offer) {
+  if (!mapping->begin(offer)) return nullptr;
+  return std::make_unique<Copying>(std::move(mapping), offer);
+}
+
 bool endCopies(int fd, uint64_t offer) {
   const int error = lock(fd, F_WRLCK, offer);
   return error != EAGAIN && error != EACCES;

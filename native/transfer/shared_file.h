@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace fab::transfer {
 
@@ -53,12 +54,14 @@ class Mapping {
 
   uint8_t* data() const { return static_cast<uint8_t*>(memory_); }
   size_t size() const { return size_; }
-  // Says that a transfer with an offer begins, and that it has ended. Any thread. Returns false if
-  // the owner has ended the offer.
+
+ private:
+  friend class Copying;
+
+  // Any thread. Returns false if the owner has ended the offer.
   bool begin(uint64_t offer);
   void end(uint64_t offer);
 
- private:
   const int fd_;
   void* const memory_;
   const size_t size_;
@@ -66,10 +69,28 @@ class Mapping {
   std::unordered_map<uint64_t, uint32_t> running_;  // transfers by offer
 };
 
-// The owner of a file ends an offer: no copy for it begins any more. Returns false while a copy is
-// under way. A process that copies holds a lock (fcntl(2), F_OFD_SETLK) on the byte of the file
-// whose number is the serial number of the offer. The kernel releases it when the process ends, so
-// the owner needs no answer.
+// Says, while it exists, that a transfer with an offer copies. It holds a lock (fcntl(2),
+// F_OFD_SETLK) on the byte of the file whose number is the serial number of the offer. The kernel
+// releases the lock when the process ends, so the owner needs no answer. It does not when a worker
+// ends: the transfer must not outlive the rails that copy for it (Hub::railEnded()).
+class Copying {
+ public:
+  // Returns null if the owner has ended the offer.
+  static std::unique_ptr<Copying> begin(std::shared_ptr<Mapping> mapping, uint64_t offer);
+
+  Copying(std::shared_ptr<Mapping> mapping, uint64_t offer)
+      : mapping_(std::move(mapping)), offer_(offer) {}
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+  ~Copying() { mapping_->end(offer_); }
+
+ private:
+  const std::shared_ptr<Mapping> mapping_;
+  const uint64_t offer_;
+};
+
+// The owner of a file ends an offer: no copy for it begins any more. Returns false while a transfer
+// copies.
 bool endCopies(int fd, uint64_t offer);
 
 // JavaScript's hold on a mapping. Transfers under way have their own.

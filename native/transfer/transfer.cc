@@ -61,6 +61,11 @@ void Transfer::restart(uint32_t identity) {
   outcome_ = kRunning;
 }
 
+bool Transfer::beginCopies() {
+  copying_ = Copying::begin(order.mapping, order.serial);
+  return copying_ != nullptr;
+}
+
 uint32_t Transfer::take() {
   if (!running()) return kNone;
   // The hold comes first, so that the transfer cannot become free between the check and the post.
@@ -147,7 +152,7 @@ void Transfer::release() {
 // No copy is under way any more.
 void Transfer::free() {
   if (freed_.exchange(true)) return;  // a rail has just found that it has ended
-  if (order.mapping) order.mapping->end(order.serial);
+  copying_.reset();
   quantiles_ = quantilesSoFar();
   measured_ = true;
   hub_->finished(*this);

@@ -128,6 +128,9 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   }
   // Starts once more, after it has ended and is free.
   void restart(uint32_t id);
+  // Before it starts, if the peer's memory is mapped: tells the peer that this side copies, until
+  // the transfer is free. Returns false if the peer has ended the offer.
+  bool beginCopies();
 
   uint32_t id;
   const Order order;
@@ -143,6 +146,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::array<uint32_t, 2> quantilesSoFar() const;
 
   const std::shared_ptr<Hub> hub_;
+  std::unique_ptr<Copying> copying_;
   uint8_t round_ = 0;
   Clock::time_point start_;
   Clock::time_point end_;

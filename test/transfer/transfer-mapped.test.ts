@@ -9,6 +9,7 @@ import { decodeToken, encodeToken } from '../../dist/transfer/token.js';
 import { pattern, same } from '../support/bytes.js';
 import { enginePair } from '../support/engines.js';
 import { runCleanly } from '../support/lifecycle.js';
+import { HANG_MS } from '../support/limits.js';
 import { Receiver } from '../support/receiver.js';
 
 const MIB = 1 << 20;
@@ -55,6 +56,14 @@ describe.each([
 
   test('an engine that closes unmaps the memory of its peers', () =>
     runCleanly('transfer-unmapped', [provider], { stdout: '1 0' }, { node: ['--expose-gc'] }));
+
+  test('a worker that is terminated while it copies holds neither the offer nor the memory', () =>
+    runCleanly(
+      'transfer-terminated',
+      [provider],
+      { stdout: 'write,read: 0 files, 0 mappings' },
+      { node: ['--expose-gc'] },
+    ));
 
   test('a read of allocated memory is a copy', async () => {
     const { a, b, toA, toB } = await pair();
@@ -133,7 +142,7 @@ test('the memory of a closed place is given back, although the peer has mapped i
       globalThis.gc?.();
       expect(sharedFiles()).toBeLessThan(before + 20);
     },
-    { timeout: 20_000 },
+    { timeout: HANG_MS }, // an unused mapping stays for 10 to 20 s
   );
 });
 

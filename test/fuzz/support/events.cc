@@ -10,5 +10,6 @@ Events::~Events() = default;
 void Events::add(Event) {}
 void Events::ref(bool) {}
 void Events::close() {}
+void Events::beforeEnd(std::function<void()>) {}
 
 }  // namespace fab::transfer
