@@ -31,6 +31,7 @@ class Sender {
       return Delivery::kNotReady;
     }
     if (!unsolicited) {
+      setClaim(to_.peer->visitorId());
       region_.claimed.fetch_add(1, std::memory_order_release);
       if (!write_) return fill(payload);
     }
@@ -64,10 +65,14 @@ class Sender {
     return true;
   }
 
+  void setClaim(uint32_t visitor) {
+    if (receive_.id < to_.view.depth()) to_.view.claims[receive_.id].store(visitor);
+  }
+
   bool full() {
     uint64_t number = region_.arrived.load(std::memory_order_relaxed);
     // A lock holder that died may have published the entry without advancing the count.
-    while (to_.view.arrival(number).sequence.load(std::memory_order_relaxed) == number + 1) {
+    while (to_.view.hasArrived(number)) {
       region_.arrived.store(++number, std::memory_order_relaxed);
     }
     return number - region_.consumed.load(std::memory_order_acquire) >= 2 * to_.view.depth();
@@ -95,6 +100,7 @@ class Sender {
     }
     arrival.sequence.store(number + 1, std::memory_order_release);
     region_.arrived.store(number + 1, std::memory_order_relaxed);
+    setClaim(0);
   }
 
   // The caller must hold the lock. This function releases it.
@@ -136,6 +142,16 @@ class Sender {
     return true;
   }
 
+  // Whether an arrival that waits to be polled uses a cell. A lock holder that died may have named
+  // an arrival that was never published, or became another's.
+  bool isUsed(const Cell& cell, uint32_t index) const {
+    const uint64_t user = cell.user.load(std::memory_order_acquire);
+    if (user == 0) return false;
+    const uint64_t number = user - 1;
+    return number >= region_.consumed.load(std::memory_order_acquire) &&
+           to_.view.hasArrived(number) && to_.view.arrival(number).content.cell == index;
+  }
+
   // Small payloads go through shared memory, without a system call.
   bool fillCell(const Pieces& payload) {
     if (Options::get().async || request_.length + header_ > kCellSize) return false;
@@ -144,9 +160,9 @@ class Sender {
     const uint64_t number = region_.nextCell.load(std::memory_order_relaxed);
     const auto index = static_cast<uint32_t>(number % to_.view.cellCount);
     Cell& cell = to_.view.cells[index];
-    if (cell.busy.load(std::memory_order_acquire) != 0) return false;
+    if (isUsed(cell, index)) return false;
     region_.nextCell.store(number + 1, std::memory_order_relaxed);
-    cell.busy.store(1, std::memory_order_relaxed);
+    cell.user.store(region_.arrived.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     uint8_t* to = cell.data;
     if (header_ != 0) {
       makeHeader(to);
@@ -174,8 +190,10 @@ class Sender {
                     from_.scatter());
     }
     if (result == CopyResult::kGone) return Delivery::kGone;
-    if (result == CopyResult::kSilent) return Delivery::kSilent;
-    if (!lock()) return Delivery::kSilent;
+    if (result == CopyResult::kSilent || !lock()) {
+      setClaim(kAbandoned);
+      return Delivery::kSilent;
+    }
     full();
     publish(result == CopyResult::kDone ? Status::kOk : Status::kLocalInvalidLkey, kNone);
     unlock();

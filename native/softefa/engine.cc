@@ -102,6 +102,12 @@ void Engine::collect() {
   for (QueuePair* queuePair : queuePairs_) queuePair->collect();
 }
 
+void Engine::recover() {
+  while (waiting_.load() != 0) ::sched_yield();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (QueuePair* queuePair : queuePairs_) queuePair->recoverReceives();
+}
+
 // Runs one turn of every queue pair. Sets `due` to the time of the next pending work.
 bool Engine::pass(uint64_t& due) {
   while (waiting_.load() != 0) ::sched_yield();
@@ -139,6 +145,7 @@ void Engine::loop() {
     if (quiet == 0) quiet = time;
     if (time - refreshed > kRefreshNs) {
       sysfs_.refresh();
+      recover();
       refreshed = time;
     }
     const bool watching = watched_.load(std::memory_order_relaxed) != 0;

@@ -18,6 +18,7 @@ class Sysfs;
 //
 // - holds the lifelines;
 // - copies for peers that cannot copy themselves;
+// - takes back what processes have left claimed when they ended;
 // - drives the send queues: all of them in asynchronous mode, and otherwise those with waiting
 //   requests, if the user waits for completions through a channel;
 // - polls the doorbells of queues that users fill or read themselves.
@@ -56,6 +57,7 @@ class Engine {
   static void* run(void* engine);
   void loop();
   bool pass(uint64_t& due);
+  void recover();
   uint64_t sleepBetweenPolls(uint64_t idle) const;
 
   OwnSegment& segment_;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "fail.h"
+#include "forks.h"
 
 namespace softefa {
 
@@ -24,11 +25,13 @@ FolderLock::FolderLock(const std::string& path, Wait wait) {
     fail(EPERM, path + " is not a folder of mode 0700 of this user");
   }
   folder_ = std::move(folder);
+  closeInForkedChildren(folder_.get());
 }
 
 FolderLock::~FolderLock() {
-  // A child that was forked in the meantime also has the descriptor.
-  if (folder_) ::flock(folder_.get(), LOCK_UN);
+  if (!folder_) return;
+  forget(folder_.get());
+  ::flock(folder_.get(), LOCK_UN);  // a child may have the descriptor until it calls execve(2)
 }
 
 }  // namespace softefa

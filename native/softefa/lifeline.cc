@@ -8,6 +8,30 @@
 #include <memory>
 
 namespace softefa {
+namespace {
+
+// During its lifetime, the kernel also looks at a lifeline that is not in the list yet, or no
+// longer. If the process is killed meanwhile, the lifeline does not stay held. (If another process
+// has just acquired it, with the same thread id in another PID namespace, the kernel mistakes it
+// for this one.)
+class Pending {
+ public:
+  Pending(robust_list_head& head, robust_list& entry) : head_(head) { set(&entry); }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+  ~Pending() { set(nullptr); }
+
+ private:
+  void set(robust_list* entry) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    head_.list_op_pending = entry;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+
+  robust_list_head& head_;
+};
+
+}  // namespace
 
 Lifelines& Lifelines::get() {
   // Never destroyed, because the kernel reads it when the process ends.
@@ -28,9 +52,7 @@ bool Lifelines::acquire(Lifeline& lifeline) {
   const std::lock_guard<std::mutex> lock(mutex_);
   uint32_t holder = lifeline.word_.load();
   if (Lifeline::isAlive(holder)) return false;
-  // If the process is killed right after this, the word stays set and the visitor's slot is lost.
-  // With list_op_pending the kernel would mark the word, but also the word of a process with the
-  // same id.
+  const Pending pending(head_, lifeline.entry_);
   if (!lifeline.word_.compare_exchange_strong(holder, thread_.load())) return false;
   // The first entry stays first, so that the kernel reaches it even if later entries are damaged.
   const size_t place = held_.empty() ? 0 : 1;
@@ -52,6 +74,7 @@ void Lifelines::link(size_t place) {
 
 void Lifelines::untie(Lifeline& lifeline) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  const Pending pending(head_, lifeline.entry_);
   const auto found = std::find(held_.begin(), held_.end(), &lifeline);
   if (found != held_.end()) {
     const auto place = static_cast<size_t>(found - held_.begin());

@@ -193,15 +193,8 @@ void QueuePair::flush() {
     pendingCount_ = 0;
   }
   std::lock_guard<std::mutex> lock(receiving_);
-  ReceiveRegion& region = *view_.region;
-  std::vector<bool> arrived(receives_.size());
-  const uint64_t first = region.consumed;
-  const uint64_t waiting = std::min(region.arrived - first, 2 * view_.depth());
-  for (uint64_t n = first; n != first + waiting; ++n) {
-    const uint32_t id = __atomic_load_n(&view_.arrival(n).content.id, __ATOMIC_RELAXED);
-    if (id < arrived.size()) arrived[id] = true;
-  }
-  region.claimed.store(posted_);
+  const std::vector<bool> arrived = arrivedReceives();
+  view_.region->claimed.store(posted_);
   for (uint32_t slot = 0; slot < receives_.size(); ++slot) {
     if (receives_[slot].outstanding && !arrived[slot]) flushReceive(slot);
   }
@@ -243,10 +236,11 @@ void QueuePair::reset() {
   region.claimed.store(posted_);
   consumed_ = region.arrived;
   region.consumed.store(consumed_);
-  for (uint64_t i = 0; i < view_.cellCount; ++i) view_.cells[i].busy = 0;
+  for (uint64_t i = 0; i < view_.cellCount; ++i) view_.cells[i].user = 0;
   freeReceives_.clear();
   for (uint32_t slot = static_cast<uint32_t>(receives_.size()); slot-- > 0;) {
     receives_[slot].outstanding = false;
+    view_.claims[slot] = 0;
     freeReceives_.push_back(slot);
   }
 }

@@ -99,6 +99,8 @@ class QueuePair {
   void armReceives();
   // Makes processes that add an arrival wake this process's engine.
   void wakeForArrivals();
+  // Posts the receives again that processes had claimed when they ended.
+  void recoverReceives();
 
   // direct_work.cc: creates work queues that the user fills itself. Throws std::system_error.
   WorkRings& makeRings();
@@ -152,6 +154,8 @@ class QueuePair {
   void unmapEndedPeers();
 
   uint32_t enqueue(uint64_t id, const ibv_sge* sges, uint32_t count);
+  void publish(uint32_t slot);
+  std::vector<bool> arrivedReceives() const;
   bool fetchSends(bool& nonsense);
   bool fetchReceives(bool& nonsense);
   void fail();

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "clock.h"
 #include "context.h"
 #include "copy.h"
 #include "queue_pair.h"
@@ -44,22 +45,74 @@ int QueuePair::postReceive(ibv_recv_wr* wr, ibv_recv_wr** bad) {
 
 // The caller must hold receiving_, and the queue must have room.
 uint32_t QueuePair::enqueue(uint64_t id, const ibv_sge* sges, uint32_t count) {
-  ReceiveRegion& region = *view_.region;
   const uint32_t slot = freeReceives_.back();
   freeReceives_.pop_back();
   Receive& receive = receives_[slot];
   receive = {id, count, true, {}};
+  std::copy_n(sges, count, receive.sge);
+  publish(slot);
+  return slot;
+}
+
+// Shows a receive to peers.
+void QueuePair::publish(uint32_t slot) {
+  const Receive& receive = receives_[slot];
   RqEntry& entry = view_.receive(posted_);
   entry.id = slot;
-  entry.sges = static_cast<uint16_t>(count);
+  entry.sges = static_cast<uint16_t>(receive.sges);
   entry.capacity = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    receive.sge[i] = sges[i];
-    entry.sge[i] = {sges[i].addr, sges[i].length, sges[i].lkey};
-    entry.capacity += sges[i].length;
+  for (uint32_t i = 0; i < receive.sges; ++i) {
+    const ibv_sge& sge = receive.sge[i];
+    entry.sge[i] = {sge.addr, sge.length, sge.lkey};
+    entry.capacity += sge.length;
   }
-  region.posted.store(++posted_, std::memory_order_release);
-  return slot;
+  view_.claims[slot].store(0, std::memory_order_relaxed);
+  view_.region->posted.store(++posted_, std::memory_order_release);
+}
+
+// The receives whose arrivals are there, and were not polled yet.
+std::vector<bool> QueuePair::arrivedReceives() const {
+  std::vector<bool> arrived(receives_.size());
+  const uint64_t first = view_.region->consumed;
+  for (uint64_t n = first; n != first + 2 * view_.depth() && view_.hasArrived(n); ++n) {
+    const uint32_t id = __atomic_load_n(&view_.arrival(n).content.id, __ATOMIC_RELAXED);
+    if (id < arrived.size()) arrived[id] = true;
+  }
+  return arrived;
+}
+
+void QueuePair::recoverReceives() {
+  const Segment& segment = Runtime::get().segment();
+  std::vector<uint32_t> lost;
+  for (uint32_t slot = 0; slot < receives_.size(); ++slot) {
+    uint32_t visitor = view_.claims[slot].load(std::memory_order_acquire);
+    if (visitor == kAbandoned) {
+      lost.push_back(slot);
+    } else if (visitor != 0 && segment.visitorDead(visitor)) {
+      // Another thread of the process may still copy. It has ended when this is called again.
+      view_.claims[slot].compare_exchange_strong(visitor, kAbandoned);
+    }
+  }
+  if (lost.empty()) return;
+  ReceiveRegion& region = *view_.region;
+  const auto isDead = [&](uint32_t visitor) { return segment.visitorDead(visitor); };
+  const uint64_t end = now() + kMillisecond;
+  if (!region.lock.lock(segment.visitorId(), isDead, [end] { return now() > end; })) return;
+  {
+    const std::lock_guard<std::mutex> lock(receiving_);
+    // The process may have ended before it took the receive, or after the message had arrived.
+    std::vector<bool> known = arrivedReceives();
+    const uint64_t unclaimed = std::min(posted_ - region.claimed, view_.depth());
+    for (uint64_t n = posted_ - unclaimed; n != posted_; ++n) {
+      known[view_.receive(n).id & view_.mask] = true;
+    }
+    const bool receives = state() == IBV_QPS_RTR || state() == IBV_QPS_RTS;
+    for (const uint32_t slot : lost) {
+      if (receives && receives_[slot].outstanding && !known[slot]) publish(slot);
+      view_.claims[slot] = 0;
+    }
+  }
+  region.lock.unlock();
 }
 
 void QueuePair::retire(const Completion& completion) {
@@ -74,16 +127,13 @@ void QueuePair::retire(const Completion& completion) {
 bool QueuePair::arrivalsExceed(uint64_t count) {
   // Checks the first entry that no longer fits, without reading memory that senders write.
   if (count > 2 * view_.mask + 1) return false;
-  const uint64_t n = consumed_ + count;
-  return view_.arrival(n).sequence.load(std::memory_order_acquire) == n + 1;
+  return view_.hasArrived(consumed_ + count);
 }
 
 bool QueuePair::takeArrival(Completion& completion) {
   for (;;) {
-    const Arrival& arrival = view_.arrival(consumed_);
-    if (arrival.sequence.load(std::memory_order_acquire) != consumed_ + 1) return false;
-    if (consumed_ >= arrivalLimit_) return false;
-    const ArrivalContent content = arrival.content;
+    if (!view_.hasArrived(consumed_) || consumed_ >= arrivalLimit_) return false;
+    const ArrivalContent content = view_.arrival(consumed_).content;
     std::atomic_signal_fence(std::memory_order_seq_cst);  // a peer may change it meanwhile
     const bool valid = take(content, completion);
     ++consumed_;
@@ -154,7 +204,7 @@ bool QueuePair::place(const ArrivalContent& arrival, const Receive& receive) {
     target.add(address, sge.length);
   }
   if (resolved) fill(target.slice(0, arrival.length), cell.data);
-  cell.busy.store(0, std::memory_order_release);
+  cell.user.store(0, std::memory_order_release);
   return resolved;
 }
 

@@ -46,17 +46,24 @@ struct RegionView {
     arrivals = mapping.at<Arrival>(offset);
     offset += sizeof(Arrival) * shape.depth * 2;
     cells = mapping.at<Cell>(offset);
+    offset += sizeof(Cell) * shape.cells;
+    claims = mapping.at<Claim>(offset);
   }
 
   uint64_t depth() const { return mask + 1; }
   RqEntry& receive(uint64_t number) const { return receives[number & mask]; }
   Arrival& arrival(uint64_t number) const { return arrivals[number & (2 * mask + 1)]; }
+  // Whether an arrival is there.
+  bool hasArrived(uint64_t number) const {
+    return arrival(number).sequence.load(std::memory_order_acquire) == number + 1;
+  }
 
   Mapping mapping;
   ReceiveRegion* region = nullptr;
   RqEntry* receives = nullptr;
   Arrival* arrivals = nullptr;
   Cell* cells = nullptr;
+  Claim* claims = nullptr;
   uint64_t mask = 0;
   uint64_t cellCount = 0;
 };

@@ -17,7 +17,7 @@ namespace softefa {
 // the object invalid and then waits until it has seen every visitor outside of the segment.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 4;
+constexpr uint32_t kSegmentVersion = 5;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 #ifdef SOFTEFA_MAX_VISITORS
@@ -138,9 +138,14 @@ struct alignas(64) Arrival {
 };
 
 struct alignas(64) Cell {
-  std::atomic<uint32_t> busy;
+  std::atomic<uint64_t> user;  // the number of the arrival that uses it + 1; 0: none
   uint8_t data[kCellSize];
 };
+
+// Of a receive, by its id: the visitor that has claimed it for a message that has not arrived yet,
+// 0 if there is none. If that process ends, the owner posts the receive again.
+using Claim = std::atomic<uint32_t>;
+constexpr uint32_t kAbandoned = kNone;  // by a visitor that could not deliver the message
 
 // The number and bytes of completed operations.
 struct OperationCount {
@@ -185,9 +190,9 @@ struct ReceiveRegion {
   std::atomic<uint32_t> served;  // whether arrivals must wake the owner's engine
   PeerCounts counts;
 
-  // It is followed by RqEntry[depth], Arrival[2 * depth] and Cell[cells].
+  // It is followed by RqEntry[depth], Arrival[2 * depth], Cell[cells] and Claim[depth].
   static constexpr uint64_t size(uint64_t depth, uint64_t cells) {
-    return sizeof(ReceiveRegion) + depth * (sizeof(RqEntry) + 2 * sizeof(Arrival)) +
+    return sizeof(ReceiveRegion) + depth * (sizeof(RqEntry) + 2 * sizeof(Arrival) + sizeof(Claim)) +
            cells * sizeof(Cell);
   }
 };

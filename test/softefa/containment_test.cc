@@ -111,6 +111,67 @@ TEST(containment_of_200_processes_killed_at_any_moment) {
   CHECK(!fs::exists(folder()));
 }
 
+// A process that is killed has claimed a receive for the message that it was sending.
+TEST(containment_of_receives_that_killed_senders_had_claimed) {
+  constexpr uint32_t kReceives = 8;
+  harness::Side survivor([](harness::Side& parent) {
+    Device device;
+    Shape shape;
+    shape.receives = kReceives;
+    Endpoint endpoint(device, shape);
+    Buffer into(device, 8928);
+    for (uint32_t i = 0; i < kReceives; ++i) CHECK_EQ(endpoint.receive({into.all()}), 0);
+    parent.put(endpoint.address());
+    bool last = false;
+    while (!last) {
+      Result result;
+      if (!endpoint.poll(result, 1)) continue;
+      CHECK_EQ(result.status, Status::kOk);
+      last = result.hasImmediate;
+      CHECK_EQ(endpoint.receive({into.all()}), 0);
+    }
+    parent.put(true);
+    // All receives are there again: as many messages arrive without another one.
+    for (uint32_t i = 0; i < kReceives; ++i) CHECK_EQ(endpoint.next().status, Status::kOk);
+  });
+  const auto peer = survivor.get<Address>();
+  Shape patient;
+  patient.rnrRetry = 7;
+  std::mt19937 random(1);
+  for (int i = 0; i < 60; ++i) {
+    harness::Side victim([&](harness::Side& parent) {
+      Device device;
+      Endpoint endpoint(device, patient);
+      Buffer buffer(device, 8000);
+      for (int sent = 0;; ++sent) {
+        if (sent == 1) parent.put(true);
+        const size_t size = sent % 2 == 0 ? 100 : 8000;  // through shared memory, and directly
+        CHECK_EQ(endpoint.send(peer, {buffer.sge(0, size)}), 0);
+        CHECK_EQ(endpoint.next().status, Status::kOk);
+      }
+    });
+    victim.get<bool>();
+    ::usleep(random() % 2000);
+    victim.kill();
+    victim.join(SIGKILL);
+  }
+  harness::Side last([&](harness::Side& parent) {
+    Device device;
+    Endpoint endpoint(device, patient);
+    Buffer buffer(device, 8);
+    CHECK_EQ(endpoint.sendImmediate(peer, buffer.all(), 1), 0);
+    CHECK_EQ(endpoint.next().status, Status::kOk);
+    parent.get<bool>();
+    for (uint32_t i = 0; i < kReceives; ++i) {
+      CHECK_EQ(endpoint.send(peer, {buffer.all()}), 0);
+      CHECK_EQ(endpoint.next().status, Status::kOk);
+    }
+  });
+  last.put(survivor.get<bool>());
+  last.join();
+  survivor.join();
+}
+
 TEST(containment_of_faults_of_killed_processes) {
   const auto run = [](bool steers) {
     harness::Side side([&](harness::Side& parent) {
