@@ -51,13 +51,18 @@ void Parking::orphan(Parking parking) {
   all().parkings.push_back(std::move(parking));
 }
 
+// Not under the mutex: if a call of the provider does not return, other threads must not wait for
+// this one.
 void Parking::closeUnreachableOrphans() {
-  const std::lock_guard<std::mutex> lock(all().mutex);
-  auto& parkings = all().parkings;
+  std::vector<Parking> parkings;
+  {
+    const std::lock_guard<std::mutex> lock(all().mutex);
+    parkings.swap(all().parkings);
+  }
   for (Parking& parking : parkings) parking.closeUnreachable();
-  parkings.erase(std::remove_if(parkings.begin(), parkings.end(),
-                                [](const Parking& parking) { return parking.empty(); }),
-                 parkings.end());
+  for (Parking& parking : parkings) {
+    if (!parking.empty()) orphan(std::move(parking));
+  }
 }
 
 std::vector<Parking::Summary> Parking::orphans() {

@@ -95,21 +95,23 @@ T fieldAt(const uint8_t* header, size_t offset) {
   return value;
 }
 
-// Maps a region of `size` bytes and tries its lock: returns an errno if a process holds the lock or
-// the region cannot be mapped.
-int tryLock(const File& file, size_t size, size_t offset) {
+// Whether a process holds a lock in memory that processes share. It is only read: if this process
+// were killed while it holds the lock, no other could use the region any more.
+bool isHeld(const uint8_t* lock) {
+  pthread_spinlock_t unlocked;
+  pthread_spin_init(&unlocked, PTHREAD_PROCESS_SHARED);
+  return __atomic_load_n(reinterpret_cast<const int*>(lock), __ATOMIC_RELAXED) != unlocked;
+}
+
+// Maps a region of `size` bytes and looks at its lock: returns an errno if a process holds the lock
+// or the region cannot be mapped.
+int lookAtLock(const File& file, size_t size, size_t offset) {
   void* const region =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.fd(), 0);
   if (region == MAP_FAILED) return errno;
-  int ret = 0;
-  if (offset != 0) {
-    auto* const lock =
-        reinterpret_cast<pthread_spinlock_t*>(static_cast<uint8_t*>(region) + offset);
-    ret = pthread_spin_trylock(lock);
-    if (ret == 0) pthread_spin_unlock(lock);
-  }
+  const bool held = offset != 0 && isHeld(static_cast<uint8_t*>(region) + offset);
   munmap(region, size);
-  return ret;
+  return held ? EBUSY : 0;
 }
 
 }  // namespace
@@ -191,7 +193,7 @@ int inspect(const std::string& name) {
   if (header[0] != expected || size < kSmallest || size > static_cast<size_t>(status.st_size)) {
     return FI_EADDRNOTAVAIL;
   }
-  return tryLock(file, size, layout->lock);
+  return lookAtLock(file, size, layout->lock);
 }
 
 bool mayShareSlot(const fi_info& info, const uint8_t* address) {

@@ -1,6 +1,8 @@
 // Forged addresses: this package refuses those that would crash or block the provider.
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { arch } from 'node:process';
+import { Worker } from 'node:worker_threads';
 import { type Endpoint, type EpType, getInfo, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { runProgram } from '../support/lifecycle.js';
@@ -38,6 +40,21 @@ describe(`addresses that are nearly valid, seed ${seed}`, () => {
     },
   );
 });
+
+// Counts how often it finds the lock of a region held, until it is told to end.
+const OBSERVER = `
+  const { openSync, readSync } = require('node:fs');
+  const { parentPort, workerData: { path, LOCK, HELD, ended } } = require('node:worker_threads');
+  const fd = openSync(path, 'r');
+  const lock = Buffer.alloc(4);
+  let held = 0;
+  parentPort.postMessage('began');
+  while (Atomics.load(ended, 0) === 0) {
+    readSync(fd, lock, 0, 4, LOCK);
+    if (lock.readInt32LE(0) === HELD) held++;
+  }
+  parentPort.postMessage(held);
+`;
 
 const shm = async () => closing(await open({ provider: 'shm', caps: ['FI_MSG'] }));
 const fileOf = (ep: Endpoint) =>
@@ -120,14 +137,35 @@ describe('shm', () => {
   });
 
   // The offset of the lock is known for these versions, and its values for these architectures.
-  test.skipIf(major * 100 + version().minor > 204)(
+  const hasKnownLock = major * 100 + version().minor <= 204;
+  const LOCK = major < 2 ? 24 : 56;
+  const HELD = arch === 'x64' ? 0 : 1;
+
+  // A process that is killed while it holds the lock blocks the region forever.
+  test.skipIf(!hasKnownLock)('insert() only looks at the lock of a region', async () => {
+    const ep = await shm();
+    const path = `/dev/shm/looked-at-${process.pid}`;
+    writeFileSync(path, readFileSync(fileOf(ep)), { mode: 0o600 });
+    const ended = new Int32Array(new SharedArrayBuffer(4));
+    const observer = new Worker(OBSERVER, { eval: true, workerData: { path, LOCK, HELD, ended } });
+    try {
+      await once(observer, 'message');
+      for (let i = 0; i < 5000; i++) ep.av.insert(path.replace('/dev/shm/', 'fi_shm://'));
+      Atomics.store(ended, 0, 1);
+      expect(await once(observer, 'message')).toEqual([0]);
+    } finally {
+      await observer.terminate();
+      rmSync(path);
+    }
+  });
+
+  test.skipIf(!hasKnownLock)(
     'a send to a region whose lock is held rejects at its timeout',
     async () => {
       const ep = await shm();
       const path = `/dev/shm/held-${process.pid}`;
       const region = readFileSync(fileOf(ep));
-      const held = arch === 'x64' ? 0 : 1;
-      region.writeInt32LE(held, major < 2 ? 24 : 56);
+      region.writeInt32LE(HELD, LOCK);
       writeFileSync(path, region, { mode: 0o600 });
       try {
         const peer = ep.av.insert(path.replace('/dev/shm/', 'fi_shm://'));

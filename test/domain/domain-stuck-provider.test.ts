@@ -72,3 +72,14 @@ test.concurrent.each([
   const stdout = output.map((line) => `${line}\n`).join('');
   expect(outcome).toEqual({ code, signal: null, stdout, stderr: '' });
 });
+
+test('shm: a worker whose provider call never returns while it closes parked endpoints does not stop other threads', async () => {
+  const env = {
+    ...preloading(library),
+    STUCK: join(folder, 'no'),
+    STUCK_CLOSE: folder,
+  };
+  const { pid: _, ...outcome } = await runProgram('stuck-close', [], { env });
+  const stdout = 'parked 1\nworks\n';
+  expect(outcome).toEqual({ code: null, signal: 'SIGKILL', stdout, stderr: '' });
+});

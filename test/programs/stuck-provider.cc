@@ -1,13 +1,16 @@
 // A preloaded library whose system calls never return to threads of engines while the file $STUCK
-// exists.
+// exists. A call that closes an endpoint of shm does not return either if it finds, and removes, a
+// file with the endpoint's name in the folder $STUCK_CLOSE.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace {
 
@@ -44,4 +47,13 @@ extern "C" ssize_t writev(int fd, const iovec* pieces, int count) {
   static const auto real = next(writev, "writev");
   mayStick();
   return real(fd, pieces, count);
+}
+
+extern "C" int shm_unlink(const char* name) {
+  static const auto real = next(shm_unlink, "shm_unlink");
+  const char* const folder = std::getenv("STUCK_CLOSE");
+  const bool sticks =
+      folder != nullptr && unlink((std::string(folder) + "/" + name).c_str()) == 0;
+  while (sticks) pause();
+  return real(name);
 }
