@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest';
+import {
+  argumentsFor,
+  commandOf,
+  optionsOf,
+  programAt,
+  programsOf,
+} from './simulation/options.mjs';
 import { FAULTS, OPENING, PROVIDERS, programOf } from './simulation/plan.mjs';
 import { PROFILES, TRANSFERS } from './simulation/profiles.mjs';
-import { shrink } from './simulation/shrink.mjs';
+import { kindOf, shrink } from './simulation/shrink.mjs';
 
 test('a program depends only on its seed', () => {
   expect(programOf('7/3')).toEqual(programOf('7/3'));
@@ -63,4 +70,45 @@ test('a failing program shrinks to the parts that it needs to fail', async () =>
   expect(smallest.rounds).toHaveLength(1);
   expect(smallest.rounds[0]!.operations).toHaveLength(1);
   expect(smallest.rounds[0]!.faults).toEqual([]);
+});
+
+// As a shell splits it.
+const wordsOf = (command: string) =>
+  [...command.matchAll(/'((?:[^']|'\\'')*)'|\S+/g)].map(([word, quoted]) =>
+    quoted === undefined ? word : quoted.replaceAll("'\\''", "'"),
+  );
+
+test.each([
+  [[]],
+  [['--provider', 'efa']],
+  [['--provider', 'shm', '--provider', 'tcp', '--profile', 'bulk']],
+  [['--provider', 'efa', '--provider', 'shm', '--provider', 'tcp', '--minutes', '1']],
+  [['--programs', '40', '--verbose']],
+])('the command that is printed for a failed program runs this program: %j', (more) => {
+  for (const seed of ['hostile-kappa', '7', "it's a seed"]) {
+    const options = optionsOf(['--seed', seed, ...more]);
+    for (const numbers of [[0], [15], [3, 9, 15]]) {
+      const failed = numbers.map((number) => [number, programAt(options, number)]);
+      const command = wordsOf(commandOf(argumentsFor(options, numbers)));
+      expect(command.slice(0, 5)).toEqual(['npm', 'run', 'suite', '--', 'faults']);
+      expect([...programsOf(optionsOf(command.slice(5)))]).toEqual(failed);
+    }
+  }
+});
+
+test('programs are drawn in the order of their numbers, as often as asked', () => {
+  const options = optionsOf(['--seed', '7', '--programs', '3']);
+  const expected = [0, 1, 2].map((number) => [number, programAt(options, number)]);
+  expect([...programsOf(options)]).toEqual(expected);
+});
+
+test('a program that fails in another way is not a smaller form of the one that failed', async () => {
+  const problems = ({ rounds }: ReturnType<typeof programOf>) =>
+    rounds.length > 1 ? ['slot 3 has other bytes\n  at a'] : ['process 0 hangs in go'];
+  const program = programOf('7/3');
+  expect(program.rounds.length).toBeGreaterThan(1);
+  const kind = kindOf(problems(program));
+  expect(kindOf(['slot 12 has other bytes\n  at b'])).toBe(kind);
+  const fails = async (candidate: typeof program) => kindOf(problems(candidate)) === kind;
+  expect((await shrink(program, fails, Infinity)).rounds).toHaveLength(2);
 });

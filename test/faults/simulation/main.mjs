@@ -1,35 +1,25 @@
-// `npm run suite -- faults simulation [--seed TEXT] [--minutes 2] [--provider NAME] [--profile mixed | bulk]`
+// `npm run suite -- faults simulation [--seed TEXT] [--minutes 2] [--provider NAME] [--profile mixed | bulk] [--only 3,7] [--program FILE]`
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { SoftefaFaults } from 'libfabric/softefa';
 import { randomOf } from '../../ends/plan.mjs';
-import { PROVIDERS, programOf } from './plan.mjs';
+import { argumentsFor, commandOf, optionsOf, programsOf } from './options.mjs';
 import { Pool } from './pool.mjs';
 import { run } from './run.mjs';
-import { shrink } from './shrink.mjs';
+import { kindOf, shrink } from './shrink.mjs';
 import { Totals } from './totals.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    minutes: { type: 'string', default: '2' },
-    programs: { type: 'string' },
-    provider: { type: 'string', multiple: true, default: PROVIDERS },
-    profile: { type: 'string', default: 'mixed' },
-    only: { type: 'string' },
-    'shrink-seconds': { type: 'string', default: '60' },
-    verbose: { type: 'boolean', default: false },
-  },
-});
-
-const seed = options.seed ?? String(Date.now() % 1_000_000);
-const end = performance.now() + Number(options.minutes) * 60_000;
-const most = options.only === undefined ? Number(options.programs ?? Number.POSITIVE_INFINITY) : 1;
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const options = optionsOf(process.argv.slice(2));
+const { seed, file } = options;
+const end = performance.now() + options.minutes * 60_000;
 const namespace = `faults-${randomBytes(4).toString('hex')}`;
 const softefa = new SoftefaFaults({ namespace });
 const pool = new Pool(namespace);
 const totals = new Totals();
-console.log(`seed ${seed}`);
+if (file === undefined) console.log(`seed ${seed}`);
 
 const runOnce = async (program) => {
   softefa.clear();
@@ -37,33 +27,52 @@ const runOnce = async (program) => {
   return run(program, pool, softefa);
 };
 
-while (totals.programs < most && performance.now() < end) {
-  const number = Number(options.only ?? totals.programs);
-  const program = programOf(`${seed}/${number}`, options.provider, options.profile);
+function describe(name, { provider, drivers, rounds }, { operations, bytes, refused }, seconds) {
+  const kinds = rounds.flatMap((round) => round.faults.map(({ kind }) => kind));
+  const done = refused ?? `${operations} operations, ${(bytes / 1e9).toFixed(3)} GB, ${kinds}`;
+  console.log(`${name}: ${provider} ${drivers} ${done}: ${seconds.toFixed(1)} s`);
+}
+
+/** The commands that run a failed program again: alone, and after those that its processes had run. */
+function* replaysOf(name, { earlier }) {
+  if (file !== undefined) return yield ['--program', file];
+  yield argumentsFor(options, [name]);
+  const before = earlier.map((one) => Number(one.slice(seed.length + 1)));
+  if (before.length > 0) yield argumentsFor(options, [...before, name]);
+}
+
+/** Writes a program to a file. Returns the arguments that run it. */
+function saved(program) {
+  const folder = join(root, 'build/faults-programs');
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, `${program.seed.replaceAll(/[^\w-]/g, '-')}.json`);
+  writeFileSync(path, JSON.stringify(program, undefined, 1));
+  return ['--program', relative(root, path)];
+}
+
+async function report(name, program, outcome) {
+  const { problems } = outcome;
+  console.log(`failed: program ${name} of seed ${program.seed} (${program.provider})`);
+  for (const problem of problems.slice(0, 5)) console.log(`  ${problem}`);
+  for (const args of replaysOf(name, outcome)) console.log(`  again: ${commandOf(args)}`);
+  const until = performance.now() + options.shrinkSeconds * 1000;
+  const kind = kindOf(problems);
+  const fails = async (candidate) => kindOf((await runOnce(candidate)).problems) === kind;
+  const smallest = await shrink(program, fails, until);
+  if (smallest !== program) console.log(`  shrunk: ${commandOf(saved(smallest))}`);
+}
+
+for (const [name, program] of programsOf(options)) {
+  if (performance.now() > end) break;
   const began = performance.now();
   const outcome = await runOnce(program);
   totals.add(outcome);
-  if (options.verbose) {
-    const { provider, drivers, rounds } = program;
-    const took = ((performance.now() - began) / 1000).toFixed(1);
-    const kinds = rounds.flatMap((round) => round.faults.map(({ kind }) => kind));
-    const gigabytes = (outcome.bytes / 1e9).toFixed(3);
-    console.log(
-      `${number}: ${provider} ${drivers} ${outcome.operations} operations, ${gigabytes} GB, ${kinds}: ${took} s`,
-    );
-    if (number % 10 === 9) console.log(String(totals));
+  const repeated = file !== undefined || options.only !== undefined;
+  if (options.verbose || repeated) {
+    describe(name, program, outcome, (performance.now() - began) / 1000);
+    if (name % 10 === 9) console.log(String(totals));
   }
-  if (outcome.problems.length === 0) continue;
-  console.log(`failed: program ${number} of seed ${seed} (${program.provider})`);
-  for (const problem of outcome.problems.slice(0, 5)) console.log(`  ${problem}`);
-  const chosen = options.provider === PROVIDERS ? [] : options.provider;
-  const others = [`--profile ${options.profile}`, ...chosen.map((name) => `--provider ${name}`)];
-  console.log(
-    `  again: npm run suite -- faults --seed ${seed} --only ${number} ${others.join(' ')}`,
-  );
-  const until = performance.now() + Number(options['shrink-seconds']) * 1000;
-  const fails = async (candidate) => (await runOnce(candidate)).problems.length > 0;
-  console.log(`  shrunk: ${JSON.stringify(await shrink(program, fails, until))}`);
+  if (outcome.problems.length > 0) await report(name, program, outcome);
 }
 
 await pool.drop();

@@ -22,6 +22,8 @@ export class Player {
   #killed = false;
   #files = new Set();
   injector = new Injector();
+  /** The seeds of the programs that it has run. */
+  programs = [];
 
   constructor(index, memlock, env) {
     this.index = index;

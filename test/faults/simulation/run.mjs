@@ -60,16 +60,20 @@ const closeAll = (players) => Promise.all(players.map((player) => player.ask('cl
 
 /**
  * @param pool gives processes: `take(index)`, and replaces those that have ended
- * @returns `{ problems, bytes, faults, operations }`
+ * @returns `{ problems, bytes, faults, operations, earlier, refused }`: `earlier` are the seeds of the programs that the
+ * processes had run; `refused` tells why nothing was opened, which is no problem
  */
 export async function run(program, pool, softefa) {
-  const sum = { problems: [], bytes: 0, faults: new Map(), operations: 0 };
+  const sum = { problems: [], bytes: 0, faults: new Map(), operations: 0, earlier: [] };
   const { provider, memlock, drivers, opening } = program;
   const take = () => Promise.all(drivers.map((_, i) => pool.take(provider, i, memlock)));
   let players = await take();
+  sum.earlier = [...new Set(players.flatMap((player) => player.programs))];
+  for (const player of players) player.programs.push(program.seed);
   await Promise.all(players.map((player) => player.ask('baseline')));
   try {
     let model = await openAll(program, players, softefa, opening, sum);
+    if (model === undefined) sum.refused = `nothing opens within ${memlock} bytes of locked memory`;
     for (const [i, round] of program.rounds.entries()) {
       if (model === undefined) break;
       await runRound(round, PROFILES[program.profile], players, model, softefa, sum);

@@ -27,6 +27,15 @@ function* smaller(program) {
 }
 
 /**
+ * The kind of a failure: its first problem, without numbers and stack. A smaller program that fails in another way is not
+ * the program that failed.
+ *
+ * @param {readonly string[]} problems
+ * @returns {string | undefined}
+ */
+export const kindOf = ([problem]) => problem?.split('\n')[0].replaceAll(/\d+/g, 'N');
+
+/**
  * @param {(program: import('./plan.mjs').Program) => Promise<boolean>} fails runs a program and resolves with whether it fails
  * @param {number} end the time at which to give up, performance.now()
  * @returns {Promise<import('./plan.mjs').Program>} the smallest program that was found to fail
