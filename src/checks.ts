@@ -130,16 +130,6 @@ export function checkMilliseconds(
   return value;
 }
 
-/** Checks the signal of a call. Throws its reason if it is already aborted. */
-export function checkSignal(signal: unknown): AbortSignal | undefined {
-  if (signal === undefined) return undefined;
-  if (!(signal instanceof AbortSignal)) {
-    throw invalidArgType('options.signal', 'an AbortSignal', signal);
-  }
-  signal.throwIfAborted();
-  return signal;
-}
-
 /** The caller's bytes as a Uint8Array. Its length property cannot be trusted: use lengthOf(). */
 export function checkBytes(name: string, value: unknown): Uint8Array {
   let bytes: Uint8Array;

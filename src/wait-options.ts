@@ -1,4 +1,5 @@
-import { checkMilliseconds, checkNames, checkObject, checkSignal, namesOf } from './checks.js';
+import { checkSignal, offAbort, onAbort, reasonOf } from './abort-signals.js';
+import { checkMilliseconds, checkNames, checkObject, namesOf } from './checks.js';
 import { overdue } from './engine/deadlines.js';
 import { errorOf } from './engine/failure.js';
 
@@ -42,11 +43,11 @@ export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string
   if (signal === undefined && timeout === undefined) return promise;
   promise.catch(() => {}); // it may reject after the wait has ended
   let timer: NodeJS.Timeout | undefined;
-  let onAbort: (() => void) | undefined;
+  let leave = () => {};
   const end = new Promise<never>((_, reject) => {
     if (signal !== undefined) {
-      onAbort = () => reject(signal.reason);
-      signal.addEventListener('abort', onAbort, { once: true });
+      leave = () => reject(reasonOf(signal));
+      onAbort(signal, leave);
     }
     if (timeout !== undefined) {
       timer = setTimeout(() => reject(errorOf(overdue(syscall, timeout))), timeout);
@@ -56,6 +57,6 @@ export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string
     return await Promise.race([promise, end]);
   } finally {
     clearTimeout(timer);
-    if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
+    if (signal !== undefined) offAbort(signal, leave);
   }
 }

@@ -1,3 +1,4 @@
+import { offAbort, onAbort, reasonOf } from '../abort-signals.js';
 import type { Wait } from '../wait-options.js';
 
 interface Taker<T> {
@@ -36,9 +37,9 @@ export class Arrivals<T> {
     this.#overdue = overdue;
     this.#failed = failed;
     if (signal === undefined) return;
-    const onAbort = () => this.#abort(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    this.#forget = () => signal.removeEventListener('abort', onAbort);
+    const abort = () => this.#abort(reasonOf(signal));
+    onAbort(signal, abort);
+    this.#forget = () => offAbort(signal, abort);
   }
 
   /** The number of pending takers. */

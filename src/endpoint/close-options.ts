@@ -1,5 +1,5 @@
+import { checkAnySignal } from '../abort-signals.js';
 import { checkMilliseconds, checkOptions, namesOf } from '../checks.js';
-import { invalidArgType } from '../errors.js';
 
 /** How long close() waits for operations in flight. */
 export interface CloseOptions {
@@ -22,11 +22,9 @@ export interface CheckedCloseOptions {
 
 /** @internal */
 export function checkCloseOptions(options: CloseOptions): CheckedCloseOptions {
-  const { timeout = 1000, signal } = checkOptions('options', options, NAMES);
+  const { timeout = 1000, signal: given } = checkOptions('options', options, NAMES);
   checkMilliseconds('options.timeout', timeout);
+  const signal = checkAnySignal(given);
   if (signal === undefined) return { timeout };
-  if (!(signal instanceof AbortSignal)) {
-    throw invalidArgType('options.signal', 'an AbortSignal', signal);
-  }
   return signal.aborted ? { timeout: 0 } : { timeout, signal };
 }

@@ -1,4 +1,5 @@
-import { check64, checkNames, checkObject, checkSignal, namesOf } from '../checks.js';
+import { checkSignal } from '../abort-signals.js';
+import { check64, checkNames, checkObject, namesOf } from '../checks.js';
 import type { Engine } from '../engine/engine.js';
 import type { Kind } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';

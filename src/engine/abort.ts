@@ -1,3 +1,4 @@
+import { offAbort, onAbort, reasonOf } from '../abort-signals.js';
 import { endsWith } from '../ends.js';
 
 interface Watched {
@@ -6,9 +7,9 @@ interface Watched {
 }
 
 /**
- * The requests that a signal may abort, with one listener per signal. An unposted operation is
- * removed, and a posted receive is cancelled. A posted send or RMA operation cannot be cancelled:
- * its promise rejects, and its memory stays in use until the provider has completed it.
+ * The requests that a signal may abort. An unposted operation is removed, and a posted receive is
+ * cancelled. A posted send or RMA operation cannot be cancelled: its promise rejects, and its
+ * memory stays in use until the provider has completed it.
  */
 export class AbortWatch {
   readonly #signals = new Map<AbortSignal, Watched>();
@@ -26,23 +27,24 @@ export class AbortWatch {
     let watched = this.#signals.get(signal);
     if (watched === undefined) {
       const requests = new Set<number>();
-      const onAbort = () => {
-        const all = [...requests];
-        endsWith(signal.reason, Promise.all(all.map(this.#ended)));
-        for (const each of all) this.#cancel(each);
-      };
-      watched = { requests, onAbort };
+      watched = { requests, onAbort: () => this.#abort(signal, requests) };
       this.#signals.set(signal, watched);
-      signal.addEventListener('abort', onAbort, { once: true });
+      onAbort(signal, watched.onAbort);
     }
     watched.requests.add(request);
     this.#signalOf.set(request, signal);
   }
 
+  #abort(signal: AbortSignal, requests: ReadonlySet<number>): void {
+    const all = [...requests];
+    endsWith(reasonOf(signal), Promise.all(all.map(this.#ended)));
+    for (const each of all) this.#cancel(each);
+  }
+
   /** The abort reason of a request. Undefined if it was not aborted. */
   reasonOf(request: number): unknown {
     const signal = this.#signalOf.get(request);
-    return signal?.aborted ? signal.reason : undefined;
+    return signal?.aborted ? reasonOf(signal) : undefined;
   }
 
   forget(request: number): void {
@@ -53,7 +55,7 @@ export class AbortWatch {
     const watched = this.#signals.get(signal) as Watched;
     watched.requests.delete(request);
     if (watched.requests.size > 0) return;
-    signal.removeEventListener('abort', watched.onAbort);
+    offAbort(signal, watched.onAbort);
     this.#signals.delete(signal);
   }
 }

@@ -1,4 +1,5 @@
-import { checkMilliseconds, checkOptions, checkSignal, namesOf } from '../checks.js';
+import { checkSignal, offAbort, onAbort, reasonOf } from '../abort-signals.js';
+import { checkMilliseconds, checkOptions, namesOf } from '../checks.js';
 import { uncloneable } from '../describe.js';
 import { invalidState } from '../errors.js';
 import { type Handle, native } from '../native.js';
@@ -185,11 +186,15 @@ export class Transfer implements PromiseLike<TransferReport> {
           : `not finished after ${deadline} ms${cause}`;
       stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
     }, deadline);
-    const onAbort = () => stop('FI_ECANCELED', signal?.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal === undefined) {
+      this.#cleanUp = () => clearTimeout(timer);
+      return;
+    }
+    const abort = () => stop('FI_ECANCELED', reasonOf(signal));
+    onAbort(signal, abort);
     this.#cleanUp = () => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
+      offAbort(signal, abort);
     };
   }
 

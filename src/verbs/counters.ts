@@ -1,13 +1,6 @@
 import { constants } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  checkInteger,
-  checkMilliseconds,
-  checkOptions,
-  checkSignal,
-  checkString,
-  namesOf,
-} from '../checks.js';
+import { checkSignal, offAbort, onAbort, reasonOf } from '../abort-signals.js';
+import { checkInteger, checkMilliseconds, checkOptions, checkString, namesOf } from '../checks.js';
 import { withJson } from '../describe.js';
 import { portNumbers } from '../sysfs.js';
 import { CounterMeter } from './counter-meter.js';
@@ -66,8 +59,8 @@ export function counters(device: string, options?: CountersOptions): Counters {
 counters.watch = (device: string, options?: WatchOptions): AsyncGenerator<CounterSample, never> => {
   const { port, interval = 1000, signal } = checkOptions('options', options, WATCH_NAMES);
   checkMilliseconds('options.interval', interval, 1);
-  checkSignal(signal);
-  return samples(sampler(meterOf(device, port)), interval, signal);
+  const checked = checkSignal(signal);
+  return samples(sampler(meterOf(device, port)), interval, checked);
 };
 
 async function* samples(
@@ -76,7 +69,7 @@ async function* samples(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<CounterSample, never> {
   for await (const _ of ticks(interval, signal)) yield take();
-  throw signal?.reason;
+  throw reasonOf(signal as AbortSignal); // only the signal ends the ticks
 }
 
 /** Returns a function that samples a meter, starting now. */
@@ -101,17 +94,26 @@ export function sampler(meter: CounterMeter): () => CounterSample {
 export async function* ticks(interval: number, signal?: AbortSignal): AsyncGenerator<void, void> {
   const start = performance.now();
   for (let count = 1; ; ) {
-    const wait = Math.max(0, start + count * interval - performance.now());
-    try {
-      await sleep(wait, undefined, signal && { signal });
-    } catch (error) {
-      if (signal?.aborted) return;
-      throw error;
-    }
+    if (signal?.aborted) return;
+    await sleep(Math.max(0, start + count * interval - performance.now()), signal);
+    if (signal?.aborted) return;
     yield;
     // A slow consumer skips ticks instead of receiving a burst of them.
     count = Math.max(count + 1, Math.ceil((performance.now() - start) / interval));
   }
+}
+
+/** Resolves after some milliseconds, or when the signal aborts. */
+function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      if (signal !== undefined) offAbort(signal, end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    if (signal !== undefined) onAbort(signal, end);
+  });
 }
 
 function flat({ device, port }: ReturnType<CounterMeter['read']>): Counters {

@@ -2,6 +2,7 @@
 import { type CounterSample, counters } from 'libfabric/verbs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { addConnectX, FakeSysfs, hasRdmaDevice } from '../support/fake-sysfs.js';
+import { foreignController, listenersOf } from '../support/signals.js';
 
 const DEVICE = 'class/infiniband/mlx5_0';
 const RECEIVED = `${DEVICE}/ports/1/counters/port_rcv_data`;
@@ -64,5 +65,18 @@ describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
     control.abort(new Error('enough'));
     await expect(sample).rejects.toThrow('enough');
     expect(() => counters.watch('mlx5_0', { signal: control.signal })).toThrow('enough');
+  });
+
+  test('watches that a signal ends share one listener, and a signal of another realm ends them', async () => {
+    const { signal } = new AbortController();
+    const options = { interval: 60_000, signal };
+    const watches = Array.from({ length: 20 }, () => counters.watch('mlx5_0', options));
+    for (const watched of watches) watched.next();
+    expect(listenersOf(signal)).toBe(1);
+
+    const control = foreignController();
+    const sample = counters.watch('mlx5_0', { interval: 60_000, signal: control.signal }).next();
+    control.abort(new Error('enough'));
+    await expect(sample).rejects.toThrow('enough');
   });
 });
