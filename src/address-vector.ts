@@ -1,4 +1,5 @@
 import { BoundHandle } from './bound-handle.js';
+import { asCancellation, cancellable } from './cancellation.js';
 import { publishOpen } from './channels.js';
 import {
   checkBytes,
@@ -15,7 +16,7 @@ import type { Engine } from './engine/engine.js';
 import { Op } from './engine/layout.js';
 import { Kind } from './engine/requests.js';
 import {
-  type FabricError,
+  FabricError,
   invalidArgType,
   invalidArgValue,
   offLoop,
@@ -192,22 +193,24 @@ export class AddressVector {
    * FI_ECANCELED if the address vector is closed first.
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the address vector is closed.
    */
-  async insertMany(
+  insertMany(
     addresses: readonly (ArrayBufferView | ArrayBuffer | string)[],
     options: WaitOptions = {},
   ): Promise<Peer[]> {
-    this.bound.checkOpen();
-    const wait = checkWait(options);
-    const { bytes, ends } = packed(addresses, this.#format);
-    const inserting = offLoop(native.avInsertMany(this.bound.handle, bytes, ends));
-    const { peers, error } = await within(inserting, wait, 'fi_av_insert');
-    const inserted: Peer[] = [];
-    for (let i = 0; i < peers.length; i++) {
-      if (i % PEERS_PER_TURN === PEERS_PER_TURN - 1) await new Promise(setImmediate);
-      inserted.push(this.#peer(peers[i] as number));
-    }
-    if (error !== undefined) throw insertionError(error, inserted);
-    return inserted;
+    return this.#insertion(async () => {
+      this.bound.checkOpen();
+      const wait = checkWait(options);
+      const { bytes, ends } = packed(addresses, this.#format);
+      const inserting = offLoop(native.avInsertMany(this.bound.handle, bytes, ends));
+      const { peers, error } = await within(inserting, wait, 'fi_av_insert');
+      const inserted: Peer[] = [];
+      for (let i = 0; i < peers.length; i++) {
+        if (i % PEERS_PER_TURN === PEERS_PER_TURN - 1) await new Promise(setImmediate);
+        inserted.push(this.#peer(peers[i] as number));
+      }
+      if (error !== undefined) throw insertionError(error, inserted);
+      return inserted;
+    });
   }
 
   /**
@@ -221,18 +224,30 @@ export class AddressVector {
    * @throws RangeError ERR_OUT_OF_RANGE if the service is a number that is not a port.
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the address vector is closed.
    */
-  async insertService(
-    node: string,
-    service: string | number,
-    options: WaitOptions = {},
-  ): Promise<Peer> {
-    this.bound.checkOpen();
-    const wait = checkWait(options);
-    checkName('node', node);
-    if (typeof service === 'number') checkInteger('service', service, 0, MAX_PORT);
-    else checkService('service', checkName('service', service));
-    const inserted = offLoop(native.avInsertService(this.bound.handle, node, String(service)));
-    return this.#peer(await within(inserted, wait, 'fi_av_insertsvc'));
+  insertService(node: string, service: string | number, options: WaitOptions = {}): Promise<Peer> {
+    return this.#insertion(async () => {
+      this.bound.checkOpen();
+      const wait = checkWait(options);
+      checkName('node', node);
+      if (typeof service === 'number') checkInteger('service', service, 0, MAX_PORT);
+      else checkService('service', checkName('service', service));
+      const inserted = offLoop(native.avInsertService(this.bound.handle, node, String(service)));
+      return this.#peer(await within(inserted, wait, 'fi_av_insertsvc'));
+    });
+  }
+
+  // efa inserts addresses as long as an endpoint is open.
+  #insertion<T>(insert: () => Promise<T>): Promise<T> {
+    return cancellable(async () => {
+      const { bound } = this;
+      const hadEndpoint = bound.isUsed;
+      try {
+        return await insert();
+      } catch (error) {
+        const isCancelled = FabricError.is(error) && error.code === 'FI_EOPBADSTATE';
+        throw isCancelled && hadEndpoint && !bound.isUsed ? asCancellation(error) : error;
+      }
+    });
   }
 
   #peer(handle: number): Peer {
@@ -268,20 +283,22 @@ export class AddressVector {
    * @throws AbortError, or the signal's reason. TypeError ERR_INVALID_ARG_VALUE if the peer was
    * already removed or belongs to another address vector. Error ERR_CLOSED.
    */
-  async remove(peer: Peer, options: WaitOptions = {}): Promise<void> {
-    this.#checkPeer(peer);
-    const wait = checkWait(options);
-    if (!peer.markRemoved()) return;
-    const engine = this.#engine;
-    const request = engine.begin(Kind.Void, this);
-    const promise = engine.requests.promise<void>(request);
-    engine.control(Op.RemovePeer, request, 0, peer.handle, 0);
-    engine.limit(request, promise, wait, 'fi_av_remove');
-    try {
-      await engine.settled(promise);
-    } finally {
-      engine.peers.delete(peer.handle);
-    }
+  remove(peer: Peer, options: WaitOptions = {}): Promise<void> {
+    return cancellable(async () => {
+      this.#checkPeer(peer);
+      const wait = checkWait(options);
+      if (!peer.markRemoved()) return;
+      const engine = this.#engine;
+      const request = engine.begin(Kind.Void, this);
+      const promise = engine.requests.promise<void>(request);
+      engine.control(Op.RemovePeer, request, 0, peer.handle, 0);
+      engine.limit(request, promise, wait, 'fi_av_remove');
+      try {
+        await engine.settled(promise);
+      } finally {
+        engine.peers.delete(peer.handle);
+      }
+    });
   }
 
   /**

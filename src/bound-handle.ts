@@ -32,6 +32,11 @@ export class BoundHandle<Name extends string> {
     return this.#closed || !this.#engine.open;
   }
 
+  /** Whether an endpoint is open that the object is bound to. */
+  get isUsed(): boolean {
+    return [...this.users].some(({ isClosed }) => !isClosed);
+  }
+
   checkOpen(): void {
     if (this.closed) throw closed(NAMES[this.#type]);
   }

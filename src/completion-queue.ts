@@ -9,7 +9,7 @@ import type { FabricError } from './errors.js';
 import type { CqFormat } from './flags.js';
 import { type Immediate, Immediates, type ImmediatesOptions } from './immediates.js';
 import { native } from './native.js';
-import { checkWait, type WaitOptions } from './wait-options.js';
+import { checkWait, type Wait, type WaitOptions } from './wait-options.js';
 
 const UNCLONEABLE = uncloneable('a CompletionQueue belongs to its thread: open another one there');
 
@@ -149,11 +149,18 @@ export class CompletionQueue implements QueueListener {
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the completion queue is closed
    * already.
    */
-  async arrived(value: bigint | number, count = 1, options: WaitOptions = {}): Promise<void> {
-    this.bound.checkOpen();
-    check64('value', value);
-    checkInteger('count', count, 1);
-    const wait = checkWait(options);
+  arrived(value: bigint | number, count = 1, options: WaitOptions = {}): Promise<void> {
+    try {
+      this.bound.checkOpen();
+      check64('value', value);
+      checkInteger('count', count, 1);
+      return this.#expect(value, count, checkWait(options));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #expect(value: bigint | number, count: number, wait: Wait): Promise<void> {
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     try {

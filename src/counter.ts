@@ -5,7 +5,7 @@ import { uncloneable } from './describe.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
 import { native } from './native.js';
-import { checkWait, type WaitOptions } from './wait-options.js';
+import { checkWait, type Wait, type WaitOptions } from './wait-options.js';
 
 const UNCLONEABLE = uncloneable('a Counter belongs to its thread: send counter.read()');
 
@@ -99,14 +99,21 @@ export class Counter {
    * `options.timeout`; FI_ECANCELED if the counter is closed first.
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the counter is closed already.
    */
-  async wait(threshold: bigint | number, options: WaitOptions = {}): Promise<void> {
-    const handle = this.bound.handle;
-    check64('threshold', threshold);
-    const wait = checkWait(options);
+  wait(threshold: bigint | number, options: WaitOptions = {}): Promise<void> {
+    try {
+      this.bound.checkOpen();
+      check64('threshold', threshold);
+      return this.#wait(threshold, checkWait(options));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #wait(threshold: bigint | number, wait: Wait): Promise<void> {
     const engine = this.#engine;
     const request = engine.begin(Kind.Void, this);
     try {
-      native.counterWait(handle, threshold, request);
+      native.counterWait(this.bound.handle, threshold, request);
     } catch (error) {
       engine.abandon(request);
       throw error;

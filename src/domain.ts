@@ -1,4 +1,5 @@
 import { AddressVector, type AddressVectorOptions } from './address-vector.js';
+import { cancellable } from './cancellation.js';
 import { publishClose, publishOpen, publishParked } from './channels.js';
 import { checkInteger, checkMilliseconds, checkObject } from './checks.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
@@ -183,13 +184,15 @@ export class Domain {
    * device memory also FI_ENOSYS, FI_EBADF or FI_EINVAL; FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the domain is closed first.
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed.
    */
-  async register(
+  register(
     buffer: ArrayBufferView | ArrayBufferLike | DeviceMemory,
     access: readonly MrAccess[],
     options: WaitOptions = {},
   ): Promise<MemoryRegion> {
-    this.#checkOpen();
-    return register(this.#engine, buffer, access, options);
+    return cancellable(async () => {
+      this.#checkOpen();
+      return register(this.#engine, buffer, access, options);
+    });
   }
 
   /**
@@ -200,13 +203,15 @@ export class Domain {
    * Node.js 20.
    * @throws AbortError, or the signal's reason. Error ERR_CLOSED if the domain is closed.
    */
-  async allocate(
+  allocate(
     length: number,
     access: readonly MrAccess[],
     options: AllocateOptions = {},
   ): Promise<MemoryRegion> {
-    this.#checkOpen();
-    return allocate(this.#engine, length, access, options);
+    return cancellable(async () => {
+      this.#checkOpen();
+      return allocate(this.#engine, length, access, options);
+    });
   }
 
   /**

@@ -1,7 +1,8 @@
+import { asCancellation } from './cancellation.js';
 import { publishError } from './channels.js';
 import { forJson } from './describe.js';
 import { endOf } from './ends.js';
-import { describeErrno, type FabricErrorCode } from './error-codes.js';
+import { describeErrno, errnoByCode, type FabricErrorCode } from './error-codes.js';
 import { hintOfCall } from './error-hints.js';
 import type { CompletionFlag } from './flags.js';
 import type { Peer } from './peer.js';
@@ -194,7 +195,9 @@ export function makeFabricError(
   provider = '',
 ): FabricError {
   const hint = hintOfCall(provider, syscall, errno, text);
-  return startAtCaller(new FabricError(errno, syscall, { detail: text, hint }, makeFabricError));
+  const error = new FabricError(errno, syscall, { detail: text, hint }, makeFabricError);
+  // The addon's calls off the event loop end with this code if close() was called meanwhile.
+  return startAtCaller(errno === errnoByCode.FI_ECANCELED ? asCancellation(error) : error);
 }
 
 const packageFrame = /^ {4}at (?:async )?(?:.* \()?/;

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { cancellable } from './cancellation.js';
 import { publishClose, publishOpen } from './channels.js';
 import { checkInteger } from './checks.js';
 import { uncloneable } from './describe.js';
@@ -182,10 +183,12 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or the code of fi_close(3).
    * AbortError, or the signal's reason.
    */
-  async close(options: WaitOptions = {}): Promise<void> {
-    const wait = checkWait(options);
-    this.#closing ??= this.#close();
-    return within(this.#closing, wait, 'fi_close');
+  close(options: WaitOptions = {}): Promise<void> {
+    return cancellable(async () => {
+      const wait = checkWait(options);
+      this.#closing ??= this.#close();
+      return within(this.#closing, wait, 'fi_close');
+    });
   }
 
   async #close(): Promise<void> {

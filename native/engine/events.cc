@@ -58,10 +58,11 @@ Failure Engine::whyClosed(uint32_t endpoint) const {
   return {FI_ECANCELED, {"", "the endpoint is closed"}};
 }
 
-// Why the operations of a broken endpoint were cancelled; null if the endpoint is not broken.
+// Why the operations of an endpoint were cancelled: it was closed, or is broken. Null if neither is
+// true: then the provider has cancelled them.
 const Failure* Engine::causeOf(uint32_t endpoint) {
   Endpoint** found = endpoints.find(endpoint);
-  return found != nullptr && (*found)->broken ? &(*found)->end : nullptr;
+  return found != nullptr && (*found)->closing ? &(*found)->end : nullptr;
 }
 
 }  // namespace fab

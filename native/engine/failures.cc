@@ -64,12 +64,13 @@ void Engine::failed(CompletionQueue& queue, const CqErrEntry& entry) {
     cause = causeOf(op->endpoint->handle);
   }
   Completion result{};
-  if (entry.err == FI_ECANCELED && cause != nullptr) {
+  // Some providers report the number negated (shm in 1.17).
+  const int err = std::abs(entry.err);
+  if (err == FI_ECANCELED && cause != nullptr) {
     result.status = cause->status;
     result.error = detail(*cause, operation);
   } else {
-    // Some providers report the number negated (shm in 1.17).
-    result.status = static_cast<uint32_t>(entry.err == 0 ? int{FI_EOTHER} : std::abs(entry.err));
+    result.status = static_cast<uint32_t>(err == 0 ? int{FI_EOTHER} : err);
     result.error = errors.put(describe(queue, entry, operation));
   }
   if (run != nullptr) return finishRun(*run, result);

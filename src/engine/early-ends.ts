@@ -1,7 +1,7 @@
 import type { Wait } from '../wait-options.js';
 import { AbortWatch } from './abort.js';
 import { Deadlines } from './deadlines.js';
-import { type Failure, rejectLater } from './failure.js';
+import type { Failure } from './failure.js';
 import { Releases } from './releases.js';
 import { Kind, type Requests } from './requests.js';
 
@@ -85,7 +85,7 @@ export class EarlyEnds {
     const late = this.#deadlines.failureOf(request);
     if (reason !== undefined) this.#requests.reject(request, reason);
     else if (late !== undefined) {
-      this.reject(request, { ...late, released: this.#releases.end(request) });
+      this.#requests.fail(request, { ...late, released: this.#releases.end(request) });
     }
     return reason !== undefined || late !== undefined;
   }
@@ -93,13 +93,7 @@ export class EarlyEnds {
   /** Rejects the promise of a request whose operation has not ended. */
   leave(request: number, failure: Failure): void {
     const released = this.#releases.end(request);
-    if (!this.giveUp(request)) this.reject(request, { ...failure, released });
-  }
-
-  /** Rejects the promise of a request. */
-  reject(request: number, failure: Failure): void {
-    // Creates an error only if the promise is pending: an unhandled rejection would end the process.
-    if (this.#requests.awaited(request)) this.#requests.resolve(request, rejectLater(failure));
+    if (!this.giveUp(request)) this.#requests.fail(request, { ...failure, released });
   }
 
   /** Called when nothing can abort the request any more. */

@@ -1,3 +1,4 @@
+import { cancellable } from '../cancellation.js';
 import { describeErrno, errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import { type Handle, type NativeDomain, native } from '../native.js';
@@ -180,8 +181,11 @@ export class Engine {
   }
 
   /** Awaits the end of a request. With the manual driver, turns the engine until then. */
-  async settled<T>(promise: Promise<T>): Promise<T> {
-    if (this.driver !== 'manual') return promise;
+  settled<T>(promise: Promise<T>): Promise<T> {
+    return this.driver === 'manual' ? cancellable(() => this.#turnUntil(promise)) : promise;
+  }
+
+  async #turnUntil<T>(promise: Promise<T>): Promise<T> {
     let done = false;
     const finish = () => {
       done = true;
@@ -283,7 +287,7 @@ export class Engine {
   fail(request: number, word: number): void {
     const failure = this.completions.failureAt(word);
     if (failure.errno === errnoByCode.FI_ECANCELED && this.#earlyEnds.giveUp(request)) return;
-    this.#earlyEnds.reject(request, failure);
+    this.requests.fail(request, failure);
   }
 
   /** Lets a signal or a timeout abort a request: see AbortWatch. */
@@ -334,7 +338,7 @@ export class Engine {
       if (this.requests.owned(request)) {
         (this.requests.owner(request) as RequestOwner).lost(request, failure);
       }
-      this.#earlyEnds.reject(request, failure);
+      this.requests.fail(request, failure);
       this.#end(request);
     }
   }

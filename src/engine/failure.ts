@@ -1,3 +1,4 @@
+import { asCancellation, countAsHandled } from '../cancellation.js';
 import { efaStatus } from '../efa-statuses.js';
 import { endsWith } from '../ends.js';
 import { errnoByCode } from '../error-codes.js';
@@ -44,8 +45,16 @@ export function takeFailure(
 
 export function errorOf(failure: Failure): FabricError {
   const { errno, syscall } = failure;
-  return new FabricError(errno, syscall || 'libfabric', detailsOf(failure), errorOf);
+  const error = new FabricError(errno, syscall || 'libfabric', detailsOf(failure), errorOf);
+  return isByClose(failure) ? asCancellation(error) : error;
 }
+
+/**
+ * Whether close() has cancelled the operation. A provider may cancel one too, for example because its
+ * peer is gone: then the failure names a libfabric call.
+ */
+export const isByClose = ({ errno, syscall }: Failure): boolean =>
+  errno === errnoByCode.FI_ECANCELED && syscall === '';
 
 function detailsOf(failure: Failure): FabricErrorDetails {
   const { index, peer, completion } = failure;
@@ -109,12 +118,16 @@ const ANOTHER = 'open another endpoint';
  * A promise that rejects with the failure's error. The error's stack names the function that awaits
  * the operation: V8 follows the promises that wait for the one whose reaction is running, so the
  * error is created one step after the operation's promise has begun to wait for this one.
+ *
+ * @param promise the operation's. It counts as handled if close() has cancelled the operation: only
+ * now, because V8 follows a promise only if nobody else waits for it.
  */
-export async function rejectLater(failure: Failure): Promise<never> {
+export async function rejectLater(failure: Failure, promise: Promise<unknown>): Promise<never> {
   await null;
   await null;
   const error = errorOf(failure);
   if (failure.released !== undefined) endsWith(error, failure.released);
+  if (isByClose(failure)) countAsHandled(promise);
   throw error;
 }
 

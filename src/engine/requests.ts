@@ -1,4 +1,4 @@
-import type { Failure } from './failure.js';
+import { type Failure, rejectLater } from './failure.js';
 
 /** The effect of a completion on its request. */
 export const enum Kind {
@@ -27,23 +27,21 @@ export interface RequestOwner {
 }
 
 let capturedResolve: (value: unknown) => void;
-let capturedReject: (reason: unknown) => void;
 // All promises share one executor: a closure for each promise would be the most expensive part of a
 // send.
-const capture = (resolve: (value: unknown) => void, reject: (reason: unknown) => void): void => {
+const capture = (resolve: (value: unknown) => void): void => {
   capturedResolve = resolve;
-  capturedReject = reject;
 };
 
 class Request {
   resolve: ((value: unknown) => void) | undefined;
-  reject: ((reason: unknown) => void) | undefined;
+  promise: Promise<unknown> | undefined;
   constructor(
     readonly kind: Kind,
     readonly owner: unknown,
   ) {
     this.resolve = undefined;
-    this.reject = undefined;
+    this.promise = undefined;
   }
 }
 
@@ -70,7 +68,7 @@ export class Requests {
     const promise = new Promise(capture) as Promise<T>;
     const request = this.#requests[number] as Request;
     request.resolve = capturedResolve;
-    request.reject = capturedReject;
+    request.promise = promise;
     return promise;
   }
 
@@ -89,7 +87,7 @@ export class Requests {
 
   /** Whether it has a promise, settled or not. */
   promised(number: number): boolean {
-    return this.#requests[number]?.reject !== undefined;
+    return this.#requests[number]?.promise !== undefined;
   }
 
   /** Whether its promise has not been settled. */
@@ -105,10 +103,15 @@ export class Requests {
 
   /** Rejects the promise. The operation continues to use its memory. */
   reject(number: number, reason: unknown): void {
+    if (this.awaited(number)) this.resolve(number, Promise.reject(reason));
+  }
+
+  /** Rejects the promise with the error of a failure. */
+  fail(number: number, failure: Failure): void {
     const request = this.#requests[number];
+    // Creates an error only if the promise is pending: an unhandled rejection would end the process.
     if (request?.resolve === undefined) return;
-    request.reject?.(reason);
-    request.resolve = undefined;
+    this.resolve(number, rejectLater(failure, request.promise as Promise<unknown>));
   }
 
   /** The numbers of all requests that have not completed. */
