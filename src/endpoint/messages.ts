@@ -233,7 +233,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   async #cancelAll(): Promise<void> {
     const { values, errors } = this.#arrivals.stop();
     this.#ended = true;
-    this.#untaken.push(...values);
+    for (const value of values) this.#untaken.push(value);
     for (const error of errors) this.endpoint.receiveQueue.unsolicited(error as FabricError);
     if (this.#posted.size > 0 && !this.#limits.isClosed) {
       const drained = new Promise<void>((resolve) => {

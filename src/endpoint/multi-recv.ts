@@ -166,7 +166,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
 
   async #cancel(): Promise<void> {
     const { values, errors } = this.#arrivals.stop();
-    this.#untaken.push(...values);
+    for (const value of values) this.#untaken.push(value);
     for (const error of errors) this.endpoint.receiveQueue.unsolicited(error as FabricError);
     const { limits } = this.endpoint;
     if (!this.#released && !limits.isClosed && this.#engine.open) {

@@ -141,3 +141,18 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expect(a.getOption('FI_OPT_MIN_MULTI_RECV')).toBe(MIN_SIZE);
   });
 });
+
+test('200,000 untaken messages are more than a call has arguments, and go to the next receives', async (context) => {
+  const { b } = multi(context, 'shm', 'manual');
+  const count = 200_000;
+  const stream = b.multiRecv(new Uint8Array(count * 8 + MIN_SIZE));
+  const batch = b.batch();
+  const self = b.av.insert(b.address);
+  for (let i = 0; i < 500; i++) batch.send(new Uint8Array(8), self);
+  for (let i = 0; i < count / 500; i++) batch.run();
+  b.domain.progress();
+  await b.domain.until(stream.return());
+  const next = new Uint8Array(8).fill(1);
+  await b.domain.until(b.recv(next));
+  expect(next).toEqual(new Uint8Array(8));
+});
