@@ -2,6 +2,7 @@
 // `hasSubscribers`, and the path of operations has no check at all.
 import { type Channel, channel } from 'node:diagnostics_channel';
 import type { DriverKind } from './engine/kinds.js';
+import type { FabricErrorCode } from './error-codes.js';
 
 /** The types of objects that are opened and closed. */
 export type ObjectType =
@@ -77,6 +78,18 @@ export function publishParked(message: ParkedMessage): void {
   if (parked.hasSubscribers) parked.publish(message);
 }
 
-export function publishError(error: Error): void {
-  if (failed.hasSubscribers) failed.publish({ error });
+let expected: string | undefined;
+
+/** Makes a call that may fail with this code, after which another way is tried: it publishes no such error. */
+export function expecting<T>(code: FabricErrorCode, call: () => T): T {
+  expected = code;
+  try {
+    return call();
+  } finally {
+    expected = undefined;
+  }
+}
+
+export function publishError(error: Error & { readonly code: string }): void {
+  if (failed.hasSubscribers && error.code !== expected) failed.publish({ error });
 }

@@ -9,7 +9,10 @@ export type {
   ParkedMessage,
 } from './channels.js';
 
-/** `libfabric:error`: every FabricError, at its creation. */
+/**
+ * `libfabric:error`: every FabricError, at its creation. The package creates them for failed calls and
+ * operations only.
+ */
 export interface ErrorMessage {
   readonly error: FabricError;
 }

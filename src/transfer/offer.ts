@@ -106,7 +106,8 @@ export class Offer implements AsyncIterable<Arrival> {
   #release!: () => void;
   readonly #arrivals: Arrival[] = [];
   #reader: { resolve(arrival: Arrival): void; reject(error: unknown): void } | undefined;
-  #failure: unknown;
+  // Why no more arrivals come. The error is made for those who wait for one.
+  #failure: (() => TransferError) | undefined;
   #count = 0; // of arrivals
   #isReleased = false;
   #isEnding = false;
@@ -166,7 +167,7 @@ export class Offer implements AsyncIterable<Arrival> {
     if (this.#isReleased || this.#isEnding) return;
     this.#isEnding = true;
     clearTimeout(this.#timer);
-    this.#fail(new TransferError(errno, true, { detail }));
+    this.#fail(errno, detail);
     native.transferRevoke(this.#engine, this.#handle);
     this.#withdrawLater();
   }
@@ -182,17 +183,13 @@ export class Offer implements AsyncIterable<Arrival> {
   /** @internal */
   readonly listener: OfferListener = {
     arrived: (bytes, note) => this.#arrived(this.#arrival(bytes, note)),
-    failed: (status) => {
-      const detail = 'the peer has given up the transfer';
-      this.#fail(new TransferError(status, true, { detail }));
-    },
+    failed: (status) => this.#fail(status, 'the peer has given up the transfer'),
     broken: (status, text) => this.#end(status, text),
     released: () => {
       this.#isReleased = true;
       clearTimeout(this.#timer);
-      const detail = 'the offer has ended';
-      this.#fail(new TransferError(errnoOf('FI_ECANCELED'), true, { detail }));
-      this.#activity.offerReleased(this, this.#count === 0 ? this.#failure : undefined);
+      this.#fail(errnoOf('FI_ECANCELED'), 'the offer has ended');
+      this.#activity.offerReleased(this, this.#count === 0 ? this.#failure?.() : undefined);
       this.#release();
     },
     state: () => this.#state(),
@@ -231,10 +228,12 @@ export class Offer implements AsyncIterable<Arrival> {
     else if (this.#repeats) this.#arrivals.push(arrival);
   }
 
-  #fail(error: unknown): void {
-    this.#failure ??= error;
-    this.#settle.reject(error);
-    this.#reader?.reject(error);
+  #fail(status: number, detail: string): void {
+    if (this.#failure !== undefined) return;
+    const failure = once(() => new TransferError(status, true, { detail }));
+    this.#failure = failure;
+    if (this.#count === 0) this.#settle.reject(failure());
+    this.#reader?.reject(failure());
     this.#reader = undefined;
   }
 
@@ -250,7 +249,7 @@ export class Offer implements AsyncIterable<Arrival> {
         yield arrival;
         continue;
       }
-      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#failure !== undefined) throw this.#failure();
       yield await new Promise<Arrival>((resolve, reject) => {
         this.#reader = { resolve, reject };
       });
@@ -265,4 +264,13 @@ export class Offer implements AsyncIterable<Arrival> {
     const bytes = part.contiguous ? part.bytes.subarray(0, length) : part.place.bytes;
     return { bytes, length, note };
   }
+}
+
+/** A function that makes its value in the first call. */
+function once<T>(make: () => T): () => T {
+  let value: T | undefined;
+  return () => {
+    value ??= make();
+    return value;
+  };
 }

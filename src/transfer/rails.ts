@@ -1,3 +1,4 @@
+import { expecting } from '../channels.js';
 import type { Domain } from '../domain.js';
 import type { Endpoint } from '../endpoint/compose.js';
 import { FabricError } from '../errors.js';
@@ -122,8 +123,8 @@ function pathOf(endpoint: RailEndpoint): RailState['path'] {
   if (/shm|sm2/.test(provider)) return 'shared-memory';
   if (!/efa/.test(provider)) return 'sockets';
   try {
-    const native = endpoint.getOption('FI_OPT_EFA_EMULATED_WRITE') === false;
-    return native ? 'rdma' : 'emulated';
+    const read = () => endpoint.getOption('FI_OPT_EFA_EMULATED_WRITE');
+    return expecting('FI_ENOPROTOOPT', read) ? 'emulated' : 'rdma';
   } catch {
     return 'emulated'; // libfabric 1.17 has no such option, and no RDMA writes
   }
@@ -243,7 +244,7 @@ async function openRail(
   // A slice that has completed has arrived, even if this process ends at once.
   const delivered = { ...options, txAttr: { opFlags: ['FI_DELIVERY_COMPLETE'] as const } };
   try {
-    return new Rail(await open(delivered));
+    return new Rail(await expecting('FI_ENODATA', () => open(delivered)));
   } catch (error) {
     if (!FabricError.is(error) || error.code !== 'FI_ENODATA') throw error;
     return new Rail(await open(options));

@@ -1,9 +1,11 @@
 // The messages that the package publishes on node:diagnostics_channel.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DiagnosticsMessages, type Fabric, FabricError, open } from 'libfabric';
+import { TransferEngine } from 'libfabric/transfer';
 import { afterEach, expect, test } from 'vitest';
 import '../support/softefa.js';
 import { pattern } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
 import { pair } from '../support/transfer.js';
 
 type Name = keyof DiagnosticsMessages;
@@ -80,6 +82,55 @@ test('the end of a stream publishes no error', async (context) => {
   const stream = wire.b.messages({ count: 4, size: 64 });
   await wire.done(stream.return());
   expect(errors).toEqual([]);
+});
+
+test.each(['shm', 'tcp', 'efa'])(
+  'transfers, offers and barriers that succeed publish no error, %s',
+  async (provider) => {
+    const errors = messages('libfabric:error');
+    const { a, b, toA, toB } = await enginePair({ provider, nics: 1 });
+    const from = await a.allocate(1 << 20);
+    const into = await b.allocate(1 << 20);
+    for (const access of ['write', 'read'] as const) {
+      const offer = await into.offer({ access, to: toA });
+      await (access === 'write' ? toB.write(from, offer.token) : toB.read(offer.token, from));
+      await offer.arrived;
+      await offer.released;
+    }
+    const repeated = await into.offer({ access: 'write', to: toA, repeat: true });
+    const transfer = toB.write(from, repeated.token);
+    for await (const _ of repeated) break;
+    await transfer;
+    await repeated.close();
+    const closed = await into.offer({ access: 'write', to: toA });
+    await Promise.all([toB.write(from, closed.token), closed.arrived]);
+    await closed.close();
+    await Promise.all([a.group([toB]).barrier(), b.group([toA]).barrier()]);
+    await Promise.all([a.close(), b.close()]);
+    expect(errors).toEqual([]);
+  },
+);
+
+test('a transfer that fails publishes its error once, and a closed offer that nobody used its own', async () => {
+  const errors = messages('libfabric:error');
+  const { a, b, toA, toB } = await enginePair({ provider: 'tcp', nics: 1 });
+  const from = await a.allocate(4096);
+  const into = await b.allocate(4096);
+  const offer = await into.offer({ access: 'write', to: toA, repeat: true });
+  await offer.close();
+  const ended = await offer.arrived.catch((error) => error);
+  expect(errors).toEqual([{ error: ended }]);
+  const failed = toB.write(from, offer.token, { deadline: 500 });
+  const error = await failed.catch((reason) => reason);
+  await failed.released;
+  expect(errors).toEqual([{ error: ended }, { error }]);
+});
+
+test('an engine that finds no rail publishes one error', async () => {
+  const errors = messages('libfabric:error');
+  const opening = TransferEngine.open({ provider: 'nonesuch' });
+  const error = await opening.catch((reason) => reason);
+  expect(errors).toEqual([{ error }]);
 });
 
 test('back-pressure of the provider publishes a message with a count', async (context) => {
