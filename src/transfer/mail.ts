@@ -33,10 +33,15 @@ export class Mail {
   }
 
   #outbox(channel: number): Outbox {
-    const outbox = new Outbox((peer, bytes, sequence) => {
-      const id = this.#nextNote((status, text) => outbox.delivered(sequence, status, text));
-      native.transferNotify(this.#engine, peer.handle, bytes, id, channel, sequence);
-    }, this.#events.waiting);
+    const events = this.#events;
+    const outbox: Outbox = new Outbox(
+      (peer, bytes, sequence) => {
+        const id = this.#nextNote((status, text) => outbox.delivered(sequence, status, text));
+        native.transferNotify(this.#engine, peer.handle, bytes, id, channel, sequence);
+      },
+      events.waiting,
+      (status, detail, ambiguous) => events.failure(status, detail, ambiguous),
+    );
     return outbox;
   }
 

@@ -1,4 +1,6 @@
+import { asCancellation } from '../cancellation.js';
 import type { TransferEvents } from '../native-contract.js';
+import { errnoOf, TransferError } from './errors.js';
 import type { OfferState, TransferState } from './state-types.js';
 
 /** The kinds of events of native/transfer/events.h. */
@@ -49,6 +51,8 @@ export class NativeEvents {
   readonly transfers = new Map<number, TransferListener>();
   readonly offers = new Map<number, OfferListener>();
   readonly notes = new Map<number, (status: number, text: string) => void>();
+  /** Whether the engine closes, and so cancels what is in flight. */
+  isClosing = false;
   readonly #listener: EngineListener;
   // Calls that wait for a note or at a barrier.
   #waiting = 0;
@@ -65,6 +69,13 @@ export class NativeEvents {
     if (idle === this.#idle) return;
     this.#idle = idle;
     this.#listener.idle(idle);
+  }
+
+  /** The error of a transfer or a message that the native side has ended. */
+  failure(status: number, text: string, ambiguous: boolean): TransferError {
+    const error = new TransferError(status, ambiguous, { detail: text === '' ? undefined : text });
+    const isCancelled = this.isClosing && status === errnoOf('FI_ECANCELED');
+    return isCancelled ? asCancellation(error) : error;
   }
 
   /** Call it when calls begin (> 0) or end (< 0) to wait for messages of peers. */

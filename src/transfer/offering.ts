@@ -8,7 +8,7 @@ import { Offer, type OfferOptions } from './offer.js';
 import { movedBy, spanOf } from './pieces.js';
 import type { Part, Place } from './place.js';
 import { type Rail, working } from './rails.js';
-import { RemoteEngine } from './remote-engine.js';
+import { engineClosed, RemoteEngine } from './remote-engine.js';
 import { PAGE, type Settings } from './settings.js';
 import { type Access, encodeToken } from './token.js';
 
@@ -62,6 +62,7 @@ export async function makeOffer(
   const regions = await register(rails, part.place, start, end, RIGHTS[access]);
   const file = to.maps ? part.place.file : undefined;
   const opened = orForget(rails, regions, () => {
+    if (events.isClosing) throw engineClosed();
     const memories = Uint32Array.from(regions, (region) => region?.memory ?? 0);
     const mappable = file !== undefined;
     return native.transferOffer(handle, to.handle, expected, planned, memories, repeat, mappable);

@@ -26,6 +26,12 @@ interface Outgoing {
   reject(error: TransferError): void;
 }
 
+/** Makes the error of a message. */
+export type Failure = (status: number, detail: string, ambiguous: boolean) => TransferError;
+
+const failureOf: Failure = (status, detail, ambiguous) =>
+  new TransferError(status, ambiguous, { detail });
+
 /** Passes a message to the native side, which answers with delivered(). */
 export type Post = (peer: RemoteEngine, bytes: Uint8Array, sequence: number) => void;
 
@@ -36,6 +42,7 @@ export type Post = (peer: RemoteEngine, bytes: Uint8Array, sequence: number) => 
 export class Outbox {
   readonly #post: Post;
   readonly #waits: (change: number) => void;
+  readonly #failure: Failure;
   readonly #waiting = new Fifo<Outgoing>();
   readonly #sent = new Map<number, Outgoing>(); // in the order of their numbers
   #sequence = 0;
@@ -44,9 +51,10 @@ export class Outbox {
   #timer: NodeJS.Timeout | undefined;
 
   /** @param waits hears that messages begin (1) or end (-1) to wait. */
-  constructor(post: Post, waits: (change: number) => void) {
+  constructor(post: Post, waits: (change: number) => void, failure: Failure = failureOf) {
     this.#post = post;
     this.#waits = waits;
+    this.#failure = failure;
   }
 
   /** Resolves when the peer has taken the message. */
@@ -71,9 +79,9 @@ export class Outbox {
     this.#sent.delete(sequence);
     if (status === 0) message.resolve();
     else {
-      message.reject(new TransferError(status, true, { detail }));
+      message.reject(this.#failure(status, detail, true));
       // No rail reaches the peer.
-      this.#failWaiting(new TransferError(status, false, { detail }));
+      this.#failWaiting(this.#failure(status, detail, false));
     }
     this.#progress();
   }
@@ -97,7 +105,7 @@ export class Outbox {
 
   /** Rejects all messages. */
   fail(code: Parameters<typeof errnoOf>[0], detail: string): void {
-    const error = (ambiguous: boolean) => new TransferError(errnoOf(code), ambiguous, { detail });
+    const error = (ambiguous: boolean) => this.#failure(errnoOf(code), detail, ambiguous);
     for (const { reject } of this.#sent.values()) reject(error(true));
     this.#sent.clear();
     this.#failWaiting(error(false));

@@ -1,3 +1,4 @@
+import { cancellable } from '../cancellation.js';
 import { checkInteger } from '../checks.js';
 import { uncloneable } from '../describe.js';
 import type { HeldDeviceMemory } from '../device-memory.js';
@@ -74,7 +75,7 @@ export class Part {
    * @throws FabricError with the code of fi_mr_reg(3). TypeError, RangeError for invalid options.
    */
   offer(options: OfferOptions): Promise<Offer> {
-    return this.place.owner.offer(this, options);
+    return cancellable(() => this.place.owner.offer(this, options));
   }
 }
 
@@ -161,7 +162,7 @@ export class Place {
 
   /** Offers the whole place. See {@link Part.offer}. */
   offer(options: OfferOptions): Promise<Offer> {
-    return this.owner.offer(this.slice(0), options);
+    return this.slice(0).offer(options);
   }
 
   /**
@@ -169,7 +170,7 @@ export class Place {
    * it and the offers are released.
    */
   close(): Promise<void> {
-    this.#closing ??= this.owner.forget(this);
+    this.#closing ??= cancellable(() => this.owner.forget(this));
     return this.#closing;
   }
 

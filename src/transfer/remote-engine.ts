@@ -1,3 +1,4 @@
+import { asCancellation, cancellable } from '../cancellation.js';
 import { checkBytes, checkOptions, namesOf, oneOf } from '../checks.js';
 import { uncloneable } from '../describe.js';
 import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
@@ -154,7 +155,8 @@ export class RemoteEngine {
     return this.close();
   }
 
-  #checkOpen(): void {
+  /** @internal */
+  checkOpen(): void {
     if (!this.#context.isOpen()) throw closed('the transfer engine');
     if (this.closed) throw closed('the peer');
   }
@@ -177,30 +179,35 @@ export class RemoteEngine {
    * has expired. Error ERR_CLOSED if the engine or the place is closed.
    */
   write(from: Place | Part, token: string | Grant, options: TransferOptions = {}): Transfer {
-    return this.#transfer('write', 'from', from, token, options);
+    return this.#begin(this.#check('write', 'from', from, token, options));
+  }
+
+  /** @internal Checks a write. Returns a function that begins it. */
+  prepareWrite(from: Place | Part, token: string | Grant, options: TransferOptions) {
+    const checked = this.#check('write', 'from', from, token, options);
+    return () => this.#begin(checked);
   }
 
   /** Reads the memory that the peer has offered into a place, or a part of one. */
   read(token: string | Grant, into: Place | Part, options: TransferOptions = {}): Transfer {
-    return this.#transfer('read', 'into', into, token, options);
+    return this.#begin(this.#check('read', 'into', into, token, options));
   }
 
-  #transfer(
+  #check(
     access: Access,
     name: string,
     local: Place | Part,
     token: string | Grant,
     options: TransferOptions,
-  ): Transfer {
-    const { handle, events, queue, activity } = this.#context;
-    this.#checkOpen();
+  ): CheckedTransfer {
+    this.checkOpen();
     const checked = checkTransferOptions(access, options);
     const grant = isGrant(token) ? token : this.grant(token);
     if (grant.owner !== this.identity) throw invalidArgValue('token', 'is from another engine');
     checkGrant(grant, access);
     const part = local instanceof Place ? local.slice(0) : local;
     if (!(part instanceof Part)) throw invalidArgType(name, 'a Place or a part of one', local);
-    if (part.place.owner.engine !== handle) {
+    if (part.place.owner.engine !== this.#context.handle) {
       throw invalidArgValue(
         name,
         'is memory of another engine: allocate or register it on this one',
@@ -211,11 +218,17 @@ export class RemoteEngine {
     if (length > grant.length) {
       throw outOfRange(name, `at most ${grant.length} bytes, which the token allows`, length);
     }
+    return { access, part, length, grant, options: checked };
+  }
+
+  #begin({ access, part, length, grant, options }: CheckedTransfer): Transfer {
+    const { handle, events, queue, activity } = this.#context;
     const { memories, numaNode, device } = part.place;
     const start = () => {
+      this.#checkStart(part.place);
       const numbers = Float64Array.of(
         access === 'write' ? 0 : 1,
-        PRIORITIES.indexOf(checked.priority),
+        PRIORITIES.indexOf(options.priority),
         grant.slice,
         grant.span,
         grant.offer,
@@ -237,7 +250,7 @@ export class RemoteEngine {
         part.pieces,
         grant.targets,
         grant.pieces,
-        checked.note,
+        options.note,
         numbers,
         // The CPU copies through a mapping.
         device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
@@ -246,6 +259,7 @@ export class RemoteEngine {
       return { handle: started, id: numbers[9] as number };
     };
     const again = (started: Handle<'Transfer'>) => {
+      this.#checkStart(part.place);
       const id = native.transferAgain(handle, started);
       if (id > 0) return { handle: started, id };
       if (id < 0) throw offerEnded();
@@ -259,7 +273,7 @@ export class RemoteEngine {
       {
         access,
         peer: this,
-        priority: checked.priority,
+        priority: options.priority,
         total: length,
         rails: part.place.memories.length,
       },
@@ -267,9 +281,15 @@ export class RemoteEngine {
       again,
       events,
       activity,
-      queue.at(checked.priority),
-      checked,
+      queue.at(options.priority),
+      options,
     );
+  }
+
+  // A transfer may start later than it was called.
+  #checkStart(place: Place): void {
+    if (!this.#context.isOpen()) throw engineClosed();
+    if (place.closed) throw asCancellation(closed('the place'));
   }
 
   /**
@@ -289,13 +309,13 @@ export class RemoteEngine {
 
   /** @internal */
   send(bytes: Uint8Array, channel: Channel): Promise<void> {
-    this.#checkOpen();
+    this.checkOpen();
     const message = checkNote('bytes', bytes);
     this.used(1);
     const sent = this.#context.mail.to(this.identity)[channel].send(this, message);
     const ended = () => this.used(-1);
     sent.then(ended, ended);
-    return sent;
+    return cancellable(() => sent);
   }
 
   /** @internal Tells the peer that a message was taken, together with others of this turn. */
@@ -331,7 +351,17 @@ export class RemoteEngine {
   }
 }
 
-function checkNote(name: string, note: unknown): Uint8Array {
+/** The arguments of a write or a read. */
+interface CheckedTransfer {
+  readonly access: Access;
+  readonly part: Part;
+  /** Bytes. */
+  readonly length: number;
+  readonly grant: Grant;
+  readonly options: ReturnType<typeof checkTransferOptions>;
+}
+
+export function checkNote(name: string, note: unknown): Uint8Array {
   const bytes = checkBytes(name, note);
   if (bytes.length > MAX_NOTE) throw outOfRange(name, `at most ${MAX_NOTE} bytes`, bytes.length);
   return bytes;
@@ -357,6 +387,8 @@ const offerEnded = () =>
     hint: 'ask the peer for another offer',
   });
 
+const CLOSED = 'the transfer engine was closed';
+
 /** What ends everything that waits when the engine closes. */
 export const engineClosed = () =>
-  new TransferError(errnoOf('FI_ECANCELED'), true, { detail: 'the transfer engine was closed' });
+  asCancellation(new TransferError(errnoOf('FI_ECANCELED'), true, { detail: CLOSED }));

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { cancellable } from '../cancellation.js';
 import { publishClose, publishOpen } from '../channels.js';
 import { uncloneable } from '../describe.js';
 import type { DeviceMemory } from '../device-memory.js';
@@ -31,7 +32,7 @@ import { OpenOffers } from './open-offers.js';
 import { Taken } from './outbox.js';
 import { Place } from './place.js';
 import { countersOf, openRails, type Rail, type RailState } from './rails.js';
-import { engineClosed, RemoteEngine } from './remote-engine.js';
+import { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
 import type { TransferEngineState } from './state-types.js';
@@ -264,12 +265,14 @@ export class TransferEngine {
    * for memory of a device. TypeError for memory that is empty, or a NIC that the engine does not
    * have.
    */
-  async register(
+  register(
     bytes: ArrayBufferView | ArrayBufferLike | DeviceMemory,
     options: RegisterMemoryOptions = {},
   ): Promise<Place> {
-    this.#checkOpen();
-    return this.#place(await registerMemory(this.#rails, bytes, options));
+    return cancellable(async () => {
+      this.#checkOpen();
+      return this.#place(await registerMemory(this.#rails, bytes, options));
+    });
   }
 
   /**
@@ -280,10 +283,12 @@ export class TransferEngine {
    * not exist. TypeError, RangeError for invalid options, and for more than
    * `buffer.constants.MAX_LENGTH` bytes: 4 GiB with Node.js 20.
    */
-  async allocate(length: number, options: AllocateMemoryOptions = {}): Promise<Place> {
-    this.#checkOpen();
-    const engine = this.#maps ? this.#handle : undefined;
-    return this.#place(await allocateMemory(this.#rails, length, options, engine));
+  allocate(length: number, options: AllocateMemoryOptions = {}): Promise<Place> {
+    return cancellable(async () => {
+      this.#checkOpen();
+      const engine = this.#maps ? this.#handle : undefined;
+      return this.#place(await allocateMemory(this.#rails, length, options, engine));
+    });
   }
 
   #place(memory: RegisteredMemory): Place {
@@ -336,6 +341,7 @@ export class TransferEngine {
 
   async #close(): Promise<void> {
     transferEngines.delete(this);
+    this.#events.isClosing = true;
     this.#announcer.events.close();
     this.#notes.close();
     this.#barriers.close();
@@ -346,14 +352,13 @@ export class TransferEngine {
     const closings = this.#rails.map(({ endpoint }) => endpoint.close());
     await Promise.allSettled(closings);
     native.transferSilence(this.#handle);
-    const error = engineClosed();
+    const [status, text] = [errnoOf('FI_ECANCELED'), 'the transfer engine was closed'] as const;
     for (const transfer of this.#events.transfers.values()) {
-      transfer.ended(error.errno, 'the transfer engine was closed');
+      transfer.ended(status, text);
       transfer.freed();
     }
     for (const offer of this.#events.offers.values()) offer.released();
-    for (const sent of this.#events.notes.values())
-      sent(error.errno, 'the transfer engine was closed');
+    for (const sent of this.#events.notes.values()) sent(status, text);
     this.#events.transfers.clear();
     this.#events.offers.clear();
     this.#events.notes.clear();

@@ -7,6 +7,7 @@ import type { Activity } from './activity.js';
 import type { Priority } from './admission.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { NativeEvents, TransferListener } from './native-events.js';
+import { Outcome } from './outcome.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { reportOf, type TransferReport } from './report.js';
 import type { TransferState } from './state-types.js';
@@ -91,14 +92,9 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly priority: 'high' | 'normal' | 'low';
   /** Bytes. */
   readonly total: number;
-  /**
-   * Resolves when the peer has every byte, or this side for a read. A NIC that is stuck may still
-   * have a copy of a slice then: the transfer itself resolves when that cannot arrive any more.
-   */
-  readonly arrived: Promise<void>;
   /** Resolves when the memory of this side may be used for something else, also after a failure. */
   readonly released: Promise<void>;
-  readonly #promise: Promise<TransferReport>;
+  readonly #outcome = new Outcome();
   readonly #again: StartAgain;
   readonly #course: Course;
   readonly #limits: Limits;
@@ -106,9 +102,6 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly #activity: Activity;
   readonly #admission: Admission;
   #handle: Handle<'Transfer'> | undefined;
-  #arrive!: { resolve(): void; reject(error: unknown): void };
-  #resolve!: (report: TransferReport) => void;
-  #reject!: (error: unknown) => void;
   #release!: () => void;
   #ended = false;
   #cleanUp: () => void = () => {};
@@ -133,14 +126,6 @@ export class Transfer implements PromiseLike<TransferReport> {
     this.#limits = limits;
     this.#events = events;
     this.#admission = admission;
-    this.#promise = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    this.arrived = new Promise((resolve, reject) => {
-      this.#arrive = { resolve, reject };
-    });
-    this.arrived.catch(() => {}); // the transfer itself rejects too
     course.peer.used(1);
     this.released = new Promise((resolve) => {
       this.#release = () => {
@@ -199,19 +184,24 @@ export class Transfer implements PromiseLike<TransferReport> {
   }
 
   #fail(error: unknown): void {
-    this.#arrive.reject(error);
-    this.#finish(() => {
-      this.#activity.transferFailed(this, error);
-      this.#reject(error);
-    });
+    if (this.#ended) return;
+    this.#finish();
+    this.#activity.transferFailed(this, error);
+    this.#outcome.fail(error);
   }
 
-  #finish(settle: () => void): void {
+  #succeed(): void {
     if (this.#ended) return;
+    this.#finish();
+    const report = this.report();
+    this.#activity.transferDone(this, report);
+    this.#outcome.succeed(report);
+  }
+
+  #finish(): void {
     this.#ended = true;
     this.#cleanUp();
     this.#cleanUp = () => {};
-    settle();
   }
 
   #free(): void {
@@ -221,17 +211,12 @@ export class Transfer implements PromiseLike<TransferReport> {
 
   readonly #listener: TransferListener = {
     ended: (status, text) => {
-      if (status === 0) return this.#arrive.resolve();
-      const detail = text === '' ? undefined : text;
-      const error = new TransferError(status, this.#handle !== undefined, { detail });
-      this.#fail(error);
+      if (status === 0) return this.#outcome.arrive();
+      if (this.#ended) return; // by its signal or deadline
+      this.#fail(this.#events.failure(status, text, this.#handle !== undefined));
     },
     freed: () => {
-      this.#finish(() => {
-        const report = this.report();
-        this.#activity.transferDone(this, report);
-        this.#resolve(report);
-      });
+      this.#succeed();
       this.#free();
     },
     state: () => this.#state(),
@@ -266,6 +251,16 @@ export class Transfer implements PromiseLike<TransferReport> {
     };
   }
 
+  /**
+   * Resolves when the peer has every byte, or this side for a read. A NIC that is stuck may still
+   * have a copy of a slice then: the transfer itself resolves when that cannot arrive any more.
+   *
+   * Rejects as the transfer does. A failure need only be handled at one of them.
+   */
+  get arrived(): Promise<void> {
+    return this.#outcome.arrived;
+  }
+
   /** The report so far. */
   report(): TransferReport {
     return reportOf(this.#handle, this.#course.rails);
@@ -282,6 +277,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   again(limits: { signal?: AbortSignal; deadline?: number } = {}): Transfer {
     const started = this.#handle;
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
+    this.peer.checkOpen();
     const { signal, deadline } = checkOptions('options', limits, AGAIN);
     // The next transfer must not keep this one, and so all before it.
     const startAgain = this.#again;
@@ -298,22 +294,19 @@ export class Transfer implements PromiseLike<TransferReport> {
 
   /** How far the transfer is, every 50 ms until it ends. Throws what the transfer rejects with. */
   async *progress(): AsyncGenerator<Progress, void> {
-    const ended = this.#promise.then(
-      () => true,
-      () => true,
-    );
+    const over = this.#outcome.over.then(() => true);
     for (;;) {
       yield { done: this.#done(), total: this.total };
       let timer: NodeJS.Timeout | undefined;
       const later = new Promise<false>((resolve) => {
         timer = setTimeout(() => resolve(false), PROGRESS_INTERVAL);
       });
-      if (await Promise.race([ended, later])) {
+      if (await Promise.race([over, later])) {
         clearTimeout(timer);
         break;
       }
     }
-    await this.#promise;
+    await this.#outcome.end;
     yield { done: this.total, total: this.total };
   }
 
@@ -322,18 +315,18 @@ export class Transfer implements PromiseLike<TransferReport> {
     onFulfilled?: ((report: TransferReport) => A | PromiseLike<A>) | null,
     onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.#promise.then(onFulfilled, onRejected);
+    return this.#outcome.end.then(onFulfilled, onRejected);
   }
 
   /** As that of a promise. */
   catch<B = never>(
     onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<TransferReport | B> {
-    return this.#promise.catch(onRejected);
+    return this.#outcome.end.catch(onRejected);
   }
 
   /** As that of a promise. */
   finally(onFinally?: (() => void) | null): Promise<TransferReport> {
-    return this.#promise.finally(onFinally);
+    return this.#outcome.end.finally(onFinally);
   }
 }

@@ -3,8 +3,9 @@ import { dumpState } from 'libfabric';
 import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
+import { casesOf } from '../support/cases.js';
 import { enginePair } from '../support/engines.js';
-import { runCleanly } from '../support/lifecycle.js';
+import { runCleanly, tally } from '../support/lifecycle.js';
 
 const SIZE = 4 << 20;
 
@@ -114,6 +115,26 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await second.close();
   });
 
+  test.each(
+    casesOf(['engine', 'offer', 'place'] as const, (which) => {
+      return provider === 'tcp' || which === 'engine';
+    }),
+  )('all of 5000 transfers that wait end when their %s closes', async (which) => {
+    const { a, b, toA, toB } = await enginePair({ ...options, maxTransfers: 2 });
+    const from = await a.allocate(SIZE);
+    const into = await b.allocate(SIZE);
+    const offer = await into.offer({ access: 'write', to: toA, repeat: true });
+    const grant = toB.grant(offer.token);
+    const ends = tally(Array.from({ length: 5000 }, () => toB.write(from, grant).finally()));
+    await { engine: a, offer, place: from }[which].close();
+    const { ok = 0, FI_ECANCELED = 0, ...others } = await ends;
+    const codes = { engine: [], offer: ['FI_EKEYREJECTED'], place: ['ERR_CLOSED'] }[which];
+    expect(Object.keys(others)).toEqual(codes);
+    const refused = Object.values(others).reduce((sum, count) => sum + count, 0);
+    expect(ok + FI_ECANCELED + refused).toBe(5000);
+    expect(a.stats().transfers).toMatchObject({ waiting: 0, done: ok });
+  });
+
   test('close() ends transfers and offers of both sides', async () => {
     const { a, b, toA, toB } = await enginePair(options);
     const from = await a.register(pattern(SIZE));
@@ -139,13 +160,13 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
       const remote = await b.allocate(64 << 20);
       const { token } = await remote.offer({ access, to: toA });
       const transfer = access === 'write' ? toB.write(local, token) : toB.read(token, local);
-      for await (const { done } of transfer.progress()) if (done > 0) break;
-      await b.close();
-      const code = await transfer.then(
+      const code = transfer.then(
         () => 'FI_SUCCESS',
         (error: unknown) => (error as TransferError).code,
       );
-      expect(['FI_SUCCESS', 'FI_ECANCELED']).toContain(code);
+      for await (const { done } of transfer.progress()) if (done > 0) break;
+      await b.close();
+      expect(['FI_SUCCESS', 'FI_ECANCELED']).toContain(await code);
       await a.close();
     }
   });

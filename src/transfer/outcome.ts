@@ -1,0 +1,82 @@
+import { countAsHandled, isCancellation } from '../cancellation.js';
+import type { TransferReport } from './report.js';
+
+class Deferred<T> {
+  resolve!: (value: T) => void;
+  reject!: (error: unknown) => void;
+  readonly promise = new Promise<T>((resolve, reject) => {
+    this.resolve = resolve;
+    this.reject = reject;
+  });
+}
+
+/**
+ * How a transfer ends: first its bytes have arrived, then no copy is under way any more. Each is a
+ * promise. A failure that the caller handles at one of them counts as handled at the other too.
+ */
+export class Outcome {
+  readonly #end = new Deferred<TransferReport>();
+  // Made when the caller asks for it.
+  #arrival: Deferred<void> | undefined;
+  #over: Deferred<void> | undefined;
+  #hasArrived = false;
+  #failure: { readonly error: unknown } | undefined;
+  #isHandledAtEnd = false;
+  #isOver = false;
+
+  /** The end, for a caller who handles a failure there. */
+  get end(): Promise<TransferReport> {
+    this.#isHandledAtEnd = true;
+    if (this.#arrival !== undefined) countAsHandled(this.#arrival.promise);
+    return this.#end.promise;
+  }
+
+  /** The arrival. The caller who asks for it hears of a failure there. */
+  get arrived(): Promise<void> {
+    this.#arrival ??= this.#makeArrival();
+    return this.#arrival.promise;
+  }
+
+  #makeArrival(): Deferred<void> {
+    const arrival = new Deferred<void>();
+    countAsHandled(this.#end.promise);
+    if (this.#isHandledAtEnd) countAsHandled(arrival.promise);
+    if (this.#hasArrived) arrival.resolve();
+    else if (this.#failure !== undefined) arrival.reject(this.#failure.error);
+    return arrival;
+  }
+
+  /** Resolves when the transfer has succeeded or failed. It handles no failure. */
+  get over(): Promise<void> {
+    if (this.#over === undefined) {
+      this.#over = new Deferred<void>();
+      if (this.#isOver) this.#over.resolve();
+    }
+    return this.#over.promise;
+  }
+
+  arrive(): void {
+    if (this.#failure !== undefined) return;
+    this.#hasArrived = true;
+    this.#arrival?.resolve();
+  }
+
+  succeed(report: TransferReport): void {
+    this.arrive();
+    this.#end.resolve(report);
+    this.#finish();
+  }
+
+  fail(error: unknown): void {
+    this.#failure = { error };
+    this.#end.reject(error);
+    this.#arrival?.reject(error);
+    if (isCancellation(error)) countAsHandled(this.arrived);
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#over?.resolve();
+  }
+}
