@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
+import { cancellable } from '../cancellation.js';
+import { checkObject } from '../checks.js';
 import { uncloneable } from '../describe.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
 import { checkWait, type WaitOptions, within } from '../wait-options.js';
 import type { Barriers } from './barriers.js';
 import type { Part, Place } from './place.js';
-import { Channel, RemoteEngine } from './remote-engine.js';
+import { Channel, checkNote, RemoteEngine } from './remote-engine.js';
 import type { TransferReport } from './report.js';
 import type { Grant } from './token.js';
 import type { TransferOptions } from './transfer.js';
@@ -44,25 +46,36 @@ export class Group {
   /**
    * Writes to every peer: the parts are in the order of `peers`. Resolves when all have arrived.
    *
+   * @throws TypeError, RangeError, Error ERR_CLOSED as peer.write() does. Then nothing was written.
    * @throws what the first transfer that fails rejects with. The others go on.
    */
-  async scatter(
-    parts: readonly GroupPart[],
-    options: TransferOptions = {},
-  ): Promise<TransferReport[]> {
-    if (!Array.isArray(parts) || parts.length !== this.peers.length) {
-      throw invalidArgValue('parts', `must have ${this.peers.length} elements, one for each peer`);
-    }
-    const transfers = this.peers.map((peer, i) => {
-      const { from, token } = parts[i] as GroupPart;
-      return peer.write(from, token, options);
+  scatter(parts: readonly GroupPart[], options: TransferOptions = {}): Promise<TransferReport[]> {
+    return cancellable(async () => {
+      if (!Array.isArray(parts) || parts.length !== this.peers.length) {
+        throw invalidArgValue(
+          'parts',
+          `must have ${this.peers.length} elements, one for each peer`,
+        );
+      }
+      const writes = this.peers.map((peer, i) => {
+        const { from, token } = checkObject<GroupPart>(`parts[${i}]`, parts[i]);
+        return peer.prepareWrite(from as Place, token as string, options);
+      });
+      return Promise.all(writes.map((begin) => begin()));
     });
-    return Promise.all(transfers);
   }
 
-  /** Sends a message to every peer: engine.notes(). */
-  async notify(bytes: Uint8Array): Promise<void> {
-    await Promise.all(this.peers.map((peer) => peer.notify(bytes)));
+  /**
+   * Sends a message to every peer: engine.notes().
+   *
+   * @throws TypeError, RangeError, Error ERR_CLOSED as peer.notify() does. Then nothing was sent.
+   */
+  notify(bytes: Uint8Array): Promise<void> {
+    return cancellable(async () => {
+      const message = checkNote('bytes', bytes);
+      this.#checkOpen();
+      await Promise.all(this.peers.map((peer) => peer.notify(message)));
+    });
   }
 
   /**
@@ -70,19 +83,28 @@ export class Group {
    * group of the same engines.
    *
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`; AbortError, or the signal's reason;
-   * TransferError if a peer takes no message or the engine closes.
+   * TransferError if a peer takes no message or the engine closes. Error ERR_CLOSED if the engine or
+   * a peer is closed.
    */
-  async barrier(options: WaitOptions = {}): Promise<void> {
-    const wait = checkWait(options);
-    const barrier = this.#barriers.next(
-      this.#name,
-      this.peers.map(({ identity }) => identity),
-    );
-    const sent = this.peers.map((peer) => peer.send(barrier.name, Channel.Group));
-    try {
-      await within(Promise.all([barrier.passed, ...sent]), wait, 'barrier');
-    } finally {
-      barrier.forget();
-    }
+  barrier(options: WaitOptions = {}): Promise<void> {
+    return cancellable(async () => {
+      const wait = checkWait(options);
+      this.#checkOpen();
+      const barrier = this.#barriers.next(
+        this.#name,
+        this.peers.map(({ identity }) => identity),
+      );
+      try {
+        const sent = this.peers.map((peer) => peer.send(barrier.name, Channel.Group));
+        await within(Promise.all([barrier.passed, ...sent]), wait, 'barrier');
+      } finally {
+        barrier.forget();
+      }
+    });
+  }
+
+  // A call that fails must not have begun with some of the peers.
+  #checkOpen(): void {
+    for (const peer of this.peers) peer.checkOpen();
   }
 }

@@ -1,6 +1,6 @@
 // Two engines in a process, of which one waits. Only a timer that does not keep the process alive wakes it.
 //
-// Usage: transfer-alive.mjs idle|events|barrier|notes|offer
+// Usage: transfer-alive.mjs idle|events|barrier|refused barrier|notes|offer
 import { setTimeout as after } from 'node:timers/promises';
 import { TransferEngine } from 'libfabric/transfer';
 
@@ -20,6 +20,11 @@ const WAITS = {
   barrier: () => {
     later(() => other.group([back]).barrier());
     return engine.group([remote]).barrier();
+  },
+  'refused barrier': async () => {
+    const group = engine.group([remote]);
+    await remote.close();
+    await group.barrier().catch(() => {});
   },
   notes: () => {
     later(() => back.notify(Buffer.from('now')));

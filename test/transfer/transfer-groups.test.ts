@@ -1,6 +1,7 @@
 import { TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
+import { runCleanly } from '../support/lifecycle.js';
 
 const MEMBERS = 4;
 
@@ -60,6 +61,49 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
     await expect(root.group.scatter([])).rejects.toThrow(/3 elements/);
   });
 
+  test('a call of a group that is refused has begun with no peer', async () => {
+    const [root, ...rest] = await members(provider);
+    if (root === undefined) throw new Error('no engines');
+    const { engine, group } = root;
+    const from = await engine.register(pattern(1000));
+    const offers = await Promise.all(
+      rest.map(async (each) => {
+        const place = await each.engine.allocate(1000);
+        return place.offer({ access: 'write', to: await each.engine.peer(engine.card) });
+      }),
+    );
+    const parts = offers.map(({ token }) => ({ from, token }));
+    const changed = (last: object) => [...parts.slice(0, -1), { ...parts.at(-1), ...last }];
+    const refused = [
+      [changed({ token: 'not a token' }), /token/],
+      [changed({ from: await engine.register(new Uint8Array(1001)) }), /at most 1000 bytes/],
+      [changed({ from: undefined }), /from must be a Place/],
+      [parts.slice(1), /3 elements/],
+      [[...parts.slice(1), undefined], /parts\[2\]|token/],
+    ] as const;
+    for (const [wrong, message] of refused) {
+      await expect(group.scatter(wrong as typeof parts)).rejects.toThrow(message);
+    }
+    await expect(group.notify(new Uint8Array(3073))).rejects.toThrow(/3072/);
+    await group.peers.at(-1)?.close();
+    for (const call of [group.scatter(parts), group.notify(new Uint8Array(1)), group.barrier()]) {
+      await expect(call).rejects.toThrow(/the peer is closed/);
+    }
+    const { transfers, notes } = engine.stats();
+    expect(transfers).toMatchObject({ running: 0, waiting: 0, done: 0, failed: 0 });
+    expect(notes.sent).toBe(0);
+  });
+
+  test('a barrier that is refused does not count as a call of it', async () => {
+    const [first, ...rest] = await members(provider);
+    if (first === undefined) throw new Error('no engines');
+    const { engine, group, others } = first;
+    await group.peers[0]?.close();
+    await expect(group.barrier()).rejects.toThrow(/the peer is closed/);
+    const again = engine.group(await Promise.all(others.map(({ card }) => engine.peer(card))));
+    await Promise.all([again.barrier(), ...rest.map((each) => each.group.barrier())]);
+  });
+
   test('a barrier that nobody else reaches times out, and ends with its engine', async () => {
     const [first] = await members(provider);
     if (first === undefined) throw new Error('no engines');
@@ -71,3 +115,6 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
     await waiting;
   });
 });
+
+test('a barrier that is refused does not keep the process alive', () =>
+  runCleanly('transfer-alive', ['refused barrier'], { stdout: 'refused barrier' }));
