@@ -1,5 +1,5 @@
+import { Arrivals } from './arrivals.js';
 import { uncloneable } from './describe.js';
-import { Arrivals } from './endpoint/arrivals.js';
 import { type StreamOptions, timeoutError } from './endpoint/stream.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
@@ -42,6 +42,8 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
   readonly #limit: number;
   #full = false;
   readonly #arrivals: Arrivals<Immediate>;
+  // Pending calls of next(), and the request that stands for them.
+  #pending = 0;
   #request: number | undefined;
   #done = false;
 
@@ -50,7 +52,9 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     this.#engine = engine;
     this.#limit = limit;
     this.#onEnd = onEnd;
-    this.#arrivals = new Arrivals(wait, timeoutError, () => this.finish());
+    const failed = () => this.finish();
+    const waits = (change: number) => this.#waits(change);
+    this.#arrivals = new Arrivals({ overdue: timeoutError, failed, waits }, wait);
   }
 
   /** @internal */
@@ -90,11 +94,7 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
    * @throws AbortError, or the reason of `options.signal`.
    */
   next(): Promise<IteratorResult<Immediate>> {
-    const taken = this.#arrivals.take();
-    if (this.#arrivals.awaited === 0) return taken;
-    // A pending next() keeps the event loop alive, as any other request does.
-    this.#request ??= this.#engine.begin(Kind.Void, this);
-    return taken.finally(() => this.#letLoopGo());
+    return this.#arrivals.take();
   }
 
   /** Ends the iteration. Untaken arrivals count for `arrived()` again. */
@@ -110,10 +110,15 @@ export class Immediates implements AsyncIterableIterator<Immediate> {
     this.#onEnd(this.#arrivals.stop().values);
   }
 
-  #letLoopGo(): void {
-    if (this.#request === undefined || this.#arrivals.awaited > 0) return;
-    this.#engine.abandon(this.#request);
-    this.#request = undefined;
+  // A pending next() keeps the event loop alive, as any other request does.
+  #waits(change: number): void {
+    this.#pending += change;
+    if (this.#pending > 0) {
+      this.#request ??= this.#engine.begin(Kind.Void, this);
+    } else if (this.#request !== undefined) {
+      this.#engine.abandon(this.#request);
+      this.#request = undefined;
+    }
   }
 
   /** Returns the stream itself. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Arrivals } from '../arrivals.js';
 import type { Completion } from '../completion.js';
 import { uncloneable } from '../describe.js';
 import type { Engine } from '../engine/engine.js';
@@ -10,7 +11,6 @@ import { errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import type { Peer } from '../peer.js';
 import type { Wait } from '../wait-options.js';
-import { Arrivals } from './arrivals.js';
 import { giveBack, type Receiver, type StreamOptions, timeoutError } from './stream.js';
 import type { Limits } from './target.js';
 
@@ -87,7 +87,8 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   /** @internal */
   constructor(endpoint: Receiver, count: number, size: number, wait: Wait) {
     this.endpoint = endpoint;
-    this.#arrivals = new Arrivals(wait, timeoutError, () => this.#stop());
+    const failed = () => this.#stop();
+    this.#arrivals = new Arrivals({ overdue: timeoutError, failed }, wait);
     this.#limits = endpoint.limits;
     this.#engine = endpoint.limits.engine;
     this.#slots = new Slots(this.#engine, count, size);

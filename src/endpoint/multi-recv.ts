@@ -1,3 +1,4 @@
+import { Arrivals } from '../arrivals.js';
 import type { Completion } from '../completion.js';
 import { uncloneable } from '../describe.js';
 import type { Engine } from '../engine/engine.js';
@@ -10,7 +11,6 @@ import type { FabricError } from '../errors.js';
 import { native } from '../native.js';
 import { isDetached } from '../views.js';
 import type { Wait } from '../wait-options.js';
-import { Arrivals } from './arrivals.js';
 import type { Message } from './messages.js';
 import { withReason } from './short-buffer.js';
 import { giveBack, type Receiver, timeoutError } from './stream.js';
@@ -62,7 +62,8 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   /** @internal `place` is the location of `bytes`. */
   constructor(endpoint: Receiver, bytes: Uint8Array, place: Place, wait: Wait) {
     const { limits } = endpoint;
-    this.#arrivals = new Arrivals(wait, timeoutError, () => this.#stop());
+    const failed = () => this.#stop();
+    this.#arrivals = new Arrivals({ overdue: timeoutError, failed }, wait);
     this.endpoint = endpoint;
     this.#engine = limits.engine;
     this.#bytes = bytes;

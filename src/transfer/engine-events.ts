@@ -1,3 +1,4 @@
+import { Arrivals, Reader } from '../arrivals.js';
 import type { FabricError } from '../errors.js';
 import type { RailState } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
@@ -47,14 +48,9 @@ export type EngineEvent = RailEvent | RailErrorEvent | PeerEvent | FallbackEvent
 // An iterator keeps the newest ones if nobody calls next().
 const MAX_WAITING = 1024;
 
-interface Reader {
-  next(event: EngineEvent): void;
-  end(): void;
-}
-
 /** Gives each event to all who iterate. */
 export class EngineEvents {
-  readonly #readers = new Set<Reader>();
+  readonly #readers = new Set<Arrivals<EngineEvent>>();
   #first: EngineEvent | undefined;
   #closed = false;
 
@@ -64,7 +60,10 @@ export class EngineEvents {
   }
 
   emit(event: EngineEvent): void {
-    for (const reader of this.#readers) reader.next(event);
+    for (const reader of this.#readers) {
+      reader.push(event);
+      if (reader.waiting > MAX_WAITING) reader.takeNow();
+    }
   }
 
   get observed(): boolean {
@@ -74,39 +73,14 @@ export class EngineEvents {
   close(): void {
     this.#closed = true;
     for (const reader of this.#readers) reader.end();
+    this.#readers.clear();
   }
 
-  read(): AsyncIterableIterator<EngineEvent> {
-    const waiting: EngineEvent[] = this.#first === undefined ? [] : [this.#first];
-    const calls: ((result: IteratorResult<EngineEvent>) => void)[] = [];
-    let ended = this.#closed;
-    const reader: Reader = {
-      next: (event) => {
-        const call = calls.shift();
-        if (call !== undefined) return call({ value: event, done: false });
-        if (waiting.push(event) > MAX_WAITING) waiting.shift();
-      },
-      end: () => {
-        ended = true;
-        this.#readers.delete(reader);
-        for (const call of calls.splice(0)) call({ value: undefined, done: true });
-      },
-    };
-    if (!ended) this.#readers.add(reader);
-    const iterator: AsyncIterableIterator<EngineEvent> = {
-      next: () => {
-        const event = waiting.shift();
-        if (event !== undefined) return Promise.resolve({ value: event, done: false });
-        if (ended) return Promise.resolve({ value: undefined, done: true });
-        return new Promise((resolve) => calls.push(resolve));
-      },
-      return: () => {
-        waiting.length = 0;
-        reader.end();
-        return Promise.resolve({ value: undefined, done: true });
-      },
-      [Symbol.asyncIterator]: () => iterator,
-    };
-    return iterator;
+  read(): Reader<EngineEvent> {
+    const events = new Arrivals<EngineEvent>();
+    if (this.#first !== undefined) events.push(this.#first);
+    if (this.#closed) events.end();
+    else this.#readers.add(events);
+    return new Reader(events, () => this.#readers.delete(events));
   }
 }

@@ -5,6 +5,7 @@
  */
 import './inspect.js';
 
+export type { Reader } from '../arrivals.js';
 export type { TransferStats } from './activity.js';
 export type {
   FallbackMessage,

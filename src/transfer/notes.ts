@@ -1,4 +1,4 @@
-import { Fifo } from '../fifo.js';
+import { Arrivals, Reader } from '../arrivals.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** A message from another engine. */
@@ -12,16 +12,14 @@ export interface Note {
 
 /** The messages that arrive at an engine, for `for await`. */
 export class Notes {
-  readonly #waiting = new Fifo<{ note: Note; wasRead: () => void }>();
-  readonly #readers: ((result: IteratorResult<Note>) => void)[] = [];
-  readonly #waits: (change: number) => void;
-  #closed = false;
+  readonly #arrivals: Arrivals<Note>;
+  readonly #wasRead = new WeakMap<Note, () => void>();
   #received = 0;
   #dropped = 0;
 
   /** @param waits hears that a reader begins (1) or ends (-1) to wait. */
   constructor(waits: (change: number) => void) {
-    this.#waits = waits;
+    this.#arrivals = new Arrivals({ waits, taken: (note) => this.#wasRead.get(note)?.() });
   }
 
   get received(): number {
@@ -29,7 +27,7 @@ export class Notes {
   }
 
   get unread(): number {
-    return this.#waiting.length;
+    return this.#arrivals.waiting;
   }
 
   /** Messages that were dropped because nobody read them. */
@@ -39,14 +37,8 @@ export class Notes {
 
   arrived(note: Note, wasRead: () => void): void {
     this.#received += 1;
-    const reader = this.#readers.shift();
-    if (reader === undefined) {
-      this.#waiting.add({ note, wasRead });
-    } else {
-      reader({ value: note, done: false });
-      this.#waits(-1);
-      wasRead();
-    }
+    this.#wasRead.set(note, wasRead);
+    this.#arrivals.push(note);
   }
 
   /** A message is dropped, because so many wait. */
@@ -61,26 +53,10 @@ export class Notes {
   }
 
   close(): void {
-    this.#closed = true;
-    for (const reader of this.#readers.splice(0)) {
-      this.#waits(-1);
-      reader({ value: undefined, done: true });
-    }
+    this.#arrivals.end();
   }
 
-  read(): AsyncIterableIterator<Note> {
-    const iterator: AsyncIterableIterator<Note> = {
-      next: () => {
-        const first = this.#waiting.take();
-        first?.wasRead();
-        if (first !== undefined) return Promise.resolve({ value: first.note, done: false });
-        if (this.#closed) return Promise.resolve({ value: undefined, done: true });
-        this.#waits(1);
-        return new Promise((resolve) => this.#readers.push(resolve));
-      },
-      return: () => Promise.resolve({ value: undefined, done: true }),
-      [Symbol.asyncIterator]: () => iterator,
-    };
-    return iterator;
+  read(): Reader<Note> {
+    return new Reader(this.#arrivals);
   }
 }

@@ -1,3 +1,4 @@
+import { Arrivals, Reader } from '../arrivals.js';
 import { uncloneable } from '../describe.js';
 import { type Handle, native } from '../native.js';
 import type { Activity } from './activity.js';
@@ -104,8 +105,7 @@ export class Offer implements AsyncIterable<Arrival> {
   #timer: NodeJS.Timeout;
   #settle!: { resolve(arrival: Arrival): void; reject(error: unknown): void };
   #release!: () => void;
-  readonly #arrivals: Arrival[] = [];
-  #reader: { resolve(arrival: Arrival): void; reject(error: unknown): void } | undefined;
+  readonly #arrivals = new Arrivals<Arrival>();
   // Why no more arrivals come. The error is made for those who wait for one.
   #failure: (() => TransferError) | undefined;
   #count = 0; // of arrivals
@@ -222,10 +222,7 @@ export class Offer implements AsyncIterable<Arrival> {
     this.#count += 1;
     this.#activity.offerArrived(this, arrival);
     this.#settle.resolve(arrival);
-    const reader = this.#reader;
-    this.#reader = undefined;
-    if (reader !== undefined) reader.resolve(arrival);
-    else if (this.#repeats) this.#arrivals.push(arrival);
+    this.#arrivals.push(arrival);
   }
 
   #fail(status: number, detail: string): void {
@@ -233,27 +230,18 @@ export class Offer implements AsyncIterable<Arrival> {
     const failure = once(() => new TransferError(status, true, { detail }));
     this.#failure = failure;
     if (this.#count === 0) this.#settle.reject(failure());
-    this.#reader?.reject(failure());
-    this.#reader = undefined;
+    this.#arrivals.endBy(failure);
   }
 
   /**
-   * The arrivals of an offer with `repeat`: one each time that all bytes are there.
+   * The arrivals of an offer with `repeat`: one each time that all bytes are there. If several
+   * iterate, each arrival goes to one of them, in the order of their calls. What nobody has asked for
+   * yet waits.
    *
    * @throws TransferError as `arrived` does.
    */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Arrival, void> {
-    for (;;) {
-      const arrival = this.#arrivals.shift();
-      if (arrival !== undefined) {
-        yield arrival;
-        continue;
-      }
-      if (this.#failure !== undefined) throw this.#failure();
-      yield await new Promise<Arrival>((resolve, reject) => {
-        this.#reader = { resolve, reject };
-      });
-    }
+  [Symbol.asyncIterator](): Reader<Arrival> {
+    return new Reader(this.#arrivals);
   }
 
   // A transfer that was announced with its bytes may be shorter than the part.

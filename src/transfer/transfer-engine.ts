@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Reader } from '../arrivals.js';
 import { cancellable } from '../cancellation.js';
 import { publishClose, publishOpen } from '../channels.js';
 import { uncloneable } from '../describe.js';
@@ -168,10 +169,11 @@ export class TransferEngine {
   }
 
   /**
-   * Changes of the states of rails and peers, and errors of the provider that belong to no transfer, from this call on. If the engine has fallen back to another
-   * provider than efa, the first event says so. Waiting for events does not keep the process alive.
+   * Changes of the states of rails and peers, and errors of the provider that belong to no transfer, from this
+   * call on: each iterator sees all of them. If the engine has fallen back to another provider than
+   * efa, the first event says so. Waiting for events does not keep the process alive.
    */
-  events(): AsyncIterableIterator<EngineEvent> {
+  events(): Reader<EngineEvent> {
     return this.#announcer.events.read();
   }
 
@@ -315,8 +317,12 @@ export class TransferEngine {
     return place;
   }
 
-  /** The messages that peers send with notify(). */
-  notes(): AsyncIterableIterator<Note> {
+  /**
+   * The messages that peers send with notify(). If several iterate, each message goes to one of them.
+   * What nobody has asked for yet waits for the next who asks, also after another iterator has ended.
+   * close() ends all of them.
+   */
+  notes(): Reader<Note> {
     return this.#notes.read();
   }
 

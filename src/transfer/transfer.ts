@@ -1,8 +1,10 @@
 import { checkSignal, offAbort, onAbort, reasonOf } from '../abort-signals.js';
+import type { Reader } from '../arrivals.js';
 import { checkMilliseconds, checkOptions, namesOf } from '../checks.js';
 import { uncloneable } from '../describe.js';
 import { invalidState } from '../errors.js';
 import { type Handle, native } from '../native.js';
+import { samples } from '../samples.js';
 import type { Activity } from './activity.js';
 import type { Priority } from './admission.js';
 import { errnoOf, TransferError } from './errors.js';
@@ -292,22 +294,24 @@ export class Transfer implements PromiseLike<TransferReport> {
     );
   }
 
-  /** How far the transfer is, every 50 ms until it ends. Throws what the transfer rejects with. */
-  async *progress(): AsyncGenerator<Progress, void> {
-    const over = this.#outcome.over.then(() => true);
-    for (;;) {
-      yield { done: this.#done(), total: this.total };
-      let timer: NodeJS.Timeout | undefined;
-      const later = new Promise<false>((resolve) => {
-        timer = setTimeout(() => resolve(false), PROGRESS_INTERVAL);
-      });
-      if (await Promise.race([over, later])) {
-        clearTimeout(timer);
-        break;
-      }
-    }
-    await this.#outcome.end;
-    yield { done: this.total, total: this.total };
+  /**
+   * How far the transfer is: at once, every 50 ms, and when it has ended. Each iterator sees all of
+   * it. Throws what the transfer rejects with.
+   */
+  progress(): Reader<Progress> {
+    const sample = () => ({ done: this.#done(), total: this.total });
+    const { arrivals, reader } = samples<Progress>(sample, PROGRESS_INTERVAL);
+    arrivals.push(sample());
+    this.#outcome.over
+      .then(() => this.#outcome.end)
+      .then(
+        () => {
+          arrivals.push({ done: this.total, total: this.total });
+          arrivals.end();
+        },
+        (error) => arrivals.endWith(error),
+      );
+    return reader;
   }
 
   // biome-ignore lint/suspicious/noThenProperty: a transfer is awaited

@@ -1,7 +1,9 @@
 import { constants } from 'node:os';
-import { checkSignal, offAbort, onAbort, reasonOf } from '../abort-signals.js';
+import { checkSignal } from '../abort-signals.js';
+import type { Reader } from '../arrivals.js';
 import { checkInteger, checkMilliseconds, checkOptions, checkString, namesOf } from '../checks.js';
 import { withJson } from '../describe.js';
+import { samples } from '../samples.js';
 import { portNumbers } from '../sysfs.js';
 import { CounterMeter } from './counter-meter.js';
 import { VerbsError } from './errors.js';
@@ -51,26 +53,18 @@ export function counters(device: string, options?: CountersOptions): Counters {
 }
 
 /**
- * Samples the counters repeatedly. The first sample comes after one interval.
+ * Samples the counters repeatedly, while a call of next() waits. The first sample comes after one
+ * interval.
  *
  * @throws VerbsError ENODEV if there is no such device, ENXIO if it has no such port.
  * @throws AbortError, or the signal's reason, from next().
  */
-counters.watch = (device: string, options?: WatchOptions): AsyncGenerator<CounterSample, never> => {
+counters.watch = (device: string, options?: WatchOptions): Reader<CounterSample> => {
   const { port, interval = 1000, signal } = checkOptions('options', options, WATCH_NAMES);
   checkMilliseconds('options.interval', interval, 1);
   const checked = checkSignal(signal);
-  return samples(sampler(meterOf(device, port)), interval, checked);
+  return samples(sampler(meterOf(device, port)), interval, checked).reader;
 };
-
-async function* samples(
-  take: () => CounterSample,
-  interval: number,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<CounterSample, never> {
-  for await (const _ of ticks(interval, signal)) yield take();
-  throw reasonOf(signal as AbortSignal); // only the signal ends the ticks
-}
 
 /** Returns a function that samples a meter, starting now. */
 export function sampler(meter: CounterMeter): () => CounterSample {
@@ -88,32 +82,6 @@ export function sampler(meter: CounterMeter): () => CounterSample {
     before = { values, time };
     return { at, values, deltas: withJson(deltas), perSecond };
   };
-}
-
-/** Every `interval` milliseconds, until the signal aborts. */
-export async function* ticks(interval: number, signal?: AbortSignal): AsyncGenerator<void, void> {
-  const start = performance.now();
-  for (let count = 1; ; ) {
-    if (signal?.aborted) return;
-    await sleep(Math.max(0, start + count * interval - performance.now()), signal);
-    if (signal?.aborted) return;
-    yield;
-    // A slow consumer skips ticks instead of receiving a burst of them.
-    count = Math.max(count + 1, Math.ceil((performance.now() - start) / interval));
-  }
-}
-
-/** Resolves after some milliseconds, or when the signal aborts. */
-function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      if (signal !== undefined) offAbort(signal, end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    if (signal !== undefined) onAbort(signal, end);
-  });
 }
 
 function flat({ device, port }: ReturnType<CounterMeter['read']>): Counters {

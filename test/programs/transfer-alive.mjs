@@ -1,6 +1,6 @@
 // Two engines in a process, of which one waits. Only a timer that does not keep the process alive wakes it.
 //
-// Usage: transfer-alive.mjs idle|events|barrier|refused barrier|notes|offer
+// Usage: transfer-alive.mjs idle|events|left|left-events|barrier|refused barrier|notes|offer
 import { setTimeout as after } from 'node:timers/promises';
 import { TransferEngine } from 'libfabric/transfer';
 
@@ -12,11 +12,19 @@ const remote = await engine.peer(other.card);
 const back = await other.peer(engine.card);
 const later = (act) => after(100, undefined, { ref: false }).then(act);
 
+const left = async (reader) => {
+  const pending = reader.next();
+  await reader.return();
+  return pending;
+};
+
 const WAITS = {
   idle: () => {},
   events: () => {
     engine.events().next();
   },
+  left: () => left(engine.notes()),
+  'left-events': () => left(engine.events()),
   barrier: () => {
     later(() => other.group([back]).barrier());
     return engine.group([remote]).barrier();

@@ -55,7 +55,19 @@ describe.skipIf(hasRdmaDevice())("another vendor's device", () => {
     const later = await next();
     expect(later.deltas.port_rcv_data).toBe(40n);
     expect(later.values.port_rcv_data).toBe(1540n);
-    await watched.return(undefined as never);
+    await watched.return();
+  });
+
+  test('a watch that is left settles its calls immediately and leaves no timer', async () => {
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const watched = counters.watch('mlx5_0', { interval: 60_000 });
+    const pending = [watched.next(), watched.next()];
+    await watched.return();
+    for (const call of pending) expect((await call).done).toBe(true);
+    expect((await watched.next()).done).toBe(true);
+    expect(timers()).toBe(before);
   });
 
   test('a signal ends the watch immediately with its reason', async () => {

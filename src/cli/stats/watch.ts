@@ -1,5 +1,6 @@
 import { clearScreenDown, moveCursor } from 'node:readline';
-import { type CounterSample, sampler, ticks } from '../../verbs/counters.js';
+import { samples } from '../../samples.js';
+import { type CounterSample, sampler } from '../../verbs/counters.js';
 import type { Source } from './sources.js';
 import { ratesHeader, ratesRow } from './tables.js';
 
@@ -25,9 +26,14 @@ export async function watch(
   const takers = all.map((source) => ({ source, take: sampler(source.meter) }));
   const print = json ? printJson : process.stdout.isTTY ? livePrinter(all) : linePrinter(all);
   let left = count;
-  for await (const _ of ticks(interval, signal)) {
-    print(takers.map(({ source, take }) => ({ source, sample: take() })));
-    if (--left === 0) return;
+  const takeAll = () => takers.map(({ source, take }) => ({ source, sample: take() }));
+  try {
+    for await (const taken of samples(takeAll, interval, signal).reader) {
+      print(taken);
+      if (--left === 0) return;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }
 

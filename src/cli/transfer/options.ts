@@ -1,5 +1,11 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { attachedPort, count, type OptionGroup, seconds, sizes } from '../fabtests/common/options.js';
+import {
+  attachedPort,
+  count,
+  type OptionGroup,
+  seconds,
+  sizes,
+} from '../fabtests/common/options.js';
 import { allSizesOf } from '../fabtests/common/sizes.js';
 import { bytesArgument, bytesWanted } from '../shared/byte-count.js';
 
