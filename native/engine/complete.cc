@@ -107,8 +107,10 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
   if (op->live && (isReceive(op->code) || op->code == OpCode::kStagedReceive)) {
     if (source != FI_ADDR_NOTAVAIL) result.source = op->endpoint->av->peerOf(source);
     const Memory* memory = op->multiRecv ? memories.find(op->memory) : nullptr;
-    if (memory != nullptr && entry.buf != nullptr) {
-      result.offset = static_cast<double>(static_cast<uint8_t*>(entry.buf) - memory->base);
+    if (memory != nullptr) {
+      // A provider need not say where an empty message is.
+      const auto* place = static_cast<uint8_t*>(entry.buf);
+      result.offset = place == nullptr ? op->offset : static_cast<double>(place - memory->base);
     }
   }
   complete(*op, result);

@@ -168,7 +168,7 @@ void Engine::fill(Op& op, Completion result, const uint8_t* from) {
 // Called when a message has arrived for an aborted receive that could not be cancelled.
 void Engine::keep(const Op& op, const Completion& result) {
   const bool released = (result.flags & FI_MULTI_RECV) != 0;
-  if (released && ((result.flags & FI_RECV) == 0 || result.length == 0)) return;  // no message
+  if (released && (result.flags & FI_RECV) == 0) return;  // no message
   if (usesDeviceMemory_ && onDevice(op)) {
     const Failure lost{FI_ECANCELED,
                        {"", "a message arrived in device memory after its receive was aborted"}};
@@ -180,7 +180,6 @@ void Engine::keep(const Op& op, const Completion& result) {
   iovec pieces[Resolved::kMaxSegments];
   size_t count = piecesOf(op, pieces);
   if (op.multiRecv && count > 0) {
-    // A provider need not say where an empty message is.
     const auto from = static_cast<size_t>(std::max(0.0, result.offset - op.offset));
     if (from > pieces[0].iov_len) return;
     pieces[0] = {static_cast<uint8_t*>(pieces[0].iov_base) + from, pieces[0].iov_len - from};

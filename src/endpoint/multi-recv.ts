@@ -91,8 +91,8 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     const final = completions.finalAt(word);
     if (status === 0) {
       const completion = completions.at(word);
-      const holdsMessage = !final || completion.flags.includes('FI_RECV');
-      if (holdsMessage && !(final && completion.length === 0)) {
+      // The last completion need not be a message: it may only release the buffer.
+      if (!final || completion.flags.includes('FI_RECV')) {
         this.#arrived({ completion, arrival: completions.arrivalAt(word) });
       }
     } else {
