@@ -66,6 +66,11 @@ export const bars = [
   more('half round trip', 64, 'prepared, thread', 10),
   time('half round trip', 64, 'prepared, loop', 0.2, 'node:net'),
   time('half round trip', 64, 'prepared, loop', undefined, 'zeromq ipc'),
+  ...[64, 4096, 65_536, MIB].flatMap((size) =>
+    ['loop', 'thread'].map((driver) =>
+      time('stream of messages', size, `copy, ${driver}`, undefined, `borrow, ${driver}`),
+    ),
+  ),
   ...inFlight,
   time('peers', 64, 'manual, 10000 peers', 1.2, 'manual, 2 peers'),
   value('idle CPU', undefined, 'thread', 2),

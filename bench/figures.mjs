@@ -105,6 +105,13 @@ const inFlight = ['send', 'write'].map((loop) => ({
   ),
 }));
 
+const STREAM_ITERATIONS = { 64: 20_000, [4 * KIB]: 20_000, [64 * KIB]: 2_500, [MIB]: 256 };
+const streamContender = (messages, driver) =>
+  ours('stream', 'prepared', driver, {
+    name: `${messages}, ${driver}`,
+    args: () => ['--messages', messages],
+  });
+
 const peersContender = (peers, driver) =>
   ours('peers', 'prepared', driver, {
     name: `${driver}, ${peers} peers`,
@@ -147,6 +154,14 @@ export const groups = [
       zeromq('pingpong', 'tcp', { 64: 1_000 }),
       zeromq('pingpong', 'ipc', { 64: 1_000 }),
     ],
+  },
+  {
+    name: 'stream of messages',
+    sizes: STREAM_ITERATIONS,
+    passes: PASSES,
+    contenders: ['loop', 'thread'].flatMap((driver) =>
+      ['copy', 'borrow'].map((messages) => streamContender(messages, driver)),
+    ),
   },
   ...inFlight,
   {

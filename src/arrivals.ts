@@ -200,9 +200,9 @@ function withResolvers<T>() {
 }
 
 /**
- * An async iterator that others may exist besides. Whoever returns it says whether each of them
- * sees every item, or each item goes to one of them: then to the oldest call of next() that waits.
- * Calls may overlap. When the source ends, all of them settle.
+ * An async iterator. A source may have several at once. The call that returns them says whether each
+ * iterator sees every item, or each item goes to one iterator: to the oldest call of next() that
+ * waits. Calls may overlap. When the source ends, all of them settle.
  */
 export class Reader<T> implements AsyncIterableIterator<T> {
   readonly #arrivals: Arrivals<T>;

@@ -63,11 +63,8 @@ export type {
   Receiving,
 } from './endpoint/compose.js';
 export type { EndpointBase } from './endpoint/endpoint.js';
-export type {
-  Message,
-  Messages,
-  MessagesOptions,
-} from './endpoint/messages.js';
+export type { Message, Messages } from './endpoint/messages.js';
+export type { MessagesOptions, MultiRecvOptions } from './endpoint/messages-options.js';
 export type { MsgRecv, MsgSend } from './endpoint/msg.js';
 export type { MultiRecv, MultiRecvMessage } from './endpoint/multi-recv.js';
 export type { EndpointOptions } from './endpoint/opening-options.js';

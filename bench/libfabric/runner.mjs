@@ -17,6 +17,7 @@ export const side = parseSide({
   driver: { type: 'string', default: 'manual' },
   form: { type: 'string', default: 'prepared' },
   peers: { type: 'string', default: '2' }, // only for peers.mjs
+  messages: { type: 'string', default: 'copy' }, // only for stream.mjs
 });
 
 export const openEndpoint = (more = {}) =>

@@ -6,12 +6,12 @@ import { wasRequested } from '../info.js';
 import type { AnyInfo } from '../info-types.js';
 import { type AtomicCalls, type AtomicKind, atomicCalls } from './atomic.js';
 import { EndpointBase } from './endpoint.js';
-import type { Messages, MessagesOptions } from './messages.js';
+import type { Messages } from './messages.js';
+import type { MessagesOptions, MultiRecvOptions } from './messages-options.js';
 import { type MsgRecv, type MsgSend, msgRecv, msgSend } from './msg.js';
 import type { MultiRecv } from './multi-recv.js';
 import { QueuedCalls } from './queued.js';
 import { type RmaRead, type RmaWrite, rmaRead, rmaWrite } from './rma.js';
-import type { StreamOptions } from './stream.js';
 import { type TaggedRecv, type TaggedSend, taggedRecv, taggedSend } from './tagged.js';
 
 /**
@@ -78,7 +78,7 @@ export interface MultiReceiving {
    * @throws TypeError ERR_INVALID_ARG_TYPE or ERR_INVALID_ARG_VALUE for the buffer. Error
    * ERR_CLOSED if the endpoint is closed. Rejections of next(): see MultiRecv.
    */
-  multiRecv(buffer: Buffers, options?: StreamOptions): MultiRecv;
+  multiRecv(buffer: Buffers, options?: MultiRecvOptions): MultiRecv;
 }
 
 /** The methods of an endpoint that was opened with FI_ATOMIC, besides the calls. */
@@ -112,7 +112,7 @@ const receiving: Receiving = {
 };
 
 const multiReceiving: MultiReceiving = {
-  multiRecv(this: EndpointBase, buffer: Buffers, options?: StreamOptions) {
+  multiRecv(this: EndpointBase, buffer: Buffers, options?: MultiRecvOptions) {
     return this.postMultiRecv(buffer, options);
   },
 };

@@ -2,7 +2,7 @@ import type { AddressVector } from '../address-vector.js';
 import type { BatchBase } from '../batch.js';
 import type { BoundHandle } from '../bound-handle.js';
 import { publishClose, publishOpen, publishParked } from '../channels.js';
-import { checkInteger, checkNames, checkObject, namesOf } from '../checks.js';
+import { checkNames } from '../checks.js';
 import type { Completion } from '../completion.js';
 import type { CompletionQueue } from '../completion-queue.js';
 import type { Counter } from '../counter.js';
@@ -16,27 +16,29 @@ import { Op } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { unlessStuck } from '../engine/unresponsive.js';
-import { closed, invalidArgValue, invalidThis, outOfRange } from '../errors.js';
+import { closed, invalidArgValue, invalidThis } from '../errors.js';
 import type { AtomicOp, Datatype } from '../flags.js';
 import { infoHandle } from '../info.js';
 import type { AnyInfo } from '../info-types.js';
 import { type Handle, native } from '../native.js';
 import { bytesOf, isBufferView } from '../views.js';
-import { checkWait } from '../wait-options.js';
 import { type AtomicKind, AtomicQueries } from './atomic.js';
 import { type CheckedCloseOptions, type CloseOptions, checkCloseOptions } from './close-options.js';
-import { Messages, type MessagesOptions } from './messages.js';
+import { Messages } from './messages.js';
+import {
+  checkMessagesOptions,
+  checkMultiRecvOptions,
+  type MessagesOptions,
+  type MultiRecvOptions,
+} from './messages-options.js';
 import { MultiRecv } from './multi-recv.js';
 import { checkEndpointOptions, type EndpointOptions } from './opening-options.js';
 import { checkDirections, type Direction, type QueuedCalls } from './queued.js';
-import type { StreamOptions } from './stream.js';
 import type { CheckedOptions, Limits, Target } from './target.js';
 
 const UNCLONEABLE = uncloneable(
   'an Endpoint belongs to its thread: send endpoint.address, for av.insert(), and open another endpoint there',
 );
-
-const MESSAGES_NAMES = namesOf<MessagesOptions>({ count: 1, size: 1, signal: 1, timeout: 1 });
 
 /** The methods that every endpoint has: fi_endpoint(3). */
 export class EndpointBase implements Target {
@@ -194,23 +196,16 @@ export class EndpointBase implements Target {
   /** @internal */
   receiveMessages(options?: MessagesOptions): Messages {
     this.#checkOpen();
-    const checked = checkObject('options', options);
-    const count = checkInteger('options.count', checked.count ?? 64, 1, 65_536);
-    const size = checkInteger('options.size', checked.size ?? 4096, 1, 2 ** 30);
-    const bytes = count * size;
-    if (bytes > MAX_BUFFERS) {
-      throw outOfRange('options.count * options.size', `at most ${MAX_BUFFERS} bytes`, bytes);
-    }
-    return new Messages(this, count, size, checkWait(options, MESSAGES_NAMES));
+    return new Messages(this, checkMessagesOptions(options));
   }
 
   /** @internal */
-  postMultiRecv(buffer: Buffers, options?: StreamOptions): MultiRecv {
+  postMultiRecv(buffer: Buffers, options?: MultiRecvOptions): MultiRecv {
     this.#checkOpen();
-    const wait = checkWait(options);
+    const checked = checkMultiRecvOptions(options);
     const place = this.#engine.memory.locate(buffer);
     if (place.length === 0) throw invalidArgValue('buffer', 'is empty');
-    return new MultiRecv(this, allBytesOf(buffer), place, wait);
+    return new MultiRecv(this, allBytesOf(buffer), place, checked);
   }
 
   /** @internal */
@@ -308,8 +303,6 @@ export class EndpointBase implements Target {
 // An operation has at most 255 additional blocks of 64 bytes, and the engine accepts 32 segments.
 const MAX_INJECT = 255 * 64;
 const MAX_SEGMENTS = 32;
-// The most bytes in the buffers of one stream of messages.
-const MAX_BUFFERS = 2 ** 30;
 
 function allBytesOf(buffer: Buffers): Uint8Array {
   if (isBufferView(buffer)) return bytesOf(buffer);

@@ -10,33 +10,25 @@ import { type Slot, Slots } from '../engine/slots.js';
 import { errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import type { Peer } from '../peer.js';
-import type { Wait } from '../wait-options.js';
-import { giveBack, type Receiver, type StreamOptions, timeoutError } from './stream.js';
+import type { CheckedMessagesOptions } from './messages-options.js';
+import { giveBack, type Receiver, timeoutError } from './stream.js';
 import type { Limits } from './target.js';
 
 const UNCLONEABLE = uncloneable(
   'a stream of messages belongs to its endpoint: send the bytes of each message',
 );
 
-/**
- * A message of a stream. Its bytes are valid until the next message is requested. If the caller
- * calls next() while another call is pending, every message from then on has its own copy of the
- * bytes.
- */
+/** A message of a stream. */
 export interface Message {
+  /**
+   * Memory of its own. With `borrow`, valid only until the next message is requested. If the caller
+   * calls next() while another call is pending, every message from then on has memory of its own.
+   */
   readonly bytes: Uint8Array;
   /** The sender, with FI_SOURCE. */
   readonly source: Peer | undefined;
   /** The remote CQ data of the message. */
   readonly data: bigint | undefined;
-}
-
-/** The buffers and wait options of a stream of messages. */
-export interface MessagesOptions extends StreamOptions {
-  /** The number of buffers to keep posted. If omitted, 64. */
-  readonly count?: number;
-  /** The size of each buffer in bytes, and so of the longest message. If omitted, 4096. */
-  readonly size?: number;
 }
 
 /** A message that has arrived, in its slot. */
@@ -53,7 +45,7 @@ const ARRIVING_MS = 30;
 
 /**
  * Incoming messages as an async iterator. It keeps a set of buffers posted. It posts a buffer again
- * when the message after its own is requested.
+ * when its message has been copied or, with `borrow`, when the message after it is requested.
  *
  * The stream ends with return(), which a loop calls when it exits early, and when next() rejects.
  * Then it cancels its receives. Messages that have arrived and were not taken go to the next
@@ -72,11 +64,10 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   // Receives that could not be cancelled because a message was arriving.
   #busy = 0;
   readonly #arrivals: Arrivals<Arrival>;
-  // The slot of the last message taken.
+  // Whether messages are not copied, and the slot of the last one that was taken.
+  #borrows: boolean;
   #current: Slot | undefined;
-  // Pending calls of next(), and whether there was ever more than one.
-  #asking = 0;
-  #shared = false;
+  #asking = 0; // pending calls of next()
   // No more buffers are posted: the endpoint is closed, or the receives are being cancelled.
   #ended = false;
   #drained: (() => void) | undefined;
@@ -85,8 +76,9 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   readonly #untaken: Arrival[] = [];
 
   /** @internal */
-  constructor(endpoint: Receiver, count: number, size: number, wait: Wait) {
+  constructor(endpoint: Receiver, { count, size, borrow, wait }: CheckedMessagesOptions) {
     this.endpoint = endpoint;
+    this.#borrows = borrow;
     const failed = () => this.#stop();
     this.#arrivals = new Arrivals({ overdue: timeoutError, failed }, wait);
     this.#limits = endpoint.limits;
@@ -186,14 +178,14 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   }
 
   /**
-   * The next message. The bytes of the message before it become invalid.
+   * The next message. With `borrow`, the bytes of the message before it become invalid.
    *
    * @throws FabricError FI_ETRUNC for a message that is longer than a buffer, FI_ETIMEDOUT after
    * `options.timeout`, or another code of fi_cq_readerr(3).
    * @throws AbortError, or the reason of `options.signal`.
    */
   async next(): Promise<IteratorResult<Message>> {
-    if (this.#asking > 0) this.#shared = true;
+    if (this.#asking > 0) this.#borrows = false; // nobody knows whose message would end
     if (this.#current !== undefined) this.#post(this.#current);
     this.#current = undefined;
     this.#asking++;
@@ -211,7 +203,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   #open({ slot, completion }: Arrival): Message {
     const { source, data, length } = completion;
     const bytes = this.#slots.received(slot, length);
-    if (!this.#shared) {
+    if (this.#borrows) {
       this.#current = slot;
       return { bytes, source, data };
     }

@@ -10,8 +10,8 @@ import { errnoByCode } from '../error-codes.js';
 import type { FabricError } from '../errors.js';
 import { native } from '../native.js';
 import { isDetached } from '../views.js';
-import type { Wait } from '../wait-options.js';
 import type { Message } from './messages.js';
+import type { CheckedMultiRecvOptions } from './messages-options.js';
 import { withReason } from './short-buffer.js';
 import { giveBack, type Receiver, timeoutError } from './stream.js';
 
@@ -19,8 +19,12 @@ const UNCLONEABLE = uncloneable(
   'a MultiRecv belongs to its endpoint: send the bytes of each message',
 );
 
-/** A message in a multi-receive buffer. Its bytes stay valid until the buffer is posted again. */
+/** A message in a multi-receive buffer. */
 export interface MultiRecvMessage extends Message {
+  /**
+   * Memory of its own. With `borrow`, a part of the buffer, valid until the buffer is posted again.
+   */
+  readonly bytes: Uint8Array;
   /** Offset in the buffer, in bytes. */
   readonly offset: number;
 }
@@ -37,6 +41,7 @@ const MULTI_RECV = 2 ** 16;
  * A buffer that receives several messages (FI_MULTI_RECV, fi_msg(3)), as an async iterator. It ends
  * when the provider releases the buffer: when less than FI_OPT_MIN_MULTI_RECV bytes of it are free.
  * efa refuses a shorter buffer.
+ * Take its messages before you post the buffer again.
  *
  * It also ends with return(), which a loop calls when it exits early, and when next() rejects. Then
  * the receive is cancelled. Messages that have arrived and were not taken go to the next receives
@@ -50,6 +55,7 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   readonly #engine: Engine;
   readonly #arrivals: Arrivals<Arrival>;
   readonly #bytes: Uint8Array;
+  readonly #borrows: boolean;
   readonly #handle: number;
   readonly #start: number;
   readonly #length: number;
@@ -60,8 +66,14 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
   readonly #untaken: Arrival[] = [];
 
   /** @internal `place` is the location of `bytes`. */
-  constructor(endpoint: Receiver, bytes: Uint8Array, place: Place, wait: Wait) {
+  constructor(
+    endpoint: Receiver,
+    bytes: Uint8Array,
+    place: Place,
+    { wait, borrow }: CheckedMultiRecvOptions,
+  ) {
     const { limits } = endpoint;
+    this.#borrows = borrow;
     const failed = () => this.#stop();
     this.#arrivals = new Arrivals({ overdue: timeoutError, failed }, wait);
     this.endpoint = endpoint;
@@ -147,9 +159,11 @@ export class MultiRecv implements AsyncIterableIterator<MultiRecvMessage>, Reque
     return { bytes: this.#received(offset, length), offset, source, data };
   }
 
-  // Copies the bytes if the buffer was detached.
   #received(offset: number, length: number): Uint8Array {
-    if (!isDetached(this.#bytes.buffer)) return this.#bytes.subarray(offset, offset + length);
+    if (!isDetached(this.#bytes.buffer)) {
+      const bytes = this.#bytes.subarray(offset, offset + length);
+      return this.#borrows ? bytes : bytes.slice();
+    }
     const { handle } = this.#engine;
     return new Uint8Array(native.memoryRead(handle, this.#handle, this.#start + offset, length));
   }

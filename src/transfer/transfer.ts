@@ -302,15 +302,18 @@ export class Transfer implements PromiseLike<TransferReport> {
     const sample = () => ({ done: this.#done(), total: this.total });
     const { arrivals, reader } = samples<Progress>(sample, PROGRESS_INTERVAL);
     arrivals.push(sample());
-    this.#outcome.over
-      .then(() => this.#outcome.end)
-      .then(
-        () => {
-          arrivals.push({ done: this.total, total: this.total });
-          arrivals.end();
-        },
-        (error) => arrivals.endWith(error),
-      );
+    const finish = async () => {
+      await this.#outcome.over;
+      if (arrivals.ended) return; // the loop was left: it does not handle a failure
+      try {
+        await this.#outcome.end;
+        arrivals.push({ done: this.total, total: this.total });
+        arrivals.end();
+      } catch (error) {
+        arrivals.endWith(error);
+      }
+    };
+    finish();
     return reader;
   }
 

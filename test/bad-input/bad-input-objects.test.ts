@@ -194,6 +194,12 @@ const throwing: Case[] = [
     /options\.size/,
     junkExcept('undefined', 'null'),
   ],
+  [
+    'options.borrow of messages()',
+    (v) => (loopback.ep as Any).messages({ borrow: v }),
+    /options\.borrow/,
+    junkExcept('undefined', 'null', 'true'),
+  ],
   ['endpoint.multiRecv(buffer)', (v) => (loopback.ep as Any).multiRecv(v), /buffer/],
   ['endpoint.getOption(name)', (v) => (loopback.ep as Any).getOption(v), /option/],
   ['endpoint.setOption(name)', (v) => (loopback.ep as Any).setOption(v, 1), /option/],

@@ -154,6 +154,45 @@ describe.each([
       }),
     );
   });
+
+  // A step sends a message, asks for one without waiting for it, or leaves a stream and begins another one.
+  test('calls of next() that nobody awaits settle, and get every message in order', async (context) => {
+    const wire = await pair(context, provider, ['FI_MSG'], driver);
+    const { a, b, toB } = wire;
+    const step = fc.oneof(
+      { arbitrary: fc.constant('send' as const), weight: 4 },
+      { arbitrary: fc.constant('next' as const), weight: 4 },
+      { arbitrary: fc.constant('leave' as const), weight: 1 },
+      { arbitrary: fc.constant('wait' as const), weight: 1 },
+    );
+    await check(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const sends: Promise<unknown>[] = [];
+        const calls: Promise<IteratorResult<Message>>[] = [];
+        let stream = b.messages({ count: 4, size: LONGEST });
+        for (const each of steps) {
+          if (each === 'send') {
+            const bytes = pattern(sends.length % LONGEST, sends.length + 1);
+            sends.push(a.send(bytes, toB));
+          } else if (each === 'next') {
+            calls.push(stream.next());
+          } else if (each === 'leave') {
+            await wire.done(stream.return());
+            stream = b.messages({ count: 4, size: LONGEST });
+          } else {
+            await new Promise(setImmediate);
+          }
+        }
+        await wire.done(stream.return());
+        const messages = (await wire.done(Promise.all(calls))).filter(({ done }) => !done);
+        const rest = b.messages({ count: 4, size: LONGEST });
+        while (messages.length < sends.length) messages.push(await wire.done(rest.next()));
+        await wire.done(Promise.all([...sends, rest.return()]));
+        for (const [i, { value }] of messages.entries())
+          expectBytes(value.bytes, pattern(i % LONGEST, i + 1));
+      }),
+    );
+  });
 });
 
 /** A filter for ranges that overlap none before. */

@@ -52,7 +52,7 @@ describe.each(['register', 'allocate'] as const)('a region of %s()', (method) =>
 });
 
 test('a message whose buffer was transferred is unchanged; later messages use other memory', async () => {
-  const messages = ep.messages({ count: 2, size: 1024 });
+  const messages = ep.messages({ count: 2, size: 1024, borrow: true });
   const transferred: Uint8Array[] = [];
   for (let i = 1; i <= 20; i++) {
     await ep.send(new Uint8Array(1024).fill(i), self);
@@ -65,7 +65,7 @@ test('a message whose buffer was transferred is unchanged; later messages use ot
 });
 
 test('a message arrives in a buffer that was transferred while it was posted', async () => {
-  const messages = ep.messages({ count: 1, size: 64 });
+  const messages = ep.messages({ count: 1, size: 64, borrow: true });
   await ep.send(new Uint8Array(64).fill(1), self);
   const { value: first } = await messages.next();
   const next = messages.next(); // posts the first's buffer again
@@ -76,7 +76,7 @@ test('a message arrives in a buffer that was transferred while it was posted', a
 });
 
 test('a message can be sent from its receive buffer, also after its stream has ended', async () => {
-  const messages = ep.messages({ count: 4, size: 64 });
+  const messages = ep.messages({ count: 4, size: 64, borrow: true });
   await ep.send(new Uint8Array(64).fill(9), self);
   const { value } = await messages.next();
   await ep.send(value.bytes, self);

@@ -82,6 +82,19 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expectBytes((await transfer(wire, again, 300)).bytes, pattern(300, 300));
   });
 
+  test('messages are copied; with borrow they are parts of the buffer', async (context) => {
+    const wire = multi(context, provider, driver);
+    const buffer = new Uint8Array(1024);
+    const copying = wire.b.multiRecv(buffer);
+    const { bytes: copied } = await transfer(wire, copying, 1000);
+    expect((await wire.done(copying.next())).done).toBe(true);
+    const borrowing = wire.b.multiRecv(buffer, { borrow: true });
+    const { bytes: borrowed, offset } = await transfer(wire, borrowing, 900);
+    expectBytes(copied, pattern(1000, 1000));
+    expect(borrowed.buffer).toBe(buffer.buffer);
+    expect(borrowed.byteOffset).toBe(offset);
+  });
+
   test('the second buffer receives messages when the first is full', async (context) => {
     const wire = multi(context, provider, driver);
     const buffers = [wire.b.multiRecv(new Uint8Array(600)), wire.b.multiRecv(new Uint8Array(600))];

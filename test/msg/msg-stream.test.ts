@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { Message } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
@@ -23,6 +24,39 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
       expectData(provider, data, BigInt(i));
     }
     await wire.done(sends);
+    await wire.done(stream.return());
+  });
+
+  test('messages that are kept, or that a Readable reads ahead, have their own bytes', async (context) => {
+    const wire = await pair(context, provider, ['FI_MSG'], driver);
+    const { a, b, toB } = wire;
+    const count = 60;
+    const stream = b.messages({ count: 4, size: 64 });
+    const messages = Readable.from(stream);
+    const sends = Promise.all(Array.from({ length: count }, (_, i) => a.send(pattern(64, i), toB)));
+    const kept: Message[] = [];
+    const read = async () => {
+      for await (const message of messages) if (kept.push(message) === count) break;
+    };
+    await wire.done(Promise.all([read(), sends]));
+    for (const [i, { bytes }] of kept.entries()) {
+      expectBytes(bytes, pattern(64, i));
+      expect(bytes.buffer.byteLength).toBe(64);
+    }
+  });
+
+  test('with borrow, the bytes are those of the receive buffer until the next message is requested', async (context) => {
+    const wire = await pair(context, provider, ['FI_MSG'], driver);
+    const { a, b, toB } = wire;
+    const stream = b.messages({ count: 1, size: 64, borrow: true });
+    const buffers = new Set<ArrayBufferLike>();
+    for (let i = 0; i < 5; i++) {
+      await wire.done(a.send(pattern(40, i), toB));
+      const { value } = await wire.done(stream.next());
+      expectBytes(value.bytes, pattern(40, i));
+      buffers.add(value.bytes.buffer);
+    }
+    expect(buffers.size).toBe(1);
     await wire.done(stream.return());
   });
 

@@ -114,7 +114,7 @@ class Shared {
   constructor(session: Session, slice: RegionSlice) {
     this.#session = session;
     this.#slice = slice;
-    this.#posted = session.ep.multiRecv(slice);
+    this.#posted = session.ep.multiRecv(slice, { borrow: true });
   }
 
   get released(): boolean {
@@ -122,7 +122,7 @@ class Shared {
   }
 
   post(): void {
-    this.#posted = this.#session.ep.multiRecv(this.#slice);
+    this.#posted = this.#session.ep.multiRecv(this.#slice, { borrow: true });
   }
 
   next() {

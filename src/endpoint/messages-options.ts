@@ -1,0 +1,62 @@
+import { checkInteger, checkObject, namesOf } from '../checks.js';
+import { invalidArgType, outOfRange } from '../errors.js';
+import { checkWait, type Wait } from '../wait-options.js';
+import type { StreamOptions } from './stream.js';
+
+/** The wait options of a multi-receive buffer, and whose memory its messages are in. */
+export interface MultiRecvOptions extends StreamOptions {
+  /**
+   * Whether the bytes of a message are those of its receive buffer, and so valid only until the buffer
+   * is posted again. If omitted, each message is copied into memory of its own, which takes from half
+   * a microsecond for a short message to longer than the transfer itself: see docs/figures.md.
+   */
+  readonly borrow?: boolean;
+}
+
+/** The buffers and wait options of a stream of messages. */
+export interface MessagesOptions extends MultiRecvOptions {
+  /** The number of buffers to keep posted. If omitted, 64. */
+  readonly count?: number;
+  /** The size of each buffer in bytes, and so of the longest message. If omitted, 4096. */
+  readonly size?: number;
+}
+
+const COMMON = { borrow: 1, signal: 1, timeout: 1 } as const;
+const NAMES = namesOf<MessagesOptions>({ count: 1, size: 1, ...COMMON });
+const MULTI_RECV_NAMES = namesOf<MultiRecvOptions>(COMMON);
+
+// The most bytes in the buffers of one stream of messages.
+const MAX_BUFFERS = 2 ** 30;
+
+/** The options of a multi-receive buffer, checked. */
+export interface CheckedMultiRecvOptions {
+  readonly wait: Wait;
+  readonly borrow: boolean;
+}
+
+/** The options of a stream of messages, checked. */
+export interface CheckedMessagesOptions extends CheckedMultiRecvOptions {
+  readonly count: number;
+  readonly size: number;
+}
+
+export function checkMessagesOptions(options: MessagesOptions | undefined): CheckedMessagesOptions {
+  const checked = checkObject('options', options);
+  const count = checkInteger('options.count', checked.count ?? 64, 1, 65_536);
+  const size = checkInteger('options.size', checked.size ?? 4096, 1, 2 ** 30);
+  const bytes = count * size;
+  if (bytes > MAX_BUFFERS) {
+    throw outOfRange('options.count * options.size', `at most ${MAX_BUFFERS} bytes`, bytes);
+  }
+  return { count, size, ...checkMultiRecvOptions(options, NAMES) };
+}
+
+export function checkMultiRecvOptions(
+  options: MultiRecvOptions | undefined,
+  names: readonly string[] = MULTI_RECV_NAMES,
+): CheckedMultiRecvOptions {
+  const wait = checkWait(options, names);
+  const borrow = options?.borrow ?? false;
+  if (typeof borrow !== 'boolean') throw invalidArgType('options.borrow', 'a boolean', borrow);
+  return { wait, borrow };
+}
