@@ -111,6 +111,7 @@ test('the control message of a benchmark says what a side has put into it, or ha
     release: fc.constantFrom('1.17', '2.6'),
     port: fc.nat({ max: 65_535 }),
     messageBytes: fc.integer({ min: CONTROL_BYTES, max: 1024 }),
+    token: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
   });
   const edits = fc.array(fc.tuple(fc.nat({ max: 1023 }), fc.nat({ max: 255 })), { maxLength: 3 });
   holds(

@@ -2,7 +2,8 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { MAX_PORT } from '../../checks.js';
 import type { EpType } from '../../flags.js';
 import { DeviceCounters } from '../fabtests/common/device-counters.js';
-import { type OobSocket, PortInUse } from '../fabtests/common/oob.js';
+import { listenOob, type OobSocket, PortInUse } from '../fabtests/common/oob.js';
+import type { Needs } from '../fabtests/common/open-endpoint.js';
 import { sizes } from '../fabtests/common/options.js';
 import { resolveHost } from '../fabtests/common/resolve-host.js';
 import { printingResult, ResultPrinter } from '../fabtests/common/result-printer.js';
@@ -152,33 +153,78 @@ function settingsOf(
 }
 
 async function run(settings: Settings, flags: Flags, control: Control): Promise<void> {
-  const caps = [flags.mode === 'tagged' ? 'FI_TAGGED' : 'FI_MSG'] as const;
+  const needs = { caps: [flags.mode === 'tagged' ? 'FI_TAGGED' : 'FI_MSG'] } as const;
+  const session = await (settings.host === undefined
+    ? serve(settings, needs, control)
+    : call(settings, needs, control));
+  control.target = session;
+  const report = new ResultPrinter({ bandwidth: false }, settings, deviceOf(session.ep));
+  await printingResult(report, session, () =>
+    measureSizes(session, session.oob as OobSocket, report),
+  );
+}
+
+/** The client's session. It selects an endpoint with the address format of its server. */
+async function call(settings: Settings, needs: Needs, control: Control): Promise<Session> {
   let name: Uint8Array | undefined;
-  // The client receives the server's address before it selects an endpoint with that address
-  // format.
   const receiveServerName = async (oob: OobSocket): Promise<Partial<Settings>> => {
-    if (settings.host === undefined) return {};
     const { format, address } = await receiveName(oob);
     name = address;
     return format === 'FI_FORMAT_UNSPEC' ? {} : { addrFormat: format };
   };
-  const session = await Session.open(settings, { caps }, control.signal, receiveServerName).catch(
-    (error) => {
-      if (!(error instanceof PortInUse)) throw error;
-      throw new Error(
-        `TCP port ${error.port} is in use on this host; choose another one: -B PORT here, -P PORT at the client`,
-      );
-    },
-  );
-  control.target = session;
-  const oob = session.oob as OobSocket;
-  const report = new ResultPrinter({ bandwidth: false }, settings, deviceOf(session.ep));
-  await printingResult(report, session, async () => {
-    sendName(oob, { format: session.info.addrFormat, address: session.ep.address });
-    name ??= (await session.until(receiveName(oob))).address;
-    session.peer = session.ep.av.insert(name);
-    await measureSizes(session, oob, report);
+  const session = await Session.open(settings, needs, control.signal, receiveServerName);
+  sendOwnName(session, session.oob as OobSocket);
+  session.peer = session.ep.av.insert(name as Uint8Array);
+  return session;
+}
+
+const sendOwnName = ({ info, ep }: Session, oob: OobSocket) =>
+  sendName(oob, { format: info.addrFormat, address: ep.address });
+
+/**
+ * The server's session. The server sends its name first, and the address in it depends on where a client has connected. The
+ * visitor that answers with a name is the client.
+ */
+async function serve(settings: Settings, needs: Needs, { signal }: Control): Promise<Session> {
+  const visitors = await listenOob(settings, signal).catch((error) => {
+    if (!(error instanceof PortInUse)) throw error;
+    throw new Error(
+      `TCP port ${error.port} is in use on this host; choose another one: -B PORT here, -P PORT at the client`,
+    );
   });
+  const sessions = new Map<string | undefined, Promise<Session>>();
+  const sessionAt = (visitor: OobSocket) => {
+    const { localAddress } = visitor;
+    const session =
+      sessions.get(localAddress) ?? Session.open(settings, needs, signal, undefined, visitor);
+    sessions.set(localAddress, session);
+    session.catch((error) => visitors.close(error)); // not the visitor's fault
+    return session;
+  };
+  const meets = async (visitor: OobSocket) => {
+    const session = await sessionAt(visitor);
+    sendOwnName(session, visitor);
+    const { address } = await receiveName(visitor);
+    return { session, peer: session.ep.av.insert(address) };
+  };
+  let chosen: Session | undefined;
+  try {
+    const anyone = async () => {};
+    const [oob, { session, peer }] = await visitors.client({
+      begins: anyone,
+      meets,
+      atOnce: Infinity,
+    });
+    visitors.close();
+    oob.recognize();
+    chosen = Object.assign(session, { oob, peer });
+    return chosen;
+  } finally {
+    for (const opening of sessions.values()) {
+      const session = await opening.catch(() => undefined);
+      if (session !== chosen) await session?.close('another address was chosen');
+    }
+  }
 }
 
 async function measureSizes(

@@ -25,7 +25,7 @@ export interface JsonLinkOptions<In> {
   readonly maxBytes: () => number;
   /** The most messages that may wait for receive(). */
   readonly maxWaiting?: number;
-  /** Handles each message. Returns false if receive() is to return the message. */
+  /** Handles each message. Returns false if receive() is to return the message. Throws FrameError for a wrong one. */
   readonly onMessage?: (message: In) => boolean;
 }
 
@@ -60,6 +60,11 @@ export class JsonLink<In extends object, Out extends object> {
     socket.resume();
   }
 
+  /** The number of messages that receive() would return at once. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Why no more messages arrive; undefined while the connection is open. */
   get ended(): Error | undefined {
     return this.#ended;
@@ -80,6 +85,16 @@ export class JsonLink<In extends object, Out extends object> {
    * connection ends or so many milliseconds have passed.
    */
   async receive(milliseconds = Number.POSITIVE_INFINITY): Promise<In | undefined> {
+    await this.#arrival(milliseconds);
+    return this.#waiting.shift();
+  }
+
+  /** Resolves when receive() has a message, or will never have one. */
+  arrival(): Promise<void> {
+    return this.#arrival(Number.POSITIVE_INFINITY);
+  }
+
+  async #arrival(milliseconds: number): Promise<void> {
     let late = false;
     const expire = () => {
       late = true;
@@ -92,7 +107,6 @@ export class JsonLink<In extends object, Out extends object> {
       });
     }
     clearTimeout(timer);
-    return this.#waiting.shift();
   }
 
   /** Ends the connection after all sent messages have been transmitted. */
@@ -161,6 +175,6 @@ function messageIn(bytes: Buffer): object {
   } catch {
     throw new FrameError('a message that is not JSON');
   }
-  if (typeof message === 'object' && message !== null) return message;
+  if (typeof message === 'object' && message !== null && !Array.isArray(message)) return message;
   throw new FrameError('a message that is not an object');
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { MOST_CONNECTIONS, Strangers } from '../shared/strangers.js';
 import type { Source } from './sources.js';
 
 export interface Address {
@@ -8,8 +9,8 @@ export interface Address {
   readonly port: number;
 }
 
-const CONNECTIONS = 64; // at once
-const REQUEST_TIMEOUT = 10_000; // milliseconds
+const STRANGERS = 64; // connections without a request at once; more end the oldest
+const REQUEST_TIMEOUT = 10_000; // milliseconds to send a request, and to take the answer
 
 /** Serves Prometheus metrics at /metrics until the signal aborts. */
 export async function listen(
@@ -32,10 +33,12 @@ export async function listen(
     response.end(text);
   };
   const server = createServer((request, response) => {
+    response.once('finish', () => strangers.add(request.socket)); // until its next request
     answer(request, response).catch((error: unknown) => response.destroy(error as Error));
   });
-  server.maxConnections = CONNECTIONS;
-  server.headersTimeout = server.requestTimeout = REQUEST_TIMEOUT;
+  const strangers = new Strangers({ most: STRANGERS, lifetime: REQUEST_TIMEOUT });
+  server.on('connection', (socket: Socket) => strangers.add(socket));
+  server.maxConnections = MOST_CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');
   const { address, family, port: bound } = server.address() as AddressInfo;

@@ -1,7 +1,6 @@
 // One side of a transfer, from its TCP connection to the end of its output.
 import { connectCommand } from '../fabtests/common/connect-command.js';
 import { DEFAULT_OOB_PORT } from '../fabtests/common/options.js';
-import { PeerLink } from '../fabtests/common/peer-link.js';
 import type { Control } from '../fabtests/common/test-command.js';
 import { USAGE } from '../fabtests/common/usage-command.js';
 import type { Written } from '../fabtests/common/written-arguments.js';
@@ -29,11 +28,9 @@ export async function runSide(
   { flags, plan, rails, written }: Given,
   control: Control,
 ): Promise<void> {
-  const socket = await connectCommand(whereOf(host, flags, written), control.signal);
-  const link = new PeerLink(socket);
+  const link = await connectCommand(whereOf(host, flags, written), control.signal);
   control.target = { interrupt: () => link.close('interrupted') };
-  const near = socket.localAddress?.replace(/^::ffff:/, '');
-  const address = flags.source ?? (typeof rails.nics === 'object' ? undefined : near);
+  const address = flags.source ?? (typeof rails.nics === 'object' ? undefined : link.localAddress);
   const output = new Output(flags, written.argv, host === undefined ? 'server' : 'client');
   const run = { rails: { ...rails, address }, link, seconds: flags.timeout, audience: output };
   try {
@@ -41,7 +38,7 @@ export async function runSide(
   } catch (error) {
     const reason = (error as Error).message;
     link.close(reason);
-    socket.unref(); // the peer may never close its end
+    link.unref(); // the peer may never close its end
     if (error instanceof Disagreement) process.exitCode = USAGE;
     await output.end(reason);
     throw error;

@@ -24,6 +24,7 @@ import { freePort } from '../../support/free-port.js';
 import { HANG_MS } from '../../support/limits.js';
 import { ownNamespace } from '../../support/own-namespace.js';
 import { preloading } from '../../support/preload.js';
+import { crowd, GARBAGE, stranger } from '../../support/strangers.js';
 
 const namespace = ownNamespace('doctor-peer');
 const DEVICE_TIMEOUT = 1000; // ms until a device gives up on a silent peer
@@ -237,6 +238,17 @@ describe('unknown clients', () => {
     const before = threadsOf(own);
     for (let i = 0; i < 12; i++) (await requestEndpoint(own.port)).socket.destroy();
     await expect.poll(() => threadsOf(own), { timeout: HANG_MS }).toBeLessThan(before + 8);
+    expect((await findings(10_000, own.port))[0]?.status).toBe('ok');
+  });
+
+  test('those that ask for nothing keep no one from being answered', async () => {
+    const own = await listening(host(2));
+    onTestFinished(() => void own.child.kill('SIGKILL'));
+    for (let i = 0; i < 10; i++) {
+      await stranger(own.port, frameOf({ kind: 'hello', protocol: 1, domains: [OWN] }));
+    }
+    for (const bytes of Object.values(GARBAGE)) await stranger(own.port, bytes);
+    await crowd(own.port);
     expect((await findings(10_000, own.port))[0]?.status).toBe('ok');
   });
 

@@ -11,6 +11,7 @@ import { libfabric, main } from '../../support/command.js';
 import { addConnectX, FakeSysfs, hasRdmaDevice } from '../../support/fake-sysfs.js';
 import { OtherProcess } from '../../support/other-process.js';
 import { ownNamespace } from '../../support/own-namespace.js';
+import { closed, crowd, stranger } from '../../support/strangers.js';
 
 const env = {
   ...process.env,
@@ -194,6 +195,18 @@ test('--listen serves Prometheus metrics until a signal ends it', async () => {
   expect((await fetch(url, { method: 'POST' })).status).toBe(405);
   expect(await stats.end('SIGTERM')).toEqual([0, null]);
   await Promise.all(processes.map((process) => process.close()));
+});
+
+test('--listen answers while 300 others hold connections, and ends those that send no request', async () => {
+  const stats = start(['--listen', '127.0.0.1:0']);
+  const url = await stats.line();
+  const port = Number(new URL(url).port);
+  const others = await crowd(port);
+  for (let i = 0; i < 100; i++) others.push(await stranger(port, Buffer.from('GET /metr')));
+  for (let i = 0; i < 20; i++) expect((await fetch(url)).status).toBe(200);
+  await Promise.all(others.map(closed));
+  expect((await fetch(url)).status).toBe(200);
+  expect(await stats.end('SIGTERM')).toEqual([0, null]);
 });
 
 test('an address in use is an error', async () => {

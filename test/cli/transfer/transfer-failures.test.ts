@@ -88,12 +88,6 @@ test('sides with different providers end with exit code 2, and name both', async
 });
 
 test.each([
-  [
-    'bytes of another protocol',
-    Buffer.from('GET / HTTP/1.1\r\n\r\n'),
-    1,
-    /is not libfabric transf/,
-  ],
   ['another release', note({ kind: 'hello', protocol: 'libfabric transfer 9' }), 2, /same release/],
   ['no plan', note({ kind: 'hello', protocol: 'libfabric transfer 1' }), 2, /is not libfabric tr/],
   [

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { MOST_CONNECTIONS, Strangers } from '../../shared/strangers.js';
 import { PeerConnection, ReachError } from './connection.js';
 import { ProbeEndpoint } from './endpoint.js';
 import { decode, encode, type Message } from './messages.js';
 
 const CLIENTS = 8; // answered at once, each with an endpoint
-const CONNECTIONS = 64; // further connections are refused
+const IDLE = 256; // connections that are not being answered; more end the oldest
 const LONGEST = 300; // the longest timeout that a client may request, in seconds
 const HANDSHAKE_TIMEOUT = 10_000; // milliseconds for a client to complete the handshake
 const GRACE = 2000; // additional milliseconds for a client's message
@@ -19,30 +20,28 @@ export async function listen(
   signal: AbortSignal,
   say: (line: string) => void,
 ): Promise<void> {
-  const connections = new Set<PeerConnection>();
-  const clients = new Map<PeerConnection, Promise<void>>();
+  const connections = new Map<PeerConnection, Promise<void>>();
+  const desk: Desk = {
+    domains,
+    idle: new Strangers({ most: IDLE, lifetime: HANDSHAKE_TIMEOUT }),
+    answering: 0,
+  };
   const server = createServer((socket) => {
     const connection = new PeerConnection(socket);
-    connections.add(connection);
-    connection.over.addEventListener('abort', () => connections.delete(connection));
-    if (clients.size >= CLIENTS) {
-      connection.refuse(`${CLIENTS} others are being answered`);
-      return;
-    }
     const who = `${socket.remoteAddress?.replace(/^::ffff:/, '')}`;
-    // A client counts until its endpoint is closed, which may be later than its connection.
-    const served = serve(connection, domains, (line) => say(`${who}: ${line}`))
+    // It counts until its endpoint is closed, which may be later than its connection.
+    const served = serve(connection, socket, desk, (line) => say(`${who}: ${line}`))
       .then(
         () => connection.close(),
         (error: Error) => {
-          say(`${who}: ${error.message}`);
+          if (socket.bytesRead > 0) say(`${who}: ${error.message}`);
           connection.refuse(error.message);
         },
       )
-      .finally(() => clients.delete(connection));
-    clients.set(connection, served);
+      .finally(() => connections.delete(connection));
+    connections.set(connection, served);
   });
-  server.maxConnections = CONNECTIONS;
+  server.maxConnections = MOST_CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');
   const { address, port: bound } = server.address() as AddressInfo;
@@ -51,17 +50,30 @@ export async function listen(
   if (!signal.aborted) await once(signal, 'abort');
   const closed = once(server, 'close');
   server.close();
-  for (const connection of connections) connection.close();
-  await Promise.all([closed, ...clients.values()]);
+  for (const connection of connections.keys()) connection.close();
+  await Promise.all([closed, ...connections.values()]);
+}
+
+/** What the connections of a listener share. */
+interface Desk {
+  readonly domains: readonly string[];
+  /** Those that are not being answered. */
+  readonly idle: Strangers;
+  /** The number of those that are. */
+  answering: number;
 }
 
 async function serve(
   connection: PeerConnection,
-  domains: readonly string[],
+  socket: Socket,
+  desk: Desk,
   say: (line: string) => void,
 ): Promise<void> {
+  const { domains, idle } = desk;
+  idle.add(socket);
   await connection.handshake(domains, HANDSHAKE_TIMEOUT);
   for (;;) {
+    idle.add(socket, LONGEST * 1000);
     let asked: Extract<Message, { kind: 'try' }>;
     try {
       asked = await connection.receive('try', LONGEST * 1000);
@@ -69,8 +81,15 @@ async function serve(
       if (error instanceof ReachError) return; // the client has finished
       throw error;
     }
+    idle.recognize(socket);
+    if (desk.answering === CLIENTS) throw new Error(`${CLIENTS} others are being answered`);
     const nic = Number.isSafeInteger(asked.nic) && asked.nic >= 0 ? asked.nic : 0;
-    await answer(connection, domains[nic % domains.length] as string, asked, say);
+    desk.answering++;
+    try {
+      await answer(connection, domains[nic % domains.length] as string, asked, say);
+    } finally {
+      desk.answering--;
+    }
   }
 }
 

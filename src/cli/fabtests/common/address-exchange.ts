@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Peer } from '../../../peer.js';
-import { dialectOf, lowerRelease, usualRelease } from './dialect.js';
+import { type Dialect, dialectOf, lowerRelease, usualRelease } from './dialect.js';
 import { announceEndpoint } from './listening.js';
 import { type OobSocket, PeerGone } from './oob.js';
 import type { TestEndpoint } from './open-endpoint.js';
 import { CONTROL_BYTES, encodeAddress, type PeerInfo, peerInfoIn } from './peer-info.js';
 import { PeerLink, PeerListener } from './peer-link.js';
+import { beginsExchange, beginsSync, HANDSHAKE, SYNC } from './proof.js';
 import type { Session } from './session.js';
 import { DEFAULT_PORT } from './settings.js';
 
@@ -15,7 +16,16 @@ const HANDSHAKE_WAIT = 300;
 // How long fabtests' clients wait for the server's endpoint after the out-of-band connection, in
 // milliseconds.
 const HEAD_START = 1000;
-const HANDSHAKE = Buffer.alloc(4);
+
+/** Waits for bytes of the peer. */
+type Wait = <T>(promise: Promise<T>) => Promise<T>;
+
+/** What an exchange out of band finds out. */
+interface Met {
+  readonly dialect: Dialect;
+  readonly peer: Peer;
+  readonly info: PeerInfo | undefined;
+}
 
 /**
  * Exchanges the addresses of both sides as fabtests do, in band or out of band. It sets
@@ -31,7 +41,7 @@ export async function exchangeAddresses(session: Session): Promise<void> {
  * handshake.
  */
 export async function exchangeAddressesAgain(session: Session): Promise<void> {
-  await exchangeBy(session, swapAddressMessages);
+  await exchangeBy(session, (one, oob, wait) => swapAddresses(one, oob, wait, one.dialect));
 }
 
 /**
@@ -39,21 +49,40 @@ export async function exchangeAddressesAgain(session: Session): Promise<void> {
  * one.
  */
 export async function exchangeAddressesWithHandshake(session: Session): Promise<void> {
-  await exchangeBy(session, async (_, oob) => {
-    await handshake(session, oob, session.dialect.handshakes);
-    await swapAddressMessages(session, oob);
+  await exchangeBy(session, async (one, oob, wait) => {
+    const dialect = await handshake(one, oob, wait, one.dialect.handshakes);
+    return swapAddresses(one, oob, wait, dialect);
   });
 }
 
 async function exchangeBy(
   session: Session,
-  outOfBand: (session: Session, oob: OobSocket) => Promise<void>,
+  outOfBand: (session: Session, oob: OobSocket, wait: Wait) => Promise<Met>,
 ): Promise<void> {
   if (session.role === 'server') session.listener = await PeerListener.open();
-  const oob = session.settings.oobExchange ? session.oob : undefined;
-  if (oob) await outOfBand(session, oob);
-  else if (session.role === 'client') await callServer(session);
-  else await awaitClient(session);
+  const { oob, visitors } = session;
+  if (!session.settings.oobExchange || (oob ?? visitors) === undefined) {
+    await (session.role === 'client' ? callServer(session) : awaitClient(session));
+    return;
+  }
+  const { dialect, peer, info } = oob
+    ? await outOfBand(session, oob, (promise) => session.untilWithPauses(promise))
+    : await meetClient(session, outOfBand);
+  session.dialect = dialect;
+  session.peer = peer;
+  await applyPeerInfo(session, info);
+}
+
+// The visitor that sends a valid address is the client.
+async function meetClient(
+  session: Session,
+  outOfBand: (session: Session, oob: OobSocket, wait: Wait) => Promise<Met>,
+): Promise<Met> {
+  const asItComes: Wait = (promise) => promise; // a visitor has a limited time
+  return session.takeClient({
+    begins: (visitor) => beginsExchange(visitor, (message) => insertFrom(session, message)),
+    meets: (visitor) => outOfBand(session, visitor, asItComes),
+  });
 }
 
 const ownRelease = (session: Session) => session.settings.release ?? usualRelease();
@@ -61,6 +90,7 @@ const ownRelease = (session: Session) => session.settings.release ?? usualReleas
 const peerInfoOf = (session: Session, messageBytes: number): PeerInfo => ({
   release: ownRelease(session),
   port: session.listener?.port ?? 0,
+  token: session.listener?.token ?? 0n,
   messageBytes,
 });
 
@@ -96,22 +126,42 @@ async function firstAnswer(session: Session): Promise<Uint8Array> {
 
 // The server opens its endpoint now. A datagram that arrives earlier would be dropped.
 async function awaitServer(session: Session, oob: OobSocket): Promise<void> {
-  const handshakes = await startsWithHandshake(session, oob);
-  await handshake(session, oob, handshakes);
+  const wait: Wait = (promise) => session.untilWithPauses(promise);
+  const handshakes = await startsWithHandshake(session, oob, wait);
+  session.dialect = await handshake(session, oob, wait, handshakes);
   if (!handshakes) await session.untilWithPauses(sleep(HEAD_START));
 }
 
 async function awaitClient(session: Session): Promise<void> {
   session.postReceive();
   announceEndpoint(session.settings, session.ep);
-  const received = session.receiveWithoutLimit();
-  if (session.oob) await handshakeIfAsked(session, session.oob, received);
-  const message = (await received).slice();
-  session.peer = session.ep.av.insert(addressIn(session, message));
+  const client = firstAddress(session);
+  if (session.visitors) await handshakeIfAsked(session, client);
+  const { peer, message } = await client;
+  session.peer = peer;
   const info = peerInfoIn(message);
   // fabtests answer with one byte.
   await session.send(info ? addressMessage(session) : new Uint8Array(1));
   await applyPeerInfo(session, info);
+}
+
+// Datagrams of other programs are no addresses.
+async function firstAddress(session: Session): Promise<{ peer: Peer; message: Uint8Array }> {
+  for (;;) {
+    const message = (await session.receiveWithoutLimit()).slice();
+    try {
+      return { peer: insertFrom(session, message), message };
+    } catch {
+      session.postReceive();
+    }
+  }
+}
+
+// An address that is all zeros is none, although efa accepts it.
+function insertFrom(session: Session, message: Uint8Array): Peer {
+  const address = addressIn(session, message);
+  if (address.every((byte) => byte === 0)) throw new Error('it has no address');
+  return session.ep.av.insert(address);
 }
 
 // The bytes of an address: the length of a local address, or up to the NUL if the address is a
@@ -124,38 +174,52 @@ function addressIn(session: Session, message: Uint8Array): Uint8Array {
   return message.subarray(0, end < 0 ? message.length : end + 1);
 }
 
-async function exchangeOutOfBand(session: Session, oob: OobSocket): Promise<void> {
-  await handshake(session, oob, await startsWithHandshake(session, oob));
-  await swapAddressMessages(session, oob);
+async function exchangeOutOfBand(session: Session, oob: OobSocket, wait: Wait): Promise<Met> {
+  const handshakes = await startsWithHandshake(session, oob, wait);
+  return swapAddresses(session, oob, wait, await handshake(session, oob, wait, handshakes));
 }
 
 /**
  * Reports to the peer that this side is ready, and waits for the peer's report, if the dialect has
- * a handshake.
+ * a handshake. Returns the dialect.
  */
-async function handshake(session: Session, oob: OobSocket, handshakes: boolean): Promise<void> {
-  session.dialect = dialectOf(guessRelease(session, handshakes));
-  if (!handshakes) return;
-  oob.send(HANDSHAKE);
-  const answer = await session.untilWithPauses(oob.receive(HANDSHAKE.length));
-  if (!answer.equals(HANDSHAKE)) throw new PeerGone('the peer reports that it has failed');
-}
-
-// In band, a client's handshake comes before its first message.
-async function handshakeIfAsked(
+async function handshake(
   session: Session,
   oob: OobSocket,
-  received: Promise<unknown>,
-): Promise<void> {
-  const asked = oob.filled(HANDSHAKE.length).then(() => true);
-  const handshakes = await Promise.race([asked, received.then(() => false)]);
-  await handshake(session, oob, handshakes);
+  wait: Wait,
+  handshakes: boolean,
+): Promise<Dialect> {
+  const dialect = dialectOf(guessRelease(session, handshakes));
+  if (!handshakes) return dialect;
+  oob.send(HANDSHAKE);
+  const answer = await wait(oob.receive(HANDSHAKE.length));
+  if (!answer.equals(HANDSHAKE)) throw new PeerGone('the peer reports that it has failed');
+  return dialect;
 }
 
-async function swapAddressMessages(session: Session, oob: OobSocket): Promise<void> {
-  const message = await swap(session, oob, addressMessage(session, session.dialect.controlBytes));
-  session.peer = session.ep.av.insert(addressIn(session, message));
-  await applyPeerInfo(session, peerInfoIn(message));
+// In band, a client's handshake comes before its first message. Without one, the client is known when it synchronizes.
+async function handshakeIfAsked(session: Session, received: Promise<unknown>): Promise<void> {
+  const wait: Wait = (promise) => promise;
+  const meets = async (visitor: OobSocket) => {
+    const synchronizes = (await visitor.peek(SYNC.length)).equals(SYNC);
+    return handshake(session, visitor, wait, !synchronizes);
+  };
+  const met = session.takeClient({ begins: beginsSync, meets });
+  session.oobLater = met.then(() => session.oob as OobSocket);
+  session.oobLater.catch(() => {});
+  const dialect = await Promise.race([met, received.then(() => undefined)]);
+  session.dialect = dialect ?? dialectOf(guessRelease(session, false));
+}
+
+async function swapAddresses(
+  session: Session,
+  oob: OobSocket,
+  wait: Wait,
+  dialect: Dialect,
+): Promise<Met> {
+  const message = await swap(oob, wait, dialect, addressMessage(session, dialect.controlBytes));
+  const peer = insertFrom(session, message);
+  return { dialect, peer, info: peerInfoIn(message) };
 }
 
 /** Exchanges the address of one more endpoint, out of band. */
@@ -163,14 +227,20 @@ export async function exchangeEndpointAddress(session: Session, ep: TestEndpoint
   if (session.oob === undefined) throw new Error('there is no out-of-band connection');
   const padded = Buffer.alloc(session.dialect.controlBytes);
   padded.set(ep.address);
-  return ep.av.insert(addressIn(session, await swap(session, session.oob, padded)));
+  const wait: Wait = (promise) => session.untilWithPauses(promise);
+  return ep.av.insert(addressIn(session, await swap(session.oob, wait, session.dialect, padded)));
 }
 
-async function swap(session: Session, oob: OobSocket, message: Uint8Array): Promise<Buffer> {
+async function swap(
+  oob: OobSocket,
+  wait: Wait,
+  dialect: Dialect,
+  message: Uint8Array,
+): Promise<Buffer> {
   oob.send(message);
-  const first = await session.untilWithPauses(oob.receive(CONTROL_BYTES));
-  const bytes = peerInfoIn(first)?.messageBytes ?? session.dialect.controlBytes;
-  await session.untilWithPauses(oob.receive(bytes - first.length));
+  const first = await wait(oob.receive(CONTROL_BYTES));
+  const bytes = peerInfoIn(first)?.messageBytes ?? dialect.controlBytes;
+  await wait(oob.receive(Math.max(bytes - first.length, 0)));
   return first;
 }
 
@@ -179,15 +249,13 @@ async function swap(session: Session, oob: OobSocket, message: Uint8Array): Prom
  * bytes of 0, and no address starts with them. fabtests send it unprompted, so the first bytes
  * decide.
  */
-async function startsWithHandshake(session: Session, oob: OobSocket): Promise<boolean> {
+async function startsWithHandshake(session: Session, oob: OobSocket, wait: Wait): Promise<boolean> {
   if (session.role === 'client') {
     if (session.settings.release !== undefined) return session.dialect.handshakes;
-    const arrived = await session.untilWithPauses(
-      within(oob.filled(HANDSHAKE.length), HANDSHAKE_WAIT),
-    );
+    const arrived = await wait(within(oob.filled(HANDSHAKE.length), HANDSHAKE_WAIT));
     if (!arrived) return session.dialect.handshakes;
   }
-  return (await session.untilWithPauses(oob.peek(HANDSHAKE.length))).equals(HANDSHAKE);
+  return (await wait(oob.peek(HANDSHAKE.length))).equals(HANDSHAKE);
 }
 
 async function within(promise: Promise<void>, milliseconds: number): Promise<boolean> {
@@ -222,7 +290,7 @@ async function applyPeerInfo(session: Session, info: PeerInfo | undefined): Prom
   } else if (info.port > 0) {
     const at = oobAddress ?? (session.info.fabricAttr.provName === 'shm' ? 'localhost' : host);
     session.peerLink = await session.untilWithPauses(
-      PeerLink.connect(at ?? 'localhost', info.port),
+      PeerLink.connect(at ?? 'localhost', info.port, info.token),
     );
   }
 }

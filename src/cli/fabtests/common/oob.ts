@@ -1,8 +1,10 @@
 // The out-of-band TCP connection: -b and -E.
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { MAX_MILLISECONDS } from '../../../checks.js';
 import { ConnectError, connectTo } from '../../shared/connect.js';
-import { announcePort } from './listening.js';
+import { isQuiet } from '../../shared/quiet.js';
+import { type Visitor, Visitors, type VisitorsOptions } from '../../shared/visitors.js';
+import { announcePort, type Listening } from './listening.js';
 import type { Settings } from './settings.js';
 
 /** The peer is gone: its connection ended, or it did not answer in time. */
@@ -23,10 +25,10 @@ export class PortInUse extends Error {
   }
 }
 
-/**
- * Most bytes that may wait to be read: more than any message, and a limit for foreign processes.
- */
+/** Most bytes that may wait to be read: more than any message. */
 const MOST_UNREAD = 4 << 20;
+/** The same for a process that may not be the peer. */
+const MOST_UNREAD_OF_VISITORS = 64 << 10;
 
 /** A byte stream to the peer that is read in exact portions. */
 export class OobSocket {
@@ -35,14 +37,16 @@ export class OobSocket {
   #available = 0;
   #wake: (() => void) | undefined;
   #failure: Error | undefined;
+  #mostUnread: number;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, mostUnread = MOST_UNREAD) {
     this.#socket = socket;
+    this.#mostUnread = mostUnread;
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => {
       this.#chunks.push(chunk);
       this.#available += chunk.length;
-      if (this.#available > MOST_UNREAD) socket.pause();
+      if (this.#available > this.#mostUnread) socket.pause();
       this.#wake?.();
     });
     const ended = (error?: Error) => {
@@ -55,9 +59,20 @@ export class OobSocket {
     socket.resume();
   }
 
-  /** Waits for one client: acceptClient(). */
-  static async accept(...where: Parameters<typeof acceptClient>): Promise<OobSocket> {
-    return new OobSocket(await acceptClient(...where));
+  /** Accepts the first connection, whoever it is from. `listening` receives the port, which may be 0 for any. */
+  static async accept(
+    port: number,
+    host: string,
+    signal?: AbortSignal,
+    listening?: (port: number) => void,
+  ): Promise<OobSocket> {
+    const visitors = await oobVisitors({ port, host, lifetime: MAX_MILLISECONDS, signal });
+    listening?.(visitors.port);
+    const anyone = async () => {};
+    const [oob] = await visitors.client({ begins: anyone, meets: anyone });
+    visitors.close();
+    oob.recognize();
+    return oob;
   }
 
   /** Connects to a server: connectToServer(). */
@@ -87,7 +102,7 @@ export class OobSocket {
     this.#chunks.length = 0;
     if (bytes.length > length) this.#chunks.push(bytes.subarray(length));
     this.#available -= length;
-    if (this.#available <= MOST_UNREAD) this.#socket.resume();
+    if (this.#available <= this.#mostUnread) this.#socket.resume();
     return bytes.subarray(0, length);
   }
 
@@ -108,42 +123,34 @@ export class OobSocket {
     }
   }
 
+  /** The process is the peer: it may send more. */
+  recognize(): void {
+    this.#mostUnread = MOST_UNREAD;
+    this.#socket.resume();
+  }
+
   close(): void {
     this.#failure ??= new Error('the connection was closed');
     this.#socket.end();
     this.#socket.unref();
   }
-}
 
-/**
- * Waits for one client and returns its connection, paused. Then the port is free again.
- *
- * @param port 0 for any free port; `listening` receives the port.
- * @throws PortInUse
- */
-async function acceptClient(
-  port: number,
-  host: string | undefined,
-  signal?: AbortSignal,
-  listening?: (port: number) => void,
-): Promise<Socket> {
-  const server = createServer({ pauseOnConnect: true });
-  server.listen({ port, ...(host !== undefined && { host }) });
-  try {
-    await once(server, 'listening', { ...(signal && { signal }) });
-    listening?.((server.address() as AddressInfo).port);
-    const [socket] = (await once(server, 'connection', { ...(signal && { signal }) })) as [Socket];
-    return socket;
-  } catch (error) {
-    const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-    throw taken ? new PortInUse(port, error) : error;
-  } finally {
-    server.close();
+  /** Ends the connection now. */
+  destroy(reason: Error): void {
+    this.#failure ??= reason;
+    this.#socket.destroy();
   }
 }
 
+const oobVisitors = (options: VisitorsOptions) =>
+  Visitors.listen((socket) => new OobSocket(socket, MOST_UNREAD_OF_VISITORS), options);
+
 /** Connects to a server. Retries for `timeout` milliseconds while none listens. */
-async function connectToServer(port: number, host: string, timeout: number): Promise<Socket> {
+export async function connectToServer(
+  port: number,
+  host: string,
+  timeout: number,
+): Promise<Socket> {
   try {
     return await connectTo(host, port, { timeout, retries: (code) => code === 'ECONNREFUSED' });
   } catch (error) {
@@ -161,24 +168,54 @@ export type OobAddress = Pick<
   'host' | 'oobAddress' | 'sourceAddress' | 'oobPort' | 'timeout'
 >;
 
-/** The out-of-band connection, if the settings ask for it. */
-export async function openOob(
-  settings: Settings,
-  signal?: AbortSignal,
-): Promise<OobSocket | undefined> {
-  if (!settings.oobExchange && !settings.oobSync) return undefined;
-  const listening = (port: number) => announcePort(settings, port);
-  return new OobSocket(await connectSides(settings, signal, listening));
+/** Whether the settings ask for an out-of-band connection. */
+export const usesOob = ({ oobExchange, oobSync }: Settings): boolean => oobExchange || oobSync;
+
+/** The client's out-of-band connection. */
+export async function connectOob({
+  host = 'localhost',
+  oobAddress,
+  oobPort,
+  timeout,
+}: OobAddress): Promise<OobSocket> {
+  return new OobSocket(await connectToServer(oobPort, oobAddress ?? host, timeout * 1000));
 }
 
-/** Opens the out-of-band connection: the server waits for its client, the client for its server. */
-export async function connectSides(
-  { host, oobAddress, sourceAddress, oobPort, timeout }: OobAddress,
-  signal?: AbortSignal,
-  listening?: (port: number) => void,
-): Promise<Socket> {
-  if (host === undefined) {
-    return acceptClient(oobPort, oobAddress ?? sourceAddress, signal, listening);
+/** Listens for the client of a server, out of band. */
+export function listenOob(settings: Settings, signal?: AbortSignal): Promise<Visitors<OobSocket>> {
+  return listening(settings, signal, oobVisitors);
+}
+
+/** Milliseconds that a client may take to open its endpoint, after it has connected. */
+const OPENING = 60_000;
+
+/** Listens for the client of a server, and tells where. Throws PortInUse. */
+export async function listening<V extends Visitor>(
+  settings: OobAddress & Listening,
+  signal: AbortSignal | undefined,
+  listen: (options: VisitorsOptions) => Promise<Visitors<V>>,
+): Promise<Visitors<V>> {
+  const { oobPort, oobAddress, sourceAddress, timeout } = settings;
+  const lifetime = Math.min(Math.max(timeout * 1000, OPENING), MAX_MILLISECONDS);
+  const where = { port: oobPort, host: oobAddress ?? sourceAddress, lifetime };
+  try {
+    const visitors = await listen({ ...where, signal, dismissed: dismissedWriter() });
+    announcePort(settings, visitors.port);
+    return visitors;
+  } catch (error) {
+    const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    throw taken ? new PortInUse(oobPort, error) : error;
   }
-  return connectToServer(oobPort, oobAddress ?? host, timeout * 1000);
+}
+
+const MOST_WRITTEN = 8;
+
+/** Tells that a visitor is not the client. A log has the first ones only. */
+function dismissedWriter() {
+  let written = 0;
+  return (address: string, { message }: Error) => {
+    if (isQuiet() || written === MOST_WRITTEN) return;
+    const more = ++written === MOST_WRITTEN ? ' (further ones are not reported)' : '';
+    process.stderr.write(`${address} is not the client, which may still come: ${message}${more}\n`);
+  };
 }

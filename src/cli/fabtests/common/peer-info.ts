@@ -10,12 +10,14 @@ export interface PeerInfo {
   readonly release: string;
   /** TCP port of the server's PeerListener; 0 if there is none. */
   readonly port: number;
+  /** With it a client connects to the PeerListener. */
+  readonly token: bigint;
   /** Bytes of the message that contains it: the peer may assume another release. */
   readonly messageBytes: number;
 }
 
-const MAGIC = Buffer.from('npm:libfabric/1\0');
-const LENGTH = 24; // the magic, two numbers of the release, the port, the message's length
+const MAGIC = Buffer.from('npm:libfabric/2\0');
+const LENGTH = 32; // the magic, two numbers of the release, the port, the message's length, the token
 const AT = CONTROL_BYTES - LENGTH;
 
 /** A message with an address, and this information at the end of its first 256 bytes. */
@@ -29,6 +31,7 @@ export function encodeAddress(address: Uint8Array, info: PeerInfo): Buffer {
   message.writeUInt16LE(minor, AT + 18);
   message.writeUInt16LE(info.port, AT + 20);
   message.writeUInt16LE(info.messageBytes, AT + 22);
+  message.writeBigUInt64LE(info.token, AT + 24);
   return message;
 }
 
@@ -41,5 +44,6 @@ export function peerInfoIn(message: Uint8Array): PeerInfo | undefined {
     release: `${bytes.readUInt16LE(16)}.${bytes.readUInt16LE(18)}`,
     port: bytes.readUInt16LE(20),
     messageBytes: bytes.readUInt16LE(22),
+    token: bytes.readBigUInt64LE(24),
   };
 }

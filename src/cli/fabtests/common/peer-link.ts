@@ -1,45 +1,60 @@
 // A TCP connection between two sides of this package. It shows each side at once that the peer has
 // ended, and carries what the peer measured. There is none if the peer is fabtests.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FrameError, JsonLink } from '../../shared/json-link.js';
+import { Visitors, type VisitorsOptions } from '../../shared/visitors.js';
 import { PeerGone } from './oob.js';
 
-/** A note to the peer, or why this side ends early. */
-type Message = { readonly note: unknown } | { readonly ended: string };
+/** A note to the peer, why this side ends early, or what the server's address message told the client. */
+type Message = { readonly note: unknown } | { readonly ended: string } | { readonly token: string };
 
 const MAX_BYTES = 4 << 20; // of a message
+/** Bytes of a first message: the addresses of many NICs. */
+const MAX_FIRST_BYTES = 256 << 10;
 const CONNECT_TIMEOUT = 1000; // milliseconds: a firewall may drop the packets
+const VISITOR_LIFETIME = 10_000; // milliseconds
+
+/** Listens for processes that may be the client. */
+export const linkVisitors = (options: VisitorsOptions): Promise<Visitors<PeerLink>> =>
+  Visitors.listen((socket) => new PeerLink(socket, MAX_FIRST_BYTES), options);
 
 /** The server's end until its client connects. */
 export class PeerListener {
-  readonly #server: Server;
   readonly port: number;
+  /** What the client must send. */
+  readonly token = randomBytes(8).readBigUInt64LE();
+  readonly #visitors: Visitors<PeerLink>;
+  readonly #accepted: Promise<void>;
   #link: PeerLink | undefined;
 
-  private constructor(server: Server) {
-    this.#server = server;
-    this.port = (server.address() as { port: number }).port;
-    server.on('connection', (socket) => {
-      if (this.#link) socket.destroy();
-      else this.#link = new PeerLink(socket.unref());
-    });
+  private constructor(visitors: Visitors<PeerLink>) {
+    this.#visitors = visitors;
+    this.port = visitors.port;
+    const begins = (link: PeerLink) => link.provesToKnow(this.token);
+    this.#accepted = visitors.client({ begins, meets: begins }).then(
+      ([link]) => {
+        visitors.close();
+        link.recognize();
+        this.#link = link;
+      },
+      () => {}, // closed before
+    );
   }
 
   static async open(): Promise<PeerListener> {
-    const server = createServer();
-    server.listen(0);
-    await once(server, 'listening');
-    server.unref();
-    return new PeerListener(server);
+    const where = { port: 0, lifetime: VISITOR_LIFETIME, unref: true };
+    return new PeerListener(await linkVisitors(where));
   }
 
   /** Waits for the client. A client that can reach the port connects as soon as it knows it. */
   async accept(): Promise<void> {
-    if (this.#link) return;
-    const signal = AbortSignal.timeout(CONNECT_TIMEOUT);
-    await once(this.#server, 'connection', { signal }).catch(() => {});
+    const late = new AbortController();
+    const waiting = sleep(CONNECT_TIMEOUT, undefined, late).catch(() => {});
+    await Promise.race([this.#accepted, waiting]);
+    late.abort();
   }
 
   /** The connection, once the client has made it. */
@@ -48,21 +63,27 @@ export class PeerListener {
   }
 
   close(): void {
-    this.#server.close();
+    this.#visitors.close();
     this.#link?.close();
   }
 }
 
 /** One end of the connection. */
 export class PeerLink {
+  readonly #socket: Socket;
   readonly #link: JsonLink<Message, Message>;
+  #known: Promise<Message | undefined> | undefined;
+  #maxBytes: number;
   #ended: string | undefined;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, maxBytes = MAX_BYTES) {
+    this.#socket = socket;
+    this.#maxBytes = maxBytes;
     this.#link = new JsonLink<Message, Message>(socket, {
-      maxBytes: () => MAX_BYTES,
+      maxBytes: () => this.#maxBytes,
       onMessage: (message) => {
-        if (!('ended' in message)) return false;
+        if ('note' in message || 'token' in message) return false;
+        if (!('ended' in message)) throw new FrameError('a message without a note');
         this.#ended ??= String(message.ended);
         return true;
       },
@@ -70,7 +91,7 @@ export class PeerLink {
   }
 
   /** The client's end; undefined if the server cannot be reached. */
-  static async connect(host: string, port: number): Promise<PeerLink | undefined> {
+  static async connect(host: string, port: number, token: bigint): Promise<PeerLink | undefined> {
     const socket = connect({ host, port });
     socket.setTimeout(CONNECT_TIMEOUT, () => socket.destroy());
     try {
@@ -80,7 +101,49 @@ export class PeerLink {
       return undefined;
     }
     socket.setTimeout(0);
-    return new PeerLink(socket.unref());
+    const link = new PeerLink(socket.unref());
+    link.#link.send({ token: String(token) });
+    return link;
+  }
+
+  /** The local address that the peer sees. */
+  get localAddress(): string | undefined {
+    return this.#socket.localAddress?.replace(/^::ffff:/, '');
+  }
+
+  /** Resolves when the peer has sent a message of this package. Throws why there is none. */
+  async begins(): Promise<void> {
+    await this.#link.arrival();
+    if (this.#link.waiting > 0 || this.#ended !== undefined) return;
+    throw this.#foreignness();
+  }
+
+  /** Resolves if the peer's first message is this token. Throws if it is not. */
+  async provesToKnow(token: bigint): Promise<void> {
+    this.#known ??= this.#link.receive();
+    const message = await this.#known;
+    if (message && 'token' in message && message.token === String(token)) return;
+    throw message ? new Error('it does not know the address of this side') : this.#foreignness();
+  }
+
+  #foreignness(): Error {
+    return this.foreign ? new Error('it speaks another protocol') : (this.#link.ended as Error);
+  }
+
+  /** The process is the peer: it may send more. */
+  recognize(): void {
+    this.#maxBytes = MAX_BYTES;
+  }
+
+  /** Ends the connection when the reason has been sent, whatever the peer does. */
+  destroy(reason: Error): void {
+    this.close(reason.message);
+    this.#socket.destroySoon();
+  }
+
+  /** Lets this process end while the peer keeps the connection. */
+  unref(): void {
+    this.#socket.unref();
   }
 
   /** Why the peer has ended; undefined while it runs. */

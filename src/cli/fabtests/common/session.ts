@@ -5,12 +5,13 @@ import type { Cap, MrAccess } from '../../../flags.js';
 import type { AnyInfo, Info } from '../../../info-types.js';
 import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
 import type { Peer } from '../../../peer.js';
+import type { Proof, Visitors } from '../../shared/visitors.js';
 import { Buffers } from './buffers.js';
 import { ControlMessages } from './control-messages.js';
 import { type Dialect, dialectOf, usualRelease } from './dialect.js';
 import { namingPort } from './listening.js';
 import { freeDeviceMemory } from './memory.js';
-import { type OobSocket, openOob, PeerGone } from './oob.js';
+import { connectOob, listenOob, type OobSocket, PeerGone, usesOob } from './oob.js';
 import {
   type Counters,
   checkProvider,
@@ -21,6 +22,7 @@ import {
   type TestEndpoint,
 } from './open-endpoint.js';
 import type { PeerLink, PeerListener } from './peer-link.js';
+import { mayBeClient } from './proof.js';
 import type { Settings } from './settings.js';
 import { syncInBand, syncOutOfBand } from './sync.js';
 import { Interrupted, Waiter } from './waiter.js';
@@ -35,6 +37,7 @@ interface Parts extends OpenedEndpoint {
   readonly info: Info;
   readonly control: MemoryRegion;
   readonly oob: OobSocket | undefined;
+  readonly visitors: Visitors<OobSocket> | undefined;
 }
 
 export type TestBatch = ReturnType<TestEndpoint['batch']>;
@@ -58,8 +61,12 @@ export class Session {
   readonly tagged: boolean;
   /** Set if the test asked for counters. */
   readonly counters: Counters | undefined;
-  /** The out-of-band connection. The next client may replace it. */
+  /** The out-of-band connection. A server has none until it knows its client, and another one for the next client. */
   oob: OobSocket | undefined;
+  /** Those that have connected to a server out of band. One of them is its client. */
+  visitors: Visitors<OobSocket> | undefined;
+  /** The out-of-band connection of a client that is known only when it synchronizes. */
+  oobLater: Promise<OobSocket> | undefined;
   /** Whether the peer runs this package. */
   samePackage = false;
   /** The number of messages sent, which is the next send's tag. */
@@ -85,6 +92,7 @@ export class Session {
     this.ep = parts.ep;
     this.domain = parts.domain;
     this.oob = parts.oob;
+    this.visitors = parts.visitors;
     this.counters = parts.counters;
     this.role = settings.host === undefined ? 'server' : 'client';
     this.tagged = (parts.info.caps as readonly Cap[]).includes('FI_TAGGED');
@@ -95,10 +103,11 @@ export class Session {
 
   /**
    * Opens an endpoint, and the out-of-band connection if the settings ask for it. The server waits
-   * for its client there, as fabtests do. exchangeAddresses() then exchanges the addresses.
+   * for a visitor there, as fabtests wait for their client. exchangeAddresses() then finds out which
+   * visitor is the client, and exchanges the addresses.
    *
-   * @param beforeOpen receives messages over that connection before the endpoint opens, and returns
-   * the settings they imply.
+   * @param beforeOpen receives messages over the client's connection before the endpoint opens, and
+   * returns the settings they imply.
    * @param kept the out-of-band connection of an earlier session.
    */
   static async open(
@@ -109,18 +118,29 @@ export class Session {
     kept?: OobSocket,
   ): Promise<Session> {
     checkProvider(settings);
-    const oob = kept ?? (await openOob(settings, signal));
+    const opens = kept === undefined && usesOob(settings);
+    const isServer = settings.host === undefined;
+    const oob = kept ?? (opens && !isServer ? await connectOob(settings) : undefined);
+    const visitors = opens && isServer ? await listenOob(settings, signal) : undefined;
     try {
+      const visitor = await visitors?.arrival((one) => mayBeClient(one, settings));
       const overrides = oob && (await beforeOpen?.(oob));
-      const info = findEntry({ ...settings, ...overrides }, needs, oob?.localAddress);
-      return await Session.#on(info, settings, needs, oob);
+      const near = (oob ?? visitor)?.localAddress;
+      const info = findEntry({ ...settings, ...overrides }, needs, near);
+      return await Session.#on(info, settings, needs, { oob, visitors });
     } catch (error) {
       oob?.close();
+      visitors?.close();
       throw error;
     }
   }
 
-  static async #on(info: Info, settings: Settings, needs: Needs, oob?: OobSocket) {
+  static async #on(
+    info: Info,
+    settings: Settings,
+    needs: Needs,
+    connections: Pick<Parts, 'oob' | 'visitors'>,
+  ) {
     const { maxMsgSize } = settings;
     const opened = await openEndpoint(info, {
       counters: needs.counters === true,
@@ -132,7 +152,7 @@ export class Session {
       throw namingPort(settings, error);
     });
     const control = await ControlMessages.allocate(opened.domain);
-    return new Session(settings, { ...opened, info, control, oob });
+    return new Session(settings, { ...opened, info, control, ...connections });
   }
 
   /** The peer. */
@@ -155,6 +175,16 @@ export class Session {
 
   set peerLink(link: PeerLink | undefined) {
     this.#peerLink = link;
+  }
+
+  /** Meets the server's client out of band, among those that have connected. */
+  async takeClient<T>(proof: Proof<OobSocket, T>): Promise<T> {
+    if (this.visitors === undefined) throw new Error('there is no out-of-band connection');
+    const [oob, value] = await this.visitors.client(proof);
+    oob.recognize();
+    this.oob = oob;
+    if (this.settings.connections === 1) this.visitors.close();
+    return value;
   }
 
   /** Whether this side has been interrupted. */
@@ -260,8 +290,12 @@ export class Session {
    * Waits until both sides have called it: ft_sync(). It uses the fabric, or the socket with -b.
    */
   async sync(seconds?: number): Promise<void> {
-    if (this.settings.oobSync && this.oob) return syncOutOfBand(this, this.oob, seconds);
-    return this.syncInBand(seconds);
+    const oob = this.settings.oobSync ? (this.oob ?? (await this.#laterOob(seconds))) : undefined;
+    return oob ? syncOutOfBand(this, oob, seconds) : this.syncInBand(seconds);
+  }
+
+  async #laterOob(seconds?: number): Promise<OobSocket | undefined> {
+    return this.oobLater && this.until(this.oobLater, seconds);
   }
 
   /** Synchronizes over the fabric, whatever the settings say. */
@@ -306,6 +340,7 @@ export class Session {
   async close(reason?: string, keepOob = false): Promise<void> {
     this.closePeerLink(reason);
     if (!keepOob) this.oob?.close();
+    this.visitors?.close();
     await Promise.all(this.#belongings.map((close) => close()));
     await this.ep.close({ timeout: reason === undefined ? 1000 : 100 });
     await this.#parts.fabric.close();

@@ -2,6 +2,7 @@
 import type { Info } from '../../../info-types.js';
 import type { Dialect } from './dialect.js';
 import type { OobSocket } from './oob.js';
+import { SYNC } from './proof.js';
 
 /** The parts of a session that synchronization uses. */
 export interface SyncSession {
@@ -38,12 +39,11 @@ export async function syncOutOfBand(
   oob: OobSocket,
   seconds?: number,
 ): Promise<void> {
-  const byte = Buffer.from('a');
   if (session.role === 'client') {
-    oob.send(byte);
+    oob.send(SYNC);
     await session.until(oob.receive(1), seconds);
   } else {
     await session.until(oob.receive(1), seconds);
-    oob.send(byte);
+    oob.send(SYNC);
   }
 }

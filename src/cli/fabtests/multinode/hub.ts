@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { FrameError, JsonLink } from '../../shared/json-link.js';
+import { MOST_CONNECTIONS, Strangers } from '../../shared/strangers.js';
 import type { Root } from './launcher.js';
 import {
   type FromHub,
@@ -36,8 +37,8 @@ interface Member {
   left: boolean;
 }
 
-/** The most connections that have not identified themselves as a rank. */
-const MAX_UNIDENTIFIED = 64;
+/** The most connections that have not identified themselves as a rank, besides one for each rank. */
+const MOST_STRANGERS = 64;
 /** Bytes of a rank's first message. */
 const LONGEST_HELLO = 65_536;
 /** Milliseconds for a connection to identify itself. */
@@ -54,7 +55,7 @@ export class Hub {
   readonly #server: Server;
   readonly #options: HubOptions;
   readonly #links = new Set<RankLink>();
-  readonly #unidentified = new Set<RankLink>();
+  readonly #strangers: Strangers;
   readonly #members = new Map<number, Member>();
   readonly #pulse: NodeJS.Timeout;
   readonly #opened = performance.now();
@@ -87,6 +88,9 @@ export class Hub {
     this.listensAt = listensAt;
     this.root = { host: listensAt ?? '127.0.0.1', port };
     this.#options = options;
+    const most = MOST_STRANGERS + options.ranks;
+    this.#strangers = new Strangers({ most, lifetime: HELLO_TIMEOUT });
+    server.maxConnections = MOST_CONNECTIONS + options.ranks;
     server.on('connection', (socket) => this.#accept(socket));
     this.#pulse = setInterval(() => this.#checkRanks(), PULSE);
   }
@@ -114,7 +118,7 @@ export class Hub {
       maxBytes: () => (member ? LONGEST_MESSAGE : LONGEST_HELLO),
       onMessage: (message) => {
         if (member) this.#handle(member, message);
-        else if (this.#over === undefined) member = this.#admit(link, message);
+        else if (this.#over === undefined) member = this.#admit(link, socket, message);
         return true;
       },
     });
@@ -123,32 +127,20 @@ export class Hub {
       return;
     }
     this.#links.add(link);
-    this.#watchUnidentified(link, socket);
+    this.#strangers.add(socket);
     link.closed.then((failure) => {
       this.#links.delete(link);
-      this.#unidentified.delete(link);
       if (member && !member.left) this.#memberGone(member, failure);
     });
   }
 
-  // Any process may open a connection without identifying itself as a rank. Only a few such
-  // connections are open at a time, each for a short time, and a new one closes the oldest.
-  #watchUnidentified(link: RankLink, socket: Socket): void {
-    this.#unidentified.add(link);
-    const [oldest] = this.#unidentified;
-    if (this.#unidentified.size > MAX_UNIDENTIFIED + this.#options.ranks) oldest?.destroy();
-    socket.setTimeout(HELLO_TIMEOUT, () => {
-      if (this.#unidentified.has(link)) link.destroy();
-    });
-  }
-
   // A connection that does not belong to a rank was opened by mistake and is ignored.
-  #admit(link: RankLink, message: object): Member | undefined {
+  #admit(link: RankLink, socket: Socket, message: object): Member | undefined {
     if (!isHello(message)) {
       link.destroy();
       return undefined;
     }
-    this.#unidentified.delete(link);
+    this.#strangers.recognize(socket);
     const { ranks, plan } = this.#options;
     const member = {
       hello: message,

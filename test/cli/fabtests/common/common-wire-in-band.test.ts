@@ -1,6 +1,8 @@
 // The messages that this package exchanges with fabtests if addresses are exchanged in band. A scripted peer
 // acts as fabtests.
 
+import { createSocket } from 'node:dgram';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { exchangeAddresses } from '../../../../dist/cli/fabtests/common/address-exchange.js';
 import { chooseSettings } from '../../../../dist/cli/fabtests/common/choose-settings.js';
@@ -17,6 +19,7 @@ import { Session } from '../../../../dist/cli/fabtests/common/session.js';
 import type { Settings } from '../../../../dist/cli/fabtests/common/settings.js';
 import { start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
+import { stranger } from '../../../support/strangers.js';
 import { cleanups, padded, rawEndpoint } from '../../../support/wire.js';
 
 test.each([
@@ -54,6 +57,13 @@ test.each([
   if (!early) await ep.send(new Uint8Array(4), peer);
   expect((await client.ended).code).toBe(0);
 });
+
+type SendDatagram = (
+  text: string,
+  port: number,
+  host: string,
+  done: (error: unknown) => void,
+) => void;
 
 /** Opens one side of dgram-pingpong. Addresses are exchanged in band, and synchronization is out of band. */
 async function datagramSide(oobPort: number, more: Partial<Settings>) {
@@ -97,9 +107,19 @@ test.each([
     const opened = datagramSide(oobPort, { sourceAddress: '127.0.0.1', sourcePort: port });
     const oob = await OobSocket.connect(oobPort, '127.0.0.1', 20_000);
     cleanups.push(() => oob.close());
+    // Others connect, too, and send datagrams.
+    await stranger(oobPort);
+    await stranger(oobPort, Buffer.from('GET / HTTP/1.1\r\n\r\n'));
     const session = await opened;
     const ep = await rawEndpoint('udp', ['FI_MSG']);
     const exchanged = exchangeAddresses(session);
+    const datagram = createSocket('udp4');
+    cleanups.push(() => datagram.close());
+    await promisify(datagram.send.bind(datagram) as SendDatagram)(
+      'garbage',
+      Number(port),
+      '127.0.0.1',
+    );
     if (handshake) {
       oob.send(Buffer.alloc(4));
       expect(await oob.receive(4)).toEqual(Buffer.alloc(4));
@@ -109,5 +129,8 @@ test.each([
     expect((await answer).length).toBe(1);
     await exchanged;
     expect(session.dialect.release).toBe(dialectOf(release).release);
+    oob.send(Buffer.from('a'));
+    await session.sync();
+    expect(String(await oob.receive(1))).toBe('a');
   },
 );

@@ -21,7 +21,7 @@ test('1.17, client: 256 bytes with the address, then messages with tags from 0',
   cleanups.push(() => oob.close());
   const message = await oob.receive(256);
   const peer = ep.av.insert(message.subarray(0, message.indexOf(0) + 1));
-  expect(peerInfoIn(message)).toEqual({ release: '1.17', port: 0, messageBytes: 256 });
+  expect(peerInfoIn(message)).toEqual({ release: '1.17', port: 0, messageBytes: 256, token: 0n });
   oob.send(padded(ep.address, 256));
   expect(await oob.receive(1)).toEqual(Buffer.from('a'));
   oob.send(Buffer.from('x'));
@@ -292,7 +292,7 @@ test('the pattern repeats 62 characters', () => {
 });
 
 test('information about the sender follows the address; messages of fabtests do not have it', () => {
-  const info = { release: '2.6', port: 1234, messageBytes: 1024 };
+  const info = { release: '2.6', port: 1234, messageBytes: 1024, token: 5n };
   const message = encodeAddress(Buffer.from('address'), info);
   expect(message).toHaveLength(1024);
   expect(message.subarray(0, 9).toString()).toBe('address\0\0');

@@ -9,6 +9,7 @@ import { casesOf, slow } from '../../../support/cases.js';
 import { type Ended, type Started, start } from '../../../support/command.js';
 import { freePort } from '../../../support/free-port.js';
 import { hasUsedCpu, nodeVariables, startRanks } from '../../../support/ranks.js';
+import { crowd, GARBAGE, stranger } from '../../../support/strangers.js';
 
 // Not shm: a killed process may hold a lock that others then wait for.
 const TCP = ['-p', 'tcp', '-s', '127.0.0.1', '-S', '4096'];
@@ -62,6 +63,24 @@ describe('unknown clients at the port of rank 0', () => {
     await Promise.all(silent.slice(0, 80 - 64 - options.ranks).map(({ closed }) => closed));
     hub.end('the test has ended');
     for (const { socket } of silent) socket.destroy();
+  });
+
+  test('do not keep ranks from joining, whatever they send', async () => {
+    const hub = await Hub.open({ host: '127.0.0.1', port: 0 }, { ...options, ranks: 2 });
+    const { port } = hub.root;
+    for (const bytes of Object.values(GARBAGE)) await stranger(port, bytes);
+    const { signal } = new AbortController();
+    const groups: Group[] = [];
+    for (const rank of [0, 1]) {
+      await crowd(port);
+      const place = { rank, ranks: 2, root: hub.root };
+      groups.push(await Group.join(place, { plan: {}, timeout: 60, signal }));
+    }
+    expect(await Promise.all(groups.map((group) => group.share(group.rank)))).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
+    await Promise.all(groups.map((group) => group.leave()));
   });
 
   test('are disconnected if their first message is longer than that of a rank', async () => {

@@ -10,7 +10,6 @@ import {
   OUTPUT,
   type TestCommand,
 } from '../../common/options.js';
-import { PeerLink } from '../../common/peer-link.js';
 import { type Control, interruptibly } from '../../common/test-command.js';
 import { USAGE, UsageCommand } from '../../common/usage-command.js';
 import { type Written, writtenArguments } from '../../common/written-arguments.js';
@@ -94,8 +93,7 @@ async function runSide(
     ...(oobAddress !== undefined && { oobAddress }),
     ...(source !== undefined && { sourceAddress: source }),
   };
-  const socket = await connectCommand(where, control.signal);
-  const link = new PeerLink(socket);
+  const link = await connectCommand(where, control.signal);
   control.target = { interrupt: () => link.close('interrupted') };
   try {
     const names = NAMES.filter((name) => only.includes(name) && !skip.includes(name));
@@ -123,7 +121,7 @@ async function runSide(
     link.close();
   } catch (error) {
     link.close((error as Error).message);
-    socket.unref(); // the peer may never close its end
+    link.unref(); // the peer may never close its end
     if (error instanceof Disagreement) process.exitCode = USAGE;
     throw error;
   }

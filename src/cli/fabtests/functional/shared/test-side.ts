@@ -5,7 +5,7 @@ import {
 } from '../../common/address-exchange.js';
 import { memoryText, whyTooShort, withDeviceMemory } from '../../common/device-memory.js';
 import { type Dialect, dialectOf, usualRelease } from '../../common/dialect.js';
-import { type OobSocket, openOob } from '../../common/oob.js';
+import { listenOob, type OobSocket, usesOob } from '../../common/oob.js';
 import { findEntry, type Needs } from '../../common/open-endpoint.js';
 import { Session } from '../../common/session.js';
 import type { Settings } from '../../common/settings.js';
@@ -153,7 +153,10 @@ export class TestSide<Own extends object = object> {
     await this.conclude(session);
     session.closePeerLink();
     session.oob?.close();
-    session.oob = await openOob(session.settings, this.#control.signal);
+    session.oob = undefined;
+    if (usesOob(session.settings)) {
+      session.visitors ??= await listenOob(session.settings, this.#control.signal);
+    }
     await awaiting('an exchange of addresses with the next client', exchangeAddresses(session));
   }
 

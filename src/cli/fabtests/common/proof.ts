@@ -1,0 +1,47 @@
+// The first bytes of those that connect to a server out of band. A client of fabtests begins with a handshake or with its
+// address.
+import type { OobSocket } from './oob.js';
+import { isNameless } from './open-endpoint.js';
+import { CONTROL_BYTES } from './peer-info.js';
+import type { Settings } from './settings.js';
+
+/** What a client since 1.22 sends first. No address starts with it. */
+export const HANDSHAKE = Buffer.alloc(4);
+/** What a client of a test that synchronizes out of band sends for ft_sync(). */
+export const SYNC = Buffer.from('a');
+
+const foreign = () => new Error('it speaks another protocol');
+
+/**
+ * Resolves when a visitor has sent what a client may begin with: a handshake, or a whole address. Throws if it is neither.
+ *
+ * @param insert throws if the bytes of a message do not begin with an address.
+ */
+export async function beginsExchange(
+  visitor: OobSocket,
+  insert: (message: Buffer) => void,
+): Promise<void> {
+  if ((await visitor.peek(HANDSHAKE.length)).equals(HANDSHAKE)) return;
+  insert(await visitor.peek(CONTROL_BYTES));
+}
+
+/** Resolves when a visitor has sent a handshake, or the first byte for ft_sync(). */
+export async function beginsSync(visitor: OobSocket): Promise<void> {
+  if ((await visitor.peek(SYNC.length)).equals(SYNC)) return;
+  if (!(await visitor.peek(HANDSHAKE.length)).equals(HANDSHAKE)) throw foreign();
+}
+
+// AF_INET and AF_INET6, which begin the structures of addresses.
+const isSocketAddress = (bytes: Buffer) => [2, 10].includes(bytes.readUInt16LE());
+const isTextAddress = (bytes: Buffer) => bytes.toString('latin1').startsWith('fi_');
+
+/**
+ * Resolves when it is time to open the endpoint for a visitor. If the address of the endpoint depends on where the client
+ * has connected, the visitor must have begun as a client.
+ */
+export async function mayBeClient(visitor: OobSocket, settings: Settings): Promise<void> {
+  if (!settings.oobExchange || isNameless(settings.provider)) return;
+  const first = await visitor.peek(HANDSHAKE.length);
+  if (first.equals(HANDSHAKE) || isSocketAddress(first) || isTextAddress(first)) return;
+  throw foreign();
+}

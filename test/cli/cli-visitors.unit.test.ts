@@ -1,0 +1,171 @@
+// A server finds its client among all who connect, and bounds the number and the time of the others.
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { OobSocket } from '../../dist/cli/fabtests/common/oob.js';
+import { PeerLink, PeerListener } from '../../dist/cli/fabtests/common/peer-link.js';
+import { Strangers, type StrangersOptions } from '../../dist/cli/shared/strangers.js';
+import { Visitors, type VisitorsOptions } from '../../dist/cli/shared/visitors.js';
+import { HANG_MS } from '../support/limits.js';
+import { closed, crowd, GARBAGE, stranger } from '../support/strangers.js';
+
+const state = async (promise: Promise<unknown>) => {
+  await new Promise(setImmediate);
+  return Promise.race([
+    promise.then(
+      () => 'settled',
+      () => 'failed',
+    ),
+    Promise.resolve('pending'),
+  ]);
+};
+
+describe('visitors', () => {
+  /** Whoever sends `c` may be the client, and `k` proves it. */
+  async function waiting(more: Partial<VisitorsOptions> = {}) {
+    const dismissed: string[] = [];
+    const visitors = await Visitors.listen((socket) => new OobSocket(socket), {
+      ...{ port: 0, host: '127.0.0.1', lifetime: HANG_MS },
+      dismissed: (address, { message }) => void dismissed.push(`${address}: ${message}`),
+      ...more,
+    });
+    onTestFinished(() => visitors.close());
+    const met: OobSocket[] = [];
+    const proof = {
+      begins: async (visitor: OobSocket) => {
+        if (String(await visitor.peek(1)) !== 'c') throw new Error('it does not begin with c');
+      },
+      meets: async (visitor: OobSocket) => {
+        met.push(visitor);
+        visitor.send(Buffer.from('hello'));
+        if (String((await visitor.receive(2)).subarray(1)) !== 'k') throw new Error('no k');
+        return 'proved';
+      },
+    };
+    return { visitors, proof, met, dismissed };
+  }
+
+  test('the first that proves to be the client is, and the others may be the next', async () => {
+    const { visitors, proof, dismissed } = await waiting();
+    const [silent, wrong, late] = await Promise.all([
+      stranger(visitors.port),
+      stranger(visitors.port, Buffer.from('xx')),
+      stranger(visitors.port, Buffer.from('c')),
+    ]);
+    const meeting = visitors.client(proof);
+    await closed(wrong);
+    late.write('k');
+    expect((await meeting)[1]).toBe('proved');
+    expect(dismissed).toEqual(['127.0.0.1: it does not begin with c']);
+    const next = visitors.client(proof);
+    silent.write('ck');
+    expect((await next)[1]).toBe('proved');
+  });
+
+  test('they are met in turns, and one that does not answer gives way only to another', async () => {
+    const { visitors, proof, met, dismissed } = await waiting();
+    const meeting = visitors.client(proof);
+    const slow = await stranger(visitors.port, Buffer.from('c'));
+    await once(slow, 'data');
+    expect(met).toHaveLength(1);
+    const second = await stranger(visitors.port, Buffer.from('c'));
+    await closed(slow);
+    expect(dismissed).toEqual(['127.0.0.1: it does not answer']);
+    await once(second, 'data');
+    expect(await state(meeting)).toBe('pending');
+    second.write('k');
+    expect((await meeting)[1]).toBe('proved');
+    expect(met).toHaveLength(2);
+  });
+
+  test('no other is met after the client', async () => {
+    const { visitors, proof, met } = await waiting();
+    const both = await Promise.all(
+      ['ck', 'ck'].map((text) => stranger(visitors.port, Buffer.from(text))),
+    );
+    await visitors.client(proof);
+    expect(met).toHaveLength(1);
+    await visitors.client(proof);
+    expect(met).toHaveLength(2);
+    expect(both).toHaveLength(2);
+  });
+
+  test('a signal and close() end the wait with the reason, and all connections', async () => {
+    const control = new AbortController();
+    const { visitors, proof } = await waiting({ signal: control.signal });
+    const socket = await stranger(visitors.port);
+    const meeting = visitors.client(proof);
+    control.abort(new Error('interrupted'));
+    await expect(meeting).rejects.toThrow('interrupted');
+    await closed(socket);
+    await expect(visitors.client(proof)).rejects.toThrow('interrupted');
+  });
+
+  test('one that sends nothing in time is dismissed with the reason', async () => {
+    const { visitors, proof, dismissed } = await waiting({ lifetime: 50 });
+    visitors.client(proof).catch(() => {});
+    await closed(await stranger(visitors.port));
+    await expect
+      .poll(() => dismissed, { timeout: HANG_MS })
+      .toEqual(['127.0.0.1: it has not shown in time what it wants']);
+  });
+});
+
+describe('strangers', () => {
+  async function server(options: Partial<StrangersOptions>) {
+    const strangers = new Strangers({ most: 1000, lifetime: HANG_MS, ...options });
+    const accepted: Socket[] = [];
+    const tcp = createServer((socket) => {
+      socket.on('error', () => {}).resume();
+      accepted.push(socket);
+      strangers.add(socket);
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void tcp.close());
+    await once(tcp, 'listening');
+    return { port: (tcp.address() as AddressInfo).port, strangers, accepted };
+  }
+
+  test('the oldest of too many that have sent nothing are disconnected, and no known one', async () => {
+    const { port, strangers, accepted } = await server({ most: 20 });
+    const known = await stranger(port);
+    const talking = await stranger(port, Buffer.from('x'));
+    await expect.poll(() => accepted[1]?.bytesRead, { timeout: HANG_MS }).toBe(1);
+    strangers.recognize(accepted[0] as Socket);
+    const silent = [];
+    for (let i = 0; i < 40; i++) silent.push(await stranger(port));
+    await Promise.all(silent.slice(0, 21).map(closed));
+    expect(strangers.size).toBe(20);
+    expect([known, talking, ...silent.slice(21)].some(({ closed: is }) => is)).toBe(false);
+  });
+
+  test('all of a burst are read before any is disconnected', async () => {
+    const { port, strangers, accepted } = await server({ most: 10 });
+    await Promise.all(Array.from({ length: 60 }, () => stranger(port, Buffer.from('x'))));
+    await expect.poll(() => strangers.size, { timeout: HANG_MS }).toBe(10);
+    expect(accepted.map(({ bytesRead }) => bytesRead)).toEqual(new Array(60).fill(1));
+  });
+
+  test('a connection that gets more time has one listener', async () => {
+    const { port, strangers, accepted } = await server({});
+    await stranger(port);
+    const [socket] = accepted as [Socket];
+    const before = socket.listenerCount('close');
+    for (let i = 0; i < 20; i++) strangers.add(socket);
+    expect(socket.listenerCount('close')).toBe(before);
+  });
+});
+
+test('the link to the peer is taken by no one who does not know the token', async () => {
+  const listener = await PeerListener.open();
+  onTestFinished(() => listener.close());
+  for (const bytes of Object.values(GARBAGE)) await stranger(listener.port, bytes);
+  await crowd(listener.port, 100);
+  const wrong = await PeerLink.connect('127.0.0.1', listener.port, listener.token + 1n);
+  await wrong?.closed;
+  expect(wrong?.ended).toBe('it does not know the address of this side');
+  const right = await PeerLink.connect('127.0.0.1', listener.port, listener.token);
+  await listener.accept();
+  listener.link?.send('note');
+  expect(await right?.receive()).toBe('note');
+  right?.close();
+});
