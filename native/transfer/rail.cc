@@ -55,7 +55,7 @@ void Rail::deferQuietly(std::function<void()> task) {
 void Rail::ended() {
   const std::shared_ptr<Hub> hub = std::exchange(hub_, nullptr);
   transfers_.clear();
-  messages_.clear();
+  outbox_ = {};
   ops_.clear();
   endpoint_.reset();
   hub->railEnded();

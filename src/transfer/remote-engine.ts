@@ -133,7 +133,7 @@ export class RemoteEngine {
    * addresses are removed and the promise resolves. engine.peer() may get the peer again meanwhile.
    */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= cancellable(() => this.#close());
     return this.#closing;
   }
 

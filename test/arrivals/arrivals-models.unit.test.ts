@@ -150,7 +150,7 @@ describe('any sequence of push, next, return and end settles every call and lose
         return {
           readers: forEachReader(() => notes.read()),
           pending: () => calls,
-          push: (item) => notes.arrived({ item } as never),
+          push: (item) => notes.arrived({ item } as never, () => {}),
           close: () => notes.close(),
         };
       },

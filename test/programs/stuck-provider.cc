@@ -52,8 +52,7 @@ extern "C" ssize_t writev(int fd, const iovec* pieces, int count) {
 extern "C" int shm_unlink(const char* name) {
   static const auto real = next(shm_unlink, "shm_unlink");
   const char* const folder = std::getenv("STUCK_CLOSE");
-  const bool sticks =
-      folder != nullptr && unlink((std::string(folder) + "/" + name).c_str()) == 0;
+  const bool sticks = folder != nullptr && unlink((std::string(folder) + "/" + name).c_str()) == 0;
   while (sticks) pause();
   return real(name);
 }
