@@ -81,7 +81,7 @@ export class Outbox {
     else {
       message.reject(this.#failure(status, detail, true));
       // No rail reaches the peer.
-      this.#failWaiting(this.#failure(status, detail, false));
+      this.#failWaiting(status, detail);
     }
     this.#progress();
   }
@@ -105,15 +105,15 @@ export class Outbox {
 
   /** Rejects all messages. */
   fail(code: Parameters<typeof errnoOf>[0], detail: string): void {
-    const error = (ambiguous: boolean) => this.#failure(errnoOf(code), detail, ambiguous);
-    for (const { reject } of this.#sent.values()) reject(error(true));
+    const errno = errnoOf(code);
+    for (const { reject } of this.#sent.values()) reject(this.#failure(errno, detail, true));
     this.#sent.clear();
-    this.#failWaiting(error(false));
+    this.#failWaiting(errno, detail);
     this.#end();
   }
 
-  #failWaiting(error: TransferError): void {
-    for (const { reject } of this.#waiting.takeAll()) reject(error);
+  #failWaiting(status: number, detail: string): void {
+    for (const { reject } of this.#waiting.takeAll()) reject(this.#failure(status, detail, false));
   }
 
   #resolveDelivered(): void {
