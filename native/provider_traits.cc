@@ -22,9 +22,6 @@ ProviderTraits shm() {
   // It (1.17) reuses the slot of a removed peer for the next one, and mistakes that for the first.
   shm.keepsAddresses = true;
   shm.sharesMemory = true;
-  // 1.17 to 2.6: a message that is not copied through a buffer of the receiver, over 4 KiB. With
-  // process_vm_readv(2) it loops, without it waits for the rest to be copied.
-  shm.failsOnLongMessages = true;
   return shm;
 }
 

@@ -58,9 +58,9 @@ export class Arrivals<T> {
     return this.#items.length;
   }
 
-  /** Whether no more items come. */
-  get ended(): boolean {
-    return this.#end !== undefined;
+  /** Whether a call waits for an item. */
+  get awaited(): boolean {
+    return this.#calls.length > 0;
   }
 
   /** Whether stop() was called. Later arrivals belong to its caller. */

@@ -13,8 +13,14 @@ export interface Samples<T> {
  *
  * @param interval milliseconds.
  * @param signal ends the samples: next() rejects with its reason.
+ * @param asked hears that a call of next() waits.
  */
-export function samples<T>(take: () => T, interval: number, signal?: AbortSignal): Samples<T> {
+export function samples<T>(
+  take: () => T,
+  interval: number,
+  signal?: AbortSignal,
+  asked?: () => void,
+): Samples<T> {
   let start: number | undefined;
   let count = 0; // of intervals since the start
   let calls = 0;
@@ -36,6 +42,7 @@ export function samples<T>(take: () => T, interval: number, signal?: AbortSignal
   };
   const waits = (change: number) => {
     calls += change;
+    if (change > 0) asked?.();
     if (calls === 0) {
       clearTimeout(timer);
       timer = undefined;

@@ -79,20 +79,17 @@ function entryOf(entry: NativeFailedCompletion): FabricErrorDetails {
 
 function causeOf(failure: Failure): FabricErrorDetails {
   const { errno, syscall, text, provErrno, provider = '', hint } = failure;
-  const isTruncated = errno === errnoByCode.FI_ETRUNC;
   if (provErrno === 0) {
-    const usual = isTruncated ? INTO_LONGER : hintOfCall(provider, syscall, errno, text);
-    return { detail: text, hint: hint ?? usual };
+    return { detail: text, hint: hint ?? hintOfCall(provider, syscall, errno, text) };
   }
-  const truncated = isTruncated && { hint: LONGER };
+  const truncated = errno === errnoByCode.FI_ETRUNC && { hint: LONGER };
   return {
     ...{ provErrno, provMessage: text, ...truncated },
     ...(provider === 'efa' && efaDetailsOf(failure)),
   };
 }
 
-const INTO_LONGER = 'receive into a longer one';
-const LONGER = `the message was longer than the buffer of its receive: ${INTO_LONGER}`;
+const LONGER = 'the message was longer than the buffer of its receive: receive into a longer one';
 const EIO = 5;
 const UNKNOWN = 'Unknown error';
 

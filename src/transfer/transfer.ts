@@ -299,12 +299,15 @@ export class Transfer implements PromiseLike<TransferReport> {
    * it. Throws what the transfer rejects with.
    */
   progress(): Reader<Progress> {
+    let isOver = false;
     const sample = () => ({ done: this.#done(), total: this.total });
-    const { arrivals, reader } = samples<Progress>(sample, PROGRESS_INTERVAL);
-    arrivals.push(sample());
+    const asked = () => {
+      if (!isOver) return;
+      isOver = false;
+      finish();
+    };
+    const { arrivals, reader } = samples<Progress>(sample, PROGRESS_INTERVAL, undefined, asked);
     const finish = async () => {
-      await this.#outcome.over;
-      if (arrivals.ended) return; // the loop was left: it does not handle a failure
       try {
         await this.#outcome.end;
         arrivals.push({ done: this.total, total: this.total });
@@ -313,7 +316,12 @@ export class Transfer implements PromiseLike<TransferReport> {
         arrivals.endWith(error);
       }
     };
-    finish();
+    arrivals.push(sample());
+    // A loop that was left, or asks for no more, does not handle a failure.
+    this.#outcome.over.then(() => {
+      if (arrivals.awaited) finish();
+      else isOver = true;
+    });
     return reader;
   }
 
