@@ -88,7 +88,9 @@ void Hub::forget(Peer& peer) {
 // while. Returns whether it has ended.
 bool Hub::endIfLost(Transfer& transfer, Clock::time_point now) {
   Peer& peer = *transfer.order.peer;
-  if (!peer.health.lostBefore(now - kLostPatience)) return false;
+  // The peer may be lost since an earlier transfer: this one has tried to reach it, too.
+  const auto before = now - kLostPatience;
+  if (transfer.began() > before || !peer.health.lostBefore(before)) return false;
   PathError error;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
