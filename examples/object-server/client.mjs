@@ -119,11 +119,12 @@ export class ObjectClient {
     });
     const offers = await Promise.all(offering);
     try {
-      const tokens = {
-        'x-libfabric-card': this.engine.card,
-        'x-libfabric-token': offers.map(({ token }) => token).join(','),
-      };
-      const all = { ...headers, ...(length > 0 && tokens) };
+      const all = new Headers(init?.headers);
+      for (const [header, value] of Object.entries(headers ?? {})) all.set(header, value);
+      if (length > 0) {
+        all.set('x-libfabric-card', this.engine.card);
+        all.set('x-libfabric-token', offers.map(({ token }) => token).join(','));
+      }
       const response = await this.#fetch(name, { ...init, headers: all });
       if (access === 'write') await Promise.all(offers.map(({ arrived }) => arrived));
       return response;
