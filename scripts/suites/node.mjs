@@ -16,6 +16,7 @@ const FILES = [
   'memory-region/memory-region-shared',
   'memory-region/memory-region-views',
   'package/package-install',
+  'package/package-permission',
   'process/process-exit-natural',
   'worker/worker-terminate',
 ];

@@ -117,8 +117,8 @@ async function runWith(environment: Record<string, string>, command: string[]): 
   try {
     process.exitCode = await codeOf(command, { ...process.env, ...environment });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
+    const { code, errno } = error as NodeJS.ErrnoException;
+    if (errno === undefined) throw error; // not of the system
     const missing = code === 'ENOENT';
     process.exitCode = missing ? NOT_FOUND : NOT_EXECUTABLE;
     throw new Error(
