@@ -37,6 +37,9 @@ export function neededVersions(file) {
   return newest;
 }
 
+/** Whether a binary has symbols or debug information, which no user needs. */
+export const hasSymbols = (file) => /\.(symtab|z?debug_\w+)\b/.test(readelf(file, '--sections'));
+
 /** The functions of Node-API that a binary uses but that the supported release does not have. */
 function tooNewForNode(file) {
   const { js_native_api_symbols, node_api_symbols } = nodeApi[`v${NODE_API}`];

@@ -1,5 +1,5 @@
 // The binaries in the package load on the oldest supported system.
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { hasSymbols } from '../../scripts/prebuild/requirements.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const built = join(root, 'build/Release');
@@ -78,6 +79,14 @@ test.skipIf(newer).each([
   expect(status).toBe(1);
   expect(stderr).toContain(name);
   expect(stderr).toContain(`needs ${to}`);
+});
+
+test('the check tells binaries that are not stripped', () => {
+  const stripped = join(folder, 'verbs.node');
+  execFileSync('strip', ['--strip-debug', '-o', stripped, join(built, 'verbs.node')]);
+  expect([hasSymbols(join(built, 'verbs.node')), hasSymbols(stripped)]).toEqual([true, true]);
+  execFileSync('strip', ['--strip-all', stripped]);
+  expect(hasSymbols(stripped)).toBe(false);
 });
 
 test('the check refuses a missing binary', () => {
