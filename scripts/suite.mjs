@@ -41,7 +41,7 @@ const SUITES = {
     module('efa'),
   ],
   ends: [
-    '[--rounds N] [--seed TEXT]',
+    '[--rounds N] [--seed TEXT] [--provider NAME] [--only N]',
     'ends peers, workers and processes at random moments',
     program('test/ends/main.mjs'),
   ],
@@ -56,7 +56,7 @@ const SUITES = {
     module('fabtests'),
   ],
   faults: [
-    '[calls | verbs | simulation] [options]',
+    '[calls | verbs | simulation] [OPTION ...]',
     'fails each call of libfabric and verbs, then random programs with faults',
     module('faults'),
   ],
@@ -101,20 +101,24 @@ const SUITES = {
   valgrind: ['', 'softefa, and the engine without Node.js, with memcheck', module('valgrind')],
 };
 
-function list() {
-  for (const [name, [args, title]] of Object.entries(SUITES)) {
-    console.log(`npm run suite -- ${`${name} ${args}`.padEnd(54)} ${title}`);
+const lineOf = (name, [args, title]) => `npm run suite -- ${`${name} ${args}`.padEnd(54)} ${title}`;
+
+function runSuite(name, args) {
+  if (!Object.hasOwn(SUITES, name)) {
+    throw new SetupError(`there is no suite ${name}, only ${Object.keys(SUITES).join(', ')}`);
   }
+  const [takes, , run] = SUITES[name];
+  if (takes === '' && args.length > 0) {
+    throw new SetupError(`the suite ${name} takes no arguments, but there is ${args[0]}`);
+  }
+  return run(args);
 }
 
+const isHelp = (word) => word === '--help' || word === '-h';
+
 const [name, ...args] = process.argv.slice(2);
-if (name === undefined) list();
-else {
-  await conclude(async () => {
-    if (!Object.hasOwn(SUITES, name)) {
-      throw new SetupError(`there is no suite ${name}, only ${Object.keys(SUITES).join(', ')}`);
-    }
-    const [, , run] = SUITES[name];
-    return run(args);
-  });
-}
+const asked = Object.hasOwn(SUITES, name ?? '') && args.some(isHelp);
+if (asked) console.log(lineOf(name, SUITES[name]));
+else if (name === undefined || isHelp(name)) {
+  for (const [name, suite] of Object.entries(SUITES)) console.log(lineOf(name, suite));
+} else await conclude(async () => runSuite(name, args));

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { WRONG_USAGE } from './options.mjs';
 import { root, SetupError } from './setup/step.mjs';
 
 /** Something that this machine lacks, without which there is nothing to test. */
@@ -57,7 +58,8 @@ export async function tallyOf(command, args, env = {}) {
     .slice(1)
     .map((count) => Number(count ?? 0));
   if (status === 0 && counts) return { passed, failed, skipped };
-  if (failed === 0)
+  const wrongUsage = status === WRONG_USAGE && !counts; // the command has told why
+  if (failed === 0 && !wrongUsage)
     console.log(`failed: ${command} ${args[0]}: ${signal ?? `exit status ${status}`}`);
   return { passed, failed: Math.max(failed, 1), skipped };
 }

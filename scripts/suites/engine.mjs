@@ -3,7 +3,7 @@
 // AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer, or with one of the two (thread, address). PART of a
 // name selects programs.
 import { spawnSync } from 'node:child_process';
-import { parseArgs } from 'node:util';
+import { count, oneOf, readOptions } from '../options.mjs';
 import { npmPackages } from '../setup/npm.mjs';
 import { root, SetupError } from '../setup/step.mjs';
 import { buildEngine, ENGINE_ENVIRONMENT } from '../setup/without-node.mjs';
@@ -57,20 +57,17 @@ async function runAll(sanitizers, rounds, [part = '']) {
       sum.failed += failed;
     }
   }
-  return sum.passed > 0 ? sum : { passed: 0, failed: 1 };
+  if (sum.passed + sum.failed === 0) throw new SetupError(`no program has ${part} in its name`);
+  return sum;
 }
 
 export default async function engine(args) {
-  const { values, positionals } = parseArgs({
-    args,
-    options: {
-      rounds: { type: 'string', default: '40' },
-      sanitizer: { type: 'string', multiple: true, default: Object.keys(SANITIZERS) },
-    },
-    allowPositionals: true,
-  });
-  const unknown = values.sanitizer.find((name) => !Object.hasOwn(SANITIZERS, name));
-  if (unknown !== undefined) throw new SetupError(`--sanitizer: thread or address, not ${unknown}`);
+  const names = Object.keys(SANITIZERS);
+  const options = {
+    rounds: { value: 'N', read: count(1), default: 40 },
+    sanitizer: { value: 'NAME', read: oneOf(names), multiple: true, default: names },
+  };
+  const { values, positionals } = readOptions(options, args, true);
   await npmPackages();
-  return runAll(values.sanitizer, values.rounds, positionals);
+  return runAll(values.sanitizer, String(values.rounds), positionals);
 }

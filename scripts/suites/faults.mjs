@@ -1,7 +1,7 @@
 // `npm run suite -- faults [calls | verbs | simulation] [options]`: fails calls of libfabric, and of verbs, one by one, and
 // runs random programs with random faults: see test/faults/.
 import { join } from 'node:path';
-import { root } from '../setup/step.mjs';
+import { root, SetupError } from '../setup/step.mjs';
 import { setup } from '../setup.mjs';
 import { sum, tallyOf } from '../tally.mjs';
 
@@ -16,7 +16,8 @@ function chosen(args) {
   const [first, ...others] = args;
   if (first === undefined) return { parts: Object.keys(PARTS), options: [] };
   if (Object.hasOwn(PARTS, first)) return { parts: [first], options: others };
-  return { parts: ['simulation'], options: args };
+  if (first.startsWith('-')) return { parts: ['simulation'], options: args };
+  throw new SetupError(`there is no part ${first}, only ${Object.keys(PARTS).join(', ')}`);
 }
 
 export default async function faults(args) {

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { amount, count, readOptions } from '../options.mjs';
 import { nodeHeaders, sanitizers } from '../setup/clang.mjs';
 import { npmPackages } from '../setup/npm.mjs';
 import { announce, root, run, SetupError } from '../setup/step.mjs';
@@ -114,15 +114,12 @@ function fuzz(name, limits) {
 }
 
 export default async function fuzzAll(args) {
-  const { values, positionals } = parseArgs({
-    args,
-    options: {
-      seconds: { type: 'string' },
-      runs: { type: 'string' },
-      seed: { type: 'string' },
-    },
-    allowPositionals: true,
-  });
+  const options = {
+    seconds: { value: 'N', read: amount, default: SECONDS },
+    runs: { value: 'N', read: count(1) },
+    seed: { value: 'N', read: count(1) },
+  };
+  const { values, positionals } = readOptions(options, args, true);
   const sources = readdirSync(join(root, 'test/fuzz')).filter((file) => file.endsWith('.cc'));
   const all = [...sources.map((file) => file.slice(0, -'.cc'.length)), DECODERS].sort();
   const unknown = positionals.find((name) => !all.includes(name));
@@ -138,7 +135,7 @@ export default async function fuzzAll(args) {
     await sanitizers('fuzzer,address,undefined');
     await build(built);
   }
-  const seconds = Math.max(1, Math.ceil(Number(values.seconds ?? SECONDS) / names.length));
+  const seconds = Math.max(1, Math.ceil(values.seconds / names.length));
   const limits = [values.runs ? `-runs=${values.runs}` : `-max_total_time=${seconds}`];
   if (values.seed) limits.push(`-seed=${values.seed}`);
   const passes = (name) =>

@@ -6,7 +6,8 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
+import { readOptions } from '../options.mjs';
 import { nodeHeadersPrefix } from '../setup/native.mjs';
 import { npmPackages } from '../setup/npm.mjs';
 import { announce, inParallel, root, run } from '../setup/step.mjs';
@@ -83,11 +84,7 @@ async function messages(command, folder, file, checks) {
 }
 
 export default async function lint(args) {
-  const { values, positionals } = parseArgs({
-    args,
-    options: { 'without-analyzer': { type: 'boolean' } },
-    allowPositionals: true,
-  });
+  const { values, positionals } = readOptions({ 'without-analyzer': {} }, args, true);
   const command = await clangTidy();
   await npmPackages();
   const { folder, entries } = await compilationDatabase();

@@ -1,6 +1,7 @@
 // `npm run suite -- node [RELEASE [vitest's arguments]]`: repeats the tests of memory, lifetimes, workers and packaging on
 // the other releases of Node.js, or on one of them. The binaries come from the npm registry and are installed on first
 // use.
+import { SetupError } from '../setup/step.mjs';
 import { setup } from '../setup.mjs';
 import { installNode } from '../stack/node.mjs';
 import { sum } from '../tally.mjs';
@@ -35,6 +36,9 @@ async function runOn(release, args) {
 }
 
 export default async function node([first, ...rest]) {
+  if (/^\d+$/.test(first) && !RELEASES.includes(Number(first))) {
+    throw new SetupError(`there is no Node.js ${first} here, only ${RELEASES.join(', ')}`);
+  }
   await setup();
   if (RELEASES.includes(Number(first))) return runOn(Number(first), rest);
   const running = Number.parseInt(process.versions.node, 10); // `npm test` runs on this one

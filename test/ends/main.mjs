@@ -1,29 +1,27 @@
 // `npm run suite -- ends [--rounds 1000] [--seed TEXT] [--provider NAME] [--only NUMBER] [--pending]`
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import { softefaEnvironment } from 'libfabric/softefa';
+import { count, oneOf, programOptions } from '../../scripts/options.mjs';
 import { KEPT, LIMITS, pendingFor } from './limits.mjs';
 import { Parties } from './parties.mjs';
 import { describe, PROVIDERS, planOf, replay, roundOf } from './plan.mjs';
 import { tableOf, worstOf } from './report.mjs';
 import { runRound } from './round.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '1000' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    provider: { type: 'string', multiple: true, default: PROVIDERS },
-    only: { type: 'string' },
-    pending: { type: 'boolean', default: false },
-    verbose: { type: 'boolean', default: false },
-  },
+const options = programOptions({
+  rounds: { value: 'N', read: count(1), default: 1000 },
+  seed: { value: 'TEXT', default: String(Date.now() % 1_000_000) },
+  provider: { value: 'NAME', read: oneOf(PROVIDERS), multiple: true, default: PROVIDERS },
+  only: { value: 'N', read: count() },
+  pending: {},
+  verbose: {},
 });
 
 const { seed, provider: providers, only } = options;
 const plan =
   only === undefined
-    ? planOf(seed, Number(options.rounds), providers)
-    : providers.map((provider) => roundOf(seed, provider, Number(only)));
+    ? planOf(seed, options.rounds, providers)
+    : providers.map((provider) => roundOf(seed, provider, only));
 console.log(`seed ${seed}: ${plan.length} rounds`);
 
 const devices = softefaEnvironment({

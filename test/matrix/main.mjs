@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { removeSoftefa } from 'libfabric/softefa';
+import { WRONG_USAGE } from '../../scripts/options.mjs';
 import { programs, systems } from './systems.mjs';
 
 const HANG = 180_000; // ms: nothing takes so long, on a busy machine either
@@ -57,10 +58,15 @@ async function runOn(system) {
 }
 
 const wanted = process.argv.slice(2);
-const isWanted = ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part));
-for (const system of systems(`${root}build/matrix/without_process_vm`).filter(isWanted)) {
-  await runOn(system);
+const all = systems(`${root}build/matrix/without_process_vm`);
+const unknown = wanted.find((part) => !all.some(({ name }) => name.includes(part)));
+if (unknown !== undefined) {
+  const names = all.map(({ name }) => name).join('; ');
+  console.error(`there is no system with '${unknown}' in its name; there are: ${names}`);
+  process.exit(WRONG_USAGE);
 }
+const isWanted = ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part));
+for (const system of all.filter(isWanted)) await runOn(system);
 removeSoftefa({ namespace });
 console.log(`${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`);
 process.exitCode = tally.failed > 0 ? 1 : 0;

@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { parseArgs } from 'node:util';
 import { loadSoftefa, softefaEnvironment } from 'libfabric/softefa';
+import { amount, count, oneOf, programOptions } from '../../scripts/options.mjs';
 import { churn, NAMES } from './churn.mjs';
 import { load } from './load.mjs';
 import { pictureOf } from './picture.mjs';
@@ -15,14 +15,14 @@ const WARM_UP = 0.4;
 /** Times that something may add a descriptor, thread, registration or file in all of its times. */
 const FEW = 5;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '30' },
-    churn: { type: 'string', default: '0' },
-    json: { type: 'string' },
-    picture: { type: 'string' },
-    provider: { type: 'string', multiple: true, default: ['tcp', 'shm', 'efa'] },
-  },
+const PROVIDERS = ['tcp', 'shm', 'efa'];
+
+const values = programOptions({
+  minutes: { value: 'N', read: amount, default: 30 },
+  churn: { value: 'N', read: count(), default: 0 },
+  json: { value: 'FILE' },
+  picture: { value: 'FILE' },
+  provider: { value: 'NAME', read: oneOf(PROVIDERS), multiple: true, default: PROVIDERS },
 });
 
 const device = {
@@ -34,14 +34,14 @@ process.env.FI_EFA_ENABLE_SHM_TRANSFER = '0';
 loadSoftefa(device);
 const env = { ...process.env, ...softefaEnvironment(device) };
 
-const length = Number(values.minutes) * 60_000;
+const length = values.minutes * 60_000;
 const began = performance.now();
 const goesOn = () => performance.now() - began < length;
 const sum = { peers: 0, bytes: 0 };
 const samples = [];
 const delay = monitorEventLoopDelay({ resolution: 1 });
 const save = (result) => {
-  const all = { minutes: Number(values.minutes), ...sum, ...result, samples };
+  const all = { minutes: values.minutes, ...sum, ...result, samples };
   if (values.json) writeFileSync(values.json, JSON.stringify(all));
 };
 const interval = Math.max(200, Math.min(5000, length / 300));
@@ -72,7 +72,7 @@ for (const [name, limit] of Object.entries(LIMITS)) {
 }
 
 const churns = [];
-const times = Number(values.churn);
+const times = values.churn;
 for (const thing of times > 0 ? NAMES : []) {
   for (const provider of values.provider) {
     const found = await churn(thing, provider, times, () => true);

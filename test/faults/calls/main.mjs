@@ -2,22 +2,26 @@
 // [--error CODE] [--quick]`. Program, provider, driver and kind may be repeated. With --quick each call fails with one
 // error, not with all of its kind.
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
+import { count, oneOf, programOptions } from '../../../scripts/options.mjs';
 import { environmentOf, optionsOf, PROVIDERS } from './conditions.mjs';
 import { PROGRAMS } from './programs.mjs';
 import { walk } from './walk.mjs';
 
-const { values } = parseArgs({
-  options: {
-    program: { type: 'string', multiple: true, default: Object.keys(PROGRAMS) },
-    layer: { type: 'string', default: 'libfabric' },
-    provider: { type: 'string', multiple: true },
-    driver: { type: 'string', multiple: true, default: ['thread', 'manual'] },
-    kind: { type: 'string', multiple: true },
-    first: { type: 'string' },
-    error: { type: 'string' },
-    quick: { type: 'boolean', default: false },
+const NAMES = Object.keys(PROGRAMS);
+const DRIVERS = ['thread', 'loop', 'manual'];
+
+const values = programOptions({
+  program: { value: 'NAME', read: oneOf(NAMES), multiple: true, default: NAMES },
+  layer: { value: 'NAME', read: oneOf(['libfabric', 'verbs']), default: 'libfabric' },
+  provider: { value: 'NAME', read: oneOf(PROVIDERS), multiple: true },
+  driver: {
+    ...{ value: 'NAME', read: oneOf(DRIVERS), multiple: true },
+    default: ['thread', 'manual'],
   },
+  kind: { value: 'NAME', multiple: true },
+  first: { value: 'N', read: count() },
+  error: { value: 'CODE' },
+  quick: {},
 });
 
 const namespace = `calls-${randomBytes(4).toString('hex')}`;
@@ -26,7 +30,7 @@ const providers = values.provider ?? (layer === 'verbs' ? ['efa'] : PROVIDERS);
 const only = values.kind && {
   kinds: values.kind,
   error,
-  first: values.first && Number(values.first),
+  first: values.first,
 };
 const sum = { runs: 0, injected: 0, recovered: 0, known: 0, failed: 0 };
 

@@ -1,7 +1,8 @@
 // The command line of the simulation: which programs it runs, and how one of them is repeated.
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { amount, count, oneOf, programOptions } from '../../../scripts/options.mjs';
 import { PROVIDERS, programOf } from './plan.mjs';
+import { PROFILES } from './profiles.mjs';
 
 /**
  * @typedef {object} Options
@@ -21,30 +22,24 @@ import { PROVIDERS, programOf } from './plan.mjs';
  * @returns {Options}
  */
 export function optionsOf(args) {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      seed: { type: 'string' },
-      minutes: { type: 'string', default: '2' },
-      programs: { type: 'string' },
-      provider: { type: 'string', multiple: true },
-      profile: { type: 'string', default: 'mixed' },
-      only: { type: 'string' },
-      program: { type: 'string' },
-      'shrink-seconds': { type: 'string', default: '60' },
-      verbose: { type: 'boolean', default: false },
+  const read = programOptions(
+    {
+      seed: { value: 'TEXT' },
+      minutes: { value: 'N', read: amount, default: 2 },
+      programs: { value: 'N', read: count(1), default: Number.POSITIVE_INFINITY },
+      provider: { value: 'NAME', read: oneOf(PROVIDERS), multiple: true, default: PROVIDERS },
+      profile: { value: 'NAME', read: oneOf(Object.keys(PROFILES)), default: 'mixed' },
+      only: { value: 'N[,N...]', read: (text) => text.split(',').map(count()) },
+      program: { value: 'FILE' },
+      'shrink-seconds': { value: 'N', read: amount, default: 60 },
+      verbose: {},
     },
-  });
+    args,
+  );
+  const { seed, minutes, programs, provider, profile, only, verbose } = read;
   return {
-    seed: values.seed ?? String(Date.now() % 1_000_000),
-    minutes: Number(values.minutes),
-    programs: Number(values.programs ?? Number.POSITIVE_INFINITY),
-    providers: values.provider ?? PROVIDERS,
-    profile: values.profile,
-    only: values.only?.split(',').map(Number),
-    file: values.program,
-    shrinkSeconds: Number(values['shrink-seconds']),
-    verbose: values.verbose,
+    ...{ seed: seed ?? String(Date.now() % 1_000_000), minutes, programs, profile, only, verbose },
+    ...{ providers: provider, file: read.program, shrinkSeconds: read['shrink-seconds'] },
   };
 }
 
