@@ -137,6 +137,7 @@ Napi::Value layout(const Napi::CallbackInfo& args) {
   set("control.sleeping", offsetof(Control, sleeping));
   set("control.notified", offsetof(Control, notified));
   set("control.pending", offsetof(Control, pending));
+  set("control.unref", offsetof(Control, unref));
   set("control.waitCount", offsetof(Control, waitCount));
   set("control.waitMicroseconds", offsetof(Control, waitMicroseconds));
   set("control.runVersion", offsetof(Control, runVersion));

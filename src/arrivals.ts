@@ -36,6 +36,7 @@ const DONE = { value: undefined, done: true } as const;
 export class Arrivals<T> {
   readonly #owner: ArrivalsOwner<T>;
   readonly #timeout: number | undefined;
+  readonly #unref: boolean;
   #items: ({ value: T } | { error: unknown })[] = [];
   #calls: Call<T>[] = [];
   #end: { reason?: () => unknown } | undefined;
@@ -44,9 +45,10 @@ export class Arrivals<T> {
 
   /** @param wait the timeout of each call, and the signal that ends the queue. */
   constructor(owner: ArrivalsOwner<T> = {}, wait: Partial<Wait> = {}) {
-    const { signal, timeout } = wait;
+    const { signal, timeout, unref = false } = wait;
     this.#owner = owner;
     this.#timeout = timeout;
+    this.#unref = unref;
     if (signal === undefined) return;
     const abort = () => this.#abort(reasonOf(signal));
     onAbort(signal, abort);
@@ -185,6 +187,7 @@ export class Arrivals<T> {
       this.#remove((each) => each === call);
       this.#reject(call, this.#owner.overdue?.(timeout));
     }, timeout);
+    if (this.#unref) timer.unref();
     return promise.finally(() => clearTimeout(timer));
   }
 }

@@ -185,7 +185,7 @@ export class CompletionQueue implements QueueListener {
    */
   immediates(options?: ImmediatesOptions): Immediates {
     this.bound.checkOpen();
-    const wait = checkWait(options, STREAM_NAMES);
+    const wait = this.#engine.holding(checkWait(options, STREAM_NAMES));
     const limit = checkInteger('options.limit', options?.limit ?? 65_536, 1, 2 ** 24);
     if (this.#immediates !== undefined) return this.#immediates;
     this.#immediates = new Immediates(this.#engine, wait, limit, (untaken) =>

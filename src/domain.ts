@@ -53,6 +53,7 @@ export class Domain {
   readonly #engine: Engine;
   readonly #endpoints = new Set<EndpointBase>();
   readonly #onClose: () => void;
+  #keepsLoop = true;
   #efa: EfaQueries | undefined;
   #owned: { readonly closed: boolean; close(): Promise<void> } | undefined;
   #closing: Promise<void> | undefined;
@@ -171,6 +172,7 @@ export class Domain {
     const Class = endpointClassOf(info as AnyInfo);
     const endpoint = new Class(this, this.#engine, info as AnyInfo, options);
     this.#endpoints.add(endpoint);
+    this.keepLoop();
     return endpoint as Endpoint<T, C>;
   }
 
@@ -320,6 +322,16 @@ export class Domain {
   /** @internal */
   forget(endpoint: EndpointBase): void {
     this.#endpoints.delete(endpoint);
+    this.keepLoop();
+  }
+
+  /** @internal The event loop stays alive for the endpoints that are not unref()ed, and without any. */
+  keepLoop(): void {
+    const endpoints = [...this.#endpoints];
+    const on = endpoints.length === 0 || endpoints.some(({ keepsLoop }) => keepsLoop);
+    if (on === this.#keepsLoop) return;
+    this.#keepsLoop = on;
+    this.#engine.keepLoop(on);
   }
 
   #checkOpen(): void {

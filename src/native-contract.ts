@@ -91,7 +91,7 @@ export interface NativeEngine {
   adopt(domain: number): void;
   /** There are submissions and the engine sleeps. */
   wake(domain: number): void;
-  /** Keeps the event loop alive until control.pending is 0. */
+  /** Keeps the event loop alive until control.pending is 0, unless control.unref is 1. */
   ref(domain: number): void;
   /** Lets the engine's thread make room in the ring. */
   yield(domain: number): void;

@@ -6,20 +6,27 @@ export interface Samples<T> {
   readonly reader: Reader<T>;
 }
 
+/** How samples are taken. */
+export interface SamplesOptions {
+  /** Ends the samples: next() rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Whether something else keeps the process alive while next() waits. */
+  readonly unref?: boolean;
+  /** Hears that a call of next() waits. */
+  asked?(): void;
+}
+
 /**
  * Takes a sample at every interval, the first one after an interval. Only while a call of next()
  * waits: a slow reader skips samples instead of receiving a burst of them, and one that has left
  * leaves no timer behind.
  *
  * @param interval milliseconds.
- * @param signal ends the samples: next() rejects with its reason.
- * @param asked hears that a call of next() waits.
  */
 export function samples<T>(
   take: () => T,
   interval: number,
-  signal?: AbortSignal,
-  asked?: () => void,
+  { signal, unref = false, asked }: SamplesOptions = {},
 ): Samples<T> {
   let start: number | undefined;
   let count = 0; // of intervals since the start
@@ -30,6 +37,7 @@ export function samples<T>(
     const elapsed = performance.now() - start;
     count = Math.max(count + 1, Math.ceil(elapsed / interval));
     timer = setTimeout(tick, Math.max(0, count * interval - elapsed));
+    if (unref) timer.unref();
   };
   const tick = () => {
     timer = undefined;

@@ -17,6 +17,8 @@ const NAMES = namesOf<WaitOptions>({ signal: 1, timeout: 1 });
 export interface Wait {
   readonly signal: AbortSignal | undefined;
   readonly timeout: number | undefined;
+  /** Whether the timer lets the process exit, because something else may keep it alive. */
+  readonly unref?: boolean;
 }
 
 /** Checks the options of a wait. `names` are all members that the options of the call may have. */
@@ -51,6 +53,7 @@ export async function within<T>(promise: Promise<T>, wait: Wait, syscall: string
     }
     if (timeout !== undefined) {
       timer = setTimeout(() => reject(errorOf(overdue(syscall, timeout))), timeout);
+      if (wait.unref) timer.unref();
     }
   });
   try {

@@ -4,6 +4,11 @@
 
 namespace fab {
 
+bool keepsLoop(Engine& engine) {
+  const Control& control = engine.control();
+  return control.pending.load() > 0 && control.unref.load() == 0;
+}
+
 std::chrono::microseconds spinTime(const Engine& engine, const DriverOptions& options) {
   constexpr int kWhileTransmitting = 20;
   return engine.transmitting() ? kWhileTransmitting * options.spin : options.spin;

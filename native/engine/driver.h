@@ -31,6 +31,9 @@ constexpr unsigned kTurnsPerYield = 64;
 // performs operations, whose completions come late and all at once (64 MiB take 5 ms).
 std::chrono::microseconds spinTime(const Engine& engine, const DriverOptions& options);
 
+// Whether the event loop must stay alive: a request is pending, and JavaScript waits for it.
+bool keepsLoop(Engine& engine);
+
 // Calls back into JavaScript to read the completion ring.
 class Drain {
  public:
@@ -53,8 +56,8 @@ class Driver {
   virtual std::shared_ptr<PollThread> thread() const { return nullptr; }
   // Called when there are submissions and the engine has announced that it sleeps.
   virtual void wake() {}
-  // Called when the first request becomes pending, or the last one settles. The event loop stays
-  // alive while a request is pending.
+  // Called when the first request becomes pending, the last one settles, or control.unref changes.
+  // The event loop stays alive while keepsLoop() is true.
   virtual void ref() {}
   // Asks the driver to stop. Returns how much longer to wait for that: 0 if it has stopped,
   // negative if it is overdue.

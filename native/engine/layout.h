@@ -162,6 +162,7 @@ struct Control {
   alignas(64) std::atomic<uint32_t> sleeping;        // the engine needs a wake() for new work
   alignas(64) std::atomic<uint32_t> notified;  // the event loop has been woken for completions
   alignas(64) std::atomic<uint32_t> pending;   // requests in flight, as JavaScript counts
+  std::atomic<uint32_t> unref;                 // 1: they do not keep the event loop alive
   alignas(64) double waitCount;                // arguments of wait()
   double waitMicroseconds;                     // and of run()
   double runVersion;                           // the batch that run() submits and waits for

@@ -39,10 +39,10 @@ class LoopDriver final : public Driver {
 
   void wake() override { awake(); }
   void ref() override {
-    const bool pending = engine_.control().pending.load() > 0;
+    const bool keeps = keepsLoop(engine_);
     for (auto* handle :
          {reinterpret_cast<uv_handle_t*>(&idle_), reinterpret_cast<uv_handle_t*>(&timer_)}) {
-      pending ? uv_ref(handle) : uv_unref(handle);
+      keeps ? uv_ref(handle) : uv_unref(handle);
     }
   }
 

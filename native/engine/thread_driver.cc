@@ -30,7 +30,7 @@ class ThreadDriver final : public Driver {
   }
   void ref() override {
     auto* handle = reinterpret_cast<uv_handle_t*>(&async_);
-    engine_.control().pending.load() > 0 ? uv_ref(handle) : uv_unref(handle);
+    keepsLoop(engine_) ? uv_ref(handle) : uv_unref(handle);
   }
 
   std::chrono::milliseconds requestStop() override {

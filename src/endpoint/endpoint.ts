@@ -65,6 +65,7 @@ export class EndpointBase implements Target {
   #queued: QueuedCalls | undefined;
   #owned: { close(): Promise<void> } | undefined;
   #ending: Promise<void> | undefined;
+  #keepsLoop = true;
 
   /** @internal */
   constructor(domain: Domain, engine: Engine, info: AnyInfo, options: EndpointOptions) {
@@ -137,6 +138,36 @@ export class EndpointBase implements Target {
   }
 
   /** @internal */
+  get keepsLoop(): boolean {
+    return this.#keepsLoop;
+  }
+
+  /**
+   * Lets the process exit although operations of the endpoint have not settled, as `socket.unref()`
+   * of node:net does. They continue while something else keeps the process alive.
+   *
+   * An endpoint keeps the event loop alive while operations, batches, streams and calls of its
+   * completion queues, counters and address vector wait: everything of its domain. If a domain has
+   * several endpoints, unref() takes effect when it was called on all of them. close() waits for
+   * operations also after unref(). With the manual driver, only timeouts keep the event loop alive.
+   */
+  unref(): this {
+    return this.#keepLoop(false);
+  }
+
+  /** Lets the endpoint keep the event loop alive again, after unref(). */
+  ref(): this {
+    return this.#keepLoop(true);
+  }
+
+  #keepLoop(on: boolean): this {
+    if (this.#keepsLoop === on || this.#ending !== undefined) return this;
+    this.#keepsLoop = on;
+    this.domain.keepLoop();
+    return this;
+  }
+
+  /** @internal */
   begin(kind: Kind, owner: unknown, options?: CheckedOptions): number {
     if (options !== undefined) checkNames('options', options.given, options.names);
     return this.#engine.begin(kind, owner);
@@ -196,7 +227,8 @@ export class EndpointBase implements Target {
   /** @internal */
   receiveMessages(options?: MessagesOptions): Messages {
     this.#checkOpen();
-    return new Messages(this, checkMessagesOptions(options));
+    const checked = checkMessagesOptions(options);
+    return new Messages(this, { ...checked, wait: this.#engine.holding(checked.wait) });
   }
 
   /** @internal */
@@ -205,7 +237,8 @@ export class EndpointBase implements Target {
     const checked = checkMultiRecvOptions(options);
     const place = this.#engine.memory.locate(buffer);
     if (place.length === 0) throw invalidArgValue('buffer', 'is empty');
-    return new MultiRecv(this, allBytesOf(buffer), place, checked);
+    const wait = this.#engine.holding(checked.wait);
+    return new MultiRecv(this, allBytesOf(buffer), place, { ...checked, wait });
   }
 
   /** @internal */
@@ -265,6 +298,7 @@ export class EndpointBase implements Target {
 
   /** @internal Closes the endpoint without the domain that it owns, which may be the caller. */
   end(options: CheckedCloseOptions): Promise<void> {
+    this.ref(); // close() takes no longer than its timeout
     this.#ending ??= this.#end(options);
     return this.#ending;
   }

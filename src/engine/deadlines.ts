@@ -17,9 +17,19 @@ export class Deadlines {
   readonly #timers = new Map<number, NodeJS.Timeout>();
   readonly #overdue = new Map<number, Failure>();
   readonly #cancel: (request: number) => void;
+  #keepLoop: boolean;
 
-  constructor(cancel: (request: number) => void) {
+  /**
+   * @param keepLoop whether the timers keep the event loop alive. With most drivers the requests do.
+   */
+  constructor(cancel: (request: number) => void, keepLoop: boolean) {
     this.#cancel = cancel;
+    this.#keepLoop = keepLoop;
+  }
+
+  keepLoop(on: boolean): void {
+    this.#keepLoop = on;
+    for (const timer of this.#timers.values()) on ? timer.ref() : timer.unref();
   }
 
   /** @param syscall the call of the request, for the error: `'fi_cq_read'`. */
@@ -28,6 +38,7 @@ export class Deadlines {
       this.#overdue.set(request, overdue(syscall, milliseconds));
       this.#cancel(request);
     }, milliseconds);
+    if (!this.#keepLoop) timer.unref();
     this.#timers.set(request, timer);
   }
 

@@ -30,7 +30,7 @@ export class EarlyEnds {
     (request) => this.#cancelAndReject(request),
     (request) => this.#releases.end(request),
   );
-  readonly #deadlines = new Deadlines((request) => this.#cancelAndReject(request));
+  readonly #deadlines: Deadlines;
   // The number of a request that has ended is used again, so its timer must not remain.
   readonly #graces = new Map<number, NodeJS.Timeout>();
 
@@ -43,6 +43,13 @@ export class EarlyEnds {
     this.#requests = requests;
     this.#cancel = cancel;
     this.#turn = turn;
+    const isManual = turn !== undefined;
+    this.#deadlines = new Deadlines((request) => this.#cancelAndReject(request), isManual);
+  }
+
+  /** Whether timeouts keep the event loop alive, if the requests themselves do not. */
+  keepLoop(on: boolean): void {
+    if (this.#turn !== undefined) this.#deadlines.keepLoop(on);
   }
 
   /** Lets a signal or a timeout abort a request: see AbortWatch. */

@@ -142,6 +142,19 @@ export class Engine {
     if (this.driver !== 'manual') this.#native.ref(this.#number);
   }
 
+  /** The wait of a stream, whose requests keep the event loop alive if the driver lets them. */
+  holding(wait: Wait): Wait {
+    return this.driver === 'manual' ? wait : { ...wait, unref: true };
+  }
+
+  /** Whether pending requests keep the event loop alive. */
+  keepLoop(on: boolean): void {
+    if (!this.#open) return;
+    this.#control[Word.Unref] = on ? 0 : 1;
+    this.#earlyEnds.keepLoop(on);
+    this.#holdLoop();
+  }
+
   /** Submits an operation without buffers: a close, a removal or a cancellation. */
   control(code: Op, request: number, endpoint: number, peer: number, memory: number, length = 0) {
     let at: number;

@@ -83,6 +83,7 @@ export const enum Word {
   Sleeping = 64,
   Notified = 80,
   Pending = 96,
+  Unref = 97,
   WaitCount64 = 56,
   WaitMicroseconds64 = 57,
   RunVersion64 = 58,

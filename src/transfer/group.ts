@@ -88,7 +88,7 @@ export class Group {
    */
   barrier(options: WaitOptions = {}): Promise<void> {
     return cancellable(async () => {
-      const wait = checkWait(options);
+      const wait = { ...checkWait(options), unref: true }; // the engine keeps the event loop alive
       this.#checkOpen();
       const barrier = this.#barriers.next(
         this.#name,

@@ -56,16 +56,23 @@ export class NativeEvents {
   readonly #listener: EngineListener;
   // Calls that wait for a note or at a barrier.
   #waiting = 0;
+  #keepsLoop = true;
   #idle = true;
 
   constructor(listener: EngineListener) {
     this.#listener = listener;
   }
 
+  /** Whether the event loop stays alive while something is in flight. */
+  keepLoop(on: boolean): void {
+    this.#keepsLoop = on;
+    this.changed();
+  }
+
   /** Call it after a change of the tables: the event loop stays alive while something is in flight. */
   changed(): void {
     const inFlight = this.transfers.size + this.offers.size + this.notes.size;
-    const idle = inFlight + this.#waiting === 0;
+    const idle = !this.#keepsLoop || inFlight + this.#waiting === 0;
     if (idle === this.#idle) return;
     this.#idle = idle;
     this.#listener.idle(idle);

@@ -162,6 +162,6 @@ export class Outbox {
       const left = this.#progressAt + PATIENCE - performance.now();
       if (left > 0) this.#watch(left);
       else this.fail('FI_ETIMEDOUT', 'the peer takes no messages: does it read engine.notes()?');
-    }, delay);
+    }, delay).unref(); // the engine keeps the event loop alive
   }
 }

@@ -339,8 +339,27 @@ export class TransferEngine {
     return group;
   }
 
+  /**
+   * Lets the process exit although the engine has work, as `socket.unref()` of node:net does. The work
+   * continues while something else keeps the process alive.
+   *
+   * An engine keeps the event loop alive while it has transfers, open offers or messages to send, and
+   * while calls of notes() and barriers wait. close() ends all of it, also after unref().
+   */
+  unref(): this {
+    if (!this.closed) this.#events.keepLoop(false);
+    return this;
+  }
+
+  /** Lets the engine keep the event loop alive again, after unref(). */
+  ref(): this {
+    this.#events.keepLoop(true);
+    return this;
+  }
+
   /** Ends all transfers and offers, and closes the rails. */
   close(): Promise<void> {
+    this.ref();
     this.#closing ??= this.#close();
     return this.#closing;
   }

@@ -173,6 +173,7 @@ export class Transfer implements PromiseLike<TransferReport> {
           : `not finished after ${deadline} ms${cause}`;
       stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
     }, deadline);
+    timer.unref(); // the engine keeps the event loop alive
     if (signal === undefined) {
       this.#cleanUp = () => clearTimeout(timer);
       return;
@@ -306,7 +307,9 @@ export class Transfer implements PromiseLike<TransferReport> {
       isOver = false;
       finish();
     };
-    const { arrivals, reader } = samples<Progress>(sample, PROGRESS_INTERVAL, undefined, asked);
+    // The engine keeps the event loop alive.
+    const options = { asked, unref: true };
+    const { arrivals, reader } = samples<Progress>(sample, PROGRESS_INTERVAL, options);
     const finish = async () => {
       try {
         await this.#outcome.end;

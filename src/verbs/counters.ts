@@ -63,7 +63,7 @@ counters.watch = (device: string, options?: WatchOptions): Reader<CounterSample>
   const { port, interval = 1000, signal } = checkOptions('options', options, WATCH_NAMES);
   checkMilliseconds('options.interval', interval, 1);
   const checked = checkSignal(signal);
-  return samples(sampler(meterOf(device, port)), interval, checked).reader;
+  return samples(sampler(meterOf(device, port)), interval, { signal: checked }).reader;
 };
 
 /** Returns a function that samples a meter, starting now. */

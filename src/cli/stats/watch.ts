@@ -28,7 +28,7 @@ export async function watch(
   let left = count;
   const takeAll = () => takers.map(({ source, take }) => ({ source, sample: take() }));
   try {
-    for await (const taken of samples(takeAll, interval, signal).reader) {
+    for await (const taken of samples(takeAll, interval, { signal }).reader) {
       print(taken);
       if (--left === 0) return;
     }
