@@ -76,6 +76,7 @@ Napi::Value takeError(const Napi::CallbackInfo& args) {
   result.Set("provErrno", detail.provErrno);
   if (detail.index != kNoIndex) result.Set("index", detail.index);
   if (detail.peer != 0) result.Set("peer", detail.peer);
+  if (detail.silent) result.Set("silent", true);
   result.Set("provider", traitsOf(domain->info()).name);
   result.Set("broken", detail.broken);
   if (detail.completion) result.Set("completion", failedCompletion(env, *detail.completion));

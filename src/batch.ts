@@ -229,10 +229,14 @@ export class BatchBase implements Target, Sink, RequestOwner {
   submit(options: WaitOptions & RoundOptions): Promise<number>;
   submit(options?: WaitOptions & RoundOptions): Promise<unknown> {
     try {
-      const wait = options === undefined ? undefined : checkWait(options, SUBMIT_NAMES);
+      let wait = options === undefined ? undefined : checkWait(options, SUBMIT_NAMES);
       const rounds = options === undefined ? undefined : checkRounds(options, this.#engine.memory);
       this.#checkReady(rounds?.events);
       if (rounds !== undefined) this.#prepare(rounds);
+      const { timeout } = this.limits;
+      if (timeout !== undefined && rounds === undefined) {
+        wait = { signal: wait?.signal, timeout: wait?.timeout ?? timeout };
+      }
       const request = this.#begin();
       const promise = this.#engine.requests.promise<unknown>(request);
       if (wait !== undefined) this.#engine.limit(request, promise, wait);

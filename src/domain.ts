@@ -14,6 +14,7 @@ import {
   checkCloseOptions,
 } from './endpoint/close-options.js';
 import { type Endpoint, endpointClassOf } from './endpoint/compose.js';
+import { withTimeout } from './endpoint/default-timeout.js';
 import type { EndpointBase } from './endpoint/endpoint.js';
 import type { EndpointOptions } from './endpoint/opening-options.js';
 import { type DriverKind, Engine, type Stats } from './engine/engine.js';
@@ -169,7 +170,8 @@ export class Domain {
     ) {
       throw invalidArgValue('info', 'belongs to another domain');
     }
-    const Class = endpointClassOf(info as AnyInfo);
+    const Untimed = endpointClassOf(info as AnyInfo);
+    const Class = options.timeout === undefined ? Untimed : withTimeout(Untimed);
     const endpoint = new Class(this, this.#engine, info as AnyInfo, options);
     this.#endpoints.add(endpoint);
     this.keepLoop();

@@ -76,3 +76,7 @@ export function hintOfSharedMemory(errno: number): string {
     ? `the kernel forbids reading the memory of peers (kernel.yama.ptrace_scope=0 allows it), or ${without}`
     : without;
 }
+
+/** The usual causes if an operation times out, and none to its peer has succeeded before. */
+export const SILENT_PEER =
+  'no operation with this peer has succeeded yet: is it running, is this its present address, does it post receives and drive its endpoint, and do firewalls (on EC2 the security groups of both) let the endpoints reach each other?';

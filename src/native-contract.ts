@@ -163,6 +163,8 @@ export interface NativeObjects {
     index?: number;
     /** Handle in the engine's table. */
     peer?: number;
+    /** No operation that names this peer has succeeded. */
+    silent?: boolean;
     provider: string;
     broken: boolean;
     /** What fi_cq_readerr(3) told, where it was asked. */

@@ -69,6 +69,11 @@ export interface OpenOptions<
   readonly txAttr?: Asked<TxAttr>;
   /** Minimum receive attributes: `{ size: 1024 }` outstanding receives, ... */
   readonly rxAttr?: Asked<RxAttr>;
+  /**
+   * The timeout of the endpoint's operations in milliseconds: see EndpointOptions. If omitted, they
+   * wait for as long as their peers take.
+   */
+  readonly timeout?: number;
   /** Options of the completion queue: its size and format. */
   readonly cq?: CompletionQueueOptions;
   /** Options of the address vector. */
@@ -136,6 +141,7 @@ export async function open<
     const endpoint = domain.endpoint(info, {
       ...{ av, cq, counters: counters.map(({ counter, flags }) => ({ counter, flags })) },
       ...(checked.options !== undefined && { options: checked.options }),
+      ...(checked.timeout !== undefined && { timeout: checked.timeout }),
     });
     endpoint.names(counters);
     endpoint.owns(domain);
@@ -162,6 +168,7 @@ const OWN_NAMES = namesOf<Omit<OpenOptions, keyof DomainOptions>>({
   msgOrder: 1,
   txAttr: 1,
   rxAttr: 1,
+  timeout: 1,
   cq: 1,
   av: 1,
   counters: 1,

@@ -27,6 +27,10 @@ void Engine::cancel(uint32_t request) {
   Completion refused{};
   refused.request = request;
   refused.event = Event::kCancelRefused;
+  if (const Op* posted = findPosted(request); posted != nullptr) {
+    refused.source = posted->peer;
+    refused.status = isSilent(posted->peer) ? 1 : 0;
+  }
   completions_.push(refused);
 }
 
@@ -61,15 +65,21 @@ bool Engine::cancelWaiting(uint32_t request) {
   return false;
 }
 
-// Cancels a posted receive, which then completes with FI_ECANCELED. A message that has arrived
-// before completes the receive; a message that is arriving goes to the next receive. Returns true
-// if the receive has ended.
-bool Engine::cancelPosted(uint32_t request) {
+// The posted operation of a request of JavaScript, or null.
+Op* Engine::findPosted(uint32_t request) {
   Op* found = nullptr;
   ops_.forEachLive([&](Op& op) {
     const bool ofJavaScript = op.run == nullptr && op.client == nullptr;
     if (op.request == request && ofJavaScript && op.code != OpCode::kStagedReceive) found = &op;
   });
+  return found;
+}
+
+// Cancels a posted receive, which then completes with FI_ECANCELED. A message that has arrived
+// before completes the receive; a message that is arriving goes to the next receive. Returns true
+// if the receive has ended.
+bool Engine::cancelPosted(uint32_t request) {
+  Op* const found = findPosted(request);
   if (found == nullptr) return true;
   if (!isReceive(found->code)) return false;
   CompletionQueue& queue = *found->endpoint->receiveQueue;

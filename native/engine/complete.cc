@@ -170,7 +170,7 @@ void Engine::finish(Op& op, Completion result) {
   EngineClient* const client = op.client;
   const bool claims = op.claiming && result.status == 0;
   if (claims) result.offset = ops_.tokenOf(op);
-  release(op);
+  release(op, result.status == 0);
   if (claims) {
     op.claimed = true;
   } else {
@@ -180,7 +180,7 @@ void Engine::finish(Op& op, Completion result) {
 }
 
 // Releases the objects that an operation kept alive.
-void Engine::release(Op& op) {
+void Engine::release(Op& op, bool succeeded) {
   op.live = false;
   --op.endpoint->inFlight;
   --inFlight_;
@@ -190,13 +190,20 @@ void Engine::release(Op& op) {
     for (const Segment& segment : *op.more) releaseMemory(segment.memory);
     op.more.reset();
   }
-  releasePeer(op.peer);
+  releasePeer(op.peer, succeeded);
 }
 
-void Engine::releasePeer(uint32_t handle) {
+void Engine::releasePeer(uint32_t handle, bool succeeded) {
   Peer* peer = peers.find(handle);
   if (peer == nullptr) return;
+  peer->answered |= succeeded;
   if (--peer->inFlight == 0 && peer->removing) removePeer(handle, peer->removeRequest);
+}
+
+// Whether no operation that names this peer has succeeded so far.
+bool Engine::isSilent(uint32_t handle) {
+  const Peer* peer = peers.find(handle);
+  return peer != nullptr && !peer->answered;
 }
 
 void Engine::releaseMemory(uint32_t handle) {

@@ -332,9 +332,10 @@ class Engine {
   void readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error);
   void arrived(CompletionQueue& queue, uint64_t data, double length);
-  void release(Op& op);
+  void release(Op& op, bool succeeded = false);
   void releaseMemory(uint32_t handle);
-  void releasePeer(uint32_t handle);
+  void releasePeer(uint32_t handle, bool succeeded = false);
+  bool isSilent(uint32_t peer);
 
   // failures.cc
   bool readError(CompletionQueue& queue);
@@ -355,6 +356,7 @@ class Engine {
   void cancel(uint32_t request);
   bool cancelWaiting(uint32_t request);
   bool cancelPosted(uint32_t request);
+  Op* findPosted(uint32_t request);
   bool cancelRun(BatchRun& run);
   void cancelRestOf(BatchRun& run, bool receives, const Failure& why);
 

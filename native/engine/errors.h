@@ -30,6 +30,7 @@ struct ErrorDetail {
   bool broken = false;        // the endpoint is broken
   uint32_t index = kNoIndex;  // of the operation in its batch
   uint32_t peer = 0;          // the peer that the operation names, 0: none
+  bool silent = false;        // no operation that names this peer has succeeded
   std::optional<FailedCompletion> completion = std::nullopt;
 };
 

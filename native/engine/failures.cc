@@ -91,6 +91,7 @@ ErrorDetail Engine::describe(CompletionQueue& queue, const CqErrEntry& entry,
   detail.provErrno = entry.prov_errno;
   detail.index = failed.index;
   detail.peer = failed.peer;
+  detail.silent = isSilent(failed.peer);
   detail.completion = toFailedCompletion(entry, failed.room);
   return detail;
 }
@@ -103,6 +104,7 @@ uint32_t Engine::detail(const Failure& failure, const FailedOperation& operation
   ErrorDetail detail = failure.detail;
   detail.index = operation.index;
   detail.peer = operation.peer;
+  detail.silent = isSilent(operation.peer);
   return errors.put(std::move(detail));
 }
 

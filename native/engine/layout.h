@@ -107,13 +107,15 @@ struct Segment {
 constexpr size_t kSegmentsPerBlock = 2;
 
 enum class Event : uint32_t {
-  kOperation = 0,      // request has completed
-  kCancelRefused = 1,  // request is posted and cannot be cancelled
-  kImmediate = 2,      // remote write data arrived on queue; request is unused
-  kPartial = 3,        // a multi-recv buffer took a message and stays posted
-  kUnsolicited = 4,    // an error that belongs to no operation
-  kOverrun = 5,        // the stream of the queue's arrivals ends with an error
-  kLeft = 6,           // request has failed but its operation continues; kOperation follows
+  kOperation = 0,  // request has completed
+  // The request is posted and cannot be cancelled. `source` is its peer, and `status` 1 if no
+  // operation that names this peer has succeeded.
+  kCancelRefused = 1,
+  kImmediate = 2,    // remote write data arrived on queue; request is unused
+  kPartial = 3,      // a multi-recv buffer took a message and stays posted
+  kUnsolicited = 4,  // an error that belongs to no operation
+  kOverrun = 5,      // the stream of the queue's arrivals ends with an error
+  kLeft = 6,         // request has failed but its operation continues; kOperation follows
 };
 
 struct alignas(64) Completion {

@@ -115,7 +115,7 @@ void Engine::endRun(BatchRun& run) {
   if (batch.counts[0] > 0) --transmitting_;
   if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
   for (const uint32_t handle : run.memories) releaseMemory(handle);
-  for (const uint32_t handle : run.peers) releasePeer(handle);
+  for (const uint32_t handle : run.peers) releasePeer(handle, run.status == 0);
   run.events.reset();
   run.samples.reset();
   const auto rounds = static_cast<double>(run.rounds.done());

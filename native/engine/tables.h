@@ -45,6 +45,7 @@ struct Peer {
   fi_addr_t address = FI_ADDR_NOTAVAIL;
   AddressVector* av = nullptr;
   uint32_t inFlight = 0;
+  bool answered = false;  // an operation that names it has succeeded
   bool unmapped = false;  // shm will map the peer's file at its first operation: shared_regions.h
   bool removing = false;
   uint32_t removeRequest = kNoRequest;

@@ -100,6 +100,7 @@ export class EndpointBase implements Target {
       remoteData: opened.remoteData,
       directedReceive: info.caps.includes('FI_DIRECTED_RECV'),
       ownFlags: opened.ownFlags,
+      timeout: checked.timeout,
       isClosed: false,
     };
     this.#uses = [this.av, this.sendQueue, this.receiveQueue, ...checked.counters];

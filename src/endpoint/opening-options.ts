@@ -6,6 +6,7 @@ import { encodeOption, type WritableOptions } from '../endpoint-option-values.js
 import type { EndpointOption } from '../endpoint-options.js';
 import { invalidArgType, invalidArgValue } from '../errors.js';
 import type { Cap } from '../flags.js';
+import { checkTimeout } from '../wait-options.js';
 import type { Direction } from './queued.js';
 
 /** The options of an endpoint, besides its entry of getInfo(). */
@@ -36,6 +37,15 @@ export interface EndpointOptions {
   /** Options to set before the endpoint is enabled (fi_setopt). */
   readonly options?: WritableOptions;
   /**
+   * The timeout of the endpoint's operations in milliseconds: of each call that returns a promise and
+   * has no `timeout` of its own, and of batch.submit() without rounds. An operation that may take
+   * longer needs a longer `timeout`. If omitted, operations have no timeout.
+   *
+   * Streams (messages(), multiRecv()) and the calls of queues, counters and address vectors have
+   * their own.
+   */
+  readonly timeout?: number;
+  /**
    * Datagrams: copy through registered memory even if the provider does not require it
    * (FI_MSG_PREFIX, FI_MR_LOCAL).
    */
@@ -50,6 +60,7 @@ const NAMES = namesOf<EndpointOptions>({
   counters: 1,
   selectiveCompletion: 1,
   options: 1,
+  timeout: 1,
   staging: 1,
 });
 const BOUND_NAMES = ['counter', 'flags'] as const;
@@ -82,6 +93,7 @@ export function checkEndpointOptions(options: EndpointOptions) {
   return {
     ...queues,
     av,
+    timeout: checkTimeout(options.timeout),
     counters: bound,
     native: {
       av: av.bound.handle,

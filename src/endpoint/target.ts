@@ -42,6 +42,8 @@ export interface Limits {
   readonly directedReceive: boolean;
   /** Operation flags that are specific to the provider. */
   readonly ownFlags: bigint;
+  /** The timeout of operations that have none, in milliseconds. */
+  readonly timeout: number | undefined;
   isClosed: boolean;
 }
 
@@ -74,7 +76,10 @@ export interface OperationOptions {
    * memory stays in use until it completes.
    */
   readonly signal?: AbortSignal;
-  /** Milliseconds until the operation is aborted with FI_ETIMEDOUT. */
+  /**
+   * Milliseconds until the operation is aborted with FI_ETIMEDOUT. If omitted, the endpoint's
+   * `timeout`, if it has one.
+   */
   readonly timeout?: number;
   /** `endpoint.post` only: the context of the operation's queue entry. */
   readonly context?: unknown;

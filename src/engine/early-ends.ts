@@ -1,3 +1,4 @@
+import { SILENT_PEER } from '../error-hints.js';
 import type { Wait } from '../wait-options.js';
 import { AbortWatch } from './abort.js';
 import { Deadlines } from './deadlines.js';
@@ -86,13 +87,17 @@ export class EarlyEnds {
   /**
    * Rejects the promise of a request that was aborted or timed out, even if it has not ended.
    * Returns whether it was.
+   *
+   * @param about what the engine knows about its peer.
    */
-  giveUp(request: number): boolean {
+  giveUp(request: number, about: Pick<Failure, 'peer' | 'silent'> = {}): boolean {
     const reason = this.#aborts.reasonOf(request);
     const late = this.#deadlines.failureOf(request);
     if (reason !== undefined) this.#requests.reject(request, reason);
     else if (late !== undefined) {
-      this.#requests.fail(request, { ...late, released: this.#releases.end(request) });
+      const hint = about.silent && { hint: SILENT_PEER };
+      const released = this.#releases.end(request);
+      this.#requests.fail(request, { ...late, peer: about.peer, ...hint, released });
     }
     return reason !== undefined || late !== undefined;
   }
@@ -100,7 +105,7 @@ export class EarlyEnds {
   /** Rejects the promise of a request whose operation has not ended. */
   leave(request: number, failure: Failure): void {
     const released = this.#releases.end(request);
-    if (!this.giveUp(request)) this.#requests.fail(request, { ...failure, released });
+    if (!this.giveUp(request, failure)) this.#requests.fail(request, { ...failure, released });
   }
 
   /** Called when nothing can abort the request any more. */

@@ -267,7 +267,10 @@ export class Engine {
     if (event === Event.CancelRefused) {
       // The operation is posted and cannot be cancelled. Its promise rejects; the provider keeps
       // its memory.
-      if (!this.#earlyEnds.giveUp(request) && this.requests.owned(request))
+      const handle = completions.u32[word + CompletionField.Source32] as number;
+      const silent = completions.u32[word + CompletionField.Status32] !== 0;
+      const about = { peer: this.peers.get(handle), silent };
+      if (!this.#earlyEnds.giveUp(request, about) && this.requests.owned(request))
         (this.requests.owner(request) as RequestOwner).cancelRefused?.(request);
       return;
     }
@@ -299,7 +302,8 @@ export class Engine {
   /** Rejects the promise of a request whose failed completion is at `word`. */
   fail(request: number, word: number): void {
     const failure = this.completions.failureAt(word);
-    if (failure.errno === errnoByCode.FI_ECANCELED && this.#earlyEnds.giveUp(request)) return;
+    const isCancelled = failure.errno === errnoByCode.FI_ECANCELED;
+    if (isCancelled && this.#earlyEnds.giveUp(request, failure)) return;
     this.requests.fail(request, failure);
   }
 

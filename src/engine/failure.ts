@@ -28,6 +28,8 @@ export interface Failure {
   readonly index?: number;
   /** The peer of the operation. */
   readonly peer?: Peer | undefined;
+  /** Whether no operation that names this peer has succeeded. */
+  readonly silent?: boolean;
   /** The fields of the completion. */
   readonly completion?: NativeFailedCompletion;
 }

@@ -66,6 +66,7 @@ const region = () => ep.domain.allocate(64, ['FI_RECV']);
 // The name of each call's argument, and the least value that it takes.
 const calls: [call: string, run: (milliseconds: Any) => unknown, name?: string, least?: number][] =
   [
+    ['open()', async (timeout) => (await open({ provider: 'shm', timeout })).close()],
     ['endpoint.recv()', (timeout) => ep.recv(bytes(), null, { timeout })],
     ['endpoint.messages()', (timeout) => ep.messages({ timeout }).next()],
     ['endpoint.multiRecv()', (timeout) => ep.multiRecv(bytes(), { timeout }).next()],
