@@ -9,6 +9,7 @@
 #include "datatype.h"
 #include "domain.h"
 #include "engine/dispatch.h"
+#include "engine/resolve.h"
 #include "exit_registry.h"
 #include "exports.h"
 #include "flags_js.h"
@@ -105,7 +106,8 @@ bool Endpoint::copies(const Operation& o) const {
 
 Staging* Endpoint::stagingFor(const Operation& o, const void* desc) const {
   if (staging) return staging.get();
-  if (isReceive(o.code) || isInject(o.code)) return nullptr;
+  if (isReceive(o.code)) return nullptr;
+  if (isInject(o.code)) return countsSends() && !isRma(o.code) ? copied.get() : nullptr;
   if (isCarried(o) || (desc == nullptr && copies(o))) return copied.get();
   return nullptr;
 }

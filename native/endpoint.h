@@ -37,6 +37,7 @@ class Endpoint : public Resource {
         waitsInClose(traitsOf(info).waitsInClose),
         breaks(traitsOf(info).breaksEndpoint),
         more(traitsOf(info).holdsMore ? 0 : FI_MORE),
+        mostSends(traitsOf(info).overrunsSends ? info.tx_attr->size : SIZE_MAX),
         injectsAsWrites(traitsOf(info).injectsAsWrites),
         ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
@@ -93,6 +94,10 @@ class Endpoint : public Resource {
   const bool waitsInClose;  // fi_close(3) returns only when nothing is in flight
   bool (*const breaks)(int provErrno);
   const uint64_t more;  // FI_MORE if batches may use it, else 0
+  // No more than this many operations but receives may be in flight. If there is such a limit, all
+  // of them have completions, injects too.
+  const size_t mostSends;
+  bool countsSends() const { return mostSends != SIZE_MAX; }
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations
   const bool losesInjectedAtomics;
@@ -100,6 +105,7 @@ class Endpoint : public Resource {
   const bool dataConsumes;   // FI_RX_CQ_DATA: a peer's write with data consumes a receive
   uint32_t handle = 0;
   uint32_t inFlight = 0;
+  size_t sending = 0;  // operations but receives, without those of runs that are only counted
   std::string name;    // in local_peers; empty if it shares no memory
   std::string region;  // its file in /dev/shm; empty if it has none
   std::shared_ptr<RegionLock> regionLock;

@@ -15,6 +15,7 @@
 #include "info.h"
 #include "local_peers.h"
 #include "own_name.h"
+#include "queue_sizes.h"
 #include "region_lock.h"
 #include "shared_regions.h"
 #include "util/handle.h"
@@ -94,7 +95,9 @@ void giveMemory(Endpoint& endpoint, const Domain& domain, const fi_info& info, b
   constexpr size_t kSlots = 1024;
   endpoint.registers = local;
   const bool copies = fits && copiedBytes(info) == 0 && local;
-  const Staging::Layout small{0, copies ? layout.payload : kCarried,
+  const size_t carried =
+      endpoint.countsSends() ? std::max(kCarried, info.tx_attr->inject_size) : kCarried;
+  const Staging::Layout small{0, copies ? layout.payload : carried,
                               local ? domain.localAccess() : 0};
   endpoint.copied =
       std::make_shared<Staging>(domain.get(), small, std::max(info.tx_attr->size, kSlots));
@@ -153,6 +156,7 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   Fid<fid_eq> events = traits.breaksEndpoint ? openEvents(domain->fabric()) : Fid<fid_eq>();
   if (mapsLocalPeers(*entry)) removeFilesOfKilled();
   Fid<fid_ep> fid;
+  queue_sizes::check(*entry);
   check(fi_endpoint(domain->get(), entry.get(), fid.out(), nullptr), "fi_endpoint");
   if (!fid) throw FabricFailure(FI_ENOMEM, "fi_endpoint");  // shm (2.6) returns 0 in this case
   const auto bindVector = [&] {

@@ -11,6 +11,7 @@
 #include "exports.h"
 #include "flags_js.h"
 #include "info_js.h"
+#include "queue_sizes.h"
 #include "shared_query.h"
 #include "util/handle.h"
 #include "values.h"
@@ -90,6 +91,19 @@ void keepTrafficClass(fi_info& entry, const fi_info* hints) {
   if (entry.tx_attr->tclass == FI_TC_UNSPEC) entry.tx_attr->tclass = hints->tx_attr->tclass;
 }
 
+// The entries for hints. Some providers get larger queues than the hints ask for: their sizes are
+// minima.
+std::shared_ptr<fi_info> entriesFor(InfoRequest& request) {
+  auto list = ask(request);
+  if (!request.hints) return list;
+  size_t& sends = request.hints->tx_attr->size;
+  size_t& receives = request.hints->rx_attr->size;
+  if ((sends == 0 && receives == 0) || !queue_sizes::areTooSmall(list.get())) return list;
+  sends = receives = 0;
+  queue_sizes::raise(list.get(), ask(request).get());
+  return list;
+}
+
 // [data, handle] of an entry. The handle keeps the whole list alive.
 Napi::Array entryToJs(Napi::Env env, const std::shared_ptr<fi_info>& list, fi_info* entry) {
   auto pair = Napi::Array::New(env, 2);
@@ -102,8 +116,8 @@ Napi::Array entryToJs(Napi::Env env, const std::shared_ptr<fi_info>& list, fi_in
 
 // getinfo(hints): [data, handle][]; empty if no provider matches.
 Napi::Value getinfo(const Napi::CallbackInfo& info) {
-  const InfoRequest request = requestFromJs(info[0]);
-  const auto list = ask(request);
+  InfoRequest request = requestFromJs(info[0]);
+  const auto list = entriesFor(request);
   auto entries = Napi::Array::New(info.Env());
   for (fi_info* entry = list.get(); entry != nullptr; entry = entry->next) {
     if (!hasAskedNames(*entry, request.hints.get())) continue;

@@ -22,6 +22,8 @@ ProviderTraits shm() {
   // It (1.17) reuses the slot of a removed peer for the next one, and mistakes that for the first.
   shm.keepsAddresses = true;
   shm.sharesMemory = true;
+  // The response to a write needs room as well (1.17 to 2.6).
+  shm.leastReceives = 2;
   return shm;
 }
 
@@ -70,6 +72,10 @@ ProviderTraits efa() {
   efa.writesAsReceives = true;
   // The NIC writes the completions of efa-direct and of datagrams.
   efa.overrunsQueues = true;
+  // It (1.19 to 2.6) cuts a message into as many packets as fit into the device's own queue, and
+  // waits forever for that many in a smaller one. 2.5 and 2.6 also write past the end of an array.
+  if (fi_version() >= FI_VERSION(1, 19)) efa.leastSends = SIZE_MAX;
+  efa.needsCredits = efa.leastSends != 0;
   // It (1.22 to 2.6) holds back operations that waited for a peer's handshake, until another
   // operation rings the doorbell. efa-direct drops a run that does not fit into its queue.
   efa.holdsMore = true;
@@ -105,12 +111,20 @@ ProviderTraits rxm() {
   rxm.injectsAsWrites = true;
   rxm.closesWithVector = true;      // 1.17
   rxm.losesInjectedAtomics = true;  // 1.17
+  // A message of several packets keeps a place in the queue until all of them are sent (2.1, 2.6).
+  // Messages of that kind that fill the queue therefore stop each other.
+  rxm.leastSends = SIZE_MAX;
   return rxm;
 }
 
 ProviderTraits rxd() {
   ProviderTraits rxd;
   rxd.name = "ofi_rxd";
+  // It reports operations as posted that it has no room for: messages before 2.4, and atomics.
+  rxd.overrunsSends = true;
+  // With queues of 64, messages of 100 KB stop (1.17), and with queues of 1 those of 400 KB (2.6).
+  rxd.leastSends = rxd.leastReceives = SIZE_MAX;
+  rxd.injectsAsWrites = true;  // with a completion, so that they can be counted
   // Its file descriptor does not signal requests of peers to an endpoint without operations in
   // flight: an RMA target would not wake up.
   rxd.unreliableDescriptor = true;

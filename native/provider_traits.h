@@ -39,6 +39,13 @@ struct ProviderTraits {
   bool writesAsReceives = false;
   // A full completion queue drops completions.
   bool overrunsQueues = false;
+  // A full transmit queue drops operations: no more of them may be in flight than it has room for.
+  bool overrunsSends = false;
+  // With smaller queues than these, it loses operations or worse. SIZE_MAX: than its own ones.
+  size_t leastSends = 0;
+  size_t leastReceives = 0;
+  // Its own transmit queue must have room for the packets that a peer may ask for at a time.
+  bool needsCredits = false;
   // fi_close(3) of an endpoint waits for its operations in flight.
   bool waitsInClose = false;
   // If an error belongs to no operation, the provider aborts the process unless the endpoint has an

@@ -64,7 +64,7 @@ export interface OpenOptions<
   readonly msgOrder?: Flags<MsgOrder>;
   /**
    * Minimum transmit attributes: `{ size: 512 }` outstanding operations, `{ injectSize: 64 }`
-   * bytes, ...
+   * bytes, ... Where a small queue breaks a provider, it is larger: `endpoint.info.txAttr.size`.
    */
   readonly txAttr?: Asked<TxAttr>;
   /** Minimum receive attributes: `{ size: 1024 }` outstanding receives, ... */

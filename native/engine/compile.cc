@@ -18,6 +18,7 @@ bool needsMoreThanTheCall(const Operation& o, const Endpoint& endpoint) {
   constexpr uint64_t kSpecial = FI_MULTI_RECV | FI_PEEK | FI_CLAIM;
   if (isReceive(o.code) ? endpoint.receiveStaging != nullptr : endpoint.staging != nullptr)
     return true;
+  if (endpoint.countsSends() && !isReceive(o.code)) return true;
   if (isInject(o.code)) return isRma(o.code) && endpoint.injectsAsWrites;
   return endpoint.ownContexts || o.segments > 0 || o.remotes > 0 || o.code == OpCode::kAtomic ||
          (o.flags & kSpecial) != 0;

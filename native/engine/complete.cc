@@ -184,7 +184,10 @@ void Engine::release(Op& op, bool succeeded) {
   op.live = false;
   --op.endpoint->inFlight;
   --inFlight_;
-  if (!isReceive(op.code)) --transmitting_;
+  if (!isReceive(op.code)) {
+    --transmitting_;
+    --op.endpoint->sending;
+  }
   releaseMemory(op.memory);
   if (op.more) {
     for (const Segment& segment : *op.more) releaseMemory(segment.memory);

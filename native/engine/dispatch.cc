@@ -84,7 +84,7 @@ ssize_t makeCall(fid_ep* ep, const Operation& o, const Resolved& r, size_t segme
                  uint64_t flags) {
   auto** desc = const_cast<void**>(r.desc);
   switch (o.code) {
-    case OpCode::kInject:  // of a staged endpoint
+    case OpCode::kInject:  // of an endpoint that copies them
     case OpCode::kSend: {
       const fi_msg message{r.iov, desc, segments, r.address, context, o.data};
       return fi_sendmsg(ep, &message, flags);
@@ -93,6 +93,7 @@ ssize_t makeCall(fid_ep* ep, const Operation& o, const Resolved& r, size_t segme
       const fi_msg message{r.iov, desc, segments, r.address, context, 0};
       return fi_recvmsg(ep, &message, flags);
     }
+    case OpCode::kTinject:  // likewise
     case OpCode::kTsend: {
       const fi_msg_tagged message{r.iov, desc, segments, r.address, o.tag, 0, context, o.data};
       return fi_tsendmsg(ep, &message, flags);

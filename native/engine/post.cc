@@ -71,6 +71,10 @@ void Engine::noteBlocked(Endpoint& endpoint) {
 ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
                      EngineClient* client) {
   refusal_ = "";
+  if (endpoint.sending >= endpoint.mostSends && !isReceive(o.code)) {
+    ++control_->stats.backPressure;
+    return -FI_EAGAIN;
+  }
   Resolved resolved;
   // JavaScript submits no single operation with memory that it has closed.
   const uint64_t accepted = run != nullptr ? run->accepted : client != nullptr ? kNow : 0;
@@ -93,7 +97,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     if (endpoint.receiveStaging) return postStaged(o, endpoint, run, client);
   }
   const bool asWrite = isRma(o.code) && endpoint.injectsAsWrites;
-  if (isInject(o.code) && !asWrite && !endpoint.staging) {
+  if (isInject(o.code) && !asWrite && !endpoint.staging && !endpoint.countsSends()) {
     return postInject(o, endpoint, resolved, run);
   }
   uint32_t staged = 0;
@@ -152,7 +156,10 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   if (Peer* peer = peers.find(o.peer)) ++peer->inFlight;
   ++endpoint.inFlight;
   ++inFlight_;
-  if (!receives) ++transmitting_;
+  if (!receives) {
+    ++transmitting_;
+    ++endpoint.sending;
+  }
   if (o.segments == 0) return;
   op.more = std::make_unique<std::vector<Segment>>();
   for (size_t i = 0; i < o.segments; ++i) {
