@@ -74,10 +74,11 @@ export class Strangers {
 
   #sweep(): void {
     const latest = performance.now() - GRACE;
-    const old = [...this.#all].filter(([, { since }]) => since <= latest);
     let excess = this.#all.size - this.#options.most;
-    for (const socket of inOrder(old.map(([each]) => each))) {
+    for (const socket of inOrder([...this.#all.keys()])) {
       if (excess-- <= 0) return;
+      // What it has sent may not be read yet. If it has sent nothing, a later sweep takes it before those that have.
+      if ((this.#all.get(socket)?.since ?? 0) > latest) continue;
       this.recognize(socket);
       socket.destroy(new Error('too many others connect'));
     }
