@@ -25,7 +25,7 @@ export interface Message {
    * calls next() while another call is pending, every message from then on has memory of its own.
    */
   readonly bytes: Uint8Array;
-  /** The sender, with FI_SOURCE. */
+  /** The sender, with FI_SOURCE, if its address has been inserted: the peer to reply to. */
   readonly source: Peer | undefined;
   /** The remote CQ data of the message. */
   readonly data: bigint | undefined;

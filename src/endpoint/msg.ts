@@ -27,6 +27,11 @@ import {
 /**
  * Sending messages: fi_msg(3). `S` is the return type.
  *
+ * A completed send says that its buffer may be used again. A long message is then in a receive of the
+ * peer; a short one may still wait for one in memory of the peer's provider, or over tcp of a kernel.
+ * With FI_DELIVERY_COMPLETE, the peer's provider has it. A peer that does not receive does not hold
+ * up short messages. A send to a peer that is gone may stay pending: pass `timeout`.
+ *
  * @throws FabricError with the code of fi_cq_readerr(3) or of the call that could not post:
  * FI_EMSGSIZE for more than `epAttr.maxMsgSize` bytes; FI_ETIMEDOUT after `options.timeout`;
  * FI_ECANCELED if the endpoint or its domain is closed first.
@@ -75,6 +80,11 @@ export interface MsgSend<S> {
 
 /**
  * Receiving messages: fi_msg(3). `R` is the return type.
+ *
+ * A receive waits until a message arrives: pass `timeout`. With FI_SOURCE the completion names the
+ * sender, if its address has been inserted, and `completion.source` is the peer to reply to.
+ * Messages that arrive before a receive is posted are kept in the provider's memory: without bound
+ * over tcp and efa.
  *
  * @throws FabricError with the code of fi_cq_readerr(3): FI_ETRUNC if the message is longer than
  * the buffer; FI_ETIMEDOUT after `options.timeout`; FI_ECANCELED if the endpoint or its domain is
