@@ -134,7 +134,9 @@ uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
   const bool known = address != FI_ADDR_NOTAVAIL;
   if (!known && av.endpoints == 0 && traitsOf(info).insertsWithEndpoint &&
       info.ep_attr->type == FI_EP_RDM) {
-    throw FabricFailure(av.closedBy, "fi_av_insert", "the address vector has no open endpoint");
+    throw FabricFailure(av.closedBy, "fi_av_insert",
+                        av.closedBy == FI_EOPBADSTATE ? "the address vector has no open endpoint"
+                                                      : "the vector's endpoint has failed");
   }
   const Admission admission(av, bytes);
   if (!known) {

@@ -398,6 +398,17 @@ export interface NativeRailCounters {
 }
 
 /** native/transfer/exports.cc */
+/** An offer that was opened. */
+export interface NativeOffer {
+  readonly handle: Handle<'Offer'>;
+  readonly id: number;
+  readonly first: number;
+  readonly serial: number;
+  readonly before: number;
+  /** Whether no copy can arrive after its keys were closed. */
+  readonly fences: boolean;
+}
+
 export interface NativeTransfer {
   transferEngine(
     identity: bigint,
@@ -488,7 +499,7 @@ export interface NativeTransfer {
     memories: Uint32Array,
     repeats: boolean,
     mappable: boolean,
-  ): { handle: Handle<'Offer'>; id: number; first: number; serial: number; before: number };
+  ): NativeOffer;
   /** Ends an offer, as soon as the peer has no copy under way. */
   transferRevoke(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
   /** Ends it at once. */

@@ -334,6 +334,7 @@ Napi::Value transferOffer(const Napi::CallbackInfo& args) {
   result.Set("first", offer->first);
   result.Set("serial", static_cast<double>(offer->serial));
   result.Set("before", static_cast<double>(offer->before));
+  result.Set("fences", offer->fences);
   result.Set("handle", wrapHandle(args.Env(), std::move(offer)));
   return result;
 }

@@ -253,10 +253,15 @@ void Hub::peerRevoked(const MessageHeader& header) {
     transfer->fail(FI_ECANCELED, "the peer has withdrawn its offer");
   }
   if (!ended.empty()) return;
-  Message message = messageTo(*peer, Kind::kFinished);
-  message.header.offer = header.offer;
-  message.header.status = FI_ECANCELED;
-  send(peer, std::move(message), 0);
+  // An earlier message may tell that a transfer has used the offer: over any rail.
+  for (const auto& rail : rails) {
+    Message message = messageTo(*peer, Kind::kFinished);
+    message.header.offer = header.offer;
+    message.header.status = FI_ECANCELED;
+    message.header.round = static_cast<uint8_t>(rail->index);
+    message.header.count = static_cast<uint32_t>(rails.size());
+    send(peer, std::move(message), rail->index);
+  }
 }
 
 void Hub::peerWithdrew(const MessageHeader& header) {

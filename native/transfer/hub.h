@@ -119,6 +119,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void begin(const std::shared_ptr<Transfer>& transfer);
   void pass(Waiting waiting, size_t to);
   void complete(Offer& offer);
+  void closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then);
   void released(const std::shared_ptr<Offer>& offer);
   std::shared_ptr<Offer> offerOf(const MessageHeader& header);
   void peerCopied(const std::shared_ptr<Offer>& offer, Message message);

@@ -81,19 +81,30 @@ void Hub::peerRead(Offer& offer, const MessageHeader& header) {
 }
 
 void Hub::peerFinished(const std::shared_ptr<Offer>& offer, const MessageHeader& header) {
-  if (header.status != 0 && !offer->complete()) {
-    events.add({EventKind::kOfferFailed, offer->id, header.status, {}, 0, 0});
-  }
+  if (header.count > 0 && !offer->refused(header.round, header.count)) return;
+  const auto fail = [this, offer, status = header.status] {
+    if (status != 0 && !offer->complete()) {
+      events.add({EventKind::kOfferFailed, offer->id, status, {}, 0, 0});
+    }
+  };
   if (header.status == 0 && !offer->repeats && offer->read(header.transfer)) {
     events.add({EventKind::kOfferArrived, offer->id, 0, {}, 0, header.bytes});
   }
   if (header.copies != 0) {
-    if (!offer->fences || !offer->hasOwnKeys()) return;  // the peer announces the last copy
+    if (!offer->fences || !offer->hasOwnKeys()) return fail();  // the peer announces the last copy
     offer->waiting = header.transfer;
   }
   offer->finished = true;
   // The last slices may have arrived without being counted: their rails count them.
-  if (header.status != 0 || offer->complete() || offer->isRead()) withdraw(offer);
+  if (offer->complete() || offer->isRead()) {
+    fail();
+    withdraw(offer);
+  } else if (header.status != 0) {
+    closeKeys(offer, [this, offer, fail] {
+      fail();
+      withdraw(offer);
+    });
+  }
 }
 
 void Hub::revoke(const std::shared_ptr<Offer>& offer) {
@@ -106,30 +117,45 @@ void Hub::revoke(const std::shared_ptr<Offer>& offer) {
   message.header.count = offer->gap();
   send(offer->to, std::move(message), 0);
   // Without fences, a copy that has begun goes on, and the provider (efa 1.17) crashes if the
-  // memory is deregistered meanwhile: the peer announces its last copy first.
-  if (offer->fences) withdraw(offer);
+  // memory is deregistered meanwhile: the peer announces its last copy first. What has arrived
+  // until then is still counted, because the peer may have reported it as done. A peer that reads
+  // tells whether it has.
+  if (!offer->fences) return;
+  closeKeys(offer, [this, offer] {
+    if (!offer->isRead()) withdraw(offer);
+  });
 }
 
-// Closes the registrations that the offer has for itself. When all rails have done that, and have
-// read what had arrived before, no copy can arrive any more.
+// Ends the offer. When all rails have read what had arrived before, no copy can arrive any more.
 void Hub::withdraw(const std::shared_ptr<Offer>& offer) {
   if (offer->withdrawn.exchange(true)) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     numbers_.hide(offer->first, offer->numbers());
   }
-  const auto remaining = std::make_shared<std::atomic<size_t>>(rails.size());
+  closeKeys(offer, [this, offer] { released(offer); });
+}
+
+// Closes the registrations that the offer has for itself, if they are open. Calls `then` when all
+// rails have done that and have read what had arrived before.
+void Hub::closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then) {
+  struct Step {
+    std::shared_ptr<Hub> hub;
+    std::function<void()> then;
+    std::atomic<size_t> remaining;
+  };
+  const bool closes = !offer->keysClosed.exchange(true);
+  const auto step =
+      std::shared_ptr<Step>(new Step{shared_from_this(), std::move(then), {rails.size()}});
   for (const auto& each : rails) {
     Rail* const rail = each.get();
-    const auto self = shared_from_this();
-    const uint32_t memory = offer->memories[rail->index];
-    const auto task = [self, rail, offer, remaining, memory] {
+    const uint32_t memory = closes ? offer->memories[rail->index] : 0;
+    rail->defer([rail, step, memory] {
       if (memory != 0) rail->engine().closeMemory(memory, kNoRequest);
-      rail->deferQuietly([self, offer, remaining] {
-        if (remaining->fetch_sub(1) == 1) self->released(offer);
+      rail->deferQuietly([step] {
+        if (step->remaining.fetch_sub(1) == 1) step->then();
       });
-    };
-    rail->defer(task);
+    });
   }
 }
 

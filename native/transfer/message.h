@@ -10,7 +10,7 @@ namespace fab::transfer {
 // A message between engines. They share a byte order: the package runs on little-endian machines.
 enum class Kind : uint8_t {
   kPlan = 1,       // offer, count: the slices have the sender's own plan; the payload is the note
-  kFinished = 2,   // offer, status: no slice is sent any more
+  kFinished = 2,   // offer, status: no slice is sent any more; count: so many rails say so
   kWithdrawn = 3,  // transfer: the memory of an offer cannot be reached any more
   kNote = 4,       // sequence, count: a message of the program, or of a group
   kRevoked = 5,    // offer; bytes, count: its serial number and its gap: it has ended
@@ -24,7 +24,7 @@ struct MessageHeader {
 
   uint32_t magic = kMagic;
   Kind kind = Kind::kNote;
-  uint8_t round = 0;    // kPlan, kCopied: of a repeated offer
+  uint8_t round = 0;    // kPlan, kCopied: of a repeated offer; kFinished: the rail
   uint16_t length = 0;  // bytes of the payload
   uint64_t from = 0;    // identities of the engines
   uint64_t to = 0;

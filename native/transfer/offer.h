@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -99,6 +100,12 @@ class Offer : public std::enable_shared_from_this<Offer> {
     return true;
   }
 
+  // A rail of the peer says that no transfer uses the offer. Returns whether all its rails have.
+  bool refused(uint8_t rail, uint32_t rails) {
+    const uint64_t bit = uint64_t{1} << (rail % 64);
+    return std::bitset<64>(refusals_.fetch_or(bit) | bit).count() >= rails;
+  }
+
   // How many numbers it has.
   uint64_t numbers() const { return uint64_t{expected_ + capacity_} * rounds_.size(); }
   // How many serial numbers before it the last offer to the peer was made.
@@ -125,7 +132,8 @@ class Offer : public std::enable_shared_from_this<Offer> {
   bool fences = false;
   // The registrations for this offer alone, one for each rail, 0: none.
   std::vector<uint32_t> memories;
-  std::atomic<bool> withdrawn{false};  // its keys are being withdrawn
+  std::atomic<bool> withdrawn{false};   // it has ended
+  std::atomic<bool> keysClosed{false};  // its own keys are being closed
   // The peer has announced the end of the transfer.
   std::atomic<bool> finished{false};
   // The transfer of the peer that waits until its copies cannot arrive any more, 0: none.
@@ -149,6 +157,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   std::vector<Round> rounds_;
   std::atomic<uint32_t> at_{0};  // the current round
   std::atomic<bool> complete_{false};
+  std::atomic<uint64_t> refusals_{0};  // a bit for each rail
   std::atomic<uint32_t> lastRead_{0};  // the peer's transfer that has read it, 0: none
 };
 

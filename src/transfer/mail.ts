@@ -3,6 +3,8 @@ import type { NativeEvents } from './native-events.js';
 import { Outbox } from './outbox.js';
 import { Channel, type PeerContext } from './remote-engine.js';
 
+const CLOSED = 'the transfer engine was closed';
+
 type Outboxes = { readonly [channel in (typeof Channel)[keyof typeof Channel]]: Outbox };
 
 /**
@@ -75,11 +77,16 @@ export class Mail {
     });
   }
 
+  /** The engine is about to close: confirmations that still come let no other messages go. */
+  stop(): void {
+    for (const outbox of this.#all()) outbox.stop('FI_ECANCELED', CLOSED);
+  }
+
   close(): void {
-    for (const outboxes of this.#outboxes.values()) {
-      for (const channel of [Channel.Program, Channel.Group]) {
-        outboxes[channel].fail('FI_ECANCELED', 'the transfer engine was closed');
-      }
-    }
+    for (const outbox of this.#all()) outbox.fail('FI_ECANCELED', CLOSED);
+  }
+
+  *#all(): Iterable<Outbox> {
+    for (const outboxes of this.#outboxes.values()) yield* Object.values(outboxes);
   }
 }

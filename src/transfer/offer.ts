@@ -1,6 +1,6 @@
 import { Arrivals, Reader } from '../arrivals.js';
 import { uncloneable } from '../describe.js';
-import { type Handle, native } from '../native.js';
+import { type Handle, type NativeOffer, native } from '../native.js';
 import type { Activity } from './activity.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { OfferListener } from './native-events.js';
@@ -34,6 +34,9 @@ export interface OfferOptions {
 
 // Milliseconds that a peer has to end its copies after an offer has ended. Then it counts as dead.
 const GRACE = 2000;
+
+// Milliseconds that a peer has to tell that everything had arrived before the offer ended.
+const LATE = 250;
 
 /** What an offer is made of. */
 export interface NewOffer extends Required<Omit<OfferOptions, 'slices'>> {
@@ -97,7 +100,7 @@ export class Offer implements AsyncIterable<Arrival> {
    */
   readonly released: Promise<void>;
   readonly #engine: Handle<'TransferEngine'>;
-  readonly #handle: Handle<'Offer'>;
+  readonly #opened: NativeOffer;
   readonly #activity: Activity;
   readonly #repeats: boolean;
   readonly #mayCopy: () => boolean;
@@ -110,19 +113,19 @@ export class Offer implements AsyncIterable<Arrival> {
   #failure: (() => TransferError) | undefined;
   #count = 0; // of arrivals
   #isReleased = false;
-  #isEnding = false;
+  #ending: { readonly errno: number; readonly detail: string } | undefined;
 
   /** @internal */
   constructor(
     engine: Handle<'TransferEngine'>,
-    handle: Handle<'Offer'>,
+    opened: NativeOffer,
     activity: Activity,
     { part, to, token, access, expires, repeat }: NewOffer,
     mayCopy: () => boolean,
   ) {
     this.#mayCopy = mayCopy;
     this.#engine = engine;
-    this.#handle = handle;
+    this.#opened = opened;
     this.part = part;
     this.token = token;
     this.access = access;
@@ -146,7 +149,9 @@ export class Offer implements AsyncIterable<Arrival> {
 
   /**
    * Ends the offer: the token is void, and the keys are withdrawn. A transfer under way fails. One
-   * whose bytes have all arrived ends well, and close() waits for it.
+   * whose bytes have all arrived ends well, and close() waits for it: if the peer's transfer has
+   * resolved before, `arrived` resolves too. Otherwise `arrived` rejects when the peer has answered,
+   * or after 250 ms.
    */
   async close(): Promise<void> {
     return this.end('the offer was closed');
@@ -164,20 +169,28 @@ export class Offer implements AsyncIterable<Arrival> {
   }
 
   #end(errno: number, detail: string): void {
-    if (this.#isReleased || this.#isEnding) return;
-    this.#isEnding = true;
+    if (this.closed) return;
+    this.#ending = { errno, detail };
     clearTimeout(this.#timer);
-    this.#fail(errno, detail);
-    native.transferRevoke(this.#engine, this.#handle);
-    this.#withdrawLater();
+    native.transferRevoke(this.#engine, this.#opened.handle);
+    this.#timer = setTimeout(() => {
+      this.#fail(errno, detail);
+      if (this.#opened.fences) this.#withdraw();
+      else this.#withdrawLater();
+    }, LATE);
+    this.#timer.unref();
   }
 
   #withdrawLater(): void {
     this.#timer = setTimeout(() => {
       if (this.#mayCopy()) this.#withdrawLater();
-      else native.transferWithdraw(this.#engine, this.#handle);
-    }, GRACE);
+      else this.#withdraw();
+    }, GRACE - LATE);
     this.#timer.unref();
+  }
+
+  #withdraw(): void {
+    native.transferWithdraw(this.#engine, this.#opened.handle);
   }
 
   /** @internal */
@@ -197,7 +210,7 @@ export class Offer implements AsyncIterable<Arrival> {
 
   /** Whether the offer has ended: it was closed, has expired, or its transfer has ended. */
   get closed(): boolean {
-    return this.#isEnding || this.#isReleased;
+    return this.#ending !== undefined || this.#isReleased;
   }
 
   /** @internal How often all bytes have arrived. */
@@ -211,7 +224,7 @@ export class Offer implements AsyncIterable<Arrival> {
       peer: this.to.id,
       bytes: this.part.length,
       repeat: this.#repeats,
-      state: this.#isEnding ? 'ending' : 'open',
+      state: this.#ending === undefined ? 'open' : 'ending',
       arrivals: this.#count,
       expiresIn: this.#expiresAt - performance.now(),
     };
@@ -225,9 +238,10 @@ export class Offer implements AsyncIterable<Arrival> {
     this.#arrivals.push(arrival);
   }
 
-  #fail(status: number, detail: string): void {
+  #fail(status: number, text: string): void {
     if (this.#failure !== undefined) return;
-    const failure = once(() => new TransferError(status, true, { detail }));
+    const { errno, detail } = this.#ending ?? { errno: status, detail: text };
+    const failure = once(() => new TransferError(errno, true, { detail }));
     this.#failure = failure;
     if (this.#count === 0) this.#settle.reject(failure());
     this.#arrivals.endBy(failure);

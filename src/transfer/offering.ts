@@ -89,7 +89,7 @@ export async function makeOffer(
   );
   const mayCopy = () => file !== undefined && !native.transferEndCopies(opened.handle, file.fd);
   const made = { part, to, token, access, expires, repeat };
-  const offer = new Offer(handle, opened.handle, activity, made, mayCopy);
+  const offer = new Offer(handle, opened, activity, made, mayCopy);
   events.offers.set(opened.id, offer.listener);
   events.changed();
   activity.offerOpened(offer);

@@ -103,6 +103,11 @@ export class Outbox {
     this.#progress();
   }
 
+  /** Rejects the messages that are not sent yet: no more are. */
+  stop(code: Parameters<typeof errnoOf>[0], detail: string): void {
+    this.#failWaiting(errnoOf(code), detail);
+  }
+
   /** Rejects all messages. */
   fail(code: Parameters<typeof errnoOf>[0], detail: string): void {
     const errno = errnoOf(code);

@@ -370,6 +370,7 @@ export class TransferEngine {
     this.#announcer.events.close();
     this.#notes.close();
     this.#barriers.close();
+    this.#mail.stop();
     for (const peer of this.#peers.values()) {
       if (this.#inbox.holds(peer.identity)) peer.takeNoMore(Taken.Closed);
     }

@@ -40,6 +40,24 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     expect(b.stats().offers).toMatchObject({ open: 0, arrived: 20, failed: 0 });
   });
 
+  // The transfer resolves at its side, and close() runs before this side has heard of the last byte.
+  test.each(['write', 'read'] as const)(
+    'an offer that closes right after the peer’s %s has ended has its arrival',
+    async (access) => {
+      const { a, b, toA, toB } = await enginePair(options);
+      const [ours, theirs] = [await a.register(pattern(5000)), await b.register(pattern(5000))];
+      for (let length = 1; length <= 5000; length += 100) {
+        const offer = await theirs.offer({ access, to: toA });
+        const part = ours.slice(0, length);
+        await (access === 'write' ? toB.write(part, offer.token) : toB.read(offer.token, part));
+        const closing = offer.close();
+        expect((await offer.arrived).length).toBe(length);
+        await closing;
+      }
+      expect(b.stats().offers).toMatchObject({ open: 0, arrived: 50, failed: 0 });
+    },
+  );
+
   test('a place that closes ends its offers and their registrations', async () => {
     const { a, b, toA, toB } = await enginePair(options);
     const from = await a.register(pattern(SIZE));

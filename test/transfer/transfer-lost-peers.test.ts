@@ -18,7 +18,9 @@ describe.each([
   ['efa', 2],
 ] as const)('%s, %i NICs', (provider, nics) => {
   test('a killed peer is lost, its transfer ends with the cause, and the NICs are up', async () => {
-    const engine = await TransferEngine.open({ provider, nics, mapMemory: false });
+    // On a busy machine, nothing may come through from a living peer for longer than by default.
+    const stall = 500;
+    const engine = await TransferEngine.open({ provider, nics, mapMemory: false, stall });
     onTestFinished(() => engine.close());
     const place = await engine.register(pattern(SIZE));
     const [victim, other] = [
