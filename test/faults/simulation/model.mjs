@@ -12,6 +12,12 @@ export class Model {
     this.#counters = Array.from({ length: processes }, () => ({ done: 0, tried: 0 }));
   }
 
+  /** A process has opened its memory again. */
+  restarted(process) {
+    this.#slots[process] = new Map();
+    this.#counters[process] = { done: 0, tried: 0 };
+  }
+
   expected(process, slot) {
     return this.#slots[process].get(slot);
   }

@@ -1,4 +1,5 @@
 // Both sides of each kind of operation. A side returns how many bytes it has checked.
+import { receiveBurst, sendBurst, sendNotes } from './bursts.mjs';
 import { bytesOf, isOf, messageOf, readMessage } from './bytes.mjs';
 import { SLOTS } from './plan.mjs';
 import { TRANSFERS } from './profiles.mjs';
@@ -23,6 +24,8 @@ const TARGETS = {
     check(length === bytes && isOf(id, buffer), `tagged message ${id} has other bytes`);
     return { bytes };
   },
+  burst: receiveBurst,
+  notes: (operation) => operation.own.notes.receive(operation),
 };
 
 const INITIATORS = {
@@ -73,6 +76,8 @@ const INITIATORS = {
     );
     return { bytes: 8, before: Number(before[0]) };
   },
+  burst: sendBurst,
+  notes: sendNotes,
   ...Object.fromEntries(Object.keys(TRANSFERS).map((kind) => [kind, transfer])),
 };
 

@@ -139,9 +139,9 @@ class Random {
 }
 
 /**
- * @typedef {{ id: number, kind: string, from: number, to: number, bytes: number, slot?: number, page?: number, at?: number, abort?: number }} Operation
+ * @typedef {{ id: number, kind: string, from: number, to: number, bytes: number, count?: number, slot?: number, page?: number, at?: number, abort?: number }} Operation
  * @typedef {{ kind: string, process: number, seed: number, after?: number }} Fault
- * @typedef {{ operations: Operation[], faults: Fault[], reopens: boolean }} Round
+ * @typedef {{ operations: Operation[], faults: Fault[], reopens: boolean, restarts?: number }} Round
  * @typedef {{ seed: string, profile: string, provider: string, maps: boolean, drivers: string[], rounds: Round[], opening: Fault[], memlock?: number }} Program
  */
 
@@ -173,7 +173,7 @@ function roundOf(r, profile, provider, processes, number) {
     const from = r.whole(0, processes - 1);
     const to = (from + r.whole(1, processes - 1)) % processes;
     const big = r.next() < profile.big;
-    const { bytes, pages } = profile.operations[kind];
+    const { bytes, pages, count } = profile.operations[kind];
     const operation = {
       id: number * 100 + i,
       kind,
@@ -181,6 +181,7 @@ function roundOf(r, profile, provider, processes, number) {
       to,
       bytes: big ? bytes[1] : r.size(bytes),
     };
+    if (count) operation.count = r.size(count);
     if (pages) {
       operation.page = 2 ** Math.floor(Math.log2(r.size(pages)));
       operation.bytes = Math.ceil(operation.bytes / operation.page) * operation.page;
@@ -196,6 +197,7 @@ function roundOf(r, profile, provider, processes, number) {
     operations: withinArenas(withOwnSlots(operations), profile.arena),
     faults: faultsOf(r, profile, provider, processes),
     reopens: r.next() < profile.reopens,
+    ...(r.next() < profile.restarts && { restarts: r.whole(0, processes - 1) }),
   };
 }
 

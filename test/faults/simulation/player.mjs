@@ -3,6 +3,7 @@ import { dumpState, open } from 'libfabric';
 import { TransferEngine } from 'libfabric/transfer';
 import { keptBy } from '../../ends/limits.mjs';
 import { holdings, mappedSharedFiles, more } from '../../ends/residue.mjs';
+import { Notes } from './bursts.mjs';
 import { sequenceFor } from './bytes.mjs';
 import { checkSlots, counterOf, initiate, receive, regionOf } from './operations.mjs';
 
@@ -32,6 +33,7 @@ const calls = {
         own.engine = await TransferEngine.open({ ...options, nics: 1, mapMemory: maps });
         own.all = await own.engine.register(sequenceFor(longest));
         own.arena = await own.engine.allocate(arena);
+        own.notes = new Notes(own.engine);
       }
     } catch (error) {
       await calls.close();
@@ -44,6 +46,12 @@ const calls = {
   async connect({ peers }) {
     own.peers = [];
     for (const peer of peers) own.peers.push(await connected(peer));
+  },
+  /** A peer has opened everything again. Whoever is at its address now is known before it is forgotten itself. */
+  async meet({ index, peer }) {
+    const old = own.peers[index];
+    own.peers[index] = await connected(peer);
+    await Promise.all([own.endpoint.av.remove(old.address), old.engine?.close()]);
   },
   async prepare({ operations }) {
     const { outcomes, tokens } = await receive(own, operations);

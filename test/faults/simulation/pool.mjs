@@ -5,8 +5,12 @@ import { Player } from './process.mjs';
 /** The number of programs after which a process is replaced, with what its provider keeps (limits.mjs). */
 const MOST = 20;
 
+const PORTS = 16;
+
 export class Pool {
   #namespace;
+  /** Below the ports that systems give to others. */
+  #firstPort = 12_000 + 64 * (process.pid % 300);
   #players = new Map();
   #taken = new Map();
 
@@ -33,6 +37,7 @@ export class Pool {
   }
 
   #environment(provider, node, memlock) {
+    if (provider === 'tcp') return { ...process.env, ...this.#portsOf(node) };
     if (provider !== 'efa') return process.env;
     const options = {
       namespace: this.#namespace,
@@ -43,6 +48,12 @@ export class Pool {
       timeout: 2000,
     };
     return { ...process.env, ...softefaEnvironment(options), FI_EFA_ENABLE_SHM_TRANSFER: '0' };
+  }
+
+  /** A process has few ports, so that what it opens again often has the address of what it has closed. */
+  #portsOf(node) {
+    const first = this.#firstPort + node * PORTS;
+    return { FI_TCP_PORT_LOW_RANGE: `${first}`, FI_TCP_PORT_HIGH_RANGE: `${first + PORTS - 1}` };
   }
 
   /** Ends all processes. */

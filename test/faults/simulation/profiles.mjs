@@ -4,8 +4,8 @@ const MIB = 2 ** 20;
 const ATOMIC = { bytes: [8, 8], where: ['tcp', 'shm'] };
 
 /**
- * Transfers of engines: whether the offered memory is written or read, and whether the bytes come from pages and go to
- * pages.
+ * Transfers of engines: whether the offered memory is written or read, whether the bytes come from pages and go to pages,
+ * and whether their memory gets other bytes as soon as it is released.
  */
 export const TRANSFERS = {
   transfer: { access: 'write' },
@@ -13,6 +13,8 @@ export const TRANSFERS = {
   scatter: { access: 'write', targetPages: true },
   gather: { access: 'write', sourcePages: true },
   permute: { access: 'write', sourcePages: true, targetPages: true },
+  reused: { access: 'write', reuses: true },
+  lent: { access: 'read', reuses: true },
 };
 
 /** The operations of all kinds of transfers. */
@@ -22,15 +24,18 @@ const transfersOf = (bytes, pages) => ({
   scatter: { share: 3, bytes, pages },
   gather: { share: 3, bytes, pages },
   permute: { share: 3, bytes, pages },
+  reused: { share: 3, bytes },
+  lent: { share: 3, bytes },
 });
 
 /**
- * - `operations`: what a process does to another one. `bytes` and `pages` are the smallest and the largest size; `where`
- *   are the providers, if not all.
+ * - `operations`: what a process does to another one. `bytes` and `pages` are the smallest and the largest size, `count`
+ *   the fewest and the most messages; `where` are the providers, if not all.
  * - `slot`: bytes of each part of a region that RMA writes and reads
  * - `arena`: bytes of the memory that transfers of a round write to
  * - `drivers`: of the endpoints
  * - `reopens`: the share of rounds after which everything is opened again, besides those with a harmful fault
+ * - `restarts`: the share of the other rounds after which one process opens everything again, at its address if it can
  * - `big`: the share of operations with the largest size
  * - `quiet`: the share of rounds that only have faults that do no harm
  * - `aborts`: the share of operations that are aborted
@@ -46,12 +51,15 @@ export const PROFILES = {
       read: { share: 12, bytes: [1, MIB] },
       batch: { share: 8, bytes: [1, MIB] },
       atomic: { share: 8, ...ATOMIC },
+      burst: { share: 4, bytes: [4, 64], count: [10, 2000] },
+      notes: { share: 4, bytes: [8, 64], count: [10, 3000] },
       ...transfersOf([1, 16 * MIB], [2 ** 14, 2 ** 16]),
     },
     drivers: ['thread', 'loop', 'manual'],
     processes: [2, 3],
     rounds: [2, 5],
     reopens: 0.2,
+    restarts: 0.4,
     perRound: [4, 24],
     faults: [0, 3],
     slot: MIB,
@@ -70,12 +78,15 @@ export const PROFILES = {
       read: { share: 2, bytes: [MIB, 32 * MIB] },
       batch: { share: 3, bytes: [MIB, 32 * MIB] },
       atomic: { share: 1, ...ATOMIC },
+      burst: { share: 1, bytes: [4, 64], count: [100, 20_000] },
+      notes: { share: 1, bytes: [8, 64], count: [100, 20_000] },
       ...transfersOf([16 * MIB, 256 * MIB], [2 ** 14, MIB]),
     },
     drivers: ['thread', 'loop'],
     processes: [2, 2],
     rounds: [30, 60],
     reopens: 0.02,
+    restarts: 0.05,
     perRound: [6, 14],
     faults: [1, 4],
     slot: 32 * MIB,

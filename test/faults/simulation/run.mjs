@@ -16,25 +16,30 @@ const CAPS = ['FI_MSG', 'FI_TAGGED', 'FI_RMA'];
 /** How open() reports what the faults of OPENING do. efa gives FI_EINVAL if a queue pair cannot be created. */
 const REFUSALS = ['FI_ENOMEM', 'FI_ENOSPC', 'FI_ENODATA', 'FI_EINVAL', 'FI_EAGAIN', 'FI_EIO'];
 
+/** What a process of a program opens. */
+function neededBy({ provider, drivers, maps, profile, rounds }, process) {
+  const { slot, arena } = PROFILES[profile];
+  const operations = rounds.flatMap((round) => round.operations);
+  const kinds = new Set(operations.map(({ kind }) => kind));
+  const transfers = operations.filter(({ kind }) => kind in TRANSFERS);
+  const longest = Math.max(0, ...transfers.map(({ bytes }) => bytes));
+  const needsEngine = transfers.length > 0 || kinds.has('notes');
+  return {
+    options: OPTIONS[provider],
+    driver: drivers[process],
+    caps: kinds.has('atomic') ? [...CAPS, 'FI_ATOMIC'] : CAPS,
+    slot,
+    transfers: needsEngine && { maps, longest, arena },
+  };
+}
+
 /**
  * Opens, or opens again, what a program uses. Regions are new, so the model is.
  *
- * @returns the model, or undefined if the limit on locked memory is too small
+ * @returns the model and what was opened, or undefined if the limit on locked memory is too small
  */
 async function openAll(program, players, softefa, faults, sum) {
-  const { provider, drivers, maps } = program;
-  const { slot, arena } = PROFILES[program.profile];
-  const operations = program.rounds.flatMap((round) => round.operations);
-  const transfers = operations.filter(({ kind }) => kind in TRANSFERS);
-  const longest = Math.max(0, ...transfers.map(({ bytes }) => bytes));
-  const openOne = (i) =>
-    players[i].ask('open', {
-      options: OPTIONS[provider],
-      driver: drivers[i],
-      caps: operations.some(({ kind }) => kind === 'atomic') ? [...CAPS, 'FI_ATOMIC'] : CAPS,
-      slot,
-      transfers: transfers.length > 0 && { maps, longest, arena },
-    });
+  const openOne = (i) => players[i].ask('open', neededBy(program, i));
   const end = startFaults(faults, players, softefa);
   const attempts = await Promise.allSettled(players.map((_, i) => openOne(i)));
   count(sum, await end());
@@ -45,11 +50,31 @@ async function openAll(program, players, softefa, faults, sum) {
     else if (faults.length > 0 && REFUSALS.includes(reason.code)) opened.push(await openOne(i));
     else throw reason;
   }
-  const connecting = players.map((player, i) =>
-    player.ask('connect', { peers: opened.map((peer, k) => ({ ...peer, self: k === i })) }),
+  try {
+    await Promise.all(players.map((player, i) => connect(player, opened, i)));
+  } catch (error) {
+    // efa registers memory also after the opening, and a failure breaks the endpoint.
+    if (faults.length === 0 || !REFUSALS.includes(error.code)) throw error;
+    await closeAll(players);
+    return openAll(program, players, softefa, [], sum);
+  }
+  return { model: new Model(players.length), opened };
+}
+
+const connect = (player, opened, i) =>
+  player.ask('connect', { peers: opened.map((peer, k) => ({ ...peer, self: k === i })) });
+
+/** One process closes and opens everything, while the others keep what they have. */
+async function restart(program, players, index, { model, opened }) {
+  await players[index].ask('close');
+  opened[index] = await players[index].ask('open', neededBy(program, index));
+  const peer = opened[index];
+  await Promise.all(
+    players.map((player, i) =>
+      i === index ? connect(player, opened, i) : player.ask('meet', { index, peer }),
+    ),
   );
-  await Promise.all(connecting);
-  return new Model(players.length);
+  model.restarted(index);
 }
 
 function count(sum, happened) {
@@ -72,17 +97,21 @@ export async function run(program, pool, softefa) {
   for (const player of players) player.programs.push(program.seed);
   await Promise.all(players.map((player) => player.ask('baseline')));
   try {
-    let model = await openAll(program, players, softefa, opening, sum);
-    if (model === undefined) sum.refused = `nothing opens within ${memlock} bytes of locked memory`;
+    let session = await openAll(program, players, softefa, opening, sum);
+    if (session === undefined)
+      sum.refused = `nothing opens within ${memlock} bytes of locked memory`;
     for (const [i, round] of program.rounds.entries()) {
-      if (model === undefined) break;
-      await runRound(round, PROFILES[program.profile], players, model, softefa, sum);
+      if (session === undefined) break;
+      await runRound(round, PROFILES[program.profile], players, session.model, softefa, sum);
       if (sum.problems.length > 0) break;
-      const last = i === program.rounds.length - 1;
-      if (last || !(round.reopens || isHarmful(round))) continue;
-      await closeAll(players);
-      if (players.some(({ running }) => !running)) players = await replaced(players, take);
-      model = await openAll(program, players, softefa, [], sum);
+      if (i === program.rounds.length - 1) continue;
+      if (round.reopens || isHarmful(round)) {
+        await closeAll(players);
+        if (players.some(({ running }) => !running)) players = await replaced(players, take);
+        session = await openAll(program, players, softefa, [], sum);
+      } else if (round.restarts !== undefined) {
+        await restart(program, players, round.restarts, session);
+      }
     }
     await closeAll(players);
     await checkLeftovers(program, players, sum);

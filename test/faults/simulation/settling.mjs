@@ -31,6 +31,16 @@ export async function outcomeOf(id, side, timeout, work) {
   }
 }
 
+/** Rejects if a promise without a timeout of its own takes longer. */
+export async function within(timeout, promise, text) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    const error = Object.assign(new Error(text), { code: 'ERR_LATE' });
+    timer = setTimeout(() => reject(error), timeout);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
 /** The package is wrong. */
 export class Wrong extends Error {}
 

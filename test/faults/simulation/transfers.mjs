@@ -1,6 +1,6 @@
 // Both sides of the transfers of engines: from parts of the sequence, or its pages, to parts of an arena, or its pages.
 import { randomOf } from '../../ends/plan.mjs';
-import { isOf, same, sequenceFor, startOf } from './bytes.mjs';
+import { bytesOf, isOf, same, sequenceFor, startOf } from './bytes.mjs';
 import { TRANSFERS } from './profiles.mjs';
 import { check } from './settling.mjs';
 
@@ -52,13 +52,33 @@ function isThere(own, operation) {
   return true;
 }
 
+/** Memory with the bytes of an operation. `reuse()` overwrites it when it has been released. */
+async function memoryOf(own, { id, bytes }) {
+  const memory = Uint8Array.from(bytesOf(id, bytes));
+  const place = await own.engine.register(memory);
+  const reuse = async (released) => {
+    await released;
+    memory.fill(0xff);
+    await place.close().catch(() => {}); // the engine is closed
+  };
+  return { place, reuse };
+}
+
 /** Offers what a transfer of a peer needs. Undefined if a fault prevents it. */
 export async function offerOf(own, operation) {
   const { kind, from, timeout } = operation;
-  const { access } = TRANSFERS[kind];
-  const part = access === 'write' ? target(own, operation) : source(own, operation);
+  const { access, reuses } = TRANSFERS[kind];
   const options = { access, to: own.peers[from].engine, expires: timeout };
-  return part.offer(options).catch(() => undefined);
+  try {
+    if (access === 'write') return await target(own, operation).offer(options);
+    if (!reuses) return await source(own, operation).offer(options);
+    const { place, reuse } = await memoryOf(own, operation);
+    const offer = await place.offer(options);
+    reuse(offer.released);
+    return offer;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The end of an offer: checks what was written. */
@@ -81,7 +101,15 @@ export async function transfer(operation) {
   const { own, kind, id, bytes, token, timeout, peer, wait } = operation;
   if (token === undefined) return {}; // the target could not offer memory
   const options = { deadline: timeout, ...(wait.signal && { signal: wait.signal }) };
-  if (TRANSFERS[kind].access === 'write') {
+  const { access, reuses } = TRANSFERS[kind];
+  if (access === 'write' && reuses) {
+    const { place, reuse } = await memoryOf(own, operation);
+    const writing = peer.engine.write(place, token, options);
+    reuse(writing.released);
+    await writing;
+    return {};
+  }
+  if (access === 'write') {
     await peer.engine.write(source(own, operation), token, options);
     return {};
   }
