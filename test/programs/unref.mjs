@@ -12,7 +12,7 @@ const HOURS = 4 * 3_600_000;
 
 const said = [];
 process.on('exit', () => console.log(said.join(' ') || 'nothing'));
-const later = (act) => after(100, undefined, { ref: false }).then(act);
+const later = (act) => after(300, undefined, { ref: false }).then(act);
 const say = (promise) => promise.then((text) => said.push(text));
 
 /** Calls unref() and ref() in the way that the test names. */
@@ -69,7 +69,8 @@ async function waitWithTwo() {
   const [av, cq] = [domain.addressVector(), domain.completionQueue()];
   const other = domain.endpoint(info, { av, cq });
   say(one.recv(new Uint8Array(8)).then(() => 'received'));
-  later(() => other.send(new Uint8Array(8), av.insert(one.address)));
+  const peer = av.insert(one.address);
+  if (how !== 'closed') later(() => other.send(new Uint8Array(8), peer));
   const WHICH = { first: [one], both: [one, other], closed: [one] };
   for (const each of WHICH[how]) each.unref();
   if (how === 'closed') await other.close();
