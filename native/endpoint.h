@@ -17,6 +17,7 @@
 #include "engine/receive_staging.h"
 #include "provider_traits.h"
 #include "region_lock.h"
+#include "surplus.h"
 #include "util/fid.h"
 #include "util/resource.h"
 
@@ -43,6 +44,8 @@ class Endpoint : public Resource {
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         losesInjectedAtomics(traitsOf(info).losesInjectedAtomics),
         atomicBytes(usesSharedMemory(info) ? traitsOf(info).sharedAtomics : SIZE_MAX),
+        takesSurplus(traitsOf(info).failsOnLongMessages && info.rx_attr->iov_limit > 1 &&
+                     surplus::memory().iov_len > 0),
         dataConsumes(((info.mode | info.rx_attr->mode) & FI_RX_CQ_DATA) != 0),
         engine_(engine),
         events_(std::move(events)),
@@ -102,6 +105,7 @@ class Endpoint : public Resource {
   const bool ownContexts;  // the provider writes into the contexts of operations
   const bool losesInjectedAtomics;
   const size_t atomicBytes;  // the most of an atomic, operand and comparand together
+  const bool takesSurplus;   // a receive ends in surplus memory
   const bool dataConsumes;   // FI_RX_CQ_DATA: a peer's write with data consumes a receive
   uint32_t handle = 0;
   uint32_t inFlight = 0;

@@ -10,6 +10,7 @@
 #include "domain.h"
 #include "endpoint.h"
 #include "endpoint_options_js.h"
+#include "engine/resolve.h"
 #include "exports.h"
 #include "flags_js.h"
 #include "info.h"
@@ -203,6 +204,9 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   result.Set("endpoint", endpoint->handle);
   result.Set("address", bytesToJs(env, address));
   result.Set("remoteData", std::min(entry->domain_attr->cq_data_size, traits.remoteData));
+  const size_t reserved = endpoint->takesSurplus ? 1 : 0;
+  result.Set("receiveSegments",
+             std::min(entry->rx_attr->iov_limit, Resolved::kMaxSegments) - reserved);
   result.Set("ownFlags", Napi::BigInt::New(env, traits.ownFlags));
   result.Set("handle", wrapHandle(env, endpoint));
   return result;

@@ -71,6 +71,8 @@ struct ProviderTraits {
   std::string_view directFabric = "";
   // The maximum number of bytes of an atomic through shared memory, operand and comparand together.
   size_t sharedAtomics = SIZE_MAX;
+  // A message that is longer than its receive blocks the endpoint, or is never completed.
+  bool failsOnLongMessages = false;
   // It never completes an atomic with FI_INJECT.
   bool losesInjectedAtomics = false;
   // It registers dmabufs (FI_MR_DMABUF), also without FI_HMEM: dmabuf_use.h.

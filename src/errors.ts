@@ -39,7 +39,7 @@ export interface FabricErrorDetails {
   flags?: readonly CompletionFlag[] | undefined;
   /** The provider's own error data, unchanged. */
   errData?: Uint8Array | undefined;
-  /** The peer that the operation names: the target, or the only accepted source of a receive. */
+  /** The peer that the operation names, or that sent the message. */
   peer?: Peer | undefined;
   /** The operation's index in its batch. */
   index?: number | undefined;
@@ -92,8 +92,8 @@ export class FabricError extends Error {
   declare readonly index?: number;
   /**
    * The peer that the operation names: the target of a send, RMA or atomic operation, or the source
-   * of a receive that accepts one peer only. For other failed receives, no provider reports the
-   * sender.
+   * of a receive that accepts one peer only. For a message that is longer than its receive, the sender
+   * over shm with FI_SOURCE. For other failed receives, no provider reports the sender.
    */
   declare readonly peer?: Peer;
   /**

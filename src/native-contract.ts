@@ -255,6 +255,7 @@ export interface NativeObjects {
     endpoint: number;
     address: Uint8Array;
     remoteData: number;
+    receiveSegments: number;
     ownFlags: bigint;
   };
   // int fi_getopt(struct fid *fid, int level, int optname, void *optval, size_t *optlen)

@@ -30,8 +30,8 @@ struct PostItem {
     fi_msg_rma rma;
     fi_addr_t address;  // of an inject
   };
-  iovec iov;
-  void* desc;
+  iovec iov[2];  // of a receive: the second takes what does not fit
+  void* desc[2];
   fi_rma_iov target;
   int error;            // why it cannot be posted; 0 if it can
   const char* refusal;  // the reason as text
@@ -59,6 +59,7 @@ struct Batch {
   std::vector<uint32_t> memories;  // used by the operations
   std::vector<uint32_t> peers;
   double sendBytes = 0;
+  double leastRoom = 0;  // bytes of the smallest receive
   // The operations, resolved at the second submission or when they must wait.
   bool compiled = false;
   std::vector<PostItem> items[2];

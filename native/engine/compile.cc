@@ -1,6 +1,7 @@
 // Compiles batches: resolves their operations when they or the objects that they use change, so
 // that posting only makes the libfabric calls.
 #include <algorithm>
+#include <limits>
 
 #include "../endpoint.h"
 #include "dispatch.h"
@@ -31,20 +32,22 @@ void note(std::vector<uint32_t>& handles, uint32_t handle) {
 }
 
 // Points the call's structure to the item's own fields. Items do not move after they are created.
-void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
-  item.iov = resolved.iov[0];
-  item.desc = resolved.desc[0];
+void fillCall(PostItem& item, const Operation& o, const Resolved& resolved, size_t segments) {
+  for (size_t i = 0; i < segments; ++i) {
+    item.iov[i] = resolved.iov[i];
+    item.desc[i] = resolved.desc[i];
+  }
   item.target = resolved.targets[0];
   switch (o.code) {
     case OpCode::kSend:
     case OpCode::kRecv:
-      item.message = {&item.iov, &item.desc, 1, resolved.address, nullptr, o.data};
+      item.message = {item.iov, item.desc, segments, resolved.address, nullptr, o.data};
       break;
     case OpCode::kTsend:
-      item.tagged = {&item.iov, &item.desc, 1, resolved.address, o.tag, 0, nullptr, o.data};
+      item.tagged = {item.iov, item.desc, segments, resolved.address, o.tag, 0, nullptr, o.data};
       break;
     case OpCode::kTrecv:
-      item.tagged = {&item.iov, &item.desc, 1, resolved.address, o.tag, o.ignore, nullptr, 0};
+      item.tagged = {item.iov, item.desc, segments, resolved.address, o.tag, o.ignore, nullptr, 0};
       break;
     case OpCode::kInject:
     case OpCode::kTinject:
@@ -52,7 +55,7 @@ void fillCall(PostItem& item, const Operation& o, const Resolved& resolved) {
       item.address = resolved.address;
       break;
     default:
-      item.rma = {&item.iov, &item.desc, 1, resolved.address, &item.target, 1, nullptr, o.data};
+      item.rma = {item.iov, item.desc, 1, resolved.address, &item.target, 1, nullptr, o.data};
   }
 }
 
@@ -89,7 +92,7 @@ ssize_t call(fid_ep* ep, PostItem& item, void* context) {
       item.rma.context = context;
       return fi_readmsg(ep, &item.rma, item.flags);
     default:
-      return dispatchInject(ep, *item.operation, item.iov, item.address, item.target);
+      return dispatchInject(ep, *item.operation, item.iov[0], item.address, item.target);
   }
 }
 
@@ -103,11 +106,13 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
   batch.peers.clear();
   batch.counts[0] = batch.counts[1] = 0;
   batch.sendBytes = 0;
+  batch.leastRoom = std::numeric_limits<double>::infinity();
   batch.forEach([&](const Operation& o) {
     const bool receives = isReceive(o.code);
     ++batch.counts[receives ? 1 : 0];
     forEachMemory(o, [&](uint32_t handle) { note(batch.memories, handle); });
     note(batch.peers, o.peer);
+    if (receives) batch.leastRoom = std::min(batch.leastRoom, o.length);
     if (!receives && !needsMoreThanTheCall(o, endpoint)) batch.sendBytes += o.length;
   });
 }
@@ -133,7 +138,9 @@ void Engine::resolve(PostItem& item, Endpoint& endpoint, uint64_t accepted) {
   const bool known = *callOf(item.operation->code) != 0;
   item.error = known ? resolve(*item.operation, endpoint, resolved, false, accepted) : -FI_EINVAL;
   item.refusal = refusal_;
-  if (item.error == 0) fillCall(item, *item.operation, resolved);
+  if (item.error != 0) return;
+  const size_t segments = addSurplus(*item.operation, endpoint, resolved);
+  fillCall(item, *item.operation, resolved, segments);
 }
 
 void Engine::submitBatch(const Operation& operation) {
@@ -243,8 +250,8 @@ bool Engine::advanceOnce(BatchRun& run, Endpoint& endpoint, bool receives) {
         ret = dispatchInject(endpoint.get(), o, resolved.iov[0], resolved.address,
                              resolved.targets[0]);
       } else if (ret == 0) {
-        ret = dispatch(endpoint.get(), o, resolved, 1, run.contextOf(o.request),
-                       o.flags | more | defaults);
+        ret = dispatch(endpoint.get(), o, resolved, addSurplus(o, endpoint, resolved),
+                       run.contextOf(o.request), o.flags | more | defaults);
       }
       if (ret == 0) posted(run, o);
     }

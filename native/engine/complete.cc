@@ -100,7 +100,7 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
     if (queue.stagedEndpoints > 0 && consumedByWrite(entry.op_context)) return;
     if (!queue.dataConsumes) return;  // the context may be any value
   }
-  if (BatchRun::isContext(entry.op_context)) return completeShared(entry);
+  if (BatchRun::isContext(entry.op_context)) return completeShared(queue, entry);
   Completion result = toCompletion(entry, queue.format());
   auto* op = static_cast<Op*>(entry.op_context);
   if (op == nullptr) return;  // an operation of a peer that consumed no receive
@@ -117,11 +117,22 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
 }
 
 // Completes a simple operation of a run, which is only counted.
-void Engine::completeShared(const fi_cq_tagged_entry& entry) {
+void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry) {
   BatchRun* const run = runOf(entry.op_context);
   if (run == nullptr) return;  // its endpoint was closed before
   ++control_->stats.completions;
-  if ((entry.flags & FI_RECV) != 0) run->length += static_cast<double>(entry.len);
+  if ((entry.flags & FI_RECV) != 0) {
+    const auto length = static_cast<double>(entry.len);
+    if (length > run->batch->leastRoom) {
+      const auto receive = FailedOperation::of(*run, BatchRun::indexIn(entry.op_context));
+      if (length > receive.room) {
+        Completion result = toCompletion(entry, queue.format());
+        truncateReported(result, receive);
+        return finishRun(*run, result);
+      }
+    }
+    run->length += length;
+  }
   if (--run->remaining == 0) endRound(*run);
 }
 
@@ -139,6 +150,10 @@ void Engine::complete(Op& op, const Completion& completion) {
   if (!op.live) return;  // its endpoint was closed before, so the op is settled and not reused
   if (op.code == OpCode::kStagedReceive) return completeStaged(op, completion);
   Completion result = completion;
+  const bool receives = isReceive(op.code) && result.status == 0;
+  if (receives && result.length > op.totalLength && !op.bufferless) {
+    truncateReported(result, FailedOperation::of(op));
+  }
   const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;
   if (partial && op.endpoint->draining) return;
   if (isReceive(op.code) && result.status == 0) {

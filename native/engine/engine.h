@@ -325,7 +325,7 @@ class Engine {
   unsigned readQueue(CompletionQueue& queue);
   void breakQueue(CompletionQueue& queue, uint32_t status);
   BatchRun* runOf(void* context);
-  void completeShared(const fi_cq_tagged_entry& entry);
+  void completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry);
   void complete(Op& op, const Completion& completion);
   void finish(Op& op, Completion result);
   void deliver(BatchRun* run, EngineClient* client, const Completion& result);
@@ -373,6 +373,11 @@ class Engine {
   void keep(const Op& op, const Completion& result);
   void returnMessage(const Operation& operation);
   bool recall(Op& op);
+
+  // truncation.cc
+  size_t addSurplus(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
+  void truncate(Completion& result, const FailedOperation& receive);
+  void truncateReported(Completion& result, const FailedOperation& receive);
 
   // staged_receives.cc
   ssize_t postStaged(const Operation& operation, Endpoint& endpoint, BatchRun* run,

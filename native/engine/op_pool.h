@@ -15,6 +15,9 @@ class Endpoint;
 class EngineClient;
 struct BatchRun;
 
+// Flags of receives that no bytes arrive for.
+constexpr uint64_t kBufferless = FI_PEEK | FI_DISCARD;
+
 // One operation that the provider has accepted. Its address is the libfabric context, so it never
 // moves. The objects that it refers to stay alive until the provider has completed it.
 struct Op {
@@ -27,11 +30,12 @@ struct Op {
   uint32_t memory;
   uint32_t staging;  // 1 + slot of the endpoint's staging memory, 0: none
   OpCode code;
-  bool live;       // posted and not completed
-  bool multiRecv;  // FI_MULTI_RECV: stays posted until the buffer is used up
-  bool recalled;   // aborted: an arriving message goes to the next receive
-  bool claiming;   // FI_PEEK | FI_CLAIM
-  bool claimed;    // holds the message that a claiming peek found
+  bool live;        // posted and not completed
+  bool multiRecv;   // FI_MULTI_RECV: stays posted until the buffer is used up
+  bool recalled;    // aborted: an arriving message goes to the next receive
+  bool claiming;    // FI_PEEK | FI_CLAIM
+  bool bufferless;  // FI_PEEK or FI_DISCARD
+  bool claimed;     // holds the message that a claiming peek found
   double offset;
   double length;                               // of the first segment
   double totalLength;                          // of all segments

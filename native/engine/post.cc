@@ -114,7 +114,8 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     return -FI_EINVAL;
   }
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
-  ssize_t ret = dispatch(endpoint.get(), o, resolved, staged != 0 ? 1 : resolved.count, op,
+  const size_t segments = staged != 0 ? 1 : addSurplus(o, endpoint, resolved);
+  ssize_t ret = dispatch(endpoint.get(), o, resolved, segments, op,
                          endpoint.flagsOf(o) | moreFlag | defaults);
   if (ret != 0) {
     if (isFull(ret, o.code, endpoint.inFlight > (run != nullptr ? 1u : 0u))) ret = -FI_EAGAIN;
@@ -148,6 +149,7 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   op.multiRecv = receives && (o.flags & FI_MULTI_RECV) != 0;
   op.recalled = false;
   op.claiming = receives && (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
+  op.bufferless = receives && (o.flags & kBufferless) != 0;
   op.peer = o.peer;
   op.memory = isCarried(o) ? 0 : o.memory;
   op.offset = o.offset;

@@ -2,7 +2,6 @@
 // these messages.
 #include <algorithm>
 #include <cstring>
-#include <string>
 
 #include "../endpoint.h"
 #include "dispatch.h"
@@ -64,20 +63,9 @@ void Engine::deliver(Completion& result, const FailedOperation& receive, const u
   scatter(from, length, pieces, count);
   const size_t room = sizeOf(pieces, count);
   if (length <= room) return;
-  const std::string text =
-      "the message has " + std::to_string(length) + " bytes, the buffer " + std::to_string(room);
-  result.status = FI_ETRUNC;
-  ErrorDetail detail{"fi_cq_readerr", text};
-  detail.index = receive.index;
-  detail.peer = receive.peer;
-  detail.completion = {result.flags,
-                       static_cast<double>(room),
-                       static_cast<double>(length - room),
-                       result.data,
-                       result.tag,
-                       {}};
-  result.error = errors.put(std::move(detail));
-  ++control_->stats.errors;
+  FailedOperation failed = receive;
+  failed.room = static_cast<double>(room);
+  truncate(result, failed);
 }
 
 // Gives a held message to a receive that is about to be posted. Returns false if none matches.

@@ -95,7 +95,7 @@ export class EndpointBase implements Target {
       sendSegments,
       // libfabric's efa copies several buffers into one. A work request of the device takes one for RDMA.
       rmaSegments: info.fabricAttr.name === 'efa-direct' ? 1 : sendSegments,
-      receiveSegments: Math.min(info.rxAttr.iovLimit, MAX_SEGMENTS),
+      receiveSegments: opened.receiveSegments,
       remoteSegments: Math.min(info.txAttr.rmaIovLimit, MAX_SEGMENTS),
       remoteData: opened.remoteData,
       directedReceive: info.caps.includes('FI_DIRECTED_RECV'),

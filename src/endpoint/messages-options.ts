@@ -1,4 +1,4 @@
-import { checkInteger, checkObject, namesOf } from '../checks.js';
+import { checkInteger, checkObject, namesOf, oneOf } from '../checks.js';
 import { invalidArgType, outOfRange } from '../errors.js';
 import { checkWait, type Wait } from '../wait-options.js';
 import type { StreamOptions } from './stream.js';
@@ -19,10 +19,16 @@ export interface MessagesOptions extends MultiRecvOptions {
   readonly count?: number;
   /** The size of each buffer in bytes, and so of the longest message. If omitted, 4096. */
   readonly size?: number;
+  /**
+   * What a message that is longer than a buffer does. `'throw'`, or omitted: next() rejects with
+   * FI_ETRUNC, which ends the stream. `'skip'`: the message is dropped, its error goes to
+   * `cq.readErrors()` and the channel `libfabric:error`, and the stream continues.
+   */
+  readonly onTruncated?: 'throw' | 'skip';
 }
 
 const COMMON = { borrow: 1, signal: 1, timeout: 1 } as const;
-const NAMES = namesOf<MessagesOptions>({ count: 1, size: 1, ...COMMON });
+const NAMES = namesOf<MessagesOptions>({ count: 1, size: 1, onTruncated: 1, ...COMMON });
 const MULTI_RECV_NAMES = namesOf<MultiRecvOptions>(COMMON);
 
 // The most bytes in the buffers of one stream of messages.
@@ -38,6 +44,7 @@ export interface CheckedMultiRecvOptions {
 export interface CheckedMessagesOptions extends CheckedMultiRecvOptions {
   readonly count: number;
   readonly size: number;
+  readonly skips: boolean;
 }
 
 export function checkMessagesOptions(options: MessagesOptions | undefined): CheckedMessagesOptions {
@@ -48,7 +55,10 @@ export function checkMessagesOptions(options: MessagesOptions | undefined): Chec
   if (bytes > MAX_BUFFERS) {
     throw outOfRange('options.count * options.size', `at most ${MAX_BUFFERS} bytes`, bytes);
   }
-  return { count, size, ...checkMultiRecvOptions(options, NAMES) };
+  const onTruncated = checked.onTruncated ?? 'throw';
+  oneOf('options.onTruncated', onTruncated, ['throw', 'skip']);
+  const skips = onTruncated === 'skip';
+  return { count, size, skips, ...checkMultiRecvOptions(options, NAMES) };
 }
 
 export function checkMultiRecvOptions(

@@ -60,6 +60,7 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   readonly #engine: Engine;
   readonly #limits: Limits;
   readonly #slots: Slots;
+  readonly #skips: boolean;
   readonly #posted = new Map<number, Slot>();
   // Receives that could not be cancelled because a message was arriving.
   #busy = 0;
@@ -76,8 +77,9 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   readonly #untaken: Arrival[] = [];
 
   /** @internal */
-  constructor(endpoint: Receiver, { count, size, borrow, wait }: CheckedMessagesOptions) {
+  constructor(endpoint: Receiver, { count, size, borrow, skips, wait }: CheckedMessagesOptions) {
     this.endpoint = endpoint;
+    this.#skips = skips;
     this.#borrows = borrow;
     const failed = () => this.#stop();
     this.#arrivals = new Arrivals({ overdue: timeoutError, failed }, wait);
@@ -153,7 +155,9 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
     } else if (cancelled) {
       this.#finish();
     } else {
-      this.#arrivals.fail(errorOf(failure));
+      const skipped = this.#skips && status === errnoByCode.FI_ETRUNC;
+      if (skipped) this.endpoint.receiveQueue.unsolicited(errorOf(failure));
+      else this.#arrivals.fail(errorOf(failure));
       if (failure.broken) this.#ended = true;
       // After a failed message, the buffer is posted again. A receive that the provider refused
       // would be refused again.
@@ -180,8 +184,10 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   /**
    * The next message. With `borrow`, the bytes of the message before it become invalid.
    *
-   * @throws FabricError FI_ETRUNC for a message that is longer than a buffer, FI_ETIMEDOUT after
-   * `options.timeout`, or another code of fi_cq_readerr(3).
+   * @throws FabricError FI_ETRUNC for a message that is longer than a buffer, unless
+   * `options.onTruncated` is `'skip'`. The message had `error.len + error.olen` bytes, if the provider
+   * reports both, and came from `error.peer`, if it is known: over shm with FI_SOURCE. FI_ETIMEDOUT
+   * after `options.timeout`, or another code of fi_cq_readerr(3).
    * @throws AbortError, or the reason of `options.signal`.
    */
   async next(): Promise<IteratorResult<Message>> {

@@ -103,13 +103,16 @@ export interface MsgRecv<R> {
    */
   recv(buffer: Buffers, source?: Source, options?: OperationOptions): R;
   /**
-   * Receives a message into several buffers, at most `rxAttr.iovLimit`.
+   * Receives a message into several buffers, at most `rxAttr.iovLimit`, over shm one fewer.
    *
    * @throws FabricError FI_ETRUNC, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed receive:
    * see {@link MsgRecv}.
    */
   recvv(buffers: readonly Buffers[], source?: Source, options?: OperationOptions): R;
 }
+
+// Over shm, the engine uses one of them for what does not fit.
+const RECEIVE_LIMIT = 'rxAttr.iovLimit, over shm one fewer';
 
 export const msgSend: object = {
   send(buffer, peer, options) {
@@ -252,7 +255,8 @@ export function receiveMany(
     checkOpen(limits);
     const checked = checkOperationOptions(limits, options, OPERATION_NAMES);
     const from = sourceHandle(limits, source);
-    const located = new Located(limits.engine, buffers, limits.receiveSegments);
+    const { engine, receiveSegments } = limits;
+    const located = new Located(engine, buffers, receiveSegments, { reason: RECEIVE_LIMIT });
     const owner = located.buffers;
     const kind = Kind.Completion;
     return postMany(target, code, kind, owner, located, from, 0, tag, false, ignore, 0, checked);

@@ -119,7 +119,7 @@ export interface TaggedRecv<R> {
     options?: TaggedRecvOptions,
   ): R;
   /**
-   * Receives into several buffers, at most `rxAttr.iovLimit`.
+   * Receives into several buffers, at most `rxAttr.iovLimit`, over shm one fewer.
    *
    * @throws FabricError FI_ETRUNC, FI_ETIMEDOUT, FI_ECANCELED or the code of the failed receive:
    * see {@link TaggedRecv}.

@@ -81,17 +81,20 @@ function entryOf(entry: NativeFailedCompletion): FabricErrorDetails {
 
 function causeOf(failure: Failure): FabricErrorDetails {
   const { errno, syscall, text, provErrno, provider = '', hint } = failure;
+  const isTruncated = errno === errnoByCode.FI_ETRUNC;
   if (provErrno === 0) {
-    return { detail: text, hint: hint ?? hintOfCall(provider, syscall, errno, text) };
+    const remedy = isTruncated ? INTO_LONGER : hintOfCall(provider, syscall, errno, text);
+    return { detail: text, hint: hint ?? remedy };
   }
-  const truncated = errno === errnoByCode.FI_ETRUNC && { hint: LONGER };
+  const truncated = isTruncated && { hint: LONGER };
   return {
     ...{ provErrno, provMessage: text, ...truncated },
     ...(provider === 'efa' && efaDetailsOf(failure)),
   };
 }
 
-const LONGER = 'the message was longer than the buffer of its receive: receive into a longer one';
+const INTO_LONGER = 'receive into a longer one';
+const LONGER = `the message was longer than the buffer of its receive: ${INTO_LONGER}`;
 const EIO = 5;
 const UNKNOWN = 'Unknown error';
 

@@ -7,13 +7,15 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
   test('sendv and recvv accept up to iovLimit buffers', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
     const { a, b, toB } = wire;
+    // Over shm, the engine needs one of them.
+    const receiveLimit = b.info.rxAttr.iovLimit - (provider === 'shm' ? 1 : 0);
     for (let out = 1; out <= a.info.txAttr.iovLimit; out++) {
       const whole = pattern(960, out);
       const step = Math.floor(960 / out);
       const pieces = Array.from({ length: out }, (_, i) =>
         whole.slice(i * step, i === out - 1 ? 960 : (i + 1) * step),
       );
-      const targets = Array.from({ length: b.info.rxAttr.iovLimit }, () => new Guarded(240));
+      const targets = Array.from({ length: receiveLimit }, () => new Guarded(320));
       const received = b.recvv(targets.map((target) => target.bytes));
       await wire.done(a.sendv(pieces, toB));
       expect((await wire.done(received)).length).toBe(960);
@@ -61,5 +63,6 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     const refusal = expect.objectContaining({ name: 'RangeError', code: 'ERR_OUT_OF_RANGE' });
     await expect(wire.a.sendv(tooMany, wire.toB)).rejects.toEqual(refusal);
     await expect(wire.b.recvv(tooMany)).rejects.toEqual(refusal);
+    if (provider === 'shm') await expect(wire.b.recvv(tooMany.slice(1))).rejects.toEqual(refusal);
   });
 });

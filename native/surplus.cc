@@ -1,0 +1,41 @@
+#include "surplus.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+namespace fab::surplus {
+
+namespace {
+
+// More than a message of a process of this host is likely to have. Limits on address space
+// (ulimit -v, vm.overcommit_memory) may permit less.
+constexpr size_t kMost = size_t{1} << 36;
+constexpr size_t kLeast = size_t{1} << 26;
+
+iovec reserve() {
+  for (size_t size = kMost; size >= kLeast; size /= 4) {
+    void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) continue;
+    for (const int advice : {MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DONTFORK}) {
+      madvise(memory, size, advice);
+    }
+    return {memory, size};
+  }
+  return {nullptr, 0};
+}
+
+}  // namespace
+
+const iovec& memory() {
+  static const iovec reserved = reserve();
+  return reserved;
+}
+
+void discard(size_t bytes) {
+  const iovec& reserved = memory();
+  if (bytes > 0) madvise(reserved.iov_base, std::min(bytes, reserved.iov_len), MADV_DONTNEED);
+}
+
+}  // namespace fab::surplus
