@@ -37,7 +37,8 @@ Napi::Array endpointRows(Napi::Env env, Engine& engine) {
     row.Set("id", handle);
     row.Set("inFlight", endpoint->inFlight);
     row.Set("waitingSends", static_cast<double>(endpoint->sendLane.size()));
-    row.Set("waitingReceives", static_cast<double>(endpoint->receiveLane.size()));
+    row.Set("waitingReceives",
+            static_cast<double>(endpoint->receiveLane.size() + endpoint->behindBuffer.size()));
     row.Set("closing", endpoint->closing);
     row.Set("left", endpoint->draining);
     row.Set("broken", endpoint->broken);

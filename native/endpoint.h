@@ -4,6 +4,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ namespace fab {
 
 class Domain;
 class Engine;
+struct Op;
 
 class Endpoint : public Resource {
  public:
@@ -44,6 +46,7 @@ class Endpoint : public Resource {
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         losesInjectedAtomics(traitsOf(info).losesInjectedAtomics),
         atomicBytes(usesSharedMemory(info) ? traitsOf(info).sharedAtomics : SIZE_MAX),
+        postsParts(traitsOf(info).overrunsMultiReceives),
         takesSurplus(traitsOf(info).failsOnLongMessages && info.rx_attr->iov_limit > 1 &&
                      surplus::memory().iov_len > 0),
         dataConsumes(((info.mode | info.rx_attr->mode) & FI_RX_CQ_DATA) != 0),
@@ -65,6 +68,9 @@ class Endpoint : public Resource {
   fid_eq* events() const { return events_.get(); }
   Engine& engine() const { return engine_; }
   Lane& lane(bool receives) { return receives ? receiveLane : sendLane; }
+  std::array<Lane*, 3> lanes() { return {&receiveLane, &behindBuffer, &sendLane}; }
+  // Whether receives of messages must wait in behindBuffer.
+  bool hasBuffer() const { return buffer != nullptr || !behindBuffer.empty(); }
   // Whether a send from unregistered memory is copied instead of registering the memory.
   bool copies(const Operation& operation) const;
   // The memory that an operation is copied into; null if it is posted from its own buffer.
@@ -105,6 +111,7 @@ class Endpoint : public Resource {
   const bool ownContexts;  // the provider writes into the contexts of operations
   const bool losesInjectedAtomics;
   const size_t atomicBytes;  // the most of an atomic, operand and comparand together
+  const bool postsParts;     // multi-receive buffers are posted in parts
   const bool takesSurplus;   // a receive ends in surplus memory
   const bool dataConsumes;   // FI_RX_CQ_DATA: a peer's write with data consumes a receive
   uint32_t handle = 0;
@@ -121,6 +128,9 @@ class Endpoint : public Resource {
   bool hasSent = false;
   Lane sendLane;
   Lane receiveLane;
+  // The multi-receive buffer that is posted in parts, and the receives behind it.
+  Op* buffer = nullptr;
+  Lane behindBuffer;
   std::shared_ptr<Staging> staging;  // for all sends: DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
   std::shared_ptr<Staging> copied;   // for sends that carry their bytes or have no descriptor
   bool registers = false;            // the provider needs descriptors: FI_MR_LOCAL

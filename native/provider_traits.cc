@@ -27,6 +27,8 @@ ProviderTraits shm() {
   // 1.17 to 2.6: a message that is not copied through a buffer of the receiver, over 4 KiB. With
   // process_vm_readv(2) it loops, without it waits for the rest to be copied.
   shm.failsOnLongMessages = true;
+  // It (1.17 to 2.6) subtracts the length of the message from that of the free part.
+  shm.overrunsMultiReceives = true;
   return shm;
 }
 
@@ -102,6 +104,8 @@ ProviderTraits efa() {
   // It offers as many elements as fit into a packet. To a peer of its host it passes them to shm,
   // whose buffers have this size: shm (1.17) drops the rest, or crashes if the atomic fetches.
   efa.sharedAtomics = 4096;
+  // As shm, whose code it shares since 1.19.
+  efa.overrunsMultiReceives = FI_VERSION_GE(fi_version(), FI_VERSION(1, 19));
   efa.registersDmabufs = true;
   efa.ownFlags = kEfaWrHighPps;
   return efa;
@@ -131,6 +135,7 @@ ProviderTraits rxd() {
   // Its file descriptor does not signal requests of peers to an endpoint without operations in
   // flight: an RMA target would not wake up.
   rxd.unreliableDescriptor = true;
+  rxd.overrunsMultiReceives = true;  // 1.17 to 2.6, as shm
   return rxd;
 }
 

@@ -59,7 +59,8 @@ struct Batch {
   std::vector<uint32_t> memories;  // used by the operations
   std::vector<uint32_t> peers;
   double sendBytes = 0;
-  double leastRoom = 0;  // bytes of the smallest receive
+  bool receivesMessages = false;  // without tags
+  double leastRoom = 0;           // bytes of the smallest receive
   // The operations, resolved at the second submission or when they must wait.
   bool compiled = false;
   std::vector<PostItem> items[2];

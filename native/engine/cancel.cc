@@ -36,10 +36,11 @@ void Engine::cancel(uint32_t request) {
 
 // Cancels a request that has not begun: it waits for room, for arrivals or for a counter.
 bool Engine::cancelWaiting(uint32_t request) {
-  for (Endpoint* endpoint : blocked_) {
-    for (const bool receives : {true, false}) {
-      bool removed = false;
-      endpoint->lane(receives).removeIf(
+  bool removed = false;
+  endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
+    for (Lane* lane : endpoint->lanes()) {
+      if (removed || lane->empty()) continue;
+      lane->removeIf(
           [&](const Operation& operation) {
             return operation.request == request && operation.code != OpCode::kSubmit;
           },
@@ -48,9 +49,9 @@ bool Engine::cancelWaiting(uint32_t request) {
             refuse(operation, nullptr, kCancelled);
             letGo(operation);
           });
-      if (removed) return true;
     }
-  }
+  });
+  if (removed) return true;
   for (CompletionQueue* queue : queues_) {
     if (!queue->immediates.cancel(request)) continue;
     settle(request, FI_ECANCELED);
@@ -99,8 +100,9 @@ bool Engine::cancelRun(BatchRun& run) {
   if (found == nullptr) return false;
   Endpoint& endpoint = **found;
   const uint32_t request = run.request;
-  for (const bool receives : {true, false}) {
-    endpoint.lane(receives).removeIf(
+  for (Lane* lane : endpoint.lanes()) {
+    const bool receives = lane != &endpoint.sendLane;
+    lane->removeIf(
         [&](const Operation& operation) {
           return operation.code == OpCode::kSubmit &&
                  reinterpret_cast<BatchRun*>(operation.flags) == &run;

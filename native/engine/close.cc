@@ -9,17 +9,19 @@
 
 namespace fab {
 
-void Engine::cancelLane(Endpoint& endpoint, bool receives) {
+void Engine::cancelLanes(Endpoint& endpoint) {
   const auto all = [](const Operation&) { return true; };
-  const auto refuseOne = [&](const Operation& operation) {
-    if (operation.code != OpCode::kSubmit) {
-      refuse(operation, nullptr, endpoint.end);
-      return letGo(operation);
-    }
-    BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-    cancelRestOf(run, receives, endpoint.end);
-  };
-  endpoint.lane(receives).removeIf(all, refuseOne);
+  for (Lane* lane : endpoint.lanes()) {
+    const bool receives = lane != &endpoint.sendLane;
+    lane->removeIf(all, [&](const Operation& operation) {
+      if (operation.code != OpCode::kSubmit) {
+        refuse(operation, nullptr, endpoint.end);
+        return letGo(operation);
+      }
+      BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
+      cancelRestOf(run, receives, endpoint.end);
+    });
+  }
 }
 
 void Engine::cancelReceives(Endpoint& endpoint) {
@@ -68,8 +70,7 @@ void Engine::closeEndpoint(const Operation& operation) {
 // deadline.
 void Engine::startClosing(Endpoint& endpoint, uint32_t request, std::chrono::microseconds timeout) {
   endpoint.closing = true;
-  cancelLane(endpoint, true);
-  cancelLane(endpoint, false);
+  cancelLanes(endpoint);
   blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
   cancelReceives(endpoint);
   const auto now = std::chrono::steady_clock::now();
@@ -105,8 +106,7 @@ unsigned Engine::advanceClosings() {
 }
 
 void Engine::abandon(Endpoint& endpoint) {
-  cancelLane(endpoint, true);
-  cancelLane(endpoint, false);
+  cancelLanes(endpoint);
   blocked_.erase(std::remove(blocked_.begin(), blocked_.end(), &endpoint), blocked_.end());
   --endpoint.av->endpoints;
   if (endpoint.broken) endpoint.av->closedBy = static_cast<int>(endpoint.end.status);

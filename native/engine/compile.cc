@@ -106,12 +106,14 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
   batch.peers.clear();
   batch.counts[0] = batch.counts[1] = 0;
   batch.sendBytes = 0;
+  batch.receivesMessages = false;
   batch.leastRoom = std::numeric_limits<double>::infinity();
   batch.forEach([&](const Operation& o) {
     const bool receives = isReceive(o.code);
     ++batch.counts[receives ? 1 : 0];
     forEachMemory(o, [&](uint32_t handle) { note(batch.memories, handle); });
     note(batch.peers, o.peer);
+    batch.receivesMessages |= o.code == OpCode::kRecv;
     if (receives) batch.leastRoom = std::min(batch.leastRoom, o.length);
     if (!receives && !needsMoreThanTheCall(o, endpoint)) batch.sendBytes += o.length;
   });
@@ -203,7 +205,8 @@ void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
     const uint32_t count = batch.counts[receives ? 1 : 0];
     if (count == 0) continue;
     run.remaining += count;
-    if (endpoint.lane(receives).empty() &&
+    const bool behind = receives && batch.receivesMessages && endpoint.hasBuffer();
+    if (!behind && endpoint.lane(receives).empty() &&
         (compiled ? advance(run, endpoint, receives) : advanceOnce(run, endpoint, receives))) {
       continue;
     }
@@ -215,7 +218,11 @@ void Engine::postRound(BatchRun& run, Endpoint& endpoint, bool compiled) {
     waiting.memory = batch.handle;
     waiting.flags = reinterpret_cast<uint64_t>(&run);
     ++run.remaining;
-    block(endpoint, waiting, receives);
+    if (behind) {
+      wait(endpoint.behindBuffer, waiting);
+    } else {
+      block(endpoint, waiting, receives);
+    }
   }
   finishRun(run, Completion{});
 }

@@ -36,8 +36,7 @@ void Engine::drain(const std::vector<std::shared_ptr<Endpoint>>& endpoints) {
   for (const auto& endpoint : endpoints) {
     if (!endpoint->waits() || endpoint->draining) continue;
     endpoint->closing = true;
-    cancelLane(*endpoint, true);
-    cancelLane(*endpoint, false);
+    cancelLanes(*endpoint);
     cancelReceives(*endpoint);
     waiting.push_back(endpoint.get());
   }
@@ -114,8 +113,7 @@ void Engine::freeze(const Endpoint& closing) {
     if (!endpoint->closing && client_) client_->broken(why);
     endpoint->closing = endpoint->broken = true;
     endpoint->end = why;
-    cancelLane(*endpoint, true);
-    cancelLane(*endpoint, false);
+    cancelLanes(*endpoint);
     unsolicited(*endpoint->receiveQueue, why.status, errors.put(why.detail));
     closeWhenDrained(endpoint);
   }
@@ -139,10 +137,11 @@ unsigned Engine::closeDrained() {
 // Whether an operation that matches waits for room.
 template <typename Match>
 bool Engine::anyWaiting(Match&& match) const {
-  const auto waits = [&](const Lane& lane) { return lane.any(match); };
-  return std::any_of(blocked_.begin(), blocked_.end(), [&](const Endpoint* endpoint) {
-    return waits(endpoint->sendLane) || waits(endpoint->receiveLane);
+  bool found = false;
+  endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
+    for (const Lane* lane : endpoint->lanes()) found = found || lane->any(match);
   });
+  return found;
 }
 
 template <typename UsesOp, typename UsesBatch>

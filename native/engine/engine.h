@@ -266,6 +266,7 @@ class Engine {
   bool anyWaiting(Match&& match) const;
   unsigned retryBlocked();
   bool retryLane(Endpoint& endpoint, bool receives);
+  bool retryFront(Endpoint& endpoint, Lane& lane, bool receives);
   void block(Endpoint& endpoint, const Operation& operation, bool receives);
   void noteBlocked(Endpoint& endpoint);
   void refuse(const Operation& operation, BatchRun* run, uint32_t status, const char* syscall,
@@ -374,6 +375,16 @@ class Engine {
   void returnMessage(const Operation& operation);
   bool recall(Op& op);
 
+  // multi_receives.cc
+  size_t leastFree(const Endpoint& endpoint);
+  bool waitsForBuffer(const Operation& operation, const Endpoint& endpoint) const;
+  void beginBuffer(Op& op, Endpoint& endpoint, const iovec& rest);
+  void useUp(Op& op, double used);
+  ssize_t postPart(Op& op);
+  void completePart(Op& op, Completion result);
+  bool takesAnother(Op& op, Completion& result);
+  bool resumeReceives(Endpoint& endpoint);
+
   // truncation.cc
   size_t addSurplus(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
   void truncate(Completion& result, const FailedOperation& receive);
@@ -388,7 +399,7 @@ class Engine {
   bool consumedByWrite(void* context);
 
   // close.cc
-  void cancelLane(Endpoint& endpoint, bool receives);
+  void cancelLanes(Endpoint& endpoint);
   void cancelReceives(Endpoint& endpoint);
   void closeEndpoint(const Operation& operation);
   void startClosing(Endpoint& endpoint, uint32_t request, std::chrono::microseconds timeout);

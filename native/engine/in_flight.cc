@@ -27,8 +27,7 @@ void visitLane(const Lane& lane, uint32_t endpoint, const Visit& visit) {
 
 void Engine::forEachInFlight(const Visit& visit) {
   endpoints.forEach([&](uint32_t handle, Endpoint* endpoint) {
-    visitLane(endpoint->receiveLane, handle, visit);
-    visitLane(endpoint->sendLane, handle, visit);
+    for (const Lane* lane : endpoint->lanes()) visitLane(*lane, handle, visit);
   });
   ops_.forEachLive([&](const Op& op) {
     if (op.run != nullptr || op.code == OpCode::kStagedReceive) return;

@@ -32,6 +32,7 @@ struct Op {
   OpCode code;
   bool live;        // posted and not completed
   bool multiRecv;   // FI_MULTI_RECV: stays posted until the buffer is used up
+  bool inParts;     // multiRecv, posted as receives of one message: multi_receives.cc
   bool recalled;    // aborted: an arriving message goes to the next receive
   bool claiming;    // FI_PEEK | FI_CLAIM
   bool bufferless;  // FI_PEEK or FI_DISCARD

@@ -31,6 +31,9 @@ void Engine::consume(const Operation& operation) {
   }
   Endpoint& endpoint = **found;
   const bool receives = isReceive(operation.code);
+  if (receives && waitsForBuffer(operation, endpoint)) {
+    return wait(endpoint.behindBuffer, operation);
+  }
   Lane& lane = endpoint.lane(receives);
   if (!lane.empty()) return wait(lane, operation);
   const ssize_t ret = post(operation, endpoint, nullptr, 0);
@@ -115,8 +118,10 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   }
   const uint64_t defaults = isReceive(o.code) ? endpoint.receiveFlags : endpoint.sendFlags;
   const size_t segments = staged != 0 ? 1 : addSurplus(o, endpoint, resolved);
-  ssize_t ret = dispatch(endpoint.get(), o, resolved, segments, op,
-                         endpoint.flagsOf(o) | moreFlag | defaults);
+  const uint64_t flags = endpoint.flagsOf(o) | moreFlag | defaults;
+  const bool inParts = endpoint.postsParts && isReceive(o.code) && (o.flags & FI_MULTI_RECV) != 0;
+  ssize_t ret =
+      dispatch(endpoint.get(), o, resolved, segments, op, inParts ? flags & ~FI_MULTI_RECV : flags);
   if (ret != 0) {
     if (isFull(ret, o.code, endpoint.inFlight > (run != nullptr ? 1u : 0u))) ret = -FI_EAGAIN;
     if (staged != 0) endpoint.freeSlot(staged);
@@ -134,6 +139,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   op->client = client;
   op->staging = staged;
   own(*op, o, endpoint);
+  if (inParts) beginBuffer(*op, endpoint, resolved.iov[0]);
   ++control_->stats.operations;
   return 0;
 }
@@ -147,7 +153,7 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   op.code = o.code;
   const bool receives = isReceive(o.code);
   op.multiRecv = receives && (o.flags & FI_MULTI_RECV) != 0;
-  op.recalled = false;
+  op.recalled = op.inParts = false;
   op.claiming = receives && (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
   op.bufferless = receives && (o.flags & kBufferless) != 0;
   op.peer = o.peer;
@@ -215,7 +221,7 @@ unsigned Engine::retryBlocked() {
   const uint64_t before = control_->stats.operations;
   for (size_t i = 0; i < blocked_.size();) {
     Endpoint& endpoint = *blocked_[i];
-    const bool receivesDone = retryLane(endpoint, true);
+    const bool receivesDone = resumeReceives(endpoint) && retryLane(endpoint, true);
     const bool sendsDone = retryLane(endpoint, false);
     if (receivesDone && sendsDone) {
       blocked_.erase(blocked_.begin() + static_cast<ptrdiff_t>(i));
@@ -232,21 +238,32 @@ bool Engine::retryLane(Endpoint& endpoint, bool receives) {
   Lane& lane = endpoint.lane(receives);
   for (uint32_t posts = 0; !lane.empty(); ++posts) {
     if (posts == kPostsPerTurn) return false;
-    Operation& operation = lane.front();
-    if (operation.code == OpCode::kSubmit) {
-      BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
-      if (!advance(run, endpoint, receives)) return false;
+    if (receives && waitsForBuffer(lane.front(), endpoint)) {
+      endpoint.behindBuffer.push(lane.front());
       lane.pop();
-      finishRun(run, Completion{});
-      continue;
+    } else if (!retryFront(endpoint, lane, receives)) {
+      return false;
     }
-    const ssize_t ret = post(operation, endpoint, nullptr, 0);
-    if (ret == -FI_EAGAIN) return false;
-    if (ret < 0)
-      refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
-    letGo(operation);
-    lane.pop();
   }
+  return true;
+}
+
+// Posts the first operation of a lane. Returns false if the provider has no room for it.
+bool Engine::retryFront(Endpoint& endpoint, Lane& lane, bool receives) {
+  Operation& operation = lane.front();
+  if (operation.code == OpCode::kSubmit) {
+    BatchRun& run = *reinterpret_cast<BatchRun*>(operation.flags);
+    if (!advance(run, endpoint, receives)) return false;
+    lane.pop();
+    finishRun(run, Completion{});
+    return true;
+  }
+  const ssize_t ret = post(operation, endpoint, nullptr, 0);
+  if (ret == -FI_EAGAIN) return false;
+  if (ret < 0)
+    refuse(operation, nullptr, static_cast<uint32_t>(-ret), callOf(operation.code), refusal_);
+  letGo(operation);
+  lane.pop();
   return true;
 }
 

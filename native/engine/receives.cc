@@ -93,9 +93,7 @@ bool Engine::takeHeld(const Operation& o, Endpoint& endpoint, const Resolved& re
 // Copies held messages to the start of a multi-receive buffer, and sets `rest` to the remaining
 // part. Returns true if the buffer is used up.
 bool Engine::fillFromHeld(const Operation& o, Endpoint& endpoint, iovec& rest) {
-  size_t least = 1;
-  size_t size = sizeof(least);
-  fi_getopt(&endpoint.get()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, &size);
+  const size_t least = leastFree(endpoint);
   const size_t whole = rest.iov_len;
   Completion result{};
   while (const Held::Message* next = endpoint.held.first(o.peer)) {

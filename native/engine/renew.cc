@@ -58,11 +58,9 @@ void Engine::renewUnnamed() {
   named.add(*submissionBlock_);
   named.add(*completionBlock_);
   batches.forEach([&](uint32_t, const std::unique_ptr<Batch>& batch) { named.add(*batch->block); });
-  for (const Endpoint* endpoint : blocked_) {
-    for (const Lane* lane : {&endpoint->sendLane, &endpoint->receiveLane}) {
-      named.add(lane->begin(), lane->end());
-    }
-  }
+  endpoints.forEach([&](uint32_t, Endpoint* endpoint) {
+    for (const Lane* lane : endpoint->lanes()) named.add(lane->begin(), lane->end());
+  });
   for (const auto& [endpoint, failure] : broken_) named.add(endpoint);  // open for JavaScript
   memories.renew(named);
   remotes.renew(named);

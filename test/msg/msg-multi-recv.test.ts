@@ -1,7 +1,7 @@
 import { Fabric, type MultiRecv, type MultiRecvMessage } from 'libfabric';
 import { describe, expect, type TestContext, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
-import { available, closing, entryOf, Guarded, Pair } from '../support/transfer.js';
+import { available, closing, entryOf, fabricError, Guarded, Pair } from '../support/transfer.js';
 
 const CAPS = ['FI_MSG', 'FI_MULTI_RECV'] as const;
 const MIN_SIZE = 256;
@@ -33,7 +33,7 @@ async function transfer(wire: Wire, stream: MultiRecv, length: number): Promise<
   return value;
 }
 
-const cases = ['shm', 'tcp;ofi_rxm', 'efa', 'sockets'].flatMap((provider) =>
+const cases = ['shm', 'tcp;ofi_rxm', 'efa', 'sockets', 'udp;ofi_rxd'].flatMap((provider) =>
   (['thread', 'manual'] as const).map((driver) => [provider, driver] as const),
 );
 
@@ -121,6 +121,84 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     expect((await wire.done(last.next())).done).toBe(true);
     expect(last.released).toBe(true);
     small.expectIntact();
+  });
+
+  test.for([300, 3000, 30_000])(
+    'a message of %i bytes that does not fit writes nothing outside of the buffer, nor do later ones',
+    async (length, context) => {
+      if (provider === 'tcp;ofi_rxm') context.skip('the provider drops the connection');
+      const wire = multi(context, provider, driver);
+      const { a, b, toB } = wire;
+      const memory = new Uint8Array(40_000);
+      const [start, end] = [64, 64 + MIN_SIZE + 10];
+      const stream = b.multiRecv(memory.subarray(start, end));
+      const first = wire.done(stream.next().catch((error) => error));
+      const sends = [length, 200, 200].map((size) => a.send(pattern(size, size), toB));
+      const failure = await first;
+      // The provider does not report truncation.
+      if (provider === 'udp;ofi_rxd') expect(failure.value.bytes.length).toBe(end - start);
+      else expect(failure).toEqual(fabricError('FI_ETRUNC'));
+      expect((await wire.done(stream.next())).done).toBe(true);
+      expect(stream.released).toBe(true);
+      for (let i = 0; i < 2; i++) {
+        const target = new Uint8Array(200);
+        expect((await wire.done(b.recv(target))).length).toBe(200);
+        expectBytes(target, pattern(200, 200));
+      }
+      await wire.done(Promise.all(sends));
+      expect(memory.findIndex((byte) => byte !== 0)).toBe(start);
+      expect(memory.findLastIndex((byte) => byte !== 0)).toBeLessThan(end);
+    },
+  );
+
+  test('receives behind a buffer get the messages after it, in order', async (context) => {
+    const wire = multi(context, provider, driver);
+    const { a, b, toB } = wire;
+    const first = b.multiRecv(new Uint8Array(600));
+    const target = new Uint8Array(100);
+    const received = b.recv(target);
+    const second = b.multiRecv(new Uint8Array(600));
+    const batch = b.batch();
+    const inBatch = [new Uint8Array(100), new Uint8Array(100)];
+    for (const each of inBatch) batch.recv(each);
+    const submitted = batch.submit();
+    const sizes = [50, 60, 300, 100, 400, 90, 80];
+    const sends = Promise.all(sizes.map((size) => a.send(pattern(size, size), toB)));
+    for (const size of [50, 60, 300]) {
+      expectBytes((await wire.done(first.next())).value.bytes, pattern(size, size));
+    }
+    expect((await wire.done(first.next())).done).toBe(true);
+    expect((await wire.done(received)).length).toBe(100);
+    expectBytes(target, pattern(100, 100));
+    expectBytes((await wire.done(second.next())).value.bytes, pattern(400, 400));
+    expect((await wire.done(second.next())).done).toBe(true);
+    await wire.done(submitted);
+    expectBytes((inBatch[0] as Uint8Array).subarray(0, 90), pattern(90, 90));
+    expectBytes((inBatch[1] as Uint8Array).subarray(0, 80), pattern(80, 80));
+    await wire.done(sends);
+  });
+
+  test('receives behind a buffer can be aborted, and end with the endpoint', async (context) => {
+    const wire = multi(context, provider, driver);
+    const { b } = wire;
+    const stream = b.multiRecv(new Uint8Array(600));
+    const control = new AbortController();
+    const aborted = b.recv(new Uint8Array(100), null, { signal: control.signal });
+    const batch = b.batch();
+    batch.recv(new Uint8Array(100));
+    const submitted = batch.submit({ signal: control.signal });
+    const last = b.recv(new Uint8Array(100));
+    const outcomes = Promise.allSettled([aborted, submitted]);
+    control.abort('enough');
+    expect(await wire.done(outcomes)).toEqual([
+      { status: 'rejected', reason: 'enough' },
+      { status: 'rejected', reason: 'enough' },
+    ]);
+    expectBytes((await transfer(wire, stream, 70)).bytes, pattern(70, 70));
+    const ended = wire.fails(last);
+    await wire.done(b.close());
+    expect(await ended).toEqual(fabricError('FI_ECANCELED'));
+    expect((await wire.done(stream.next())).done).toBe(true);
   });
 
   test('return() releases the buffer and ends the stream', async (context) => {

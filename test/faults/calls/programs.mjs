@@ -68,7 +68,7 @@ const LENGTHS = [0, 8, 5000, 200_000];
 function messages(options) {
   return withPair({ ...options, caps: ['FI_MSG'] }, async (a, b, toB, toA) => {
     const all = new Together();
-    // Any message fits into each: where one is missing, shm would loop on a truncated one.
+    // Any message fits into each: if one is missing, the next ones arrive in its place.
     const into = LENGTHS.map(() => new Uint8Array(LENGTHS.at(-1)));
     for (const buffer of into) all.add(b.recv(buffer, null, all.options));
     for (const [i, length] of LENGTHS.entries())

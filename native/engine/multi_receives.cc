@@ -1,0 +1,113 @@
+// Multi-receive buffers (FI_MULTI_RECV) of providers that write past the end of one if a message is
+// longer than its free part. The engine posts the free part as a receive of one message, again and
+// again. Other receives of messages wait until the buffer is used up, as they do in a provider.
+#include <rdma/fi_endpoint.h>
+
+#include <algorithm>
+
+#include "../endpoint.h"
+#include "dispatch.h"
+#include "engine.h"
+
+namespace fab {
+
+// The number of free bytes from which a buffer takes another message.
+size_t Engine::leastFree(const Endpoint& endpoint) {
+  size_t least = 1;
+  size_t size = sizeof(least);
+  fi_getopt(&endpoint.get()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, &size);
+  return std::max<size_t>(least, 1);
+}
+
+// Whether a receive must wait until the buffer before it is used up.
+bool Engine::waitsForBuffer(const Operation& o, const Endpoint& endpoint) const {
+  if (!endpoint.hasBuffer()) return false;
+  if (o.code != OpCode::kSubmit) return o.code == OpCode::kRecv;
+  return reinterpret_cast<const BatchRun*>(o.flags)->batch->receivesMessages;
+}
+
+// Called when the provider has accepted the free part of a buffer.
+void Engine::beginBuffer(Op& op, Endpoint& endpoint, const iovec& rest) {
+  const double used = op.length - static_cast<double>(rest.iov_len);
+  op.inParts = true;
+  useUp(op, used);
+  endpoint.buffer = &op;
+}
+
+void Engine::useUp(Op& op, double used) {
+  op.offset += used;
+  op.length -= used;
+  op.totalLength = op.length;
+}
+
+ssize_t Engine::postPart(Op& op) {
+  Endpoint& endpoint = *op.endpoint;
+  Operation o{};
+  o.code = OpCode::kRecv;
+  o.peer = op.peer;
+  o.memory = op.memory;
+  o.offset = op.offset;
+  o.length = op.length;
+  refusal_ = "";
+  Resolved resolved;
+  if (const int ret = resolve(o, endpoint, resolved, false, 0); ret != 0) return ret;
+  const size_t segments = addSurplus(o, endpoint, resolved);
+  return dispatch(endpoint.get(), o, resolved, segments, &op, endpoint.receiveFlags);
+}
+
+// Called when the receive of a part has ended.
+void Engine::completePart(Op& op, Completion result) {
+  Endpoint& endpoint = *op.endpoint;
+  if (result.status == 0) {
+    result.arrival = ++arrivals_;
+    result.offset = op.offset;
+    if (op.recalled && !endpoint.draining) {
+      keep(op, result);
+      result.status = FI_ECANCELED;
+    } else if (takesAnother(op, result)) {
+      return;
+    }
+  }
+  endpoint.buffer = nullptr;
+  finish(op, result);
+  if (!endpoint.closing && !endpoint.behindBuffer.empty() && !resumeReceives(endpoint)) {
+    noteBlocked(endpoint);
+  }
+}
+
+// Delivers a message and posts the rest of the buffer. Returns false if the buffer ends with this
+// completion.
+bool Engine::takesAnother(Op& op, Completion& result) {
+  Endpoint& endpoint = *op.endpoint;
+  useUp(op, result.length);
+  if (endpoint.closing || op.length < static_cast<double>(leastFree(endpoint))) {
+    result.flags |= FI_MULTI_RECV;
+    return false;
+  }
+  result.event = Event::kPartial;
+  result.request = op.request;
+  ++control_->stats.completions;
+  control_->stats.bytes += static_cast<uint64_t>(result.length);
+  completions_.push(result);
+  const ssize_t ret = postPart(op);
+  if (ret == 0) return true;
+  // The provider has no room, or refuses the rest: the buffer is released early.
+  result = {};
+  result.flags = FI_MULTI_RECV;
+  if (isFull(ret, OpCode::kRecv, endpoint.inFlight > 1)) return false;
+  result.status = static_cast<uint32_t>(-ret);
+  result.error =
+      detail({result.status, {callOf(OpCode::kRecv), refusal_}}, FailedOperation::of(op));
+  return false;
+}
+
+// Posts the receives that have waited for a buffer. Returns false if the provider has no room.
+bool Engine::resumeReceives(Endpoint& endpoint) {
+  Lane& lane = endpoint.behindBuffer;
+  while (!lane.empty() && endpoint.buffer == nullptr) {
+    if (!retryFront(endpoint, lane, true)) return false;
+  }
+  return true;
+}
+
+}  // namespace fab
