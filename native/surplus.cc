@@ -13,15 +13,26 @@ namespace {
 constexpr size_t kMost = size_t{1} << 36;
 constexpr size_t kLeast = size_t{1} << 26;
 
+// Returns null if the system does not permit as much. After mlockall(2) with MCL_FUTURE, the pages
+// of accessible memory would be faulted in now, so it becomes accessible when it is no longer
+// locked.
+void* reserve(size_t size) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* const memory = mmap(nullptr, size, PROT_NONE, kFlags, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  for (const int advice : {MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DONTFORK}) {
+    madvise(memory, size, advice);
+  }
+  if (munlock(memory, size) == 0 && mprotect(memory, size, PROT_READ | PROT_WRITE) == 0) {
+    return memory;
+  }
+  munmap(memory, size);
+  return nullptr;
+}
+
 iovec reserve() {
   for (size_t size = kMost; size >= kLeast; size /= 4) {
-    void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) continue;
-    for (const int advice : {MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DONTFORK}) {
-      madvise(memory, size, advice);
-    }
-    return {memory, size};
+    if (void* const memory = reserve(size)) return {memory, size};
   }
   return {nullptr, 0};
 }

@@ -100,7 +100,7 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
     if (queue.stagedEndpoints > 0 && consumedByWrite(entry.op_context)) return;
     if (!queue.dataConsumes) return;  // the context may be any value
   }
-  if (BatchRun::isContext(entry.op_context)) return completeShared(queue, entry);
+  if (BatchRun::isContext(entry.op_context)) return completeShared(queue, entry, source);
   Completion result = toCompletion(entry, queue.format());
   auto* op = static_cast<Op*>(entry.op_context);
   if (op == nullptr) return;  // an operation of a peer that consumed no receive
@@ -117,7 +117,8 @@ void Engine::readEntry(CompletionQueue& queue, const fi_cq_tagged_entry& entry, 
 }
 
 // Completes a simple operation of a run, which is only counted.
-void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry) {
+void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry,
+                            fi_addr_t source) {
   BatchRun* const run = runOf(entry.op_context);
   if (run == nullptr) return;  // its endpoint was closed before
   ++control_->stats.completions;
@@ -127,6 +128,10 @@ void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& en
       const auto receive = FailedOperation::of(*run, BatchRun::indexIn(entry.op_context));
       if (length > receive.room) {
         Completion result = toCompletion(entry, queue.format());
+        Endpoint** const endpoint = endpoints.find(run->endpoint);
+        if (endpoint != nullptr && source != FI_ADDR_NOTAVAIL) {
+          result.source = (*endpoint)->av->peerOf(source);
+        }
         truncateReported(result, receive);
         return finishRun(*run, result);
       }

@@ -326,7 +326,7 @@ class Engine {
   unsigned readQueue(CompletionQueue& queue);
   void breakQueue(CompletionQueue& queue, uint32_t status);
   BatchRun* runOf(void* context);
-  void completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry);
+  void completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& entry, fi_addr_t source);
   void complete(Op& op, const Completion& completion);
   void finish(Op& op, Completion result);
   void deliver(BatchRun* run, EngineClient* client, const Completion& result);

@@ -10,7 +10,8 @@ namespace fab {
 // Returns the number of segments of a receive as it is posted. Some providers fail if a message
 // does not fit: their receives end in memory that takes the rest.
 size_t Engine::addSurplus(const Operation& o, const Endpoint& endpoint, Resolved& resolved) {
-  if (!endpoint.takesSurplus || !isReceive(o.code) || (o.flags & kBufferless) != 0) {
+  if (!endpoint.takesSurplus || !isReceive(o.code) || (o.flags & kBufferless) != 0 ||
+      resolved.count == Resolved::kMaxSegments) {
     return resolved.count;
   }
   // The provider would use the interface of the device for all segments.

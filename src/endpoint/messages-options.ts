@@ -7,8 +7,8 @@ import type { StreamOptions } from './stream.js';
 export interface MultiRecvOptions extends StreamOptions {
   /**
    * Whether the bytes of a message are those of its receive buffer, and so valid only until the buffer
-   * is posted again. If omitted, each message is copied into memory of its own, which takes from half
-   * a microsecond for a short message to longer than the transfer itself: see docs/figures.md.
+   * is posted again. If omitted, each message is copied into memory of its own. Over shm that takes
+   * less than 0.2 us for 64 bytes, 0.9 us for 4 KiB, and 0.5 ms for 1 MiB: docs/figures.md.
    */
   readonly borrow?: boolean;
 }

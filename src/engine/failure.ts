@@ -86,7 +86,7 @@ function causeOf(failure: Failure): FabricErrorDetails {
     const remedy = isTruncated ? INTO_LONGER : hintOfCall(provider, syscall, errno, text);
     return { detail: text, hint: hint ?? remedy };
   }
-  const truncated = isTruncated && { hint: LONGER };
+  const truncated = isTruncated && { hint: longerThan(failure.completion) };
   return {
     ...{ provErrno, provMessage: text, ...truncated },
     ...(provider === 'efa' && efaDetailsOf(failure)),
@@ -94,7 +94,13 @@ function causeOf(failure: Failure): FabricErrorDetails {
 }
 
 const INTO_LONGER = 'receive into a longer one';
-const LONGER = `the message was longer than the buffer of its receive: ${INTO_LONGER}`;
+
+function longerThan(completion: NativeFailedCompletion | undefined): string {
+  const { len = 0, olen = 0 } = completion ?? {};
+  const message = olen > 0 ? `the message had ${len + olen} bytes and` : 'the message';
+  return `${message} was longer than the buffer of its receive: ${INTO_LONGER}`;
+}
+
 const EIO = 5;
 const UNKNOWN = 'Unknown error';
 
