@@ -159,7 +159,7 @@ void Engine::complete(Op& op, const Completion& completion) {
   if (receives && result.length > op.totalLength && !op.bufferless) {
     truncateReported(result, FailedOperation::of(op));
   }
-  if (op.inParts) return completePart(op, result);
+  if (op.parts > 0) return completePart(op, result);
   const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;
   if (partial && op.endpoint->draining) return;
   if (isReceive(op.code) && result.status == 0) {

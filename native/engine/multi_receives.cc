@@ -29,7 +29,7 @@ bool Engine::waitsForBuffer(const Operation& o, const Endpoint& endpoint) const 
 // Called when the provider has accepted the free part of a buffer.
 void Engine::beginBuffer(Op& op, Endpoint& endpoint, const iovec& rest) {
   const double used = op.length - static_cast<double>(rest.iov_len);
-  op.inParts = true;
+  op.parts = 1;
   useUp(op, used);
   endpoint.buffer = &op;
 }
@@ -90,7 +90,10 @@ bool Engine::takesAnother(Op& op, Completion& result) {
   control_->stats.bytes += static_cast<uint64_t>(result.length);
   completions_.push(result);
   const ssize_t ret = postPart(op);
-  if (ret == 0) return true;
+  if (ret == 0) {
+    ++op.parts;
+    return true;
+  }
   // The provider has no room, or refuses the rest: the buffer is released early.
   result = {};
   result.flags = FI_MULTI_RECV;

@@ -29,10 +29,10 @@ struct Op {
   uint32_t peer;
   uint32_t memory;
   uint32_t staging;  // 1 + slot of the endpoint's staging memory, 0: none
+  uint32_t parts;    // of a multi-receive buffer that have been posted: multi_receives.cc. 0: whole
   OpCode code;
   bool live;        // posted and not completed
   bool multiRecv;   // FI_MULTI_RECV: stays posted until the buffer is used up
-  bool inParts;     // multiRecv, posted as receives of one message: multi_receives.cc
   bool recalled;    // aborted: an arriving message goes to the next receive
   bool claiming;    // FI_PEEK | FI_CLAIM
   bool bufferless;  // FI_PEEK or FI_DISCARD

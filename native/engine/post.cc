@@ -153,7 +153,8 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   op.code = o.code;
   const bool receives = isReceive(o.code);
   op.multiRecv = receives && (o.flags & FI_MULTI_RECV) != 0;
-  op.recalled = op.inParts = false;
+  op.recalled = false;
+  op.parts = 0;
   op.claiming = receives && (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
   op.bufferless = receives && (o.flags & kBufferless) != 0;
   op.peer = o.peer;

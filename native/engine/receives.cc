@@ -199,9 +199,13 @@ bool Engine::recall(Op& op) {
   if (!endpoint.receiveStaging) {
     const BatchRun* const run = op.run;
     const uint32_t request = op.request;
-    const int ret = frozen_ ? -FI_EBUSY : fi_cancel(&endpoint.get()->fid, &op);
-    if (ret == 0 && !endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
-    if (!op.live || op.run != run || op.request != request) return true;
+    uint32_t parts;
+    do {
+      parts = op.parts;
+      const int ret = frozen_ ? -FI_EBUSY : fi_cancel(&endpoint.get()->fid, &op);
+      if (ret == 0 && !endpoint.receiveQueue->closed()) readQueue(*endpoint.receiveQueue);
+      if (!op.live || op.run != run || op.request != request) return true;
+    } while (op.parts != parts);  // a message had arrived in a part, and the next one was posted
     // If its message is arriving, rxm and efa (1.17) return 0 and do not cancel it.
     op.recalled = true;
     return false;

@@ -42,7 +42,8 @@ ssize_t Engine::postSlot(Endpoint& endpoint) {
   op->request = kNoRequest;
   op->staging = slot;
   op->peer = op->memory = 0;
-  op->multiRecv = op->claiming = op->bufferless = op->inParts = op->recalled = false;
+  op->multiRecv = op->claiming = op->bufferless = op->recalled = false;
+  op->parts = 0;
   Operation operation{};
   operation.code = OpCode::kRecv;
   Resolved resolved;
