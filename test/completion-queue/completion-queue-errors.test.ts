@@ -9,14 +9,14 @@ import { datagramPair, fabricError, type Pair, pair } from '../support/transfer.
 
 // A truncated message ends the connection of the stream providers.
 const endsConnection = (provider: string) => provider === 'tcp;ofi_rxm' || provider === 'net';
-// udp;ofi_rxd does not report truncation. shm (1.17 to 2.4) reports neither lengths nor data.
+// udp;ofi_rxd does not report truncation.
 const truncating = everywhere.filter(([provider]) => provider !== 'udp;ofi_rxd');
-const reportsAll = (provider: string) => provider === 'efa' || provider === 'sockets';
+const reportsAll = (provider: string) => ['shm', 'efa', 'sockets'].includes(provider);
 
 describe.each(truncating)('%s, %s driver', (provider, driver) => {
   test('FI_ETRUNC has the lengths, the data and the flags of the message', async (context) => {
     const wire = await pair(context, provider, ['FI_MSG'], driver);
-    const { a, b, toB } = wire;
+    const { a, b, toA, toB } = wire;
     const received = b.recv(new Uint8Array(10));
     const failure = wire.fails(received);
     await wire.done(a.senddata(pattern(100), 5, toB));
@@ -24,7 +24,8 @@ describe.each(truncating)('%s, %s driver', (provider, driver) => {
     expect(error).toEqual(fabricError('FI_ETRUNC'));
     expect(error).toHaveProperty('flags', expect.arrayContaining(['FI_MSG', 'FI_RECV']));
     expect(error).not.toHaveProperty('index');
-    expect(error).not.toHaveProperty('peer');
+    if (provider === 'shm') expect(error).toHaveProperty('peer', toA);
+    else expect(error).not.toHaveProperty('peer');
     if (!reportsAll(provider)) return expect(error).not.toHaveProperty('olen');
     expect(error).toMatchObject({ len: 10, olen: 90 });
     // These providers drop the data of a message that arrives before its receive.
