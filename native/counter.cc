@@ -42,7 +42,7 @@ Napi::Value counterOpen(const Napi::CallbackInfo& args) {
 Napi::Value counterRead(const Napi::CallbackInfo& args) {
   const auto counter = unwrap<Counter>(args[0]);
   const Hold hold(counter->engine());
-  return Napi::BigInt::New(args.Env(), uint64_t{fi_cntr_read(counter->get())});
+  return Napi::BigInt::New(args.Env(), counter->engine().successesOf(*counter));
 }
 
 Napi::Value counterReadErr(const Napi::CallbackInfo& args) {

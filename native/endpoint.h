@@ -24,6 +24,7 @@
 
 namespace fab {
 
+class Counter;
 class Domain;
 class Engine;
 struct Op;
@@ -144,6 +145,7 @@ class Endpoint : public Resource {
   std::shared_ptr<AddressVector> av;
   std::shared_ptr<CompletionQueue> sendQueue;
   std::shared_ptr<CompletionQueue> receiveQueue;
+  std::shared_ptr<Counter> receiveCounter;  // if it overcounts
 
  protected:
   int closeSelf() override;

@@ -182,7 +182,12 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
   auto endpoint =
       std::make_shared<Endpoint>(domain->engine(), std::move(events), std::move(fid), *entry);
   endpoint->belongsTo(domain, av, sendQueue, receiveQueue);
-  for (const BoundCounter& bound : counters) endpoint->dependsOn(bound.counter);
+  for (const BoundCounter& bound : counters) {
+    endpoint->dependsOn(bound.counter);
+    if (!endpoint->takesSurplus || (bound.flags & FI_RECV) == 0) continue;
+    bound.counter->overcounts = true;
+    endpoint->receiveCounter = bound.counter;
+  }
   const OnException undo([&] { endpoint->close(); });
   if (mapsLocalPeers(*entry) && !isDirect(*entry)) shared_regions::checkRoom();
   check(enable(endpoint->get(), traits.retriesEnable), "fi_enable");

@@ -126,13 +126,11 @@ void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& en
     const auto length = static_cast<double>(entry.len);
     if (length > run->batch->leastRoom) {
       const auto receive = FailedOperation::of(*run, BatchRun::indexIn(entry.op_context));
-      if (length > receive.room) {
+      Endpoint** const endpoint = endpoints.find(run->endpoint);
+      if (length > receive.room && endpoint != nullptr) {
         Completion result = toCompletion(entry, queue.format());
-        Endpoint** const endpoint = endpoints.find(run->endpoint);
-        if (endpoint != nullptr && source != FI_ADDR_NOTAVAIL) {
-          result.source = (*endpoint)->av->peerOf(source);
-        }
-        truncateReported(result, receive);
+        if (source != FI_ADDR_NOTAVAIL) result.source = (*endpoint)->av->peerOf(source);
+        truncateReported(result, receive, **endpoint);
         return finishRun(*run, result);
       }
     }
@@ -157,7 +155,7 @@ void Engine::complete(Op& op, const Completion& completion) {
   Completion result = completion;
   const bool receives = isReceive(op.code) && result.status == 0;
   if (receives && result.length > op.totalLength && !op.bufferless) {
-    truncateReported(result, FailedOperation::of(op));
+    truncateReported(result, FailedOperation::of(op), *op.endpoint);
   }
   if (op.parts > 0) return completePart(op, result);
   const bool partial = op.multiRecv && result.status == 0 && (result.flags & FI_MULTI_RECV) == 0;

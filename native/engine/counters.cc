@@ -12,7 +12,7 @@ Failure counterFailed() { return {FI_EAVAIL, {"fi_cntr_wait", "the counter's err
 Failure counterClosed() { return {FI_ECANCELED, {"", "the counter was closed"}}; }
 
 CounterThreshold::State CounterThreshold::state(uint64_t more) const {
-  if (fi_cntr_read(counter->get()) >= value + more) return State::kReached;
+  if (counter->engine().successesOf(*counter) >= value + more) return State::kReached;
   return fi_cntr_readerr(counter->get()) == errors ? State::kBelow : State::kFailed;
 }
 
@@ -27,6 +27,27 @@ void Engine::cancelCounterWaits(Counter& counter) {
     settle(counterWaits_[i].request, counterClosed());
     counterWaits_.erase(counterWaits_.begin() + static_cast<ptrdiff_t>(i));
   }
+}
+
+// The value of the counter. It is exact only after the completions that it counts have been read.
+// Must not be called while a queue is being read.
+uint64_t Engine::successesOf(const Counter& counter) {
+  if (!counter.overcounts) return fi_cntr_read(counter.get());
+  while (true) {
+    const uint64_t corrections = counter.corrections;
+    const uint64_t value = fi_cntr_read(counter.get());
+    for (CompletionQueue* queue : queues_) readQueue(*queue);
+    if (counter.corrections == corrections) return value;
+  }
+}
+
+// Called for a failed receive that the provider has counted as a success. Between the two calls
+// nothing is counted: the provider counts only in calls, and the engine makes one at a time.
+void Engine::countAsFailed(Counter& counter) {
+  const uint64_t value = fi_cntr_read(counter.get());
+  if (value > 0) fi_cntr_set(counter.get(), value - 1);  // 0: the program has set it meanwhile
+  fi_cntr_adderr(counter.get(), 1);
+  ++counter.corrections;
 }
 
 unsigned Engine::pollCounters() {

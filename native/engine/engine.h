@@ -181,6 +181,7 @@ class Engine {
   // cancellations of an earlier request with its number.
   void beginOutsideRing(uint32_t request) { submissions_.discardCancels(request); }
   void cancelCounterWaits(Counter& counter);
+  uint64_t successesOf(const Counter& counter);
   // Completes a request with a status, outside of any operation.
   void settle(uint32_t request, uint32_t status, const char* syscall = "", const char* text = "");
   void settle(uint32_t request, const Failure& failure) {
@@ -305,7 +306,7 @@ class Engine {
   uint8_t* find(const RoundEvents::Byte& byte);
   void fail(BatchRun& run, const Failure& why);
   bool mark(BatchRun& run);
-  bool mustWait(BatchRun& run);
+  bool mustWait(BatchRun& run, bool ended);
 
   // device_memory.cc
   Reach reachOf(const Operation& operation);
@@ -388,7 +389,8 @@ class Engine {
   // truncation.cc
   size_t addSurplus(const Operation& operation, const Endpoint& endpoint, Resolved& resolved);
   void truncate(Completion& result, const FailedOperation& receive);
-  void truncateReported(Completion& result, const FailedOperation& receive);
+  void truncateReported(Completion& result, const FailedOperation& receive,
+                        const Endpoint& endpoint);
 
   // staged_receives.cc
   ssize_t postStaged(const Operation& operation, Endpoint& endpoint, BatchRun* run,
@@ -415,6 +417,7 @@ class Engine {
 
   // counters.cc
   unsigned pollCounters();
+  void countAsFailed(Counter& counter);
 
   // renew.cc
   size_t wornSlots() const {

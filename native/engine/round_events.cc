@@ -47,7 +47,8 @@ bool Engine::mark(BatchRun& run) {
 }
 
 // Whether a round must wait after its operations have completed. A failed run does not wait.
-bool Engine::mustWait(BatchRun& run) {
+// `ended`: its last operation has just completed, so a queue may be being read.
+bool Engine::mustWait(BatchRun& run, bool ended) {
   if (run.events == nullptr || run.status != 0) return false;
   Endpoint** endpoint = endpoints.find(run.endpoint);
   const auto failed = [&](const Failure& why) {
@@ -64,6 +65,7 @@ bool Engine::mustWait(BatchRun& run) {
   }
   for (const auto& [first, step] : run.events->thresholds) {
     if (first.counter->closed()) return failed(counterClosed());
+    if (ended && first.counter->overcounts) return true;
     const auto state = first.state(round * step);
     if (state == CounterThreshold::State::kFailed) return failed(counterFailed());
     if (state == CounterThreshold::State::kBelow) return true;

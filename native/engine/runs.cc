@@ -65,7 +65,7 @@ void Engine::finishRun(BatchRun& run, const Completion& result) {
 }
 
 void Engine::endRound(BatchRun& run) {
-  run.waiting = mustWait(run);
+  run.waiting = mustWait(run, true);
   if (run.waiting || (run.status == 0 && run.rounds.next())) return again_.push_back(&run);
   retireRun(run);
 }
@@ -78,7 +78,7 @@ unsigned Engine::beginRounds() {
   for (size_t i = 0; i < count; ++i) {
     BatchRun& run = *again_[i];
     if (!run.live) continue;
-    if (run.waiting && mustWait(run)) {
+    if (run.waiting && mustWait(run, false)) {
       again_.push_back(&run);
       continue;
     }

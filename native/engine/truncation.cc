@@ -36,8 +36,10 @@ void Engine::truncate(Completion& result, const FailedOperation& receive) {
 }
 
 // The same for a message that the provider has reported as a success.
-void Engine::truncateReported(Completion& result, const FailedOperation& receive) {
+void Engine::truncateReported(Completion& result, const FailedOperation& receive,
+                              const Endpoint& endpoint) {
   surplus::discard(static_cast<size_t>(result.length - receive.room));
+  if (endpoint.receiveCounter) countAsFailed(*endpoint.receiveCounter);
   truncate(result, receive);
   result.length = 0;
 }
