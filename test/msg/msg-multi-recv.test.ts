@@ -245,6 +245,22 @@ describe.each(cases)('%s, %s driver', (provider, driver) => {
     await wire.done(second.return());
   });
 
+  test('messages that arrive while a buffer is aborted go to the next receives, which wait for no others', async (context) => {
+    const wire = multi(context, provider, driver);
+    const { a, b } = wire;
+    const stream = b.multiRecv(new Uint8Array(4096));
+    const sizes = [10, 0, 20, 0, 300];
+    const sends = Promise.all(sizes.map((size) => a.send(pattern(size, size), wire.toB)));
+    if (driver === 'manual') a.domain.progress();
+    await wire.done(stream.return());
+    for (const size of sizes) {
+      const target = new Uint8Array(300);
+      expect((await wire.done(b.recv(target))).length).toBe(size);
+      expectBytes(target.subarray(0, size), pattern(size, size));
+    }
+    await wire.done(sends);
+  });
+
   test('getOption() returns the value that was set', async (context) => {
     const { a } = multi(context, provider, driver);
     expect(a.getOption('FI_OPT_MIN_MULTI_RECV')).toBe(MIN_SIZE);
