@@ -19,7 +19,8 @@ class Counter : public Resource {
   Engine& engine() const { return engine_; }
   fid_cntr* get() const { return counter_.get(); }
 
-  // The provider counts receives that Engine::truncate fails as successes. The engine corrects that.
+  // The provider counts receives that Engine::truncate fails as successes. The engine corrects
+  // that.
   bool overcounts = false;
   uint64_t corrections = 0;
 

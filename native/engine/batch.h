@@ -60,7 +60,7 @@ struct Batch {
   std::vector<uint32_t> peers;
   double sendBytes = 0;
   bool receivesMessages = false;  // without tags
-  double leastRoom = 0;           // bytes of the smallest receive
+  std::vector<double> rooms;      // bytes of each receive, by its index; empty without receives
   // The operations, resolved at the second submission or when they must wait.
   bool compiled = false;
   std::vector<PostItem> items[2];
@@ -83,6 +83,15 @@ struct Batch {
       if (operation.request == index) found = &operation;
     });
     return found;
+  }
+  void noteRoom(const Operation& receive) {
+    const uint32_t index = receive.request;
+    if (index >= list.size()) return;  // a script has written the memory
+    if (index >= rooms.size()) rooms.resize(index + size_t{1});
+    rooms[index] = receive.length;
+  }
+  bool fits(uint32_t index, double length) const {
+    return index >= rooms.size() || length <= rooms[index];
   }
   // JavaScript may change the tag of an operation and its step without a new version.
   void readTag(Operation& o) const {

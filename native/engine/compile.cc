@@ -1,7 +1,6 @@
 // Compiles batches: resolves their operations when they or the objects that they use change, so
 // that posting only makes the libfabric calls.
 #include <algorithm>
-#include <limits>
 
 #include "../endpoint.h"
 #include "dispatch.h"
@@ -107,14 +106,14 @@ void Engine::survey(Batch& batch, Endpoint& endpoint) {
   batch.counts[0] = batch.counts[1] = 0;
   batch.sendBytes = 0;
   batch.receivesMessages = false;
-  batch.leastRoom = std::numeric_limits<double>::infinity();
+  batch.rooms.clear();
   batch.forEach([&](const Operation& o) {
     const bool receives = isReceive(o.code);
     ++batch.counts[receives ? 1 : 0];
     forEachMemory(o, [&](uint32_t handle) { note(batch.memories, handle); });
     note(batch.peers, o.peer);
     batch.receivesMessages |= o.code == OpCode::kRecv;
-    if (receives) batch.leastRoom = std::min(batch.leastRoom, o.length);
+    if (receives) batch.noteRoom(o);
     if (!receives && !needsMoreThanTheCall(o, endpoint)) batch.sendBytes += o.length;
   });
 }

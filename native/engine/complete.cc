@@ -124,15 +124,13 @@ void Engine::completeShared(CompletionQueue& queue, const fi_cq_tagged_entry& en
   ++control_->stats.completions;
   if ((entry.flags & FI_RECV) != 0) {
     const auto length = static_cast<double>(entry.len);
-    if (length > run->batch->leastRoom) {
-      const auto receive = FailedOperation::of(*run, BatchRun::indexIn(entry.op_context));
-      Endpoint** const endpoint = endpoints.find(run->endpoint);
-      if (length > receive.room && endpoint != nullptr) {
-        Completion result = toCompletion(entry, queue.format());
-        if (source != FI_ADDR_NOTAVAIL) result.source = (*endpoint)->av->peerOf(source);
-        truncateReported(result, receive, **endpoint);
-        return finishRun(*run, result);
-      }
+    const uint32_t index = BatchRun::indexIn(entry.op_context);
+    if (!run->batch->fits(index, length)) {
+      Completion result = toCompletion(entry, queue.format());
+      const Endpoint& endpoint = **endpoints.find(run->endpoint);  // a live run keeps it open
+      if (source != FI_ADDR_NOTAVAIL) result.source = endpoint.av->peerOf(source);
+      truncateReported(result, FailedOperation::of(*run, index), endpoint);
+      return finishRun(*run, result);
     }
     run->length += length;
   }
