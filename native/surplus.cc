@@ -1,6 +1,7 @@
 #include "surplus.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -30,8 +31,16 @@ void* reserve(size_t size) {
   return nullptr;
 }
 
+// Of an address space that is limited (ulimit -v), only a part, so that the process can still grow.
+size_t most() {
+  constexpr rlim_t kPart = 16;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMost;
+  return static_cast<size_t>(std::min<rlim_t>(kMost, limit.rlim_cur / kPart));
+}
+
 iovec reserve() {
-  for (size_t size = kMost; size >= kLeast; size /= 4) {
+  for (size_t size = std::max(most(), kLeast); size >= kLeast; size /= 4) {
     if (void* const memory = reserve(size)) return {memory, size};
   }
   return {nullptr, 0};
