@@ -84,6 +84,9 @@ ProviderTraits efa() {
   // It (1.22 to 2.6) holds back operations that waited for a peer's handshake, until another
   // operation rings the doorbell. efa-direct drops a run that does not fit into its queue.
   efa.holdsMore = true;
+  // Before 1.22 it refuses them with FI_EAGAIN. An undelivered handshake is an error of the event
+  // queue and ends no operation (1.22 to 2.6).
+  efa.holdsUntilAnswered = fi_version() >= FI_VERSION(1, 22);
   efa.waitsInClose = true;
   // Without an event queue it (1.17 to 2.6 at least) calls abort(3).
   efa.breaksEndpoint = breaksEfaEndpoint;
@@ -175,6 +178,10 @@ const ProviderTraits& traitsOf(const fi_info& info) {
 bool isDirect(const fi_info& info) {
   const char* fabric = info.fabric_attr->name;
   return fabric != nullptr && traitsOf(info).directFabric == fabric;
+}
+
+bool holdsUntilAnswered(const fi_info& info) {
+  return traitsOf(info).holdsUntilAnswered && !isDirect(info);
 }
 
 size_t copiedBytes(const fi_info& info) {

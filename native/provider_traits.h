@@ -52,6 +52,8 @@ struct ProviderTraits {
   // event queue. This function says, by the provider's error number, whether the error breaks the
   // endpoint.
   bool (*breaksEndpoint)(int provErrno) = nullptr;
+  // holdsUntilAnswered()
+  bool holdsUntilAnswered = false;
   // Operations with FI_MORE may be held back forever, or dropped.
   bool holdsMore = false;
   // fi_inject_write(3) is posted as fi_write(3).
@@ -99,6 +101,10 @@ auto naming(const fi_info& info, Calls&& calls) {
 
 // Whether the fabric is the provider's direct one.
 bool isDirect(const fi_info& info);
+
+// Whether RMA, and messages with FI_DELIVERY_COMPLETE, wait in a queue of the provider until the
+// peer has answered. If the peer dies before, nothing ends them.
+bool holdsUntilAnswered(const fi_info& info);
 
 // The maximum size of messages that need no descriptor, although the entry asks for FI_MR_LOCAL.
 size_t copiedBytes(const fi_info& info);

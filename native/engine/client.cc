@@ -6,13 +6,13 @@
 
 namespace fab {
 
-ssize_t Engine::postFor(EngineClient& client, const Operation& operation) {
+ssize_t Engine::postFor(EngineClient& client, const Operation& operation, bool keepsPeer) {
   Endpoint** found = endpoints.find(operation.endpoint);
   if (found == nullptr || (*found)->closing) {
     refusal_ = "the endpoint is closed";
     return -FI_ECANCELED;
   }
-  return post(operation, **found, nullptr, 0, &client);
+  return post(operation, **found, nullptr, 0, {&client, keepsPeer});
 }
 
 // Passes the completion of an operation to whoever posted it.

@@ -203,8 +203,9 @@ class Engine {
   // Whether the client has woken the event loop since the last call.
   bool clientNotified() { return client_ && client_->notified(); }
   // Posts an operation of the client, whose number is its request. Returns 0, -FI_EAGAIN if the
-  // provider has no room, or another negative errno with the reason in refusal().
-  ssize_t postFor(EngineClient& client, const Operation& operation);
+  // provider has no room, or another negative errno with the reason in refusal(). An operation that
+  // the provider may never complete need not keep its peer, which may then be removed.
+  ssize_t postFor(EngineClient& client, const Operation& operation, bool keepsPeer = true);
   const char* refusal() const { return refusal_; }
   // Why a closed endpoint takes no operations.
   Failure whyClosed(uint32_t endpoint) const;
@@ -253,14 +254,20 @@ class Engine {
     uint32_t request;
   };
 
+  // Native code that posts an operation.
+  struct Owner {
+    EngineClient* client;  // null: JavaScript
+    bool keepsPeer;
+  };
+
   // post.cc
   void consume(const Operation& operation);
   ssize_t post(const Operation& operation, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
-               EngineClient* client = nullptr);
+               Owner owner = {nullptr, true});
   ssize_t postInject(const Operation& operation, Endpoint& endpoint, const Resolved& resolved,
                      BatchRun* run);
   int stage(Staging& staging, Resolved& resolved, uint32_t& slot);
-  void own(Op& op, const Operation& operation, Endpoint& endpoint);
+  void own(Op& op, const Operation& operation, Endpoint& endpoint, bool keepsPeer = true);
   void wait(Lane& lane, const Operation& operation);
   void letGo(const Operation& operation);
   template <typename Match>

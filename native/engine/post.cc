@@ -72,7 +72,7 @@ void Engine::noteBlocked(Endpoint& endpoint) {
 
 // Posts one operation. Returns -FI_EAGAIN if the provider has no room.
 ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint64_t moreFlag,
-                     EngineClient* client) {
+                     Owner owner) {
   refusal_ = "";
   if (endpoint.sending >= endpoint.mostSends && !isReceive(o.code)) {
     ++control_->stats.backPressure;
@@ -80,7 +80,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
   }
   Resolved resolved;
   // JavaScript submits no single operation with memory that it has closed.
-  const uint64_t accepted = run != nullptr ? run->accepted : client != nullptr ? kNow : 0;
+  const uint64_t accepted = run != nullptr ? run->accepted : owner.client != nullptr ? kNow : 0;
   if (const int ret = resolve(o, endpoint, resolved, endpoint.copies(o), accepted); ret != 0) {
     return ret;
   }
@@ -97,7 +97,7 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
       fillable = (o.flags & FI_MULTI_RECV) != 0 && endpoint.held.first(o.peer) != nullptr;
       if (fillable && fillFromHeld(o, endpoint, resolved.iov[0])) return 0;
     }
-    if (endpoint.receiveStaging) return postStaged(o, endpoint, run, client);
+    if (endpoint.receiveStaging) return postStaged(o, endpoint, run, owner.client);
   }
   const bool asWrite = isRma(o.code) && endpoint.injectsAsWrites;
   if (isInject(o.code) && !asWrite && !endpoint.staging && !endpoint.countsSends()) {
@@ -136,16 +136,16 @@ ssize_t Engine::post(const Operation& o, Endpoint& endpoint, BatchRun* run, uint
     return 0;
   }
   op->run = run;
-  op->client = client;
+  op->client = owner.client;
   op->staging = staged;
-  own(*op, o, endpoint);
+  own(*op, o, endpoint, owner.keepsPeer);
   if (inParts) beginBuffer(*op, endpoint, resolved.iov[0]);
   ++control_->stats.operations;
   return 0;
 }
 
 // Makes the operation keep the objects that it uses, until its completion.
-void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
+void Engine::own(Op& op, const Operation& o, Endpoint& endpoint, bool keepsPeer) {
   op.live = true;
   endpoint.hasSent |= !isReceive(o.code);
   op.endpoint = &endpoint;
@@ -157,12 +157,12 @@ void Engine::own(Op& op, const Operation& o, Endpoint& endpoint) {
   op.parts = 0;
   op.claiming = receives && (o.flags & (FI_PEEK | FI_CLAIM)) == (FI_PEEK | FI_CLAIM);
   op.bufferless = receives && (o.flags & kBufferless) != 0;
-  op.peer = o.peer;
+  op.peer = keepsPeer ? o.peer : 0;
   op.memory = isCarried(o) ? 0 : o.memory;
   op.offset = o.offset;
   op.length = op.totalLength = o.length;
   if (Memory* memory = memories.find(op.memory)) ++memory->inFlight;
-  if (Peer* peer = peers.find(o.peer)) ++peer->inFlight;
+  if (Peer* peer = peers.find(op.peer)) ++peer->inFlight;
   ++endpoint.inFlight;
   ++inFlight_;
   if (!receives) {

@@ -14,6 +14,9 @@
 
 namespace fab::transfer {
 
+// Whether a rail of a peer has answered, where operations must wait for that: greetings.cc.
+enum class Greeting : uint8_t { kNone, kSent, kAnswered };
+
 // The way from one rail of this side to a peer. It leads to one rail of the peer at a time: its
 // home, or after a failure or a stall the next one. From there it tries its home again, because
 // several rails of this side on one rail of the peer are slower. Only the thread of the rail uses
@@ -25,7 +28,7 @@ class Path {
   Path() = default;
   // Handles of the peer's rails in the address vector of this rail, 0: unreachable.
   Path(std::vector<uint32_t> peers, uint32_t home)
-      : peers_(std::move(peers)), home_(home), at_(home) {}
+      : peers_(std::move(peers)), greetings_(peers_.size()), home_(home), at_(home) {}
 
   // Whether it leads to any rail of the peer. For any thread.
   bool leads() const {
@@ -46,6 +49,8 @@ class Path {
     }
     return kNone;
   }
+
+  Greeting& greeting(uint32_t rail) { return greetings_[rail]; }
 
   // Whether a slice may be sent now. After a failure, one slice at a time probes the path.
   bool open(Clock::time_point now) const {
@@ -112,6 +117,7 @@ class Path {
   static constexpr std::chrono::milliseconds kMaxHomeBackoff{10'000};
 
   std::vector<uint32_t> peers_;
+  std::vector<Greeting> greetings_;  // by rail of the peer
   uint32_t home_ = 0;
   uint32_t at_ = 0;
   uint32_t awaited_ = 0;  // copies in flight that were not given up

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "../provider_traits.h"
 #include "../util/error.h"
 #include "hub.h"
 
@@ -38,6 +39,8 @@ Rail::Rail(std::shared_ptr<Hub> hub, size_t at, const std::shared_ptr<Domain>& d
       domain_(domain),
       engine_(domain->engine()),
       endpoint_(std::move(endpoint)),
+      greets_(holdsUntilAnswered(domain->info())),
+      keepsPeer_(!traitsOf(domain->info()).keepsAddresses),
       ops_(1) {}
 
 void Rail::defer(std::function<void()> task) {
@@ -195,6 +198,7 @@ void Rail::completed(const Completion& completion, const ErrorDetail& detail) {
   if (ops_[number].use == Use::kReceive) return received(number, completion);
   InFlight op = std::move(ops_[number]);
   giveNumber(number);
+  if (op.use == Use::kGreeting) return greetingEnded(op, completion, detail);
   if (op.use == Use::kSlice) return sliceEnded(std::move(op), completion, detail);
   sendEnded(std::move(op), completion, detail);
 }

@@ -94,7 +94,7 @@ class Rail final : public EngineClient {
   RailCounters counters;
 
  private:
-  enum class Use : uint8_t { kFree, kSlice, kSend, kReceive };
+  enum class Use : uint8_t { kFree, kSlice, kSend, kReceive, kGreeting };
 
   // An operation in flight. Its place in ops_ is its number.
   struct InFlight {
@@ -126,6 +126,9 @@ class Rail final : public EngineClient {
   bool copyNext(Transfer& transfer, Clock::time_point now);
   bool copySlice(const Order& order, const Slice& slice);
   ssize_t post(Transfer& transfer, uint32_t slice, Path& path, uint32_t number);
+  ssize_t post(const Waiting& waiting, Path& path, uint32_t slot, uint32_t number);
+  ssize_t greet(const std::shared_ptr<Peer>& peer, Path& path, uint32_t rail);
+  void greetingEnded(const InFlight& op, const Completion& completion, const ErrorDetail& detail);
   void leave(Peer& peer, Path& path, Clock::time_point now, const char* why);
   void changePath(Peer& peer, PathState to, uint32_t status, const std::string& why);
   uint32_t remoteOf(Transfer& transfer, uint32_t rail);
@@ -149,6 +152,8 @@ class Rail final : public EngineClient {
   const std::weak_ptr<Domain> domain_;  // it owns the engine, which owns the rail
   Engine& engine_;
   std::shared_ptr<Endpoint> endpoint_;                // until the domain has closed
+  const bool greets_;                                 // greetings.cc
+  const bool keepsPeer_;                              // while a message to it is in flight
   std::vector<std::shared_ptr<Transfer>> transfers_;  // by priority
   size_t turnOf_ = 0;
   std::vector<InFlight> ops_;

@@ -98,18 +98,9 @@ void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
 bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
   Path& path = waiting.peer->paths[index];
   if (freeSends_.empty() || !path.open(now)) return false;
-  const uint32_t slot = freeSends_.back();
   const uint32_t number = takeNumber();
-  waiting.message.write(block_->data() + slot * Message::kMaxSize);
-  Operation o{};
-  o.code = OpCode::kSend;
-  o.request = number;
-  o.endpoint = endpoint_->handle;
-  o.peer = path.peer();
-  o.memory = memory_;
-  o.offset = static_cast<double>(slot) * Message::kMaxSize;
-  o.length = static_cast<double>(waiting.message.size());
-  const ssize_t ret = engine_.postFor(*this, o);
+  const uint32_t slot = freeSends_.back();
+  const ssize_t ret = post(waiting, path, slot, number);
   if (ret != 0) {
     giveNumber(number);
     if (ret != -FI_EAGAIN) {
@@ -130,6 +121,22 @@ bool Rail::postMessage(Waiting& waiting, Clock::time_point now) {
   op.message = std::make_unique<Waiting>(std::move(waiting));
   path.posted(now);
   return true;
+}
+
+ssize_t Rail::post(const Waiting& waiting, Path& path, uint32_t slot, uint32_t number) {
+  if (const ssize_t ret = greet(waiting.peer, path, path.rail()); ret != 0) return ret;
+  waiting.message.write(block_->data() + slot * Message::kMaxSize);
+  Operation o{};
+  o.code = OpCode::kSend;
+  o.request = number;
+  o.endpoint = endpoint_->handle;
+  o.peer = path.peer();
+  o.memory = memory_;
+  o.offset = static_cast<double>(slot) * Message::kMaxSize;
+  o.length = static_cast<double>(waiting.message.size());
+  // Its completion means delivery. It never comes if the peer dies after it has received the
+  // message.
+  return engine_.postFor(*this, o, keepsPeer_);
 }
 
 void Rail::sendEnded(InFlight op, const Completion& completion, const ErrorDetail& detail) {

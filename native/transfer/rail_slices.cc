@@ -64,6 +64,7 @@ ssize_t Rail::post(Transfer& transfer, uint32_t slice, Path& path, uint32_t numb
   const Order& order = transfer.order;
   const uint32_t rail = path.railTo(order.targets);
   if (rail == Path::kNone) return -FI_EHOSTUNREACH;
+  if (const ssize_t ret = greet(order.peer, path, rail); ret != 0) return ret;
   const uint32_t remote = remoteOf(transfer, rail);
   if (remote == 0) return -FI_ENOMEM;
   Pieced pieced;
