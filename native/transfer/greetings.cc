@@ -2,6 +2,9 @@
 // own until the peer has answered. Nothing ends them if the peer dies before. A rail therefore
 // first sends an empty message, which the provider holds back in the same way, and posts slices and
 // messages when it has arrived: a dead peer never holds memory.
+//
+// From 2.5 on the provider sends this message at once, and the peer sends its answer before the
+// receipt. If the peer dies when only the receipt has arrived, operations may still be kept.
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 

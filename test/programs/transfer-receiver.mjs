@@ -1,7 +1,7 @@
 // A transfer engine that offers memory (arguments: provider, nics, settings as JSON). Its parent sends messages:
 // { card }: knows the parent's engine, and answers with its own card
-// { offer, length }: offers so many bytes, answers { token }, then { arrived: hash } or { failed: code }, then
-// { released }
+// { offer, length }: offers so many bytes, for reads with { access: 'read' }, answers { token }, then { arrived: hash }
+// or { failed: code }, then { released }
 import { createHash } from 'node:crypto';
 import { TransferEngine } from 'libfabric/transfer';
 
@@ -10,9 +10,9 @@ const engine = await TransferEngine.open({ provider, nics: Number(nics), ...JSON
 const tell = (message) => process.connected && process.send(message);
 let peer;
 
-async function offer({ offer: id, length, expires = 30_000 }) {
+async function offer({ offer: id, length, access = 'write', expires = 30_000 }) {
   const place = await engine.allocate(length);
-  const offered = await place.offer({ access: 'write', to: peer, expires });
+  const offered = await place.offer({ access, to: peer, expires });
   tell({ id, token: offered.token });
   await offered.arrived.then(
     ({ bytes }) => tell({ id, arrived: createHash('sha1').update(bytes).digest('hex') }),

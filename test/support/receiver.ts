@@ -72,7 +72,11 @@ export class Receiver {
     return engine.peer((await answer).card as string);
   }
 
-  async offer(length: number, expires?: number): Promise<RemoteOffer> {
+  async offer(
+    length: number,
+    expires?: number,
+    access: 'write' | 'read' = 'write',
+  ): Promise<RemoteOffer> {
     const id = ++this.#next;
     const token = this.#hears('token', id);
     const outcome = Promise.race([
@@ -80,7 +84,7 @@ export class Receiver {
       this.#hears('failed', id).then(({ failed }) => failed as string),
     ]);
     const released = this.#hears('released', id).then(() => {});
-    this.child.send({ offer: id, length, ...(expires !== undefined && { expires }) });
+    this.child.send({ offer: id, length, access, ...(expires !== undefined && { expires }) });
     return { token: (await token).token as string, outcome, released };
   }
 }
