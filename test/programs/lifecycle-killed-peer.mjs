@@ -1,7 +1,7 @@
 // A peer process is killed while operations with it are in flight. Arguments: provider, driver, what.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, unlinkSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { open } from 'libfabric';
@@ -68,7 +68,7 @@ async function survivor() {
   child.kill('SIGKILL');
   await once(child, 'exit');
   for (const file of readdirSync('/dev/shm')) {
-    if (file.startsWith(`${child.pid}:`)) unlinkSync(`/dev/shm/${file}`);
+    if (file.startsWith(`${child.pid}:`)) rmSync(`/dev/shm/${file}`, { force: true });
   }
 
   const before = performance.now();
