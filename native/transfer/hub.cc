@@ -56,12 +56,19 @@ void Hub::railEnded() {
 }
 
 void Hub::tellIfFlushed() {
-  if (!closing_.load() || unsent_.load() != 0) return;
+  if (!closing_.load()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!transfers_.empty() || !offers_.empty()) return;
+    for (const auto& [identity, known] : peers_) {
+      const std::shared_ptr<Peer> peer = known.lock();
+      if (peer && peer->awaits()) return;
+    }
   }
+  const uint32_t before = flushes_.fetch_add(1);
+  if (before > 1) return;
   events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
+  if (before == 0) sayGoodbye();
 }
 
 // The rails on other NUMA nodes than the memory. None if there is no near one.
@@ -151,6 +158,7 @@ void Hub::received(Message message) {
   if (header.kind == Kind::kWithdrawn) return peerWithdrew(header);
   if (header.kind == Kind::kRevoked) return peerRevoked(header);
   if (header.kind == Kind::kTaken) {
+    if (header.status == kClosed) peerLeft(header.from);
     return events.add({EventKind::kTaken, header.count, header.status, std::move(message.payload),
                        header.from, 0});
   }

@@ -61,7 +61,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // Gives up the messages to a peer that still wait.
   void forget(Peer& peer);
   // Ends all transfers and offers. An event tells when the messages that say so, and those before,
-  // are sent, and no copy is under way.
+  // are sent, and no copy is under way. Another one tells when the peers know that the engine
+  // closes.
   void close();
   bool closed() const { return closed_; }
   // Closes it as well when the environment ends, such as that of a terminated worker.
@@ -119,6 +120,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void begin(const std::shared_ptr<Transfer>& transfer);
   void pass(Waiting waiting, size_t to);
   void complete(Offer& offer);
+  void sayGoodbye();
+  void peerLeft(uint64_t identity);
   void closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then);
   void released(const std::shared_ptr<Offer>& offer);
   std::shared_ptr<Offer> offerOf(const MessageHeader& header);
@@ -141,7 +144,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   uint16_t pieces_ = SliceLimits::kMaxPieces;  // of a slice, on each side
   bool closed_ = false;
   std::atomic<bool> closing_{false};
-  std::atomic<uint32_t> unsent_{0};  // messages
+  std::atomic<uint32_t> flushes_{0};
   std::atomic<uint64_t> nextOrder_{0};
   std::atomic<size_t> endedRails_{0};
   uint32_t nextTransfer_ = 0;

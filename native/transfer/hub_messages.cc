@@ -1,5 +1,8 @@
 // The messages between engines, as a transfer engine sends and confirms them.
+#include <rdma/fi_errno.h>
+
 #include <utility>
+#include <vector>
 
 #include "hub.h"
 
@@ -19,15 +22,16 @@ void Hub::send(const std::shared_ptr<Peer>& peer, Message message, size_t rail) 
 
 void Hub::enqueue(const std::shared_ptr<Peer>& peer, Message message, uint32_t noteId,
                   size_t rail) {
-  unsent_.fetch_add(1);
   peer->unsent.fetch_add(1);
   const auto until = Clock::now() + kMessageTimeout;
   pass({peer, std::move(message), noteId, until, nextOrder_.fetch_add(1)}, rail);
 }
 
 void Hub::messageEnded(const Waiting& waiting, uint32_t status, std::string text) {
-  if (unsent_.fetch_sub(1) == 1) tellIfFlushed();
-  if (waiting.peer->unsent.fetch_sub(1) == 1) tellIfAllSent(*waiting.peer);
+  if (waiting.peer->unsent.fetch_sub(1) == 1) {
+    tellIfAllSent(*waiting.peer);
+    tellIfFlushed();
+  }
   if (waiting.noteId == 0) return;
   events.add({EventKind::kNoteSent, waiting.noteId, status, std::move(text), 0, 0});
 }
@@ -38,7 +42,7 @@ void Hub::flush(Peer& peer, uint32_t noteId) {
 }
 
 void Hub::tellIfAllSent(Peer& peer) {
-  if (peer.allSent.load() == 0 || peer.unsent.load() != 0) return;
+  if (peer.allSent.load() == 0 || peer.awaits()) return;
   const uint32_t noteId = peer.allSent.exchange(0);
   if (noteId != 0) events.add({EventKind::kNoteSent, noteId, 0, {}, 0, 0});
 }
@@ -73,6 +77,46 @@ void Hub::take(const std::shared_ptr<Peer>& peer, std::string numbers, uint32_t 
   message.header.status = status;
   message.payload = std::move(numbers);
   send(peer, std::move(message), nextRail_.load(std::memory_order_relaxed));
+}
+
+// Tells the peers that nothing can be sent to this engine any more.
+void Hub::sayGoodbye() {
+  std::vector<std::shared_ptr<Peer>> present;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [identity, known] : peers_) {
+      const std::shared_ptr<Peer> peer = known.lock();
+      if (peer && !peer->forgotten.load() && !peer->left.load() && !isLost(*peer)) {
+        present.push_back(peer);
+      }
+    }
+  }
+  for (const auto& peer : present) take(peer, {}, 0, kClosed);
+  if (present.empty()) tellIfFlushed();
+}
+
+// A peer has told that it is closing, and has no copy under way. Nothing more is sent to it: shm
+// (1.17) completes no operation of an endpoint after one that its peer has not answered.
+void Hub::peerLeft(uint64_t identity) {
+  const std::shared_ptr<Peer> peer = peerOf(identity);
+  if (!peer || peer->left.exchange(true)) return;
+  std::vector<std::shared_ptr<Transfer>> transfers;
+  std::vector<std::shared_ptr<Offer>> offers;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [number, transfer] : transfers_) {
+      if (transfer->order.peer == peer) transfers.push_back(transfer);
+    }
+    for (const auto& [number, offer] : offers_) {
+      if (offer->to == peer) offers.push_back(offer);
+    }
+  }
+  for (const auto& transfer : transfers) transfer->fail(FI_ECANCELED, Peer::kLeft);
+  MessageHeader end;
+  end.status = FI_ECANCELED;
+  for (const auto& offer : offers) peerFinished(offer, end);
+  tellIfAllSent(*peer);
+  tellIfFlushed();
 }
 
 // The first message of a peer has arrived: tells it at once that this side confirms what it takes,

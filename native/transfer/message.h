@@ -19,6 +19,9 @@ enum class Kind : uint8_t {
   kTaken = 8,      // count, status: the payload has the numbers of messages that were taken
 };
 
+// The status of a kTaken message of an engine that is closing.
+constexpr uint32_t kClosed = 2;
+
 struct MessageHeader {
   static constexpr uint32_t kMagic = 0x6e676966;
 

@@ -162,6 +162,10 @@ class Peer {
 
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7065000000000001};
   static constexpr const char* kName = "RemotePeer";
+  static constexpr const char* kLeft = "the peer's engine was closed";
+
+  // Whether messages to it are under way or wait.
+  bool awaits() const { return unsent.load() != 0 && !left.load(); }
 
   const uint64_t id;
   // Whether the NICs of both sides check the key of each access, so that no copy can arrive after
@@ -172,6 +176,7 @@ class Peer {
   std::atomic<uint32_t> unsent{0};  // messages to it
   std::atomic<uint32_t> allSent{
       0};  // the number of the event that tells when there are none, 0: nobody asks
+  std::atomic<bool> left{false};       // its engine was closed
   std::atomic<bool> forgotten{false};  // messages that still wait are not sent any more
   std::atomic<bool> answered{false};   // it knows that its messages are confirmed
   // Under the mutex of the hub:

@@ -81,6 +81,8 @@ void Rail::flushLine(Outbox::Line& line, Clock::time_point now) {
     Waiting& first = messages.front();
     if (line.peer->forgotten.load()) {
       hub_->messageEnded(first, FI_ECANCELED, "the peer was closed");
+    } else if (line.peer->left.load()) {
+      hub_->messageEnded(first, FI_ECONNRESET, Peer::kLeft);
     } else if (now > first.until) {
       hub_->messageEnded(first, FI_ETIMEDOUT, "the peer takes no messages");
     } else if (postMessage(first, now)) {

@@ -94,12 +94,6 @@ export class Inbox {
     return this.#senders.has(from);
   }
 
-  /** Whether messages of this engine wait to be taken. */
-  holds(from: bigint): boolean {
-    const sender = this.#senders.get(from);
-    return sender !== undefined && sender.untold.length > 0;
-  }
-
   /** A sender is a peer from now on: it hears what has arrived before. */
   known(peer: RemoteEngine): void {
     const sender = this.#senders.get(peer.identity);

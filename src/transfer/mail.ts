@@ -1,6 +1,6 @@
 import { native } from '../native.js';
 import type { NativeEvents } from './native-events.js';
-import { Outbox } from './outbox.js';
+import { Outbox, Taken } from './outbox.js';
 import { Channel, type PeerContext } from './remote-engine.js';
 
 const CLOSED = 'the transfer engine was closed';
@@ -59,6 +59,12 @@ export class Mail {
     const outbox = this.#outboxes.get(from)?.[channel as 0 | 1];
     const { buffer, byteOffset, length } = Uint8Array.from(numbers);
     outbox?.taken(status, new Uint32Array(buffer, byteOffset, length >>> 2));
+  }
+
+  /** The engine of a peer was closed. */
+  left(identity: bigint): void {
+    const outboxes = this.#outboxes.get(identity) ?? {};
+    for (const outbox of Object.values<Outbox>(outboxes)) outbox.taken(Taken.Closed, []);
   }
 
   /** Resolves when all messages to a peer are sent, those of the engine too, or after `timeout` ms. */

@@ -63,6 +63,7 @@ export class RemoteEngine {
   // The numbers of messages that were taken in this turn.
   #taken: Record<Channel, number[]> | undefined;
   #lostBy: string | undefined;
+  #hasLeft = false;
   #uses = 0;
   #unused = () => {};
   #closing: Promise<void> | undefined;
@@ -89,7 +90,8 @@ export class RemoteEngine {
 
   /**
    * What the last slices and messages say. `'lost'`: no rail reaches the peer. Its transfers end with the
-   * provider's error two seconds later, or at their deadline.
+   * provider's error two seconds later, or at their deadline. Or its engine was closed: then they have ended
+   * with FI_ECONNRESET, and it is lost for good.
    */
   get state(): 'up' | 'lost' {
     return this.#lostBy === undefined ? 'up' : 'lost';
@@ -102,7 +104,17 @@ export class RemoteEngine {
 
   /** @internal @param lostBy why no rail reaches the peer, undefined if one does again. */
   changed(lostBy: string | undefined): void {
-    this.#lostBy = lostBy;
+    if (!this.#hasLeft) this.#lostBy = lostBy;
+  }
+
+  /** @internal Its engine was closed. Nothing is sent to it any more. */
+  left(reason: string): void {
+    this.#hasLeft = true;
+    this.#lostBy = reason;
+  }
+
+  #absent(): TransferError {
+    return new TransferError(errnoOf('FI_ECONNRESET'), false, { detail: this.#lostBy });
   }
 
   /** Whether close() was called. */
@@ -290,6 +302,7 @@ export class RemoteEngine {
   #checkStart(place: Place): void {
     if (!this.#context.isOpen()) throw engineClosed();
     if (place.closed) throw asCancellation(closed('the place'));
+    if (this.#hasLeft) throw this.#absent();
   }
 
   /**
@@ -311,26 +324,34 @@ export class RemoteEngine {
   send(bytes: Uint8Array, channel: Channel): Promise<void> {
     this.checkOpen();
     const message = checkNote('bytes', bytes);
+    return cancellable(() => this.#send(message, channel));
+  }
+
+  #send(message: Uint8Array, channel: Channel): Promise<void> {
+    if (this.#hasLeft) return Promise.reject(this.#absent());
     this.used(1);
     const sent = this.#context.mail.to(this.identity)[channel].send(this, message);
     const ended = () => this.used(-1);
     sent.then(ended, ended);
-    return cancellable(() => sent);
+    return sent;
   }
 
   /** @internal Tells the peer that a message was taken, together with others of this turn. */
   take(channel: Channel, sequence: number): void {
     if (this.#taken === undefined) {
       this.#taken = { [Channel.Program]: [], [Channel.Group]: [] };
-      queueMicrotask(() => this.#tellTaken());
+      queueMicrotask(() => {
+        if (this.#context.isOpen()) this.tellTaken();
+      });
     }
     this.#taken[channel].push(sequence);
   }
 
-  #tellTaken(): void {
+  /** @internal Tells the peer at once which of its messages were taken. */
+  tellTaken(): void {
     const taken = this.#taken;
     this.#taken = undefined;
-    if (taken === undefined || !this.#context.isOpen()) return;
+    if (taken === undefined || this.#hasLeft) return;
     for (const channel of [Channel.Program, Channel.Group]) {
       const numbers = taken[channel];
       for (let i = 0; i < numbers.length; i += MAX_TAKEN) {
@@ -340,9 +361,10 @@ export class RemoteEngine {
   }
 
   /** @internal Tells the peer that none of its messages will be taken any more. */
-  takeNoMore(status: typeof Taken.Last | typeof Taken.Closed): void {
-    this.#tellTaken();
-    for (const channel of [Channel.Program, Channel.Group]) this.#tell(status, channel, []);
+  takeNoMore(): void {
+    if (this.#hasLeft) return;
+    this.tellTaken();
+    for (const channel of [Channel.Program, Channel.Group]) this.#tell(Taken.Last, channel, []);
   }
 
   #tell(status: number, channel: Channel, numbers: readonly number[]): void {

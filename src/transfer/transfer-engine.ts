@@ -43,6 +43,7 @@ const UNCLONEABLE = uncloneable(
 );
 
 const FLUSH_TIMEOUT = 1000; // ms
+const GOODBYE_TIMEOUT = 250; // ms
 let lastNumber = 0;
 
 /**
@@ -84,6 +85,7 @@ export class TransferEngine {
   readonly #offering: Offering;
   readonly #activity: Activity;
   readonly #announcer = new Announcer(this);
+  #flushes = 0;
   #flushed = () => {};
   #closing: Promise<void> | undefined;
 
@@ -96,9 +98,15 @@ export class TransferEngine {
     this.#queue = new Queue(settings.maxTransfers);
     this.#events = new NativeEvents({
       note: (from, sequence, bytes, channel) => this.#inbox.arrived(from, sequence, bytes, channel),
-      taken: (from, status, numbers, channel) => this.#mail.taken(from, status, numbers, channel),
+      taken: (from, status, numbers, channel) => {
+        if (status === Taken.Closed) this.#left(from);
+        else this.#mail.taken(from, status, numbers, channel);
+      },
       idle: (idle) => native.transferRef(this.#handle, !idle),
-      flushed: () => this.#flushed(),
+      flushed: () => {
+        this.#flushes += 1;
+        this.#flushed();
+      },
       peer: (identity, lost, reason) => {
         const peer = this.#peers.get(identity);
         peer?.changed(lost ? reason : undefined);
@@ -247,13 +255,22 @@ export class TransferEngine {
     return peer;
   }
 
+  #left(identity: bigint): void {
+    const peer = this.#peers.get(identity);
+    if (peer === undefined) return;
+    const reason = 'its engine was closed';
+    peer.left(reason);
+    this.#mail.left(identity);
+    this.#announcer.peerChanged(peer, reason);
+  }
+
   async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
     this.#peers.delete(peer.identity);
     if (peer.maps) this.#forgotten.add(peer.identity);
     await unused;
     peer.unmap();
     if (this.closed) return;
-    if (this.#inbox.has(peer.identity)) peer.takeNoMore(Taken.Last);
+    if (this.#inbox.has(peer.identity)) peer.takeNoMore();
     await this.#mail.flush(peer.handle, FLUSH_TIMEOUT);
     native.transferForget(this.#handle, peer.handle);
     if (!this.closed) await addresses.remove();
@@ -371,9 +388,7 @@ export class TransferEngine {
     this.#notes.close();
     this.#barriers.close();
     this.#mail.stop();
-    for (const peer of this.#peers.values()) {
-      if (this.#inbox.holds(peer.identity)) peer.takeNoMore(Taken.Closed);
-    }
+    for (const peer of this.#peers.values()) peer.tellTaken();
     await this.#flush();
     const closings = this.#rails.map(({ endpoint }) => endpoint.close());
     await Promise.allSettled(closings);
@@ -395,16 +410,24 @@ export class TransferEngine {
   }
 
   // Peers learn how their transfers have ended, and copies under way arrive: libfabric's tcp (1.17)
-  // crashes if an endpoint closes in the middle of a write. A peer that is gone does not hold this up.
-  #flush(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, FLUSH_TIMEOUT);
-      this.#flushed = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      native.transferClose(this.#handle);
-    });
+  // crashes if an endpoint closes in the middle of a write. Then peers learn that the engine closes, and send
+  // nothing more, which it would not answer. A peer that is gone does not hold this up.
+  async #flush(): Promise<void> {
+    native.transferClose(this.#handle);
+    if (await this.#isFlushed(1, FLUSH_TIMEOUT)) await this.#isFlushed(2, GOODBYE_TIMEOUT);
+  }
+
+  async #isFlushed(times: number, timeout: number): Promise<boolean> {
+    if (this.#flushes < times) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, timeout);
+        this.#flushed = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    return this.#flushes >= times;
   }
 
   /** Closes the engine: `await using`. */

@@ -1,0 +1,61 @@
+// What an engine does about a peer whose engine was closed, and that others are served as before.
+import '../support/softefa.js';
+import { TransferEngine } from 'libfabric/transfer';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { pattern, same } from '../support/bytes.js';
+import { enginePair } from '../support/engines.js';
+import { tally, until } from '../support/lifecycle.js';
+
+const SIZE = 1 << 20;
+
+describe.each([
+  ['tcp', true],
+  ['tcp', false],
+  ['shm', true],
+  ['shm', false],
+  ['efa', false],
+] as const)('%s, memory mapped: %s', (provider, mapMemory) => {
+  test('a closed peer is lost at once, gets nothing more, and the others are served', async () => {
+    const options = { provider, nics: 1, mapMemory };
+    const { a, b, toA, toB } = await enginePair(options);
+    const other = await TransferEngine.open(options);
+    onTestFinished(() => other.close());
+    const [toOther, back] = [await a.peer(other.card), await other.peer(a.card)];
+    const from = await a.register(pattern(SIZE));
+    const into = await other.register(new Uint8Array(SIZE));
+    const theirs = await b.register(new Uint8Array(SIZE));
+    const { token } = await theirs.offer({ access: 'write', to: toA });
+    const ours = await from.slice(0, 4096).offer({ access: 'read', to: toB });
+    const events = a.events();
+
+    await b.close();
+    await until(() => toB.state === 'lost');
+    const { value } = await events.next();
+    expect(value).toMatchObject({ type: 'peer', peer: toB, reason: 'its engine was closed' });
+    const code = 'FI_ECONNRESET';
+    await expect(toB.write(from, token)).rejects.toMatchObject({ code, ambiguous: false });
+    const sent = Array.from({ length: 5000 }, () => toB.notify(pattern(8)));
+    expect(await tally(sent)).toEqual({ [code]: 5000 });
+    await expect(ours.arrived).rejects.toMatchObject({ code: 'FI_ECANCELED' });
+    await ours.released;
+    await toB.close();
+
+    // Over shm (1.17), a message that a closed endpoint does not answer would hold up all that follow.
+    for (let round = 0; round < 5; round++) {
+      into.bytes.fill(0);
+      const offer = await into.offer({ access: 'write', to: back });
+      const note = toOther.notify(pattern(8));
+      await Promise.all([toOther.write(from, offer.token), note, offer.released]);
+      expect(same(into.bytes, pattern(SIZE))).toBe(true);
+    }
+  });
+
+  test('engines that close at once do not wait for each other', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { a, b, toA, toB } = await enginePair({ provider, nics: 1, mapMemory });
+      await Promise.all([toA.notify(pattern(8)), toB.notify(pattern(8))]);
+      await Promise.all([a.close(), b.close()]);
+      expect(a.closed && b.closed).toBe(true);
+    }
+  });
+});
