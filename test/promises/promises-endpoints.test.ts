@@ -73,7 +73,7 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
     },
   );
 
-  test(`an endpoint that was closed is opened again, ${ROUNDS} times, and gets what is sent to it`, async (context) => {
+  test('an endpoint that was closed is opened again and again, and gets what is sent to it', async (context) => {
     const a = await endpoint(context, provider, ['FI_MSG'], driver);
     for (let round = 0; round < ROUNDS; round++) {
       const b = await endpoint(context, provider, ['FI_MSG'], driver);

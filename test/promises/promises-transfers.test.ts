@@ -73,7 +73,7 @@ describe.each([
     await Promise.all([...transfers.map(({ released }) => released), offer.released]);
   });
 
-  test(`a peer that is opened again ${ROUNDS} times is another one each time, and gets its transfers`, async () => {
+  test('a peer that is opened again and again is another one each time, and gets its transfers', async () => {
     const a = await TransferEngine.open({ provider, nics });
     onTestFinished(() => a.close());
     const ours = await a.register(new Uint8Array(SIZE).fill(7));
