@@ -1,3 +1,4 @@
+import type { TransferError } from './errors.js';
 import { engineClosed } from './remote-engine.js';
 
 const NAME_LENGTH = 20; // the group's name, and the round
@@ -15,6 +16,8 @@ export interface Barrier {
 }
 
 interface Waiting {
+  /** Whether it still waits for a peer. */
+  awaits(peer: bigint): boolean;
   check(): void;
   reject(error: unknown): void;
 }
@@ -55,11 +58,12 @@ export class Barriers {
     const key = name.toString('hex');
     this.#waits(1);
     const passed = new Promise<void>((resolve, reject) => {
+      const isHere = (member: bigint) => this.#arrived.get(key)?.has(member) ?? false;
+      const awaits = (peer: bigint) => members.includes(peer) && !isHere(peer);
       const check = () => {
-        const here = this.#arrived.get(key);
-        if (members.every((member) => here?.has(member))) resolve();
+        if (members.every(isHere)) resolve();
       };
-      this.#waiting.set(key, { check, reject });
+      this.#waiting.set(key, { awaits, check, reject });
       check();
     });
     passed.catch(() => {}); // the caller may have left with the error of a message
@@ -86,6 +90,11 @@ export class Barriers {
     this.#arrived.delete(key);
     this.#waiting.delete(key);
     this.#waits(-1);
+  }
+
+  /** A peer never arrives at the barriers that wait for it. */
+  left(peer: bigint, reason: TransferError): void {
+    for (const { awaits, reject } of this.#waiting.values()) if (awaits(peer)) reject(reason);
   }
 
   close(): void {

@@ -83,7 +83,7 @@ export class Group {
    * group of the same engines.
    *
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`; AbortError, or the signal's reason;
-   * TransferError if a peer takes no message or the engine closes. Error ERR_CLOSED if the engine or
+   * TransferError if a peer takes no message, or its engine or this one closes. Error ERR_CLOSED if the engine or
    * a peer is closed.
    */
   barrier(options: WaitOptions = {}): Promise<void> {

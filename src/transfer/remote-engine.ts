@@ -113,7 +113,8 @@ export class RemoteEngine {
     this.#lostBy = reason;
   }
 
-  #absent(): TransferError {
+  /** @internal Why nothing reaches the peer any more. */
+  absent(): TransferError {
     return new TransferError(errnoOf('FI_ECONNRESET'), false, { detail: this.#lostBy });
   }
 
@@ -302,7 +303,7 @@ export class RemoteEngine {
   #checkStart(place: Place): void {
     if (!this.#context.isOpen()) throw engineClosed();
     if (place.closed) throw asCancellation(closed('the place'));
-    if (this.#hasLeft) throw this.#absent();
+    if (this.#hasLeft) throw this.absent();
   }
 
   /**
@@ -328,7 +329,7 @@ export class RemoteEngine {
   }
 
   #send(message: Uint8Array, channel: Channel): Promise<void> {
-    if (this.#hasLeft) return Promise.reject(this.#absent());
+    if (this.#hasLeft) return Promise.reject(this.absent());
     this.used(1);
     const sent = this.#context.mail.to(this.identity)[channel].send(this, message);
     const ended = () => this.used(-1);

@@ -261,6 +261,7 @@ export class TransferEngine {
     const reason = 'its engine was closed';
     peer.left(reason);
     this.#mail.left(identity);
+    this.#barriers.left(identity, peer.absent());
     this.#announcer.peerChanged(peer, reason);
   }
 

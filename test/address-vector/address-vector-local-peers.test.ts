@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { combinations } from '../support/cases.js';
+import { casesOf, combinations } from '../support/cases.js';
 import { exchangeMessage, sharedMemoryOf, tally } from '../support/lifecycle.js';
 import { drivers } from '../support/providers.js';
 import { settle } from '../support/settle.js';
@@ -78,7 +78,7 @@ describe.each(sharing)('$provider, $driver driver', ({ provider, driver }) => {
   });
 });
 
-describe.each(drivers)('shm, %s driver', (driver) => {
+describe.each(casesOf(drivers, (driver) => driver === 'thread'))('shm, %s driver', (driver) => {
   const opened = () => open({ provider: 'shm', driver, caps: ['FI_MSG'] });
 
   test('insert() refuses the address of a closed endpoint', async () => {

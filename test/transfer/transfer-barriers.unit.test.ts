@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Barriers } from '../../dist/transfer/barriers.js';
+import { TransferError } from '../../dist/transfer/errors.js';
 
 const GROUP = Buffer.alloc(16, 7);
 
@@ -41,6 +42,18 @@ test('a call that was given up no longer waits, and a late arrival does not coun
   expect(await Promise.race([passed, Promise.resolve('waits')])).toBe('waits');
   barriers.arrived(1n, next.name);
   expect(await passed).toBe('passed');
+});
+
+test('a peer that leaves ends the barriers that wait for it, and no others', async () => {
+  const { barriers } = counted();
+  const gone = new TransferError(104, false, { detail: 'gone' });
+  const [both, other] = [barriers.next(GROUP, [1n, 2n]), barriers.next(GROUP, [2n])];
+  const arrived = barriers.next(GROUP, [1n, 2n]);
+  barriers.arrived(1n, arrived.name);
+  barriers.left(1n, gone);
+  await expect(both.passed).rejects.toBe(gone);
+  for (const { name } of [other, arrived]) barriers.arrived(2n, name);
+  await Promise.all([other.passed, arrived.passed]);
 });
 
 test('a message that is no name of a barrier is ignored', () => {

@@ -27,12 +27,14 @@ describe.each([
     const { token } = await theirs.offer({ access: 'write', to: toA });
     const ours = await from.slice(0, 4096).offer({ access: 'read', to: toB });
     const events = a.events();
+    const code = 'FI_ECONNRESET';
+    const barrier = expect(a.group([toB, toOther]).barrier()).rejects.toMatchObject({ code });
 
     await b.close();
+    await barrier;
     await until(() => toB.state === 'lost');
     const { value } = await events.next();
     expect(value).toMatchObject({ type: 'peer', peer: toB, reason: 'its engine was closed' });
-    const code = 'FI_ECONNRESET';
     await expect(toB.write(from, token)).rejects.toMatchObject({ code, ambiguous: false });
     const sent = Array.from({ length: 5000 }, () => toB.notify(pattern(8)));
     expect(await tally(sent)).toEqual({ [code]: 5000 });

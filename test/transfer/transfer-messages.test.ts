@@ -2,11 +2,15 @@
 import '../support/softefa.js';
 import { TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { slow } from '../support/cases.js';
+import { casesOf, slow } from '../support/cases.js';
 import { enginePair } from '../support/engines.js';
 import { tally, until } from '../support/lifecycle.js';
 
-const COUNTS = slow ? [10, 1000, 20_000, 100_000] : [10, 1000, 20_000];
+// Over tcp, 5000 at once were too many once.
+const countsOf = (provider: string, nics: number) => {
+  const most = provider === 'tcp' && nics === 1 ? [10_000] : [];
+  return [10, 1000, ...(slow ? [20_000, 100_000] : most)];
+};
 
 const textOf = (i: number) => Buffer.from(`${i}`);
 
@@ -22,14 +26,17 @@ async function read(engine: TransferEngine, count: number): Promise<Map<string, 
   return texts;
 }
 
-describe.each([
+const all = [
   ['tcp', 1],
   ['tcp', 3],
   ['shm', 1],
   ['efa', 1],
   ['efa', 4],
-] as const)('%s, %i rails', (provider, nics) => {
-  test.each(COUNTS)(
+] as const;
+const some = casesOf(all, ([provider, nics]) => provider === 'efa' || nics === 1);
+
+describe.each(some)('%s, %i rails', (provider, nics) => {
+  test.each(countsOf(provider, nics))(
     '%i messages at once arrive, each once, and every promise resolves',
     async (count) => {
       const { a, b, toA, toB } = await enginePair({ provider, nics });
