@@ -92,9 +92,9 @@ export class Barriers {
     this.#waits(-1);
   }
 
-  /** A peer never arrives at the barriers that wait for it. */
-  left(peer: bigint, reason: TransferError): void {
-    for (const { awaits, reject } of this.#waiting.values()) if (awaits(peer)) reject(reason);
+  /** A peer never arrives at the barriers that wait for it. An error that is made is also published. */
+  left(peer: bigint, reason: () => TransferError): void {
+    for (const { awaits, reject } of this.#waiting.values()) if (awaits(peer)) reject(reason());
   }
 
   close(): void {

@@ -1,8 +1,9 @@
 import type { Barriers } from './barriers.js';
 import { identityText } from './card.js';
+import { Channel } from './confirmations.js';
 import type { Note, Notes } from './notes.js';
 import { Once } from './once.js';
-import { Channel, type RemoteEngine } from './remote-engine.js';
+import type { RemoteEngine } from './remote-engine.js';
 
 // Unread messages of a peer after which it must wait: the peer has one window more under way.
 const ROOM = 4096;

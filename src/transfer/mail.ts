@@ -1,7 +1,8 @@
 import { native } from '../native.js';
+import { Channel } from './confirmations.js';
 import type { NativeEvents } from './native-events.js';
 import { Outbox, Taken } from './outbox.js';
-import { Channel, type PeerContext } from './remote-engine.js';
+import type { PeerContext } from './remote-engine.js';
 
 const CLOSED = 'the transfer engine was closed';
 

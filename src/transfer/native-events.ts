@@ -85,6 +85,17 @@ export class NativeEvents {
     return isCancelled ? asCancellation(error) : error;
   }
 
+  /** Ends what the native side will not end any more. */
+  endAll(status: number, text: string): void {
+    for (const transfer of this.transfers.values()) {
+      transfer.ended(status, text);
+      transfer.freed();
+    }
+    for (const offer of this.offers.values()) offer.released();
+    for (const sent of this.notes.values()) sent(status, text);
+    for (const table of [this.transfers, this.offers, this.notes]) table.clear();
+  }
+
   /** Call it when calls begin (> 0) or end (< 0) to wait for messages of peers. */
   readonly waiting = (change: number): void => {
     this.#waiting += change;

@@ -6,11 +6,11 @@ import { type Handle, native } from '../native.js';
 import type { Activity } from './activity.js';
 import { PRIORITIES, type Priority, type Queue } from './admission.js';
 import { type Card, identityText } from './card.js';
+import { Channel, Confirmations, MAX_NOTE } from './confirmations.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { Mail } from './mail.js';
 import { Mappings } from './mappings.js';
 import type { NativeEvents } from './native-events.js';
-import { Taken } from './outbox.js';
 import { lengthOfPieces } from './pieces.js';
 import { Part, Place } from './place.js';
 import { isHere } from './same-host.js';
@@ -37,12 +37,6 @@ export interface PeerContext {
   forget(peer: RemoteEngine, unused: Promise<void>): Promise<void>;
 }
 
-/** What a message between engines is for. */
-export const Channel = { Program: 0, Group: 1 } as const;
-export type Channel = (typeof Channel)[keyof typeof Channel];
-
-const MAX_NOTE = 3072;
-const MAX_TAKEN = MAX_NOTE / 4; // numbers of a message
 const DEADLINE = 30_000; // ms
 const OPTIONS = namesOf<TransferOptions>({ note: 1, signal: 1, deadline: 1, priority: 1 });
 
@@ -60,8 +54,7 @@ export class RemoteEngine {
   readonly identity: bigint;
   readonly #context: PeerContext;
   readonly #mappings: Mappings | undefined;
-  // The numbers of messages that were taken in this turn.
-  #taken: Record<Channel, number[]> | undefined;
+  readonly #confirmations: Confirmations;
   #lostBy: string | undefined;
   #hasLeft = false;
   #uses = 0;
@@ -75,6 +68,8 @@ export class RemoteEngine {
     this.id = identityText(card.id);
     this.rails = card.addresses.length;
     this.handle = handle;
+    const mayTell = () => context.isOpen() && !this.#hasLeft;
+    this.#confirmations = new Confirmations(context.handle, handle, mayTell);
     const { process } = card;
     const isMappable = context.maps && process !== undefined && isHere(process);
     this.#mappings = isMappable ? new Mappings(context.handle, process, card.id) : undefined;
@@ -337,40 +332,19 @@ export class RemoteEngine {
     return sent;
   }
 
-  /** @internal Tells the peer that a message was taken, together with others of this turn. */
+  /** @internal Tells the peer that a message was taken. */
   take(channel: Channel, sequence: number): void {
-    if (this.#taken === undefined) {
-      this.#taken = { [Channel.Program]: [], [Channel.Group]: [] };
-      queueMicrotask(() => {
-        if (this.#context.isOpen()) this.tellTaken();
-      });
-    }
-    this.#taken[channel].push(sequence);
+    this.#confirmations.add(channel, sequence);
   }
 
   /** @internal Tells the peer at once which of its messages were taken. */
   tellTaken(): void {
-    const taken = this.#taken;
-    this.#taken = undefined;
-    if (taken === undefined || this.#hasLeft) return;
-    for (const channel of [Channel.Program, Channel.Group]) {
-      const numbers = taken[channel];
-      for (let i = 0; i < numbers.length; i += MAX_TAKEN) {
-        this.#tell(Taken.Some, channel, numbers.slice(i, i + MAX_TAKEN));
-      }
-    }
+    if (!this.#hasLeft) this.#confirmations.flush();
   }
 
   /** @internal Tells the peer that none of its messages will be taken any more. */
   takeNoMore(): void {
-    if (this.#hasLeft) return;
-    this.tellTaken();
-    for (const channel of [Channel.Program, Channel.Group]) this.#tell(Taken.Last, channel, []);
-  }
-
-  #tell(status: number, channel: Channel, numbers: readonly number[]): void {
-    const bytes = new Uint8Array(Uint32Array.from(numbers).buffer);
-    native.transferTake(this.#context.handle, this.handle, bytes, channel, status);
+    if (!this.#hasLeft) this.#confirmations.end();
   }
 }
 

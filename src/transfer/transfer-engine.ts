@@ -8,11 +8,11 @@ import { closed, FabricError, invalidArgValue, invalidState } from '../errors.js
 import { type Handle, native } from '../native.js';
 import { transferEngines } from '../transfer-engines.js';
 import { Activity, type TransferStats } from './activity.js';
-import { Addresses } from './addresses.js';
 import { Queue } from './admission.js';
 import { Announcer } from './announcer.js';
 import { Barriers } from './barriers.js';
 import { decodeCard, encodeCard, identityText } from './card.js';
+import { Counted } from './counted.js';
 import type { EngineEvent } from './engine-events.js';
 import { stateOf } from './engine-state.js';
 import { errnoOf } from './errors.js';
@@ -31,6 +31,7 @@ import { type Note, Notes } from './notes.js';
 import { makeOffer, type Offering } from './offering.js';
 import { OpenOffers } from './open-offers.js';
 import { Taken } from './outbox.js';
+import { Peers } from './peers.js';
 import { Place } from './place.js';
 import { countersOf, openRails, type Rail, type RailState } from './rails.js';
 import { RemoteEngine } from './remote-engine.js';
@@ -77,16 +78,13 @@ export class TransferEngine {
   readonly #mail: Mail;
   readonly #barriers: Barriers;
   readonly #peers = new Map<bigint, RemoteEngine>();
-  // What has ended of their offers is forgotten too. Keys refuse old tokens, but mapped memory has none.
-  readonly #forgotten = new Set<bigint>();
+  readonly #meeting: Peers;
   readonly #places = new Set<Place>();
-  readonly #rdma: boolean;
   readonly #maps: boolean;
   readonly #offering: Offering;
   readonly #activity: Activity;
   readonly #announcer = new Announcer(this);
-  #flushes = 0;
-  #flushed = () => {};
+  readonly #flushes = new Counted();
   #closing: Promise<void> | undefined;
 
   private constructor(settings: Settings, rails: readonly Rail[]) {
@@ -103,10 +101,7 @@ export class TransferEngine {
         else this.#mail.taken(from, status, numbers, channel);
       },
       idle: (idle) => native.transferRef(this.#handle, !idle),
-      flushed: () => {
-        this.#flushes += 1;
-        this.#flushed();
-      },
+      flushed: () => this.#flushes.add(),
       peer: (identity, lost, reason) => {
         const peer = this.#peers.get(identity);
         peer?.changed(lost ? reason : undefined);
@@ -137,14 +132,30 @@ export class TransferEngine {
       activity: this.#activity,
     };
     const [first] = rails as readonly [Rail];
-    this.#rdma = this.rails.every(({ path }) => path === 'rdma');
+    const rdma = this.rails.every(({ path }) => path === 'rdma');
     const provider = first.info.fabricAttr.provName ?? '';
     this.#maps = settings.mapMemory ?? !(settings.require === 'rdma' || /efa/.test(provider));
+    this.#meeting = new Peers(this.#peers, {
+      context: {
+        handle: this.#handle,
+        id: this.#identity,
+        secret: settings.secret,
+        events: this.#events,
+        queue: this.#queue,
+        activity: this.#activity,
+        mail: this.#mail,
+        isOpen: () => !this.closed,
+      },
+      rails,
+      inbox: this.#inbox,
+      maps: this.#maps,
+      rdma,
+    });
     this.card = encodeCard(
       {
         id: this.#identity,
         provider,
-        rdma: this.#rdma,
+        rdma,
         addresses: rails.map(({ endpoint }) => endpoint.address),
         process: this.#maps ? thisProcess() : undefined,
       },
@@ -220,8 +231,6 @@ export class TransferEngine {
   async peer(card: string): Promise<RemoteEngine> {
     this.#checkOpen();
     const decoded = decodeCard(card, this.#settings.secret);
-    const known = this.#peers.get(decoded.id);
-    if (known !== undefined) return known;
     const own = this.#rails[0]?.info.fabricAttr.provName;
     if (decoded.provider !== own) {
       throw invalidArgValue(
@@ -229,30 +238,7 @@ export class TransferEngine {
         `is of an engine over ${decoded.provider}, and this one uses ${own}`,
       );
     }
-    const addresses = new Addresses(this.#rails, decoded.addresses);
-    const context = {
-      handle: this.#handle,
-      id: this.#identity,
-      secret: this.#settings.secret,
-      events: this.#events,
-      queue: this.#queue,
-      maps: this.#maps && !this.#forgotten.has(decoded.id),
-      activity: this.#activity,
-      mail: this.#mail,
-      isOpen: () => !this.closed,
-      forget: (peer: RemoteEngine, unused: Promise<void>) => this.#forget(peer, unused, addresses),
-    };
-    const handle = native.transferPeer(
-      this.#handle,
-      decoded.id,
-      addresses.handles,
-      decoded.addresses.length,
-      this.#rdma && decoded.rdma,
-    );
-    const peer = new RemoteEngine(context, decoded, handle);
-    this.#peers.set(decoded.id, peer);
-    this.#inbox.known(peer);
-    return peer;
+    return this.#meeting.meet(decoded);
   }
 
   #left(identity: bigint): void {
@@ -261,20 +247,8 @@ export class TransferEngine {
     const reason = 'its engine was closed';
     peer.left(reason);
     this.#mail.left(identity);
-    this.#barriers.left(identity, peer.absent());
+    this.#barriers.left(identity, () => peer.absent());
     this.#announcer.peerChanged(peer, reason);
-  }
-
-  async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
-    this.#peers.delete(peer.identity);
-    if (peer.maps) this.#forgotten.add(peer.identity);
-    await unused;
-    peer.unmap();
-    if (this.closed) return;
-    if (this.#inbox.has(peer.identity)) peer.takeNoMore();
-    await this.#mail.flush(peer.handle, FLUSH_TIMEOUT);
-    native.transferForget(this.#handle, peer.handle);
-    if (!this.closed) await addresses.remove();
   }
 
   /**
@@ -394,16 +368,7 @@ export class TransferEngine {
     const closings = this.#rails.map(({ endpoint }) => endpoint.close());
     await Promise.allSettled(closings);
     native.transferSilence(this.#handle);
-    const [status, text] = [errnoOf('FI_ECANCELED'), 'the transfer engine was closed'] as const;
-    for (const transfer of this.#events.transfers.values()) {
-      transfer.ended(status, text);
-      transfer.freed();
-    }
-    for (const offer of this.#events.offers.values()) offer.released();
-    for (const sent of this.#events.notes.values()) sent(status, text);
-    this.#events.transfers.clear();
-    this.#events.offers.clear();
-    this.#events.notes.clear();
+    this.#events.endAll(errnoOf('FI_ECANCELED'), 'the transfer engine was closed');
     this.#mail.close();
     for (const place of this.#places) place.device?.release();
     for (const peer of this.#peers.values()) peer.unmap();
@@ -415,20 +380,8 @@ export class TransferEngine {
   // nothing more, which it would not answer. A peer that is gone does not hold this up.
   async #flush(): Promise<void> {
     native.transferClose(this.#handle);
-    if (await this.#isFlushed(1, FLUSH_TIMEOUT)) await this.#isFlushed(2, GOODBYE_TIMEOUT);
-  }
-
-  async #isFlushed(times: number, timeout: number): Promise<boolean> {
-    if (this.#flushes < times) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, timeout);
-        this.#flushed = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    return this.#flushes >= times;
+    if (!(await this.#flushes.reaches(1, FLUSH_TIMEOUT))) return;
+    await this.#flushes.reaches(2, GOODBYE_TIMEOUT);
   }
 
   /** Closes the engine: `await using`. */

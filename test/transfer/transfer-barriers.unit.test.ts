@@ -50,7 +50,7 @@ test('a peer that leaves ends the barriers that wait for it, and no others', asy
   const [both, other] = [barriers.next(GROUP, [1n, 2n]), barriers.next(GROUP, [2n])];
   const arrived = barriers.next(GROUP, [1n, 2n]);
   barriers.arrived(1n, arrived.name);
-  barriers.left(1n, gone);
+  barriers.left(1n, () => gone);
   await expect(both.passed).rejects.toBe(gone);
   for (const { name } of [other, arrived]) barriers.arrived(2n, name);
   await Promise.all([other.passed, arrived.passed]);

@@ -1,0 +1,67 @@
+import { type Handle, native } from '../native.js';
+import { Taken } from './outbox.js';
+
+/** What a message between engines is for. */
+export const Channel = { Program: 0, Group: 1 } as const;
+export type Channel = (typeof Channel)[keyof typeof Channel];
+
+/** Bytes of a message between engines. */
+export const MAX_NOTE = 3072;
+
+const MOST = MAX_NOTE / 4; // numbers of a message
+
+const nothing = (): Record<Channel, number[]> => ({ [Channel.Program]: [], [Channel.Group]: [] });
+
+/** Tells a peer which of its messages were taken: all of a turn together. */
+export class Confirmations {
+  readonly #engine: Handle<'TransferEngine'>;
+  readonly #peer: Handle<'RemotePeer'>;
+  readonly #mayTell: () => boolean;
+  #taken: Record<Channel, number[]> | undefined;
+
+  /** @param mayTell whether the engine is open, and the peer too. */
+  constructor(
+    engine: Handle<'TransferEngine'>,
+    peer: Handle<'RemotePeer'>,
+    mayTell: () => boolean,
+  ) {
+    this.#engine = engine;
+    this.#peer = peer;
+    this.#mayTell = mayTell;
+  }
+
+  /** A message was taken. */
+  add(channel: Channel, sequence: number): void {
+    if (this.#taken === undefined) {
+      this.#taken = nothing();
+      queueMicrotask(() => {
+        if (this.#mayTell()) this.flush();
+      });
+    }
+    this.#taken[channel].push(sequence);
+  }
+
+  /** Tells it now. */
+  flush(): void {
+    const taken = this.#taken;
+    this.#taken = undefined;
+    if (taken === undefined) return;
+    for (const channel of [Channel.Program, Channel.Group]) {
+      const numbers = taken[channel];
+      for (let i = 0; i < numbers.length; i += MOST) {
+        this.#tell(Taken.Some, channel, numbers.slice(i, i + MOST));
+      }
+    }
+  }
+
+  /** None of the peer's messages will be taken any more. */
+  end(): void {
+    this.flush();
+    for (const channel of [Channel.Program, Channel.Group]) this.#tell(Taken.Last, channel, []);
+  }
+
+  #tell(status: number, channel: Channel, numbers: readonly number[]): void {
+    const bytes = new Uint8Array(Uint32Array.from(numbers).buffer);
+    native.transferTake(this.#engine, this.#peer, bytes, channel, status);
+  }
+}

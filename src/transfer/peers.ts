@@ -1,0 +1,74 @@
+import { native } from '../native.js';
+import { Addresses } from './addresses.js';
+import type { Card } from './card.js';
+import type { Inbox } from './inbox.js';
+import type { Rail } from './rails.js';
+import { type PeerContext, RemoteEngine } from './remote-engine.js';
+
+/** Milliseconds for the messages to a peer that is forgotten. */
+const FLUSH_TIMEOUT = 1000;
+
+/** What peers need of their engine. */
+export interface PeersOptions {
+  readonly context: Omit<PeerContext, 'forget' | 'maps'>;
+  readonly rails: readonly Rail[];
+  readonly inbox: Inbox;
+  /** Whether the engine maps the memory of peers of its host. */
+  readonly maps: boolean;
+  /** Whether all rails do RDMA. */
+  readonly rdma: boolean;
+}
+
+/** The engines that an engine knows, by identity. */
+export class Peers {
+  readonly #options: PeersOptions;
+  readonly #known: Map<bigint, RemoteEngine>;
+  // What has ended of their offers is forgotten too. Keys refuse old tokens, but mapped memory has none.
+  readonly #forgotten = new Set<bigint>();
+
+  /** @param known empty; the inbox reads it too. */
+  constructor(known: Map<bigint, RemoteEngine>, options: PeersOptions) {
+    this.#known = known;
+    this.#options = options;
+  }
+
+  /** The engine of a card. */
+  meet(card: Card): RemoteEngine {
+    const known = this.#known.get(card.id);
+    if (known !== undefined) return known;
+    const { context, rails, inbox, maps, rdma } = this.#options;
+    const addresses = new Addresses(rails, card.addresses);
+    const handle = native.transferPeer(
+      context.handle,
+      card.id,
+      addresses.handles,
+      card.addresses.length,
+      rdma && card.rdma,
+    );
+    const peer = new RemoteEngine(
+      {
+        ...context,
+        maps: maps && !this.#forgotten.has(card.id),
+        forget: (closing, unused) => this.#forget(closing, unused, addresses),
+      },
+      card,
+      handle,
+    );
+    this.#known.set(card.id, peer);
+    inbox.known(peer);
+    return peer;
+  }
+
+  async #forget(peer: RemoteEngine, unused: Promise<void>, addresses: Addresses): Promise<void> {
+    const { context, inbox } = this.#options;
+    this.#known.delete(peer.identity);
+    if (peer.maps) this.#forgotten.add(peer.identity);
+    await unused;
+    peer.unmap();
+    if (!context.isOpen()) return;
+    if (inbox.has(peer.identity)) peer.takeNoMore();
+    await context.mail.flush(peer.handle, FLUSH_TIMEOUT);
+    native.transferForget(context.handle, peer.handle);
+    if (context.isOpen()) await addresses.remove();
+  }
+}
