@@ -26,7 +26,7 @@ export interface RunOptions {
  * `Assertion failed: (data.first) != nullptr` in node_platform.cc, seen three times in ten runs of the suite.
  */
 const optionsOf = (program: string) =>
-  /worker|terminated/.test(program) ? ['--no-concurrent-recompilation'] : [];
+  /worker|terminated|exit/.test(program) ? ['--no-concurrent-recompilation'] : [];
 
 /** Runs a program of test/programs to its end. */
 export async function runProgram(

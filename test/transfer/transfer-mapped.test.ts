@@ -6,6 +6,7 @@ import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { decodeToken, encodeToken } from '../../dist/transfer/token.js';
 import { pattern, same } from '../support/bytes.js';
+import { quick, slow } from '../support/cases.js';
 import { enginePair } from '../support/engines.js';
 import { runCleanly } from '../support/lifecycle.js';
 import { Receiver } from '../support/receiver.js';
@@ -46,13 +47,16 @@ describe.each([
   test('an engine that closes unmaps the memory of its peers', () =>
     runCleanly('transfer-unmapped', [provider], { stdout: '1 0' }, { node: ['--expose-gc'] }));
 
-  test('a worker that is terminated while it copies holds neither the offer nor the memory', () =>
-    runCleanly(
-      'transfer-terminated',
-      [provider],
-      { stdout: 'write,read: 0 files, 0 mappings' },
-      { node: ['--expose-gc'] },
-    ));
+  test.runIf(provider === 'tcp' ? quick : slow)(
+    'a worker that is terminated while it copies holds neither the offer nor the memory',
+    () =>
+      runCleanly(
+        'transfer-terminated',
+        [provider],
+        { stdout: 'write,read: 0 files, 0 mappings' },
+        { node: ['--expose-gc'] },
+      ),
+  );
 
   test('a read of allocated memory is a copy', async () => {
     const { a, b, toA, toB } = await pair();
