@@ -139,21 +139,17 @@ void Hub::withdraw(const std::shared_ptr<Offer>& offer) {
 // Closes the registrations that the offer has for itself, if they are open. Calls `then` when all
 // rails have done that and have read what had arrived before.
 void Hub::closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then) {
-  struct Step {
-    std::shared_ptr<Hub> hub;
-    std::function<void()> then;
-    std::atomic<size_t> remaining;
-  };
   const bool closes = !offer->keysClosed.exchange(true);
-  const auto step =
-      std::shared_ptr<Step>(new Step{shared_from_this(), std::move(then), {rails.size()}});
+  const auto self = shared_from_this();
+  const auto next = std::make_shared<std::function<void()>>(std::move(then));
+  const auto remaining = std::make_shared<std::atomic<size_t>>(rails.size());
   for (const auto& each : rails) {
     Rail* const rail = each.get();
     const uint32_t memory = closes ? offer->memories[rail->index] : 0;
-    rail->defer([rail, step, memory] {
+    rail->defer([self, rail, next, remaining, memory] {
       if (memory != 0) rail->engine().closeMemory(memory, kNoRequest);
-      rail->deferQuietly([step] {
-        if (step->remaining.fetch_sub(1) == 1) step->then();
+      rail->deferQuietly([self, next, remaining] {
+        if (remaining->fetch_sub(1) == 1) (*next)();
       });
     });
   }
