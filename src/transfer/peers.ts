@@ -5,8 +5,8 @@ import type { Inbox } from './inbox.js';
 import type { Rail } from './rails.js';
 import { type PeerContext, RemoteEngine } from './remote-engine.js';
 
-/** Milliseconds for the messages to a peer that is forgotten. */
-const FLUSH_TIMEOUT = 1000;
+/** Milliseconds for the messages to a peer that is forgotten, or to all when the engine closes. */
+export const FLUSH_TIMEOUT = 1000;
 
 /** What peers need of their engine. */
 export interface PeersOptions {

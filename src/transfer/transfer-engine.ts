@@ -31,7 +31,7 @@ import { type Note, Notes } from './notes.js';
 import { makeOffer, type Offering } from './offering.js';
 import { OpenOffers } from './open-offers.js';
 import { Taken } from './outbox.js';
-import { Peers } from './peers.js';
+import { FLUSH_TIMEOUT, Peers } from './peers.js';
 import { Place } from './place.js';
 import { countersOf, openRails, type Rail, type RailState } from './rails.js';
 import { RemoteEngine } from './remote-engine.js';
@@ -43,7 +43,6 @@ const UNCLONEABLE = uncloneable(
   'a TransferEngine belongs to its thread: send engine.card, for engine.peer(), and open another engine there',
 );
 
-const FLUSH_TIMEOUT = 1000; // ms
 const GOODBYE_TIMEOUT = 250; // ms
 let lastNumber = 0;
 

@@ -2,6 +2,15 @@
 import { TransferEngine, type TransferEngineOptions } from 'libfabric/transfer';
 import { onTestFinished } from 'vitest';
 
+/** Each provider, and whether peers map memory: `[provider, mapMemory]`. */
+export const MAPPED_OR_NOT = [
+  ['tcp', true],
+  ['tcp', false],
+  ['shm', true],
+  ['shm', false],
+  ['efa', false],
+] as const;
+
 /** Two engines that know each other, closed when the test ends. */
 export async function enginePair(options: TransferEngineOptions) {
   const a = await TransferEngine.open(options);

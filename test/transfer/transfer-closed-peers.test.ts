@@ -3,18 +3,12 @@ import '../support/softefa.js';
 import { TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
-import { enginePair } from '../support/engines.js';
+import { enginePair, MAPPED_OR_NOT } from '../support/engines.js';
 import { tally, until } from '../support/lifecycle.js';
 
 const SIZE = 1 << 20;
 
-describe.each([
-  ['tcp', true],
-  ['tcp', false],
-  ['shm', true],
-  ['shm', false],
-  ['efa', false],
-] as const)('%s, memory mapped: %s', (provider, mapMemory) => {
+describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
   test('a closed peer is lost at once, gets nothing more, and the others are served', async () => {
     const options = { provider, nics: 1, mapMemory };
     const { a, b, toA, toB } = await enginePair(options);

@@ -3,17 +3,11 @@ import '../support/softefa.js';
 import { describe, expect, test } from 'vitest';
 import { decodeCard, encodeCard } from '../../dist/transfer/card.js';
 import { pattern, same } from '../support/bytes.js';
-import { enginePair } from '../support/engines.js';
+import { enginePair, MAPPED_OR_NOT } from '../support/engines.js';
 
 const SIZE = 16 << 20;
 
-describe.each([
-  ['tcp', true],
-  ['tcp', false],
-  ['shm', true],
-  ['shm', false],
-  ['efa', false],
-] as const)('%s, memory mapped: %s', (provider, mapMemory) => {
+describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
   const setUp = async () => {
     const pair = await enginePair({ provider, nics: 1, mapMemory });
     const { a, b, toA } = pair;
