@@ -65,10 +65,17 @@ void Hub::tellIfFlushed() {
       if (peer && peer->awaits()) return;
     }
   }
-  const uint32_t before = flushes_.fetch_add(1);
-  if (before > 1) return;
-  events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
-  if (before == 0) sayGoodbye();
+  Farewell from = Farewell::kFlushing;
+  if (farewell_.compare_exchange_strong(from, Farewell::kTelling)) {
+    events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
+    sayGoodbye();
+    farewell_ = Farewell::kTold;
+    return tellIfFlushed();
+  }
+  if (from != Farewell::kTold) return;
+  if (farewell_.compare_exchange_strong(from, Farewell::kDone)) {
+    events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
+  }
 }
 
 // The rails on other NUMA nodes than the memory. None if there is no near one.
@@ -158,7 +165,7 @@ void Hub::received(Message message) {
   if (header.kind == Kind::kWithdrawn) return peerWithdrew(header);
   if (header.kind == Kind::kRevoked) return peerRevoked(header);
   if (header.kind == Kind::kTaken) {
-    if (header.status == kClosed) peerLeft(header.from);
+    if (header.status == kClosed && !peerLeft(header)) return;
     return events.add({EventKind::kTaken, header.count, header.status, std::move(message.payload),
                        header.from, 0});
   }

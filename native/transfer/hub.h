@@ -121,7 +121,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void pass(Waiting waiting, size_t to);
   void complete(Offer& offer);
   void sayGoodbye();
-  void peerLeft(uint64_t identity);
+  bool peerLeft(const MessageHeader& header);
   void closeKeys(const std::shared_ptr<Offer>& offer, std::function<void()> then);
   void released(const std::shared_ptr<Offer>& offer);
   std::shared_ptr<Offer> offerOf(const MessageHeader& header);
@@ -144,7 +144,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
   uint16_t pieces_ = SliceLimits::kMaxPieces;  // of a slice, on each side
   bool closed_ = false;
   std::atomic<bool> closing_{false};
-  std::atomic<uint32_t> flushes_{0};
+  // What close() waits for: the messages under way, then those that tell the peers of it.
+  enum class Farewell : uint8_t { kFlushing, kTelling, kTold, kDone };
+  std::atomic<Farewell> farewell_{Farewell::kFlushing};
   std::atomic<uint64_t> nextOrder_{0};
   std::atomic<size_t> endedRails_{0};
   uint32_t nextTransfer_ = 0;

@@ -91,15 +91,24 @@ void Hub::sayGoodbye() {
       }
     }
   }
-  for (const auto& peer : present) take(peer, {}, 0, kClosed);
-  if (present.empty()) tellIfFlushed();
+  for (const auto& peer : present) {
+    for (const auto& rail : rails) {
+      Message message = messageTo(*peer, Kind::kTaken);
+      message.header.status = kClosed;
+      message.header.round = static_cast<uint8_t>(rail->index);
+      message.header.bytes = rails.size();
+      send(peer, std::move(message), rail->index);
+    }
+  }
 }
 
 // A peer has told that it is closing, and has no copy under way. Nothing more is sent to it: shm
 // (1.17) completes no operation of an endpoint after one that its peer has not answered.
-void Hub::peerLeft(uint64_t identity) {
-  const std::shared_ptr<Peer> peer = peerOf(identity);
-  if (!peer || peer->left.exchange(true)) return;
+// Returns whether all rails of the peer have told it, this one as the last.
+bool Hub::peerLeft(const MessageHeader& header) {
+  const std::shared_ptr<Peer> peer = peerOf(header.from);
+  if (!peer || !peer->goodbyes.add(header.round, header.bytes)) return false;
+  if (peer->left.exchange(true)) return false;
   std::vector<std::shared_ptr<Transfer>> transfers;
   std::vector<std::shared_ptr<Offer>> offers;
   {
@@ -117,6 +126,7 @@ void Hub::peerLeft(uint64_t identity) {
   for (const auto& offer : offers) peerFinished(offer, end);
   tellIfAllSent(*peer);
   tellIfFlushed();
+  return true;
 }
 
 // The first message of a peer has arrived: tells it at once that this side confirms what it takes,

@@ -16,7 +16,8 @@ enum class Kind : uint8_t {
   kRevoked = 5,    // offer; bytes, count: its serial number and its gap: it has ended
   kCopied = 6,     // offer, round, bytes: all of them are there; the payload is the note
   kRead = 7,       // offer, transfer: has every byte of a repeated offer, which stays open
-  kTaken = 8,      // count, status: the payload has the numbers of messages that were taken
+  kTaken = 8,      // count, status: the payload has the numbers of messages that were taken;
+                   // kClosed: round, bytes: the rail, and how many rails say so
 };
 
 // The status of a kTaken message of an engine that is closing.
@@ -27,7 +28,7 @@ struct MessageHeader {
 
   uint32_t magic = kMagic;
   Kind kind = Kind::kNote;
-  uint8_t round = 0;    // kPlan, kCopied: of a repeated offer; kFinished: the rail
+  uint8_t round = 0;    // kPlan, kCopied: of a repeated offer; kFinished, kTaken: the rail
   uint16_t length = 0;  // bytes of the payload
   uint64_t from = 0;    // identities of the engines
   uint64_t to = 0;

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "rail_votes.h"
 
 namespace fab::transfer {
 
@@ -101,10 +102,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   }
 
   // A rail of the peer says that no transfer uses the offer. Returns whether all its rails have.
-  bool refused(uint8_t rail, uint32_t rails) {
-    const uint64_t bit = uint64_t{1} << (rail % 64);
-    return std::bitset<64>(refusals_.fetch_or(bit) | bit).count() >= rails;
-  }
+  bool refused(uint8_t rail, uint32_t rails) { return refusals_.add(rail, rails); }
 
   // How many numbers it has.
   uint64_t numbers() const { return uint64_t{expected_ + capacity_} * rounds_.size(); }
@@ -157,7 +155,7 @@ class Offer : public std::enable_shared_from_this<Offer> {
   std::vector<Round> rounds_;
   std::atomic<uint32_t> at_{0};  // the current round
   std::atomic<bool> complete_{false};
-  std::atomic<uint64_t> refusals_{0};  // a bit for each rail
+  RailVotes refusals_;
   std::atomic<uint32_t> lastRead_{0};  // the peer's transfer that has read it, 0: none
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ended_offers.h"
+#include "rail_votes.h"
 #include "transfer.h"
 
 namespace fab::transfer {
@@ -177,6 +178,7 @@ class Peer {
   std::atomic<uint32_t> allSent{
       0};  // the number of the event that tells when there are none, 0: nobody asks
   std::atomic<bool> left{false};       // its engine was closed
+  RailVotes goodbyes;                  // of its rails
   std::atomic<bool> forgotten{false};  // messages that still wait are not sent any more
   std::atomic<bool> answered{false};   // it knows that its messages are confirmed
   // Under the mutex of the hub:
