@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -19,27 +20,23 @@ class Lane {
   }
   Operation& front() { return entries_[head_]; }
   void pop() {
-    head_ += 1u + entries_[head_].blocks;
-    if (head_ == entries_.size()) {
-      entries_.clear();
-      head_ = 0;
-    } else if (head_ >= kCompactAt && head_ * 2 >= entries_.size()) {
-      entries_.erase(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(head_));
-      head_ = 0;
-    }
+    head_ = after(head_);
+    skipRemoved();
   }
 
   template <typename Visit>
   void forEach(Visit&& visit) const {
-    for (size_t i = head_; i < entries_.size(); i += 1u + entries_[i].blocks) visit(entries_[i]);
+    for (size_t i = head_; i < entries_.size(); i = after(i)) {
+      if (!removed(i)) visit(entries_[i]);
+    }
   }
-  // The 64-byte entries of all operations, including their blocks.
+  // The 64-byte entries of all operations, including their blocks and those of removed operations.
   const Operation* begin() const { return entries_.data() + head_; }
   const Operation* end() const { return entries_.data() + entries_.size(); }
   template <typename Match>
   bool any(Match&& match) const {
-    for (size_t i = head_; i < entries_.size(); i += 1u + entries_[i].blocks) {
-      if (match(entries_[i])) return true;
+    for (size_t i = head_; i < entries_.size(); i = after(i)) {
+      if (!removed(i) && match(entries_[i])) return true;
     }
     return false;
   }
@@ -53,8 +50,9 @@ class Lane {
   template <typename Match, typename Take>
   void removeIf(Match&& match, Take&& take) {
     std::vector<Operation> kept;
-    for (size_t i = head_; i < entries_.size(); i += 1u + entries_[i].blocks) {
+    for (size_t i = head_; i < entries_.size(); i = after(i)) {
       Operation& operation = entries_[i];
+      if (removed(i)) continue;
       if (match(operation)) {
         take(operation);
       } else {
@@ -63,12 +61,51 @@ class Lane {
     }
     entries_ = std::move(kept);
     head_ = 0;
+    searched_ = 0;
+  }
+
+  // Removes one operation that matches, and calls take(operation). Returns whether there was one.
+  // The search begins where the last one ended, because requests end in the order in which they
+  // wait: a signal or a deadline may end all of 100,000.
+  template <typename Match, typename Take>
+  bool removeOne(Match&& match, Take&& take) {
+    const size_t begin = std::max(head_, searched_);
+    return removeBetween(begin, entries_.size(), match, take) ||
+           removeBetween(head_, begin, match, take);
   }
 
  private:
   static constexpr size_t kCompactAt = 4096;
+
+  size_t after(size_t i) const { return i + 1u + entries_[i].blocks; }
+  // Entries of an operation that is not the first stay when it is removed.
+  bool removed(size_t i) const { return entries_[i].code == OpCode::kNop; }
+
+  void skipRemoved() {
+    while (head_ < entries_.size() && removed(head_)) head_ = after(head_);
+    const bool all = head_ == entries_.size();
+    if (!all && (head_ < kCompactAt || head_ * 2 < entries_.size())) return;
+    entries_.erase(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(head_));
+    searched_ -= std::min(searched_, head_);
+    head_ = 0;
+  }
+
+  template <typename Match, typename Take>
+  bool removeBetween(size_t begin, size_t end, Match& match, Take& take) {
+    for (size_t i = begin; i < end; i = after(i)) {
+      if (removed(i) || !match(entries_[i])) continue;
+      take(entries_[i]);
+      entries_[i].code = OpCode::kNop;
+      searched_ = after(i);
+      skipRemoved();
+      return true;
+    }
+    return false;
+  }
+
   std::vector<Operation> entries_;
-  size_t head_ = 0;
+  size_t head_ = 0;      // of the first operation, which is not a removed one
+  size_t searched_ = 0;  // behind the operation that removeOne() has found last
 };
 
 }  // namespace fab
