@@ -175,7 +175,7 @@ test('memory of an aborted allocate() is released', async (context) => {
   control.abort(new Error('enough'));
   await rejection;
   expect(await closed).toMatchObject({ type: 'memoryRegion', object: { length: 64 * MIB } });
-  const regions = () => dumpState().domains[0]?.engine?.memory.regions;
+  const regions = () => dumpState().domains.at(-1)?.engine?.memory.regions;
   expect(regions()).toBe(0);
   const region = await domain.allocate(4096, ['FI_REMOTE_READ'], { timeout: LONG });
   expect(regions()).toBe(1);

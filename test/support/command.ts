@@ -1,7 +1,7 @@
 // Runs the command line of this build, and other programs.
 import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach } from 'vitest';
+import { afterEveryTest, beforeEveryTest } from './every-test.js';
 import { HANG_MS } from './limits.js';
 import { type Ended, outputOf } from './output.js';
 
@@ -42,8 +42,8 @@ export interface Started {
 
 // The processes of a test are killed when it ends, but not those that were started before all tests.
 const running = new Set<ChildProcess>();
-beforeEach(() => running.clear());
-afterEach(() => {
+beforeEveryTest(() => running.clear());
+afterEveryTest(() => {
   for (const child of running) child.kill('SIGKILL');
 });
 

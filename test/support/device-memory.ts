@@ -11,13 +11,14 @@ import {
 } from 'node:fs';
 import type { DmabufMemory, MemoryRegion } from 'libfabric';
 import { getInfo, getParams, version } from 'libfabric';
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
+import { afterEveryTest } from './every-test.js';
 import { partId } from './softefa.js';
 
 let made = 0;
 const open = new Set<FakeGpu>();
 
-afterEach(() => {
+afterEveryTest(() => {
   for (const gpu of open) gpu.close();
 });
 

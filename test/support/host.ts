@@ -3,15 +3,15 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
 import type { Answer } from './call.js';
+import { afterEveryFile } from './every-test.js';
 import type { Ended } from './output.js';
 
 const program = fileURLToPath(new URL('../programs/command-host.mjs', import.meta.url));
 
 /** The hosts of this file by their environment. Both sides of a command may have the same. */
 const hosts = new Map<string, ChildProcess>();
-afterAll(() => {
+afterEveryFile(() => {
   for (const host of hosts.values()) host.kill('SIGKILL');
   hosts.clear();
 });

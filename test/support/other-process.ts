@@ -2,7 +2,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
+import { afterEveryTest } from './every-test.js';
 import { sharedMemoryOf } from './lifecycle.js';
 import { settle } from './settle.js';
 
@@ -41,7 +42,7 @@ interface Waiting {
 
 const running = new Set<ChildProcess>();
 
-afterEach(() => {
+afterEveryTest(() => {
   for (const child of running) child.kill('SIGKILL');
   running.clear();
 });

@@ -1,13 +1,13 @@
 // Helpers of the tests of endpoints that the provider does not release.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DriverKind, Fabric, getInfo, type ParkedMessage } from 'libfabric';
-import { afterEach } from 'vitest';
 import { pattern } from './bytes.js';
+import { afterEveryTest } from './every-test.js';
 import { settle } from './settle.js';
 import { closing } from './transfer.js';
 
 const unsubscribes: (() => void)[] = [];
-afterEach(() => {
+afterEveryTest(() => {
   for (const end of unsubscribes.splice(0)) end();
 });
 /** Collects the messages of the channel 'libfabric:parked' until the test ends. */

@@ -10,13 +10,14 @@ import {
   type Peer,
   version,
 } from 'libfabric';
-import { afterEach, expect, type TestContext } from 'vitest';
+import { expect, type TestContext } from 'vitest';
 import './softefa.js';
+import { afterEveryTest } from './every-test.js';
 import { settle } from './settle.js';
 
 const opened = new Set<{ close(options?: { timeout: number }): Promise<void> }>();
 
-afterEach(async () => {
+afterEveryTest(async () => {
   const all = [...opened];
   opened.clear();
   await Promise.all(all.map((endpoint) => endpoint.close({ timeout: 500 })));

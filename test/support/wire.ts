@@ -1,10 +1,10 @@
 import { getInfo } from 'libfabric';
-import { afterEach } from 'vitest';
 import { openEndpoint } from '../../dist/cli/fabtests/common/open-endpoint.js';
+import { afterEveryTest } from './every-test.js';
 
 /** Functions that run when a test has ended, the last one first. */
 export const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 

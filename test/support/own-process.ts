@@ -1,0 +1,1 @@
+// A file that imports this has a process of its own: test/processes.ts.
