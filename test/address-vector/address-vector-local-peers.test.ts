@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { type Endpoint, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { casesOf, combinations } from '../support/cases.js';
+import { casesOf, combinations, slow } from '../support/cases.js';
 import { exchangeMessage, sharedMemoryOf, tally } from '../support/lifecycle.js';
 import { drivers } from '../support/providers.js';
 import { settle } from '../support/settle.js';
@@ -14,6 +14,8 @@ function sharedMemoryInUse(): number {
   const [, kibibytes] = /^RssShmem:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))!;
   return Number(kibibytes) * 1024;
 }
+
+const COUNT = slow ? 200 : 50;
 
 describe.each(sharing)('$provider, $driver driver', ({ provider, driver }) => {
   const opened = () => open({ provider, driver, caps: ['FI_MSG', 'FI_RMA'] });
@@ -100,7 +102,7 @@ describe.each(casesOf(drivers, (driver) => driver === 'thread'))('shm, %s driver
     await third.close();
   });
 
-  test('200 pairs that open, exchange messages and close leave no files and no shared memory', async () => {
+  test(`${COUNT} pairs that open, exchange messages and close leave no files and no shared memory`, async () => {
     const round = async () => {
       const a = await opened();
       const b = await opened();
@@ -111,15 +113,15 @@ describe.each(casesOf(drivers, (driver) => driver === 'thread'))('shm, %s driver
     };
     await round();
     const before = sharedMemoryInUse();
-    for (let i = 0; i < 200; i++) await round();
+    for (let i = 0; i < COUNT; i++) await round();
     expect(sharedMemoryOf(process.pid)).toEqual([]);
     expect(sharedMemoryInUse() - before).toBeLessThan(8 << 20);
   });
 
-  test('200 endpoints without messages leave no files when they close', async () => {
+  test(`${COUNT} endpoints without messages leave no files when they close`, async () => {
     const permanent = [await opened(), await opened()] as const;
     await exchangeMessage(...permanent);
-    for (let i = 0; i < 200; i++) await (await opened()).close();
+    for (let i = 0; i < COUNT; i++) await (await opened()).close();
     expect(sharedMemoryOf(process.pid)).toHaveLength(2);
     for (const ep of permanent) await ep.close();
   });

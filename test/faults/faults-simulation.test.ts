@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { quick, tier } from '../support/cases.js';
+import { slow, tier } from '../support/cases.js';
 import { outputOf } from '../support/output.js';
 import { programOf } from './simulation/plan.mjs';
 
@@ -43,7 +43,7 @@ test.each(tier === 'quick' ? all.slice(-1) : all)(
   },
 );
 
-test.runIf(quick)(
+test.runIf(slow)(
   'the programs that are printed for a failed one fail in the same way',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'libfabric-simulation-'));

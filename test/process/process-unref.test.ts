@@ -8,7 +8,8 @@ const combinations = casesOf(
   PROVIDERS.flatMap((provider) =>
     (['thread', 'loop'] as const).map((driver) => ({ provider, driver })),
   ),
-  ({ provider, driver }) => (provider === 'shm') === (driver === 'loop'),
+  ({ provider, driver }) =>
+    provider === 'tcp' ? driver === 'loop' : provider === 'efa' && driver === 'thread',
 );
 
 const prints = (args: readonly string[], stdout: string) => runCleanly('unref', args, { stdout });

@@ -1,9 +1,9 @@
-// Workers with endpoints of their own. Arguments: provider, driver, how.
+// Workers with endpoints of their own. Arguments: provider, driver, how, and how many times.
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
-const [provider, driver, how] = workerData?.args ?? process.argv.slice(2);
+const [provider, driver, how, times] = workerData?.args ?? process.argv.slice(2);
 const ROUNDS = 50;
 
 function start(role) {
@@ -105,7 +105,7 @@ const ways = {
   terminate: async () => {
     const { pair } = await import('./lifecycle-busy.mjs');
     const { a, b, peer } = await pair(provider, driver);
-    for (let i = 0; i < 4; i++) {
+    for (let i = 0; i < times; i++) {
       const workers = [start('busy'), start('busy')];
       await Promise.all(workers.map((worker) => once(worker, 'message')));
       const received = b.recv(new Uint8Array(4096));
@@ -117,7 +117,7 @@ const ways = {
     }
     await a.close();
     await b.close();
-    console.log('8 ended');
+    console.log(`${times} pairs ended`);
   },
   // The peer of operations in flight disappears with its worker.
   abandon: async () => {

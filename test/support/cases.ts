@@ -24,13 +24,21 @@ const withDrivers = <P extends string>(providers: readonly P[]) =>
 export const isQuick = ({ provider, driver }: { provider: string; driver: string }): boolean =>
   provider === 'efa' || driver === 'thread';
 
+const allCombinations = withDrivers(PROVIDERS);
+
 /** Every driver on efa, shm and tcp: `{ provider, driver }`. */
-export const combinations = casesOf(withDrivers(PROVIDERS), isQuick);
+export const combinations = casesOf(allCombinations, isQuick);
 
 /** The same, for tests that start processes. Quick: each provider and each driver once. */
 export const processCombinations = casesOf(
-  withDrivers(PROVIDERS),
+  allCombinations,
   ({ provider, driver }) => PROVIDERS.indexOf(provider) === drivers.indexOf(driver),
+);
+
+/** The same, for tests that start several processes each. Quick: one of them. */
+export const longCombinations = casesOf(
+  allCombinations,
+  ({ provider, driver }) => provider === 'efa' && driver === 'thread',
 );
 
 /** Every driver on the common providers: `[provider, driver]`. */
