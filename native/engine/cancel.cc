@@ -21,13 +21,9 @@ void Engine::cancel(uint32_t request) {
   }
   const auto isIt = [&](const auto& run) { return run->live && run->request == request; };
   const auto run = std::find_if(runs_.begin(), runs_.end(), isIt);
-  if (run != runs_.end()) {
-    if (cancelRun(**run)) return;
-  } else if (Op* const posted = findPosted(request); posted != nullptr) {
-    if (cancelPosted(*posted)) return;
-  } else {
-    return cancelWaiting(request);
-  }
+  const bool ended =
+      run != runs_.end() ? cancelRun(**run) : cancelWaiting(request) || cancelPosted(request);
+  if (ended) return;
   Completion refused{};
   refused.request = request;
   refused.event = Event::kCancelRefused;
@@ -38,18 +34,21 @@ void Engine::cancel(uint32_t request) {
   completions_.push(refused);
 }
 
-// Cancels a request that has not begun: it waits for room, for arrivals or for a counter. A request
-// that does not wait has ended.
-void Engine::cancelWaiting(uint32_t request) {
-  if (cancelUnposted(request)) return;
+// Cancels a request that has not begun: it waits for room, for arrivals or for a counter.
+bool Engine::cancelWaiting(uint32_t request) {
+  if (cancelUnposted(request)) return true;
   for (CompletionQueue* queue : queues_) {
-    if (queue->immediates.cancel(request)) return settle(request, FI_ECANCELED);
+    if (!queue->immediates.cancel(request)) continue;
+    settle(request, FI_ECANCELED);
+    return true;
   }
   for (auto wait = counterWaits_.begin(); wait != counterWaits_.end(); ++wait) {
     if (wait->request != request) continue;
     counterWaits_.erase(wait);
-    return settle(request, FI_ECANCELED);
+    settle(request, FI_ECANCELED);
+    return true;
   }
+  return false;
 }
 
 // Cancels an operation that waits in a lane. Returns whether there was one.
@@ -81,12 +80,13 @@ Op* Engine::findPosted(uint32_t request) {
 // Cancels a posted receive, which then completes with FI_ECANCELED. A message that has arrived
 // before completes the receive; a message that is arriving goes to the next receive. Returns true
 // if the receive has ended.
-bool Engine::cancelPosted(Op& posted) {
-  if (!isReceive(posted.code)) return false;
-  const uint32_t request = posted.request;
-  CompletionQueue& queue = *posted.endpoint->receiveQueue;
+bool Engine::cancelPosted(uint32_t request) {
+  Op* const found = findPosted(request);
+  if (found == nullptr) return true;
+  if (!isReceive(found->code)) return false;
+  CompletionQueue& queue = *found->endpoint->receiveQueue;
   if (!queue.closed()) readQueue(queue);  // it may have ended
-  return !posted.live || posted.request != request || recall(posted);
+  return !found->live || found->request != request || recall(*found);
 }
 
 // Cancels the parts of a batch that can be cancelled. Returns true if the batch has ended.

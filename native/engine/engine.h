@@ -363,9 +363,9 @@ class Engine {
 
   // cancel.cc
   void cancel(uint32_t request);
-  void cancelWaiting(uint32_t request);
+  bool cancelWaiting(uint32_t request);
   bool cancelUnposted(uint32_t request);
-  bool cancelPosted(Op& posted);
+  bool cancelPosted(uint32_t request);
   Op* findPosted(uint32_t request);
   bool cancelRun(BatchRun& run);
   void cancelRestOf(BatchRun& run, bool receives, const Failure& why);
