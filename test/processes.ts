@@ -6,7 +6,7 @@ import { dirname, join, normalize } from 'node:path';
  * - `unit`: no provider.
  * - `polling`: commands whose two sides poll, each on its core.
  * - `own`: a process for each file, because it changes what all files of a process have in common: it sets variables, loads
- *   a fake library, or leaves something behind.
+ *   a fake library, lets the device fail, reads its counters, or leaves something behind.
  * - `softefa`: on a software device that all files of a process share.
  * - `plain`: all others. They see the machine as it is.
  */
@@ -14,8 +14,9 @@ export type Kind = 'unit' | 'polling' | 'own' | 'softefa' | 'plain';
 
 const POLLING = /^test\/cli\/(cli-start|transfer\/|fabtests\/(benchmarks|common|functional)\/)/;
 const OWN =
-  /support\/(accelerator|cuda-memory|default-queues|device-memory|direct-.+|efa-defaults|fake-.+|four-nics|own-process|preload|short-timeout)\.ts$/;
-const SETS_VARIABLES = /^\s*process\.env\S* \S*= /m;
+  /support\/(accelerator|cuda-memory|default-queues|device-memory|direct-.+|efa-defaults|fake-.+|four-nics|preload|short-timeout)\.ts$/;
+const OF_DEVICE = /^test\/(efa|process|provider-limits|softefa|verbs|worker)\//;
+const CHANGES_PROCESS = /^\s*process\.env\S* \S*= |testFaults|SoftefaFaults/m;
 
 const textOf = (file: string) => readFileSync(file, 'utf8');
 
@@ -41,8 +42,10 @@ function kindOf(file: string): Kind {
   if (file.endsWith('.unit.test.ts')) return 'unit';
   if (POLLING.test(file)) return 'polling';
   const modules = [...importsOf(file)];
-  if (modules.some((each) => OWN.test(each)) || SETS_VARIABLES.test(textOf(file))) return 'own';
-  return modules.includes('test/support/softefa.ts') ? 'softefa' : 'plain';
+  const onDevice = modules.includes('test/support/softefa.ts');
+  const changes = modules.some((each) => OWN.test(each)) || CHANGES_PROCESS.test(textOf(file));
+  if (changes || (onDevice && OF_DEVICE.test(file))) return 'own';
+  return onDevice ? 'softefa' : 'plain';
 }
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })

@@ -6,7 +6,6 @@ import { casesOf } from '../support/cases.js';
 import { runInline } from '../support/command.js';
 import { portCounter, startPair, transferAll, upToDate } from '../support/process-pair.js';
 import { withSoftefa } from '../support/softefa.js';
-import '../support/own-process.js';
 
 const ALL: readonly SoftefaCapability[] = [
   'RDMA_READ',

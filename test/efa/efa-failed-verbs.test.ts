@@ -1,7 +1,6 @@
 // The efa provider on a device whose calls of verbs fail: the caller gets a typed error, and what follows succeeds.
 import { FabricError, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import '../support/own-process.js';
 import { expectBytes, pattern } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
 import { runInline } from '../support/command.js';

@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest';
 import { casesOf } from '../support/cases.js';
 import { portCounter, startPair, transferAll, upToDate } from '../support/process-pair.js';
 import { namespace } from '../support/softefa.js';
-import '../support/own-process.js';
 
 const NICS = [0, 1, 2, 3];
 

@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { pairOfDomain, parkedMessages } from '../support/parked.js';
 import { settle } from '../support/settle.js';
 import { testFaults } from '../support/softefa.js';
-import '../support/own-process.js';
 
 const faults = testFaults();
 // Without RDMA of the device, the target's provider answers reads. The provider queries the device once.

@@ -1,7 +1,6 @@
 // A receive times out even if part of its message has arrived, from a sender that has stopped.
 import { open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import '../support/own-process.js';
 import { drivers } from '../support/providers.js';
 import { settle } from '../support/settle.js';
 import { testFaults } from '../support/softefa.js';

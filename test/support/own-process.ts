@@ -1,1 +1,0 @@
-// A file that imports this has a process of its own: test/processes.ts.
