@@ -6,7 +6,7 @@ import { dirname, join, normalize } from 'node:path';
  * - `unit`: no provider.
  * - `polling`: commands whose two sides poll, each on its core.
  * - `own`: a process for each file, because it changes what all files of a process have in common: it sets variables, loads
- *   a fake library, lets the device fail, reads its counters, or leaves something behind.
+ *   a fake library, lets the device fail, or leaves something behind. Or it counts what its process or the device has.
  * - `softefa`: on a software device that all files of a process share.
  * - `plain`: all others. They see the machine as it is.
  */
@@ -17,6 +17,7 @@ const OWN =
   /support\/(accelerator|cuda-memory|default-queues|device-memory|direct-.+|efa-defaults|fake-.+|four-nics|preload|short-timeout)\.ts$/;
 const OF_DEVICE = /^test\/(efa|process|provider-limits|softefa|verbs|worker)\//;
 const CHANGES_PROCESS = /^\s*process\.env\S* \S*= |testFaults|SoftefaFaults/m;
+const COUNTS_ITS_OWN = /\/proc\/self|cpuUsage|dumpState|memoryUsage|sharedMemoryOf\(process\.pid\)/;
 
 const textOf = (file: string) => readFileSync(file, 'utf8');
 
@@ -43,8 +44,11 @@ function kindOf(file: string): Kind {
   if (POLLING.test(file)) return 'polling';
   const modules = [...importsOf(file)];
   const onDevice = modules.includes('test/support/softefa.ts');
-  const changes = modules.some((each) => OWN.test(each)) || CHANGES_PROCESS.test(textOf(file));
-  if (changes || (onDevice && OF_DEVICE.test(file))) return 'own';
+  const needsOwn =
+    (onDevice && OF_DEVICE.test(file)) ||
+    modules.some((each) => OWN.test(each)) ||
+    [CHANGES_PROCESS, COUNTS_ITS_OWN].some((pattern) => pattern.test(textOf(file)));
+  if (needsOwn) return 'own';
   return onDevice ? 'softefa' : 'plain';
 }
 
