@@ -7,6 +7,7 @@ import { dirname, join, normalize } from 'node:path';
  * - `polling`: commands whose two sides poll, each on its core.
  * - `own`: a process for each file, because it changes what all files of a process have in common: it sets variables, loads
  *   a fake library, lets the device fail, or leaves something behind. Or it counts what its process or the device has.
+ *   Or it starts processes that use the device.
  * - `softefa`: on a software device that all files of a process share.
  * - `plain`: all others. They see the machine as it is.
  */
@@ -15,7 +16,9 @@ export type Kind = 'unit' | 'polling' | 'own' | 'softefa' | 'plain';
 const POLLING = /^test\/cli\/(cli-start|transfer\/|fabtests\/(benchmarks|common|functional)\/)/;
 const OWN =
   /support\/(accelerator|cuda-memory|default-queues|device-memory|direct-.+|efa-defaults|fake-.+|four-nics|preload|short-timeout)\.ts$/;
-const OF_DEVICE = /^test\/(efa|process|provider-limits|softefa|verbs|worker)\//;
+const OF_DEVICE = /^test\/(documents|efa|process|provider-limits|softefa|verbs|worker)\//;
+const STARTS_PROCESSES =
+  /withSoftefa|softefaEnvironment|support\/(command|lifecycle|node-pair|other-process|pingpong|process-pair|receiver|services|sides)\.js/;
 const CHANGES_PROCESS = /^\s*process\.env\S* \S*= |testFaults|SoftefaFaults/m;
 const COUNTS_ITS_OWN = /\/proc\/self|cpuUsage|dumpState|memoryUsage|sharedMemoryOf\(process\.pid\)/;
 
@@ -44,12 +47,11 @@ function kindOf(file: string): Kind {
   if (POLLING.test(file)) return 'polling';
   const modules = [...importsOf(file)];
   const onDevice = modules.includes('test/support/softefa.ts');
-  const needsOwn =
-    (onDevice && OF_DEVICE.test(file)) ||
-    modules.some((each) => OWN.test(each)) ||
-    [CHANGES_PROCESS, COUNTS_ITS_OWN].some((pattern) => pattern.test(textOf(file)));
-  if (needsOwn) return 'own';
-  return onDevice ? 'softefa' : 'plain';
+  const text = textOf(file);
+  const changes = CHANGES_PROCESS.test(text) || modules.some((each) => OWN.test(each));
+  if (changes || COUNTS_ITS_OWN.test(text)) return 'own';
+  if (!onDevice) return 'plain';
+  return OF_DEVICE.test(file) || STARTS_PROCESSES.test(text) ? 'own' : 'softefa';
 }
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
