@@ -71,14 +71,16 @@ describe.each(drivers)('%s driver', (driver) => {
   test.for(someErrors)(
     'an endpoint whose receive buffers the device refuses with %s fails its operations, and another one succeeds',
     async (value, context) => {
-      using refused = faults.add('receive', { value, count: 1 });
+      // Not only once: an endpoint of the test before may still be closing, and may post a receive.
+      using refused = faults.add('receive', { value });
       const broken = closing(await open({ provider: 'efa', caps: ['FI_MSG'], driver }));
       const error = await settle(
         broken.recv(new Uint8Array(8)).catch((thrown) => thrown),
         broken.domain,
       );
       expect(error).toMatchObject({ syscall: 'fi_eq_readerr', provErrno: NO_BUFFERS });
-      expect(refused.hits).toBe(1);
+      expect(refused.hits).toBeGreaterThan(0);
+      refused.remove();
       await exchangeMessage(await pair(context, 'efa', ['FI_MSG'], driver));
     },
   );
