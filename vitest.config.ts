@@ -45,7 +45,7 @@ export default defineConfig({
       project('softefa', { isolate: false }),
       project('own', {}),
       // After the others: more of them than cores would wait for scheduler slices of 4 ms.
-      project('polling', { maxWorkers: 2 * cores + 1, sequence: { groupOrder: 1 } }),
+      project('polling', { sequence: { groupOrder: 1 } }),
     ],
     pool: 'forks',
     // More processes than cores, because tests mostly wait for processes and timers: libfabric of Debian 12 takes 0.2 s

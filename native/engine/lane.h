@@ -21,14 +21,12 @@ class Lane {
   Operation& front() { return entries_[head_]; }
   void pop() {
     head_ = after(head_);
-    skipRemoved();
+    compact();
   }
 
   template <typename Visit>
   void forEach(Visit&& visit) const {
-    for (size_t i = head_; i < entries_.size(); i = after(i)) {
-      if (!removed(i)) visit(entries_[i]);
-    }
+    for (size_t i = head_; i < entries_.size(); i = after(i)) visit(entries_[i]);
   }
   // The 64-byte entries of all operations, including their blocks and those of removed operations.
   const Operation* begin() const { return entries_.data() + head_; }
@@ -36,7 +34,7 @@ class Lane {
   template <typename Match>
   bool any(Match&& match) const {
     for (size_t i = head_; i < entries_.size(); i = after(i)) {
-      if (!removed(i) && match(entries_[i])) return true;
+      if (match(entries_[i])) return true;
     }
     return false;
   }
@@ -52,7 +50,6 @@ class Lane {
     std::vector<Operation> kept;
     for (size_t i = head_; i < entries_.size(); i = after(i)) {
       Operation& operation = entries_[i];
-      if (removed(i)) continue;
       if (match(operation)) {
         take(operation);
       } else {
@@ -77,12 +74,16 @@ class Lane {
  private:
   static constexpr size_t kCompactAt = 4096;
 
-  size_t after(size_t i) const { return i + 1u + entries_[i].blocks; }
-  // Entries of an operation that is not the first stay when it is removed.
-  bool removed(size_t i) const { return entries_[i].code == OpCode::kNop; }
+  // The place of the next operation. The entries of one that was removed stay until it is at the
+  // head, and have the code kNop.
+  size_t after(size_t i) const {
+    do {
+      i += 1u + entries_[i].blocks;
+    } while (i < entries_.size() && entries_[i].code == OpCode::kNop);
+    return i;
+  }
 
-  void skipRemoved() {
-    while (head_ < entries_.size() && removed(head_)) head_ = after(head_);
+  void compact() {
     const bool all = head_ == entries_.size();
     if (!all && (head_ < kCompactAt || head_ * 2 < entries_.size())) return;
     entries_.erase(entries_.begin(), entries_.begin() + static_cast<ptrdiff_t>(head_));
@@ -93,18 +94,18 @@ class Lane {
   template <typename Match, typename Take>
   bool removeBetween(size_t begin, size_t end, Match& match, Take& take) {
     for (size_t i = begin; i < end; i = after(i)) {
-      if (removed(i) || !match(entries_[i])) continue;
+      if (!match(entries_[i])) continue;
       take(entries_[i]);
       entries_[i].code = OpCode::kNop;
       searched_ = after(i);
-      skipRemoved();
+      if (i == head_) pop();
       return true;
     }
     return false;
   }
 
   std::vector<Operation> entries_;
-  size_t head_ = 0;      // of the first operation, which is not a removed one
+  size_t head_ = 0;      // of the first operation
   size_t searched_ = 0;  // behind the operation that removeOne() has found last
 };
 

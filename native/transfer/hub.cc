@@ -65,15 +65,15 @@ void Hub::tellIfFlushed() {
       if (peer && peer->awaits()) return;
     }
   }
-  Farewell from = Farewell::kFlushing;
-  if (farewell_.compare_exchange_strong(from, Farewell::kTelling)) {
+  CloseStep step = CloseStep::kFlushing;
+  if (closeStep_.compare_exchange_strong(step, CloseStep::kTelling)) {
     events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
     sayGoodbye();
-    farewell_ = Farewell::kTold;
+    closeStep_ = CloseStep::kTold;
     return tellIfFlushed();
   }
-  if (from != Farewell::kTold) return;
-  if (farewell_.compare_exchange_strong(from, Farewell::kDone)) {
+  if (step != CloseStep::kTold) return;
+  if (closeStep_.compare_exchange_strong(step, CloseStep::kDone)) {
     events.add({EventKind::kFlushed, 0, 0, {}, 0, 0});
   }
 }

@@ -145,8 +145,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   bool closed_ = false;
   std::atomic<bool> closing_{false};
   // What close() waits for: the messages under way, then those that tell the peers of it.
-  enum class Farewell : uint8_t { kFlushing, kTelling, kTold, kDone };
-  std::atomic<Farewell> farewell_{Farewell::kFlushing};
+  enum class CloseStep : uint8_t { kFlushing, kTelling, kTold, kDone };
+  std::atomic<CloseStep> closeStep_{CloseStep::kFlushing};
   std::atomic<uint64_t> nextOrder_{0};
   std::atomic<size_t> endedRails_{0};
   uint32_t nextTransfer_ = 0;
