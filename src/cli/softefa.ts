@@ -129,12 +129,13 @@ async function runWith(environment: Record<string, string>, command: string[]): 
 
 function codeOf([program = '', ...args]: readonly string[], env: NodeJS.ProcessEnv) {
   return new Promise<number>((resolve, reject) => {
-    const child = spawn(program, args, { stdio: 'inherit', env });
+    // Before the command starts: a signal would otherwise end this process and leave the command.
     for (const signal of FORWARDED) {
       process.on(signal, () => {
         if (!OF_TERMINALS.has(signal) || !isInForeground()) child.kill(signal);
       });
     }
+    const child = spawn(program, args, { stdio: 'inherit', env });
     child.on('error', reject);
     child.on('exit', (code, signal) =>
       resolve(signal === null ? (code ?? 1) : SIGNALED + constants.signals[signal]),

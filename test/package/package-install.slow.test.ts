@@ -39,7 +39,8 @@ const environment = Object.fromEntries(
 );
 
 function npm(cwd: string, ...args: string[]): string {
-  const options = { cwd, env: environment, encoding: 'utf8', timeout: 120_000 } as const;
+  const env = { ...environment, NODE_EXTRA_CA_CERTS: process.env.LIBFABRIC_TEST_CA_CERTS };
+  const options = { cwd, env, encoding: 'utf8', timeout: 120_000 } as const;
   return execFileSync('npm', [...args, '--ignore-scripts', '--no-audit', '--no-fund'], options);
 }
 
