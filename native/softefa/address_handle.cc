@@ -2,10 +2,12 @@
 
 #include <cerrno>
 #include <memory>
+#include <system_error>
 
 #include "context.h"
 #include "device_attributes.h"
 #include "nic_address.h"
+#include "runtime.h"
 
 namespace softefa {
 
@@ -24,28 +26,38 @@ AddressHandle* AddressHandles::create(ibv_pd* pd, const ibv_ah_attr& attributes)
   handle->gid.assign(reinterpret_cast<const char*>(gid.raw), sizeof(gid.raw));
 
   std::lock_guard<std::mutex> lock(mutex_);
-  auto found = byGid_.find(handle->gid);
-  if (found == byGid_.end()) {
-    if (free_.empty() && next_ >= kMaxAh) {
-      errno = ENOMEM;
-      return nullptr;
-    }
-    uint16_t number = next_;
-    if (free_.empty()) {
-      ++next_;
-    } else {
-      number = free_.back();
-      free_.pop_back();
-    }
-    found = byGid_.emplace(handle->gid, Numbered{number, 0}).first;
-    if (byNumber_.size() <= number) byNumber_.resize(size_t{number} + 1);
-    byNumber_[number] = handle->destination;
-    if (handle->destination != kNowhere) byNic_[handle->destination] = number;
-    epoch_.fetch_add(1, std::memory_order_release);
+  if (byGid_.count(handle->gid) == 0) {
+    errno = add(*handle);
+    if (errno != 0) return nullptr;
   }
-  ++found->second.users;
-  handle->number = found->second.number;
+  Numbered& found = byGid_[handle->gid];
+  ++found.users;
+  handle->number = found.number;
   return handle.release();
+}
+
+int AddressHandles::add(const AddressHandle& handle) {
+  if (free_.empty() && next_ >= kMaxAh) return ENOMEM;
+  if (handle.destination != kNowhere) {
+    try {
+      Runtime::get().knownNics().add(nic_, NicAddress::fromKey(handle.destination));
+    } catch (const std::system_error& failure) {
+      return failure.code().value();
+    }
+  }
+  uint16_t number = next_;
+  if (free_.empty()) {
+    ++next_;
+  } else {
+    number = free_.back();
+    free_.pop_back();
+  }
+  byGid_[handle.gid] = Numbered{number, 0};
+  if (byNumber_.size() <= number) byNumber_.resize(size_t{number} + 1);
+  byNumber_[number] = handle.destination;
+  if (handle.destination != kNowhere) byNic_[handle.destination] = number;
+  epoch_.fetch_add(1, std::memory_order_release);
+  return 0;
 }
 
 void AddressHandles::destroy(AddressHandle* handle) {
@@ -55,7 +67,10 @@ void AddressHandles::destroy(AddressHandle* handle) {
   if (--found->second.users != 0) return;
   free_.push_back(found->second.number);
   byNumber_[found->second.number].reset();
-  byNic_.erase(handle->destination);
+  if (handle->destination != kNowhere) {
+    byNic_.erase(handle->destination);
+    Runtime::get().knownNics().remove(nic_, NicAddress::fromKey(handle->destination));
+  }
   byGid_.erase(found);
   epoch_.fetch_add(1, std::memory_order_release);
 }

@@ -12,6 +12,8 @@
 
 namespace softefa {
 
+struct ProtectionDomain;
+
 constexpr uint32_t kNowhere = ~0u;
 
 struct AddressHandle {
@@ -19,12 +21,15 @@ struct AddressHandle {
   uint16_t number;
   uint32_t destination;  // NicAddress::key(), kNowhere if no softefa device has the GID
   std::string gid;
+  ProtectionDomain* domain;
 };
 
 // The address handles of a device. Handles of the same GID share a number. Completions use this
 // number to name the sender.
 class AddressHandles {
  public:
+  explicit AddressHandles(uint32_t nic) : nic_(nic) {}
+
   // Returns nullptr and sets errno if there are too many.
   AddressHandle* create(ibv_pd* pd, const ibv_ah_attr& attributes);
   void destroy(AddressHandle* handle);
@@ -41,6 +46,10 @@ class AddressHandles {
     uint32_t users;
   };
 
+  // Adds a GID that has no handle yet. Returns an errno.
+  int add(const AddressHandle& handle);
+
+  const uint32_t nic_;
   std::mutex mutex_;
   std::unordered_map<std::string, Numbered> byGid_;
   std::unordered_map<uint32_t, uint16_t> byNic_;

@@ -115,10 +115,10 @@ void setInlineDataList(ibv_qp_ex* qp, size_t count, const ibv_data_buf* list) {
   if (request == nullptr) return;
   size_t length = 0;
   for (size_t i = 0; i < count; ++i) length += list[i].length;
-  if (request->operation != Operation::kSend ||
-      length > queuePair.attributes().cap.max_inline_data) {
-    return queuePair.failBuild(EINVAL);
-  }
+  const QueuePairAttributes& attributes = queuePair.attributes();
+  const bool can = request->operation == Operation::kSend ||
+                   (request->operation == Operation::kWrite && attributes.inlineWrites);
+  if (!can || length > attributes.cap.max_inline_data) return queuePair.failBuild(EINVAL);
   request->inlined = true;
   request->length = static_cast<uint32_t>(length);
   uint8_t* data = request->data;

@@ -75,6 +75,7 @@ int CompletionChannel::next(ibv_cq** queue) {
     std::lock_guard<std::mutex> lock(mutex_);
     for (CompletionQueue* candidate : queues_) {
       if (candidate->cookie() != cookie) continue;
+      candidate->countEvent();
       *queue = reinterpret_cast<ibv_cq*>(candidate->verbs());
       return 0;
     }

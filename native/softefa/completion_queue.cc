@@ -20,22 +20,24 @@ constexpr uint32_t kYieldAfter = 20;
 
 }  // namespace
 
-CompletionQueue::CompletionQueue(Context& context, uint32_t capacity, ibv_comp_channel* channel,
-                                 void* userContext, bool withSgid)
+CompletionQueue::CompletionQueue(Context& context, const ibv_cq_init_attr_ex& attributes,
+                                 uint64_t efaFlags)
     : context_(context),
-      capacity_(capacity),
-      withSgid_(withSgid),
-      channel_(channel != nullptr ? &CompletionChannel::of(channel) : nullptr) {
+      capacity_(attributes.cqe),
+      withSgid_((efaFlags & ops::kWithSgid) != 0),
+      channel_(attributes.channel != nullptr ? &CompletionChannel::of(attributes.channel)
+                                             : nullptr) {
   ibv_cq_ex& cq = handle_.verbs;
   cq.context = context.verbs();
-  cq.channel = channel;
-  cq.cq_context = userContext;
-  cq.cqe = static_cast<int>(capacity);
+  cq.channel = attributes.channel;
+  cq.cq_context = attributes.cq_context;
+  cq.cqe = static_cast<int>(capacity_);
   ::pthread_mutex_init(&cq.mutex, nullptr);
   ::pthread_cond_init(&cq.cond, nullptr);
-  ops::fillPolling(cq);
-  efa_.verbs.wc_read_sgid = withSgid ? ops::readSgid : nullptr;
-  efa_.verbs.wc_is_unsolicited = ops::isUnsolicited;
+  ops::fillPolling(cq, attributes.wc_flags);
+  efa_.verbs.wc_read_sgid = withSgid_ ? ops::readSgid : nullptr;
+  const bool tellsUnsolicited = (efaFlags & ops::kWithUnsolicited) != 0;
+  efa_.verbs.wc_is_unsolicited = tellsUnsolicited ? ops::isUnsolicited : nullptr;
   if (channel_ != nullptr) {
     channel_->attach(*this);
     Runtime::get().engine().driveAll();
@@ -47,6 +49,19 @@ CompletionQueue::~CompletionQueue() {
   if (channel_ != nullptr) channel_->detach(*this);
   ::pthread_cond_destroy(&handle_.verbs.cond);
   ::pthread_mutex_destroy(&handle_.verbs.mutex);
+}
+
+void CompletionQueue::countEvent() {
+  ::pthread_mutex_lock(&handle_.verbs.mutex);
+  ++reportedEvents_;
+  ::pthread_mutex_unlock(&handle_.verbs.mutex);
+}
+
+void CompletionQueue::awaitAcknowledgements() {
+  ibv_cq_ex& cq = handle_.verbs;
+  ::pthread_mutex_lock(&cq.mutex);
+  while (cq.comp_events_completed != reportedEvents_) ::pthread_cond_wait(&cq.cond, &cq.mutex);
+  ::pthread_mutex_unlock(&cq.mutex);
 }
 
 void CompletionQueue::attach(QueuePair& queuePair) {

@@ -37,8 +37,8 @@ struct EfaCq {
 //   direct_completions.cc  queues that the user reads itself
 class CompletionQueue {
  public:
-  CompletionQueue(Context& context, uint32_t capacity, ibv_comp_channel* channel, void* userContext,
-                  bool withSgid);
+  // The attributes were checked. `efaFlags` are those of efadv_create_cq().
+  CompletionQueue(Context& context, const ibv_cq_init_attr_ex& attributes, uint64_t efaFlags);
   ~CompletionQueue();
 
   static CompletionQueue& of(ibv_cq* cq) { return Extended::ownerOf(cq); }
@@ -52,6 +52,10 @@ class CompletionQueue {
   // Removes a queue pair that is destroyed, with its completions in a ring.
   void forget(QueuePair& queuePair);
   bool used() const { return !queuePairs_.empty(); }
+  // Called before it is destroyed: waits until the user has acknowledged all events that it got.
+  void awaitAcknowledgements();
+  // Called for each event that the user gets.
+  void countEvent();
 
   // Any thread may call it. Returns true if the completion will not be polled through the library;
   // the caller must then free the resources of the request.
@@ -114,6 +118,7 @@ class CompletionQueue {
   std::atomic<size_t> listedCount_{0};
   std::atomic<bool> overrun_{false};
   std::atomic<bool> armed_{false};
+  uint32_t reportedEvents_ = 0;  // under the mutex of ibv_cq
 };
 
 }  // namespace softefa

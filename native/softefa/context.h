@@ -7,7 +7,7 @@
 #include <bitset>
 #include <cstddef>
 #include <mutex>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "address_handle.h"
 #include "counters.h"
@@ -18,6 +18,8 @@
 #include "shared_part.h"
 
 namespace softefa {
+
+class QueuePair;
 
 struct Device {
   ibv_device verbs;  // first
@@ -33,6 +35,7 @@ struct ProtectionDomain {
 struct MemoryRegion {
   ibv_mr verbs;  // first
   uint64_t pinned = 0;
+  ProtectionDomain* domain = nullptr;
   SharedPart memory;  // of a dmabuf: where the device reaches the bytes
 };
 
@@ -75,6 +78,12 @@ class Context {
   };
   Quota pds, cqs, completionCounters;
 
+  // The queue pairs of the device.
+  void adopt(QueuePair& queuePair);
+  void release(QueuePair& queuePair);
+  // Hides them from peers for ever.
+  void hideQueuePairs();
+
   // The low bits of a queue pair number. They do not repeat within an open device.
   int takeQpIndex();
   void giveQpIndex(uint32_t qpn);
@@ -82,8 +91,9 @@ class Context {
  private:
   uint32_t nic_;
   NicCounters& counters_;
-  AddressHandles addressHandles_;
+  AddressHandles addressHandles_{nic_};
   std::mutex mutex_;
+  std::unordered_set<QueuePair*> queuePairs_;
   std::bitset<kMaxQp> qpIndices_;
   uint32_t lastQpIndex_ = 0;
   Handle<verbs_context, Context> handle_{*this};

@@ -17,6 +17,8 @@ constexpr uint32_t kMaxSqSge = 2;
 constexpr uint32_t kMaxRqSge = 3;
 constexpr uint32_t kMaxRdmaSge = 1;
 constexpr uint32_t kMaxInline = 32;
+constexpr uint32_t kMaxInlineWide = 80;  // in requests of 128 bytes
+constexpr uint32_t kMaxSqWrWide = kMaxSqWr / 2;
 constexpr uint32_t kMaxQp = 256;
 constexpr uint32_t kMaxCq = 512;
 constexpr uint32_t kMaxCqe = 65536;
@@ -34,10 +36,10 @@ enum Capability : uint32_t {
   kCqWithSgid = 1 << 2,
   kRdmaWrite = 1 << 3,
   kUnsolicitedWriteRecv = 1 << 4,
-  kAllCapabilities = (1 << 5) - 1,
   kCqWithExternalMemory = 1 << 5,
+  kAllCapabilities = (1 << 6) - 1,
   kCompletionCounters = 1 << 6,
-  kOnDemand = kCqWithExternalMemory | kCompletionCounters,
+  kDataPolling128 = 1 << 30,  // of the kernel driver; the others have their bits of efadv
 };
 
 }  // namespace softefa

@@ -17,6 +17,19 @@ using namespace softefa;
 
 namespace {
 
+struct EfaDeviceAttributes {
+  uint64_t comp_mask;
+  uint32_t max_sq_wr;
+  uint32_t max_rq_wr;
+  uint16_t max_sq_sge;
+  uint16_t max_rq_sge;
+  uint16_t inline_buf_size;
+  uint16_t inline_buf_size_ex;
+  uint32_t device_caps;
+  uint32_t max_rdma_size;
+};
+static_assert(sizeof(EfaDeviceAttributes) == sizeof(efadv_device_attr));
+
 struct EfaCqAttributes {
   uint64_t comp_mask;
   uint64_t wc_flags;
@@ -29,7 +42,6 @@ struct EfaCqAttributes {
     uint8_t reserved[4];
   } memory;
 };
-constexpr uint64_t kWithSgid = 1, kWithUnsolicited = 2;
 constexpr uint64_t kInMemory = 1;
 
 struct EfaMrAttributes {
@@ -44,13 +56,14 @@ SOFTEFA_EXPORT int efadv_query_device(ibv_context* context, efadv_device_attr* a
                                       uint32_t inlen) {
   if (inlen < offsetof(efadv_device_attr, device_caps)) return EINVAL;
   if (const int error = Context::of(context).refusal(Fault::kQuery); error != 0) return error;
-  efadv_device_attr all{};
+  EfaDeviceAttributes all{};
   all.max_sq_wr = kMaxSqWr;
   all.max_rq_wr = kMaxRqWr;
   all.max_sq_sge = kMaxSqSge;
   all.max_rq_sge = kMaxRqSge;
   all.inline_buf_size = kMaxInline;
-  all.device_caps = Context::capabilities();
+  all.inline_buf_size_ex = kMaxInlineWide;
+  all.device_caps = Context::capabilities() & ~kDataPolling128;  // efadv has no bit for it
   all.max_rdma_size = kMaxRdma;
   if ((all.device_caps & (kRdmaRead | kRdmaWrite)) == 0) all.max_rdma_size = 0;
   give(attributes, inlen, all);
@@ -70,8 +83,8 @@ SOFTEFA_EXPORT ibv_cq_ex* efadv_create_cq(ibv_context* context, ibv_cq_init_attr
                                           efadv_cq_init_attr* efa, uint32_t inlen) {
   EfaCqAttributes wanted;
   uint64_t supported = 0;
-  if ((Context::capabilities() & kCqWithSgid) != 0) supported |= kWithSgid;
-  if ((Context::capabilities() & kUnsolicitedWriteRecv) != 0) supported |= kWithUnsolicited;
+  if ((Context::capabilities() & kCqWithSgid) != 0) supported |= ops::kWithSgid;
+  if ((Context::capabilities() & kUnsolicitedWriteRecv) != 0) supported |= ops::kWithUnsolicited;
   if (!take(efa, inlen, wanted) || wanted.comp_mask != 0) {
     errno = EINVAL;
     return nullptr;
@@ -84,8 +97,7 @@ SOFTEFA_EXPORT ibv_cq_ex* efadv_create_cq(ibv_context* context, ibv_cq_init_attr
     return nullptr;
   }
   const ops::CqMemory memory{wanted.memory.fd, wanted.memory.offset, wanted.memory.length};
-  return ops::createCq(context, *attributes, (wanted.wc_flags & kWithSgid) != 0,
-                       elsewhere ? &memory : nullptr);
+  return ops::createCq(context, *attributes, wanted.wc_flags, elsewhere ? &memory : nullptr);
 }
 
 SOFTEFA_EXPORT efadv_cq* efadv_cq_from_ibv_cq_ex(ibv_cq_ex* cq) {
@@ -105,6 +117,10 @@ SOFTEFA_EXPORT ibv_qp* efadv_create_qp_ex(ibv_context* context, ibv_qp_init_attr
 
 SOFTEFA_EXPORT ibv_qp* efadv_create_driver_qp(ibv_pd* pd, ibv_qp_init_attr* attributes,
                                               uint32_t type) {
+  if (attributes->qp_type != IBV_QPT_DRIVER) {
+    errno = EINVAL;
+    return nullptr;
+  }
   ibv_qp_init_attr_ex all{};
   std::memcpy(&all, attributes, sizeof(*attributes));  // the first part of `all`
   all.comp_mask = IBV_QP_INIT_ATTR_PD;
@@ -120,6 +136,7 @@ SOFTEFA_EXPORT ibv_qp* efadv_create_driver_qp(ibv_pd* pd, ibv_qp_init_attr* attr
 
 SOFTEFA_EXPORT int softefaQueryMr(ibv_mr*, void* attributes, uint32_t inlen) asm("efadv_query_mr");
 SOFTEFA_EXPORT int softefaQueryMr(ibv_mr*, void* attributes, uint32_t inlen) {
+  if (inlen < sizeof(EfaMrAttributes)) return EINVAL;
   give(attributes, inlen, EfaMrAttributes{});
   return 0;
 }
@@ -135,6 +152,7 @@ struct SqDepthAttributes {
   uint32_t max_rdma_sge;
   uint32_t max_inline_data;
 };
+constexpr uint32_t kInlineWriteDepth = 1;
 struct RqDepthAttributes {
   uint64_t comp_mask;
   uint32_t max_recv_sge;
@@ -145,10 +163,12 @@ SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, const SqDepthAttributes* want
                                      uint32_t inlen) asm("efadv_get_max_sq_depth");
 SOFTEFA_EXPORT int softefaMaxSqDepth(ibv_context*, const SqDepthAttributes* wanted,
                                      uint32_t inlen) {
-  if (inlen < sizeof(*wanted) || wanted->comp_mask != 0 || wanted->flags != 0) return -EINVAL;
+  if (inlen < sizeof(*wanted) || wanted->comp_mask != 0) return -EINVAL;
   const bool fits = wanted->max_send_sge <= kMaxSqSge && wanted->max_rdma_sge <= kMaxRdmaSge &&
-                    wanted->max_inline_data <= kMaxInline;
-  return fits ? int{kMaxSqWr} : -EINVAL;
+                    wanted->max_inline_data <= kMaxInlineWide;
+  if (!fits) return -EINVAL;
+  const bool inlineWrites = (wanted->flags & kInlineWriteDepth) != 0;
+  return static_cast<int>(ops::maxSends(wanted->max_inline_data, inlineWrites));
 }
 
 SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, const RqDepthAttributes* wanted,
@@ -157,5 +177,5 @@ SOFTEFA_EXPORT int softefaMaxRqDepth(ibv_context*, const RqDepthAttributes* want
                                      uint32_t inlen) {
   constexpr size_t least = offsetof(RqDepthAttributes, reserved);
   if (inlen < least || wanted->comp_mask != 0 || wanted->max_recv_sge > kMaxRqSge) return -EINVAL;
-  return static_cast<int>(kMaxRqWr / std::max(1u, wanted->max_recv_sge));
+  return static_cast<int>(ops::maxReceives(wanted->max_recv_sge));
 }

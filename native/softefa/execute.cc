@@ -6,6 +6,7 @@
 #include "context.h"
 #include "copy.h"
 #include "delivery.h"
+#include "known_nics.h"
 #include "link.h"
 #include "options.h"
 #include "queue_pair.h"
@@ -40,7 +41,11 @@ class Execution {
     if (!accepts(*remote)) return fail(Status::kRemoteBadDestQpn);
     request_.deadline = 0;
     if (const uint64_t arrival = carryTo(*remote); arrival != 0) return Outcome::again(arrival);
-    return request_.operation == Operation::kSend ? send(*remote) : access(*remote);
+    if (request_.operation == Operation::kSend) return send(*remote);
+    if (!knows(*remote->peer, remote->nicIndex(), qp_.context().address())) {
+      return fail(Status::kRemoteUnknownPeer);
+    }
+    return access(*remote);
   }
 
  private:

@@ -26,13 +26,21 @@ std::atomic<int>& forkStatus() {
 }
 
 int checkAccess(unsigned access) {
+  // The kernel checks this before it asks the driver.
+  const bool changes = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
+  if (changes && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
   unsigned supported = IBV_ACCESS_LOCAL_WRITE;
   supported |= IBV_ACCESS_OPTIONAL_RANGE;
   if ((Context::capabilities() & kRdmaRead) != 0) supported |= IBV_ACCESS_REMOTE_READ;
   if ((Context::capabilities() & kRdmaWrite) != 0) supported |= IBV_ACCESS_REMOTE_WRITE;
-  if ((access & ~supported) != 0) return EOPNOTSUPP;
-  const bool writes = (access & IBV_ACCESS_REMOTE_WRITE) != 0;
-  return writes && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
+  return (access & ~supported) != 0 ? EOPNOTSUPP : 0;
+}
+
+// The domain that registrations and address handles keep: not a parent domain, of which the kernel
+// does not know.
+ProtectionDomain& originalOf(ibv_pd* pd) {
+  auto& domain = *reinterpret_cast<ProtectionDomain*>(pd);
+  return domain.original != nullptr ? *domain.original : domain;
 }
 
 // The result of a registration of `address`, which the caller of verbs gave.
@@ -49,7 +57,8 @@ ibv_mr* finish(ibv_pd* pd, int error, uint64_t address, size_t length,
                    made.lkey,   made.rkey};
   region->pinned = made.pinned;
   region->memory = std::move(memory);
-  ++reinterpret_cast<ProtectionDomain*>(pd)->users;
+  region->domain = &originalOf(pd);
+  ++region->domain->users;
   return &region.release()->verbs;
 }
 
@@ -107,6 +116,8 @@ ibv_mr* ops::registerMemory(ibv_pd* pd, void* address, size_t length, uint64_t i
   MemoryTable::Registration made{};
   MemoryTable& table = Runtime::get().memory();
   int error = checkAccess(access);
+  // efa_register_mr() then finds no page size.
+  if (error == 0 && range.address % kPage != iova % kPage) error = EOPNOTSUPP;
   if (error == 0) error = Context::of(pd->context).refusal(Fault::kRegistration);
   if (error == 0) error = table.add(pd->handle, range, access, MemoryTable::Place::kHost, made);
   SharedPart memory;
@@ -148,7 +159,8 @@ ibv_ah* ops::createAddressHandle(ibv_pd* pd, const ibv_ah_attr& attributes) {
     errno = error;
     return nullptr;
   }
-  ++reinterpret_cast<ProtectionDomain*>(pd)->users;
+  handle->domain = &originalOf(pd);
+  ++handle->domain->users;
   return &handle->verbs;
 }
 
@@ -219,7 +231,7 @@ SOFTEFA_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   const Context& context = Context::of(mr->context);
   auto& region = *reinterpret_cast<MemoryRegion*>(mr);
   Runtime::get().memory().remove(mr->lkey, region.pinned);
-  --reinterpret_cast<ProtectionDomain*>(mr->pd)->users;
+  --region.domain->users;
   destroy(region);
   return context.command(0);
 }
@@ -230,7 +242,8 @@ SOFTEFA_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
 
 SOFTEFA_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   Context& context = Context::of(ah->context);
-  --reinterpret_cast<ProtectionDomain*>(ah->pd)->users;
-  context.addressHandles().destroy(reinterpret_cast<AddressHandle*>(ah));
+  auto* handle = reinterpret_cast<AddressHandle*>(ah);
+  --handle->domain->users;
+  context.addressHandles().destroy(handle);
   return context.command(0);
 }

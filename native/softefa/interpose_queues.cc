@@ -51,13 +51,14 @@ SOFTEFA_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq
   attributes.cq_context = cqContext;
   attributes.channel = channel;
   attributes.comp_vector = static_cast<uint32_t>(vector);
-  return reinterpret_cast<ibv_cq*>(ops::createCq(context, attributes, false));
+  return reinterpret_cast<ibv_cq*>(ops::createCq(context, attributes, 0));
 }
 
 SOFTEFA_EXPORT int ibv_destroy_cq(ibv_cq* cq) {
   CompletionQueue& queue = CompletionQueue::of(cq);
   Context& context = Context::of(cq->context);
   if (queue.used()) return context.command(EBUSY);
+  queue.awaitAcknowledgements();
   if (queue.parentDomain != nullptr) --queue.parentDomain->users;
   context.cqs.give();
   destroy(queue);
@@ -92,7 +93,16 @@ SOFTEFA_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
   return Context::of(qp->context).command(0);
 }
 
-SOFTEFA_EXPORT int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) { return 0; }
+// IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS and _ALIGNED_128_BYTES, which the headers of the build may
+// lack.
+constexpr uint32_t kReturnCapabilities = 1;
+constexpr int kInOrderAligned128 = 2;
+
+SOFTEFA_EXPORT int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t flags) {
+  const bool has = (Context::capabilities() & kDataPolling128) != 0;
+  // Without the flag, the result is whether whole messages are in order.
+  return has && flags == kReturnCapabilities ? kInOrderAligned128 : 0;
+}
 
 SOFTEFA_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   const Context& context = Context::of(qp->context);

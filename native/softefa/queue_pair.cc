@@ -10,29 +10,12 @@
 #include "options.h"
 #include "power_of_two.h"
 #include "runtime.h"
+#include "state_change.h"
 
 namespace softefa {
 namespace {
 
 constexpr uint32_t kDefaultRnrRetry = 3;
-
-bool allowed(ibv_qp_state from, ibv_qp_state to) {
-  switch (to) {
-    case IBV_QPS_RESET:
-    case IBV_QPS_ERR:
-      return true;
-    case IBV_QPS_INIT:
-      return from == IBV_QPS_RESET || from == IBV_QPS_INIT;
-    case IBV_QPS_RTR:
-      return from == IBV_QPS_INIT;
-    case IBV_QPS_RTS:
-      return from == IBV_QPS_RTR || from == IBV_QPS_RTS || from == IBV_QPS_SQD;
-    case IBV_QPS_SQD:
-      return from == IBV_QPS_RTS || from == IBV_QPS_SQD;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -57,7 +40,7 @@ QueuePair::QueuePair(Context& context, const QueuePairAttributes& attributes)
   chance_ = Random(~Runtime::get().seed());
   if (attributes.builders) fillBuilders();
   receives_.resize(view_.depth());
-  for (uint32_t i = static_cast<uint32_t>(view_.depth()); i-- > 0;) freeReceives_.push_back(i);
+  freeAllReceives();
 
   if (CompletionChannel* channel = attributes.receiveQueue->channel()) {
     view_.region->cookie = attributes.receiveQueue->cookie();
@@ -65,6 +48,7 @@ QueuePair::QueuePair(Context& context, const QueuePairAttributes& attributes)
   }
   attributes.sendQueue->attach(*this);
   if (attributes.receiveQueue != attributes.sendQueue) attributes.receiveQueue->attach(*this);
+  context.adopt(*this);
   Runtime::get().engine().add(*this);
 }
 
@@ -121,10 +105,8 @@ QueuePair::~QueuePair() {
   if (attributes_.receiveQueue != attributes_.sendQueue) attributes_.receiveQueue->detach(*this);
   attributes_.sendQueue->forget(*this);
   attributes_.receiveQueue->forget(*this);
-  entry_->state.store(IBV_QPS_RESET, std::memory_order_seq_cst);
-  entry_->serial.store(0, std::memory_order_seq_cst);
-  runtime.peers().changed();
-  runtime.segment().awaitVisitors();
+  context_.release(*this);
+  hide();
   collect();
   remotes_.clear();
   view_ = RegionView();
@@ -135,25 +117,19 @@ QueuePair::~QueuePair() {
   ::pthread_mutex_destroy(&verbs_.qp_base.mutex);
 }
 
+void QueuePair::hide() {
+  entry_->state.store(IBV_QPS_RESET, std::memory_order_seq_cst);
+  entry_->serial.store(0, std::memory_order_seq_cst);
+  Runtime::get().peers().changed();
+  Runtime::get().segment().awaitVisitors();
+}
+
 int QueuePair::modify(const ibv_qp_attr& attributes, int mask) {
-  const bool rnr = (mask & IBV_QP_RNR_RETRY) != 0;
-  if (rnr && (isUd() || attributes.rnr_retry > 7)) return EINVAL;
-  if (rnr && (Context::capabilities() & kRnrRetry) == 0) return EOPNOTSUPP;
-  if ((mask & IBV_QP_CUR_STATE) != 0 && attributes.cur_qp_state != state()) return EINVAL;
-  if ((mask & IBV_QP_STATE) != 0) {
-    const ibv_qp_state to = attributes.qp_state;
-    if (!allowed(state(), to)) return EINVAL;
-    if (to == IBV_QPS_INIT && state() == IBV_QPS_RESET &&
-        (mask & (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)) !=
-            (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)) {
-      return EINVAL;
-    }
-    if (to == IBV_QPS_RTS && state() == IBV_QPS_RTR && (mask & IBV_QP_SQ_PSN) == 0) return EINVAL;
-  }
-  if ((mask & IBV_QP_PORT) != 0 && attributes.port_num != 1) return EINVAL;
-  if ((mask & IBV_QP_PKEY_INDEX) != 0 && attributes.pkey_index != 0) return EINVAL;
+  const int error = checkChange(state(), attributes, mask, isUd());
+  if (error != 0) return error;
   if ((mask & IBV_QP_QKEY) != 0) entry_->qkey = qkey_ = attributes.qkey;
-  if (rnr) rnrRetry_ = attributes.rnr_retry;
+  if ((mask & IBV_QP_SQ_PSN) != 0) sqPsn_ = attributes.sq_psn;
+  if ((mask & IBV_QP_RNR_RETRY) != 0) rnrRetry_ = attributes.rnr_retry;
   if ((mask & IBV_QP_STATE) != 0) moveTo(attributes.qp_state);
   return 0;
 }
@@ -237,18 +213,23 @@ void QueuePair::reset() {
   consumed_ = region.arrived;
   region.consumed.store(consumed_);
   for (uint64_t i = 0; i < view_.cellCount; ++i) view_.cells[i].user = 0;
-  freeReceives_.clear();
-  for (uint32_t slot = static_cast<uint32_t>(receives_.size()); slot-- > 0;) {
+  for (uint32_t slot = 0; slot < receives_.size(); ++slot) {
     receives_[slot].outstanding = false;
     view_.claims[slot] = 0;
-    freeReceives_.push_back(slot);
   }
+  freeAllReceives();
+}
+
+void QueuePair::freeAllReceives() {
+  freeReceives_.clear();
+  for (uint32_t slot = attributes_.cap.max_recv_wr; slot-- > 0;) freeReceives_.push_back(slot);
 }
 
 void QueuePair::query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const {
   attributes = {};
   attributes.qp_state = attributes.cur_qp_state = state();
   attributes.qkey = qkey_;
+  attributes.sq_psn = sqPsn_;
   attributes.port_num = 1;
   attributes.rnr_retry = static_cast<uint8_t>(rnrRetry_);
   attributes.cap = attributes_.cap;

@@ -39,8 +39,12 @@ struct QueuePairAttributes {
   bool signalAll;
   bool builders;  // created with send_ops_flags
   uint64_t sendOps;
-  bool unsolicited;  // immediate data arrives without a receive
-  bool hints;        // created with EFADV_WR_EX_WITH_PROCESSING_HINTS
+  bool unsolicited;   // immediate data arrives without a receive
+  bool inlineWrites;  // created with EFADV_QP_FLAGS_INLINE_WRITE
+  bool hints;         // created with EFADV_WR_EX_WITH_PROCESSING_HINTS
+
+  // Whether its send descriptors have 128 bytes instead of 64.
+  bool wide() const { return inlineWrites || cap.max_inline_data > kMaxInline; }
 };
 
 // A queue pair, SRD or UD.
@@ -79,6 +83,8 @@ class QueuePair {
 
   int modify(const ibv_qp_attr& attributes, int mask);
   void query(ibv_qp_attr& attributes, ibv_qp_init_attr& init) const;
+  // Hides it from peers for ever. Returns when no peer uses it.
+  void hide();
   // Moves the queue pair to the error state, because its completion queue accepts no more arrivals.
   void enterErrorState();
 
@@ -142,6 +148,7 @@ class QueuePair {
   void flush();
   void flushReceive(uint32_t slot);
   void reset();
+  void freeAllReceives();
 
   int validateSend(unsigned flags) const;
   int toWorkRequest(const ibv_send_wr& wr, WorkRequest& request) const;
@@ -173,6 +180,7 @@ class QueuePair {
   QueuePairEntry* entry_ = nullptr;
   std::atomic<uint32_t> state_{IBV_QPS_RESET};
   std::atomic<uint32_t> qkey_{0};
+  uint32_t sqPsn_ = 0;
   RegionShape shape_;
   RegionView view_;
   uint32_t rnrRetry_;

@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "faults.h"
 #include "forks.h"
+#include "known_nics.h"
 #include "memory_table.h"
 #include "namespace.h"
 #include "peers.h"
@@ -27,6 +28,7 @@ class Runtime {
   Namespace& space() { return space_; }
   OwnSegment& segment() { return segment_; }
   MemoryTable& memory() { return memory_; }
+  KnownNicTable& knownNics() { return knownNics_; }
   Peers& peers() { return peers_; }
   Faults& faults() { return faults_; }
   Engine& engine() { return engine_; }
@@ -44,6 +46,7 @@ class Runtime {
   Namespace space_;
   OwnSegment segment_;
   MemoryTable memory_;
+  KnownNicTable knownNics_{segment_};
   Peers peers_;
   Faults faults_;
   Sysfs sysfs_;

@@ -152,6 +152,11 @@ void OwnSegment::reserveMemoryTable(uint32_t slots) {
   memorySlots_ = wanted;
 }
 
+void OwnSegment::reserveKnown(uint32_t nic, uint32_t node) {
+  reserve(kKnownNicsOffset + (uint64_t{nic} * kMaxNodes + node) * sizeof(KnownNics),
+          sizeof(KnownNics));
+}
+
 QueuePairEntry* OwnSegment::takeQueuePair() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (uint32_t i = 0; i < kMaxQueuePairs; ++i) {

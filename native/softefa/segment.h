@@ -24,6 +24,10 @@ class Segment {
   SegmentHeader& header() const { return *head_.at<SegmentHeader>(0); }
   MrEntry* memory() const { return head_.at<MrEntry>(kMrTableOffset); }
   NicCounters& counters(uint32_t nic) const { return header().counters[nic]; }
+  // Of one of its NICs.
+  KnownNics& known(uint32_t nic, uint32_t node) const {
+    return head_.at<KnownNics>(kKnownNicsOffset)[nic * kMaxNodes + node];
+  }
   const Fd& file() const { return file_; }
   // Identifies this visitor among all that ever use the same slot.
   uint32_t visitorId() const { return visitorId_; }
@@ -84,6 +88,8 @@ class OwnSegment : public Segment {
   uint64_t allocate(uint64_t size);
   void release(uint64_t offset, uint64_t size);
   void reserveMemoryTable(uint32_t slots);
+  // Makes known(nic, node) writable. Throws std::system_error.
+  void reserveKnown(uint32_t nic, uint32_t node);
   // Takes the entry of a queue pair; nullptr if all are taken.
   QueuePairEntry* takeQueuePair();
   void giveQueuePair(const QueuePairEntry& entry);

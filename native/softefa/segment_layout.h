@@ -11,13 +11,14 @@ namespace softefa {
 
 // The shared file of a process, as its peers map it:
 //
-//   SegmentHeader | MrEntry[kMaxMr] | receive regions, one per queue pair, of the requested size
+//   SegmentHeader | MrEntry[kMaxMr] | KnownNics[kMaxNics][kMaxNodes] |
+//   receive regions, one per queue pair, of the requested size
 //
 // A peer that works on the segment marks its Visitor entry. To remove an object, the owner marks
 // the object invalid and then waits until it has seen every visitor outside of the segment.
 
 constexpr uint32_t kSegmentMagic = 0x61666573;
-constexpr uint32_t kSegmentVersion = 5;
+constexpr uint32_t kSegmentVersion = 6;
 constexpr uint32_t kMaxMr = 65536;
 constexpr uint32_t kMaxQueuePairs = 1024;
 #ifdef SOFTEFA_MAX_VISITORS
@@ -26,6 +27,7 @@ constexpr uint32_t kMaxVisitors = SOFTEFA_MAX_VISITORS;  // each reset of a queu
 constexpr uint32_t kMaxVisitors = 1024;
 #endif
 constexpr uint32_t kMaxNics = 64;
+constexpr uint32_t kMaxNodes = 65536;
 constexpr uint32_t kMaxSge = 3;
 constexpr uint32_t kCellSize = 1024;
 constexpr uint32_t kMaxCells = 256;
@@ -42,6 +44,10 @@ struct MrEntry {
   uint64_t address;
   uint64_t length;
 };
+
+// The NICs of a node that one of the process's own NICs has address handles of: a bit for each.
+using KnownNics = std::atomic<uint64_t>;
+static_assert(kMaxNics <= 64);
 
 struct alignas(64) QueuePairEntry {
   std::atomic<uint64_t> serial;  // of the queue pair; 0: free
@@ -198,7 +204,9 @@ struct ReceiveRegion {
 };
 
 constexpr uint64_t kMrTableOffset = (sizeof(SegmentHeader) + 4095) & ~uint64_t{4095};
-constexpr uint64_t kRegionsOffset =
+constexpr uint64_t kKnownNicsOffset =
     (kMrTableOffset + kMaxMr * sizeof(MrEntry) + 4095) & ~uint64_t{4095};
+constexpr uint64_t kRegionsOffset =
+    kKnownNicsOffset + uint64_t{kMaxNics} * kMaxNodes * sizeof(KnownNics);
 
 }  // namespace softefa

@@ -25,6 +25,7 @@ enum class Status : uint8_t {
   kLocalUnresponsiveRemote = 13,
   kRemoteUnknownPeer = 14,
   kLocalUnreachableRemote = 15,
+  kRemoteFeatureMismatch = 18,
 };
 
 inline ibv_wc_status toWcStatus(Status status) {
@@ -50,6 +51,7 @@ inline ibv_wc_status toWcStatus(Status status) {
     case Status::kRemoteRnr:
       return IBV_WC_RNR_RETRY_EXC_ERR;
     case Status::kRemoteBadLength:
+    case Status::kRemoteFeatureMismatch:
       return IBV_WC_REM_INV_REQ_ERR;
     case Status::kRemoteBadStatus:
       return IBV_WC_BAD_RESP_ERR;

@@ -69,10 +69,10 @@ void makeDevice(const std::string& root, uint32_t nic) {
   const std::string port = device + "/ports/1";
   for (const char* folder : {"/gids", "/pkeys"}) fs::create_directories(port + folder);
   link("../../../" + below, device + "/device");
-  put(device + "/node_type", "6: usnic udp");
+  put(device + "/node_type", "7: unspecified");
   put(device + "/fw_ver", kFirmware);
   put(port + "/state", "4: ACTIVE");
-  put(port + "/link_layer", "Unspecified");
+  put(port + "/link_layer", "Unknown");
   put(port + "/pkeys/0", "0xffff");
   put(port + "/gids/0", gidText(NicAddress{options.node, static_cast<uint16_t>(nic)}.toGid()));
 

@@ -13,6 +13,13 @@
 #include "runtime.h"
 
 namespace softefa::ops {
+
+uint32_t maxSends(uint32_t inlineData, bool inlineWrites) {
+  return inlineData > kMaxInline || inlineWrites ? kMaxSqWrWide : kMaxSqWr;
+}
+
+uint32_t maxReceives(uint32_t segments) { return kMaxRqWr / std::max(1u, segments); }
+
 namespace {
 
 constexpr uint32_t kQpMask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -30,6 +37,14 @@ uint64_t sendOpsOf(ibv_qp_type type) {
   return ops;
 }
 
+uint32_t efaFlags() {
+  const uint32_t capabilities = Context::capabilities();
+  uint32_t flags = 0;
+  if ((capabilities & kUnsolicitedWriteRecv) != 0) flags |= kUnsolicitedFlag;
+  if ((capabilities & kRdmaWrite) != 0) flags |= kInlineWriteFlag;
+  return flags;
+}
+
 ProtectionDomain* parentDomainOf(const ibv_cq_init_attr_ex& attributes) {
   const bool given = (attributes.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
   return given ? reinterpret_cast<ProtectionDomain*>(attributes.parent_domain) : nullptr;
@@ -38,8 +53,7 @@ ProtectionDomain* parentDomainOf(const ibv_cq_init_attr_ex& attributes) {
 int checkQp(const ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
   if (attributes.qp_type != IBV_QPT_UD && attributes.qp_type != IBV_QPT_DRIVER) return EOPNOTSUPP;
   if ((attributes.comp_mask & ~kQpMask) != 0 || efa.driver_qp_type != 0) return EOPNOTSUPP;
-  const bool unsolicited = (Context::capabilities() & kUnsolicitedWriteRecv) != 0;
-  if ((efa.flags & ~(unsolicited ? kUnsolicitedFlag : 0)) != 0) return EOPNOTSUPP;
+  if ((efa.flags & ~efaFlags()) != 0) return EOPNOTSUPP;
   if ((efa.wr_flags & ~kProcessingHints) != 0) return EOPNOTSUPP;
   if ((attributes.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attributes.pd == nullptr) return EINVAL;
   if ((attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
@@ -49,10 +63,18 @@ int checkQp(const ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa) {
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return EINVAL;
   if (attributes.srq != nullptr) return EINVAL;
   const ibv_qp_cap& cap = attributes.cap;
-  const bool fits = cap.max_send_wr <= kMaxSqWr && cap.max_recv_wr <= kMaxRqWr &&
-                    cap.max_send_sge <= kMaxSqSge && cap.max_recv_sge <= kMaxRqSge &&
-                    cap.max_inline_data <= kMaxInline;
+  const bool inlineWrites = (efa.flags & kInlineWriteFlag) != 0;
+  const bool fits = cap.max_send_sge <= kMaxSqSge && cap.max_recv_sge <= kMaxRqSge &&
+                    cap.max_inline_data <= kMaxInlineWide &&
+                    cap.max_send_wr <= maxSends(cap.max_inline_data, inlineWrites) &&
+                    cap.max_recv_wr <= maxReceives(cap.max_recv_sge);
   return fits ? 0 : EINVAL;
+}
+
+// The descriptors of a receive queue, one for each segment, are a power of two.
+uint32_t roundedReceives(const ibv_qp_cap& cap) {
+  const uint32_t segments = std::max(1u, cap.max_recv_sge);
+  return powerOfTwo(cap.max_recv_wr * segments) / segments;
 }
 
 int checkCq(const ibv_cq_init_attr_ex& attributes) {
@@ -91,10 +113,10 @@ int queryDeviceEx(ibv_context* context, const ibv_query_device_ex_input* input,
 }
 
 ibv_cq_ex* createCqEx(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
-  return createCq(context, *attributes, false);
+  return createCq(context, *attributes, 0);
 }
 
-ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, bool withSgid,
+ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, uint64_t efaFlags,
                     const CqMemory* memory) {
   Context& context = Context::of(verbs);
   int error = checkCq(attributes);
@@ -102,9 +124,8 @@ ibv_cq_ex* createCq(ibv_context* verbs, ibv_cq_init_attr_ex& attributes, bool wi
   if (error == 0 && !context.cqs.take(kMaxCq)) error = ENOMEM;
   if (error == 0) {
     try {
-      const uint32_t entries = powerOfTwo(attributes.cqe);
-      auto queue = std::make_unique<CompletionQueue>(context, entries, attributes.channel,
-                                                     attributes.cq_context, withSgid);
+      attributes.cqe = powerOfTwo(attributes.cqe);
+      auto queue = std::make_unique<CompletionQueue>(context, attributes, efaFlags);
       if (memory != nullptr) queue->useMemory(*memory);
       queue->parentDomain = parentDomainOf(attributes);
       if (queue->parentDomain != nullptr) ++queue->parentDomain->users;
@@ -131,7 +152,7 @@ int requestNotify(ibv_cq* cq, int solicitedOnly) {
   return solicitedOnly != 0 ? EOPNOTSUPP : CompletionQueue::of(cq).arm();
 }
 
-void fillPolling(ibv_cq_ex& cq) {
+void fillPolling(ibv_cq_ex& cq, uint64_t flags) {
   cq.start_poll = [](ibv_cq_ex* queue, ibv_poll_cq_attr* attributes) {
     return attributes->comp_mask != 0 ? EINVAL : polled(queue, CompletionQueue::of(queue).start());
   };
@@ -141,16 +162,31 @@ void fillPolling(ibv_cq_ex& cq) {
   cq.read_vendor_err = [](ibv_cq_ex* queue) {
     return static_cast<uint32_t>(current(queue).status);
   };
-  cq.read_byte_len = [](ibv_cq_ex* queue) { return current(queue).length; };
-  cq.read_imm_data = [](ibv_cq_ex* queue) { return __be32{current(queue).immediate}; };
-  cq.read_qp_num = [](ibv_cq_ex* queue) { return current(queue).qpn; };
-  cq.read_src_qp = [](ibv_cq_ex* queue) { return current(queue).sourceQpn; };
   cq.read_wc_flags = [](ibv_cq_ex* queue) {
     return current(queue).hasImmediate ? unsigned{IBV_WC_WITH_IMM} : 0u;
   };
-  cq.read_slid = [](ibv_cq_ex* queue) { return uint32_t{current(queue).ahn}; };
-  cq.read_sl = [](ibv_cq_ex*) { return uint8_t{0}; };
-  cq.read_dlid_path_bits = [](ibv_cq_ex*) { return uint8_t{0}; };
+  // As in rdma-core, the others are null without their flag.
+  if ((flags & IBV_WC_EX_WITH_BYTE_LEN) != 0) {
+    cq.read_byte_len = [](ibv_cq_ex* queue) { return current(queue).length; };
+  }
+  if ((flags & IBV_WC_EX_WITH_IMM) != 0) {
+    cq.read_imm_data = [](ibv_cq_ex* queue) { return __be32{current(queue).immediate}; };
+  }
+  if ((flags & IBV_WC_EX_WITH_QP_NUM) != 0) {
+    cq.read_qp_num = [](ibv_cq_ex* queue) { return current(queue).qpn; };
+  }
+  if ((flags & IBV_WC_EX_WITH_SRC_QP) != 0) {
+    cq.read_src_qp = [](ibv_cq_ex* queue) { return current(queue).sourceQpn; };
+  }
+  if ((flags & IBV_WC_EX_WITH_SLID) != 0) {
+    cq.read_slid = [](ibv_cq_ex* queue) { return uint32_t{current(queue).ahn}; };
+  }
+  if ((flags & IBV_WC_EX_WITH_SL) != 0) {
+    cq.read_sl = [](ibv_cq_ex*) { return uint8_t{0}; };
+  }
+  if ((flags & IBV_WC_EX_WITH_DLID_PATH_BITS) != 0) {
+    cq.read_dlid_path_bits = [](ibv_cq_ex*) { return uint8_t{0}; };
+  }
 }
 
 int readSgid(efadv_cq* cq, ibv_gid* gid) {
@@ -173,7 +209,7 @@ ibv_qp* createQp(ibv_context* verbs, ibv_qp_init_attr_ex& attributes, const EfaQ
   if (error == 0) error = context.refusal(Fault::kCreation);
   if (error == 0) {
     attributes.cap.max_send_wr = powerOfTwo(attributes.cap.max_send_wr);
-    attributes.cap.max_recv_wr = powerOfTwo(attributes.cap.max_recv_wr);
+    attributes.cap.max_recv_wr = roundedReceives(attributes.cap);
     QueuePairAttributes wanted{};
     wanted.type = attributes.qp_type;
     wanted.cap = attributes.cap;
@@ -185,6 +221,7 @@ ibv_qp* createQp(ibv_context* verbs, ibv_qp_init_attr_ex& attributes, const EfaQ
     wanted.builders = (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
     wanted.sendOps = wanted.builders ? attributes.send_ops_flags : 0;
     wanted.unsolicited = (efa.flags & kUnsolicitedFlag) != 0;
+    wanted.inlineWrites = (efa.flags & kInlineWriteFlag) != 0;
     wanted.hints = (efa.wr_flags & kProcessingHints) != 0;
     try {
       auto queuePair = std::make_unique<QueuePair>(context, wanted);

@@ -18,11 +18,14 @@ struct CqMemory {
   uint64_t offset;
   uint64_t length;
 };
-ibv_cq_ex* createCq(ibv_context* context, ibv_cq_init_attr_ex& attributes, bool withSgid,
+// The flags of efadv_create_cq() for what a completion tells.
+constexpr uint64_t kWithSgid = 1, kWithUnsolicited = 2;
+ibv_cq_ex* createCq(ibv_context* context, ibv_cq_init_attr_ex& attributes, uint64_t efaFlags,
                     const CqMemory* memory = nullptr);
 int pollCq(ibv_cq* cq, int count, ibv_wc* wc);
 int requestNotify(ibv_cq* cq, int solicitedOnly);
-void fillPolling(ibv_cq_ex& cq);
+// `flags` are the ibv_create_cq_wc_flags of the queue: what its completions tell.
+void fillPolling(ibv_cq_ex& cq, uint64_t flags);
 int readSgid(efadv_cq* cq, ibv_gid* gid);
 bool isUnsolicited(efadv_cq* cq);
 
@@ -46,8 +49,12 @@ struct EfaQpAttributes {
   uint8_t reserved;
   uint64_t wr_flags;
 };
-constexpr uint16_t kUnsolicitedFlag = 1;
+constexpr uint16_t kUnsolicitedFlag = 1, kInlineWriteFlag = 2;
 constexpr uint64_t kProcessingHints = 1;  // the only flag of wr_flags
+
+// The most work requests of a queue pair, by the size of its descriptors.
+uint32_t maxSends(uint32_t inlineData, bool inlineWrites);
+uint32_t maxReceives(uint32_t segments);
 
 ibv_qp* createQpEx(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_qp* createQp(ibv_context* context, ibv_qp_init_attr_ex& attributes, const EfaQpAttributes& efa);

@@ -30,7 +30,7 @@ struct WorkRequest {
   uint32_t qkey = 0;
   uint32_t length = 0;
   Sge sge[kMaxSqSge];
-  uint8_t data[kMaxInline];
+  uint8_t data[kMaxInlineWide];
 
   // Used while the request waits.
   uint64_t due = 0;

@@ -12,7 +12,7 @@ import { copyTree, ENVIRONMENT, entering, makeDebian } from '../stack/debian.mjs
 import { hasFabtests, runFabtests } from '../stack/fabtests.mjs';
 import { checkLoaded, environmentOf, loadedLibfabric } from '../stack/prefix.mjs';
 import { Skipped, sum, tallyOf } from '../tally.mjs';
-import { ONLY_THE_LIBRARY, vitest } from '../vitest.mjs';
+import { ONLY_THE_LIBRARY, vitest, without } from '../vitest.mjs';
 
 const RELEASES = ['bookworm', 'trixie', 'forky'];
 
@@ -34,11 +34,26 @@ async function runHere({ folder, fabtests, all, condition, rest }) {
   const programs = () =>
     runFabtests({ folder: fabtests ?? folder, env: stack, version, condition, all });
   if (fabtests) return programs();
-  const which = rest.includes('-t') ? [] : ['-t', 'efa'];
   const whole = rest.length === 0 && folder && hasFabtests(folder);
   const env = { ...TESTS, ...CONDITIONS[condition], ...stack };
-  const tally = await vitest([...which, ...ONLY_THE_LIBRARY, ...rest], env);
+  const tally = notEmpty(await efaTests(rest, env));
   return whole ? sum(tally, await programs()) : tally;
+}
+
+/** All tests of test/efa/, and those of other folders with efa in their names, if `rest` names no others. */
+async function efaTests(rest, env) {
+  const run = (...which) => vitest([...which, ...ONLY_THE_LIBRARY, ...rest], env);
+  if (rest.includes('-t')) return run();
+  const own = await run(...without('test/!(efa)/**'), '--passWithNoTests');
+  const others = await run(...without('test/efa/**'), '-t', 'efa', '--passWithNoTests');
+  return sum(own, others);
+}
+
+/** A run without a test proves nothing: it fails. */
+function notEmpty(tally) {
+  if (tally.passed + tally.failed > 0) return tally;
+  console.log('failed: no test ran');
+  return { ...tally, failed: 1 };
 }
 
 /** Runs this suite in the Debian folder of a release. */

@@ -9,7 +9,8 @@ export type SoftefaCapability =
   | 'RDMA_WRITE'
   | 'UNSOLICITED_WRITE_RECV'
   | 'CQ_WITH_EXT_MEM_DMABUF'
-  | 'COMP_CNTR';
+  | 'COMP_CNTR'
+  | 'DATA_POLLING_128';
 
 /** The software EFA devices of a process. */
 export interface SoftefaOptions {
@@ -78,6 +79,7 @@ const CAPABILITIES: Readonly<Record<SoftefaCapability, number>> = {
   UNSOLICITED_WRITE_RECV: 16,
   CQ_WITH_EXT_MEM_DMABUF: 32,
   COMP_CNTR: 64,
+  DATA_POLLING_128: 2 ** 30,
 };
 const FORK_STATUSES = ['disabled', 'enabled', 'unneeded'] as const;
 

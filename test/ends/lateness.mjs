@@ -6,9 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 const TICK = 10; // ms
 
 /** Milliseconds that threads of this process have waited for a core. */
-function waitedForCores(threads = readdirSync('/proc/self/task')) {
+function waitedForCores() {
   let nanoseconds = 0;
-  for (const thread of threads) {
+  for (const thread of readdirSync('/proc/self/task')) {
     try {
       nanoseconds += Number(
         readFileSync(`/proc/self/task/${thread}/schedstat`, 'utf8').split(' ')[1],
@@ -20,15 +20,12 @@ function waitedForCores(threads = readdirSync('/proc/self/task')) {
   return nanoseconds / 1e6;
 }
 
-/**
- * The time, and how long threads have waited for a core until then. If this thread waits between the two, they do not
- * belong together.
- */
-function moment(threads) {
-  for (;;) {
-    const waited = waitedForCores(threads);
+/** The time, and how long threads have waited for a core until then. If one waits between the two, they do not belong together. */
+function moment() {
+  for (let tries = 0; ; tries++) {
+    const waited = waitedForCores();
     const now = performance.now();
-    if (waitedForCores(threads) - waited < 1) return { now, waited };
+    if (waitedForCores() - waited < 1 || tries === 10) return { now, waited };
   }
 }
 
@@ -73,18 +70,20 @@ export class Settlements {
   }
 }
 
-/** Watches the event loop of the main thread. */
+/**
+ * Watches the event loop of the main thread. A thread that waits for a core may hold a lock that the main thread needs,
+ * so the waits of all threads are excluded.
+ */
 export class Stalls {
-  #thread = String(process.pid);
-  #last = moment([this.#thread]);
+  #last = moment();
   #timer = setInterval(() => this.#look(), TICK);
   /** The longest stall, in ms. */
   longest = 0;
 
   #look() {
-    const { now, waited } = moment([this.#thread]);
+    const { now, waited } = moment();
     const late = now - this.#last.now - TICK;
-    this.longest = Math.max(this.longest, late - (waited - this.#last.waited));
+    this.longest = Math.max(this.longest, late - Math.max(0, waited - this.#last.waited));
     this.#last = { now, waited };
   }
 

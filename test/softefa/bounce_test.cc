@@ -24,6 +24,7 @@ void offer(harness::Side& parent) {
   CHECK(forbidProcessVm());
   Device device;
   Endpoint endpoint(device);
+  endpoint.acceptRdma();
   Buffer buffer(device, kSize);
   buffer.fill(1);
   parent.put(endpoint.address());
@@ -117,6 +118,7 @@ TEST(bounce_of_several_threads_in_both_directions) {
   harness::Side far([](harness::Side& parent) {
     CHECK(forbidProcessVm());
     Near near(parent);
+    near.endpoint.acceptRdma();
     parent.put(near.endpoint.address());
     parent.put(near.buffer.remote());
     for (int i = 0; i < 20; ++i) CHECK_EQ(near.read(), Status::kOk);
@@ -126,6 +128,7 @@ TEST(bounce_of_several_threads_in_both_directions) {
   CHECK(forbidProcessVm());
   Device device;
   Endpoint target(device);
+  target.acceptRdma();
   Buffer memory(device, kSize);
   far.put(target.address());
   far.put(memory.remote());
@@ -153,6 +156,7 @@ TEST(bounce_into_unmapped_memory) {
     CHECK(forbidProcessVm());
     Device device;
     Endpoint endpoint(device);
+    endpoint.acceptRdma();
     Buffer buffer(device, kSize);
     CHECK_EQ(::munmap(buffer.data() + kSize / 2, kSize / 2), 0);
     parent.put(endpoint.address());

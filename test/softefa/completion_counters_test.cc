@@ -266,6 +266,7 @@ TEST(completion_counters_in_memory_of_the_caller_and_of_a_file_count_for_peers_w
   uint64_t count = 7, errors = 7;
   Counters counters(device);
   Endpoint endpoint(device);
+  endpoint.acceptRdma();
   Buffer to(device, 4096);
   const int file = ::memfd_create("counter", MFD_CLOEXEC);
   CHECK_EQ(::ftruncate(file, 8192), 0);

@@ -67,6 +67,7 @@ void survive(harness::Side& parent) {
   shape.receives = 1024;
   shape.entries = 2048;
   Endpoint endpoint(device, shape);
+  endpoint.acceptRdma();
   Buffer memory(device, 20000), into(device, 8928);
   for (uint32_t i = 0; i < shape.receives; ++i) CHECK_EQ(endpoint.receive({into.all()}), 0);
   parent.put(endpoint.address());

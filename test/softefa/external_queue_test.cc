@@ -108,6 +108,7 @@ TEST(external_queue_refuses_invalid_arguments) {
 }
 
 TEST(external_queue_is_refused_if_the_device_has_none) {
+  ::setenv("SOFTEFA_CAPS", "RDMA_READ", 1);
   Device device;
   const int file = makeFile();
   errno = 0;

@@ -232,7 +232,7 @@ TEST(fault_failing_changes_of_state) {
   ibv_qp* qp = ibv_create_qp(device.pd(), &creation);
   CHECK(qp != nullptr);
   ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_ERR;
+  attributes.qp_state = IBV_QPS_RESET;
   steering.rule(Fault::kModify, 1, EAGAIN);
   CHECK_EQ(ibv_modify_qp(qp, &attributes, IBV_QP_STATE), EAGAIN);
   CHECK_EQ(ibv_modify_qp(qp, &attributes, IBV_QP_STATE), 0);

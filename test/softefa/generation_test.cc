@@ -12,7 +12,7 @@ using namespace verbs;
 
 namespace {
 
-constexpr uint32_t kRead = 1, kRnr = 2, kSgid = 4, kWrite = 8, kUnsolicited = 16;
+constexpr uint32_t kRead = 1, kRnr = 2, kSgid = 4, kWrite = 8, kUnsolicited = 16, kInMemory = 32;
 
 // Checks a device in a process of its own, because a process reads the environment only once.
 void expect(const char* part, const char* capabilities, uint32_t expected) {
@@ -32,18 +32,18 @@ void expect(const char* part, const char* capabilities, uint32_t expected) {
   side.join();
 }
 
-constexpr uint32_t kAll = kRead | kRnr | kSgid | kWrite | kUnsolicited;
+constexpr uint32_t kAll = kRead | kRnr | kSgid | kWrite | kUnsolicited | kInMemory;
 
 }  // namespace
 
 TEST(generation_has_its_capabilities) {
-  expect("0xefa0", nullptr, kRnr | kSgid);
-  expect("0xefa1", nullptr, kRead | kRnr | kSgid | kWrite);
+  expect("0xefa0", nullptr, kRnr | kSgid | kInMemory);
+  expect("0xefa1", nullptr, kRead | kRnr | kSgid | kWrite | kInMemory);
   for (const char* part : {"0xefa2", "0xefa3", "0xefa4", "0xefaf"}) expect(part, nullptr, kAll);
 }
 
 TEST(generation_gets_capabilities_of_some_of_its_devices) {
-  expect("0xefa0", "all", kRead | kRnr | kSgid);
+  expect("0xefa0", "all", kRead | kRnr | kSgid | kInMemory);
   expect("0xefa1", "all", kAll);
   expect("0xefa0", "RDMA_WRITE,UNSOLICITED_WRITE_RECV", 0);
 }

@@ -31,6 +31,7 @@ void serve(harness::Side& parent) {
   CHECK_EQ(::getpid(), 1);
   Device device;
   Endpoint endpoint(device);
+  endpoint.acceptRdma();
   Buffer buffer(device, kSize), message(device, 8000);
   buffer.fill(1);
   CHECK_EQ(endpoint.receive({message.all()}), 0);

@@ -27,6 +27,10 @@ struct Nics {
   Buffer atA{devices[0], kSize}, atB{devices[1], kSize};
   Steering steering;
 
+  Nics() {
+    a.acceptRdma(devices[1].gid());
+    b.acceptRdma(devices[0].gid());
+  }
   int write() { return a.write(b.address(), atA.all(), atB.remote()); }
   int read() { return a.read(b.address(), atA.all(), atB.remote()); }
 };

@@ -66,15 +66,23 @@ TEST(rnr_of_a_write_with_immediate_data) {
 TEST(rnr_retry_needs_the_capability) {
   Device device;
   Endpoint a(device);
+  ibv_qp_attr attributes{};
+  attributes.port_num = 1;
+  for (const auto& [state, mask] : {std::pair{IBV_QPS_RESET, 0},
+                                    {IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
+                                    {IBV_QPS_RTR, 0}}) {
+    attributes.qp_state = state;
+    CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, IBV_QP_STATE | mask), 0);
+  }
+  constexpr int mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_RNR_RETRY;
   Steering steering;
   steering.knobs().capabilities = 1;
-  ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTS;
   attributes.rnr_retry = 3;
-  CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, IBV_QP_STATE | IBV_QP_RNR_RETRY), EOPNOTSUPP);
+  CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, mask), EOPNOTSUPP);
   steering.knobs().capabilities = 0;
   attributes.rnr_retry = 8;
-  CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, IBV_QP_STATE | IBV_QP_RNR_RETRY), EINVAL);
+  CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, mask), EINVAL);
 }
 
 TEST(rnr_of_a_write_does_not_place_its_data_again) {

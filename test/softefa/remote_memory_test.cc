@@ -81,6 +81,7 @@ TEST(remote_memory_of_another_process) {
     harness::Side far([](harness::Side& parent) {
       Device device;
       Endpoint endpoint(device);
+      endpoint.acceptRdma();
       Buffer buffer(device, 100000);
       buffer.fill(1);
       parent.put(endpoint.address());

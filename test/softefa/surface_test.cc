@@ -109,7 +109,7 @@ TEST(surface_depths_of_queues) {
   } sends;
   CHECK_EQ(maxSqDepth(context, &sends, sizeof(sends)), 4096);
   CHECK_EQ(maxSqDepth(context, &sends, 8), -EINVAL);
-  sends.max_inline_data = 33;
+  sends.max_inline_data = 81;
   CHECK_EQ(maxSqDepth(context, &sends, sizeof(sends)), -EINVAL);
   struct {
     uint64_t comp_mask = 0;
@@ -219,6 +219,7 @@ TEST(surface_refuses_unsupported_features_of_queue_pairs) {
   ibv_qp_open_attr open{};
   refused(ibv_open_qp(device.context(), &open));
   ibv_qp_init_attr plain{};
+  plain.qp_type = IBV_QPT_DRIVER;
   plain.send_cq = plain.recv_cq = qp->send_cq;
   refused(efadv_create_driver_qp(device.pd(), &plain, 1));
 }

@@ -126,6 +126,10 @@ class Endpoint {
 
   Address address() const;
   ibv_ah* handle(const ibv_gid& gid);
+  // Lets a NIC access memory of this process by RDMA; if none is given, other processes on the same
+  // NIC.
+  void acceptRdma(const ibv_gid& gid) { handle(gid); }
+  void acceptRdma() { handle(device_.gid()); }
   ibv_qp* qp() const { return qp_; }
   ibv_cq_ex* cq() const { return cq_; }
   void destroyQp();

@@ -25,10 +25,17 @@ const elsewhere = (options: SoftefaOptions) =>
 
 const printDevices = 'print(devices());';
 
-const NEWER = ['RDMA_READ', 'RNR_RETRY', 'CQ_WITH_SGID', 'RDMA_WRITE', 'UNSOLICITED_WRITE_RECV'];
+const NEWER = [
+  'RDMA_READ',
+  'RNR_RETRY',
+  'CQ_WITH_SGID',
+  'RDMA_WRITE',
+  'UNSOLICITED_WRITE_RECV',
+  'CQ_WITH_EXT_MEM_DMABUF',
+];
 const CAPABILITIES: Record<number, string[]> = {
-  61344: ['RNR_RETRY', 'CQ_WITH_SGID'],
-  61345: ['RDMA_READ', 'RNR_RETRY', 'CQ_WITH_SGID', 'RDMA_WRITE'],
+  61344: ['RNR_RETRY', 'CQ_WITH_SGID', 'CQ_WITH_EXT_MEM_DMABUF'],
+  61345: NEWER.filter((name) => name !== 'UNSOLICITED_WRITE_RECV'),
 };
 
 test('each NIC is a device', () => {
@@ -88,7 +95,7 @@ test('a device has the attributes of rdma-core and sysfs', () => {
     maxSqSge: 2,
     maxRqSge: 3,
     inlineBufSize: 32,
-    inlineBufSizeEx: 0,
+    inlineBufSizeEx: 80,
     maxRdmaSize: partId === 0xefa0 ? 0 : 2 ** 30,
     capabilities: CAPABILITIES[partId] ?? NEWER,
   });
