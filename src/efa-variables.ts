@@ -3,9 +3,11 @@ import { isMainThread } from 'node:worker_threads';
 import { checkInteger, checkObject, checkString } from './checks.js';
 import { invalidArgType, invalidArgValue, invalidState } from './errors.js';
 
-// The variables that the efa provider of libfabric 1.17 to 2.6 reads, from fi_getparams(3) and
-// fi_efa(7).
+// The variables that the efa provider of libfabric 1.17 to 2.7 reads, from fi_getparams(3) and
+// fi_efa(7). It reads FI_EFA_ENABLE_HIGH_PPS (2.6), FI_EFA_USE_HW_CNTR (since 2.6) and
+// FI_EFA_USE_SQ_REQ_ID_64_BIT (since 2.7) without listing them there.
 const BOOLEANS = [
+  'FI_EFA_ENABLE_HIGH_PPS',
   'FI_EFA_FORK_SAFE',
   'FI_EFA_ENABLE_SHM_TRANSFER',
   'FI_EFA_MR_CACHE_ENABLE',
@@ -16,7 +18,9 @@ const BOOLEANS = [
   'FI_EFA_USE_DATA_PATH_DIRECT',
   'FI_EFA_USE_DEVICE_RDMA',
   'FI_EFA_USE_HUGE_PAGE',
+  'FI_EFA_USE_HW_CNTR',
   'FI_EFA_USE_SM2',
+  'FI_EFA_USE_SQ_REQ_ID_64_BIT',
   'FI_EFA_USE_UNSOLICITED_WRITE_RECV',
   'FI_EFA_USE_ZCPY_RX',
 ] as const;

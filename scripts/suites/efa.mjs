@@ -40,13 +40,22 @@ async function runHere({ folder, fabtests, all, condition, rest }) {
   return whole ? sum(tally, await programs()) : tally;
 }
 
+const OWN = 'test/efa/';
+
 /** All tests of test/efa/, and those of other folders with efa in their names, if `rest` names no others. */
 async function efaTests(rest, env) {
   const run = (...which) => vitest([...which, ...ONLY_THE_LIBRARY, ...rest], env);
   if (rest.includes('-t')) return run();
-  const own = await run(...without('test/!(efa)/**'), '--passWithNoTests');
-  const others = await run(...without('test/efa/**'), '-t', 'efa', '--passWithNoTests');
-  return sum(own, others);
+  const files = rest.filter((each) => each.startsWith('test/'));
+  const has = (wanted) => files.length === 0 || files.some(wanted);
+  const tallies = [];
+  if (has((file) => file.startsWith(OWN))) {
+    tallies.push(await run(...without('test/!(efa)/**')));
+  }
+  if (has((file) => !file.startsWith(OWN))) {
+    tallies.push(await run(...without(`${OWN}**`), '-t', 'efa'));
+  }
+  return sum(...tallies);
 }
 
 /** A run without a test proves nothing: it fails. */

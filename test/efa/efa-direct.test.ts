@@ -1,8 +1,12 @@
 // The fabric efa-direct (libfabric 2): it passes operations to the device unchanged.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { type Cap, type Completion, type DriverKind, getInfo, type Mode, open } from 'libfabric';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
 import { drivers } from '../support/providers.js';
+import { withSoftefa } from '../support/softefa.js';
 import { closing, fabricError, Guarded, Pair } from '../support/transfer.js';
 
 const hints = { fabricAttr: { provName: 'efa', name: 'efa-direct' } } as const;
@@ -184,6 +188,30 @@ describe('efa-direct', () => {
       await b.close({ timeout: 500 });
       expect(await done(outcome)).toEqual(fabricError('FI_ECANCELED'));
     });
+  });
+
+  test('RMA to a peer that has not inserted this endpoint fails, and says what the peer must do', async () => {
+    const program = fileURLToPath(new URL('../programs/direct-target.mjs', import.meta.url));
+    const target = spawn(process.execPath, [program], { env: withSoftefa({ node: 1 }) });
+    onTestFinished(() => {
+      target.kill('SIGKILL');
+    });
+    const lines = createInterface({ input: target.stdout })[Symbol.asyncIterator]();
+    const [address = '', descriptor = ''] = ((await lines.next()).value as string).split(' ');
+    const ep = closing(
+      await open({ provider: 'efa', fabric: 'efa-direct', caps: ['FI_MSG', 'FI_RMA'] }),
+    );
+    const peer = ep.av.insert(Buffer.from(address, 'hex'));
+    const remote = ep.domain.remote(Buffer.from(descriptor, 'hex'));
+    const unknown = { provErrno: 14, message: expect.stringContaining('must av.insert() this') };
+    await expect(ep.write(pattern(64), peer, remote)).rejects.toMatchObject(unknown);
+    await expect(ep.read(new Uint8Array(64), peer, remote)).rejects.toMatchObject(unknown);
+    target.stdin.write(`${Buffer.from(ep.address).toString('hex')}\n`);
+    expect((await lines.next()).value).toBe('inserted');
+    await ep.write(pattern(64), peer, remote);
+    const into = new Uint8Array(64);
+    await ep.read(into, peer, remote);
+    expectBytes(into, pattern(64));
   });
 
   test('writev and readv take one buffer, also in a batch; two are refused', async () => {

@@ -1,5 +1,5 @@
 // The efa provider on a device whose calls of verbs fail: the caller gets a typed error, and what follows succeeds.
-import { FabricError, open } from 'libfabric';
+import { FabricError, open, version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
@@ -12,6 +12,9 @@ import { closing, fabricError, pair } from '../support/transfer.js';
 const faults = testFaults();
 
 const NO_BUFFERS = 4112; // FI_EFA_ERR_INTERNAL_RX_BUF_POST
+const CRASHES = 'efa since 1.22 ends the process: docs/provider-limits.md';
+const IGNORES =
+  'efa since 1.18 breaks no endpoint if the device cannot be polled: docs/provider-limits.md';
 const ERRORS = ['FI_ENOMEM', 'FI_EAGAIN', 'FI_EIO', 'FI_EINVAL'] as const;
 const someErrors = casesOf(ERRORS, (error) => error === 'FI_EIO');
 
@@ -38,24 +41,30 @@ describe.each(someErrors)('%s', (value) => {
   );
 
   test('open() rejects if the device creates no queue pair', async () => {
-    using refused = faults.add('creation', { value, count: 1, after: 1 });
-    const error = await open({ provider: 'efa', caps: ['FI_MSG'] }).catch((thrown) => thrown);
-    expect(FabricError.is(error)).toBe(true);
-    expect(refused.hits).toBe(1);
+    const outcomes: unknown[] = [];
+    // It is the second object with libfabric 1.17, and the third with 2.6, where efa creates the
+    // completion queue at its second attempt.
+    for (const after of [1, 2]) {
+      using refused = faults.add('creation', { value, count: 1, after });
+      outcomes.push(await opened().catch((thrown) => thrown));
+      if (outcomes.at(-1) instanceof Error) expect(refused.hits).toBe(1);
+    }
+    expect(outcomes.filter(FabricError.is)).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome instanceof Error)).toHaveLength(1);
     await opened();
   });
 
-  test.for(['addressHandle', 'query'] as const)(
+  test.each(['addressHandle', 'query'] as const)(
     'an address is refused if the device fails its handle (%s), and accepted afterwards',
-    async (kind, context) => {
-      const wire = await pair(context, 'efa', ['FI_MSG']);
-      const other = await opened();
+    async (kind) => {
+      const ep = await opened();
+      // Of another host: libfabric 2 has one handle for all addresses of a NIC.
+      const address = new Uint8Array(ep.address);
+      new DataView(address.buffer).setUint16(12, 7);
       using refused = faults.add(kind, { value, count: 1 });
-      expect(() => other.av.insert(wire.b.address)).toThrow(FabricError);
+      expect(() => ep.av.insert(address)).toThrow(FabricError);
       expect(refused.hits).toBe(1);
-      const received = wire.b.recv(new Uint8Array(8));
-      const sent = other.send(new Uint8Array(8), other.av.insert(wire.b.address));
-      await wire.done(Promise.all([sent, received]));
+      expect(ep.av.lookup(ep.av.insert(address))).toEqual(address);
     },
   );
 });
@@ -71,6 +80,7 @@ describe.each(drivers)('%s driver', (driver) => {
   test.for(someErrors)(
     'an endpoint whose receive buffers the device refuses with %s fails its operations, and another one succeeds',
     async (value, context) => {
+      context.skip(version().major > 1, CRASHES);
       // Not only once: an endpoint of the test before may still be closing, and may post a receive.
       using refused = faults.add('receive', { value });
       const broken = closing(await open({ provider: 'efa', caps: ['FI_MSG'], driver }));
@@ -88,6 +98,7 @@ describe.each(drivers)('%s driver', (driver) => {
   test.for(someErrors)(
     'an endpoint whose completion queue the device cannot poll (%s) fails its operations, and another one succeeds',
     async (value, context) => {
+      context.skip(version().major > 1, IGNORES);
       const wire = await pair(context, 'efa', ['FI_MSG'], driver);
       await exchangeMessage(wire);
       using broken = faults.add('poll', { value });
@@ -102,6 +113,7 @@ describe.each(drivers)('%s driver', (driver) => {
   );
 
   test('what a broken endpoint is asked, after the engine has closed it, throws the cause', async (context) => {
+    context.skip(version().major > 1, IGNORES);
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_ATOMIC'], driver);
     using _ = faults.add('poll', { value: 'FI_EIO' });
     expect(await wire.fails(wire.b.recv(new Uint8Array(8)))).toMatchObject({ code: 'FI_EIO' });

@@ -1,12 +1,12 @@
 // Variables that only some releases of libfabric read: those of its core, efa, shm, tcp, udp, rxm
-// and lnx that changed between 1.17 and 2.6.
+// and lnx that changed between 1.17 and 2.7.
 import { atLeast } from './library.js';
 
 /** The first release that reads a variable, undefined if 1.17 does, and the last one. */
 type Releases = readonly [since: string | undefined, until?: string];
 
 const RELEASES: Readonly<Record<string, Releases>> = {
-  FI_EFA_ENABLE_HIGH_PPS: ['2.6'],
+  FI_EFA_ENABLE_HIGH_PPS: ['2.6', '2.6'],
   FI_EFA_IMPLICIT_AV_SIZE: ['2.3'],
   FI_EFA_INTERNAL_RX_REFILL_THRESHOLD: ['2.0'],
   FI_EFA_MTU_SIZE: [undefined, '1.17'],
@@ -19,6 +19,7 @@ const RELEASES: Readonly<Record<string, Releases>> = {
   FI_EFA_USE_HUGE_PAGE: ['1.19'],
   FI_EFA_USE_HW_CNTR: ['2.6'],
   FI_EFA_USE_SM2: ['1.19'],
+  FI_EFA_USE_SQ_REQ_ID_64_BIT: ['2.7'],
   FI_EFA_USE_UNSOLICITED_WRITE_RECV: ['2.0'],
   FI_EFA_ZCPY_RX_SEED: [undefined, '2.5'],
   FI_HMEM: ['1.20'],
