@@ -12,6 +12,7 @@ namespace {
 struct Orphans {
   std::mutex mutex;
   std::vector<Parking> parkings;
+  uint64_t looks = 0;  // calls of closeUnreachableOrphans()
 };
 
 // Never destroyed, because it is used while static objects are destroyed.
@@ -52,16 +53,22 @@ void Parking::orphan(Parking parking) {
 }
 
 // Not under the mutex: if a call of the provider does not return, other threads must not wait for
-// this one.
+// this one. A thread that looks meanwhile does not find the parkings: this one then looks again.
 void Parking::closeUnreachableOrphans() {
-  std::vector<Parking> parkings;
-  {
-    const std::lock_guard<std::mutex> lock(all().mutex);
-    parkings.swap(all().parkings);
-  }
-  for (Parking& parking : parkings) parking.closeUnreachable();
-  for (Parking& parking : parkings) {
-    if (!parking.empty()) orphan(std::move(parking));
+  auto& [mutex, kept, looks] = all();
+  std::unique_lock<std::mutex> lock(mutex);
+  uint64_t look = ++looks;
+  for (;;) {
+    std::vector<Parking> parkings;
+    parkings.swap(kept);
+    lock.unlock();
+    for (Parking& parking : parkings) parking.closeUnreachable();
+    lock.lock();
+    for (Parking& parking : parkings) {
+      if (!parking.empty()) kept.push_back(std::move(parking));
+    }
+    if (looks == look) return;
+    look = looks;
   }
 }
 
