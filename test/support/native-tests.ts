@@ -17,7 +17,7 @@ export interface Outcome {
 }
 
 /** Time limit of one run of tests. It is below the time after which test/reporter.ts ends a silent file. */
-export const LIMIT_MS = 300_000;
+export const LIMIT_MS = 160_000;
 /** Time limit of a build, also on a busy machine. */
 export const BUILD_LIMIT_MS = 600_000;
 
