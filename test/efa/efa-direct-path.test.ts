@@ -25,6 +25,7 @@ async function requestsOf(work: () => Promise<void>): Promise<bigint> {
 
 describe.each(drivers)('%s driver', (driver) => {
   test('efa: messages of every protocol arrive intact over the direct data path', async (context) => {
+    context.skip(whyNotDirect('efa') !== undefined, whyNotDirect('efa'));
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_TAGGED'], driver);
     const sizes = [0, 1, 32, 33, 4096, 8192, 8193, 70_000, 3 << 20];
     const requests = await requestsOf(async () => {
@@ -41,6 +42,7 @@ describe.each(drivers)('%s driver', (driver) => {
   });
 
   test('efa: writes and reads use the direct data path', async (context) => {
+    context.skip(whyNotDirect('efa') !== undefined, whyNotDirect('efa'));
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA'], driver);
     const size = 1 << 20;
     const access = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;

@@ -84,8 +84,9 @@ describe.each(drivers)('%s driver', (driver) => {
     const { stdout, stderr, status } = runInline(source, withSoftefa(device));
     expect(status, stderr).toBe(0);
     const errors = JSON.parse(stdout);
-    if (version().major > 1) {
+    if (errors.length === 1) {
       // open() already fails: it registers the receive buffers.
+      expect(version().major).toBeGreaterThan(1);
       expect(errors).toEqual([{ code: 'FI_ENOMEM', hint: expect.stringContaining('ulimit -l') }]);
       return;
     }

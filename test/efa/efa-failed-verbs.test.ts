@@ -12,6 +12,8 @@ import { closing, fabricError, pair } from '../support/transfer.js';
 const faults = testFaults();
 
 const NO_BUFFERS = 4112; // FI_EFA_ERR_INTERNAL_RX_BUF_POST
+const { major, minor } = version();
+const LOCKS = 'efa of 2.3 and 2.4 never returns from fi_enable(3): docs/provider-limits.md';
 const CRASHES = 'efa since 1.22 ends the process: docs/provider-limits.md';
 const IGNORES =
   'efa since 1.18 breaks no endpoint if the device cannot be polled: docs/provider-limits.md';
@@ -30,9 +32,10 @@ async function exchangeMessage(wire: Wire) {
 }
 
 describe.each(someErrors)('%s', (value) => {
-  test.each([0, 1, 2])(
+  test.for([0, 1, 2])(
     'open() rejects if the device refuses to change the state of its queue pair after %i changes',
-    async (after) => {
+    async (after, context) => {
+      context.skip(major === 2 && (minor === 3 || minor === 4), LOCKS);
       using refused = faults.add('modify', { value, count: 1, after });
       await expect(open({ provider: 'efa', caps: ['FI_MSG'] })).rejects.toEqual(fabricError(value));
       expect(refused.hits).toBe(1);
@@ -80,7 +83,7 @@ describe.each(drivers)('%s driver', (driver) => {
   test.for(someErrors)(
     'an endpoint whose receive buffers the device refuses with %s fails its operations, and another one succeeds',
     async (value, context) => {
-      context.skip(version().major > 1, CRASHES);
+      context.skip(major > 1, CRASHES);
       // Not only once: an endpoint of the test before may still be closing, and may post a receive.
       using refused = faults.add('receive', { value });
       const broken = closing(await open({ provider: 'efa', caps: ['FI_MSG'], driver }));
@@ -98,7 +101,7 @@ describe.each(drivers)('%s driver', (driver) => {
   test.for(someErrors)(
     'an endpoint whose completion queue the device cannot poll (%s) fails its operations, and another one succeeds',
     async (value, context) => {
-      context.skip(version().major > 1, IGNORES);
+      context.skip(major > 1, IGNORES);
       const wire = await pair(context, 'efa', ['FI_MSG'], driver);
       await exchangeMessage(wire);
       using broken = faults.add('poll', { value });
@@ -113,7 +116,7 @@ describe.each(drivers)('%s driver', (driver) => {
   );
 
   test('what a broken endpoint is asked, after the engine has closed it, throws the cause', async (context) => {
-    context.skip(version().major > 1, IGNORES);
+    context.skip(major > 1, IGNORES);
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_ATOMIC'], driver);
     using _ = faults.add('poll', { value: 'FI_EIO' });
     expect(await wire.fails(wire.b.recv(new Uint8Array(8)))).toMatchObject({ code: 'FI_EIO' });

@@ -4,9 +4,12 @@ import { readFileSync } from 'node:fs';
 import { version } from 'libfabric';
 import { partId } from './softefa.js';
 
-/** Returns the reason if the direct data path is not available. */
-export function whyNotDirect(): string | undefined {
+/** Returns the reason if the direct data path is not available in a fabric. */
+export function whyNotDirect(fabric: 'efa' | 'efa-direct' = 'efa-direct'): string | undefined {
   const { major, minor } = version();
+  if (fabric === 'efa' && major === 2 && minor === 3) {
+    return 'libfabric 2.3 has a direct data path in the fabric efa-direct only';
+  }
   if (major < 2 || (major === 2 && minor < 3)) {
     return `libfabric ${major}.${minor} has no direct data path, 2.3 is the first`;
   }
