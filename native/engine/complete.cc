@@ -151,8 +151,8 @@ void Engine::complete(Op& op, const Completion& completion) {
   if (!op.live) return;  // its endpoint was closed before, so the op is settled and not reused
   if (op.code == OpCode::kStagedReceive) return completeStaged(op, completion);
   Completion result = completion;
-  // With FI_RX_CQ_DATA, a write with data consumes a receive, but its bytes are in the memory that it
-  // names.
+  // With FI_RX_CQ_DATA, a write with data consumes a receive, but its bytes are in the memory that
+  // it names.
   const bool fills = isReceive(op.code) && (result.flags & FI_REMOTE_WRITE) == 0;
   if (fills && result.status == 0 && result.length > op.totalLength && !op.bufferless) {
     truncateReported(result, FailedOperation::of(op), *op.endpoint);
