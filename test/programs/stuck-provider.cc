@@ -1,7 +1,9 @@
 // A preloaded library whose system calls never return to threads of engines while the file $STUCK
-// exists. A call that closes an endpoint of shm does not return either if it finds, and removes, a
-// file with the endpoint's name in the folder $STUCK_CLOSE.
+// exists. The first such call creates the file $STUCK-reached. A call that closes an endpoint of
+// shm does not return either if it finds, and removes, a file with the endpoint's name in the
+// folder $STUCK_CLOSE.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -20,7 +22,9 @@ void mayStick() {
     pthread_getname_np(pthread_self(), name, sizeof(name));
     return std::strcmp(name, "libfabric") == 0;
   }();
-  if (!isEngine || access(std::getenv("STUCK"), F_OK) != 0) return;
+  const char* const file = std::getenv("STUCK");
+  if (!isEngine || access(file, F_OK) != 0) return;
+  close(open((std::string(file) + "-reached").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   for (;;) pause();
 }
 

@@ -1,6 +1,6 @@
 // The thread of an engine is in a provider call that never returns. Checks how the process and the domain end.
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { open } from 'libfabric';
@@ -20,11 +20,7 @@ async function stuck(prepare = (_engine) => {}, caps = ['FI_MSG']) {
   await prepare(a);
   writeFileSync(file, '');
   const sent = code(a.send(new Uint8Array(8), peer));
-  // Waits until its turns stop. A turn takes microseconds, and an idle engine runs at least two turns per second.
-  for (let before = -1; before !== a.domain.stats().turns; ) {
-    before = a.domain.stats().turns;
-    await new Promise((resolve) => setTimeout(resolve, 600));
-  }
+  while (!existsSync(`${file}-reached`)) await new Promise(setImmediate);
   rmSync(file);
   return { a, b, sent };
 }
