@@ -118,21 +118,6 @@ int Context::queryPort(uint8_t port, ibv_port_attr& attributes) const {
   return refusal(Fault::kQuery);
 }
 
-void Context::adopt(QueuePair& queuePair) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  queuePairs_.insert(&queuePair);
-}
-
-void Context::release(QueuePair& queuePair) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  queuePairs_.erase(&queuePair);
-}
-
-void Context::hideQueuePairs() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (QueuePair* queuePair : queuePairs_) queuePair->hide();
-}
-
 // Indices wrap around, so that a number is reused as late as possible.
 int Context::takeQpIndex() {
   std::lock_guard<std::mutex> lock(mutex_);

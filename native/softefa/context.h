@@ -7,7 +7,6 @@
 #include <bitset>
 #include <cstddef>
 #include <mutex>
-#include <unordered_set>
 
 #include "address_handle.h"
 #include "counters.h"
@@ -18,8 +17,6 @@
 #include "shared_part.h"
 
 namespace softefa {
-
-class QueuePair;
 
 struct Device {
   ibv_device verbs;  // first
@@ -78,12 +75,6 @@ class Context {
   };
   Quota pds, cqs, completionCounters;
 
-  // The queue pairs of the device.
-  void adopt(QueuePair& queuePair);
-  void release(QueuePair& queuePair);
-  // Hides them from peers for ever.
-  void hideQueuePairs();
-
   // The low bits of a queue pair number. They do not repeat within an open device.
   int takeQpIndex();
   void giveQpIndex(uint32_t qpn);
@@ -93,7 +84,6 @@ class Context {
   NicCounters& counters_;
   AddressHandles addressHandles_{nic_};
   std::mutex mutex_;
-  std::unordered_set<QueuePair*> queuePairs_;
   std::bitset<kMaxQp> qpIndices_;
   uint32_t lastQpIndex_ = 0;
   Handle<verbs_context, Context> handle_{*this};

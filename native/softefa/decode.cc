@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device_attributes.h"
+
 namespace softefa {
 namespace {
 
@@ -61,7 +63,7 @@ Status decode(const SendDescriptor& descriptor, uint32_t size, uint32_t phase,
   const bool isLong = size == kLongSendSize;
   request.length = head.length;
   if (request.operation == Operation::kSend) {
-    return inlined ? takeInline(body.inlined, isLong ? kLongInline : kShortInline, request)
+    return inlined ? takeInline(body.inlined, isLong ? kMaxInlineWide : kMaxInline, request)
                    : takeSegments(body.segments, head.length, kMaxSqSge, request);
   }
   request.rkey = body.access.remote.key;
@@ -70,7 +72,7 @@ Status decode(const SendDescriptor& descriptor, uint32_t size, uint32_t phase,
   if (!inlined) {
     status = takeSegments(&body.access.local, head.length, 1, request);
   } else if (isLong && request.operation == Operation::kWrite) {
-    status = takeInline(body.inlined + sizeof(body.access.remote), kLongInline, request);
+    status = takeInline(body.inlined + sizeof(body.access.remote), kMaxInlineWide, request);
   } else {
     status = Status::kLocalUnsupportedOp;
   }

@@ -80,8 +80,6 @@ struct SendDescriptor {
 static_assert(sizeof(SendDescriptor) == 128);
 constexpr uint32_t kSendSize = 64;
 constexpr uint32_t kLongSendSize = 128;
-constexpr uint32_t kShortInline = 32;
-constexpr uint32_t kLongInline = 80;
 
 // A segment of a receive.
 struct ReceiveDescriptor {

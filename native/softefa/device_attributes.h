@@ -19,6 +19,10 @@ constexpr uint32_t kMaxRdmaSge = 1;
 constexpr uint32_t kMaxInline = 32;
 constexpr uint32_t kMaxInlineWide = 80;  // in requests of 128 bytes
 constexpr uint32_t kMaxSqWrWide = kMaxSqWr / 2;
+// Whether the send requests of a queue pair have 128 bytes instead of 64.
+constexpr bool isWide(uint32_t inlineData, bool inlineWrites) {
+  return inlineWrites || inlineData > kMaxInline;
+}
 constexpr uint32_t kMaxQp = 256;
 constexpr uint32_t kMaxCq = 512;
 constexpr uint32_t kMaxCqe = 65536;
@@ -40,6 +44,7 @@ enum Capability : uint32_t {
   kAllCapabilities = (1 << 6) - 1,
   kCompletionCounters = 1 << 6,
   kDataPolling128 = 1 << 30,  // of the kernel driver; the others have their bits of efadv
+  kOnDemand = kCompletionCounters | kDataPolling128,
 };
 
 }  // namespace softefa

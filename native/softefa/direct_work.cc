@@ -28,7 +28,8 @@ WorkRings& QueuePair::makeRings() {
   if (rings_ != nullptr) return *rings_;
   const ibv_qp_cap& cap = attributes_.cap;
   rings_ = std::make_unique<WorkRings>(
-      std::max(1u, cap.max_send_wr), attributes_.wide() ? kLongSendSize : kSendSize,
+      std::max(1u, cap.max_send_wr),
+      isWide(cap.max_inline_data, attributes_.inlineWrites) ? kLongSendSize : kSendSize,
       powerOfTwo(std::max(1u, cap.max_recv_wr * std::max(1u, cap.max_recv_sge))),
       static_cast<uint32_t>(sizeof(ReceiveDescriptor)));
   engine.watch();

@@ -102,6 +102,13 @@ void Engine::collect() {
   for (QueuePair* queuePair : queuePairs_) queuePair->collect();
 }
 
+void Engine::hideQueuePairs(const Context& context) {
+  const Pause pause(*this);
+  for (QueuePair* queuePair : queuePairs_) {
+    if (&queuePair->context() == &context) queuePair->hide();
+  }
+}
+
 void Engine::recover() {
   while (waiting_.load() != 0) ::sched_yield();
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -10,6 +10,7 @@
 namespace softefa {
 
 class CompletionQueue;
+class Context;
 class OwnSegment;
 class QueuePair;
 class Sysfs;
@@ -37,6 +38,8 @@ class Engine {
   void watch();
   void watch(CompletionQueue& queue);
   void unwatch();
+  // Hides the queue pairs of a device from peers for ever.
+  void hideQueuePairs(const Context& context);
   // Makes every queue pair count the operations of peers.
   void collect();
   void remove(CompletionQueue& queue);

@@ -32,8 +32,8 @@ constexpr Generation kGenerations[] = {
     {0xefa2, kAllCapabilities, kAllCapabilities | kDataPolling128},
     // The driver knows 0xefa3 since July 2024, and rdma-core 65 knows 0xefa4. Guess: they have at
     // least these capabilities, and perhaps those that no source assigns to a device.
-    {0xefa3, kAllCapabilities, kAllCapabilities | kCompletionCounters | kDataPolling128},
-    {0xefa4, kAllCapabilities, kAllCapabilities | kCompletionCounters | kDataPolling128},
+    {0xefa3, kAllCapabilities, kAllCapabilities | kOnDemand},
+    {0xefa4, kAllCapabilities, kAllCapabilities | kOnDemand},
 };
 
 struct Word {
@@ -50,7 +50,7 @@ constexpr Word kWords[] = {
     {"COMP_CNTR", kCompletionCounters},
     {"DATA_POLLING_128", kDataPolling128},
     {"none", 0},
-    {"all", kAllCapabilities | kCompletionCounters | kDataPolling128},
+    {"all", kAllCapabilities | kOnDemand},
 };
 
 bool parseNumber(const char* text, uint32_t& capabilities) {

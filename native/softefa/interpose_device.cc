@@ -102,7 +102,7 @@ SOFTEFA_EXPORT ibv_context* verbs_open_device(ibv_device* device, void*) { retur
 SOFTEFA_EXPORT int ibv_close_device(ibv_context* context) {
   Context& opened = Context::of(context);
   // The kernel destroys what is left. The user may not use it, but still has pointers to it.
-  opened.hideQueuePairs();
+  Runtime::get().engine().hideQueuePairs(opened);
   if (opened.pds.used == 0 && opened.cqs.used == 0) destroy(opened);
   return 0;
 }

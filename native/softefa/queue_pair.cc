@@ -48,7 +48,6 @@ QueuePair::QueuePair(Context& context, const QueuePairAttributes& attributes)
   }
   attributes.sendQueue->attach(*this);
   if (attributes.receiveQueue != attributes.sendQueue) attributes.receiveQueue->attach(*this);
-  context.adopt(*this);
   Runtime::get().engine().add(*this);
 }
 
@@ -105,7 +104,6 @@ QueuePair::~QueuePair() {
   if (attributes_.receiveQueue != attributes_.sendQueue) attributes_.receiveQueue->detach(*this);
   attributes_.sendQueue->forget(*this);
   attributes_.receiveQueue->forget(*this);
-  context_.release(*this);
   hide();
   collect();
   remotes_.clear();

@@ -42,9 +42,6 @@ struct QueuePairAttributes {
   bool unsolicited;   // immediate data arrives without a receive
   bool inlineWrites;  // created with EFADV_QP_FLAGS_INLINE_WRITE
   bool hints;         // created with EFADV_WR_EX_WITH_PROCESSING_HINTS
-
-  // Whether its send descriptors have 128 bytes instead of 64.
-  bool wide() const { return inlineWrites || cap.max_inline_data > kMaxInline; }
 };
 
 // A queue pair, SRD or UD.

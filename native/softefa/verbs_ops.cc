@@ -15,7 +15,7 @@
 namespace softefa::ops {
 
 uint32_t maxSends(uint32_t inlineData, bool inlineWrites) {
-  return inlineData > kMaxInline || inlineWrites ? kMaxSqWrWide : kMaxSqWr;
+  return isWide(inlineData, inlineWrites) ? kMaxSqWrWide : kMaxSqWr;
 }
 
 uint32_t maxReceives(uint32_t segments) { return kMaxRqWr / std::max(1u, segments); }

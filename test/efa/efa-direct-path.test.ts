@@ -1,7 +1,7 @@
 // The direct data path of libfabric 2.3: the efa provider accesses the device's queues without rdma-core.
 import { execFileSync } from 'node:child_process';
 import { getInfo, open } from 'libfabric';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, type TestContext, test } from 'vitest';
 import '../support/direct-path.js';
 import { expectBytes, pattern } from '../support/bytes.js';
 import { whyNotDirect } from '../support/direct-library.js';
@@ -11,10 +11,12 @@ import { closing, Guarded, Pair, pair } from '../support/transfer.js';
 
 const faults = testFaults();
 
-beforeEach((context) => {
-  const reason = whyNotDirect();
+function skipIfNotDirect(context: TestContext, fabric: 'efa' | 'efa-direct') {
+  const reason = whyNotDirect(fabric);
   context.skip(reason !== undefined, reason);
-});
+}
+
+beforeEach((context) => skipIfNotDirect(context, 'efa-direct'));
 
 /** Returns how many work requests of `work` used the direct data path. */
 async function requestsOf(work: () => Promise<void>): Promise<bigint> {
@@ -25,7 +27,7 @@ async function requestsOf(work: () => Promise<void>): Promise<bigint> {
 
 describe.each(drivers)('%s driver', (driver) => {
   test('efa: messages of every protocol arrive intact over the direct data path', async (context) => {
-    context.skip(whyNotDirect('efa') !== undefined, whyNotDirect('efa'));
+    skipIfNotDirect(context, 'efa');
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_TAGGED'], driver);
     const sizes = [0, 1, 32, 33, 4096, 8192, 8193, 70_000, 3 << 20];
     const requests = await requestsOf(async () => {
@@ -42,7 +44,7 @@ describe.each(drivers)('%s driver', (driver) => {
   });
 
   test('efa: writes and reads use the direct data path', async (context) => {
-    context.skip(whyNotDirect('efa') !== undefined, whyNotDirect('efa'));
+    skipIfNotDirect(context, 'efa');
     const wire = await pair(context, 'efa', ['FI_MSG', 'FI_RMA'], driver);
     const size = 1 << 20;
     const access = ['FI_REMOTE_READ', 'FI_REMOTE_WRITE'] as const;

@@ -105,16 +105,7 @@ void attach(Endpoint& endpoint, Counter* counter, uint32_t kinds) {
   CHECK_EQ(endpoint.modify(IBV_QPS_RESET), 0);
   Attachment attachment{0, kinds};
   CHECK_EQ(attachCounter(endpoint.qp(), counter, &attachment), 0);
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = 1;
-  attributes.qkey = kQkey;
-  CHECK_EQ(ibv_modify_qp(endpoint.qp(), &attributes,
-                         IBV_QP_STATE | IBV_QP_PORT | IBV_QP_QKEY | IBV_QP_PKEY_INDEX),
-           0);
-  CHECK_EQ(endpoint.modify(IBV_QPS_RTR), 0);
-  attributes.qp_state = IBV_QPS_RTS;
-  CHECK_EQ(ibv_modify_qp(endpoint.qp(), &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  endpoint.start();
 }
 
 uint64_t valueOf(Counter* counter) {

@@ -213,16 +213,7 @@ TEST(direct_queues_restart_after_a_reset) {
   Pair pair;
   pair.expectWorking();
   CHECK_EQ(pair.a.modify(IBV_QPS_RESET), 0);
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = 1;
-  attributes.qkey = kQkey;
-  CHECK_EQ(ibv_modify_qp(pair.a.qp(), &attributes,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
-           0);
-  CHECK_EQ(pair.a.modify(IBV_QPS_RTR), 0);
-  attributes.qp_state = IBV_QPS_RTS;
-  CHECK_EQ(ibv_modify_qp(pair.a.qp(), &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  pair.a.start();
   pair.x.restart();
   pair.expectWorking();
 }

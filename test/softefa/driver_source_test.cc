@@ -61,13 +61,6 @@ ibv_qp* create(const Device& device, ibv_qp_init_attr_ex& shape, uint16_t flags 
                             sizeof(efa));
 }
 
-int modify(ibv_qp* qp, int mask, ibv_qp_state state, const ibv_qp_attr& more = {}) {
-  ibv_qp_attr attributes = more;
-  attributes.qp_state = state;
-  if (attributes.port_num == 0) attributes.port_num = 1;
-  return ibv_modify_qp(qp, &attributes, mask | IBV_QP_STATE);
-}
-
 std::string lineOf(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -229,7 +222,7 @@ TEST(driver_depth_of_a_receive_queue) {
   ibv_qp* qp = create(device, shape);
   CHECK(qp != nullptr);
   CHECK_EQ(shape.cap.max_recv_wr, 170u);  // 512 descriptors
-  CHECK_EQ(modify(qp, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, IBV_QPS_INIT), 0);
+  CHECK_EQ(verbs::modify(qp, IBV_QPS_INIT, kInitMask), 0);
   ibv_recv_wr wr{}, *bad = nullptr;
   for (int i = 0; i < 170; ++i) CHECK_EQ(ibv_post_recv(qp, &wr, &bad), 0);
   CHECK_EQ(ibv_post_recv(qp, &wr, &bad), ENOMEM);
@@ -294,56 +287,6 @@ TEST(driver_reads_only_what_was_asked_for) {
   const auto* extra = reinterpret_cast<const Efa*>(efadv_cq_from_ibv_cq_ex(cq));
   CHECK(extra->wc_read_sgid == nullptr && extra->wc_is_unsolicited == nullptr);
   CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
-}
-
-// D:1427 to D:1590.
-TEST(driver_changes_of_state) {
-  Device device;
-  Endpoint endpoint(device);
-  ibv_qp* qp = endpoint.qp();
-  ibv_qp_attr attributes{};
-  CHECK_EQ(modify(qp, IBV_QP_AV, IBV_QPS_RTS), EOPNOTSUPP);
-  CHECK_EQ(modify(qp, IBV_QP_PORT, IBV_QPS_RTS), EINVAL);    // not in this change
-  CHECK_EQ(modify(qp, IBV_QP_SQ_PSN, IBV_QPS_RTS), EINVAL);  // not in this change
-  CHECK_EQ(modify(qp, IBV_QP_QKEY, IBV_QPS_ERR), EINVAL);    // with the state only
-  CHECK_EQ(modify(qp, IBV_QP_QKEY, IBV_QPS_RTR), EINVAL);    // backwards
-  attributes.cur_qp_state = IBV_QPS_INIT;
-  CHECK_EQ(modify(qp, IBV_QP_CUR_STATE, IBV_QPS_RTR, attributes), EINVAL);
-  attributes.cur_qp_state = IBV_QPS_RTS;
-  attributes.qkey = kQkey;
-  CHECK_EQ(modify(qp, IBV_QP_CUR_STATE | IBV_QP_QKEY, IBV_QPS_RTS, attributes), 0);
-  CHECK_EQ(modify(qp, 0, IBV_QPS_SQD), 0);
-  CHECK_EQ(modify(qp, IBV_QP_PKEY_INDEX, IBV_QPS_SQD), 0);
-  attributes.pkey_index = 1;
-  CHECK_EQ(modify(qp, IBV_QP_PKEY_INDEX, IBV_QPS_SQD, attributes), EOPNOTSUPP);
-  CHECK_EQ(modify(qp, 0, IBV_QPS_RTS), 0);
-  CHECK_EQ(modify(qp, 0, IBV_QPS_RESET), 0);
-  CHECK_EQ(modify(qp, 0, IBV_QPS_ERR), EINVAL);
-  attributes = {};
-  attributes.port_num = 2;
-  const int init = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
-  CHECK_EQ(modify(qp, init, IBV_QPS_INIT, attributes), EINVAL);
-  CHECK_EQ(modify(qp, init, IBV_QPS_INIT), 0);
-  CHECK_EQ(modify(qp, IBV_QP_PORT, IBV_QPS_RTR), EINVAL);
-  CHECK_EQ(modify(qp, 0, IBV_QPS_RTR), 0);
-  attributes = {};
-  attributes.sq_psn = 77;
-  CHECK_EQ(modify(qp, IBV_QP_SQ_PSN, IBV_QPS_RTS, attributes), 0);
-  ibv_qp_init_attr initial{};
-  CHECK_EQ(ibv_query_qp(qp, &attributes, IBV_QP_SQ_PSN, &initial), 0);  // D:501
-  CHECK_EQ(attributes.sq_psn, 77u);
-}
-
-TEST(driver_changes_of_state_of_datagrams) {
-  Device device;
-  Shape shape;
-  shape.ud = true;
-  Endpoint endpoint(device, shape);
-  CHECK_EQ(modify(endpoint.qp(), 0, IBV_QPS_RESET), 0);
-  CHECK_EQ(modify(endpoint.qp(), IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, IBV_QPS_INIT), 0);
-  CHECK_EQ(modify(endpoint.qp(), 0, IBV_QPS_RTR), 0);
-  CHECK_EQ(modify(endpoint.qp(), IBV_QP_SQ_PSN | IBV_QP_RNR_RETRY, IBV_QPS_RTS), EINVAL);
-  CHECK_EQ(modify(endpoint.qp(), IBV_QP_SQ_PSN, IBV_QPS_RTS), 0);
 }
 
 // V:2187: a device that has DATA_POLLING_128 writes aligned blocks of 128 bytes in order.

@@ -17,12 +17,8 @@ TEST(queue_pair_goes_through_its_states) {
   CHECK_EQ(endpoint.receive({buffer.all()}), EINVAL);
   CHECK_EQ(endpoint.send(endpoint.address(), {buffer.all()}), EINVAL);
   ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = 1;
   attributes.qkey = 77;
-  CHECK_EQ(ibv_modify_qp(endpoint.qp(), &attributes,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
-           0);
+  CHECK_EQ(endpoint.modify(IBV_QPS_INIT, kInitMask, attributes), 0);
   CHECK_EQ(endpoint.receive({buffer.all()}), 0);
   CHECK_EQ(endpoint.send(endpoint.address(), {buffer.all()}), EINVAL);
   ibv_qp_init_attr init;
@@ -82,13 +78,7 @@ TEST(queue_pair_restarts_after_a_reset) {
   CHECK_EQ(b.modify(IBV_QPS_RESET), 0);
   Result none;
   CHECK(!b.poll(none, 5));
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = 1;
-  attributes.qkey = kQkey;
-  CHECK_EQ(ibv_modify_qp(b.qp(), &attributes,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
-           0);
+  CHECK_EQ(b.modify(IBV_QPS_INIT, kInitMask), 0);
   CHECK_EQ(b.modify(IBV_QPS_RTR), 0);
   for (uint64_t i = 0; i < 64; ++i) CHECK_EQ(b.receive({buffer.all()}, i), 0);
   CHECK_EQ(a.send(b.address(), {buffer.all()}), 0);

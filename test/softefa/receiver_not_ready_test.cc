@@ -66,23 +66,18 @@ TEST(rnr_of_a_write_with_immediate_data) {
 TEST(rnr_retry_needs_the_capability) {
   Device device;
   Endpoint a(device);
+  CHECK_EQ(a.modify(IBV_QPS_RESET), 0);
+  CHECK_EQ(a.modify(IBV_QPS_INIT, kInitMask), 0);
+  CHECK_EQ(a.modify(IBV_QPS_RTR), 0);
+  constexpr int mask = IBV_QP_SQ_PSN | IBV_QP_RNR_RETRY;
   ibv_qp_attr attributes{};
-  attributes.port_num = 1;
-  for (const auto& [state, mask] : {std::pair{IBV_QPS_RESET, 0},
-                                    {IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
-                                    {IBV_QPS_RTR, 0}}) {
-    attributes.qp_state = state;
-    CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, IBV_QP_STATE | mask), 0);
-  }
-  constexpr int mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_RNR_RETRY;
   Steering steering;
   steering.knobs().capabilities = 1;
-  attributes.qp_state = IBV_QPS_RTS;
   attributes.rnr_retry = 3;
-  CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, mask), EOPNOTSUPP);
+  CHECK_EQ(a.modify(IBV_QPS_RTS, mask, attributes), EOPNOTSUPP);
   steering.knobs().capabilities = 0;
   attributes.rnr_retry = 8;
-  CHECK_EQ(ibv_modify_qp(a.qp(), &attributes, mask), EINVAL);
+  CHECK_EQ(a.modify(IBV_QPS_RTS, mask, attributes), EINVAL);
 }
 
 TEST(rnr_of_a_write_does_not_place_its_data_again) {

@@ -46,15 +46,6 @@ ibv_qp* makeQp(const Device& device, ibv_cq_ex* cq, const Shape& shape) {
                             reinterpret_cast<efadv_qp_init_attr*>(&efa), sizeof(efa));
 }
 
-void bring(ibv_qp* qp, ibv_qp_state state, int mask, int rnrRetry) {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = state;
-  attributes.port_num = 1;
-  attributes.qkey = kQkey;
-  if (rnrRetry >= 0) attributes.rnr_retry = static_cast<uint8_t>(rnrRetry);
-  CHECK_EQ(ibv_modify_qp(qp, &attributes, mask | IBV_QP_STATE), 0);
-}
-
 }  // namespace
 
 std::string folder() {
@@ -140,10 +131,7 @@ Endpoint::Endpoint(const Device& device, const Shape& shape)
   CHECK(cq_ != nullptr);
   qp_ = makeQp(device, cq_, shape);
   CHECK(qp_ != nullptr);
-  bring(qp_, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, -1);
-  bring(qp_, IBV_QPS_RTR, 0, -1);
-  bring(qp_, IBV_QPS_RTS, IBV_QP_SQ_PSN | (shape.rnrRetry >= 0 ? IBV_QP_RNR_RETRY : 0),
-        shape.rnrRetry);
+  start(shape.rnrRetry);
 }
 
 Endpoint::~Endpoint() {
@@ -159,10 +147,20 @@ void Endpoint::destroyQp() {
 
 Address Endpoint::address() const { return {device_.gid(), qp_->qp_num, kQkey}; }
 
-int Endpoint::modify(ibv_qp_state state) {
-  ibv_qp_attr attributes{};
+int modify(ibv_qp* qp, ibv_qp_state state, int mask, ibv_qp_attr attributes) {
   attributes.qp_state = state;
-  return ibv_modify_qp(qp_, &attributes, IBV_QP_STATE);
+  if (attributes.port_num == 0) attributes.port_num = 1;
+  if (attributes.qkey == 0) attributes.qkey = kQkey;
+  return ibv_modify_qp(qp, &attributes, mask | IBV_QP_STATE);
+}
+
+void Endpoint::start(int rnrRetry) {
+  ibv_qp_attr attributes{};
+  if (rnrRetry >= 0) attributes.rnr_retry = static_cast<uint8_t>(rnrRetry);
+  CHECK_EQ(modify(IBV_QPS_INIT, kInitMask), 0);
+  CHECK_EQ(modify(IBV_QPS_RTR), 0);
+  const int mask = IBV_QP_SQ_PSN | (rnrRetry >= 0 ? IBV_QP_RNR_RETRY : 0);
+  CHECK_EQ(modify(IBV_QPS_RTS, mask, attributes), 0);
 }
 
 ibv_ah* Endpoint::handle(const ibv_gid& gid) {

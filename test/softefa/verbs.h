@@ -117,6 +117,12 @@ inline ibv_qp_init_attr smallestQueuePair(ibv_cq* cq) {
   return attributes;
 }
 
+// The attributes that a queue pair needs to leave its first state.
+constexpr int kInitMask = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+
+// ibv_modify_qp() to a state. Port 1 and kQkey, unless `attributes` names others.
+int modify(ibv_qp* qp, ibv_qp_state state, int mask = 0, ibv_qp_attr attributes = {});
+
 // A queue pair in the ready-to-send state, with its completion queue.
 class Endpoint {
  public:
@@ -133,7 +139,11 @@ class Endpoint {
   ibv_qp* qp() const { return qp_; }
   ibv_cq_ex* cq() const { return cq_; }
   void destroyQp();
-  int modify(ibv_qp_state state);
+  int modify(ibv_qp_state state, int mask = 0, const ibv_qp_attr& attributes = {}) {
+    return verbs::modify(qp_, state, mask, attributes);
+  }
+  // Makes a queue pair that has been reset ready to send.
+  void start(int rnrRetry = -1);
 
   int receive(const std::vector<ibv_sge>& sges, uint64_t id = 0);
   int send(const Address& to, const std::vector<ibv_sge>& sges, uint64_t id = 0,
