@@ -47,7 +47,7 @@ class Endpoint : public Resource {
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         losesInjectedAtomics(traitsOf(info).losesInjectedAtomics),
         atomicBytes(usesSharedMemory(info) ? traitsOf(info).sharedAtomics : SIZE_MAX),
-        postsParts(traitsOf(info).overrunsMultiReceives),
+        postsParts(traitsOf(info).splitsMultiReceives),
         takesSurplus(traitsOf(info).failsOnLongMessages && info.rx_attr->iov_limit > 1 &&
                      surplus::memory().iov_len > 0),
         dataConsumes(((info.mode | info.rx_attr->mode) & FI_RX_CQ_DATA) != 0),

@@ -27,8 +27,9 @@ ProviderTraits shm() {
   // 1.17 to 2.6: a message that is not copied through a buffer of the receiver, over 4 KiB. With
   // process_vm_readv(2) it loops, without it waits for the rest to be copied.
   shm.failsOnLongMessages = true;
-  // It (1.17 to 2.6) subtracts the length of the message from that of the free part.
-  shm.overrunsMultiReceives = true;
+  // If a message is longer than the free part, it (1.17 to 2.6) subtracts the length of the message
+  // from that of the free part, and later messages go past the end.
+  shm.splitsMultiReceives = true;
   return shm;
 }
 
@@ -108,7 +109,7 @@ ProviderTraits efa() {
   // whose buffers have this size: shm (1.17) drops the rest, or crashes if the atomic fetches.
   efa.sharedAtomics = 4096;
   // As shm, whose code it shares since 1.19.
-  efa.overrunsMultiReceives = FI_VERSION_GE(fi_version(), FI_VERSION(1, 19));
+  efa.splitsMultiReceives = FI_VERSION_GE(fi_version(), FI_VERSION(1, 19));
   efa.registersDmabufs = true;
   efa.ownFlags = kEfaWrHighPps;
   return efa;
@@ -138,8 +139,17 @@ ProviderTraits rxd() {
   // Its file descriptor does not signal requests of peers to an endpoint without operations in
   // flight: an RMA target would not wake up.
   rxd.unreliableDescriptor = true;
-  rxd.overrunsMultiReceives = true;  // 1.17 to 2.6, as shm
+  rxd.splitsMultiReceives = true;  // 1.17 to 2.6, as shm
   return rxd;
+}
+
+ProviderTraits sockets() {
+  ProviderTraits sockets;
+  sockets.name = "sockets";
+  // Between the arrival of a message and its completion it (1.17 to 2.6) lets another thread cancel
+  // the buffer. It then reports the cancellation first, and frees the buffer twice.
+  sockets.splitsMultiReceives = true;
+  return sockets;
 }
 
 ProviderTraits cxi() {
@@ -152,7 +162,7 @@ ProviderTraits cxi() {
 const ProviderTraits kOthers;
 
 const ProviderTraits* find(std::string_view name) {
-  static const ProviderTraits table[] = {shm(), efa(), rxm(), rxd(), cxi()};
+  static const ProviderTraits table[] = {shm(), efa(), rxm(), rxd(), sockets(), cxi()};
   for (const auto& traits : table) {
     if (name == traits.name) return &traits;
   }

@@ -75,8 +75,9 @@ struct ProviderTraits {
   size_t sharedAtomics = SIZE_MAX;
   // A message that is longer than its receive blocks the endpoint, or is never completed.
   bool failsOnLongMessages = false;
-  // It writes past a multi-receive buffer after a message that was longer than its free part.
-  bool overrunsMultiReceives = false;
+  // A multi-receive buffer must be posted as receives of one message each. Otherwise the provider
+  // writes past its end, or loses messages that arrive while it is cancelled.
+  bool splitsMultiReceives = false;
   // It never completes an atomic with FI_INJECT.
   bool losesInjectedAtomics = false;
   // It registers dmabufs (FI_MR_DMABUF), also without FI_HMEM: dmabuf_use.h.

@@ -1,6 +1,6 @@
-// Multi-receive buffers (FI_MULTI_RECV) of providers that write past the end of one if a message is
-// longer than its free part. The engine posts the free part as a receive of one message, again and
-// again. Other receives of messages wait until the buffer is used up, as they do in a provider.
+// Multi-receive buffers (FI_MULTI_RECV) of providers with ProviderTraits::splitsMultiReceives. The
+// engine posts the free part as a receive of one message, again and again. Other receives of
+// messages wait until the buffer is used up, as they do in a provider.
 #include <rdma/fi_endpoint.h>
 
 #include <algorithm>
