@@ -1,6 +1,6 @@
 // What an engine does about a peer whose engine was closed, and that others are served as before.
 import '../support/softefa.js';
-import { TransferEngine } from 'libfabric/transfer';
+import { type EngineEvent, TransferEngine } from 'libfabric/transfer';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { enginePair, MAPPED_OR_NOT } from '../support/engines.js';
@@ -27,8 +27,10 @@ describe.each(MAPPED_OR_NOT)('%s, memory mapped: %s', (provider, mapMemory) => {
     await b.close();
     await barrier;
     await until(() => toB.state === 'lost');
-    const { value } = await events.next();
-    expect(value).toMatchObject({ type: 'peer', peer: toB, reason: 'its engine was closed' });
+    // On a busy machine the peers were perhaps slow to connect, which earlier events say.
+    const isOfClosing = (event: EngineEvent) =>
+      event.type === 'peer' && event.peer === toB && event.reason === 'its engine was closed';
+    while (!isOfClosing((await events.next()).value)) {}
     await expect(toB.write(from, token)).rejects.toMatchObject({ code, ambiguous: false });
     const sent = Array.from({ length: 5000 }, () => toB.notify(pattern(8)));
     expect(await tally(sent)).toEqual({ [code]: 5000 });
