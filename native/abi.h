@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 // The addon is one binary for every libfabric. It is compiled with the headers of 1.17, runs with
@@ -53,6 +54,16 @@ static_assert(newestApiWith(FI_VERSION(3, 0)) == kNewestApi);
 // "2.6"
 inline std::string versionText(uint32_t version) {
   return std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version));
+}
+
+// The release of the library. fi_version(3) gives the API instead: 2.6 for the release 2.7.0a1.
+inline uint32_t release() {
+  char text[64];
+  fi_tostr_r(text, sizeof text, "", FI_TYPE_VERSION);
+  unsigned major = 0;
+  unsigned minor = 0;
+  std::sscanf(text, "%u.%u", &major, &minor);
+  return FI_VERSION(major, minor);
 }
 
 // The API version to pass to fi_getinfo(3), unless the caller asks for another.

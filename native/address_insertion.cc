@@ -9,6 +9,7 @@
 #include "address_format.h"
 #include "domain.h"
 #include "exports.h"
+#include "introductions.h"
 #include "local_peers.h"
 #include "own_name.h"
 #include "provider_traits.h"
@@ -20,7 +21,13 @@ namespace fab {
 
 namespace {
 
-uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, bool unmapped) {
+// How the provider uses the region (shared_regions.h) of an address.
+struct RegionUse {
+  bool exists = false;    // operations may go through it
+  bool unmapped = false;  // it is of another process, and is mapped at the first operation
+};
+
+uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, RegionUse use) {
   Engine& engine = av.domain().engine();
   SlotTable<Peer>& peers = engine.peers;
   uint32_t known = av.peerOf(address);
@@ -39,21 +46,22 @@ uint32_t addPeer(AddressVector& av, fi_addr_t address, const std::string& name, 
   Peer peer;
   peer.address = address;
   peer.av = &av;
-  peer.unmapped = unmapped;
+  peer.sharesMemory = use.exists;
+  peer.unmapped = use.unmapped;
   const uint32_t handle = peers.insert(peer);
   if (handle == 0) throw FabricFailure(FI_ENOMEM, "fi_av_insert", "too many peers in this domain");
   av.remember(address, handle, name);
   return handle;
 }
 
-// Checks and records an address whose shared memory the provider maps. Returns whether the provider
-// will map and use a file of another process.
-bool admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
+// Checks and records an address whose shared memory the provider maps.
+RegionUse admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
   const fi_info& info = av.domain().info();
-  if (!mapsLocalPeers(info)) return false;
+  if (!mapsLocalPeers(info)) return {};
   const bool used = usesSharedMemory(info);
   const std::string name = local_peers::nameOf(info, bytes);
   const bool foreign = !local_peers::isOwn(name);
+  bool absent = false;
   if (foreign) {
     const std::string file = shared_regions::nameOf(info, bytes);
     if (used && isOfOtherNamespace(file)) {
@@ -61,6 +69,7 @@ bool admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
                           "the peer is in another PID namespace, which shm does not support");
     }
     const int ret = shared_regions::inspect(file);
+    absent = ret == FI_ENOENT;
     if (used && ret == FI_ENOENT && shared_regions::mayShareSlot(info, bytes)) {
       throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", shared_regions::kAbsent);
     }
@@ -72,7 +81,8 @@ bool admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
   if (!local_peers::addPeer(name, av.domain())) {
     throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert", "the endpoint was closed");
   }
-  return foreign && used;
+  if (!used) return {};
+  return {!absent, foreign};
 }
 
 // The record of an admitted address. If the provider only maps the peer's memory and does not use
@@ -80,7 +90,7 @@ bool admitLocalPeer(const AddressVector& av, const uint8_t* bytes) {
 class Admission {
  public:
   Admission(const AddressVector& av, const uint8_t* bytes)
-      : unmapped(admitLocalPeer(av, bytes)), av_(av), bytes_(bytes) {}
+      : use(admitLocalPeer(av, bytes)), av_(av), bytes_(bytes) {}
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
   ~Admission() {
@@ -89,7 +99,7 @@ class Admission {
     local_peers::removePeer(local_peers::nameOf(info, bytes_), av_.domain());
   }
 
-  const bool unmapped;
+  const RegionUse use;
 
  private:
   const AddressVector& av_;
@@ -106,13 +116,21 @@ std::optional<std::array<uint8_t, 32>> withoutPadding(const uint8_t* bytes, uint
   return bare;
 }
 
+uint32_t insertOne(AddressVector& av, const uint8_t* address) {
+  const uint32_t peer = [&] {
+    const Hold hold(av.domain().engine());
+    return insertAddress(av, address);
+  }();
+  introductions::introduce(av, address);
+  return peer;
+}
+
 // avInsert(av, address): the peer's handle.
 Napi::Value avInsert(const Napi::CallbackInfo& args) {
   const auto av = unwrap<AddressVector>(args[0]);
   const auto bytes = args[1].As<Napi::Uint8Array>();
   checkForm(av->domain().info(), bytes.Data(), bytes.ByteLength(), "address");
-  const Hold hold(av->domain().engine());
-  return Napi::Number::New(args.Env(), insertAddress(*av, bytes.Data()));
+  return Napi::Number::New(args.Env(), insertOne(*av, bytes.Data()));
 }
 
 }  // namespace
@@ -146,7 +164,7 @@ uint32_t insertAddress(AddressVector& av, const uint8_t* given) {
       throw FabricFailure(FI_EADDRNOTAVAIL, "fi_av_insert");
     }
   }
-  return addPeer(av, address, name, admission.unmapped);
+  return addPeer(av, address, name, admission.use);
 }
 
 void exportAddressInsertion(Napi::Object exports) {

@@ -14,6 +14,7 @@
 #include "address_insertion.h"
 #include "domain.h"
 #include "exports.h"
+#include "introductions.h"
 #include "util/handle.h"
 #include "values.h"
 
@@ -99,7 +100,11 @@ class InsertMany final : public Insertion {
 
   void insert() override {
     while (peers_.size() < addresses_.size()) {
+      const size_t first = peers_.size();
       insertSome();
+      for (size_t i = first; i < peers_.size(); ++i) {
+        introductions::introduce(*av_, addresses_.at(i));
+      }
       std::this_thread::sleep_for(kFree);  // a mutex favours the thread that has just released it
     }
   }

@@ -91,7 +91,8 @@ void Endpoint::belongsTo(const std::shared_ptr<Domain>& domain,
 }
 
 void Endpoint::addToLocalPeers(const std::string& address) {
-  if (!local_peers::addEndpoint(address, av->domain())) {
+  const auto self = std::static_pointer_cast<Endpoint>(shared_from_this());
+  if (!local_peers::addEndpoint(address, av->domain(), self)) {
     throw FabricFailure(FI_EADDRINUSE, "fi_enable",
                         "peers in this process still use a closed endpoint with this address");
   }

@@ -47,6 +47,8 @@ class Endpoint : public Resource {
                      (FI_CONTEXT | FI_CONTEXT2)) != 0),
         losesInjectedAtomics(traitsOf(info).losesInjectedAtomics),
         atomicBytes(usesSharedMemory(info) ? traitsOf(info).sharedAtomics : SIZE_MAX),
+        endsWithMemory(abortsWithMemory(info)),
+        abortedBySender(traitsOf(info).abortedBySender),
         postsParts(traitsOf(info).splitsMultiReceives),
         takesSurplus(traitsOf(info).failsOnLongMessages && info.rx_attr->iov_limit > 1 &&
                      surplus::memory().iov_len > 0),
@@ -111,10 +113,12 @@ class Endpoint : public Resource {
   const bool injectsAsWrites;
   const bool ownContexts;  // the provider writes into the contexts of operations
   const bool losesInjectedAtomics;
-  const size_t atomicBytes;  // the most of an atomic, operand and comparand together
-  const bool postsParts;     // multi-receive buffers are posted in parts
-  const bool takesSurplus;   // a receive ends in surplus memory
-  const bool dataConsumes;   // FI_RX_CQ_DATA: a peer's write with data consumes a receive
+  const size_t atomicBytes;   // the most of an atomic, operand and comparand together
+  const bool endsWithMemory;  // its sends and RMA end if their memory is deregistered
+  const int abortedBySender;  // the error number of a receive, or 0: provider_traits.h
+  const bool postsParts;      // multi-receive buffers are posted in parts
+  const bool takesSurplus;    // a receive ends in surplus memory
+  const bool dataConsumes;    // FI_RX_CQ_DATA: a peer's write with data consumes a receive
   uint32_t handle = 0;
   uint32_t inFlight = 0;
   size_t sending = 0;  // operations but receives, without those of runs that are only counted

@@ -14,6 +14,7 @@
 #include "exports.h"
 #include "flags_js.h"
 #include "info.h"
+#include "introductions.h"
 #include "local_peers.h"
 #include "own_name.h"
 #include "queue_sizes.h"
@@ -126,7 +127,7 @@ int enable(fid_ep* ep, bool twice) {
 }
 
 // Opens, binds and enables an endpoint. If a step fails, the endpoint is closed.
-Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
+Napi::Object openEndpoint(const Napi::CallbackInfo& args) {
   const Napi::Env env = args.Env();
   const auto domain = unwrap<Domain>(args[0]);
   const auto entry = withOwnName(unwrap<Info>(args[1])->info);
@@ -219,7 +220,11 @@ Napi::Value openEndpoint(const Napi::CallbackInfo& args) {
 
 // endpointOpen(domain, info, { av, sendQueue, receiveQueue, counters, options, staging })
 Napi::Value endpointOpen(const Napi::CallbackInfo& args) {
-  return naming(*unwrap<Info>(args[1])->info, [&] { return openEndpoint(args); });
+  return naming(*unwrap<Info>(args[1])->info, [&] {
+    const Napi::Object opened = openEndpoint(args);
+    introductions::introduce(*unwrap<Endpoint>(opened.Get("handle")));
+    return opened;
+  });
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 struct Name {
   const Domain* home = nullptr;         // the endpoint's domain; null if in another process
+  std::weak_ptr<Endpoint> endpoint;     // of this process
   std::set<const Domain*> inserters;    // the open domains that have inserted it
   bool closed = false;                  // the endpoint is closed and parked
   std::set<const Domain*> reachableBy;  // if closed, the domains that may still reach it
@@ -25,6 +26,7 @@ struct Registry {
   std::mutex mutex;
   std::unordered_map<std::string, Name> names;
   std::unordered_set<std::string> gone;  // closed names, which the provider never forgets
+  std::set<std::set<std::string>> met;   // pairs of names
 };
 
 // The domain no longer reaches the name. Returns whether the name needs no entry any more.
@@ -53,16 +55,28 @@ std::string nameOf(const fi_info& info, const void* address) {
   return scheme == nullptr ? bytes : scheme + 3;
 }
 
-bool addEndpoint(const std::string& name, const Domain& domain) {
+bool addEndpoint(const std::string& name, const Domain& domain, std::weak_ptr<Endpoint> endpoint) {
   const std::lock_guard<std::mutex> lock(registry().mutex);
   Name& entry = registry().names[name];
   if (entry.closed) return false;
   entry.home = &domain;
+  entry.endpoint = std::move(endpoint);
   return true;
 }
 
+std::shared_ptr<Endpoint> endpointOf(const std::string& name) {
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  const auto found = registry().names.find(name);
+  return found == registry().names.end() ? nullptr : found->second.endpoint.lock();
+}
+
+bool meet(const std::string& one, const std::string& other) {
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  return registry().met.insert({one, other}).second;
+}
+
 bool addPeer(const std::string& name, const Domain& domain) {
-  auto& [mutex, names, gone] = registry();
+  auto& [mutex, names, gone, met] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   if (gone.count(name) > 0 || names[name].closed) return false;
   names[name].inserters.insert(&domain);
@@ -70,7 +84,7 @@ bool addPeer(const std::string& name, const Domain& domain) {
 }
 
 void removePeer(const std::string& name, const Domain& domain) {
-  auto& [mutex, names, gone] = registry();
+  auto& [mutex, names, gone, met] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   const auto found = names.find(name);
   if (found != names.end() && forget(found->second, domain, found->first, gone)) names.erase(found);
@@ -85,10 +99,14 @@ bool isOwn(const std::string& name) {
 // Two kinds of domains may reach an endpoint: those that inserted its address, and those to which
 // it may have sent.
 bool removeEndpoint(const std::string& name) {
-  auto& [mutex, names, gone] = registry();
+  auto& [mutex, names, gone, met] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
+  for (auto pair = met.begin(); pair != met.end();) {
+    pair = pair->count(name) > 0 ? met.erase(pair) : std::next(pair);
+  }
   Name& entry = names[name];
   entry.closed = true;
+  entry.endpoint.reset();
   entry.reachableBy = entry.inserters;
   for (const auto& [other, peer] : names) {
     if (peer.home != nullptr && peer.inserters.count(entry.home) > 0) {
@@ -102,7 +120,7 @@ bool removeEndpoint(const std::string& name) {
 }
 
 void removeDomain(const Domain& domain) {
-  auto& [mutex, names, gone] = registry();
+  auto& [mutex, names, gone, met] = registry();
   const std::lock_guard<std::mutex> lock(mutex);
   for (auto entry = names.begin(); entry != names.end();) {
     if (entry->second.home == &domain) entry->second.home = nullptr;

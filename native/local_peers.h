@@ -2,11 +2,13 @@
 
 #include <rdma/fabric.h>
 
+#include <memory>
 #include <string>
 
 namespace fab {
 
 class Domain;
+class Endpoint;
 
 // Records which domains of this process may reach which of its endpoints through shared memory. The
 // record is process-wide and thread-safe, because endpoints of workers may reach those of the main
@@ -24,7 +26,12 @@ namespace local_peers {
 std::string nameOf(const fi_info& info, const void* address);
 
 // Adds an endpoint of the domain. Returns false if a parked endpoint still has this name.
-bool addEndpoint(const std::string& name, const Domain& domain);
+bool addEndpoint(const std::string& name, const Domain& domain, std::weak_ptr<Endpoint> endpoint);
+// The open endpoint of this process that has the name; null if there is none.
+std::shared_ptr<Endpoint> endpointOf(const std::string& name);
+// Records that two endpoints have been introduced to each other: introductions.h. Returns false if
+// they had been before.
+bool meet(const std::string& one, const std::string& other);
 // Records that the domain inserts the name. Returns false if the name's endpoint was closed.
 bool addPeer(const std::string& name, const Domain& domain);
 // Records that the domain no longer reaches the name.

@@ -22,6 +22,7 @@ ProviderTraits shm() {
   // It (1.17) reuses the slot of a removed peer for the next one, and mistakes that for the first.
   shm.keepsAddresses = true;
   shm.sharesMemory = true;
+  shm.needsIntroductions = fi_version() >= FI_VERSION(2, 5);
   // The response to a write needs room as well (1.17 to 2.6).
   shm.leastReceives = 2;
   // 1.17 to 2.6: a message that is not copied through a buffer of the receiver, over 4 KiB. With
@@ -92,6 +93,7 @@ ProviderTraits efa() {
   // Without an event queue it (1.17 to 2.6 at least) calls abort(3).
   efa.breaksEndpoint = breaksEfaEndpoint;
   efa.sharesMemory = true;
+  efa.needsIntroductions = fi_version() >= FI_VERSION(2, 5);
   efa.sharesMemorySwitch = "FI_EFA_ENABLE_SHM_TRANSFER";
   // It (2.5, 2.6) never consumes the device's event, so its file descriptor stays readable.
   efa.unreliableDescriptor = true;
@@ -111,6 +113,8 @@ ProviderTraits efa() {
   // As shm, whose code it shares since 1.19.
   efa.splitsMultiReceives = FI_VERSION_GE(fi_version(), FI_VERSION(1, 19));
   efa.registersDmabufs = true;
+  efa.abortedBySender = 4127;  // 2.7
+  efa.abortsWithMemory = release() >= FI_VERSION(2, 7);
   efa.ownFlags = kEfaWrHighPps;
   return efa;
 }
@@ -192,6 +196,10 @@ bool isDirect(const fi_info& info) {
 
 bool holdsUntilAnswered(const fi_info& info) {
   return traitsOf(info).holdsUntilAnswered && !isDirect(info);
+}
+
+bool abortsWithMemory(const fi_info& info) {
+  return traitsOf(info).abortsWithMemory && info.ep_attr->type == FI_EP_RDM && !isDirect(info);
 }
 
 size_t copiedBytes(const fi_info& info) {

@@ -33,6 +33,8 @@ struct ProviderTraits {
   bool sharesMemory = false;
   // ... unless this environment variable is 0.
   const char* sharesMemorySwitch = nullptr;
+  // Endpoints of one process must be introduced to each other: introductions.h.
+  bool needsIntroductions = false;
   // Its endpoints must not be used during queries: shared_query.h.
   bool queriesFreeShared = false;
   // Memory that peers write to must also be registered for receives.
@@ -75,9 +77,13 @@ struct ProviderTraits {
   size_t sharedAtomics = SIZE_MAX;
   // A message that is longer than its receive blocks the endpoint, or is never completed.
   bool failsOnLongMessages = false;
+  // The error number of a receive whose message the sender has aborted, or 0.
+  int abortedBySender = 0;
   // A multi-receive buffer must be posted as receives of one message each. Otherwise the provider
   // writes past its end, or loses messages that arrive while it is cancelled.
   bool splitsMultiReceives = false;
+  // fi_close(3) of a region ends the sends and RMA that use it. See abortsWithMemory().
+  bool abortsWithMemory = false;
   // It never completes an atomic with FI_INJECT.
   bool losesInjectedAtomics = false;
   // It registers dmabufs (FI_MR_DMABUF), also without FI_HMEM: dmabuf_use.h.
@@ -106,6 +112,10 @@ bool isDirect(const fi_info& info);
 // Whether RMA, and messages with FI_DELIVERY_COMPLETE, wait in a queue of the provider until the
 // peer has answered. If the peer dies before, nothing ends them.
 bool holdsUntilAnswered(const fi_info& info);
+
+// Whether a send or RMA ends if the registration of its memory closes. Elsewhere the provider would
+// use the closed registration. Not for peers that are reached through shared memory.
+bool abortsWithMemory(const fi_info& info);
 
 // The maximum size of messages that need no descriptor, although the entry asks for FI_MR_LOCAL.
 size_t copiedBytes(const fi_info& info);

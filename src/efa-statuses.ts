@@ -23,6 +23,9 @@ interface Row {
   readonly before?: { readonly release: number; readonly suffix?: string; readonly hint?: string };
 }
 
+/** The number of a receive whose message the sender has aborted: libfabric 2.7. */
+export const PEER_ABORTED = 4127;
+
 const LOG = "set FI_LOG_LEVEL=warn and see the provider's log";
 const ANOTHER = 'open another endpoint';
 const VERSIONS = 'run the same version of libfabric on both sides';
@@ -245,7 +248,7 @@ const ROWS: Readonly<Record<number, Row>> = {
     text: 'The peer can be reached, but has never answered',
     hint: `the peer has ended, or has restarted: ${EXCHANGE}; or ${SECURITY_GROUP}`,
   },
-  4127: {
+  [PEER_ABORTED]: {
     suffix: 'PEER_ABORTED',
     text: 'The peer closed its region or endpoint during the transfer',
     hint: 'the peer cancelled the transfer: coordinate with it before a retry',

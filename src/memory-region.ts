@@ -178,7 +178,8 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
 
   /**
    * Deregisters the memory when no local operation uses it any more: fi_close. If the timeout or
-   * the signal ends the wait, the memory is still deregistered then.
+   * the signal ends the wait, the memory is still deregistered then. With efa of libfabric 2.7 it does
+   * not wait for aborted sends and RMA to other hosts, but ends them: fi_efa(7), MR ABORTING.
    *
    * @throws FabricError FI_ETIMEDOUT after `options.timeout`, or the code of fi_close(3).
    * AbortError, or the signal's reason.

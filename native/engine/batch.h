@@ -124,6 +124,7 @@ struct BatchRun {
   std::vector<uint32_t> memories;  // that it keeps
   std::vector<uint32_t> peers;
   bool live = false;
+  bool aborted = false;  // by the caller, and ends with its memory: aborts.cc
   bool waiting = false;  // the round's operations have completed, but its events have not happened
 
   // The context of a simple operation. It is not an address but two numbers; the lowest bit

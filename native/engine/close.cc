@@ -44,6 +44,10 @@ void Engine::cancelReceives(Endpoint& endpoint) {
 
 void Engine::recall(Endpoint& endpoint) {
   cancelReceives(endpoint);
+  readQueues(endpoint);
+}
+
+void Engine::readQueues(const Endpoint& endpoint) {
   for (CompletionQueue* queue : {endpoint.sendQueue.get(), endpoint.receiveQueue.get()}) {
     if (!queue->closed()) readQueue(*queue);
   }
@@ -155,7 +159,9 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   invalidate();
   memory->closedAt = epoch_;
   memory->closeRequest = request;
-  if (memory->inFlight > 0) {
+  const bool inUse = memory->inFlight > 0;
+  const bool aborted = inUse && !frozen_ && memory->aborted == memory->inFlight;
+  if (inUse && !aborted) {
     if (!onlyDrainingUseMemory(handle)) return;
     memory->closeRequest = kNoRequest;
     return settle(request, 0);
@@ -163,8 +169,12 @@ void Engine::closeMemory(uint32_t handle, uint32_t request) {
   if (frozen_) return settle(request, 0);  // the close that does not return may use it
   const std::shared_ptr<MemoryRegion> region = memory->region;
   const int ret = region ? region->close() : 0;
-  memories.erase(handle);
-  renewHandles();
+  if (aborted) {
+    memory->closeRequest = kNoRequest;
+  } else {
+    memories.erase(handle);
+    renewHandles();
+  }
   settle(request, static_cast<uint32_t>(-ret), "fi_close");
 }
 

@@ -207,11 +207,9 @@ void Engine::release(Op& op, bool succeeded) {
     --transmitting_;
     --op.endpoint->sending;
   }
-  releaseMemory(op.memory);
-  if (op.more) {
-    for (const Segment& segment : *op.more) releaseMemory(segment.memory);
-    op.more.reset();
-  }
+  const bool aborted = op.recalled && !isReceive(op.code);
+  op.forEachMemory([&](uint32_t memory) { releaseMemory(memory, aborted); });
+  op.more.reset();
   releasePeer(op.peer, succeeded);
 }
 
@@ -228,10 +226,16 @@ bool Engine::isSilent(uint32_t handle) {
   return peer != nullptr && !peer->answered;
 }
 
-void Engine::releaseMemory(uint32_t handle) {
+void Engine::releaseMemory(uint32_t handle, bool aborted) {
   Memory* memory = memories.find(handle);
   if (memory == nullptr) return;
-  if (--memory->inFlight == 0 && memory->closing) closeMemory(handle, memory->closeRequest);
+  --memory->inFlight;
+  if (aborted) --memory->aborted;
+  if (memory->inFlight == 0) {
+    if (memory->closing) closeMemory(handle, memory->closeRequest);
+  } else if (memory->aborted == memory->inFlight) {
+    endAborted(handle);
+  }
 }
 
 void Engine::arrived(CompletionQueue& queue, uint64_t data, double length) {

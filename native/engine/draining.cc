@@ -25,8 +25,9 @@ bool contains(const Items& items, const Item& item) {
 }
 
 bool uses(const Op& op, uint32_t memory) {
-  const auto isIt = [&](const Segment& segment) { return segment.memory == memory; };
-  return op.memory == memory || (op.more && std::any_of(op.more->begin(), op.more->end(), isIt));
+  bool found = false;
+  op.forEachMemory([&](uint32_t handle) { found |= handle == memory; });
+  return found;
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ struct CqErrEntry;
 //   close      closing of endpoints, memory and peers              close.cc
 //   draining   closed endpoints with operations in flight          draining.cc
 //   cancel     cancellation of requests                            cancel.cc
+//   aborts     posted operations that the caller has aborted       aborts.cc
 //   receives   messages that arrive for aborted receives           receives.cc
 //   staged     receives into the package's own memory              staged_receives.cc
 //   in flight  a list of the operations in flight                  in_flight.cc
@@ -140,6 +141,8 @@ class Engine {
 
   // Cancels the receives of an endpoint, and reads completions meanwhile.
   void recall(Endpoint& endpoint);
+  // Reads the completions of an endpoint, by which its provider makes progress.
+  void readQueues(const Endpoint& endpoint);
   // Settles the operations that a closed endpoint still has in flight.
   void abandon(Endpoint& endpoint);
   // Cancels what can be cancelled, and waits briefly for operations in flight, for endpoints whose
@@ -342,7 +345,7 @@ class Engine {
   void unsolicited(CompletionQueue& queue, uint32_t status, uint32_t error);
   void arrived(CompletionQueue& queue, uint64_t data, double length);
   void release(Op& op, bool succeeded = false);
-  void releaseMemory(uint32_t handle);
+  void releaseMemory(uint32_t handle, bool aborted = false);
   void releasePeer(uint32_t handle, bool succeeded = false);
   bool isSilent(uint32_t peer);
 
@@ -370,6 +373,14 @@ class Engine {
   bool cancelRun(BatchRun& run);
   void cancelRestOf(BatchRun& run, bool receives, const Failure& why);
 
+  // aborts.cc
+  bool endsWithMemory(const Endpoint& endpoint, uint32_t peer);
+  void abort(Op& op);
+  void abort(BatchRun& run);
+  void countAborted(Op& op);
+  void countAborted(uint32_t memory);
+  void endAborted(uint32_t memory);
+
   // receives.cc
   size_t piecesOf(const Op& op, iovec* pieces);
   void deliver(Completion& result, const FailedOperation& receive, const uint8_t* from,
@@ -391,7 +402,10 @@ class Engine {
   void useUp(Op& op, double used);
   ssize_t postPart(Op& op);
   void completePart(Op& op, Completion result);
+  void finishBuffer(Op& op, const Completion& result);
   bool takesAnother(Op& op, Completion& result);
+  void skipMessage(Op& op, const Completion& failure);
+  bool postRest(Op& op, Completion& result);
   bool resumeReceives(Endpoint& endpoint);
 
   // truncation.cc

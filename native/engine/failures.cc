@@ -75,6 +75,9 @@ void Engine::failed(CompletionQueue& queue, const CqErrEntry& entry) {
   }
   if (run != nullptr) return finishRun(*run, result);
   if (op == nullptr) return unsolicited(queue, result.status, result.error);
+  const bool aborted = entry.prov_errno != 0 && entry.prov_errno == op->endpoint->abortedBySender &&
+                       cause == nullptr;
+  if (aborted && op->parts > 0 && !op->recalled) return skipMessage(*op, result);
   complete(*op, result);
 }
 

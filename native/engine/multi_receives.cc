@@ -68,6 +68,11 @@ void Engine::completePart(Op& op, Completion result) {
       return;
     }
   }
+  finishBuffer(op, result);
+}
+
+void Engine::finishBuffer(Op& op, const Completion& result) {
+  Endpoint& endpoint = *op.endpoint;
   endpoint.buffer = nullptr;
   finish(op, result);
   if (!endpoint.closing && !endpoint.behindBuffer.empty() && !resumeReceives(endpoint)) {
@@ -89,6 +94,18 @@ bool Engine::takesAnother(Op& op, Completion& result) {
   ++control_->stats.completions;
   control_->stats.bytes += static_cast<uint64_t>(result.length);
   completions_.push(result);
+  return postRest(op, result);
+}
+
+// Called when the sender has aborted the message that was arriving.
+void Engine::skipMessage(Op& op, const Completion& failure) {
+  unsolicited(*op.endpoint->receiveQueue, failure.status, failure.error);
+  Completion end{};
+  if (!postRest(op, end)) finishBuffer(op, end);
+}
+
+// Posts the rest of a buffer. Returns false if the buffer ends with this completion.
+bool Engine::postRest(Op& op, Completion& result) {
   const ssize_t ret = postPart(op);
   if (ret == 0) {
     ++op.parts;
@@ -97,7 +114,7 @@ bool Engine::takesAnother(Op& op, Completion& result) {
   // The provider has no room, or refuses the rest: the buffer is released early.
   result = {};
   result.flags = FI_MULTI_RECV;
-  if (isFull(ret, OpCode::kRecv, endpoint.inFlight > 1)) return false;
+  if (isFull(ret, OpCode::kRecv, op.endpoint->inFlight > 1)) return false;
   result.status = static_cast<uint32_t>(-ret);
   result.error =
       detail({result.status, {callOf(OpCode::kRecv), refusal_}}, FailedOperation::of(op));

@@ -33,7 +33,7 @@ struct Op {
   OpCode code;
   bool live;        // posted and not completed
   bool multiRecv;   // FI_MULTI_RECV: stays posted until the buffer is used up
-  bool recalled;    // aborted: an arriving message goes to the next receive
+  bool recalled;    // aborted: the message goes to the next receive; a send ends with its memory
   bool claiming;    // FI_PEEK | FI_CLAIM
   bool bufferless;  // FI_PEEK or FI_DISCARD
   bool claimed;     // holds the message that a claiming peek found
@@ -42,6 +42,13 @@ struct Op {
   double totalLength;                          // of all segments
   std::unique_ptr<std::vector<Segment>> more;  // further segments
   Op* next;
+
+  template <typename Visit>
+  void forEachMemory(Visit&& visit) const {
+    visit(memory);
+    if (!more) return;
+    for (const Segment& segment : *more) visit(segment.memory);
+  }
 };
 
 // Ops at stable addresses. The last freed Op is reused first, so that a short window stays in the

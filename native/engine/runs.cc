@@ -16,6 +16,7 @@ BatchRun& Engine::takeRun() {
   run.status = run.error = 0;
   run.length = 0;
   run.live = true;
+  run.aborted = false;
   run.waiting = false;
   return run;
 }
@@ -114,7 +115,7 @@ void Engine::endRun(BatchRun& run) {
   --inFlight_;
   if (batch.counts[0] > 0) --transmitting_;
   if (Endpoint** endpoint = endpoints.find(run.endpoint)) --(*endpoint)->inFlight;
-  for (const uint32_t handle : run.memories) releaseMemory(handle);
+  for (const uint32_t handle : run.memories) releaseMemory(handle, run.aborted);
   for (const uint32_t handle : run.peers) releasePeer(handle, run.status == 0);
   run.events.reset();
   run.samples.reset();

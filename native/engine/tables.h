@@ -31,6 +31,7 @@ struct Memory {
   uint64_t length = 0;
   void* desc = nullptr;
   uint32_t inFlight = 0;
+  uint32_t aborted = 0;  // of inFlight, those that end with the registration: aborts.cc
   bool closing = false;
   uint64_t closedAt = 0;  // the engine's epoch since it is closing
   Reach reach = Reach::kHost;
@@ -45,7 +46,8 @@ struct Peer {
   fi_addr_t address = FI_ADDR_NOTAVAIL;
   AddressVector* av = nullptr;
   uint32_t inFlight = 0;
-  bool answered = false;  // an operation that names it has succeeded
+  bool answered = false;      // an operation that names it has succeeded
+  bool sharesMemory = false;  // the provider may reach it through shm
   bool unmapped = false;  // shm will map the peer's file at its first operation: shared_regions.h
   bool removing = false;
   uint32_t removeRequest = kNoRequest;

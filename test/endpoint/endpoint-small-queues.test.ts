@@ -15,15 +15,6 @@ const LANES = 12;
 // Of one packet, of several, and of more packets than a small queue has room for.
 const SIZES = [100, 5000, 100_000, 400_000];
 
-const { major, minor } = version();
-
-/** The provider's name. Skips the test if the provider does not work within a process (docs/provider-limits.md). */
-const usable: typeof available = (context, provider, ...rest) => {
-  const crashes = provider === 'shm' && major * 100 + minor >= 205;
-  context.skip(crashes, 'shm of libfabric 2.5 and 2.6 crashes between endpoints of one process');
-  return available(context, provider, ...rest);
-};
-
 const all = ['efa', 'shm', 'tcp;ofi_rxm', 'udp;ofi_rxd'].flatMap((provider) =>
   drivers.flatMap((driver) => [1, 8].map((size) => ({ provider, driver, size }))),
 );
@@ -32,7 +23,7 @@ describe.each(casesOf(all, isQuick))(
   '$provider, $driver driver, queues of $size',
   ({ provider, driver, size }) => {
     const smallPair = async (context: Parameters<typeof available>[0]) => {
-      const name = usable(context, provider, CAPS);
+      const name = available(context, provider, CAPS);
       const options = {
         ...{ provider: name, caps: CAPS, driver: driver as DriverKind, ...loopback(name) },
         ...{ txAttr: { size }, rxAttr: { size } },
@@ -103,7 +94,7 @@ describe.each(casesOf(all, isQuick))(
 test.for(casesOf(['efa', 'shm', 'tcp;ofi_rxm', 'udp;ofi_rxd'], () => true))(
   '%s: 3000 messages that are sent at once arrive, more than the provider has room for by default',
   async (provider, context) => {
-    const name = usable(context, provider, ['FI_MSG']);
+    const name = available(context, provider, ['FI_MSG']);
     const options = { provider: name, ...loopback(name) };
     const wire = new Pair<'FI_EP_RDM', 'FI_MSG'>(
       closing(await open(options)),
@@ -117,6 +108,7 @@ test.for(casesOf(['efa', 'shm', 'tcp;ofi_rxm', 'udp;ofi_rxd'], () => true))(
   },
 );
 
+const { major, minor } = version();
 const isOld = major === 1 && minor < 19;
 
 test('efa since 1.19 gets the provider’s own queue, however small a queue is asked for', async (context) => {
@@ -129,7 +121,7 @@ test('efa since 1.19 gets the provider’s own queue, however small a queue is a
 test('efa since 1.19: open() refuses a queue that FI_EFA_TX_SIZE makes too small', (context) => {
   available(context, 'efa', ['FI_MSG']);
   const program = `
-    import { open } from 'libfabric';
+    import { open, version } from 'libfabric';
     const opening = open({ provider: 'efa' });
     console.log(await opening.then(({ info }) => info.txAttr.size, ({ message }) => message));
     process.exit();`;

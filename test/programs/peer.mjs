@@ -22,6 +22,17 @@ const calls = {
     remote = descriptor && ep.domain.remote(descriptor);
   },
   send: (bytes) => ep.send(bytes, peer),
+  // Aborts a send that was posted, and closes its region.
+  async abortSend(bytes) {
+    const aborted = await ep.domain.register(bytes, ['FI_SEND']);
+    const { operations } = ep.domain.stats();
+    const controller = new AbortController();
+    const sending = ep.send(aborted, peer, { signal: controller.signal });
+    while (ep.domain.stats().operations === operations) await new Promise(setImmediate);
+    controller.abort();
+    aborted.close();
+    return sending.catch(({ name }) => name);
+  },
   recv: (length) => filled(length, (buffer) => ep.recv(buffer)),
   tsend: (bytes, tag) => ep.tsend(bytes, peer, tag),
   trecv: (length, tag) => filled(length, (buffer) => ep.trecv(buffer, null, tag)),

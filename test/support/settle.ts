@@ -15,3 +15,10 @@ export async function settle<V>(promise: Promise<V>, ...domains: readonly Driven
   await Promise.allSettled([outcome, ...domains.map((domain) => domain.until(outcome))]);
   return outcome;
 }
+
+/** Whether a promise has not settled after a turn of the event loop. */
+export async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  const pending = {};
+  await new Promise(setImmediate);
+  return (await Promise.race([promise, Promise.resolve(pending)])) === pending;
+}
