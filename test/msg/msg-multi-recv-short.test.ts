@@ -1,11 +1,15 @@
 // A multi-receive buffer that is shorter than FI_OPT_MIN_MULTI_RECV.
 import '../support/softefa.js';
-import { type Domain, open } from 'libfabric';
+import { type Domain, open, version } from 'libfabric';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
 import { combinations } from '../support/cases.js';
 
 const SHORT = 64;
+
+const { major, minor } = version();
+/** Whether efa refuses such a buffer. Since 1.19 this package posts it as receives of one message each. */
+const efaRefuses = major === 1 && minor < 19;
 
 describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) => {
   async function opened() {
@@ -24,7 +28,7 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     return received;
   }
 
-  test.runIf(provider === 'efa')(
+  test.runIf(provider === 'efa' && efaRefuses)(
     'is refused with the name of the option, its value and what to do',
     async () => {
       const ep = await opened();
@@ -48,12 +52,15 @@ describe.each(combinations)('$provider, $driver driver', ({ provider, driver }) 
     expectBytes(value.bytes, pattern(16));
   });
 
-  test.runIf(provider !== 'efa')('receives a message, and is then released', async () => {
-    const ep = await opened();
-    const { value, done } = await receive(ep);
-    expect(done).toBe(false);
-    expectBytes(value.bytes, pattern(16));
-  });
+  test.runIf(provider !== 'efa' || !efaRefuses)(
+    'receives a message, and is then released',
+    async () => {
+      const ep = await opened();
+      const { value, done } = await receive(ep);
+      expect(done).toBe(false);
+      expectBytes(value.bytes, pattern(16));
+    },
+  );
 });
 
 test('a queue pair that has failed is still reported as such if the buffer is long enough', async () => {
