@@ -50,7 +50,7 @@ void exchange(harness::Side& parent, int node) {
   const auto [target, rounds] = parent.get<Task>();
   parent.put(true);
   // Those that kill and start others get a core first: twenty that spin leave them little of it.
-  CHECK_EQ(::setpriority(PRIO_PROCESS, 0, 19), 0);
+  CHECK_EQ(::setpriority(PRIO_PROCESS, 0, 10), 0);
   for (uint64_t round = 0; !parent.ready(); ++round) {
     const bool sends = round % 4 == 0;
     const int error = sends ? endpoint.send(target.address, {source.sge(0, 64)}, round)
