@@ -191,6 +191,9 @@ Napi::Object openEndpoint(const Napi::CallbackInfo& args) {
   }
   const OnException undo([&] { endpoint->close(); });
   if (mapsLocalPeers(*entry) && !isDirect(*entry)) shared_regions::checkRoom();
+  if (traits.takesOverRegions) {
+    shared_regions::checkFree(shared_regions::nameOf(*entry, addressOf(endpoint->get()).data()));
+  }
   check(enable(endpoint->get(), traits.retriesEnable), "fi_enable");
   if (traits.optionsAfterEnable) setEndpointOptions(endpoint->get(), settings);
   dmabufUse.update(endpoint->get(), settings);

@@ -22,6 +22,7 @@ ProviderTraits shm() {
   // It (1.17) reuses the slot of a removed peer for the next one, and mistakes that for the first.
   shm.keepsAddresses = true;
   shm.sharesMemory = true;
+  shm.takesOverRegions = FI_MAJOR(fi_version()) < 2;  // 1.17; not 2.3, 2.6
   shm.needsIntroductions = fi_version() >= FI_VERSION(2, 5);
   // The response to a write needs room as well (1.17 to 2.6).
   shm.leastReceives = 2;

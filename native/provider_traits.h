@@ -33,6 +33,8 @@ struct ProviderTraits {
   bool sharesMemory = false;
   // ... unless this environment variable is 0.
   const char* sharesMemorySwitch = nullptr;
+  // An endpoint takes over the region of another process whose endpoint has the same name.
+  bool takesOverRegions = false;
   // Endpoints of one process must be introduced to each other: introductions.h.
   bool needsIntroductions = false;
   // Its endpoints must not be used during queries: shared_query.h.

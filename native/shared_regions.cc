@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <rdma/fi_errno.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -143,6 +144,21 @@ void checkName(const uint8_t* address, const std::string& what) {
   if (file && std::strlen(text) <= kMaxAddress) return;
   throwInvalidValue(what,
                     "is " + quoted(text) + ", which is not the name of an shm region in /dev/shm");
+}
+
+void checkFree(const std::string& name) {
+  const File file(name);
+  std::array<uint8_t, kHeader> header{};
+  if (file.error() != 0 || pread(file.fd(), header.data(), kHeader, 0) != kHeader) return;
+  const Layout* const layout = layoutOf(header[0]);
+  if (layout == nullptr) return;
+  const int owner = fieldAt<int>(header.data(), layout->pid);
+  const bool runs = owner > 0 && (kill(owner, 0) == 0 || errno == EPERM);
+  if (!runs || owner == getpid()) return;
+  throw FabricFailure(FI_EADDRINUSE, "fi_enable",
+                      "process " + std::to_string(owner) + " has an endpoint with the name " +
+                          quoted(name) +
+                          ": give each process a name of its own, or leave node out");
 }
 
 void checkRoom() {

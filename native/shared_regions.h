@@ -24,6 +24,10 @@ std::string nameOf(const fi_info& info, const uint8_t* address);
 // Throws Misuse unless a string address names a file in /dev/shm.
 void checkName(const uint8_t* address, const std::string& what);
 
+// Throws FabricFailure if another process has a region of this name. shm takes it over in
+// fi_enable(3).
+void checkFree(const std::string& name);
+
 // Throws FabricFailure unless /dev/shm has room for a region. Otherwise shm (1.17 to 2.6) may
 // crash: in fi_enable(3) if it cannot create the file (2.2 and later), or wherever it touches a
 // page of the region for the first time.
