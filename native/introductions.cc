@@ -48,7 +48,8 @@ bool canSendItsName(const Endpoint& endpoint) {
 }
 
 // Lets an endpoint send its name: an operation to a peer that has not answered sends only the name,
-// and is refused with FI_EAGAIN.
+// and is refused with FI_EAGAIN. It is repeated, because it may be refused for another reason; a
+// name is sent once.
 void sendName(const Endpoint& from, const Endpoint& to) {
   uint8_t address[AddressVector::kMaxAddress];
   size_t length = sizeof(address);
@@ -56,7 +57,8 @@ void sendName(const Endpoint& from, const Endpoint& to) {
   if (!local_peers::addPeer(to.name, from.av->domain())) return;
   fi_addr_t peer = FI_ADDR_NOTAVAIL;
   if (fi_av_insert(from.av->get(), address, 1, &peer, 0, nullptr) != 1) return;
-  fi_inject(from.get(), nullptr, 0, peer);
+  constexpr int kTries = 2;
+  for (int i = 0; i < kTries; ++i) fi_inject(from.get(), nullptr, 0, peer);
 }
 
 void introduce(Endpoint& one, Endpoint& other) {

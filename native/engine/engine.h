@@ -90,10 +90,9 @@ class Engine {
   template <typename Table, typename Value>
   uint32_t enter(Table& table, Value value, typename Table::Handles handles);
   bool hasTasks() const { return tasks_.anyBeforeSleep() || slowTasks_.anyBeforeSleep(); }
-  // Runs all deferred tasks. The caller must own the engine.
+  // Runs all deferred tasks, and those that they defer. The caller must own the engine.
   void runTasks() {
-    tasks_.run(UINT32_MAX);
-    slowTasks_.run(UINT32_MAX);
+    while (tasks_.run(UINT32_MAX) + slowTasks_.run(UINT32_MAX) > 0) continue;
   }
   uint64_t completionsPushed() const { return completions_.pushed(); }
   Control& control() { return *control_; }

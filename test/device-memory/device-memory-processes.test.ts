@@ -33,6 +33,9 @@ test.for(['process_vm', 'bounce'])(
       const rights = ['FI_SEND', 'FI_READ', 'FI_WRITE'] as const;
       const region = await ep.domain.register(near.part(0, SIZE), rights);
       const peer = ep.av.insert(address);
+      const inserted = once(child, 'message');
+      child.send(ep.address);
+      await settle(inserted);
       const remote = ep.domain.remote(descriptor);
 
       near.fill(pattern(SIZE, 1));

@@ -1,18 +1,18 @@
 // What the abort of a posted send or write means. Libfabric cannot cancel it. efa of 2.7 ends it if the registration
 // of its memory closes (fi_efa(7), MR ABORTING); other versions complete it.
-import { type MemoryRegion, open, released, version } from 'libfabric';
+import '../support/softefa.js';
+import { type MemoryRegion, open, released } from 'libfabric';
 import { expect, test } from 'vitest';
 import { expectBytes, pattern } from '../support/bytes.js';
 import type { Received } from '../support/other-process.js';
 import { startPair, transfer } from '../support/process-pair.js';
+import { endsAborted } from '../support/release.js';
 import { isPending, settle } from '../support/settle.js';
 import { fabricError } from '../support/transfer.js';
-import '../support/softefa.js';
 
 const SIZE = 8 << 20;
 
-/** Whether this efa ends aborted operations. */
-const ends = Number(/^\d+\.(\d+)/.exec(version().string)?.[1]) >= 7 && version().major >= 2;
+const ends = endsAborted();
 
 /** Two endpoints that know each other. The second one posts receives only when a test says so. */
 async function openPair() {

@@ -7,6 +7,7 @@ import { expectBytes, pattern } from '../support/bytes.js';
 import { onCommon } from '../support/cases.js';
 import { until } from '../support/lifecycle.js';
 import { drivers } from '../support/providers.js';
+import { endsAborted } from '../support/release.js';
 import { testFaults } from '../support/softefa.js';
 import { closing, endpoint, entryOf, fabricError, type Pair, pair } from '../support/transfer.js';
 
@@ -123,7 +124,8 @@ describe.each(drivers)('efa, a peer that does not respond, %s driver', (driver) 
     expect(await wire.fails(operation())).toEqual(TIMED_OUT);
   });
 
-  test('a posted send keeps its memory and arrives when the peer responds', async () => {
+  test('a posted send keeps its memory and arrives when the peer responds', async ({ skip }) => {
+    skip(endsAborted(), 'efa of libfabric 2.7 ends the send: efa-aborted-sends.test.ts');
     const frozen = faults.add('freeze');
     const source = await wire.a.domain.allocate(4096, ['FI_SEND']);
     source.bytes.set(pattern(4096));

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { withShm } from '../matrix/systems.mjs';
 import { skipWithout } from '../support/containers.js';
 import { HANG_MS } from '../support/limits.js';
+import { release } from '../support/release.js';
 import { namespace } from '../support/softefa.js';
 
 const SMALL = withShm('size=64m');
@@ -20,9 +21,10 @@ async function outcomeOf(provider: string, env: NodeJS.ProcessEnv) {
   return JSON.parse(stdout);
 }
 
-test.each(['0', '1'])(
+test.for(['0', '1'])(
   'open() of efa rejects with FI_ENOSPC when /dev/shm is full: shm within a host %s',
-  async (shared) => {
+  async (shared, { skip }) => {
+    skip(shared === '0' && release() >= 200, 'efa of libfabric 2 needs no room there without shm');
     const own = { MATRIX_NAMESPACE: namespace, FI_EFA_ENABLE_SHM_TRANSFER: shared };
     const env = { ...process.env, ...own };
     const { outcome, message } = await outcomeOf('efa', env);

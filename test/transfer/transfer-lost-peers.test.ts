@@ -8,6 +8,7 @@ import { pattern } from '../support/bytes.js';
 import { casesOf } from '../support/cases.js';
 import { until } from '../support/lifecycle.js';
 import { Receiver } from '../support/receiver.js';
+import { release } from '../support/release.js';
 
 const SIZE = 64 << 20;
 const DEADLINE = 20_000;
@@ -22,7 +23,11 @@ const all = [
 describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics === 1)))(
   '%s, %i NICs',
   (provider, nics) => {
-    test('a killed peer is lost, its transfer ends with the cause, and the NICs are up', async () => {
+    test('a killed peer is lost, its transfer ends with the cause, and the NICs are up', async ({
+      skip,
+    }) => {
+      const writes = provider === 'efa' && release() >= 200;
+      skip(writes, 'with libfabric 2, the NIC writes to a process that is stopped');
       // On a busy machine, nothing may come through from a living peer for longer than by default.
       const stall = 500;
       const engine = await TransferEngine.open({ provider, nics, mapMemory: false, stall });

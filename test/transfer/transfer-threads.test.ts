@@ -4,6 +4,7 @@ import { TransferEngine, type TransferOptions } from 'libfabric/transfer';
 import { describe, expect, test } from 'vitest';
 import { pattern, same } from '../support/bytes.js';
 import { enginePair } from '../support/engines.js';
+import { release } from '../support/release.js';
 import { settle } from '../support/settle.js';
 import { testFaults } from '../support/softefa.js';
 
@@ -52,7 +53,8 @@ describe('efa: one thread drives four NICs', () => {
     expect((await settle(Promise.resolve(transfer))).bytes).toBe(SIZE);
   });
 
-  test('and a deadline that passes with every byte there says so', async () => {
+  test('and a deadline that passes with every byte there says so', async ({ skip }) => {
+    skip(release() >= 200, 'with libfabric 2, the other NICs end the transfer');
     const { move } = await sides();
     const fault = faults.add('freeze', { nic: 1 });
     const { transfer } = await move({ deadline: 3000 });

@@ -14,18 +14,29 @@
 
 namespace {
 
-// libfabric is loaded with the addon, not before. VERSION_OF_... are the versions of the functions
-// that the addon was linked with: structures differ between versions.
+// A function of libfabric, which is loaded with the addon, not before. The addon was linked with
+// the version VERSION_OF_..., because structures differ between versions. Other callers, such as
+// that version of the function in a later libfabric, mean the newest one.
 template <typename Function>
-Function* real(Function*, const char* name, const char* version) {
-  void* library = dlopen("libfabric.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  void* found = library == nullptr ? nullptr : dlvsym(library, name, version);
-  if (found == nullptr) {
-    std::fprintf(stderr, "the injector finds no %s@%s\n", name, version);
-    std::abort();
+class Real {
+ public:
+  Real(Function*, const char* name, const char* version) {
+    void* library = dlopen("libfabric.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void* linked = library == nullptr ? nullptr : dlvsym(library, name, version);
+    void* newest = library == nullptr ? nullptr : dlsym(library, name);
+    if (linked == nullptr || newest == nullptr) {
+      std::fprintf(stderr, "the injector finds no %s@%s\n", name, version);
+      std::abort();
+    }
+    linked_ = reinterpret_cast<Function*>(linked);
+    newest_ = reinterpret_cast<Function*>(newest);
   }
-  return reinterpret_cast<Function*>(found);
-}
+  Function* of(bool addon) const { return addon ? linked_ : newest_; }
+
+ private:
+  Function* linked_;
+  Function* newest_;
+};
 
 }  // namespace
 
@@ -47,22 +58,23 @@ extern "C" int statvfs(const char* path, struct statvfs* found) {
 
 extern "C" int fi_getinfo(uint32_t version, const char* node, const char* service, uint64_t flags,
                           const fi_info* hints, fi_info** info) {
-  static auto* const next = real(fi_getinfo, "fi_getinfo", VERSION_OF_fi_getinfo);
-  if (faults::isAddon(__builtin_return_address(0))) {
+  static const Real next(fi_getinfo, "fi_getinfo", VERSION_OF_fi_getinfo);
+  const bool counts = faults::isAddon(__builtin_return_address(0));
+  if (counts) {
     const auto [fails, error] = faults::decide(faults::Kind::Query);
     if (fails) return -error;
   }
-  return next(version, node, service, flags, hints, info);
+  return next.of(counts)(version, node, service, flags, hints, info);
 }
 
 extern "C" int fi_fabric(fi_fabric_attr* attr, fid_fabric** fabric, void* context) {
-  static auto* const next = real(fi_fabric, "fi_fabric", VERSION_OF_fi_fabric);
+  static const Real next(fi_fabric, "fi_fabric", VERSION_OF_fi_fabric);
   const bool counts = faults::isAddon(__builtin_return_address(0));
   if (counts) {
     const auto [fails, error] = faults::decide(faults::Kind::Open);
     if (fails) return -error;
   }
-  const int result = next(attr, fabric, context);
+  const int result = next.of(counts)(attr, fabric, context);
   if (result == 0 && counts) faults::hookFabric(*fabric);
   return result;
 }
