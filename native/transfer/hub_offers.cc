@@ -115,15 +115,11 @@ void Hub::revoke(const std::shared_ptr<Offer>& offer) {
   message.header.offer = offer->id;
   message.header.bytes = offer->serial;
   message.header.count = offer->gap();
+  // The registrations stay open until the peer has answered. Otherwise its copies would fail before
+  // it knows why, and without fences the provider (efa 1.17) would crash: there the peer announces
+  // its last copy first. What has arrived until then is still counted, because the peer may have
+  // reported it as done. A peer that reads tells whether it has.
   send(offer->to, std::move(message), 0);
-  // Without fences, a copy that has begun goes on, and the provider (efa 1.17) crashes if the
-  // memory is deregistered meanwhile: the peer announces its last copy first. What has arrived
-  // until then is still counted, because the peer may have reported it as done. A peer that reads
-  // tells whether it has.
-  if (!offer->fences) return;
-  closeKeys(offer, [this, offer] {
-    if (!offer->isRead()) withdraw(offer);
-  });
 }
 
 // Ends the offer. When all rails have read what had arrived before, no copy can arrive any more.
