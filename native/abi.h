@@ -56,13 +56,18 @@ inline std::string versionText(uint32_t version) {
   return std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version));
 }
 
-// The release of the library. fi_version(3) gives the API instead: 2.6 for the release 2.7.0a1.
-inline uint32_t release() {
-  char text[64];
+// The release of the library: "2.7.0a1". fi_version(3) gives the API instead: 2.6 for this release.
+inline std::string releaseText() {
+  char text[64] = "";
   fi_tostr_r(text, sizeof text, "", FI_TYPE_VERSION);
+  return text;
+}
+
+// Its first two numbers.
+inline uint32_t release() {
   unsigned major = 0;
   unsigned minor = 0;
-  std::sscanf(text, "%u.%u", &major, &minor);
+  std::sscanf(releaseText().c_str(), "%u.%u", &major, &minor);
   return FI_VERSION(major, minor);
 }
 

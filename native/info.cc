@@ -26,9 +26,7 @@ Napi::Value version(const Napi::CallbackInfo& info) {
   result.Set("number", fi_version());
   result.Set("header", kHeaders);
   result.Set("api", apiVersion());
-  char text[64] = "";
-  fi_tostr_r(text, sizeof text, "", FI_TYPE_VERSION);
-  result.Set("string", text);
+  result.Set("string", releaseText());
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,10 +27,9 @@ namespace {
 class HoldBoth {
  public:
   HoldBoth(Engine& one, Engine& other) {
-    Engine& first = &one < &other ? one : other;
-    Engine& second = &one < &other ? other : one;
-    first_.emplace(first, std::nothrow);
-    if (*first_ && &first != &second) second_.emplace(second, std::nothrow);
+    const auto [first, second] = std::minmax({&one, &other});
+    first_.emplace(*first, std::nothrow);
+    if (*first_ && first != second) second_.emplace(*second, std::nothrow);
     held_ = *first_ && (!second_ || *second_) && !one.frozen() && !other.frozen();
   }
   // False if a provider call does not return.
@@ -69,8 +69,10 @@ void introduce(Endpoint& one, Endpoint& other) {
   sendName(one, other);
   sendName(other, one);
   // Each must read the name of the other before it may send: one that has read it sends at once.
-  for (const Endpoint* each : {&one, &other}) each->engine().readQueues(*each);
-  for (const Endpoint* each : {&one, &other}) each->av->domain().driver().wake();
+  for (const Endpoint* each : {&one, &other}) {
+    each->engine().readQueues(*each);
+    each->av->domain().driver().wake();
+  }
 }
 
 bool isNeeded(const AddressVector& av) {

@@ -35,6 +35,8 @@ ProviderTraits shm() {
   return shm;
 }
 
+constexpr int kPeerAborted = 4127;  // a peer closed its memory or endpoint during a transfer (2.7)
+
 // Whether an error of the efa provider (1.17 to 2.7, src/efa-statuses.ts) breaks the endpoint.
 // Numbers below 4096 are the device's status, the others are the provider's own. Errors that a peer
 // caused, or that concern a packet to a peer, affect only that peer: an undelivered handshake, or
@@ -57,7 +59,7 @@ bool breaksEfaEndpoint(int provErrno) {
     case 4118:  // a peer's atomic on an unsupported datatype
     case 4124:  // a peer no longer answers
     case 4126:  // a peer never answered
-    case 4127:  // a peer closed the endpoint during a transfer
+    case kPeerAborted:
       return false;
     default:
       return provErrno >= kOwn;
@@ -114,7 +116,7 @@ ProviderTraits efa() {
   // As shm, whose code it shares since 1.19.
   efa.splitsMultiReceives = FI_VERSION_GE(fi_version(), FI_VERSION(1, 19));
   efa.registersDmabufs = true;
-  efa.abortedBySender = 4127;  // 2.7
+  efa.abortedBySender = kPeerAborted;
   efa.abortsWithMemory = release() >= FI_VERSION(2, 7);
   efa.ownFlags = kEfaWrHighPps;
   return efa;

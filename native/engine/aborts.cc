@@ -53,7 +53,10 @@ void Engine::endAborted(uint32_t handle) {
   Memory* memory = memories.find(handle);
   if (memory == nullptr || frozen_) return;
   if (memory->aborted == 0 || memory->aborted != memory->inFlight) return;
-  if (memory->closing) return closeMemory(handle, memory->closeRequest);
+  if (const std::shared_ptr<MemoryRegion> region = memory->region; region) {
+    if (memory->closing && !region->closed()) closeMemory(handle, memory->closeRequest);
+    return;
+  }
   if (!memory->local || memory->local.close() != 0) return;
   memory->desc = nullptr;
   invalidate();

@@ -27,14 +27,14 @@ void Engine::cancel(uint32_t request) {
   Completion refused{};
   refused.request = request;
   refused.event = Event::kCancelRefused;
-  Op* const posted = run != runs_.end() ? nullptr : findPosted(request);
+  Op* const posted = findPosted(request);
   if (posted != nullptr) {
     refused.source = posted->peer;
     refused.status = isSilent(posted->peer) ? 1 : 0;
   }
   completions_.push(refused);
+  if (run != runs_.end()) return abort(**run);
   if (posted != nullptr) abort(*posted);
-  if (run != runs_.end()) abort(**run);
 }
 
 // Cancels a request that has not begun: it waits for room, for arrivals or for a counter.

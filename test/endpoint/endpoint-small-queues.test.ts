@@ -121,7 +121,7 @@ test('efa since 1.19 gets the provider’s own queue, however small a queue is a
 test('efa since 1.19: open() refuses a queue that FI_EFA_TX_SIZE makes too small', (context) => {
   available(context, 'efa', ['FI_MSG']);
   const program = `
-    import { open, version } from 'libfabric';
+    import { open } from 'libfabric';
     const opening = open({ provider: 'efa' });
     console.log(await opening.then(({ info }) => info.txAttr.size, ({ message }) => message));
     process.exit();`;
