@@ -34,7 +34,7 @@
 //   addon therefore refuses hints that its headers lack (info_from_js.cc).
 // - All other structures are those of 1.17.
 //
-// This file also defines values that the headers of 1.17 lack. flags.cc and src/endpoint-options.ts
+// This file also defines values that the headers of 1.17 lack. flags.cc and src/endpoint/endpoint-options.ts
 // have their names.
 namespace fab {
 

@@ -6,7 +6,7 @@
 
 namespace fab {
 
-// { fd, offset, length } or { iface, device, pointer, length }: src/device-memory.ts. `fd` may be a
+// { fd, offset, length } or { iface, device, pointer, length }: src/memory/device-memory.ts. `fd` may be a
 // DmabufHold. Throws FabricFailure FI_EBADF.
 DeviceMemory deviceMemoryFromJs(const Napi::Value& value);
 

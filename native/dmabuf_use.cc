@@ -8,7 +8,7 @@
 namespace fab {
 namespace {
 
-// The options that the headers of 1.17 lack: src/endpoint-options.ts.
+// The options that the headers of 1.17 lack: src/endpoint/endpoint-options.ts.
 constexpr int kSharedMemoryPermitted = 11;
 constexpr int kInjectMsgSize = 16;
 constexpr int kEfa = -0xefa0000;

@@ -8,7 +8,7 @@
 
 namespace fab {
 
-// From { level, name, value }[]: src/endpoint-options.ts.
+// From { level, name, value }[]: src/endpoint/endpoint-options.ts.
 std::vector<EndpointOption> endpointOptionsFromJs(const Napi::Array& list);
 
 }  // namespace fab

@@ -37,7 +37,7 @@ ProviderTraits shm() {
 
 constexpr int kPeerAborted = 4127;  // a peer closed its memory or endpoint during a transfer (2.7)
 
-// Whether an error of the efa provider (1.17 to 2.7, src/efa-statuses.ts) breaks the endpoint.
+// Whether an error of the efa provider (1.17 to 2.7, src/base/efa-statuses.ts) breaks the endpoint.
 // Numbers below 4096 are the device's status, the others are the provider's own. Errors that a peer
 // caused, or that concern a packet to a peer, affect only that peer: an undelivered handshake, or
 // an invalid packet. After the other errors, operations of the endpoint may never complete.

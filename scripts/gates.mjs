@@ -32,6 +32,10 @@ const GATES = [
     command: [process.execPath, 'scripts/reference.mjs', '--check'],
   },
   {
+    name: 'imports run downwards through the layers, and CONTRIBUTING.md shows them',
+    command: [process.execPath, 'scripts/layers.mjs'],
+  },
+  {
     name: 'the C++ is formatted',
     command: [process.execPath, 'scripts/format-native.mjs', '--check'],
   },

@@ -1,6 +1,5 @@
-import { BoundHandle } from './bound-handle.js';
-import { asCancellation, cancellable } from './cancellation.js';
-import { publishOpen } from './channels.js';
+import { asCancellation, cancellable } from './base/cancellation.js';
+import { publishOpen } from './base/channels.js';
 import {
   checkBytes,
   checkInteger,
@@ -10,11 +9,8 @@ import {
   MAX_PORT,
   namesOf,
   oneOf,
-} from './checks.js';
-import { uncloneable } from './describe.js';
-import type { Engine } from './engine/engine.js';
-import { Op } from './engine/layout.js';
-import { Kind } from './engine/requests.js';
+} from './base/checks.js';
+import { uncloneable } from './base/describe.js';
 import {
   FabricError,
   invalidArgType,
@@ -22,12 +18,16 @@ import {
   offLoop,
   outOfRange,
   startAtCaller,
-} from './errors.js';
-import type { AddrFormat } from './flags.js';
-import { native } from './native.js';
-import { notAPeer, Peer } from './peer.js';
-import { parseSocketAddress } from './socket-address.js';
-import { checkWait, type WaitOptions, within } from './wait-options.js';
+} from './base/errors.js';
+import type { AddrFormat } from './base/flags.js';
+import { notAPeer, Peer } from './base/peer.js';
+import { parseSocketAddress } from './base/socket-address.js';
+import { checkWait, type WaitOptions, within } from './base/wait-options.js';
+import { Op } from './contract/layout.js';
+import { native } from './contract/native.js';
+import { BoundHandle } from './engine/bound-handle.js';
+import type { Engine } from './engine/engine.js';
+import { Kind } from './engine/requests.js';
 
 const UNCLONEABLE = uncloneable(
   'an AddressVector belongs to its thread: send the addresses of its peers, av.lookup(peer)',

@@ -1,15 +1,15 @@
-import { BoundHandle } from './bound-handle.js';
-import { publishOpen } from './channels.js';
-import { check64, checkInteger, checkOptions, namesOf, oneOf } from './checks.js';
-import type { Completion } from './completion.js';
-import { uncloneable } from './describe.js';
+import { publishOpen } from './base/channels.js';
+import { check64, checkInteger, checkOptions, namesOf, oneOf } from './base/checks.js';
+import { uncloneable } from './base/describe.js';
+import type { FabricError } from './base/errors.js';
+import type { CqFormat } from './base/flags.js';
+import { checkWait, type Wait, type WaitOptions } from './base/wait-options.js';
+import { native } from './contract/native.js';
+import { BoundHandle } from './engine/bound-handle.js';
+import type { Completion } from './engine/completion.js';
 import type { Engine, QueueListener } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
-import type { FabricError } from './errors.js';
-import type { CqFormat } from './flags.js';
 import { type Immediate, Immediates, type ImmediatesOptions } from './immediates.js';
-import { native } from './native.js';
-import { checkWait, type Wait, type WaitOptions } from './wait-options.js';
 
 const UNCLONEABLE = uncloneable('a CompletionQueue belongs to its thread: open another one there');
 

@@ -1,11 +1,11 @@
-import { BoundHandle } from './bound-handle.js';
-import { publishOpen } from './channels.js';
-import { check64, checkOptions, namesOf, oneOf } from './checks.js';
-import { uncloneable } from './describe.js';
+import { publishOpen } from './base/channels.js';
+import { check64, checkOptions, namesOf, oneOf } from './base/checks.js';
+import { uncloneable } from './base/describe.js';
+import { checkWait, type Wait, type WaitOptions } from './base/wait-options.js';
+import { native } from './contract/native.js';
+import { BoundHandle } from './engine/bound-handle.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
-import { native } from './native.js';
-import { checkWait, type Wait, type WaitOptions } from './wait-options.js';
 
 const UNCLONEABLE = uncloneable('a Counter belongs to its thread: send counter.read()');
 

@@ -1,7 +1,7 @@
-import { checkInteger, checkOptions, namesOf, oneOf } from './checks.js';
+import { checkInteger, checkOptions, namesOf, oneOf } from './base/checks.js';
+import type { DriverKind } from './base/drivers.js';
+import { invalidArgType } from './base/errors.js';
 import type { Domain } from './domain.js';
-import type { DriverKind } from './engine/kinds.js';
-import { invalidArgType } from './errors.js';
 
 /** How the engine of a domain is driven. */
 export interface DomainOptions {

@@ -1,13 +1,17 @@
 import { AddressVector, type AddressVectorOptions } from './address-vector.js';
-import { cancellable } from './cancellation.js';
-import { publishClose, publishOpen, publishParked } from './channels.js';
-import { checkInteger, checkMilliseconds, checkObject } from './checks.js';
+import { cancellable } from './base/cancellation.js';
+import { publishClose, publishOpen, publishParked } from './base/channels.js';
+import { checkInteger, checkMilliseconds, checkObject } from './base/checks.js';
+import { uncloneable } from './base/describe.js';
+import { closed, invalidArgType, invalidArgValue, invalidState } from './base/errors.js';
+import type { Cap, EpType, MrAccess } from './base/flags.js';
+import type { WaitOptions } from './base/wait-options.js';
 import { CompletionQueue, type CompletionQueueOptions } from './completion-queue.js';
+import type { AnyInfo, Info } from './contract/info-types.js';
+import { type Handle, native } from './contract/native.js';
 import { Counter, type CounterOptions } from './counter.js';
-import { uncloneable } from './describe.js';
-import type { DeviceMemory } from './device-memory.js';
 import { checkDomainOptions, type DomainOptions } from './domain-options.js';
-import { EfaQueries } from './efa-queries.js';
+import { EfaQueries } from './efa/queries.js';
 import {
   type CheckedCloseOptions,
   type CloseOptions,
@@ -19,16 +23,18 @@ import type { EndpointBase } from './endpoint/endpoint.js';
 import type { EndpointOptions } from './endpoint/opening-options.js';
 import { type DriverKind, Engine, type Stats } from './engine/engine.js';
 import { stop } from './engine/unresponsive.js';
-import { closed, invalidArgType, invalidArgValue, invalidState } from './errors.js';
-import type { Cap, EpType, MrAccess } from './flags.js';
-import { infoHandle } from './info.js';
-import type { AnyInfo, Info } from './info-types.js';
-import type { MemoryRegion } from './memory-region.js';
-import { type Handle, native } from './native.js';
-import { checkEntry, type Openable } from './openable.js';
-import { type AllocateOptions, allocate, register } from './registration.js';
-import { describedRegion, type RegionDescription, RemoteRegion } from './remote-region.js';
-import type { WaitOptions } from './wait-options.js';
+import { infoHandle } from './info/info.js';
+import { checkEntry, type Openable } from './info/openable.js';
+import type { DeviceMemory } from './memory/device-memory.js';
+import type { MemoryRegion } from './memory/memory-region.js';
+import { type AllocateOptions, allocate, register } from './memory/registration.js';
+import { describedRegion, type RegionDescription, RemoteRegion } from './memory/remote-region.js';
+
+declare module './endpoint/endpoint.js' {
+  interface EndpointBase {
+    readonly domain: Domain;
+  }
+}
 
 const UNCLONEABLE = uncloneable('a Domain belongs to its thread: open another one there');
 

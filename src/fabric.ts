@@ -1,6 +1,9 @@
-import { publishClose, publishOpen } from './channels.js';
-import { checkObject } from './checks.js';
-import { uncloneable } from './describe.js';
+import { publishClose, publishOpen } from './base/channels.js';
+import { checkObject } from './base/checks.js';
+import { uncloneable } from './base/describe.js';
+import { atCallerOf, closed, invalidArgValue } from './base/errors.js';
+import type { AnyInfo } from './contract/info-types.js';
+import { type Handle, native } from './contract/native.js';
 import { Domain } from './domain.js';
 import type { DomainOptions } from './domain-options.js';
 import {
@@ -8,10 +11,7 @@ import {
   type CloseOptions,
   checkCloseOptions,
 } from './endpoint/close-options.js';
-import { atCallerOf, closed, invalidArgValue } from './errors.js';
-import { infoHandle } from './info.js';
-import type { AnyInfo } from './info-types.js';
-import { type Handle, native } from './native.js';
+import { infoHandle } from './info/info.js';
 
 const UNCLONEABLE = uncloneable('a Fabric belongs to its thread: open another one there');
 

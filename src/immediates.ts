@@ -1,11 +1,11 @@
-import { Arrivals } from './arrivals.js';
-import { uncloneable } from './describe.js';
-import { type StreamOptions, timeoutError } from './endpoint/stream.js';
+import { Arrivals } from './base/arrivals.js';
+import { uncloneable } from './base/describe.js';
+import { errnoByCode } from './base/error-codes.js';
+import { FabricError } from './base/errors.js';
+import type { Wait } from './base/wait-options.js';
 import type { Engine } from './engine/engine.js';
 import { Kind } from './engine/requests.js';
-import { errnoByCode } from './error-codes.js';
-import { FabricError } from './errors.js';
-import type { Wait } from './wait-options.js';
+import { type StreamOptions, timeoutError } from './engine/stream.js';
 
 const UNCLONEABLE = uncloneable(
   'a stream of immediates belongs to its completion queue: send each { data, length }',

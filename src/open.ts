@@ -1,20 +1,20 @@
 import { lookup } from 'node:dns/promises';
 import type { AddressVectorOptions } from './address-vector.js';
-import { checkObject, checkOptions, isPort, namesOf } from './checks.js';
+import { checkObject, checkOptions, isPort, namesOf } from './base/checks.js';
+import { errnoByCode } from './base/error-codes.js';
+import { FabricError, invalidArgType } from './base/errors.js';
+import type { Cap, Mode, MsgOrder, OpenableEpType, TrafficClass } from './base/flags.js';
+import { nearestName } from './base/nearest-name.js';
 import type { CompletionQueueOptions } from './completion-queue.js';
+import type { AnyInfo, Flags, RxAttr, TxAttr } from './contract/info-types.js';
 import type { Counter } from './counter.js';
 import { DOMAIN_NAMES, type DomainOptions } from './domain-options.js';
 import type { Endpoint } from './endpoint/compose.js';
-import type { WritableOptions } from './endpoint-option-values.js';
-import { errnoByCode } from './error-codes.js';
-import { FabricError, invalidArgType } from './errors.js';
+import type { WritableOptions } from './endpoint/endpoint-option-values.js';
 import { Fabric } from './fabric.js';
-import type { Cap, Mode, MsgOrder, OpenableEpType, TrafficClass } from './flags.js';
-import type { Asked, Hints } from './hints.js';
-import { getInfo, providers } from './info.js';
-import type { AnyInfo, Flags, RxAttr, TxAttr } from './info-types.js';
-import { nearestName } from './nearest-name.js';
-import { checkOpenable } from './openable.js';
+import type { Asked, Hints } from './info/hints.js';
+import { getInfo, providers } from './info/info.js';
+import { checkOpenable } from './info/openable.js';
 
 /** What open() searches for, and how it opens the entry that it finds. */
 export interface OpenOptions<

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The layout of the memory that JavaScript and the engine share. src/engine/layout.ts has the same
+// The layout of the memory that JavaScript and the engine share. src/contract/layout.ts has the same
 // layout, and a test compares the two.
 namespace fab {
 

@@ -1,4 +1,4 @@
-// The functions of libfabric/transfer: src/native-contract.ts describes them.
+// The functions of libfabric/transfer: src/contract/native-contract.ts describes them.
 
 #include <algorithm>
 #include <climits>

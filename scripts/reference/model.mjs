@@ -14,7 +14,7 @@ const MODULES = {
   'libfabric/rocr': 'src/rocr/index.ts',
   'libfabric/synapseai': 'src/synapseai/index.ts',
   'libfabric/ze': 'src/ze/index.ts',
-  'libfabric/cli-types': 'src/cli-types.ts',
+  'libfabric/cli-types': 'src/cli/types.ts',
 };
 const FORMAT =
   ts.TypeFormatFlags.NoTruncation | ts.TypeFormatFlags.UseAliasDefinedOutsideCurrentScope;

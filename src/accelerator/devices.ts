@@ -1,4 +1,4 @@
-import { sysfsRoot, textNumber } from '../sysfs.js';
+import { sysfsRoot, textNumber } from '../base/sysfs.js';
 import { AcceleratorError } from './errors.js';
 import type { CallOf, NativeMemory } from './native.js';
 

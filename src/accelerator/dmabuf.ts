@@ -1,7 +1,12 @@
-import { checkInteger, oneOf } from '../checks.js';
-import { describes, uncloneable } from '../describe.js';
-import { type DmabufMemory, type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
-import { closed, invalidArgType, invalidThis, outOfRange } from '../errors.js';
+import { checkInteger, oneOf } from '../base/checks.js';
+import { describes, uncloneable } from '../base/describe.js';
+import { closed, invalidArgType, invalidThis, outOfRange } from '../base/errors.js';
+import {
+  type DmabufMemory,
+  type HmemMemory,
+  type HmemType,
+  MAX_INT,
+} from '../memory/device-memory.js';
 import type { CallOf, NativeDmabuf, NativeMemory } from './native.js';
 
 const UNCLONEABLE = uncloneable(

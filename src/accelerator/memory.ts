@@ -1,8 +1,8 @@
-import { checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
-import { describes, uncloneable } from '../describe.js';
-import { type HmemMemory, type HmemType, MAX_INT } from '../device-memory.js';
-import { closed, invalidArgType, invalidState, invalidThis, outOfRange } from '../errors.js';
-import { lengthOf } from '../views.js';
+import { checkBytes, checkInteger, checkOptions, namesOf } from '../base/checks.js';
+import { describes, uncloneable } from '../base/describe.js';
+import { closed, invalidArgType, invalidState, invalidThis, outOfRange } from '../base/errors.js';
+import { lengthOf } from '../base/views.js';
+import { type HmemMemory, type HmemType, MAX_INT } from '../memory/device-memory.js';
 import type { Dmabuf } from './dmabuf.js';
 import type { CallOf, NativeHandle, NativeMemory } from './native.js';
 

@@ -1,5 +1,5 @@
-import { startAtCaller } from '../errors.js';
-import { callerOf } from '../load.js';
+import { startAtCaller } from '../base/errors.js';
+import { callerOf } from '../contract/load.js';
 import type { Failure } from './errors.js';
 
 /** Native memory. */

@@ -1,9 +1,9 @@
 import { getSystemErrorMap } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { efaNumbers, efaStatus } from '../efa-statuses.js';
-import { describeErrno, errnoByCode } from '../error-codes.js';
-import { strerror, version } from '../library.js';
-import { native } from '../native.js';
+import { efaNumbers, efaStatus } from '../base/efa-statuses.js';
+import { describeErrno, errnoByCode } from '../base/error-codes.js';
+import { native } from '../contract/native.js';
+import { strerror, version } from '../info/library.js';
 
 /** An error number of libfabric, with its members in a FabricError. */
 interface ErrorText {

@@ -1,4 +1,4 @@
-import { sysfsRoot, textNumber } from '../sysfs.js';
+import { sysfsRoot, textNumber } from '../base/sysfs.js';
 import { CudaError } from './errors.js';
 import { call, type NativeDevice } from './native.js';
 

@@ -1,6 +1,6 @@
 import { checkExported, type Dmabuf, exportRange } from '../accelerator/dmabuf.js';
-import type { HmemMemory } from '../device-memory.js';
-import { invalidArgValue, outOfRange } from '../errors.js';
+import { invalidArgValue, outOfRange } from '../base/errors.js';
+import type { HmemMemory } from '../memory/device-memory.js';
 import { call } from './native.js';
 import { pointerAttributes } from './pointer.js';
 

@@ -1,5 +1,5 @@
 import { acceleratorCall, type NativeMemory } from '../accelerator/native.js';
-import { loadCuda } from '../load.js';
+import { loadCuda } from '../contract/load.js';
 import { CudaError, cudaNotFound, cudaTooOld } from './errors.js';
 
 /** The interface of native/cuda. */

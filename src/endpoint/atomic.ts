@@ -1,21 +1,21 @@
 // fi_atomic(3)
 
-import { checkInteger, checkString, type Names, oneOf } from '../checks.js';
-import { Op, OpField } from '../engine/layout.js';
-import type { Buffers } from '../engine/memory.js';
-import { Kind } from '../engine/requests.js';
-import { errnoByCode } from '../error-codes.js';
+import { checkInteger, checkString, type Names, oneOf } from '../base/checks.js';
+import { errnoByCode } from '../base/error-codes.js';
 import {
   FabricError,
   invalidArgType,
   invalidArgValue,
   outOfRange,
   startAtCaller,
-} from '../errors.js';
-import type { AtomicOp, Datatype } from '../flags.js';
-import { native } from '../native.js';
-import type { Peer } from '../peer.js';
-import type { RemoteRegion } from '../remote-region.js';
+} from '../base/errors.js';
+import type { AtomicOp, Datatype } from '../base/flags.js';
+import type { Peer } from '../base/peer.js';
+import { Op, OpField } from '../contract/layout.js';
+import { native } from '../contract/native.js';
+import type { Buffers } from '../engine/memory.js';
+import { Kind } from '../engine/requests.js';
+import type { RemoteRegion } from '../memory/remote-region.js';
 import { Located, putFlags } from './posting.js';
 import { checkRemote } from './remote-pieces.js';
 import type { RmaOptions } from './rma.js';

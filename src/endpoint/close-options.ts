@@ -1,5 +1,5 @@
-import { checkAnySignal } from '../abort-signals.js';
-import { checkMilliseconds, checkOptions, namesOf } from '../checks.js';
+import { checkAnySignal } from '../base/abort-signals.js';
+import { checkMilliseconds, checkOptions, namesOf } from '../base/checks.js';
 
 /** How long close() waits for operations in flight. */
 export interface CloseOptions {

@@ -1,10 +1,10 @@
-import { BatchBase } from '../batch.js';
-import type { Completion } from '../completion.js';
+import type { AtomicOp, Cap, Datatype, EpType } from '../base/flags.js';
+import type { AnyInfo } from '../contract/info-types.js';
+import type { Completion } from '../engine/completion.js';
 import type { Buffers } from '../engine/memory.js';
-import type { AtomicOp, Cap, Datatype, EpType } from '../flags.js';
-import { wasRequested } from '../info.js';
-import type { AnyInfo } from '../info-types.js';
+import { wasRequested } from '../info/info.js';
 import { type AtomicCalls, type AtomicKind, atomicCalls } from './atomic.js';
+import { BatchBase } from './batch.js';
 import { EndpointBase } from './endpoint.js';
 import type { Messages } from './messages.js';
 import type { MessagesOptions, MultiRecvOptions } from './messages-options.js';

@@ -1,29 +1,27 @@
 import type { AddressVector } from '../address-vector.js';
-import type { BatchBase } from '../batch.js';
-import type { BoundHandle } from '../bound-handle.js';
-import { publishClose, publishOpen, publishParked } from '../channels.js';
-import { checkNames } from '../checks.js';
-import type { Completion } from '../completion.js';
+import { publishClose, publishOpen, publishParked } from '../base/channels.js';
+import { checkNames } from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { closed, invalidArgValue, invalidThis } from '../base/errors.js';
+import type { AtomicOp, Datatype } from '../base/flags.js';
+import { bytesOf, isBufferView } from '../base/views.js';
 import type { CompletionQueue } from '../completion-queue.js';
+import type { AnyInfo } from '../contract/info-types.js';
+import { Op } from '../contract/layout.js';
+import { type Handle, native } from '../contract/native.js';
 import type { Counter } from '../counter.js';
-import { uncloneable } from '../describe.js';
-// A circle of type imports: Domain and Endpoint are part of each other's public types.
-import type { Domain } from '../domain.js';
-import { decodeOption, encodeOption, type WritableOptions } from '../endpoint-option-values.js';
-import type { OptionValue, ReadableOption } from '../endpoint-options.js';
+import type { BoundHandle } from '../engine/bound-handle.js';
+import type { Completion } from '../engine/completion.js';
 import type { Engine } from '../engine/engine.js';
-import { Op } from '../engine/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
 import { unlessStuck } from '../engine/unresponsive.js';
-import { closed, invalidArgValue, invalidThis } from '../errors.js';
-import type { AtomicOp, Datatype } from '../flags.js';
-import { infoHandle } from '../info.js';
-import type { AnyInfo } from '../info-types.js';
-import { type Handle, native } from '../native.js';
-import { bytesOf, isBufferView } from '../views.js';
+import { infoHandle } from '../info/info.js';
 import { type AtomicKind, AtomicQueries } from './atomic.js';
+import type { BatchBase } from './batch.js';
 import { type CheckedCloseOptions, type CloseOptions, checkCloseOptions } from './close-options.js';
+import { decodeOption, encodeOption, type WritableOptions } from './endpoint-option-values.js';
+import type { OptionValue, ReadableOption } from './endpoint-options.js';
 import { Messages } from './messages.js';
 import {
   checkMessagesOptions,
@@ -40,12 +38,11 @@ const UNCLONEABLE = uncloneable(
   'an Endpoint belongs to its thread: send endpoint.address, for av.insert(), and open another endpoint there',
 );
 
-/** The methods that every endpoint has: fi_endpoint(3). */
+/** The methods that every endpoint has: fi_endpoint(3). domain.ts declares its member `domain`. */
 export class EndpointBase implements Target {
   /** @internal */
   readonly uncloneable = UNCLONEABLE;
   readonly info: AnyInfo;
-  readonly domain: Domain;
   readonly av: AddressVector;
   readonly sendQueue: CompletionQueue;
   readonly receiveQueue: CompletionQueue;
@@ -68,7 +65,12 @@ export class EndpointBase implements Target {
   #keepsLoop = true;
 
   /** @internal */
-  constructor(domain: Domain, engine: Engine, info: AnyInfo, options: EndpointOptions) {
+  constructor(
+    domain: EndpointBase['domain'],
+    engine: Engine,
+    info: AnyInfo,
+    options: EndpointOptions,
+  ) {
     const checked = checkEndpointOptions(options);
     this.#selective = checkDirections(
       'options.selectiveCompletion',
@@ -76,7 +78,7 @@ export class EndpointBase implements Target {
     );
     const opened = native.endpointOpen(engine.handle, infoHandle(info), checked.native);
     this.info = info;
-    this.domain = domain;
+    Object.assign(this, { domain });
     this.av = checked.av;
     this.sendQueue = checked.sendQueue;
     this.receiveQueue = checked.receiveQueue;

@@ -1,7 +1,7 @@
-import { checkInteger, checkObject, namesOf, oneOf } from '../checks.js';
-import { invalidArgType, outOfRange } from '../errors.js';
-import { checkWait, type Wait } from '../wait-options.js';
-import type { StreamOptions } from './stream.js';
+import { checkInteger, checkObject, namesOf, oneOf } from '../base/checks.js';
+import { invalidArgType, outOfRange } from '../base/errors.js';
+import { checkWait, type Wait } from '../base/wait-options.js';
+import type { StreamOptions } from '../engine/stream.js';
 
 /** The wait options of a multi-receive buffer, and whose memory its messages are in. */
 export interface MultiRecvOptions extends StreamOptions {

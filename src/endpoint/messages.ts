@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Arrivals } from '../arrivals.js';
-import type { Completion } from '../completion.js';
-import { uncloneable } from '../describe.js';
+import { Arrivals } from '../base/arrivals.js';
+import { uncloneable } from '../base/describe.js';
+import { errnoByCode } from '../base/error-codes.js';
+import type { FabricError } from '../base/errors.js';
+import type { Peer } from '../base/peer.js';
+import { Op } from '../contract/layout.js';
+import type { Completion } from '../engine/completion.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf, isAbortedBySender } from '../engine/failure.js';
-import { Op } from '../engine/layout.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import { type Slot, Slots } from '../engine/slots.js';
-import { errnoByCode } from '../error-codes.js';
-import type { FabricError } from '../errors.js';
-import type { Peer } from '../peer.js';
+import { giveBack, timeoutError } from '../engine/stream.js';
 import type { CheckedMessagesOptions } from './messages-options.js';
-import { giveBack, type Receiver, timeoutError } from './stream.js';
-import type { Limits } from './target.js';
+import type { Limits, Receiver } from './target.js';
 
 const UNCLONEABLE = uncloneable(
   'a stream of messages belongs to its endpoint: send the bytes of each message',

@@ -1,9 +1,9 @@
 // fi_msg(3)
-import { check64, checkBytes } from '../checks.js';
-import { Op } from '../engine/layout.js';
+import { check64, checkBytes } from '../base/checks.js';
+import type { Peer } from '../base/peer.js';
+import { Op } from '../contract/layout.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
-import type { Peer } from '../peer.js';
 import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
 import {
   type CheckedOptions,

@@ -1,19 +1,20 @@
-import { Arrivals } from '../arrivals.js';
-import type { Completion } from '../completion.js';
-import { uncloneable } from '../describe.js';
+import { Arrivals } from '../base/arrivals.js';
+import { uncloneable } from '../base/describe.js';
+import { errnoByCode } from '../base/error-codes.js';
+import type { FabricError } from '../base/errors.js';
+import { isDetached } from '../base/views.js';
+import { Op, OpField } from '../contract/layout.js';
+import { native } from '../contract/native.js';
+import type { Completion } from '../engine/completion.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
-import { Op, OpField } from '../engine/layout.js';
 import type { Place } from '../engine/memory.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
-import { errnoByCode } from '../error-codes.js';
-import type { FabricError } from '../errors.js';
-import { native } from '../native.js';
-import { isDetached } from '../views.js';
+import { giveBack, timeoutError } from '../engine/stream.js';
 import type { Message } from './messages.js';
 import type { CheckedMultiRecvOptions } from './messages-options.js';
 import { withReason } from './short-buffer.js';
-import { giveBack, type Receiver, timeoutError } from './stream.js';
+import type { Receiver } from './target.js';
 
 const UNCLONEABLE = uncloneable(
   'a MultiRecv belongs to its endpoint: send the bytes of each message',

@@ -1,12 +1,12 @@
 import { AddressVector } from '../address-vector.js';
-import { checkNames, checkObject, checkOptions, namesOf } from '../checks.js';
+import { checkNames, checkObject, checkOptions, namesOf } from '../base/checks.js';
+import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import type { Cap } from '../base/flags.js';
+import { checkTimeout } from '../base/wait-options.js';
 import { CompletionQueue } from '../completion-queue.js';
 import { Counter } from '../counter.js';
-import { encodeOption, type WritableOptions } from '../endpoint-option-values.js';
-import type { EndpointOption } from '../endpoint-options.js';
-import { invalidArgType, invalidArgValue } from '../errors.js';
-import type { Cap } from '../flags.js';
-import { checkTimeout } from '../wait-options.js';
+import { encodeOption, type WritableOptions } from './endpoint-option-values.js';
+import type { EndpointOption } from './endpoint-options.js';
 import type { Direction } from './queued.js';
 
 /** The options of an endpoint, besides its entry of getInfo(). */

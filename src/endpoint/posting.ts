@@ -1,12 +1,19 @@
 // Writes an operation to its target: the engine's ring or a batch. As in target.ts, the code that
 // runs for every operation is kept small, so that V8 inlines it.
+
+import { invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { lengthOf } from '../base/views.js';
+import {
+  ENTRY_BYTES,
+  ENTRY_F64,
+  type Op,
+  OpField,
+  SEGMENTS_PER_BLOCK,
+} from '../contract/layout.js';
 import type { Engine } from '../engine/engine.js';
 import type { Entries } from '../engine/entries.js';
-import { ENTRY_BYTES, ENTRY_F64, type Op, OpField, SEGMENTS_PER_BLOCK } from '../engine/layout.js';
 import type { Buffers, Place } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
-import { invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
-import { lengthOf } from '../views.js';
 import type { CheckedOptions, Target } from './target.js';
 
 /** A piece of a peer's region, by its handle in the engine. */

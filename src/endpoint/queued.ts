@@ -1,12 +1,12 @@
-import { oneOf } from '../checks.js';
+import { oneOf } from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { invalidArgType, invalidArgValue, invalidThis } from '../base/errors.js';
 import type { CompletionQueue } from '../completion-queue.js';
-import { uncloneable } from '../describe.js';
+import { hasFlag } from '../contract/flag-bits.js';
 import type { Engine } from '../engine/engine.js';
 import { errorOf } from '../engine/failure.js';
 import { Kind, type RequestOwner } from '../engine/requests.js';
 import type { Sink } from '../engine/submissions.js';
-import { invalidArgType, invalidArgValue, invalidThis } from '../errors.js';
-import { hasFlag } from '../flag-bits.js';
 import type { AtomicQueries } from './atomic.js';
 import {
   type CheckedOptions,

@@ -1,7 +1,7 @@
 // The remote side of RMA and atomics: regions of peers, and pieces of them.
-import { checkInteger, checkOptions, namesOf } from '../checks.js';
-import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
-import { RemoteRegion } from '../remote-region.js';
+import { checkInteger, checkOptions, namesOf } from '../base/checks.js';
+import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { RemoteRegion } from '../memory/remote-region.js';
 import type { RemotePiece } from './posting.js';
 import type { Limits } from './target.js';
 

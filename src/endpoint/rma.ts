@@ -1,12 +1,12 @@
 // fi_rma(3)
-import { check64, checkBytes, checkInteger, type Names } from '../checks.js';
-import { Op } from '../engine/layout.js';
+import { check64, checkBytes, checkInteger, type Names } from '../base/checks.js';
+import { invalidArgValue } from '../base/errors.js';
+import type { Peer } from '../base/peer.js';
+import { lengthOf } from '../base/views.js';
+import { Op } from '../contract/layout.js';
 import { type Buffers, RegisteredBytes } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
-import { invalidArgValue } from '../errors.js';
-import type { Peer } from '../peer.js';
-import type { RemoteRegion } from '../remote-region.js';
-import { lengthOf } from '../views.js';
+import type { RemoteRegion } from '../memory/remote-region.js';
 import { Located, locateToSend, postInject, postMany, postOne } from './posting.js';
 import { checkRemote, checkRemotePieces, type RemoteSegment } from './remote-pieces.js';
 import {

@@ -1,7 +1,8 @@
 // The usual cause of a multi-receive that the provider refuses: its buffer is too short.
+
 import type { Failure } from '../engine/failure.js';
 import type { EndpointBase } from './endpoint.js';
-import type { Receiver } from './stream.js';
+import type { Receiver } from './target.js';
 
 const EINVAL = 22;
 

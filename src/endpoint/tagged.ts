@@ -1,11 +1,11 @@
 // fi_tagged(3)
-import { check64, type Names } from '../checks.js';
-import { type Completion, claimToken, endClaim } from '../completion.js';
-import { Op } from '../engine/layout.js';
+import { check64, type Names } from '../base/checks.js';
+import type { Peer } from '../base/peer.js';
+import { hasFlag } from '../contract/flag-bits.js';
+import { Op } from '../contract/layout.js';
+import { type Completion, claimToken, endClaim } from '../engine/completion.js';
 import type { Buffers } from '../engine/memory.js';
 import { Kind } from '../engine/requests.js';
-import { hasFlag } from '../flag-bits.js';
-import type { Peer } from '../peer.js';
 import { injectOne, receiveMany, receiveOne, sendMany, sendOne } from './msg.js';
 import { postOne } from './posting.js';
 import {

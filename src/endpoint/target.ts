@@ -1,8 +1,5 @@
-import { checkSignal } from '../abort-signals.js';
-import { check64, checkNames, checkObject, namesOf } from '../checks.js';
-import type { Engine } from '../engine/engine.js';
-import type { Kind } from '../engine/requests.js';
-import type { Sink } from '../engine/submissions.js';
+import { checkSignal } from '../base/abort-signals.js';
+import { check64, checkNames, checkObject, namesOf } from '../base/checks.js';
 import {
   closed,
   FabricError,
@@ -11,11 +8,14 @@ import {
   invalidThis,
   outOfRange,
   startAtCaller,
-} from '../errors.js';
-import { hasFlag, opFlagBits } from '../flag-bits.js';
-import type { OpFlag } from '../flags.js';
-import { notAPeer, Peer } from '../peer.js';
-import { checkTimeout } from '../wait-options.js';
+} from '../base/errors.js';
+import type { OpFlag } from '../base/flags.js';
+import { notAPeer, Peer } from '../base/peer.js';
+import { checkTimeout } from '../base/wait-options.js';
+import { hasFlag, opFlagBits } from '../contract/flag-bits.js';
+import type { Engine } from '../engine/engine.js';
+import type { Kind } from '../engine/requests.js';
+import type { Sink } from '../engine/submissions.js';
 
 const EMSGSIZE = 90;
 
@@ -45,6 +45,12 @@ export interface Limits {
   /** The timeout of operations that have none, in milliseconds. */
   readonly timeout: number | undefined;
   isClosed: boolean;
+}
+
+/** @internal An endpoint whose messages are streamed. */
+export interface Receiver {
+  readonly limits: Limits;
+  readonly receiveQueue: { unsolicited(error: FabricError): void };
 }
 
 /**

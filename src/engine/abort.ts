@@ -1,5 +1,5 @@
-import { offAbort, onAbort, reasonOf } from '../abort-signals.js';
-import { endsWith } from '../ends.js';
+import { offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
+import { endsWith } from '../base/ends.js';
 
 interface Watched {
   readonly requests: Set<number>;

@@ -1,6 +1,13 @@
-import { type BackPressureMessage, backPressure } from '../channels.js';
-import type { DomainNames, DriverKind } from './kinds.js';
-import { STATS } from './layout.js';
+import { type BackPressureMessage, backPressure } from '../base/channels.js';
+import type { DriverKind } from '../base/drivers.js';
+import { STATS } from '../contract/layout.js';
+
+/** The names of a domain: `info.fabricAttr` and `info.domainAttr`. */
+export interface DomainNames {
+  readonly fabric: string | null;
+  readonly domain: string | null;
+  readonly provider: string | null;
+}
 
 const COUNT = STATS.indexOf('backPressure');
 

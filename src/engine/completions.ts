@@ -1,10 +1,10 @@
-import { backPressure } from '../channels.js';
-import { Completion, setClaim } from '../completion.js';
-import type { Handle } from '../native.js';
-import type { Peer } from '../peer.js';
+import { backPressure } from '../base/channels.js';
+import type { Peer } from '../base/peer.js';
+import { CompletionField, ENTRY_BYTES, ENTRY_U32, Event, Word } from '../contract/layout.js';
+import type { Handle } from '../contract/native.js';
 import type { BackPressure } from './back-pressure.js';
+import { Completion, setClaim } from './completion.js';
 import { type Failure, takeFailure } from './failure.js';
-import { CompletionField, ENTRY_BYTES, ENTRY_U32, Event, Word } from './layout.js';
 
 /** Receives the completions one by one: the engine. */
 interface Reader {

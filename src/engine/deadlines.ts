@@ -1,11 +1,12 @@
-import { errnoByCode } from '../error-codes.js';
+import { errnoByCode } from '../base/error-codes.js';
+import { notCompletedAfter } from '../base/wait-options.js';
 import type { Failure } from './failure.js';
 
 /** The failure of a call that has timed out. */
 export const overdue = (syscall: string, milliseconds: number): Failure => ({
   errno: errnoByCode.FI_ETIMEDOUT,
   syscall,
-  text: `not completed after ${milliseconds} ms`,
+  text: notCompletedAfter(milliseconds),
   provErrno: 0,
 });
 

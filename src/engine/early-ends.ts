@@ -1,5 +1,5 @@
-import { SILENT_PEER } from '../error-hints.js';
-import type { Wait } from '../wait-options.js';
+import { SILENT_PEER } from '../base/error-hints.js';
+import type { Wait } from '../base/wait-options.js';
 import { AbortWatch } from './abort.js';
 import { Deadlines } from './deadlines.js';
 import type { Failure } from './failure.js';

@@ -1,4 +1,4 @@
-import { bufferOf, offsetOf } from '../views.js';
+import { bufferOf, offsetOf } from '../base/views.js';
 import {
   ENTRY_BYTES,
   ENTRY_F64,
@@ -7,7 +7,7 @@ import {
   OpField,
   SEGMENT_F64,
   SEGMENT_U32,
-} from './layout.js';
+} from '../contract/layout.js';
 
 /** Operations in memory that the engine reads: views of all widths, and methods that write them. */
 export class Entries {

@@ -1,13 +1,13 @@
-import { asCancellation, countAsHandled } from '../cancellation.js';
-import { efaStatus, PEER_ABORTED } from '../efa-statuses.js';
-import { endsWith } from '../ends.js';
-import { errnoByCode } from '../error-codes.js';
-import { hintOfCall, hintOfSharedMemory } from '../error-hints.js';
-import { FabricError, type FabricErrorDetails } from '../errors.js';
-import { completionFlagNames } from '../flag-bits.js';
-import { version } from '../library.js';
-import { type Handle, type NativeFailedCompletion, native } from '../native.js';
-import type { Peer } from '../peer.js';
+import { asCancellation, countAsHandled } from '../base/cancellation.js';
+import { efaStatus, PEER_ABORTED } from '../base/efa-statuses.js';
+import { endsWith } from '../base/ends.js';
+import { errnoByCode } from '../base/error-codes.js';
+import { hintOfCall, hintOfSharedMemory } from '../base/error-hints.js';
+import { FabricError, type FabricErrorDetails } from '../base/errors.js';
+import type { Peer } from '../base/peer.js';
+import { completionFlagNames } from '../contract/flag-bits.js';
+import { type Handle, type NativeFailedCompletion, native } from '../contract/native.js';
+import { version } from '../info/library.js';
 
 /** The details of a failed operation. */
 export interface Failure {

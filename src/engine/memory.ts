@@ -1,8 +1,7 @@
 import { types } from 'node:util';
-import { checkByteLength, refuseDetached } from '../checks.js';
-import type { DeviceAccess } from '../device-memory.js';
-import { closed, invalidArgType, invalidArgValue } from '../errors.js';
-import { type Handle, native } from '../native.js';
+import { checkByteLength, refuseDetached } from '../base/checks.js';
+import { closed, invalidArgType, invalidArgValue } from '../base/errors.js';
+import type { HmemIface } from '../base/flags.js';
 import {
   bufferOf,
   isBufferView,
@@ -11,8 +10,12 @@ import {
   lengthOf,
   offsetOf,
   sizeOf,
-} from '../views.js';
-import { CARRIED_BYTES } from './layout.js';
+} from '../base/views.js';
+import { CARRIED_BYTES } from '../contract/layout.js';
+import { type Handle, native } from '../contract/native.js';
+
+/** How the provider reaches memory of a device: by FI_HMEM with an interface, or by FI_MR_DMABUF. */
+export type DeviceAccess = Exclude<HmemIface, 'FI_HMEM_SYSTEM'> | 'FI_MR_DMABUF';
 
 /** Memory that an operation may use: the caller's bytes, or a registered region or slice. */
 export type Buffers = ArrayBufferView | ArrayBufferLike | RegisteredBytes;

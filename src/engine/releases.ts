@@ -1,4 +1,4 @@
-import { endsWith } from '../ends.js';
+import { endsWith } from '../base/ends.js';
 
 /** The requests that may be aborted or time out, and the ends of those that did. */
 export class Releases {

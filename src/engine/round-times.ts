@@ -1,4 +1,4 @@
-import { type Handle, type NativeRoundEvents, native } from '../native.js';
+import { type Handle, type NativeRoundEvents, native } from '../contract/native.js';
 
 /** The checked options of rounds. */
 export interface Rounds {

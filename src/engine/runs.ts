@@ -1,8 +1,8 @@
-import { type Handle, native } from '../native.js';
-import type { Peer } from '../peer.js';
+import type { Peer } from '../base/peer.js';
+import { RUNNING, Word } from '../contract/layout.js';
+import { type Handle, native } from '../contract/native.js';
 import type { Completions } from './completions.js';
 import { type Failure, takeFailure } from './failure.js';
-import { RUNNING, Word } from './layout.js';
 import { Kind, type RequestOwner } from './requests.js';
 import type { Rounds } from './round-times.js';
 

@@ -1,5 +1,5 @@
-import { native } from '../native.js';
-import { isDetached } from '../views.js';
+import { isDetached } from '../base/views.js';
+import { native } from '../contract/native.js';
 import type { Engine } from './engine.js';
 
 /** A buffer of this package, for one receive at a time. */

@@ -1,5 +1,5 @@
+import { ENTRY_U32, Op, Word } from '../contract/layout.js';
 import { Entries } from './entries.js';
-import { ENTRY_U32, Op, Word } from './layout.js';
 
 /** The destination of operations: the ring of an engine, or a batch. */
 export interface Sink {

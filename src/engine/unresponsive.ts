@@ -1,4 +1,4 @@
-import { native } from '../native.js';
+import { native } from '../contract/native.js';
 import type { Engine } from './engine.js';
 import { unresponsive } from './failure.js';
 

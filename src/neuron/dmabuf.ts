@@ -1,5 +1,5 @@
 import { type Dmabuf, exportedBy } from '../accelerator/dmabuf.js';
-import type { HmemMemory } from '../device-memory.js';
+import type { HmemMemory } from '../memory/device-memory.js';
 import { call } from './native.js';
 
 /**

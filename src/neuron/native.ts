@@ -1,5 +1,5 @@
 import { acceleratorCall, type NativeMemory } from '../accelerator/native.js';
-import { loadNeuron } from '../load.js';
+import { loadNeuron } from '../contract/load.js';
 import type { NeuronVersion } from './cores.js';
 import { NeuronError, neuronNotFound, neuronTooOld } from './errors.js';
 

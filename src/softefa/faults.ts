@@ -1,7 +1,7 @@
-import { checkInteger, checkOptions, namesOf, oneOf } from '../checks.js';
-import { describes, uncloneable } from '../describe.js';
-import { errnoByCode, type FabricErrorCode } from '../error-codes.js';
-import { closed, invalidState } from '../errors.js';
+import { checkInteger, checkOptions, namesOf, oneOf } from '../base/checks.js';
+import { describes, uncloneable } from '../base/describe.js';
+import { errnoByCode, type FabricErrorCode } from '../base/error-codes.js';
+import { closed, invalidState } from '../base/errors.js';
 import { ANY, Knob, KnobsPage, RULE_BYTES, RULES, RuleField } from './knobs.js';
 import { capabilityMask, type SoftefaCapability, type SoftefaOptions } from './options.js';
 import { placeOf } from './place.js';

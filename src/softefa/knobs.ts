@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Entered, loadPreload } from '../load.js';
+import { type Entered, loadPreload } from '../contract/load.js';
 import { softefaLibrary } from './load.js';
 
 /** The byte offset of each field of the page: native/softefa/knobs.h. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { invalidState } from '../errors.js';
-import { addonFolder, binaryNotFound, loadPreload } from '../load.js';
+import { invalidState } from '../base/errors.js';
+import { addonFolder, binaryNotFound, loadPreload } from '../contract/load.js';
 import { type SoftefaOptions, softefaVariables } from './options.js';
 import { placeOf } from './place.js';
 

@@ -1,5 +1,11 @@
-import { checkInteger, checkMilliseconds, checkOptions, checkString, oneOf } from '../checks.js';
-import { invalidArgType, invalidArgValue } from '../errors.js';
+import {
+  checkInteger,
+  checkMilliseconds,
+  checkOptions,
+  checkString,
+  oneOf,
+} from '../base/checks.js';
+import { invalidArgType, invalidArgValue } from '../base/errors.js';
 
 /** The capabilities of a softefa device: `efadv_query_device`. */
 export type SoftefaCapability =

@@ -1,6 +1,6 @@
 import type { NativeAccelerator } from '../accelerator/devices.js';
 import { acceleratorCall } from '../accelerator/native.js';
-import { loadSynapseai } from '../load.js';
+import { loadSynapseai } from '../contract/load.js';
 import { SynapseaiError, synapseaiNotFound, synapseaiTooOld } from './errors.js';
 
 /** Calls the addon. Throws SynapseaiError, ERR_SYNAPSEAI_NOT_FOUND or ERR_SYNAPSEAI_TOO_OLD. */

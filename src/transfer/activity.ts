@@ -1,3 +1,4 @@
+import type { TransferStats } from '../diagnostics/transfer-state.js';
 import type { Queue } from './admission.js';
 import { offerArrived, offerOpen, offerReleased, transferEnd, transferStart } from './channels.js';
 import type { NativeEvents } from './native-events.js';
@@ -6,39 +7,6 @@ import type { Arrival, Offer } from './offer.js';
 import type { TransferReport } from './report.js';
 import type { Transfer } from './transfer.js';
 import type { TransferEngine } from './transfer-engine.js';
-
-/** What an engine has done since it was opened: `engine.stats()`. */
-export interface TransferStats {
-  readonly transfers: {
-    /** Under way, or ended with copies of slices under way. */
-    readonly running: number;
-    /** Waiting for their turn. */
-    readonly waiting: number;
-    readonly done: number;
-    readonly failed: number;
-    /** The sum over those done. */
-    readonly seconds: number;
-    readonly bytes: number;
-  };
-  readonly offers: {
-    /** Not released yet. */
-    readonly open: number;
-    /** Arrivals. An offer with `repeat` may have many. */
-    readonly arrived: number;
-    /** Offers that were released without an arrival. */
-    readonly failed: number;
-    readonly released: number;
-  };
-  /** Messages of programs: notify() and notes(). */
-  readonly notes: {
-    readonly sent: number;
-    readonly received: number;
-    /** Not read yet. */
-    readonly unread: number;
-    /** Dropped because too many were unread. */
-    readonly dropped: number;
-  };
-}
 
 /** Counts what an engine does, and publishes it to those who have subscribed. */
 export class Activity {

@@ -1,4 +1,4 @@
-import type { Peer } from '../peer.js';
+import type { Peer } from '../base/peer.js';
 import { type Rail, working } from './rails.js';
 
 /** The addresses of a peer's rails in the address vectors of this engine's rails. */

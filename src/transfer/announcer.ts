@@ -1,7 +1,8 @@
-import type { FabricError } from '../errors.js';
+import type { FabricError } from '../base/errors.js';
+import type { RailState } from '../diagnostics/transfer-state.js';
 import { fellBack, peerChanged, railChanged, railError } from './channels.js';
 import { EngineEvents, type RailEvent } from './engine-events.js';
-import { RAIL_STATES, type Rail, type RailState } from './rails.js';
+import { RAIL_STATES, type Rail } from './rails.js';
 import type { RemoteEngine } from './remote-engine.js';
 import type { TransferEngine } from './transfer-engine.js';
 

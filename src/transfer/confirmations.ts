@@ -1,4 +1,4 @@
-import { type Handle, native } from '../native.js';
+import { type Handle, native } from '../contract/native.js';
 import { Taken } from './outbox.js';
 
 /** What a message between engines is for. */

@@ -1,6 +1,6 @@
-import { Arrivals, Reader } from '../arrivals.js';
-import type { FabricError } from '../errors.js';
-import type { RailState } from './rails.js';
+import { Arrivals, Reader } from '../base/arrivals.js';
+import type { FabricError } from '../base/errors.js';
+import type { RailState } from '../diagnostics/transfer-state.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** The state of a rail has changed. */

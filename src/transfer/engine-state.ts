@@ -1,7 +1,7 @@
+import type { TransferEngineState } from '../diagnostics/transfer-state.js';
 import type { NativeEvents } from './native-events.js';
 import type { Place } from './place.js';
 import type { RemoteEngine } from './remote-engine.js';
-import type { TransferEngineState } from './state-types.js';
 import type { TransferEngine } from './transfer-engine.js';
 
 const MAX_LISTED = 1000; // transfers, and offers

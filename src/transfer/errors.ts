@@ -1,5 +1,5 @@
-import { errnoByCode } from '../error-codes.js';
-import { FabricError, type FabricErrorDetails } from '../errors.js';
+import { errnoByCode } from '../base/error-codes.js';
+import { FabricError, type FabricErrorDetails } from '../base/errors.js';
 
 /** The error of a transfer or an offer. */
 export class TransferError extends FabricError {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { cancellable } from '../cancellation.js';
-import { checkObject } from '../checks.js';
-import { uncloneable } from '../describe.js';
-import { invalidArgType, invalidArgValue } from '../errors.js';
-import { checkWait, type WaitOptions, within } from '../wait-options.js';
+import { cancellable } from '../base/cancellation.js';
+import { checkObject } from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { checkWait, type WaitOptions, within } from '../base/wait-options.js';
 import type { Barriers } from './barriers.js';
 import { Channel } from './confirmations.js';
 import type { Part, Place } from './place.js';

@@ -3,10 +3,16 @@
  *
  * @module
  */
+export type { Access, RailState, TransferStats } from '../diagnostics/transfer-state.js';
+
 import './inspect.js';
 
-export type { Reader } from '../arrivals.js';
-export type { TransferStats } from './activity.js';
+export type { Reader } from '../base/arrivals.js';
+export type {
+  OfferState,
+  TransferEngineState,
+  TransferState,
+} from '../diagnostics/transfer-state.js';
 export type {
   FallbackMessage,
   OfferArrivedMessage,
@@ -34,11 +40,9 @@ export type { Note } from './notes.js';
 export type { Arrival, Offer, OfferOptions } from './offer.js';
 export type { Pages, Pieces } from './pieces.js';
 export type { Part, Place } from './place.js';
-export type { RailState } from './rails.js';
 export type { RemoteEngine } from './remote-engine.js';
 export type { RailReport, TransferReport } from './report.js';
 export type { TransferEngineOptions } from './settings.js';
-export type { OfferState, TransferEngineState, TransferState } from './state-types.js';
-export type { Access, Grant, GrantedFile, RailKey, TokenContent } from './token.js';
+export type { Grant, GrantedFile, RailKey, TokenContent } from './token.js';
 export type { Progress, Transfer, TransferOptions } from './transfer.js';
 export { TransferEngine } from './transfer-engine.js';

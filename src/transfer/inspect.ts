@@ -1,6 +1,6 @@
 // What console.log() and JSON.stringify() show of each object of a transfer engine. Tokens are not shown.
-import '../inspect.js';
-import { describes } from '../describe.js';
+import '../diagnostics/inspect.js';
+import { describes } from '../base/describe.js';
 import { Group } from './group.js';
 import { Offer } from './offer.js';
 import { Part, Place } from './place.js';

@@ -1,4 +1,4 @@
-import { native } from '../native.js';
+import { native } from '../contract/native.js';
 import { Channel } from './confirmations.js';
 import type { NativeEvents } from './native-events.js';
 import { Outbox, Taken } from './outbox.js';

@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
-import { type Handle, native } from '../native.js';
+import { type Handle, native } from '../contract/native.js';
+import type { Access } from '../diagnostics/transfer-state.js';
 import { openShared, type ProcessIdentity, type SharedFile } from './same-host.js';
-import type { Access } from './token.js';
 
 const IDLE = 10_000; // ms that an unused mapping stays, because mapping it again takes time
 

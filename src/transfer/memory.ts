@@ -1,14 +1,20 @@
-import { checkByteLength, checkBytes, checkInteger, checkOptions, namesOf } from '../checks.js';
+import {
+  checkByteLength,
+  checkBytes,
+  checkInteger,
+  checkOptions,
+  namesOf,
+} from '../base/checks.js';
+import { FabricError, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { type Handle, native } from '../contract/native.js';
 import {
   type DeviceMemory,
   HeldDeviceMemory,
   looksLikeDeviceMemory,
   membersOf,
-} from '../device-memory.js';
-import { FabricError, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
-import type { MemoryRegion } from '../memory-region.js';
-import { type Handle, native } from '../native.js';
-import { checkAllocation } from '../registration.js';
+} from '../memory/device-memory.js';
+import type { MemoryRegion } from '../memory/memory-region.js';
+import { checkAllocation } from '../memory/registration.js';
 import { errnoOf } from './errors.js';
 import { type Rail, working } from './rails.js';
 import type { SharedFile } from './same-host.js';

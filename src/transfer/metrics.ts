@@ -1,6 +1,5 @@
-import { transferEngines } from '../transfer-engines.js';
-import type { TransferStats } from './activity.js';
-import type { RailState } from './rails.js';
+import type { RailState, TransferStats } from '../diagnostics/transfer-state.js';
+import { transferEngines } from '../diagnostics/transfer-state.js';
 
 /** Figures in the text format of Prometheus. */
 export interface TransferMetrics {

@@ -1,7 +1,7 @@
-import { asCancellation } from '../cancellation.js';
-import type { TransferEvents } from '../native-contract.js';
+import { asCancellation } from '../base/cancellation.js';
+import type { TransferEvents } from '../contract/native-contract.js';
+import type { OfferState, TransferState } from '../diagnostics/transfer-state.js';
 import { errnoOf, TransferError } from './errors.js';
-import type { OfferState, TransferState } from './state-types.js';
 
 /** The kinds of events of native/transfer/events.h. */
 export const EventKind = {

@@ -1,4 +1,4 @@
-import { Arrivals, Reader } from '../arrivals.js';
+import { Arrivals, Reader } from '../base/arrivals.js';
 import type { RemoteEngine } from './remote-engine.js';
 
 /** A message from another engine. */

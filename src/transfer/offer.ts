@@ -1,13 +1,12 @@
-import { Arrivals, Reader } from '../arrivals.js';
-import { uncloneable } from '../describe.js';
-import { type Handle, type NativeOffer, native } from '../native.js';
+import { Arrivals, Reader } from '../base/arrivals.js';
+import { uncloneable } from '../base/describe.js';
+import { type Handle, type NativeOffer, native } from '../contract/native.js';
+import type { Access, OfferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { OfferListener } from './native-events.js';
 import type { Part, Place } from './place.js';
 import type { RemoteEngine } from './remote-engine.js';
-import type { OfferState } from './state-types.js';
-import type { Access } from './token.js';
 
 const UNCLONEABLE = uncloneable('an Offer belongs to its engine: send offer.token');
 

@@ -1,7 +1,8 @@
-import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
-import type { HeldDeviceMemory } from '../device-memory.js';
-import { invalidArgType } from '../errors.js';
-import { type Handle, type NativeRegion, native } from '../native.js';
+import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../base/checks.js';
+import { invalidArgType } from '../base/errors.js';
+import { type Handle, type NativeRegion, native } from '../contract/native.js';
+import type { Access } from '../diagnostics/transfer-state.js';
+import type { HeldDeviceMemory } from '../memory/device-memory.js';
 import type { Activity } from './activity.js';
 import type { NativeEvents } from './native-events.js';
 import { Offer, type OfferOptions } from './offer.js';
@@ -10,7 +11,7 @@ import type { Part, Place } from './place.js';
 import { type Rail, working } from './rails.js';
 import { engineClosed, RemoteEngine } from './remote-engine.js';
 import { PAGE, type Settings } from './settings.js';
-import { type Access, encodeToken } from './token.js';
+import { encodeToken } from './token.js';
 
 const EXPIRES = 60_000; // ms
 const SLICE_UNIT = 16_384; // bytes for each slice that a peer may plan by itself

@@ -1,4 +1,4 @@
-import { Fifo } from '../fifo.js';
+import { Fifo } from '../base/fifo.js';
 import { errnoOf, TransferError } from './errors.js';
 import type { RemoteEngine } from './remote-engine.js';
 

@@ -1,4 +1,4 @@
-import { countAsHandled, isCancellation } from '../cancellation.js';
+import { countAsHandled, isCancellation } from '../base/cancellation.js';
 import type { TransferReport } from './report.js';
 
 class Deferred<T> {

@@ -1,4 +1,4 @@
-import { native } from '../native.js';
+import { native } from '../contract/native.js';
 import { Addresses } from './addresses.js';
 import type { Card } from './card.js';
 import type { Inbox } from './inbox.js';

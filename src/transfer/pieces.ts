@@ -1,5 +1,5 @@
-import { checkInteger, checkObject } from '../checks.js';
-import { invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
+import { checkInteger, checkObject } from '../base/checks.js';
+import { invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
 
 /** Pages of a place: of equal size, chosen by their index. */
 export interface Pages {

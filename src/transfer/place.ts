@@ -1,10 +1,10 @@
-import { cancellable } from '../cancellation.js';
-import { checkInteger } from '../checks.js';
-import { uncloneable } from '../describe.js';
-import type { HeldDeviceMemory } from '../device-memory.js';
-import { invalidState, outOfRange } from '../errors.js';
-import type { MemoryRegion } from '../memory-region.js';
-import { type Handle, native } from '../native.js';
+import { cancellable } from '../base/cancellation.js';
+import { checkInteger } from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { invalidState, outOfRange } from '../base/errors.js';
+import { type Handle, native } from '../contract/native.js';
+import type { HeldDeviceMemory } from '../memory/device-memory.js';
+import type { MemoryRegion } from '../memory/memory-region.js';
 import type { RegisteredMemory } from './memory.js';
 import type { Offer, OfferOptions } from './offer.js';
 import { onePiece, type Pages, type Pieces, piecesOfPages, slicePieces } from './pieces.js';

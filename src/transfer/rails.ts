@@ -1,56 +1,17 @@
-import { expecting } from '../channels.js';
+import { expecting } from '../base/channels.js';
+import { FabricError } from '../base/errors.js';
+import type { AnyInfo } from '../contract/info-types.js';
+import { type Handle, type NativeRailCounters, native } from '../contract/native.js';
+import type { RailState } from '../diagnostics/transfer-state.js';
 import type { Domain } from '../domain.js';
 import type { Endpoint } from '../endpoint/compose.js';
-import { FabricError } from '../errors.js';
-import { getInfo } from '../info.js';
-import type { AnyInfo } from '../info-types.js';
-import { type Handle, type NativeRailCounters, native } from '../native.js';
-import { numaNodeOf } from '../numa-node.js';
+import { getInfo } from '../info/info.js';
+import { numaNodeOf } from '../info/numa-node.js';
+import { isSoftwareNic } from '../info/software-nic.js';
 import { open } from '../open.js';
-import { isSoftwareNic } from '../software-nic.js';
 import { errnoOf } from './errors.js';
 
 type RailEndpoint = Endpoint<'FI_EP_RDM', 'FI_MSG' | 'FI_RMA'>;
-
-/** What a rail is, and how it does: `engine.rails`. */
-export interface RailState {
-  readonly index: number;
-  /** The domain's name: the NIC. */
-  readonly nic: string;
-  readonly provider: string;
-  readonly fabric: string;
-  /** The protocol of the endpoint: `'FI_PROTO_EFA'`. */
-  readonly protocol: string;
-  /** The NUMA node of the NIC, null if unknown. */
-  readonly numaNode: number | null;
-  /** Bits per second, null if unknown. */
-  readonly speed: number | null;
-  /** `'rdma'`: the NIC reads and writes the peer's memory. `'emulated'`: the peer's CPU does. */
-  readonly path: 'rdma' | 'emulated' | 'shared-memory' | 'sockets';
-  /**
-   * Whether software copies the bytes: the path is not `'rdma'`, or the NIC is itself software
-   * (softefa).
-   */
-  readonly emulated: boolean;
-  /**
-   * What the last slices say. `'stalled'`: nothing comes through. `'failing'`: slices fail. Others
-   * carry the slices meanwhile, and some are tried on this rail again. `'broken'`: the provider has
-   * broken its endpoint, and others carry the slices until the engine is closed.
-   */
-  readonly state: 'up' | 'stalled' | 'failing' | 'broken';
-  /** Bytes that this rail has sent or read. */
-  readonly bytes: number;
-  readonly slices: number;
-  /** Slices that failed, and times that the rail was left because nothing came through. */
-  readonly failures: number;
-  readonly stalls: number;
-  /** Slices that were given to other rails. */
-  readonly retries: number;
-  /** Remote writes that have arrived here. */
-  readonly arrivals: number;
-  /** Messages between engines that have arrived here. */
-  readonly messages: number;
-}
 
 /** The states of native/transfer/rail.h. */
 export const RAIL_STATES = [

@@ -1,8 +1,9 @@
-import { asCancellation, cancellable } from '../cancellation.js';
-import { checkBytes, checkOptions, namesOf, oneOf } from '../checks.js';
-import { uncloneable } from '../describe.js';
-import { closed, invalidArgType, invalidArgValue, outOfRange } from '../errors.js';
-import { type Handle, native } from '../native.js';
+import { asCancellation, cancellable } from '../base/cancellation.js';
+import { checkBytes, checkOptions, namesOf, oneOf } from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { closed, invalidArgType, invalidArgValue, outOfRange } from '../base/errors.js';
+import { type Handle, native } from '../contract/native.js';
+import type { Access } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
 import { PRIORITIES, type Priority, type Queue } from './admission.js';
 import { type Card, identityText } from './card.js';
@@ -14,7 +15,7 @@ import type { NativeEvents } from './native-events.js';
 import { lengthOfPieces } from './pieces.js';
 import { Part, Place } from './place.js';
 import { isHere } from './same-host.js';
-import { type Access, checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
+import { checkGrant, decodeToken, type Grant, grantOf, isGrant } from './token.js';
 import { limitsOf, Transfer, type TransferOptions } from './transfer.js';
 
 const UNCLONEABLE = uncloneable(

@@ -1,4 +1,4 @@
-import { type Handle, native } from '../native.js';
+import { type Handle, native } from '../contract/native.js';
 import { MAX_RAILS } from './settings.js';
 
 /** How a transfer went. */

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { checkString } from '../checks.js';
-import { invalidArgValue } from '../errors.js';
+import { checkString } from '../base/checks.js';
+import { invalidArgValue } from '../base/errors.js';
 
 // A card or a token is text for people's channels: base64url of a kind, a version, the content and a tag. The tag is
 // the start of an HMAC with the secret that the engines share. Without a secret it only finds damage.

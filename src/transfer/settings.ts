@@ -1,6 +1,6 @@
-import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../checks.js';
-import { invalidArgType, invalidArgValue } from '../errors.js';
-import { isUint8Array, lengthOf } from '../views.js';
+import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from '../base/checks.js';
+import { invalidArgType, invalidArgValue } from '../base/errors.js';
+import { isUint8Array, lengthOf } from '../base/views.js';
 import type { RailOptions } from './rails.js';
 
 /** Options of `TransferEngine.open()`. */

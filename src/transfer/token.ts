@@ -1,6 +1,7 @@
-import { uncloneable } from '../describe.js';
-import { errnoByCode } from '../error-codes.js';
-import { FabricError, invalidArgValue } from '../errors.js';
+import { uncloneable } from '../base/describe.js';
+import { errnoByCode } from '../base/error-codes.js';
+import { FabricError, invalidArgValue } from '../base/errors.js';
+import type { Access } from '../diagnostics/transfer-state.js';
 import { lengthOfPieces, type Pieces, spanOf } from './pieces.js';
 import { seal, unseal, Writer } from './sealed.js';
 import { MAX_RAILS } from './settings.js';
@@ -9,8 +10,6 @@ const UNCLONEABLE = uncloneable(
   'a Grant belongs to its engine: send the token, for remote.grant()',
 );
 
-/** What the holder of a token may do. */
-export type Access = 'write' | 'read';
 const ACCESS = ['write', 'read'] as const;
 const REPEATS = 0x10;
 

@@ -1,13 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type { Reader } from '../arrivals.js';
-import { cancellable } from '../cancellation.js';
-import { publishClose, publishOpen } from '../channels.js';
-import { uncloneable } from '../describe.js';
-import type { DeviceMemory } from '../device-memory.js';
-import { closed, FabricError, invalidArgValue, invalidState } from '../errors.js';
-import { type Handle, native } from '../native.js';
-import { transferEngines } from '../transfer-engines.js';
-import { Activity, type TransferStats } from './activity.js';
+import type { Reader } from '../base/arrivals.js';
+import { cancellable } from '../base/cancellation.js';
+import { publishClose, publishOpen } from '../base/channels.js';
+import { uncloneable } from '../base/describe.js';
+import { closed, FabricError, invalidArgValue, invalidState } from '../base/errors.js';
+import { type Handle, native } from '../contract/native.js';
+import type {
+  RailState,
+  TransferEngineState,
+  TransferStats,
+} from '../diagnostics/transfer-state.js';
+import { transferEngines } from '../diagnostics/transfer-state.js';
+import type { DeviceMemory } from '../memory/device-memory.js';
+import { Activity } from './activity.js';
 import { Queue } from './admission.js';
 import { Announcer } from './announcer.js';
 import { Barriers } from './barriers.js';
@@ -33,11 +38,10 @@ import { OpenOffers } from './open-offers.js';
 import { Taken } from './outbox.js';
 import { FLUSH_TIMEOUT, Peers } from './peers.js';
 import { Place } from './place.js';
-import { countersOf, openRails, type Rail, type RailState } from './rails.js';
+import { countersOf, openRails, type Rail } from './rails.js';
 import { RemoteEngine } from './remote-engine.js';
 import { thisProcess } from './same-host.js';
 import { type Settings, settingsOf, type TransferEngineOptions } from './settings.js';
-import type { TransferEngineState } from './state-types.js';
 
 const UNCLONEABLE = uncloneable(
   'a TransferEngine belongs to its thread: send engine.card, for engine.peer(), and open another engine there',

@@ -1,10 +1,11 @@
-import { checkSignal, offAbort, onAbort, reasonOf } from '../abort-signals.js';
-import type { Reader } from '../arrivals.js';
-import { checkMilliseconds, checkOptions, namesOf } from '../checks.js';
-import { uncloneable } from '../describe.js';
-import { invalidState } from '../errors.js';
-import { type Handle, native } from '../native.js';
-import { samples } from '../samples.js';
+import { checkSignal, offAbort, onAbort, reasonOf } from '../base/abort-signals.js';
+import type { Reader } from '../base/arrivals.js';
+import { checkMilliseconds, checkOptions, namesOf } from '../base/checks.js';
+import { uncloneable } from '../base/describe.js';
+import { invalidState } from '../base/errors.js';
+import { samples } from '../base/samples.js';
+import { type Handle, native } from '../contract/native.js';
+import type { Access, TransferState } from '../diagnostics/transfer-state.js';
 import type { Activity } from './activity.js';
 import type { Priority } from './admission.js';
 import { errnoOf, TransferError } from './errors.js';
@@ -12,8 +13,6 @@ import type { NativeEvents, TransferListener } from './native-events.js';
 import { Outcome } from './outcome.js';
 import type { RemoteEngine } from './remote-engine.js';
 import { reportOf, type TransferReport } from './report.js';
-import type { TransferState } from './state-types.js';
-import type { Access } from './token.js';
 
 const UNCLONEABLE = uncloneable('a Transfer belongs to its engine: await it, and send the report');
 

@@ -1,4 +1,4 @@
-import { linkName, namesIn, readText, sysfsRoot } from '../sysfs.js';
+import { linkName, namesIn, readText, sysfsRoot } from '../base/sysfs.js';
 import { isRdmaCoreNotFound } from './errors.js';
 import { findDevices } from './find.js';
 

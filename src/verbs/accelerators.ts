@@ -1,7 +1,7 @@
 // GPUs and other accelerators, and how far they are from a NIC: from the PCI tree in sysfs.
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { namesIn, readText, textNumber } from '../sysfs.js';
+import { namesIn, readText, textNumber } from '../base/sysfs.js';
 
 /** Who makes an accelerator. */
 export type AcceleratorVendor = 'NVIDIA' | 'AMD' | 'Neuron' | 'Habana';

@@ -1,6 +1,6 @@
 // The counters of a device, from sysfs.
 import { join } from 'node:path';
-import { namesIn, readText } from '../sysfs.js';
+import { namesIn, readText } from '../base/sysfs.js';
 
 /** The counters of a device, and of one of its ports. */
 export const SCOPES = ['device', 'port'] as const;

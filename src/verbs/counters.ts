@@ -1,10 +1,16 @@
 import { constants } from 'node:os';
-import { checkSignal } from '../abort-signals.js';
-import type { Reader } from '../arrivals.js';
-import { checkInteger, checkMilliseconds, checkOptions, checkString, namesOf } from '../checks.js';
-import { withJson } from '../describe.js';
-import { samples } from '../samples.js';
-import { portNumbers } from '../sysfs.js';
+import { checkSignal } from '../base/abort-signals.js';
+import type { Reader } from '../base/arrivals.js';
+import {
+  checkInteger,
+  checkMilliseconds,
+  checkOptions,
+  checkString,
+  namesOf,
+} from '../base/checks.js';
+import { withJson } from '../base/describe.js';
+import { samples } from '../base/samples.js';
+import { portNumbers } from '../base/sysfs.js';
 import { CounterMeter } from './counter-meter.js';
 import { VerbsError } from './errors.js';
 import { findFolders } from './find.js';

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
-import { withJson } from '../describe.js';
-import { identityOf, readText, rootOf } from '../sysfs.js';
+import { withJson } from '../base/describe.js';
+import { identityOf, readText, rootOf } from '../base/sysfs.js';
 import { acceleratorsNear } from './accelerators.js';
 import type { Device, EfaAttributes } from './device-types.js';
 import { isRdmaCoreNotFound, VerbsError } from './errors.js';

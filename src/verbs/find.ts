@@ -1,4 +1,4 @@
-import { kernelDevices, rootOf, sysfsRoot } from '../sysfs.js';
+import { kernelDevices, rootOf, sysfsRoot } from '../base/sysfs.js';
 import { isRdmaCoreNotFound } from './errors.js';
 import { listDevices } from './native.js';
 

@@ -4,7 +4,7 @@
  * @module libfabric/verbs
  */
 
-export type { Reader } from '../arrivals.js';
+export type { Reader } from '../base/arrivals.js';
 export { type Absence, type AbsenceCode, whyNoDevices } from './absence.js';
 export type { AcceleratorVendor, NearAccelerator, PciDistance } from './accelerators.js';
 export {

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { callerOf, loadVerbs } from '../load.js';
+import { callerOf, loadVerbs } from '../contract/load.js';
 import type { DeviceLimits } from './device-types.js';
 import { rdmaCoreNotFound, VerbsError } from './errors.js';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { namesIn, portNumbers, readText } from '../sysfs.js';
+import { namesIn, portNumbers, readText } from '../base/sysfs.js';
 import type { Gid, PhysicalState, Port, PortState } from './device-types.js';
 import { groups, LINK_LAYERS, PHYSICAL_STATES, PORT_STATES } from './names.js';
 import type { NativePort } from './native.js';

@@ -1,6 +1,6 @@
 import { type Dmabuf, exportedBy } from '../accelerator/dmabuf.js';
 import { AcceleratorMemory, type AllocateOptions, allocateOn } from '../accelerator/memory.js';
-import type { HmemMemory } from '../device-memory.js';
+import type { HmemMemory } from '../memory/device-memory.js';
 import { call } from './native.js';
 
 const KIND = { name: 'ZeMemory', call, exportDmabuf };

@@ -1,6 +1,6 @@
 import type { NativeAccelerator } from '../accelerator/devices.js';
 import { acceleratorCall } from '../accelerator/native.js';
-import { loadZe } from '../load.js';
+import { loadZe } from '../contract/load.js';
 import { ZeError, zeNotFound, zeTooOld } from './errors.js';
 
 /** Calls the addon. Throws ZeError, ERR_ZE_NOT_FOUND or ERR_ZE_TOO_OLD. */

@@ -1,7 +1,7 @@
 // Addresses as text, and addresses where a peer is expected.
 import { type AddressVector, FabricError, open } from 'libfabric';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { formatSocketAddress, parseSocketAddress } from '../../dist/socket-address.js';
+import { formatSocketAddress, parseSocketAddress } from '../../dist/base/socket-address.js';
 import '../support/softefa.js';
 
 const IPV4 = Uint8Array.of(2, 0, 0x13, 0x88, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0);

@@ -1,7 +1,7 @@
 // Programs that fast-check makes up, on the package's async iterators and on a model of them.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Arrivals, Reader } from '../../dist/arrivals.js';
+import { Arrivals, Reader } from '../../dist/base/arrivals.js';
 import { EngineEvents } from '../../dist/transfer/engine-events.js';
 import { Notes } from '../../dist/transfer/notes.js';
 import { howOften } from '../support/properties.js';

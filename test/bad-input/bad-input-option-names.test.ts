@@ -3,7 +3,7 @@ import { dumpOnSignal, Fabric, getInfo, open } from 'libfabric';
 import { SoftefaFaults, softefaEnvironment } from 'libfabric/softefa';
 import { counters } from 'libfabric/verbs';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { nearestName } from '../../dist/nearest-name.js';
+import { nearestName } from '../../dist/base/nearest-name.js';
 import { expectWorking, fixturesOfFile, loopbackOfFile, refusalOf } from '../support/bad-input.js';
 import { ownNamespace } from '../support/own-namespace.js';
 import { callVerb, type Fixtures, VERBS, verbs } from '../support/verbs.js';

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { slow } from '../support/cases.js';
 import { run } from '../support/command.js';
 
-const start = fileURLToPath(new URL('../../dist/start/main.js', import.meta.url));
+const start = fileURLToPath(new URL('../../dist/cli/start/main.js', import.meta.url));
 
 function started(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   return run(process.execPath, [start, ...args], { ...process.env, ...env });

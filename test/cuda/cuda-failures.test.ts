@@ -14,8 +14,8 @@ import {
   pointerAttributes,
 } from 'libfabric/cuda';
 import { afterAll, describe, expect, test } from 'vitest';
+import { loadCuda } from '../../dist/contract/load.js';
 import type { NativeCuda } from '../../dist/cuda/native.js';
-import { loadCuda } from '../../dist/load.js';
 import { callsRefused } from '../support/accelerator.js';
 import { calls, callsSince, held, loadFakeCuda, withFakeCuda } from '../support/fake-cuda.js';
 import { HANG_MS } from '../support/limits.js';

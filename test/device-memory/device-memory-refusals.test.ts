@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { type MemoryRegion, open, type WritableOptions } from 'libfabric';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { native } from '../../dist/native.js';
+import { native } from '../../dist/contract/native.js';
 import { expectBytes, pattern } from '../support/bytes.js';
 import { FakeGpu, whyNoDmabuf } from '../support/device-memory.js';
 import { closing, Pair } from '../support/transfer.js';

@@ -1,7 +1,7 @@
 // The table of the efa provider's error numbers.
 import { type EfaStatus, efaStatus } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { efaNumbers } from '../../dist/efa-statuses.js';
+import { efaNumbers } from '../../dist/base/efa-statuses.js';
 
 // The numbers of efa_errno.h by the release that added them, and their names in that release.
 const device1 = `OK FLUSHED LOCAL_ERROR_QP_INTERNAL_ERROR LOCAL_ERROR_INVALID_OP_TYPE

@@ -65,7 +65,7 @@ test('the package has every variable of the efa provider that this libfabric lis
 });
 
 test('every variable is in the source once', () => {
-  const source = fileURLToPath(new URL('../../src/efa-variables.ts', import.meta.url));
+  const source = fileURLToPath(new URL('../../src/efa/variables.ts', import.meta.url));
   const names = readFileSync(source, 'utf8').match(/'FI_EFA_\w+'/g) ?? [];
   expect(new Set(names).size).toBe(names.length);
 });

@@ -2,7 +2,7 @@
 // anything.
 import { Fabric, getInfo, type Info, type OpenOptions, open } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { queryInfo } from '../../dist/info.js';
+import { queryInfo } from '../../dist/info/info.js';
 import '../support/softefa.js';
 
 const rdm = { epAttr: { type: 'FI_EP_RDM' }, fabricAttr: { provName: 'tcp' } } as const;

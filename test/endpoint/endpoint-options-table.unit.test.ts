@@ -5,7 +5,7 @@ import {
   type OptionValue,
   type ReadableOption,
   type WritableOption,
-} from '../../dist/endpoint-options.js';
+} from '../../dist/endpoint/endpoint-options.js';
 
 const headers = ['/opt/amazon/efa/include/rdma', '/usr/include/rdma'].find(existsSync);
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import * as layout from '../../dist/engine/layout.js';
-import { native } from '../../dist/native.js';
+import * as layout from '../../dist/contract/layout.js';
+import { native } from '../../dist/contract/native.js';
 
 const nativeLayout = native.layout();
 const { OpField, CompletionField, Word } = layout as unknown as Record<
@@ -10,7 +10,7 @@ const { OpField, CompletionField, Word } = layout as unknown as Record<
 
 const offsets = (fields: Record<string, number> | undefined, name: string) => {
   const index = fields?.[name];
-  if (index === undefined) throw new Error(`no ${name} in src/engine/layout.ts`);
+  if (index === undefined) throw new Error(`no ${name} in src/contract/layout.ts`);
   return index * (name.endsWith('64') ? 8 : 4);
 };
 
@@ -26,7 +26,7 @@ test.each([
   ['data', 'Data64'],
   ['flags', 'Flags64'],
 ])(
-  'src/engine/layout.ts and the addon agree on the offset of %s in an operation',
+  'src/contract/layout.ts and the addon agree on the offset of %s in an operation',
   (field, name) => {
     expect(offsets(OpField, name)).toBe(nativeLayout[`operation.${field}`]);
   },
@@ -45,7 +45,7 @@ test.each([
   ['error', 'Error32'],
   ['queue', 'Queue32'],
 ])(
-  'src/engine/layout.ts and the addon agree on the offset of %s in a completion',
+  'src/contract/layout.ts and the addon agree on the offset of %s in a completion',
   (field, name) => {
     expect(offsets(CompletionField, name)).toBe(nativeLayout[`completion.${field}`]);
   },
@@ -75,7 +75,7 @@ test.each([
   ['runRounds', 'RunRounds64'],
   ['stats', 'Stats64'],
 ])(
-  'src/engine/layout.ts and the addon agree on the offset of %s in the control block',
+  'src/contract/layout.ts and the addon agree on the offset of %s in the control block',
   (field, name) => {
     expect(offsets(Word, name)).toBe(nativeLayout[`control.${field}`]);
   },

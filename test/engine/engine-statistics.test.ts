@@ -1,6 +1,6 @@
 import { open } from 'libfabric';
 import { expect, test } from 'vitest';
-import * as layout from '../../dist/engine/layout.js';
+import * as layout from '../../dist/contract/layout.js';
 
 test('stats() reads the counters in the order in which the engine writes them', async () => {
   expect(layout.STATS.length * 8).toBe(80);

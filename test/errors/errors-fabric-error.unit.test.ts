@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { errnoByCode, FabricError } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import * as errors from '../../dist/errors.js';
-import { native } from '../../dist/native.js';
+import * as errors from '../../dist/base/errors.js';
+import { native } from '../../dist/contract/native.js';
 
 describe('FabricError', () => {
   test('has a message like the system errors of Node.js', () => {

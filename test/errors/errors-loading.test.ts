@@ -76,7 +76,7 @@ test('an unsupported architecture fails with the supported ones and the expected
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   const program = `
     Object.defineProperty(process, 'arch', { value: 'riscv64' });
-    import('./dist/load.js')
+    import('./dist/contract/load.js')
       .then(({ loadAddon }) => loadAddon())
       .catch(({ code, message }) => console.log(JSON.stringify({ code, message })));`;
   const env = { ...process.env, LIBFABRIC_ADDON_DIR: '' };

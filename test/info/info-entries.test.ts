@@ -1,7 +1,7 @@
 import { type AnyInfo, getInfo, type Info, providers } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { infoHandle } from '../../dist/info.js';
-import { native } from '../../dist/native.js';
+import { native } from '../../dist/contract/native.js';
+import { infoHandle } from '../../dist/info/info.js';
 
 const entries = getInfo(null);
 const flagPattern = /^(FI_[A-Z0-9_]+|bit \d+)$/;

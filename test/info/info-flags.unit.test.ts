@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { version } from 'libfabric';
 import { describe, expect, test } from 'vitest';
-import { native } from '../../dist/native.js';
+import { native } from '../../dist/contract/native.js';
 
 const { flags, enums } = native.nameTables();
 
-// The names in the unions of src/flags.ts, by the name of the union.
+// The names in the unions of src/base/flags.ts, by the name of the union.
 const unions: Record<string, string[]> = Object.fromEntries(
   [
-    ...readFileSync(new URL('../../src/flags.ts', import.meta.url), 'utf8').matchAll(
+    ...readFileSync(new URL('../../src/base/flags.ts', import.meta.url), 'utf8').matchAll(
       /^export type (\w+) =([^;]*);/gm,
     ),
   ].map(([, name, members]) => [

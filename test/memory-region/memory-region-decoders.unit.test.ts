@@ -1,7 +1,7 @@
 // Descriptors of regions from hostile peers.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { describedRegion, encodeDescriptor } from '../../dist/remote-region.js';
+import { describedRegion, encodeDescriptor } from '../../dist/memory/remote-region.js';
 import { holds, resultOrRefusal } from '../support/properties.js';
 
 const bits64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });

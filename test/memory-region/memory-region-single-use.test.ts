@@ -202,7 +202,7 @@ test('a small resizable buffer is refused', async (context) => {
 test('the engine reuses the slots of its buffer table', () => {
   const program = `
     import { open } from 'libfabric';
-    import { loadOnce } from '${new URL('../../dist/native.js', import.meta.url)}';
+    import { loadOnce } from '${new URL('../../dist/contract/native.js', import.meta.url)}';
     const ep = await open({ provider: 'shm', caps: ['FI_MSG'], driver: 'manual' });
     const { memoryAdopt, memoryForget, domainState } = loadOnce();
     const places = new Set();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { allocate, close, exportDmabuf } from 'libfabric/neuron';
 import { afterAll, describe, expect, test } from 'vitest';
-import { loadNeuron } from '../../dist/load.js';
+import { loadNeuron } from '../../dist/contract/load.js';
 import type { NativeNeuron } from '../../dist/neuron/native.js';
 import { callsRefused, expectClosed, expectJunkRefused } from '../support/accelerator.js';
 import { held, loadFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';

@@ -209,7 +209,7 @@ describe('a program', () => {
 
   test('cannot import files that are not exported', () => {
     const program = `
-      import('libfabric/dist/load.js').catch(({ code }) => console.log(code));`;
+      import('libfabric/dist/contract/load.js').catch(({ code }) => console.log(code));`;
     expect(run('deep.mjs', program)).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
   });
 });

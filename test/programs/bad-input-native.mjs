@@ -1,7 +1,7 @@
 // Calls every function of the addon with handles of the wrong kind and with garbage, and prints the outcome. A
 // crash ends this process and not the test.
 import { open } from 'libfabric';
-import { loadOnce } from '../../dist/native.js';
+import { loadOnce } from '../../dist/contract/native.js';
 
 const ep = await open({ provider: 'shm', driver: 'manual' });
 const region = await ep.domain.allocate(64, ['FI_SEND']);

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { dumpState, open } from 'libfabric';
 import { SoftefaFaults } from 'libfabric/softefa';
-import { loadCuda, loadNeuron } from '../../dist/load.js';
+import { loadCuda, loadNeuron } from '../../dist/contract/load.js';
 
 const [library, fabric, when] = process.argv.slice(2);
 const other = library === 'cuda' ? loadCuda() : loadNeuron();

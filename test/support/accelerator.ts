@@ -5,7 +5,7 @@ import type { AcceleratorMemory, Dmabuf } from 'libfabric/cuda';
 import { expect } from 'vitest';
 
 import type { NativeMemory } from '../../dist/accelerator/native.js';
-import { native } from '../../dist/native.js';
+import { native } from '../../dist/contract/native.js';
 import { expectTyped, junkExcept } from './bad-input.js';
 
 /** Every use of memory that was freed throws ERR_CLOSED. */

@@ -5,7 +5,7 @@ import type { HmemMemory } from 'libfabric';
 import * as rocr from 'libfabric/rocr';
 import * as synapseai from 'libfabric/synapseai';
 import * as ze from 'libfabric/ze';
-import { loadRocr, loadSynapseai, loadZe } from '../../dist/load.js';
+import { loadRocr, loadSynapseai, loadZe } from '../../dist/contract/load.js';
 import { FakeLibrary, withLibrariesOf } from './fake-library.js';
 
 /** What the modules of these accelerators have in common. */

@@ -16,7 +16,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { HmemMemory } from 'libfabric';
 import { afterAll, afterEach, beforeEach } from 'vitest';
-import { loadPreload } from '../../dist/load.js';
+import { loadPreload } from '../../dist/contract/load.js';
 
 type HmemType = HmemMemory['type'];
 

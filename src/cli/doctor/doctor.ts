@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { isPort, MAX_PORT } from '../../checks.js';
+import { isPort, MAX_PORT } from '../../base/checks.js';
 import { EXIT_CODES, type Finding } from './diagnosis.js';
 import { diagnosisOf } from './examine.js';
 import { efaDomains } from './library.js';

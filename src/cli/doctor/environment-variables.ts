@@ -1,5 +1,5 @@
 // Environment variables of libfabric and rdma-core: their names and values.
-import { native } from '../../native.js';
+import { native } from '../../contract/native.js';
 import type { LoadedLibrary } from './library.js';
 import { isReadBy, releasesOf, VARYING } from './variable-releases.js';
 

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { linkName, namesIn, readText } from '../../sysfs.js';
+import { linkName, namesIn, readText } from '../../base/sysfs.js';
 
 /** The files of a machine, relative to a root: /proc, /sys, /dev, /etc, /opt, /usr. */
 export class Files {

@@ -1,7 +1,7 @@
-import { FabricError } from '../../errors.js';
-import { getInfo } from '../../info.js';
-import type { Param } from '../../info-types.js';
-import { getParams, libraryPath, version } from '../../library.js';
+import { FabricError } from '../../base/errors.js';
+import type { Param } from '../../contract/info-types.js';
+import { getInfo } from '../../info/info.js';
+import { getParams, libraryPath, version } from '../../info/library.js';
 import { runInProcess } from './subprocess.js';
 
 /** The libfabric of this process. */

@@ -1,6 +1,6 @@
 // node trial-program.js DOMAIN: opens an endpoint of efa and sends a message to itself. Prints as
 // JSON how this has ended.
-import { FabricError } from '../../errors.js';
+import { FabricError } from '../../base/errors.js';
 import { open } from '../../open.js';
 import { rdmaOf } from '../shared/rdma-support.js';
 import type { TrialResult } from './machine.js';

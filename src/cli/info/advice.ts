@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
-import { FabricError } from '../../errors.js';
-import { libraryPath } from '../../library.js';
-import { native } from '../../native.js';
+import { FabricError } from '../../base/errors.js';
+import { native } from '../../contract/native.js';
+import { libraryPath } from '../../info/library.js';
 import { hasEfaDevice } from '../../softefa/index.js';
 import { ask, FILTERS, type Query } from './query.js';
 

@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander';
-import { errnoByCode } from '../../error-codes.js';
-import { FabricError } from '../../errors.js';
-import { infoToString } from '../../info.js';
-import { getParams, libraryPath, strerror, version } from '../../library.js';
+import { errnoByCode } from '../../base/error-codes.js';
+import { FabricError } from '../../base/errors.js';
+import { infoToString } from '../../info/info.js';
+import { getParams, libraryPath, strerror, version } from '../../info/library.js';
 import { addHelpEnd } from '../shared/help.js';
 import { jsonText } from '../shared/json.js';
 import { packageVersion } from '../shared/package-version.js';

@@ -1,6 +1,6 @@
-import type { Hints } from '../../hints.js';
-import { queryInfo } from '../../info.js';
-import type { Info } from '../../info-types.js';
+import type { Info } from '../../contract/info-types.js';
+import type { Hints } from '../../info/hints.js';
+import { queryInfo } from '../../info/info.js';
 
 /** The options of fi_info(1) that make up a query, by their long names. */
 export interface Query {

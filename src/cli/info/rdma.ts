@@ -1,5 +1,5 @@
-import { FabricError } from '../../errors.js';
-import type { Info } from '../../info-types.js';
+import { FabricError } from '../../base/errors.js';
+import type { Info } from '../../contract/info-types.js';
 import { open } from '../../open.js';
 import type { Rdma } from '../shared/rdma.js';
 import { rdmaOf, rdmaText } from '../shared/rdma-support.js';

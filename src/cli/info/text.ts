@@ -1,6 +1,6 @@
-import type { ParamType } from '../../flags.js';
-import { infoToString } from '../../info.js';
-import type { Info, Param } from '../../info-types.js';
+import type { ParamType } from '../../base/flags.js';
+import type { Info, Param } from '../../contract/info-types.js';
+import { infoToString } from '../../info/info.js';
 
 // The output of fi_info(1), byte for byte.
 

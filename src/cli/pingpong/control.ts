@@ -1,5 +1,5 @@
 // The messages of fi_pingpong(1)'s two sides over their control connection.
-import type { AddrFormat } from '../../flags.js';
+import type { AddrFormat } from '../../base/flags.js';
 import type { OobSocket } from '../fabtests/common/oob.js';
 import type { Session } from '../fabtests/common/session.js';
 

@@ -1,4 +1,4 @@
-import type { MemoryRegion } from '../../memory-region.js';
+import type { MemoryRegion } from '../../memory/memory-region.js';
 import { allAlike, measure, type Timing } from '../fabtests/common/measure.js';
 import { allocateFor } from '../fabtests/common/memory.js';
 import { DataCheckError, pattern } from '../fabtests/common/pattern.js';

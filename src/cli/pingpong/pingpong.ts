@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { MAX_PORT } from '../../checks.js';
-import type { EpType } from '../../flags.js';
+import { MAX_PORT } from '../../base/checks.js';
+import type { EpType } from '../../base/flags.js';
 import { DeviceCounters } from '../fabtests/common/device-counters.js';
 import { listenOob, type OobSocket, PortInUse } from '../fabtests/common/oob.js';
 import type { Needs } from '../fabtests/common/open-endpoint.js';

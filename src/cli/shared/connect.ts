@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MAX_MILLISECONDS } from '../../checks.js';
+import { MAX_MILLISECONDS } from '../../base/checks.js';
 
 const RETRY = 100; // ms
 

@@ -1,5 +1,5 @@
+import { FabricError } from '../../base/errors.js';
 import type { EndpointBase } from '../../endpoint/endpoint.js';
-import { FabricError } from '../../errors.js';
 import type { Rdma, RmaImplementation } from './rdma.js';
 
 /**

@@ -1,8 +1,8 @@
 import { release } from 'node:os';
+import type { AnyInfo } from '../../contract/info-types.js';
 import type { EndpointBase } from '../../endpoint/endpoint.js';
-import type { AnyInfo } from '../../info-types.js';
-import { version } from '../../library.js';
-import { isSoftwareNic } from '../../software-nic.js';
+import { version } from '../../info/library.js';
+import { isSoftwareNic } from '../../info/software-nic.js';
 import { packageVersion } from './package-version.js';
 import { rdmaOf } from './rdma-support.js';
 import type { ResultDevice, ResultSoftware } from './result.js';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { isService, MAX_PORT } from '../../checks.js';
+import { isService, MAX_PORT } from '../../base/checks.js';
 
 /** Reads a port, or the name of a service. */
 export function serviceArgument(text: string): string {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { identityOf } from '../../sysfs.js';
+import { identityOf } from '../../base/sysfs.js';
 import { Counter, Gauge, Registry } from '../../vendor/prom-client.js';
 import { stateOf } from '../../verbs/ports.js';
 import type { Source } from './sources.js';

@@ -1,4 +1,4 @@
-import { portNumbers } from '../../sysfs.js';
+import { portNumbers } from '../../base/sysfs.js';
 import { CounterMeter } from '../../verbs/counter-meter.js';
 import { findFolders } from '../../verbs/find.js';
 import { whyNoDevices } from '../../verbs/index.js';

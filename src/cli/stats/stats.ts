@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { isPort } from '../../checks.js';
+import { isPort } from '../../base/checks.js';
 import { addHelpEnd } from '../shared/help.js';
 import { jsonText } from '../shared/json.js';
 import { type Address, listen } from './listen.js';

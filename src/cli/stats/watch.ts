@@ -1,5 +1,5 @@
 import { clearScreenDown, moveCursor } from 'node:readline';
-import { samples } from '../../samples.js';
+import { samples } from '../../base/samples.js';
 import { type CounterSample, sampler } from '../../verbs/counters.js';
 import type { Source } from './sources.js';
 import { ratesHeader, ratesRow } from './tables.js';

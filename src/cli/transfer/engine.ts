@@ -1,6 +1,6 @@
-import { FabricError } from '../../errors.js';
-import { getInfo } from '../../info.js';
-import type { AnyInfo } from '../../info-types.js';
+import { FabricError } from '../../base/errors.js';
+import type { AnyInfo } from '../../contract/info-types.js';
+import { getInfo } from '../../info/info.js';
 import { TransferEngine } from '../../transfer/transfer-engine.js';
 import { chooseNics, nicOf } from '../fabtests/common/nics.js';
 import { isNameless } from '../fabtests/common/open-endpoint.js';

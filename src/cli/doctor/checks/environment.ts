@@ -1,4 +1,4 @@
-import type { Param } from '../../../info-types.js';
+import type { Param } from '../../../contract/info-types.js';
 import { type Check, error, type Group, note, ok, skipped, warning } from '../check.js';
 import {
   booleanOf,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FabricError } from '../../../base/errors.js';
+import type { Peer } from '../../../base/peer.js';
 import type { Endpoint } from '../../../endpoint/compose.js';
-import { FabricError } from '../../../errors.js';
 import { open } from '../../../open.js';
-import type { Peer } from '../../../peer.js';
 import type { Delivery, DeliveryKind } from './messages.js';
 
 const PROBE_MESSAGE = Buffer.from('libfabric doctor');

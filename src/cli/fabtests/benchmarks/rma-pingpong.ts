@@ -1,5 +1,5 @@
 import type { RmaOptions } from '../../../endpoint/rma.js';
-import type { RemoteRegion } from '../../../remote-region.js';
+import type { RemoteRegion } from '../../../memory/remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { allAlike, measure, type Timing, unlimited } from '../common/measure.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';

@@ -1,4 +1,4 @@
-import type { RemoteRegion } from '../../../remote-region.js';
+import type { RemoteRegion } from '../../../memory/remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { allAlike, measure } from '../common/measure.js';
 import { exchangeKeys, RMA_ACCESS } from '../common/rma.js';

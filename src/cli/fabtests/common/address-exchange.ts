@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Peer } from '../../../peer.js';
+import type { Peer } from '../../../base/peer.js';
 import { type Dialect, dialectOf, lowerRelease, usualRelease } from './dialect.js';
 import { announceEndpoint } from './listening.js';
 import { type OobSocket, PeerGone } from './oob.js';

@@ -1,6 +1,6 @@
+import type { MrAccess } from '../../../base/flags.js';
 import type { Domain } from '../../../domain.js';
-import type { MrAccess } from '../../../flags.js';
-import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
+import type { MemoryRegion, RegionSlice } from '../../../memory/memory-region.js';
 import { TestMemory } from './memory.js';
 import type { DeviceMemorySettings } from './settings.js';
 

@@ -1,4 +1,4 @@
-import type { AddrFormat, EpType } from '../../../flags.js';
+import type { AddrFormat, EpType } from '../../../base/flags.js';
 import { isNameless } from './open-endpoint.js';
 import { type Flags, modelsOf } from './options.js';
 import { DEVICE_TYPES, type Operation, type Settings } from './settings.js';

@@ -1,7 +1,7 @@
-import type { Completion } from '../../../completion.js';
+import type { Peer } from '../../../base/peer.js';
 import type { Domain } from '../../../domain.js';
-import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
-import type { Peer } from '../../../peer.js';
+import type { Completion } from '../../../engine/completion.js';
+import type { MemoryRegion, RegionSlice } from '../../../memory/memory-region.js';
 import { allocateFor } from './memory.js';
 import type { TestEndpoint } from './open-endpoint.js';
 import { fillPattern } from './pattern.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AnyInfo } from '../../../info-types.js';
-import { readText } from '../../../sysfs.js';
+import { readText } from '../../../base/sysfs.js';
+import type { AnyInfo } from '../../../contract/info-types.js';
 import { isSoftefa, readCounters } from '../../../verbs/counter-files.js';
 import { type Found, findFolders } from '../../../verbs/find.js';
 import { queryDevice } from '../../../verbs/native.js';

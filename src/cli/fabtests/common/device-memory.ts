@@ -1,7 +1,7 @@
 // fabtests' -D, -i, -H and -R: memory of a device, and FI_HMEM.
-import type { Cap } from '../../../flags.js';
-import { getInfo } from '../../../info.js';
-import { version } from '../../../library.js';
+import type { Cap } from '../../../base/flags.js';
+import { getInfo } from '../../../info/info.js';
+import { version } from '../../../info/library.js';
 import { DEVICE_LIBRARIES } from './device-library.js';
 import type { Needs } from './open-endpoint.js';
 import type { Session } from './session.js';

@@ -1,4 +1,4 @@
-import { version } from '../../../library.js';
+import { version } from '../../../info/library.js';
 
 /** The differences on the wire between releases of fabtests. */
 export interface Dialect {

@@ -1,4 +1,4 @@
-import type { BatchBase } from '../../../batch.js';
+import type { BatchBase } from '../../../endpoint/batch.js';
 import type { Nic } from './nics.js';
 
 /** The parameters of a flow. */

@@ -1,8 +1,8 @@
 // Where a server listens, told to the person who starts it or reads its log.
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { errnoByCode } from '../../../error-codes.js';
-import { FabricError } from '../../../errors.js';
+import { errnoByCode } from '../../../base/error-codes.js';
+import { FabricError } from '../../../base/errors.js';
 import { isQuiet } from '../../shared/quiet.js';
 import type { TestEndpoint } from './open-endpoint.js';
 import { DEFAULT_PORT, type Settings } from './settings.js';

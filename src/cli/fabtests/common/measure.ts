@@ -1,4 +1,4 @@
-import type { RoundOptions } from '../../../batch.js';
+import type { RoundOptions } from '../../../endpoint/batch.js';
 import type { MatrixNic } from '../../shared/result.js';
 import type { Waiter } from './waiter.js';
 

@@ -1,7 +1,7 @@
 import type { AcceleratorMemory } from '../../../accelerator/memory.js';
+import type { MrAccess } from '../../../base/flags.js';
 import type { Domain } from '../../../domain.js';
-import type { MrAccess } from '../../../flags.js';
-import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
+import type { MemoryRegion, RegionSlice } from '../../../memory/memory-region.js';
 import { DEVICE_LIBRARIES } from './device-library.js';
 import { pattern, verifyPattern } from './pattern.js';
 import type { DeviceMemorySettings } from './settings.js';

@@ -3,11 +3,11 @@
 // The measuring loop drives a single NIC (driver 'manual'). Each of several NICs has a native
 // thread (driver 'thread'). Writes over four softefa devices with 2 cores: one loop that drives all
 // in turn reaches 0.88 M/s at 64 B and 4.7 GB/s at 64 KiB; threads reach 1.07 M/s and 8.4 GB/s.
-import { errnoByCode } from '../../../error-codes.js';
-import { FabricError } from '../../../errors.js';
-import type { Cap } from '../../../flags.js';
-import { getInfo } from '../../../info.js';
-import type { AnyInfo, Info } from '../../../info-types.js';
+import { errnoByCode } from '../../../base/error-codes.js';
+import { FabricError } from '../../../base/errors.js';
+import type { Cap } from '../../../base/flags.js';
+import type { AnyInfo, Info } from '../../../contract/info-types.js';
+import { getInfo } from '../../../info/info.js';
 import { preferredEntry } from '../../../open.js';
 import { LISTED, type OpenedEndpoint, openEndpoint } from './open-endpoint.js';
 

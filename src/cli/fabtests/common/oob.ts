@@ -1,6 +1,6 @@
 // The out-of-band TCP connection: -b and -E.
 import type { Socket } from 'node:net';
-import { MAX_MILLISECONDS } from '../../../checks.js';
+import { MAX_MILLISECONDS } from '../../../base/checks.js';
 import { ConnectError, connectTo } from '../../shared/connect.js';
 import { isQuiet } from '../../shared/quiet.js';
 import { type Visitor, Visitors, type VisitorsOptions } from '../../shared/visitors.js';

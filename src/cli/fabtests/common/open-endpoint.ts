@@ -1,16 +1,16 @@
-import { isPort } from '../../../checks.js';
+import { isPort } from '../../../base/checks.js';
+import { errnoByCode } from '../../../base/error-codes.js';
+import { FabricError } from '../../../base/errors.js';
+import type { Cap } from '../../../base/flags.js';
+import type { AnyInfo, DomainAttr, Info, RxAttr, TxAttr } from '../../../contract/info-types.js';
 import type { Counter } from '../../../counter.js';
 import type { Domain } from '../../../domain.js';
 import type { DomainOptions } from '../../../domain-options.js';
 import type { Endpoint } from '../../../endpoint/compose.js';
-import type { WritableOptions } from '../../../endpoint-option-values.js';
-import { errnoByCode } from '../../../error-codes.js';
-import { FabricError } from '../../../errors.js';
+import type { WritableOptions } from '../../../endpoint/endpoint-option-values.js';
 import { Fabric } from '../../../fabric.js';
-import type { Cap } from '../../../flags.js';
-import type { Asked, Hints } from '../../../hints.js';
-import { getInfo } from '../../../info.js';
-import type { AnyInfo, DomainAttr, Info, RxAttr, TxAttr } from '../../../info-types.js';
+import type { Asked, Hints } from '../../../info/hints.js';
+import { getInfo } from '../../../info/info.js';
 import { preferredEntry } from '../../../open.js';
 import { DEFAULT_PORT, type Settings } from './settings.js';
 

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { MAX_PORT } from '../../../checks.js';
-import type { Progress, Threading } from '../../../flags.js';
+import { MAX_PORT } from '../../../base/checks.js';
+import type { Progress, Threading } from '../../../base/flags.js';
 import { serviceArgument } from '../../shared/service-argument.js';
 import { parseSizes, type SizeChoice } from './sizes.js';
 

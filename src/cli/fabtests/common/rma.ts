@@ -1,6 +1,6 @@
 // Shared by fabtests' RMA tests: memory access, keys and remote CQ data.
-import type { MrAccess } from '../../../flags.js';
-import type { RegionDescription, RemoteRegion } from '../../../remote-region.js';
+import type { MrAccess } from '../../../base/flags.js';
+import type { RegionDescription, RemoteRegion } from '../../../memory/remote-region.js';
 import type { Buffers } from './buffers.js';
 import type { Session } from './session.js';
 

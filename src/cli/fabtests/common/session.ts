@@ -1,10 +1,10 @@
-import type { BatchBase } from '../../../batch.js';
+import { FabricError } from '../../../base/errors.js';
+import type { Cap, MrAccess } from '../../../base/flags.js';
+import type { Peer } from '../../../base/peer.js';
+import type { AnyInfo, Info } from '../../../contract/info-types.js';
 import type { Domain } from '../../../domain.js';
-import { FabricError } from '../../../errors.js';
-import type { Cap, MrAccess } from '../../../flags.js';
-import type { AnyInfo, Info } from '../../../info-types.js';
-import type { MemoryRegion, RegionSlice } from '../../../memory-region.js';
-import type { Peer } from '../../../peer.js';
+import type { BatchBase } from '../../../endpoint/batch.js';
+import type { MemoryRegion, RegionSlice } from '../../../memory/memory-region.js';
 import type { Proof, Visitors } from '../../shared/visitors.js';
 import { Buffers } from './buffers.js';
 import { ControlMessages } from './control-messages.js';

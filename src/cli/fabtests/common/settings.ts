@@ -1,5 +1,5 @@
-import type { DeviceAccess } from '../../../device-memory.js';
-import type { AddrFormat, EpType, Progress, Threading } from '../../../flags.js';
+import type { AddrFormat, EpType, Progress, Threading } from '../../../base/flags.js';
+import type { DeviceAccess } from '../../../engine/memory.js';
 import type { SizeChoice } from './sizes.js';
 
 /** The server's port in band: -B and -P. */

@@ -1,5 +1,5 @@
 // ft_sync(): a barrier between both sides.
-import type { Info } from '../../../info-types.js';
+import type { Info } from '../../../contract/info-types.js';
 import type { Dialect } from './dialect.js';
 import type { OobSocket } from './oob.js';
 import { SYNC } from './proof.js';

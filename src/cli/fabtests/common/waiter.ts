@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BatchBase, RoundOptions } from '../../../batch.js';
+import { FabricError } from '../../../base/errors.js';
 import type { Domain } from '../../../domain.js';
-import { FabricError } from '../../../errors.js';
+import type { BatchBase, RoundOptions } from '../../../endpoint/batch.js';
 import { PeerGone } from './oob.js';
 
 /** The user pressed Ctrl-C, here or at the peer. */

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { RemoteRegion } from '../../../remote-region.js';
+import type { RemoteRegion } from '../../../memory/remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { exchangeKeys, remoteData } from '../common/rma.js';
 import type { Session } from '../common/session.js';

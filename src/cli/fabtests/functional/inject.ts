@@ -1,6 +1,6 @@
 import { Option } from 'commander';
-import type { OpFlag } from '../../../flags.js';
-import type { RegionSlice } from '../../../memory-region.js';
+import type { OpFlag } from '../../../base/flags.js';
+import type { RegionSlice } from '../../../memory/memory-region.js';
 import { fillPattern, verifyPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';
 import { awaiting, TestFailure, verify } from './shared/failure.js';

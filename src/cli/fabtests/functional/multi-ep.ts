@@ -1,7 +1,7 @@
 import { Option } from 'commander';
-import { FabricError } from '../../../errors.js';
-import type { Peer } from '../../../peer.js';
-import type { RemoteRegion } from '../../../remote-region.js';
+import { FabricError } from '../../../base/errors.js';
+import type { Peer } from '../../../base/peer.js';
+import type { RemoteRegion } from '../../../memory/remote-region.js';
 import { exchangeEndpointAddress } from '../common/address-exchange.js';
 import type { Buffers } from '../common/buffers.js';
 import { withDeviceMemory } from '../common/device-memory.js';

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { MultiRecv } from '../../../endpoint/multi-recv.js';
-import type { RegionSlice } from '../../../memory-region.js';
+import type { RegionSlice } from '../../../memory/memory-region.js';
 import { allocateFor } from '../common/memory.js';
 import { fillPattern, verifyPattern } from '../common/pattern.js';
 import type { Session } from '../common/session.js';

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
-import type { RegionSlice } from '../../../memory-region.js';
-import type { RemoteRegion } from '../../../remote-region.js';
+import type { RegionSlice } from '../../../memory/memory-region.js';
+import type { RemoteRegion } from '../../../memory/remote-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { finalize } from '../common/finalize.js';
 import { TestMemory } from '../common/memory.js';

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
-import { FabricError } from '../../../errors.js';
-import type { Hints } from '../../../hints.js';
+import { FabricError } from '../../../base/errors.js';
+import type { Hints } from '../../../info/hints.js';
 import type { OobSocket } from '../common/oob.js';
 import type { Session } from '../common/session.js';
 import { awaiting, NotOffered, verify } from './shared/failure.js';

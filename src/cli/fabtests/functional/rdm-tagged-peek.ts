@@ -1,8 +1,8 @@
-import type { Completion } from '../../../completion.js';
-import { FabricError } from '../../../errors.js';
-import type { OpFlag } from '../../../flags.js';
-import { version } from '../../../library.js';
-import type { RegionSlice } from '../../../memory-region.js';
+import { FabricError } from '../../../base/errors.js';
+import type { OpFlag } from '../../../base/flags.js';
+import type { Completion } from '../../../engine/completion.js';
+import { version } from '../../../info/library.js';
+import type { RegionSlice } from '../../../memory/memory-region.js';
 import type { Buffers } from '../common/buffers.js';
 import { finalize } from '../common/finalize.js';
 import type { TestMemory } from '../common/memory.js';

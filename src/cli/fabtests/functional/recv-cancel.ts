@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { RegionSlice } from '../../../memory-region.js';
+import type { RegionSlice } from '../../../memory/memory-region.js';
 import type { Buffers } from '../common/buffers.js';
 import type { Session } from '../common/session.js';
 import { awaiting, TestFailure, verify } from './shared/failure.js';

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { RegionSlice } from '../../../memory-region.js';
+import type { RegionSlice } from '../../../memory/memory-region.js';
 import type { Dialect } from '../common/dialect.js';
 import type { TestMemory } from '../common/memory.js';
 import { count } from '../common/options.js';

@@ -1,6 +1,7 @@
 // Latency between two ranks.
-import type { BatchBase } from '../../../batch.js';
-import { FabricError } from '../../../errors.js';
+
+import { FabricError } from '../../../base/errors.js';
+import type { BatchBase } from '../../../endpoint/batch.js';
 import type { Lane, Mesh } from './mesh.js';
 import { addReceive, addTransfer } from './transfers.js';
 

@@ -1,5 +1,5 @@
 // Which rank this process is and where rank 0 is, from the command line or from the launcher.
-import { MAX_PORT } from '../../../checks.js';
+import { MAX_PORT } from '../../../base/checks.js';
 import { expandNodelist } from './nodelist.js';
 
 /** Where rank 0 listens for the others. */

@@ -1,9 +1,9 @@
+import type { Cap, MrAccess } from '../../../base/flags.js';
+import type { Peer } from '../../../base/peer.js';
+import type { AnyInfo } from '../../../contract/info-types.js';
 import type { EndpointBase } from '../../../endpoint/endpoint.js';
-import type { Cap, MrAccess } from '../../../flags.js';
-import type { AnyInfo } from '../../../info-types.js';
-import type { MemoryRegion } from '../../../memory-region.js';
-import type { Peer } from '../../../peer.js';
-import type { RemoteRegion } from '../../../remote-region.js';
+import type { MemoryRegion } from '../../../memory/memory-region.js';
+import type { RemoteRegion } from '../../../memory/remote-region.js';
 import type { MatrixRank } from '../../shared/result.js';
 import { allocateFor } from '../common/memory.js';
 import { chooseNics, closeNics, type Nic, nicOf, openNics } from '../common/nics.js';

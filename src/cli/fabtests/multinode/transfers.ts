@@ -1,5 +1,5 @@
 // The prepared batches of a measurement.
-import type { RegionSlice } from '../../../memory-region.js';
+import type { RegionSlice } from '../../../memory/memory-region.js';
 import { Flow } from '../common/flow.js';
 import type { Nic } from '../common/nics.js';
 import type { Lane, Mesh } from './mesh.js';

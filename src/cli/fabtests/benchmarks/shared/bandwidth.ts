@@ -1,4 +1,4 @@
-import type { Cap } from '../../../../flags.js';
+import type { Cap } from '../../../../base/flags.js';
 import type { Buffers } from '../../common/buffers.js';
 import { measure, type Rounds, type Timing, type Work } from '../../common/measure.js';
 import type { Session } from '../../common/session.js';

@@ -1,5 +1,5 @@
 import type { Counter } from '../../../../counter.js';
-import type { RoundCounter } from '../../../../round-events.js';
+import type { RoundCounter } from '../../../../endpoint/round-events.js';
 import type { Session } from '../../common/session.js';
 
 /** Counts the exchanges of a ping-pong with the counters that are bound to its endpoint. */

@@ -1,6 +1,6 @@
-import type { RoundOptions } from '../../../../batch.js';
+import type { RoundOptions } from '../../../../endpoint/batch.js';
 import type { OperationOptions } from '../../../../endpoint/target.js';
-import type { RegionSlice } from '../../../../memory-region.js';
+import type { RegionSlice } from '../../../../memory/memory-region.js';
 import type { Session } from '../../common/session.js';
 
 /**

@@ -1,11 +1,11 @@
 // RMA over several NICs at once, with an endpoint on each NIC of both sides. fabtests have no such
 // test. The session's endpoint carries the control messages.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cap, MrAccess } from '../../../../flags.js';
-import type { AnyInfo } from '../../../../info-types.js';
-import type { MemoryRegion } from '../../../../memory-region.js';
-import type { Peer } from '../../../../peer.js';
-import type { RemoteRegion } from '../../../../remote-region.js';
+import type { Cap, MrAccess } from '../../../../base/flags.js';
+import type { Peer } from '../../../../base/peer.js';
+import type { AnyInfo } from '../../../../contract/info-types.js';
+import type { MemoryRegion } from '../../../../memory/memory-region.js';
+import type { RemoteRegion } from '../../../../memory/remote-region.js';
 import { Flow, pump } from '../../common/flow.js';
 import { type Timing, Usage } from '../../common/measure.js';
 import { freeDeviceMemory, TestMemory } from '../../common/memory.js';

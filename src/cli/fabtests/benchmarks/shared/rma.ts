@@ -1,7 +1,7 @@
+import type { Cap } from '../../../../base/flags.js';
 import type { RmaOptions } from '../../../../endpoint/rma.js';
-import type { Cap } from '../../../../flags.js';
-import type { RegionSlice } from '../../../../memory-region.js';
-import type { RemoteRegion } from '../../../../remote-region.js';
+import type { RegionSlice } from '../../../../memory/memory-region.js';
+import type { RemoteRegion } from '../../../../memory/remote-region.js';
 import { type Buffers, RESERVED } from '../../common/buffers.js';
 import type { Needs } from '../../common/open-endpoint.js';
 import { remoteData } from '../../common/rma.js';

@@ -1,6 +1,7 @@
 // The expected results of atomic operations: fi_atomic(3), implemented in JavaScript.
+
+import type { AtomicOp, Datatype } from '../../../../base/flags.js';
 import type { AtomicKind } from '../../../../endpoint/atomic.js';
-import type { AtomicOp, Datatype } from '../../../../flags.js';
 
 type Value = number | bigint;
 

@@ -1,5 +1,5 @@
-import { errnoByCode } from '../../../../error-codes.js';
-import { FabricError } from '../../../../errors.js';
+import { errnoByCode } from '../../../../base/error-codes.js';
+import { FabricError } from '../../../../base/errors.js';
 import { PeerGone } from '../../common/oob.js';
 import { DataCheckError } from '../../common/pattern.js';
 

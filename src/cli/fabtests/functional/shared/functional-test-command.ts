@@ -1,5 +1,5 @@
-import { errnoByCode } from '../../../../error-codes.js';
-import { FabricError } from '../../../../errors.js';
+import { errnoByCode } from '../../../../base/error-codes.js';
+import { FabricError } from '../../../../base/errors.js';
 import { addHelpEnd, examplesOfSides } from '../../../shared/help.js';
 import { chooseSettings, Refusal } from '../../common/choose-settings.js';
 import { type Flags, TestCommand } from '../../common/options.js';

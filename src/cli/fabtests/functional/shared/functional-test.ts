@@ -1,5 +1,5 @@
 import type { Option } from 'commander';
-import type { EpType } from '../../../../flags.js';
+import type { EpType } from '../../../../base/flags.js';
 import type { TestKind } from '../../common/choose-settings.js';
 import type { TestSide } from './test-side.js';
 

@@ -1,4 +1,4 @@
-import type { Completion } from '../../../../completion.js';
+import type { Completion } from '../../../../engine/completion.js';
 import type { Buffers } from '../../common/buffers.js';
 import type { Session } from '../../common/session.js';
 import { awaiting, TestFailure } from './failure.js';

@@ -1,5 +1,5 @@
-import type { Completion } from '../../../../completion.js';
-import type { RegionSlice } from '../../../../memory-region.js';
+import type { Completion } from '../../../../engine/completion.js';
+import type { RegionSlice } from '../../../../memory/memory-region.js';
 import type { Session } from '../../common/session.js';
 
 /** Sends the next message. */

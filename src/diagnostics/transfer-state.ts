@@ -1,0 +1,137 @@
+/** What the holder of a token may do. */
+export type Access = 'write' | 'read';
+
+/** What an engine has done since it was opened: `engine.stats()`. */
+export interface TransferStats {
+  readonly transfers: {
+    /** Under way, or ended with copies of slices under way. */
+    readonly running: number;
+    /** Waiting for their turn. */
+    readonly waiting: number;
+    readonly done: number;
+    readonly failed: number;
+    /** The sum over those done. */
+    readonly seconds: number;
+    readonly bytes: number;
+  };
+  readonly offers: {
+    /** Not released yet. */
+    readonly open: number;
+    /** Arrivals. An offer with `repeat` may have many. */
+    readonly arrived: number;
+    /** Offers that were released without an arrival. */
+    readonly failed: number;
+    readonly released: number;
+  };
+  /** Messages of programs: notify() and notes(). */
+  readonly notes: {
+    readonly sent: number;
+    readonly received: number;
+    /** Not read yet. */
+    readonly unread: number;
+    /** Dropped because too many were unread. */
+    readonly dropped: number;
+  };
+}
+
+/** What a rail is, and how it does: `engine.rails`. */
+export interface RailState {
+  readonly index: number;
+  /** The domain's name: the NIC. */
+  readonly nic: string;
+  readonly provider: string;
+  readonly fabric: string;
+  /** The protocol of the endpoint: `'FI_PROTO_EFA'`. */
+  readonly protocol: string;
+  /** The NUMA node of the NIC, null if unknown. */
+  readonly numaNode: number | null;
+  /** Bits per second, null if unknown. */
+  readonly speed: number | null;
+  /** `'rdma'`: the NIC reads and writes the peer's memory. `'emulated'`: the peer's CPU does. */
+  readonly path: 'rdma' | 'emulated' | 'shared-memory' | 'sockets';
+  /**
+   * Whether software copies the bytes: the path is not `'rdma'`, or the NIC is itself software
+   * (softefa).
+   */
+  readonly emulated: boolean;
+  /**
+   * What the last slices say. `'stalled'`: nothing comes through. `'failing'`: slices fail. Others
+   * carry the slices meanwhile, and some are tried on this rail again. `'broken'`: the provider has
+   * broken its endpoint, and others carry the slices until the engine is closed.
+   */
+  readonly state: 'up' | 'stalled' | 'failing' | 'broken';
+  /** Bytes that this rail has sent or read. */
+  readonly bytes: number;
+  readonly slices: number;
+  /** Slices that failed, and times that the rail was left because nothing came through. */
+  readonly failures: number;
+  readonly stalls: number;
+  /** Slices that were given to other rails. */
+  readonly retries: number;
+  /** Remote writes that have arrived here. */
+  readonly arrivals: number;
+  /** Messages between engines that have arrived here. */
+  readonly messages: number;
+}
+
+/** A transfer in dumpState(). */
+export interface TransferState {
+  readonly access: Access;
+  /** The identity of the peer's engine. */
+  readonly peer: string;
+  readonly priority: 'high' | 'normal' | 'low';
+  /** `'ending'`: it has failed or has every byte, and copies of slices are under way. */
+  readonly state: 'running' | 'ending';
+  /** Bytes. */
+  readonly done: number;
+  readonly total: number;
+  readonly seconds: number;
+  readonly retries: number;
+}
+
+/** An offer in dumpState(). */
+export interface OfferState {
+  readonly access: Access;
+  /** The identity of the peer's engine. */
+  readonly peer: string;
+  readonly bytes: number;
+  readonly repeat: boolean;
+  /** `'ending'`: closed or expired, and copies may still arrive. */
+  readonly state: 'open' | 'ending';
+  /** How often all bytes have arrived. */
+  readonly arrivals: number;
+  /** Milliseconds until it expires, negative if it has. */
+  readonly expiresIn: number;
+}
+
+/** A transfer engine in dumpState(). */
+export interface TransferEngineState {
+  readonly id: string;
+  readonly rails: readonly RailState[];
+  readonly peers: readonly {
+    readonly id: string;
+    readonly rails: number;
+    readonly state: 'up' | 'lost';
+  }[];
+  readonly places: {
+    readonly count: number;
+    readonly bytes: number;
+  };
+  readonly stats: TransferStats;
+  /** The first 1000 that run. `stats` has the number of all. */
+  readonly transfers: readonly TransferState[];
+  /** The first 1000 that are open. */
+  readonly offers: readonly OfferState[];
+}
+
+/** An open transfer engine, for dumps and metrics. */
+export interface OpenTransferEngine {
+  /** Its number among the engines of the process. */
+  readonly number: number;
+  readonly rails: readonly RailState[];
+  stats(): TransferStats;
+  state(): TransferEngineState;
+}
+
+/** The open transfer engines of this thread, in the order in which they were opened. */
+export const transferEngines = new Set<OpenTransferEngine>();

@@ -1,0 +1,160 @@
+import { types } from 'node:util';
+import {
+  allBytesOf,
+  checkByteLength,
+  checkInteger,
+  checkObject,
+  namesOf,
+  refuseDetached,
+} from '../base/checks.js';
+import { endsWith } from '../base/ends.js';
+import { invalidArgType, invalidArgValue, offLoop } from '../base/errors.js';
+import type { MrAccess } from '../base/flags.js';
+import { bufferOf, bytesOf, isBufferView, lengthOf } from '../base/views.js';
+import { checkWait, type Wait, type WaitOptions, within } from '../base/wait-options.js';
+import { type NativeRegion, native } from '../contract/native.js';
+import type { Engine } from '../engine/engine.js';
+import { refuseUnsteady } from '../engine/memory.js';
+import { checkDeviceMemory, type DeviceMemory, looksLikeDeviceMemory } from './device-memory.js';
+import { MemoryRegion } from './memory-region.js';
+
+/** The options of `domain.allocate()`. */
+export interface AllocateOptions extends WaitOptions {
+  /** Requests huge pages. `region.hugePages` tells whether they were available. */
+  readonly hugePages?: boolean;
+  /** Allocates a SharedArrayBuffer, which workers share when it is posted to them. */
+  readonly shared?: boolean;
+  /** The NUMA node that the memory comes from: mbind(2). When the node is full, others give some. */
+  readonly numaNode?: number;
+}
+
+const ALLOCATE_NAMES = namesOf<AllocateOptions>({
+  hugePages: 1,
+  shared: 1,
+  numaNode: 1,
+  signal: 1,
+  timeout: 1,
+});
+const MAX_RIGHTS = 64;
+const MAX_NUMA_NODE = 1023; // of any Linux
+const ANY_NODE = -1; // for the native side
+
+const checkNumaNode = (name: string, node: unknown): number =>
+  checkInteger(name, node, 0, MAX_NUMA_NODE);
+
+/** domain.register() */
+export async function register(
+  engine: Engine,
+  buffer: ArrayBufferView | ArrayBufferLike | DeviceMemory,
+  access: readonly MrAccess[],
+  options: WaitOptions,
+): Promise<MemoryRegion> {
+  const rights = checkAccess(access);
+  if (looksLikeDeviceMemory(buffer)) return registerDevice(engine, buffer, rights, options);
+  const bytes = viewOf(buffer);
+  if (bytes.length === 0) throw invalidArgValue('buffer', 'is empty');
+  const wait = checkWait(options);
+  refuseUnsteady(bytes.buffer, 'buffer');
+  const registering = async () => {
+    const region = await offLoop(native.memoryRegister(engine.handle, bytes, rights));
+    return orForget(engine, region, () => new MemoryRegion(engine, region, bytes, rights));
+  };
+  return orClosed(registering(), wait);
+}
+
+function registerDevice(
+  engine: Engine,
+  given: DeviceMemory,
+  rights: readonly MrAccess[],
+  options: WaitOptions,
+): Promise<MemoryRegion> {
+  const { memory, access } = checkDeviceMemory('memory', given);
+  const wait = checkWait(options);
+  const registering = async () => {
+    const region = await offLoop(native.memoryRegisterDevice(engine.handle, memory, rights));
+    const device = { length: memory.length, access };
+    return orForget(engine, region, () => new MemoryRegion(engine, region, device, rights));
+  };
+  return orClosed(registering(), wait);
+}
+
+/** How to allocate memory, checked, for the native side. */
+export function checkAllocation(
+  options: Partial<Record<'hugePages' | 'shared' | 'numaNode', unknown>>,
+) {
+  const { hugePages = false, shared = false, numaNode } = options;
+  if (typeof hugePages !== 'boolean') {
+    throw invalidArgType('options.hugePages', 'a boolean', hugePages);
+  }
+  if (typeof shared !== 'boolean') throw invalidArgType('options.shared', 'a boolean', shared);
+  const node = numaNode === undefined ? ANY_NODE : checkNumaNode('options.numaNode', numaNode);
+  return { hugePages, shared, node };
+}
+
+/** domain.allocate() */
+export async function allocate(
+  engine: Engine,
+  length: number,
+  access: readonly MrAccess[],
+  options: AllocateOptions,
+): Promise<MemoryRegion> {
+  const rights = checkAccess(access);
+  checkInteger('length', length, 1);
+  checkByteLength('length', length);
+  const { hugePages, shared, node } = checkAllocation(checkObject('options', options));
+  const wait = checkWait(options, ALLOCATE_NAMES);
+  const allocating = async () => {
+    const region = await offLoop(
+      native.memoryAllocate(engine.handle, length, rights, hugePages, shared, node),
+    );
+    return orForget(engine, region, () => {
+      const bytes = new Uint8Array(region.buffer);
+      return new MemoryRegion(engine, region, bytes, rights, region.hugePages);
+    });
+  };
+  return orClosed(allocating(), wait);
+}
+
+/** Makes the object of a registration. Deregisters the memory if that fails. */
+function orForget(engine: Engine, { memory }: NativeRegion, make: () => MemoryRegion) {
+  try {
+    return make();
+  } catch (error) {
+    if (engine.open) native.memoryForget(engine.handle, memory);
+    throw error;
+  }
+}
+
+// If the wait ended before the registration, the region is closed when it is ready.
+async function orClosed(region: Promise<MemoryRegion>, wait: Wait): Promise<MemoryRegion> {
+  try {
+    return await within(region, wait, 'fi_mr_reg');
+  } catch (error) {
+    endsWith(
+      error,
+      region.then((late) => late.close()).catch(() => {}),
+    );
+    throw error;
+  }
+}
+
+// Copies the list, so that the rights granted are the rights checked.
+function checkAccess(access: readonly MrAccess[]): readonly MrAccess[] {
+  if (!Array.isArray(access) || access.length === 0 || access.length > MAX_RIGHTS) {
+    throw invalidArgType('access', "an array of rights, such as ['FI_SEND', 'FI_RECV']", access);
+  }
+  return Array.from(access as readonly MrAccess[]);
+}
+
+// Creates a new view, because a subclass may override its properties.
+function viewOf(buffer: ArrayBufferView | ArrayBufferLike): Uint8Array {
+  if (isBufferView(buffer)) {
+    refuseDetached(bufferOf(buffer), 'buffer');
+    checkByteLength('buffer', lengthOf(buffer));
+    return bytesOf(buffer);
+  }
+  if (!types.isAnyArrayBuffer(buffer)) {
+    throw invalidArgType('buffer', 'an ArrayBuffer, a view of one, or device memory', buffer);
+  }
+  return allBytesOf('buffer', buffer);
+}

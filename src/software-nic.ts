@@ -1,6 +1,0 @@
-import type { AnyInfo } from './info-types.js';
-
-/** Whether software takes the place of the network card: softefa. */
-export const isSoftwareNic = ({ domainAttr, nic }: Pick<AnyInfo, 'domainAttr' | 'nic'>): boolean =>
-  /\(emulated\)/.test(nic?.deviceAttr?.firmware ?? '') ||
-  (domainAttr.name ?? '').startsWith('softefa');
