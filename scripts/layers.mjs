@@ -31,6 +31,19 @@ const LAYERS = [
   'src/neuron/',
   'src/transfer/',
   'src/cli/',
+
+  'native/util/',
+  'native/providers/',
+  'native/engine/',
+  'native/objects/',
+  'native/transfer/',
+  'native/js/',
+  'native/preload/',
+  'native/verbs/',
+  'native/accelerator/',
+  'native/cuda/',
+  'native/neuron/',
+  'native/softefa/',
 ];
 
 const layerOf = (file) =>
@@ -58,13 +71,13 @@ function violationsOf(file) {
 /** CONTRIBUTING.md shows the same folders in the same order. */
 function treeProblems() {
   const text = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8');
-  const shown = [...text.matchAll(/^(src\/[a-z]+\/) /gm)].map(([, folder]) => folder);
+  const shown = [...text.matchAll(/^((?:src|native)\/[a-z]+\/) /gm)].map(([, folder]) => folder);
   const folders = LAYERS.flat().filter((layer) => layer.endsWith('/'));
   if (shown.join() === folders.join()) return [];
   return [`CONTRIBUTING.md shows other folders, or in another order, than ${folders.join(' ')}`];
 }
 
-const files = filesBelow('src').filter((file) => /\.(ts|js)$/.test(file));
+const files = filesBelow('src', 'native').filter((file) => /\.(ts|js|h|cc)$/.test(file));
 const problems = [...files.flatMap(violationsOf), ...treeProblems()];
 for (const problem of problems) console.log(problem);
 process.exitCode = problems.length === 0 ? 0 : 1;

@@ -21,7 +21,7 @@ const STAYS = '-Wl,-z,nodelete';
 /** The folders of each target, and the flags of its linker. The names are those of binding.gyp. */
 export const TARGETS = {
   libfabric: {
-    folders: ['native', 'native/engine', 'native/transfer', 'native/util'],
+    folders: ['providers', 'engine', 'objects', 'transfer', 'js'].map((name) => `native/${name}`),
     ldflags: [STAYS],
   },
   preload: { folders: ['native/preload'] },

@@ -5,7 +5,7 @@
 #include <new>
 #include <string>
 
-#include "../util/misuse_js.h"
+#include "../js/misuse_js.h"
 #include "library.h"
 
 // Functions for JavaScript, whose errors have `result`, `resultName` and `syscall`, or `missing` if

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../pointers_in_use.h"
+#include "../objects/pointers_in_use.h"
 
 // Asks the addon of libfabric, which this one is not linked with, about memory that the process has
 // registered.

@@ -1,8 +1,8 @@
 // Cancels requests that the caller has aborted or that have timed out.
 #include <algorithm>
 
-#include "../counter.h"
-#include "../endpoint.h"
+#include "counter.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

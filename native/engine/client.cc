@@ -1,7 +1,7 @@
 // Operations that native code posts beside those of JavaScript.
 #include "client.h"
 
-#include "../endpoint.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

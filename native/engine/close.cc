@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "../endpoint.h"
-#include "../memory_region.h"
+#include "endpoint.h"
 #include "engine.h"
+#include "memory_region.h"
 
 namespace fab {
 

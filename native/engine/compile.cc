@@ -2,8 +2,8 @@
 // that posting only makes the libfabric calls.
 #include <algorithm>
 
-#include "../endpoint.h"
 #include "dispatch.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "../endpoint.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

@@ -3,7 +3,7 @@
 
 #include <rdma/fi_domain.h>
 
-#include "../counter.h"
+#include "counter.h"
 #include "engine.h"
 
 namespace fab {

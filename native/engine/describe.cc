@@ -1,9 +1,9 @@
 // Descriptors of memory that the caller has not registered, for providers that need them
 // (FI_MR_LOCAL). The thread that runs the engine registers a buffer when an operation first needs
 // it, so that the event loop does not wait for the registration. The buffer stays registered.
-#include "../endpoint.h"
-#include "../memory_region.h"
+#include "endpoint.h"
 #include "engine.h"
+#include "memory_region.h"
 
 namespace fab {
 

@@ -2,8 +2,8 @@
 // is posted: the provider or this package would crash.
 #include <algorithm>
 
-#include "../endpoint.h"
 #include "dispatch.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

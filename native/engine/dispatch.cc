@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "../datatype.h"
+#include "../providers/datatype.h"
 
 namespace fab {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "../endpoint.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

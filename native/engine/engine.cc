@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "../completion_queue.h"
-#include "../endpoint.h"
 #include "../util/error.h"
+#include "completion_queue.h"
+#include "endpoint.h"
 
 namespace fab {
 

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "../parking.h"
+#include "../providers/parking.h"
 #include "../util/shared_block.h"
 #include "../util/shared_table.h"
 #include "../util/slot_table.h"

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "../endpoint.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "../abi.h"
-#include "../endpoint.h"
+#include "../providers/abi.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

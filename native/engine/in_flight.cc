@@ -4,9 +4,9 @@
 
 #include <rdma/fi_domain.h>
 
-#include "../counter.h"
-#include "../endpoint.h"
+#include "counter.h"
 #include "dispatch.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The layout of the memory that JavaScript and the engine share. src/contract/layout.ts has the same
-// layout, and a test compares the two.
+// The layout of the memory that JavaScript and the engine share. src/contract/layout.ts has the
+// same layout, and a test compares the two.
 namespace fab {
 
 enum class OpCode : uint8_t {

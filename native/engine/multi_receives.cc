@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "../endpoint.h"
 #include "dispatch.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

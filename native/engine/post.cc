@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../endpoint.h"
 #include "dispatch.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

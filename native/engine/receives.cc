@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../endpoint.h"
 #include "dispatch.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

@@ -5,7 +5,7 @@
 // remain in batches, in the submission ring and in lanes. Nothing else names closed objects.
 #include <vector>
 
-#include "../endpoint.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

@@ -2,10 +2,9 @@
 // open.
 #include "resolve.h"
 
-#include "../address_vector.h"
-#include "../domain.h"
-#include "../endpoint.h"
-#include "../shared_regions.h"
+#include "../providers/shared_regions.h"
+#include "address_vector.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {
@@ -55,7 +54,7 @@ bool Engine::locateRemotes(const Operation& o, uint64_t size, Resolved& resolved
 
 // Checks whether the provider may map the file of this peer. Returns -FI_EAGAIN if it may not yet.
 int Engine::approve(Peer& peer, uint32_t handle) {
-  const fi_info& info = peer.av->domain().info();
+  const fi_info& info = peer.av->info();
   const std::vector<uint8_t> address = peer.av->bytesOf(handle);
   const int ret =
       address.empty() ? 0 : shared_regions::inspect(shared_regions::nameOf(info, address.data()));

@@ -4,9 +4,9 @@
 
 #include <rdma/fi_domain.h>
 
-#include "../completion_queue.h"
-#include "../counter.h"
-#include "../endpoint.h"
+#include "completion_queue.h"
+#include "counter.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

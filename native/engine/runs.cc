@@ -1,6 +1,6 @@
 // The submissions of batches (runs), from start to completion. batch.run() may wait for one of
 // them.
-#include "../endpoint.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

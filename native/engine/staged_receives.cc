@@ -1,8 +1,8 @@
 // Receives into the package's own memory: ReceiveStaging.
 #include <algorithm>
 
-#include "../endpoint.h"
 #include "dispatch.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

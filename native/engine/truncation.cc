@@ -1,8 +1,8 @@
 // Messages that are longer than their receives.
 #include <string>
 
-#include "../endpoint.h"
-#include "../surplus.h"
+#include "../providers/surplus.h"
+#include "endpoint.h"
 #include "engine.h"
 
 namespace fab {

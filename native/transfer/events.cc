@@ -1,6 +1,5 @@
 #include "events.h"
 
-#include <napi.h>
 #include <uv.h>
 
 #include <mutex>
@@ -13,27 +12,6 @@
 
 namespace fab::transfer {
 
-namespace {
-
-Napi::Value textOf(Napi::Env env, const Event& event) {
-  const bool hasBytes = event.kind == EventKind::kNote || event.kind == EventKind::kTaken ||
-                        event.kind == EventKind::kOfferArrived;
-  if (hasBytes) {
-    if (event.text.empty()) return env.Undefined();
-    return Napi::Buffer<char>::Copy(env, event.text.data(), event.text.size());
-  }
-  return Napi::String::New(env, event.text);
-}
-
-Napi::Value fromOf(Napi::Env env, const Event& event) {
-  const bool hasPeer = event.kind == EventKind::kNote || event.kind == EventKind::kTaken ||
-                       event.kind == EventKind::kRailState || event.kind == EventKind::kPeerState;
-  if (!hasPeer) return env.Undefined();
-  return Napi::BigInt::New(env, event.from);
-}
-
-}  // namespace
-
 // The queue and its handle on the event loop. It lives as long as either of them. A thread-safe
 // function of Node-API would keep its mutex while it wakes the event loop, which then waits for
 // that mutex if it has the same core.
@@ -41,7 +19,7 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
  public:
   explicit Mailbox(napi_env env) : env_(env) {}
 
-  void open(napi_value deliver) {
+  void open(Deliver deliver) {
     uv_loop_t* loop = nullptr;
     napi_get_uv_event_loop(env_, &loop);
     const int ret = uv_async_init(
@@ -49,8 +27,7 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
     if (ret != 0) throw FabricFailure(-ret, "uv_async_init");
     async_.data = this;
     ref(false);
-    deliver_ = Napi::Persistent(Napi::Function(env_, deliver));
-    context_ = std::make_unique<Napi::AsyncContext>(env_, "libfabric.transfer");
+    deliver_ = std::move(deliver);
     self_ = shared_from_this();
     napi_add_async_cleanup_hook(
         env_,
@@ -89,8 +66,7 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
     while (wakers_.load() > 0) std::this_thread::yield();
     closeHandles({reinterpret_cast<uv_handle_t*>(&async_)}, [this] {
       const auto self = std::move(self_);
-      deliver_.Reset();
-      context_.reset();
+      deliver_ = nullptr;
       napi_remove_async_cleanup_hook(hook_);
     });
   }
@@ -125,27 +101,12 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
       isAbandoned = abandoned_;
     }
     if (isAbandoned) return close();
-    const Napi::HandleScope scope(env_);
-    try {
-      const Napi::CallbackScope callback(env_, *context_);
-      for (const Event& event : taken) call(event);
-    } catch (const Napi::Error&) {
-      // JavaScript catches its own errors: the environment is ending.
-    }
+    deliver_(taken);
   }
 
-  void call(const Event& event) const {
-    const Napi::HandleScope scope(env_);
-    deliver_.Call({Napi::Number::New(env_, static_cast<uint32_t>(event.kind)),
-                   Napi::Number::New(env_, event.id), Napi::Number::New(env_, event.status),
-                   textOf(env_, event), fromOf(env_, event),
-                   Napi::Number::New(env_, static_cast<double>(event.bytes))});
-  }
-
-  const Napi::Env env_;
+  const napi_env env_;
   uv_async_t async_{};
-  Napi::FunctionReference deliver_;
-  std::unique_ptr<Napi::AsyncContext> context_;
+  Deliver deliver_;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   std::shared_ptr<Mailbox> self_;  // until the event loop has released the handle
 
@@ -156,8 +117,8 @@ class Events::Mailbox : public std::enable_shared_from_this<Mailbox> {
   std::atomic<int> wakers_{0};  // threads that are about to wake the event loop
 };
 
-Events::Events(napi_env env, napi_value deliver) : mailbox_(std::make_shared<Mailbox>(env)) {
-  mailbox_->open(deliver);
+Events::Events(napi_env env, Deliver deliver) : mailbox_(std::make_shared<Mailbox>(env)) {
+  mailbox_->open(std::move(deliver));
 }
 
 Events::~Events() { mailbox_->abandon(); }

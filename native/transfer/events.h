@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace fab::transfer {
 
@@ -38,8 +39,9 @@ struct Event {
 // Brings events to JavaScript. Any thread adds events; one wake-up delivers all that are there.
 class Events {
  public:
-  // Calls deliver(kind, id, status, text, from, bytes) for each event.
-  Events(napi_env env, napi_value deliver);
+  using Deliver = std::function<void(const std::vector<Event>&)>;
+  // Calls `deliver` on JavaScript's thread, and releases it there.
+  Events(napi_env env, Deliver deliver);
   ~Events();  // on any thread
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;

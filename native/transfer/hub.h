@@ -27,8 +27,11 @@ class Hub : public std::enable_shared_from_this<Hub> {
   static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x7472000000000001};
   static constexpr const char* kName = "TransferEngine";
 
-  Hub(napi_env env, napi_value deliver, uint64_t identity, const Settings& settings)
-      : id(identity), events(env, deliver), settings_(settings), numbers_(randomBits()) {}
+  Hub(napi_env env, Events::Deliver deliver, uint64_t identity, const Settings& settings)
+      : id(identity),
+        events(env, std::move(deliver)),
+        settings_(settings),
+        numbers_(randomBits()) {}
 
   // The following run on JavaScript's thread.
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "../provider_traits.h"
+#include "../providers/provider_traits.h"
 #include "../util/error.h"
 #include "hub.h"
 

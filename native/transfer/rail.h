@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "../domain.h"
-#include "../endpoint.h"
 #include "../engine/client.h"
+#include "../engine/endpoint.h"
 #include "../engine/errors.h"
+#include "../objects/domain.h"
 #include "../util/shared_block.h"
 #include "message.h"
 #include "offer.h"

@@ -14,4 +14,14 @@ struct Misuse : std::runtime_error {
   const char* code;
 };
 
+// What the use of a closed object throws. A class may have an overload of its own.
+template <typename T>
+[[noreturn]] void throwClosed(const T&) {
+  throw Misuse(Misuse::Kind::kState, "ERR_CLOSED", std::string(T::kName) + " is closed");
+}
+
+[[noreturn]] inline void throwInvalidValue(const std::string& what, const std::string& why) {
+  throw Misuse(Misuse::Kind::kType, "ERR_INVALID_ARG_VALUE", what + " " + why);
+}
+
 }  // namespace fab

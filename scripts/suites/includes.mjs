@@ -9,7 +9,7 @@ import { announce, filesBelow, inParallel, root } from '../setup/step.mjs';
 import { setup } from '../setup.mjs';
 
 /** Folders whose files need nothing of Node.js but `node_api.h` and libuv. */
-const WITHOUT_NODE_ADDON_API = /^native\/(engine|softefa)\//;
+const WITHOUT_NODE_ADDON_API = /^native\/(util|providers|engine|objects|transfer|softefa)\//;
 
 /** The flags of libfabric. */
 async function fabricFlags() {

@@ -1,32 +1,30 @@
-// The contract with native/: every function that the addon exports, in the order of libfabric's headers, with
-// the C calls that it makes above it. All functions throw FabricError or an error of misuse.
+// The contract with C++: the functions that the addon exports, in the order of libfabric's headers. A comment above a
+// function shows the C calls that it makes. native-memory.ts and native-transfer.ts hold the rest of the contract. Every
+// function throws FabricError, or an error for misuse.
 //
-// Not here:
+// These calls have no function here:
 // - fi_send(3), fi_tsend(3), fi_write(3), fi_read(3), fi_atomic(3) and their variants, fi_cq_read(3),
-//   fi_cq_readerr(3), fi_cancel(3) and fi_av_remove(3): the engine makes these calls for what JavaScript writes
-//   into its rings (engine/layout.ts, native/engine/dispatch.cc).
-// - fi_close(3) of endpoints and regions, which must wait for operations in flight: operations of the same rings.
-// - fi_passive_ep, fi_listen, fi_connect, fi_accept: connected endpoints (FI_EP_MSG), which EFA does not have.
-// - fi_scalable_ep, fi_stx_context, fi_srx_context, and the collectives of fi_collective(3): the efa provider
-//   refuses all of them (1.17 to 2.6).
-// - fi_poll(3), fi_wait(3): deprecated; the drivers wait by fi_trywait(3) and file descriptors.
+//   fi_cq_readerr(3), fi_cancel(3), fi_av_remove(3): JavaScript writes operations into a ring, and the engine makes
+//   the calls (layout.ts, native/engine/dispatch.cc).
+// - fi_close(3) of endpoints and regions: operations of the same ring, because they wait for operations in flight.
+// - fi_passive_ep, fi_listen, fi_connect, fi_accept: they are for connected endpoints (FI_EP_MSG), which EFA does not
+//   have.
+// - fi_scalable_ep, fi_stx_context, fi_srx_context, and the collectives of fi_collective(3): the efa provider refuses
+//   them (1.17 to 2.6).
+// - fi_poll(3), fi_wait(3): deprecated. The drivers wait with fi_trywait(3) and file descriptors.
 // - fi_trigger(3): the efa provider has no triggered operations.
-// - fi_mr_bind(3), fi_mr_refresh(3), fi_mr_enable(3): for FI_MR_ENDPOINT, FI_MR_RMA_EVENT and FI_MR_MMU_NOTIFY,
-//   which the package does not ask for.
+// - fi_mr_bind(3), fi_mr_refresh(3), fi_mr_enable(3): they are for FI_MR_ENDPOINT, FI_MR_RMA_EVENT and
+//   FI_MR_MMU_NOTIFY, which the package does not request.
 
 import type { FabricError, makeFabricError } from '../base/errors.js';
 import type { EfaAddr, EfaCqAttr, EfaMrAttr, EfaQpWqs } from './efa-types.js';
 import type { EngineState } from './engine-state.js';
+import type { Handle, NativeInfo } from './handles.js';
 import type { Param } from './info-types.js';
+import type { NativeMemory, NativeSlots } from './native-memory.js';
+import type { NativeTransfer } from './native-transfer.js';
 
-declare const handleOf: unique symbol;
-
-/** A native object, opaque; the addon checks its type tag. */
-export type Handle<Name extends string> = { readonly [handleOf]: Name };
-
-export type NativeInfo = Handle<'Info'>;
-
-/** All that the addon exports. */
+/** The exports of the addon. */
 export interface NativeAddon
   extends NativeDiscovery,
     NativeNames,
@@ -36,19 +34,20 @@ export interface NativeAddon
     NativeBatches,
     NativeEfa,
     NativeTransfer {
+  /** Sets the function that makes the errors which the addon throws. */
   initialize(make: typeof makeFabricError): void;
-  /** As it is: its functions are called too often to go through anything. They throw nothing. */
+  /** The functions of the hot path. native.ts does not wrap them. They never throw. */
   readonly engine: NativeEngine;
 }
 
-/** native/info.cc */
+/** native/js/info.cc */
 export interface NativeDiscovery {
   // uint32_t fi_version(void)
   version(): { number: number; header: number; api: number; string: string };
   libraryPath(): string | null;
   // const char *fi_strerror(int errnum)
   strerror(errno: number): string;
-  /** null: fi_getinfo without hints. */
+  /** null calls fi_getinfo without hints. */
   // int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
   //                const struct fi_info *hints, struct fi_info **info)
   getinfo(hints?: unknown): [data: object, handle: NativeInfo][];
@@ -59,7 +58,7 @@ export interface NativeDiscovery {
   getparams(): Param[];
 }
 
-/** native/flags.cc */
+/** native/js/flags_js.cc */
 export interface NativeNames {
   nameTables(): {
     readonly flags: Readonly<Record<string, Readonly<Record<string, bigint>>>>;
@@ -70,7 +69,7 @@ export interface NativeNames {
   nearestNames(wrong: string, names: readonly string[]): string;
 }
 
-/** The rings of a domain's engine: native/domain.cc. */
+/** The rings of a domain's engine: native/js/domain.cc. */
 export interface NativeDomain {
   readonly handle: Handle<'Domain'>;
   /** For the functions of NativeEngine. */
@@ -80,25 +79,28 @@ export interface NativeDomain {
   readonly completions: ArrayBuffer;
 }
 
-/** What a domain's engine is told all the time; nothing, where it has ended: native/engine_calls.cc. */
+/**
+ * Calls to the engine of a domain: native/js/engine_calls.cc. `domain` is `NativeDomain.number`. A call for a closed
+ * domain does nothing.
+ */
 export interface NativeEngine {
-  /** One turn of the engine. */
+  /** Runs one turn of the engine. */
   turn(domain: number): void;
-  /** Turns until control.waitCount completions are there or the time is over. */
+  /** Runs turns until the ring holds control.waitCount completions, or until the timeout. */
   wait(domain: number): void;
-  /** Submits the batch of control.runBatch and turns until it has ended or the time is over. */
+  /** Submits the batch of control.runBatch, and runs turns until the batch ends, or until the timeout. */
   run(domain: number): void;
-  /** The batch of run() goes on as request control.waitCount. */
+  /** Continues the batch of run() as request control.waitCount. */
   adopt(domain: number): void;
-  /** There are submissions and the engine sleeps. */
+  /** Wakes the engine's thread, which sleeps while the ring holds submissions. */
   wake(domain: number): void;
   /** Keeps the event loop alive until control.pending is 0, unless control.unref is 1. */
   ref(domain: number): void;
-  /** Lets the engine's thread make room in the ring. */
+  /** Gives up the processor, so that the engine's thread can make room in the ring. */
   yield(domain: number): void;
 }
 
-/** The rest of a fi_cq_err_entry: native/engine/failures.cc. */
+/** The fields of a fi_cq_err_entry that a failed completion adds: native/engine/failures.cc. */
 export interface NativeFailedCompletion {
   readonly flags: bigint;
   readonly len: number;
@@ -114,7 +116,7 @@ export interface NativeOption {
   readonly value: Uint8Array;
 }
 
-/** native/{fabric,domain,address_vector,address_insertion,completion_queue,counter,endpoint*}.cc */
+/** native/js/{fabric,domain,address_vector,address_insertion*,completion_queue,counter,endpoint*}.cc */
 export interface NativeObjects {
   // int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
   fabricOpen(info: NativeInfo): Handle<'Fabric'>;
@@ -134,25 +136,30 @@ export interface NativeObjects {
     },
     drain: () => void,
   ): NativeDomain;
-  /** Whether a call of the provider may not take so long. */
+  /** Whether a provider call that has taken so long exceeds the engine's limit. */
   domainOverdue(domain: Handle<'Domain'>, milliseconds: number): boolean;
-  /** Has the driver stop. Milliseconds to wait for that: 0 when it has, less when it is overdue. */
+  /** Asks the driver to stop. Returns the milliseconds left: 0 once it has stopped, negative if it is overdue. */
   domainStop(domain: Handle<'Domain'>): number;
-  // int fi_close(struct fid *fid): of everything in the domain, then of the domain
-  /** Endpoints that could not be closed, and the errno of the domain's fi_close, or 0. */
+  // int fi_close(struct fid *fid): for each object of the domain, then for the domain
+  /**
+   * Returns the number of endpoints that could not be closed, and the errno with which fi_close(3) refused the
+   * domain, or 0.
+   */
   domainClose(domain: Handle<'Domain'>): { endpoints: number; refused: number };
-  /** native/domain_state.cc */
+  /** native/js/domain_state.cc */
   parkedDomains(): {
     provider: string;
     domain: string;
     endpoints: number;
     refused: number;
   }[];
+  /** Undefined if the engine does not release its lock in time. */
   domainState(
     domain: Handle<'Domain'>,
-    operations: number,
-    patience: number,
+    maxOperations: number,
+    milliseconds: number,
   ): EngineState | undefined;
+  /** Returns and deletes the failure that the engine stores under a key. */
   takeError(
     domain: Handle<'Domain'>,
     key: number,
@@ -160,15 +167,16 @@ export interface NativeObjects {
     syscall: string;
     text: string;
     provErrno: number;
-    /** Within its batch. */
+    /** The index of the operation in its batch. */
     index?: number;
-    /** Handle in the engine's table. */
+    /** The peer's handle in the engine's table. */
     peer?: number;
-    /** No operation that names this peer has succeeded. */
+    /** Whether no operation with this peer has succeeded. */
     silent?: boolean;
     provider: string;
+    /** Whether the failure has broken the endpoint. */
     broken: boolean;
-    /** What fi_cq_readerr(3) told, where it was asked. */
+    /** The entry of fi_cq_readerr(3), if the provider reported the failure there. */
     completion?: NativeFailedCompletion;
   };
 
@@ -178,16 +186,16 @@ export interface NativeObjects {
     options: { type: string; count: number },
   ): Handle<'AddressVector'>;
   // int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
-  //                  uint64_t flags, void *context): one address
+  //                  uint64_t flags, void *context): count is 1
   avInsert(av: Handle<'AddressVector'>, address: Uint8Array): number;
-  // The same, off the event loop: one call for each address, so that each failure has its index.
+  // The same on a worker thread, with a call for each address, so that each failure has its index.
   avInsertMany(
     av: Handle<'AddressVector'>,
     addresses: Uint8Array,
     ends: Uint32Array,
   ): Promise<{ peers: Uint32Array; error?: FabricError }>;
   // int fi_av_insertsvc(struct fid_av *av, const char *node, const char *service, fi_addr_t *fi_addr,
-  //                     uint64_t flags, void *context): off the event loop
+  //                     uint64_t flags, void *context): on a worker thread
   avInsertService(av: Handle<'AddressVector'>, node: string, service: string): Promise<number>;
   // int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen)
   avLookup(av: Handle<'AddressVector'>, peer: number): Uint8Array;
@@ -207,15 +215,19 @@ export interface NativeObjects {
     tagged: boolean;
     waitable: boolean;
   };
-  // Without calls of libfabric: remote CQ data that the engine has counted, or counts from now on.
+  // The next four make no libfabric call. The engine counts the arrivals of remote CQ data.
+  /** Completes the request once `count` remote writes with this value have arrived. */
   cqExpect(
     cq: Handle<'CompletionQueue'>,
     value: number | bigint,
     count: number,
     request: number,
   ): void;
+  /** Reports the counted arrivals and each further one. A limit of 0 ends that. */
   cqStream(cq: Handle<'CompletionQueue'>, limit: number): void;
+  /** Counts arrivals that a stream has reported and its reader has not taken. */
   cqCount(cq: Handle<'CompletionQueue'>, values: BigUint64Array): void;
+  /** Discards the counted arrivals. Returns how many were counted, and how many the engine had dropped before. */
   cqForget(cq: Handle<'CompletionQueue'>): { counted: number; lost: number };
   // int fi_close(struct fid *fid)
   cqClose(cq: Handle<'CompletionQueue'>): void;
@@ -231,7 +243,7 @@ export interface NativeObjects {
   counterAdd(counter: Handle<'Counter'>, value: number | bigint): void;
   // int fi_cntr_set(struct fid_cntr *cntr, uint64_t value)
   counterSet(counter: Handle<'Counter'>, value: number | bigint): void;
-  // fi_cntr_wait(3), as a request of the engine, which calls fi_cntr_read(3)
+  // fi_cntr_wait(3): a request of the engine, which calls fi_cntr_read(3) in its turns
   counterWait(counter: Handle<'Counter'>, threshold: number | bigint, request: number): void;
   // int fi_close(struct fid *fid)
   counterClose(counter: Handle<'Counter'>): void;
@@ -273,78 +285,10 @@ export interface NativeObjects {
   ): { count: number; size: number; datatype: number; op: number };
 }
 
-/** native/device_memory.cc */
-export type NativeDeviceMemory<Descriptor = number | Handle<'DmabufHold'>> =
-  | {
-      readonly fd: Descriptor;
-      readonly offset: number;
-      readonly length: number;
-    }
-  | {
-      readonly iface: string;
-      readonly pointer: bigint;
-      readonly device: number;
-      readonly length: number;
-    };
-
-export interface NativeRegion {
-  readonly memory: number;
-  readonly key: bigint;
-  readonly address: bigint;
-}
-
-/** native/memory_region.cc */
-export interface NativeMemory {
-  // int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t access, uint64_t offset,
-  //               uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
-  // uint64_t fi_mr_key(struct fid_mr *mr)
-  memoryRegister(
-    domain: Handle<'Domain'>,
-    bytes: Uint8Array,
-    access: readonly string[],
-  ): Promise<NativeRegion>;
-  // int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
-  memoryRegisterDevice(
-    domain: Handle<'Domain'>,
-    memory: NativeDeviceMemory,
-    access: readonly string[],
-  ): Promise<NativeRegion>;
-  // fcntl(2): F_DUPFD_CLOEXEC, and close(2)
-  dmabufHold(memory: { readonly fd: number }): Handle<'DmabufHold'>;
-  dmabufRelease(hold: Handle<'DmabufHold'>): void;
-  // mmap(2), and the same. `numaNode`: of mbind(2), -1 for any.
-  memoryAllocate(
-    domain: Handle<'Domain'>,
-    length: number,
-    access: readonly string[],
-    hugePages: boolean,
-    shared: boolean,
-    numaNode: number,
-  ): Promise<NativeRegion & { buffer: ArrayBufferLike; hugePages: boolean }>;
-  // Without calls of libfabric: the tables of the engine.
-  memoryAdopt(domain: Handle<'Domain'>, bytes: Uint8Array): number;
-  memoryForget(domain: Handle<'Domain'>, memory: number): void;
-  memoryRead(domain: Handle<'Domain'>, memory: number, offset: number, length: number): ArrayBuffer;
-  memoryBuffer(domain: Handle<'Domain'>, memory: number): ArrayBuffer;
-  // native/remote_region.cc
-  remoteAdd(domain: Handle<'Domain'>, address: bigint, key: bigint, length: bigint): number;
-  remoteForget(domain: Handle<'Domain'>, remote: number): void;
-}
-
-/** native/slots.cc */
-export interface NativeSlots {
-  slotsCreate(
-    domain: Handle<'Domain'>,
-    count: number,
-    size: number,
-  ): { handles: Uint32Array; buffers: ArrayBuffer[] };
-  slotsForget(domain: Handle<'Domain'>, handles: Uint32Array): void;
-}
-
-/** native/efa.cc */
+/** native/js/efa.cc */
 export interface NativeEfa {
-  // int fi_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context), and of
-  // struct fi_efa_ops_domain and its successors: query_mr, query_addr, query_qp_wqs, query_cq; fi_efa(7)
+  // int fi_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context), and query_mr,
+  // query_addr, query_qp_wqs and query_cq of struct fi_efa_ops_domain and its successors; fi_efa(7)
   efaQueryMr(domain: Handle<'Domain'>, memory: number): EfaMrAttr;
   efaGetMrLkey(domain: Handle<'Domain'>, memory: number): bigint;
   efaQueryAddr(domain: Handle<'Domain'>, ep: Handle<'Endpoint'>, peer: number): EfaAddr;
@@ -353,10 +297,10 @@ export interface NativeEfa {
   efaQueryFeature(domain: Handle<'Domain'>, feature: string): boolean;
 }
 
-/** A byte of registered memory: handle, offset and value. */
+/** A byte of registered memory, and its value. */
 export type NativeByte = readonly [memory: number, offset: number, value: number];
 
-/** What the rounds of a batch set and wait for. */
+/** The events that each round of a batch sets or waits for: native/engine/round_events.h. */
 export interface NativeRoundEvents {
   readonly marks: readonly NativeByte[];
   readonly bytes: readonly NativeByte[];
@@ -368,162 +312,11 @@ export interface NativeRoundEvents {
   readonly immediates: number;
 }
 
-/** native/batch.cc */
+/** native/js/batch.cc */
 export interface NativeBatches {
   batchCreate(domain: Handle<'Domain'>, entries: number): { batch: number; buffer: ArrayBuffer };
   batchDestroy(domain: Handle<'Domain'>, batch: number): void;
   batchSamples(domain: Handle<'Domain'>, batch: number, count: number): ArrayBuffer;
   batchEvents(domain: Handle<'Domain'>, batch: number, events: NativeRoundEvents): void;
   layout(): Readonly<Record<string, number>>;
-}
-
-/** What the native side tells of a transfer engine: native/transfer/events.h. */
-export type TransferEvents = (
-  kind: number,
-  id: number,
-  status: number,
-  text: string | Uint8Array | undefined,
-  from: bigint | undefined,
-  bytes: number,
-) => void;
-
-export interface NativeRailCounters {
-  bytes: number;
-  slices: number;
-  failures: number;
-  stalls: number;
-  retries: number;
-  messages: number;
-  arrivals: number;
-  /** A place in RAIL_STATES. */
-  state: number;
-}
-
-/** native/transfer/exports.cc */
-/** An offer that was opened. */
-export interface NativeOffer {
-  readonly handle: Handle<'Offer'>;
-  readonly id: number;
-  readonly first: number;
-  readonly serial: number;
-  readonly before: number;
-  /** Whether no copy can arrive after its keys were closed. */
-  readonly fences: boolean;
-}
-
-export interface NativeTransfer {
-  transferEngine(
-    identity: bigint,
-    settings: { window: number; depth: number; stall: number },
-    deliver: TransferEvents,
-  ): Handle<'TransferEngine'>;
-  /** The endpoint's messages and remote writes with data belong to the engine from now on. */
-  transferRail(
-    engine: Handle<'TransferEngine'>,
-    domain: Handle<'Domain'>,
-    endpoint: Handle<'Endpoint'>,
-    numaNode: number,
-  ): void;
-  /** After the last rail was added. */
-  transferBegin(engine: Handle<'TransferEngine'>): void;
-  transferRef(engine: Handle<'TransferEngine'>, on: boolean): void;
-  /** Ends all transfers, and tells when all messages are sent. */
-  transferClose(engine: Handle<'TransferEngine'>): void;
-  /** Ends the events. */
-  transferSilence(engine: Handle<'TransferEngine'>): void;
-  transferRails(engine: Handle<'TransferEngine'>): NativeRailCounters[];
-  /** `handles`: the peer's rails in the address vector of each rail of this side. */
-  transferPeer(
-    engine: Handle<'TransferEngine'>,
-    identity: bigint,
-    handles: Uint32Array,
-    rails: number,
-    fences: boolean,
-  ): Handle<'RemotePeer'>;
-  // int fi_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags): FI_REMOTE_CQ_DATA
-  // int fi_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
-  /**
-   * `numbers`: direction, priority, bytes of a slice, bytes of the remote memory, the peer's offer, its
-   * first number, its expected slices, its planned slices, its bytes, a place for the id, whether the offer can
-   * be used again, the offset of the remote memory in `mapping`, the NUMA node of the memory or -1, and the serial
-   * numbers of the offer and of the one before it. Undefined if the offer has ended.
-   */
-  transferStart(
-    engine: Handle<'TransferEngine'>,
-    peer: Handle<'RemotePeer'>,
-    memories: Uint32Array,
-    pieces: Float64Array,
-    targets: BigUint64Array,
-    remotePieces: Float64Array,
-    note: Uint8Array | undefined,
-    numbers: Float64Array,
-    mapping: Handle<'Mapping'> | undefined,
-  ): Handle<'Transfer'> | undefined;
-  // int get_mempolicy(int *mode, unsigned long *nodemask, unsigned long maxnode, void *addr, unsigned long flags)
-  /** -1 if the NUMA node is unknown, or the memory is on several. Its pages must be there. */
-  transferNumaNode(bytes: Uint8Array): number;
-  /** 0 if the transfer cannot start again, -1 if the offer has ended. */
-  transferAgain(engine: Handle<'TransferEngine'>, transfer: Handle<'Transfer'>): number;
-  transferCancel(transfer: Handle<'Transfer'>, status: number, text: string): void;
-  transferProgress(transfer: Handle<'Transfer'>): number;
-  /**
-   * Sets seconds, slices, and the microseconds of slices: median and 99th percentile. Then for each rail bytes,
-   * slices, repeats, retries and failures.
-   */
-  transferReport(transfer: Handle<'Transfer'>, into: Float64Array): void;
-  /** Memory that other processes can map: memfd_create(2). Undefined if the system refuses. */
-  transferAllocate(
-    engine: Handle<'TransferEngine'>,
-    length: number,
-    hugePages: boolean,
-    shared: boolean,
-    numaNode: number,
-  ): { buffer: ArrayBufferLike; fd: number; inode: bigint; hugePages: boolean } | undefined;
-  /** mmap(2) of such memory, undefined if it is something else. */
-  transferMap(
-    engine: Handle<'TransferEngine'>,
-    fd: number,
-    writable: boolean,
-  ): Handle<'Mapping'> | undefined;
-  transferUnmap(mapping: Handle<'Mapping'>): void;
-  /**
-   * Ends an offer for the processes that map its file: no copy begins any more. Returns false while
-   * one of them copies.
-   */
-  transferEndCopies(offer: Handle<'Offer'>, fd: number): boolean;
-  /** The number of slices of at most `size` bytes into which a write to these pieces is cut. */
-  transferSlices(engine: Handle<'TransferEngine'>, pieces: Float64Array, size: number): number;
-  transferOffer(
-    engine: Handle<'TransferEngine'>,
-    peer: Handle<'RemotePeer'>,
-    expected: number,
-    planned: number,
-    memories: Uint32Array,
-    repeats: boolean,
-    mappable: boolean,
-  ): NativeOffer;
-  /** Ends an offer, as soon as the peer has no copy under way. */
-  transferRevoke(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
-  /** Ends it at once. */
-  transferWithdraw(engine: Handle<'TransferEngine'>, offer: Handle<'Offer'>): void;
-  transferNotify(
-    engine: Handle<'TransferEngine'>,
-    peer: Handle<'RemotePeer'>,
-    bytes: Uint8Array,
-    id: number,
-    channel: number,
-    sequence: number,
-  ): void;
-  /** Tells the peer that messages with these `numbers`, of 32 bits each, were taken. */
-  transferTake(
-    engine: Handle<'TransferEngine'>,
-    peer: Handle<'RemotePeer'>,
-    numbers: Uint8Array,
-    channel: number,
-    status: number,
-  ): void;
-  /** The event NoteSent with this id tells when all messages to the peer are sent, or given up. */
-  transferFlush(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>, id: number): void;
-  /** Messages to the peer that still wait are given up. */
-  transferForget(engine: Handle<'TransferEngine'>, peer: Handle<'RemotePeer'>): void;
 }

@@ -1,9 +1,12 @@
-// The addon: loaded when it is first used. Its functions are in native-contract.ts.
+// Loads the addon at its first use. native-contract.ts describes its functions.
 import { makeFabricError, startAtCaller } from '../base/errors.js';
 import { loadAddon } from './load.js';
 import type { NativeAddon } from './native-contract.js';
 
+export type * from './handles.js';
 export type * from './native-contract.js';
+export type * from './native-memory.js';
+export type * from './native-transfer.js';
 
 type Functions = Record<string, (...args: unknown[]) => unknown>;
 
@@ -16,7 +19,7 @@ function load(): Functions {
   return { ...Object.fromEntries(guarded), engine };
 }
 
-// Misuse that C++ finds is reported at the line of the caller, as that which JavaScript finds.
+// The stack of an error that C++ throws starts at the caller of the package.
 function startingAtCaller(call: (...args: unknown[]) => unknown) {
   return (...args: unknown[]): unknown => {
     try {
@@ -29,7 +32,7 @@ function startingAtCaller(call: (...args: unknown[]) => unknown) {
 
 let loaded: Functions | undefined;
 
-/** The addon, loaded when it is first used: until then the program may prepare the process. */
+/** The addon. It is loaded at the first use, so the program can prepare the process before. */
 export const native = new Proxy({} as Functions, {
   get: (_target, name: string) => loadOnce()[name],
 }) as unknown as NativeAddon;

@@ -88,7 +88,7 @@ export function checkAllocation(
   }
   if (typeof shared !== 'boolean') throw invalidArgType('options.shared', 'a boolean', shared);
   const node = numaNode === undefined ? ANY_NODE : checkNumaNode('options.numaNode', numaNode);
-  return { hugePages, shared, node };
+  return { hugePages, shared, numaNode: node };
 }
 
 /** domain.allocate() */
@@ -101,11 +101,11 @@ export async function allocate(
   const rights = checkAccess(access);
   checkInteger('length', length, 1);
   checkByteLength('length', length);
-  const { hugePages, shared, node } = checkAllocation(checkObject('options', options));
+  const allocation = { length, ...checkAllocation(checkObject('options', options)) };
   const wait = checkWait(options, ALLOCATE_NAMES);
   const allocating = async () => {
     const region = await offLoop(
-      native.memoryAllocate(engine.handle, length, rights, hugePages, shared, node),
+      native.memoryAllocate(engine.handle, rights, allocation),
     );
     return orForget(engine, region, () => {
       const bytes = new Uint8Array(region.buffer);

@@ -99,14 +99,15 @@ export async function allocateMemory(
   checkByteLength('length', length);
   const checked = checkOptions('options', options, ALLOCATE);
   const { nics, numaNode } = checked;
-  const { hugePages, shared, node } = checkAllocation(checked);
+  const allocation = { length, ...checkAllocation(checked) };
   const on = chosen(rails, nics);
   if (engine !== undefined) {
-    const file = native.transferAllocate(engine, length, hugePages, shared, node);
+    const file = native.transferAllocate(engine, allocation);
     if (file !== undefined) return { ...(await onEach(on, file.buffer)), file };
   }
   const first = on.findIndex((rail) => rail !== undefined);
   const started = performance.now();
+  const { hugePages, shared } = allocation;
   const how = { hugePages, shared, ...(numaNode !== undefined && { numaNode }) };
   const region = await (on[first] as Rail).domain.allocate(length, ACCESS, how);
   const took = performance.now() - started;

@@ -1,5 +1,5 @@
 import { asCancellation } from '../base/cancellation.js';
-import type { TransferEvents } from '../contract/native-contract.js';
+import type { TransferEvents } from '../contract/native.js';
 import type { OfferState, TransferState } from '../diagnostics/transfer-state.js';
 import { errnoOf, TransferError } from './errors.js';
 

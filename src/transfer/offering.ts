@@ -66,7 +66,8 @@ export async function makeOffer(
     if (events.isClosing) throw engineClosed();
     const memories = Uint32Array.from(regions, (region) => region?.memory ?? 0);
     const mappable = file !== undefined;
-    return native.transferOffer(handle, to.handle, expected, planned, memories, repeat, mappable);
+    const memory = { memories, expected, planned, repeats: repeat, mappable };
+    return native.transferOffer(handle, to.handle, memory);
   });
   const token = encodeToken(
     {

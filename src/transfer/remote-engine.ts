@@ -235,37 +235,21 @@ export class RemoteEngine {
     const { memories, numaNode, device } = part.place;
     const start = () => {
       this.#checkStart(part.place);
-      const numbers = Float64Array.of(
-        access === 'write' ? 0 : 1,
-        PRIORITIES.indexOf(options.priority),
-        grant.slice,
-        grant.span,
-        grant.offer,
-        grant.first,
-        grant.expected,
-        grant.planned,
-        grant.length,
-        0,
-        grant.repeats ? 1 : 0,
-        grant.file?.offset ?? 0,
-        numaNode ?? -1,
-        grant.serial,
-        grant.before,
-      );
-      const started = native.transferStart(
-        handle,
-        this.handle,
+      const started = native.transferStart(handle, {
+        peer: this.handle,
+        isWrite: access === 'write',
+        priority: PRIORITIES.indexOf(options.priority),
         memories,
-        part.pieces,
-        grant.targets,
-        grant.pieces,
-        options.note,
-        numbers,
-        // The CPU copies through a mapping.
-        device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
-      );
+        pieces: part.pieces,
+        numaNode: numaNode ?? -1,
+        grant,
+        note: options.note,
+        mapping:
+          device === undefined && grant.file ? this.#mappings?.get(grant.file, access) : undefined,
+        mappingOffset: grant.file?.offset ?? 0,
+      });
       if (started === undefined) throw offerEnded();
-      return { handle: started, id: numbers[9] as number };
+      return started;
     };
     const again = (started: Handle<'Transfer'>) => {
       this.#checkStart(part.place);

@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
-#include "../../native/address_format.h"
-#include "../../native/local_peers.h"
-#include "../../native/own_name.h"
-#include "../../native/shared_regions.h"
+#include "../../native/providers/address_format.h"
+#include "../../native/providers/local_peers.h"
+#include "../../native/providers/own_name.h"
+#include "../../native/providers/shared_regions.h"
 #include "../../native/util/misuse.h"
 #include "support/fuzz.h"
 

@@ -13,7 +13,7 @@ class Script {
  public:
   explicit Script(fuzz::Input& input) : input_(input), rig_(input) {
     const Settings settings;
-    hub_ = std::make_shared<Hub>(Napi::Env(nullptr), Napi::Function(), kIdentity, settings);
+    hub_ = std::make_shared<Hub>(nullptr, nullptr, kIdentity, settings);
     hub_->addRail(rig_.domain, rig_.endpoints[0], -1);
     for (uint64_t i = 0; i < 2; ++i) {
       peers_.push_back(hub_->addPeer(2 + i, {Path({rig_.peers[i]}, 0)}, i == 0));

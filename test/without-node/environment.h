@@ -1,24 +1,23 @@
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 #include <uv.h>
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "../../native/addon.h"
+#include "../../native/objects/domain.h"
 
 // What the addon needs of Node.js in one thread: an event loop, and functions that it calls there.
 
 namespace without_node {
 
 struct Value {
-  double number = 0;
-  uint64_t bits = 0;
   std::string text;
-  std::function<void(const std::vector<Value*>&)> call;
+  std::function<void()> call;
 };
 
 class Environment {
@@ -32,14 +31,15 @@ class Environment {
   napi_env env() { return reinterpret_cast<napi_env>(this); }
   uv_loop_t* loop() { return &loop_; }
   Value* add(Value value) { return &values_.emplace_back(std::move(value)); }
-  napi_value function(std::function<void(const std::vector<Value*>&)> call) {
-    return reinterpret_cast<napi_value>(add({0, 0, {}, std::move(call)}));
+  napi_value function(std::function<void()> call) {
+    return reinterpret_cast<napi_value>(add({{}, std::move(call)}));
   }
 
   // Runs the event loop until the condition holds. Ends the process if it never does.
   void runUntil(const char* what, const std::function<bool()>& condition);
 
-  fab::Addon addon;
+  const std::shared_ptr<std::vector<fab::Domain*>> domains =
+      std::make_shared<std::vector<fab::Domain*>>();
 
  private:
   uv_loop_t loop_;

@@ -7,11 +7,12 @@
 
 #include "../../native/engine/manual.h"
 #include "../../native/engine/poll_thread.h"
-#include "../../native/info.h"
-#include "../../native/local_peers.h"
-#include "../../native/provider_traits.h"
-#include "../../native/shared_query.h"
-#include "../../native/shared_regions.h"
+#include "../../native/objects/registration.h"
+#include "../../native/objects/shared_query.h"
+#include "../../native/providers/info.h"
+#include "../../native/providers/local_peers.h"
+#include "../../native/providers/provider_traits.h"
+#include "../../native/providers/shared_regions.h"
 
 using fab::Completion;
 using fab::Control;
@@ -59,7 +60,7 @@ Program::Program(Environment& where, const std::string& provider, Kind how,
   domain->registerPlaceholder();
   const auto driver = makeDriver(std::move(thread));
   domain->dependsOn(fabric);
-  domain->start(environment.env(), driver);
+  domain->start(environment.env(), environment.domains, driver);
 }
 
 Program::~Program() {
@@ -101,7 +102,7 @@ std::shared_ptr<fab::Driver> Program::makeDriver(std::shared_ptr<fab::PollThread
     }
     return fds;
   };
-  const fab::Drain drain(environment.env(), environment.function([this](const auto&) { read(); }));
+  const fab::Drain drain(environment.env(), environment.function([this] { read(); }));
   return kind == Kind::kLoop
              ? fab::makeLoopDriver(domain->engine(), std::move(options), environment.loop(), drain)
              : fab::makeThreadDriver(domain->engine(), std::move(options), environment.loop(),
@@ -124,7 +125,8 @@ Program::End Program::openEndpoint() {
   avAttr.type = FI_AV_TABLE;
   fab::Fid<fid_av> avFid;
   CLAIM(fi_av_open(domain->get(), &avAttr, avFid.out(), nullptr) == 0);
-  const auto av = std::make_shared<fab::AddressVector>(domain, std::move(avFid));
+  const auto av =
+      std::make_shared<fab::AddressVector>(domain, domain->engine(), *info, std::move(avFid));
   av->dependsOn(domain);
   fab::Fid<fid_ep> fid;
   CLAIM(fi_endpoint(domain->get(), info.get(), fid.out(), nullptr) == 0);
@@ -189,7 +191,7 @@ void Program::forget(uint32_t memory) {
 
 std::shared_ptr<fab::MemoryRegion> Program::registerMemory(const Bytes& bytes, uint64_t access) {
   const Hold hold(engine());
-  auto region = fab::MemoryRegion::open(domain, bytes.data.get(), bytes.length, access, bytes.data);
+  auto region = fab::openRegion(domain, bytes.data.get(), bytes.length, access, bytes.data);
   fab::Memory memory;
   memory.backing = bytes.data;
   memory.base = region->base;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "../../native/domain.h"
-#include "../../native/endpoint.h"
-#include "../../native/memory_region.h"
+#include "../../native/engine/endpoint.h"
+#include "../../native/engine/memory_region.h"
+#include "../../native/objects/domain.h"
 #include "environment.h"
 
 // A domain as JavaScript uses it: through the rings, and with the calls that run on its thread or

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "../../native/transfer/hub.h"
 #include "programs.h"
@@ -63,11 +64,10 @@ class Side {
       : mail_(mail), which_(which) {
     Settings settings;
     hub_ = std::make_shared<Hub>(
-        Napi::Env(environment.env()),
-        Napi::Function(environment.env(), environment.function([this](const auto& event) {
-          happened(static_cast<EventKind>(event[0]->number),
-                   static_cast<uint32_t>(event[1]->number));
-        })),
+        environment.env(),
+        [this](const std::vector<fab::transfer::Event>& events) {
+          for (const auto& event : events) happened(event.kind, event.id);
+        },
         which + 1, settings);
     Card card{which + 1, {}};
     for (size_t i = 0; i < kRails; ++i) {

@@ -38,7 +38,7 @@ const senderProgram = `
 test.for(casesOf(drivers, (driver) => driver === 'thread'))(
   'shm memory that a peer may be mapping remains after its worker is terminated: %s driver',
   async (driver) => {
-    const LINGER = 100; // ms, kLinger in native/endpoint.h
+    const LINGER = 100; // ms, kLinger in native/engine/endpoint.h
     const peer = await OtherProcess.start({ provider: 'shm' });
     const workerData = { driver, address: peer.address };
     const worker = new Worker(senderProgram, { eval: true, workerData });

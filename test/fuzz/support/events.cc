@@ -5,7 +5,7 @@ namespace fab::transfer {
 
 class Events::Mailbox {};
 
-Events::Events(napi_env, napi_value) {}
+Events::Events(napi_env, Deliver) {}
 Events::~Events() = default;
 void Events::add(Event) {}
 void Events::ref(bool) {}

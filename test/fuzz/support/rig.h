@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "../../../native/domain.h"
-#include "../../../native/endpoint.h"
+#include "../../../native/engine/endpoint.h"
+#include "../../../native/objects/domain.h"
 #include "provider_queue.h"
 
 // A domain with what operations use, on the provider of the fuzzers. There is no driver: a fuzzer
@@ -110,7 +110,8 @@ struct Rig {
     avCalls_.lookup = [](fid_av*, fi_addr_t, void*, size_t*) { return -FI_EINVAL; };
     fab::Fid<fid_av> avFid;
     *avFid.out() = &avFids_[i];
-    const auto av = std::make_shared<fab::AddressVector>(domain, std::move(avFid));
+    const auto av = std::make_shared<fab::AddressVector>(domain, domain->engine(), domain->info(),
+                                                         std::move(avFid));
     av->dependsOn(domain);
     for (fi_addr_t address = 2 * i; address < 2 * i + 2; ++address) {
       fab::Peer peer;

@@ -1,0 +1,12 @@
+#include "counter.h"
+
+#include "engine.h"
+
+namespace fab {
+
+int Counter::closeSelf() {
+  engine_.cancelCounterWaits(*this);
+  return engine_.parking.close(counter_);
+}
+
+}  // namespace fab

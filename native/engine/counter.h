@@ -1,0 +1,35 @@
+#pragma once
+
+#include <node_api.h>
+#include <rdma/fi_domain.h>
+
+#include "../util/fid.h"
+#include "../util/resource.h"
+
+namespace fab {
+
+class Engine;
+
+class Counter : public Resource {
+ public:
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x636e747200000001};
+  static constexpr const char* kName = "Counter";
+
+  Counter(Engine& engine, Fid<fid_cntr> counter) : engine_(engine), counter_(std::move(counter)) {}
+  Engine& engine() const { return engine_; }
+  fid_cntr* get() const { return counter_.get(); }
+
+  // The provider counts receives that Engine::truncate fails as successes. The engine corrects
+  // that.
+  bool overcounts = false;
+  uint64_t corrections = 0;
+
+ protected:
+  int closeSelf() override;
+
+ private:
+  Engine& engine_;
+  Fid<fid_cntr> counter_;
+};
+
+}  // namespace fab

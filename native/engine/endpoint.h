@@ -1,0 +1,167 @@
+#pragma once
+
+#include <node_api.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "../providers/provider_traits.h"
+#include "../providers/region_lock.h"
+#include "../providers/surplus.h"
+#include "../util/fid.h"
+#include "../util/resource.h"
+#include "address_vector.h"
+#include "completion_queue.h"
+#include "dmabuf_use.h"
+#include "errors.h"
+#include "held.h"
+#include "lane.h"
+#include "receive_staging.h"
+
+namespace fab {
+
+class Counter;
+class Engine;
+struct Op;
+
+class Endpoint : public Resource {
+ public:
+  static constexpr napi_type_tag kTag = {0x6c69626661627269, 0x6570000000000001};
+  static constexpr const char* kName = "Endpoint";
+
+  Endpoint(Engine& engine, Fid<fid_eq> events, Fid<fid_ep> ep, const fi_info& info)
+      : caps(info.caps),
+        sendFlags(info.tx_attr->op_flags),
+        receiveFlags(info.rx_attr->op_flags),
+        waitsInClose(traitsOf(info).waitsInClose),
+        breaks(traitsOf(info).breaksEndpoint),
+        more(traitsOf(info).holdsMore ? 0 : FI_MORE),
+        mostSends(traitsOf(info).overrunsSends ? info.tx_attr->size : SIZE_MAX),
+        injectsAsWrites(traitsOf(info).injectsAsWrites),
+        ownContexts(((info.mode | info.tx_attr->mode | info.rx_attr->mode) &
+                     (FI_CONTEXT | FI_CONTEXT2)) != 0),
+        losesInjectedAtomics(traitsOf(info).losesInjectedAtomics),
+        atomicBytes(usesSharedMemory(info) ? traitsOf(info).sharedAtomics : SIZE_MAX),
+        endsWithMemory(abortsWithMemory(info)),
+        abortedBySender(traitsOf(info).abortedBySender),
+        postsParts(traitsOf(info).splitsMultiReceives),
+        takesSurplus(traitsOf(info).failsOnLongMessages && info.rx_attr->iov_limit > 1 &&
+                     surplus::memory().iov_len > 0),
+        dataConsumes(((info.mode | info.rx_attr->mode) & FI_RX_CQ_DATA) != 0),
+        engine_(engine),
+        events_(std::move(events)),
+        ep_(std::move(ep)) {}
+
+  // Sets the objects that the endpoint is bound to. Closing one of them closes the endpoint.
+  void belongsTo(const std::shared_ptr<Resource>& domain,
+                 const std::shared_ptr<AddressVector>& vector,
+                 const std::shared_ptr<CompletionQueue>& sends,
+                 const std::shared_ptr<CompletionQueue>& receives);
+  // Adds its address to local_peers, or throws FabricFailure.
+  void addToLocalPeers(const std::string& address);
+
+  fid_ep* get() const { return ep_.get(); }
+  // The same, for a call of JavaScript. Throws if the endpoint is closed.
+  fid_ep* opened() const;
+  fid_eq* events() const { return events_.get(); }
+  Engine& engine() const { return engine_; }
+  Lane& lane(bool receives) { return receives ? receiveLane : sendLane; }
+  std::array<Lane*, 3> lanes() { return {&receiveLane, &behindBuffer, &sendLane}; }
+  // Whether receives of messages must wait in behindBuffer.
+  bool hasBuffer() const { return buffer != nullptr || !behindBuffer.empty(); }
+  // Whether a send from unregistered memory is copied instead of registering the memory.
+  bool copies(const Operation& operation) const;
+  // The memory that an operation is copied into; null if it is posted from its own buffer.
+  Staging* stagingFor(const Operation& operation, const void* desc) const;
+  // The flags of an operation, without those that the provider does not support.
+  uint64_t flagsOf(const Operation& operation) const {
+    const bool loses = losesInjectedAtomics && operation.code == OpCode::kAtomic;
+    return loses ? operation.flags & ~FI_INJECT : operation.flags;
+  }
+  // The maximum number of bytes of each buffer of an atomic with 1 to 3 buffers.
+  size_t longestAtomic(size_t buffers) const {
+    return buffers == 3 ? atomicBytes / 2 : atomicBytes;
+  }
+  // Frees the slot that an operation was copied into.
+  void freeSlot(uint32_t slot) { (staging ? staging : copied)->give(slot); }
+
+  const uint64_t caps;
+  const uint64_t sendFlags;
+  const uint64_t receiveFlags;
+  // shm (1.17 to 1.22 at least): a peer in another process that reads the first message of an
+  // endpoint maps the endpoint's memory by name, and crashes if the endpoint has closed by then.
+  // Nothing reports that the peer has read the message, so the endpoint stays open this long.
+  static constexpr std::chrono::milliseconds kLinger{100};
+  bool announced() const;
+
+  // Whether fi_close(3) would wait for operations in flight, perhaps forever.
+  bool waits() const { return waitsInClose && inFlight > 0; }
+  bool isDraining() const override { return draining && waits(); }
+
+  const bool waitsInClose;  // fi_close(3) returns only when nothing is in flight
+  bool (*const breaks)(int provErrno);
+  const uint64_t more;  // FI_MORE if batches may use it, else 0
+  // No more than this many operations but receives may be in flight. If there is such a limit, all
+  // of them have completions, injects too.
+  const size_t mostSends;
+  bool countsSends() const { return mostSends != SIZE_MAX; }
+  const bool injectsAsWrites;
+  const bool ownContexts;  // the provider writes into the contexts of operations
+  const bool losesInjectedAtomics;
+  const size_t atomicBytes;   // the most of an atomic, operand and comparand together
+  const bool endsWithMemory;  // its sends and RMA end if their memory is deregistered
+  const int abortedBySender;  // the error number of a receive, or 0: provider_traits.h
+  const bool postsParts;      // multi-receive buffers are posted in parts
+  const bool takesSurplus;    // a receive ends in surplus memory
+  const bool dataConsumes;    // FI_RX_CQ_DATA: a peer's write with data consumes a receive
+  uint32_t handle = 0;
+  uint32_t inFlight = 0;
+  size_t sending = 0;  // operations but receives, without those of runs that are only counted
+  std::string name;    // in local_peers; empty if it shares no memory
+  std::string region;  // its file in /dev/shm; empty if it has none
+  std::shared_ptr<RegionLock> regionLock;
+  bool closing = false;
+  bool draining = false;  // closed for the program, with operations in flight: engine/draining.cc
+  bool broken = false;    // by an error that belongs to no operation
+  // The error of operations that are still in flight when the endpoint closes.
+  Failure end{FI_ECANCELED, {"", "the endpoint was closed"}};
+  bool hasSent = false;
+  Lane sendLane;
+  Lane receiveLane;
+  // The multi-receive buffer that is posted in parts, and the receives behind it.
+  Op* buffer = nullptr;
+  Lane behindBuffer;
+  std::shared_ptr<Staging> staging;  // for all sends: DGRAM with FI_MSG_PREFIX or FI_MR_LOCAL
+  std::shared_ptr<Staging> copied;   // for sends that carry their bytes or have no descriptor
+  bool registers = false;            // the provider needs descriptors: FI_MR_LOCAL
+  // Up to this many bytes, the provider copies a message without a descriptor despite FI_MR_LOCAL.
+  size_t copiedSends = 0;
+  size_t copiedReceives = 0;
+  // For receives: DGRAM as above, and providers without fi_cancel(3).
+  std::shared_ptr<ReceiveStaging> receiveStaging;
+  Held held;
+  DmabufUse dmabufUse;
+  std::shared_ptr<AddressVector> av;
+  std::shared_ptr<CompletionQueue> sendQueue;
+  std::shared_ptr<CompletionQueue> receiveQueue;
+  std::shared_ptr<Counter> receiveCounter;  // if it overcounts
+
+ protected:
+  int closeSelf() override;
+
+ private:
+  int closeOrPark();
+
+  Engine& engine_;
+  Fid<fid_eq> events_;  // closes after the endpoint
+  Fid<fid_ep> ep_;
+};
+
+// The use of a closed endpoint throws ERR_CLOSED, or the cause if the provider has broken it.
+[[noreturn]] void throwClosed(const Endpoint& endpoint);
+
+}  // namespace fab

@@ -1,0 +1,183 @@
+// The functions for transfers: src/contract/native-transfer.ts describes them.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "../transfer/hub.h"
+#include "addon.h"
+#include "exports.h"
+#include "handle.h"
+#include "transfer_values.h"
+#include "values.h"
+
+namespace fab {
+
+namespace {
+
+using transfer::bytesOf;
+using transfer::Clock;
+using transfer::cut;
+using transfer::Direction;
+using transfer::Hub;
+using transfer::Mapping;
+using transfer::MappingHold;
+using transfer::Order;
+using transfer::Peer;
+using transfer::Pieces;
+using transfer::Priority;
+using transfer::RailShare;
+using transfer::Target;
+using transfer::toHandles;
+using transfer::toPieces;
+using transfer::toText;
+using transfer::toUint32;
+using transfer::Transfer;
+
+// Triples of address, key and whether they are valid, for each rail of the peer.
+std::vector<Target> toTargets(const Napi::Value& value) {
+  const auto array = value.As<Napi::BigUint64Array>();
+  std::vector<Target> targets(array.ElementLength() / 3);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    targets[i] = {array[3 * i], array[3 * i + 1], array[3 * i + 2] != 0};
+  }
+  return targets;
+}
+
+// Uses the numbers of the offer: its own for the slices that its token implies, else those for a
+// plan.
+void number(Order& order, uint32_t first, uint32_t expected, uint32_t planned, bool whole) {
+  const size_t count = order.slicing.slices.size();
+  order.planned = !whole || !order.note.empty() || count != expected;
+  order.first = order.planned ? first + expected : first;
+  order.roundSize = expected + planned;
+  if (!order.planned || count <= planned) return;
+  throw Misuse(Misuse::Kind::kRange, "ERR_OUT_OF_RANGE",
+               "the transfer has " + std::to_string(count) + " slices, and the token allows " +
+                   std::to_string(planned) + "; use larger pages, or an offer with more `slices`");
+}
+
+void useMapping(Order& order, std::shared_ptr<Mapping> mapping, uint64_t offset) {
+  if (!mapping || offset > mapping->size() || order.span > mapping->size() - offset) {
+    throw Misuse(Misuse::Kind::kRange, "ERR_OUT_OF_RANGE", "the grant is not within its file");
+  }
+  order.mapping = std::move(mapping);
+  order.mapped = offset;
+}
+
+// The members that transferStart() reads of an object.
+class Members {
+ public:
+  explicit Members(const Napi::Value& object) : object_(object.As<Napi::Object>()) {}
+  Napi::Value get(const char* name) const { return object_.Get(name); }
+  bool flag(const char* name) const { return get(name).ToBoolean(); }
+  uint32_t uint32(const char* name) const { return static_cast<uint32_t>(number(name)); }
+  uint64_t number(const char* name) const {
+    return static_cast<uint64_t>(get(name).As<Napi::Number>().Int64Value());
+  }
+
+ private:
+  const Napi::Object object_;
+};
+
+// transferStart(engine, order): { handle, id }, or undefined if the offer has ended
+Napi::Value transferStart(const Napi::CallbackInfo& args) {
+  const Napi::Env env = args.Env();
+  const auto hub = unwrap<Hub>(args[0]);
+  const Members given(args[1]);
+  const Members grant(given.get("grant"));
+  Order order;
+  order.peer = unwrapAny<Peer>(given.get("peer"));
+  order.direction = given.flag("isWrite") ? Direction::kWrite : Direction::kRead;
+  order.priority = static_cast<Priority>(given.uint32("priority"));
+  order.memories = toHandles(given.get("memories"));
+  order.numaNode = static_cast<int>(given.get("numaNode").As<Napi::Number>());
+  order.note = toText(given.get("note"));
+  order.offer = grant.uint32("offer");
+  order.serial = grant.number("serial");
+  order.before = grant.number("before");
+  order.repeats = grant.flag("repeats");
+  order.span = grant.number("span");
+  order.targets = toTargets(grant.get("targets"));
+  const Pieces local = toPieces(given.get("pieces"));
+  order.bytes = bytesOf(local);
+  order.slicing = cut(local, toPieces(grant.get("pieces")), hub->limitsOf(grant.number("slice")));
+  const Napi::Value mapping = given.get("mapping");
+  if (!mapping.IsUndefined()) {
+    useMapping(order, unwrapAny<MappingHold>(mapping)->mapping, given.number("mappingOffset"));
+  }
+  if (order.direction == Direction::kWrite) {
+    number(order, grant.uint32("first"), grant.uint32("expected"), grant.uint32("planned"),
+           order.bytes == grant.number("length"));
+  }
+  const auto started = hub->start(std::move(order));
+  if (!started) return env.Undefined();
+  auto result = Napi::Object::New(env);
+  result.Set("id", started->id);
+  result.Set("handle", wrapHandle(env, started));
+  return result;
+}
+
+// transferAgain(engine, transfer): starts a transfer again that has ended. Returns its new id, or 0
+// if a copy of a slice failed, so that its number may still arrive, or -1 if the offer has ended
+Napi::Value transferAgain(const Napi::CallbackInfo& args) {
+  const auto& started = unwrapAny<Transfer>(args[1]);
+  if (!started->mayRepeat()) return Napi::Number::New(args.Env(), 0);
+  if (!unwrap<Hub>(args[0])->restart(started)) return Napi::Number::New(args.Env(), -1);
+  return Napi::Number::New(args.Env(), started->id);
+}
+
+// transferCancel(transfer, status, text)
+Napi::Value transferCancel(const Napi::CallbackInfo& args) {
+  unwrapAny<Transfer>(args[0])->fail(toUint32(args[1]), args[2].As<Napi::String>());
+  return args.Env().Undefined();
+}
+
+Napi::Value transferProgress(const Napi::CallbackInfo& args) {
+  return Napi::Number::New(args.Env(),
+                           static_cast<double>(unwrapAny<Transfer>(args[0])->bytesDone()));
+}
+
+// transferReport(transfer, into): seconds, slices, p50 and p99 in microseconds; then for each rail
+// bytes, slices, repeats, retries and failures
+Napi::Value transferReport(const Napi::CallbackInfo& args) {
+  const auto& transfer = unwrapAny<Transfer>(args[0]);
+  auto into = args[1].As<Napi::Float64Array>();
+  const auto end = transfer->running() ? Clock::now() : transfer->ended();
+  size_t at = 0;
+  const auto put = [&](double value) {
+    if (at < into.ElementLength()) into[at++] = value;
+  };
+  put(std::chrono::duration<double>(end - transfer->began()).count());
+  put(transfer->total());
+  for (const uint32_t each : transfer->quantiles()) put(each);
+  for (const RailShare& share : transfer->shares()) {
+    put(static_cast<double>(share.bytes.load()));
+    for (const auto* count : {&share.slices, &share.repeats, &share.retries, &share.failures}) {
+      put(count->load());
+    }
+  }
+  return args.Env().Undefined();
+}
+
+// transferSlices(engine, pieces, size): the number of slices of a write from one piece
+Napi::Value transferSlices(const Napi::CallbackInfo& args) {
+  const auto hub = unwrap<Hub>(args[0]);
+  if (!args[1].IsTypedArray()) throwInvalidType("pieces", "a typed array", args[1]);
+  const Pieces pieces = toPieces(args[1]);
+  const uint64_t size = std::max<uint64_t>(unsignedFromJs(args[2], "size", UINT32_MAX), 1);
+  const auto slicing = cut({{0, bytesOf(pieces)}}, pieces, hub->limitsOf(size));
+  return Napi::Number::New(args.Env(), static_cast<double>(slicing.slices.size()));
+}
+
+}  // namespace
+
+void exportTransferOrders(Napi::Object exports) {
+  exportFunction<transferStart>(exports, "transferStart");
+  exportFunction<transferAgain>(exports, "transferAgain");
+  exportFunction<transferCancel>(exports, "transferCancel");
+  exportFunction<transferProgress>(exports, "transferProgress");
+  exportFunction<transferReport>(exports, "transferReport");
+  exportFunction<transferSlices>(exports, "transferSlices");
+}
+
+}  // namespace fab
