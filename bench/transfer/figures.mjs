@@ -19,7 +19,7 @@ function batchOf(pair, size, clock = elapsed) {
   const batch = pair.endpoint.batch();
   let count = 0;
   for (let at = 0; at < size; at += SLICE) {
-    const from = pair.region.slice(at, Math.min(SLICE, size - at));
+    const from = pair.region.slice(at, Math.min(at + SLICE, size));
     batch.writedata(from, DATA, pair.peer, pair.remoteRegion, { offset: at });
     count += 1;
   }

@@ -67,7 +67,7 @@ export async function cold(bench, length) {
           regions.push(region);
           const peer = av.insert(Buffer.from(theirs[i].address, 'hex'));
           const remote = domain.remote(Buffer.from(theirs[i].descriptor, 'hex'));
-          await write.call(endpoints[i], region.slice(i * length, length), peer, remote);
+          await write.call(endpoints[i], region.slice(i * length, (i + 1) * length), peer, remote);
         });
         await Promise.all(writing);
         const took = performance.now() - start;

@@ -114,7 +114,7 @@ export class ObjectClient {
   async #offer(access, { place, at, length }, name, init, headers) {
     const starts = Array.from({ length: Math.ceil(length / PIECE) }, (_, i) => i * PIECE);
     const offering = starts.map((start) => {
-      const piece = place.slice(at + start, Math.min(PIECE, length - start));
+      const piece = place.slice(at + start, at + Math.min(start + PIECE, length));
       return piece.offer({ access, to: this.server, expires: EXPIRES });
     });
     const offers = await Promise.all(offering);

@@ -99,7 +99,7 @@ export class Transfers {
         for (const { grant, offset } of pieces) {
           signal.throwIfAborted();
           const bytes = place.bytes.subarray(at, at + grant.length);
-          await move(place.slice(at, grant.length), bytes, grant, offset);
+          await move(place.slice(at, at + grant.length), bytes, grant, offset);
         }
       });
       const failed = (await Promise.allSettled(halves)).find(({ status }) => status === 'rejected');

@@ -19,7 +19,7 @@ const OF_REGION = uncloneable(
 );
 
 const OF_SLICE = uncloneable(
-  'a RegionSlice belongs to its thread: send region.descriptor(), and the offset and length of the slice',
+  'a RegionSlice belongs to its thread: send region.descriptor(), and the start and end of the slice',
 );
 
 const collected = new FinalizationRegistry<Engine>((engine) => {
@@ -159,15 +159,13 @@ export class MemoryRegion extends RegisteredBytes implements RegionDescription {
   }
 
   /**
-   * A slice of the region, for operations.
+   * The bytes [start, end) of the region, for operations.
    *
-   * @throws RangeError ERR_OUT_OF_RANGE if the slice is not within the region.
+   * @throws RangeError ERR_OUT_OF_RANGE if they are not within the region. Negative numbers do not count from the end.
    */
-  slice(offset: number, length?: number): RegionSlice {
+  slice(start = 0, end = this.length): RegionSlice {
     if (!RegisteredBytes.is(this)) throw invalidThis('a MemoryRegion');
-    checkInteger('offset', offset, 0, this.length);
-    const rest = this.length - offset;
-    return new RegionSlice(this, offset, checkInteger('length', length ?? rest, 0, rest));
+    return sliceOf(this, this, start, end);
   }
 
   /** The descriptor of the region. Send it to a peer, which passes it to domain.remote(). */
@@ -253,15 +251,18 @@ export class RegionSlice extends RegisteredBytes {
   }
 
   /**
-   * A slice of this slice. Offset and length are in bytes.
+   * The bytes [start, end) of this slice.
    *
-   * @throws RangeError ERR_OUT_OF_RANGE if the new slice is not within this one.
+   * @throws RangeError ERR_OUT_OF_RANGE if they are not within this slice.
    */
-  slice(offset: number, length?: number): RegionSlice {
+  slice(start = 0, end = this.length): RegionSlice {
     if (!RegisteredBytes.is(this)) throw invalidThis('a RegionSlice');
-    checkInteger('offset', offset, 0, this.length);
-    const rest = this.length - offset;
-    const size = checkInteger('length', length ?? rest, 0, rest);
-    return new RegionSlice(this.region, this.offset + offset, size);
+    return sliceOf(this.region, this, start, end);
   }
+}
+
+function sliceOf(region: MemoryRegion, within: RegisteredBytes, start: number, end: number) {
+  checkInteger('start', start, 0, within.length);
+  checkInteger('end', end, start, within.length);
+  return new RegionSlice(region, within.offset + start, end - start);
 }

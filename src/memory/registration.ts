@@ -104,9 +104,7 @@ export async function allocate(
   const allocation = { length, ...checkAllocation(checkObject('options', options)) };
   const wait = checkWait(options, ALLOCATE_NAMES);
   const allocating = async () => {
-    const region = await offLoop(
-      native.memoryAllocate(engine.handle, rights, allocation),
-    );
+    const region = await offLoop(native.memoryAllocate(engine.handle, rights, allocation));
     return orForget(engine, region, () => {
       const bytes = new Uint8Array(region.buffer);
       return new MemoryRegion(engine, region, bytes, rights, region.hugePages);

@@ -37,11 +37,11 @@ export function movedBy(pieces: Pieces, distance: number): Pieces {
   return pieces.map((value, i) => (i % 2 === 0 ? value + distance : value));
 }
 
-/** A part of the bytes of all pieces, in their order. */
-export function slicePieces(pieces: Pieces, offset: number, length: number): Pieces {
+/** The bytes [start, end) of all pieces, in their order. */
+export function slicePieces(pieces: Pieces, start: number, end: number): Pieces {
   const slice: number[] = [];
-  let skip = offset;
-  let rest = length;
+  let skip = start;
+  let rest = end - start;
   for (let i = 0; rest > 0 && i < pieces.length; i += 2) {
     const size = pieces[i + 1] as number;
     if (skip < size) {

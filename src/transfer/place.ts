@@ -60,13 +60,13 @@ export class Part {
   }
 
   /**
-   * A part of this part. With pages, of their bytes in the order of the pages.
+   * The bytes [start, end) of this part. With pages, they count in the order of the pages.
    *
-   * @throws RangeError ERR_OUT_OF_RANGE if it is empty or not within this part.
+   * @throws RangeError ERR_OUT_OF_RANGE if they are empty or not within this part.
    */
-  slice(offset: number, length: number = this.length - offset): Part {
-    checkRange(offset, length, this.length);
-    return new Part(this.place, slicePieces(this.pieces, offset, length), length);
+  slice(start = 0, end = this.length): Part {
+    checkRange(start, end, this.length);
+    return new Part(this.place, slicePieces(this.pieces, start, end), end - start);
   }
 
   /**
@@ -79,10 +79,12 @@ export class Part {
   }
 }
 
-function checkRange(offset: number, length: number, end: number): void {
-  checkInteger('offset', offset, 0, end);
-  if (length === 0) throw outOfRange('length', 'at least 1: a transfer has at least one byte', 0);
-  checkInteger('length', length, 1, end - offset);
+function checkRange(start: number, end: number, length: number): void {
+  checkInteger('start', start, 0, length);
+  if (start === end) {
+    throw outOfRange('end', 'greater than start: a transfer has at least one byte', end);
+  }
+  checkInteger('end', end, start + 1, length);
 }
 
 /** Memory that transfers use: registered once on each rail, until it is closed. */
@@ -141,13 +143,13 @@ export class Place {
   }
 
   /**
-   * A contiguous part.
+   * The bytes [start, end).
    *
-   * @throws RangeError ERR_OUT_OF_RANGE if it is empty or not within the place.
+   * @throws RangeError ERR_OUT_OF_RANGE if they are empty or not within the place.
    */
-  slice(offset: number, length: number = this.length - offset): Part {
-    checkRange(offset, length, this.length);
-    return new Part(this, onePiece(offset, length), length);
+  slice(start = 0, end = this.length): Part {
+    checkRange(start, end, this.length);
+    return new Part(this, onePiece(start, end - start), end - start);
   }
 
   /**
@@ -162,7 +164,7 @@ export class Place {
 
   /** Offers the whole place. See {@link Part.offer}. */
   offer(options: OfferOptions): Promise<Offer> {
-    return this.slice(0).offer(options);
+    return this.slice().offer(options);
   }
 
   /**

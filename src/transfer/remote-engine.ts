@@ -214,7 +214,7 @@ export class RemoteEngine {
     const grant = isGrant(token) ? token : this.grant(token);
     if (grant.owner !== this.identity) throw invalidArgValue('token', 'is from another engine');
     checkGrant(grant, access);
-    const part = local instanceof Place ? local.slice(0) : local;
+    const part = local instanceof Place ? local.slice() : local;
     if (!(part instanceof Part)) throw invalidArgType(name, 'a Place or a part of one', local);
     if (part.place.owner.engine !== this.#context.handle) {
       throw invalidArgValue(

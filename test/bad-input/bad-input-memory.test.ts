@@ -137,9 +137,9 @@ describe('regions that every call refuses', () => {
   test.each([[-1], [4097], [1.5], [Number.NaN], ['0'], [2 ** 53]])(
     'region.slice(%s) throws',
     async (offset) => {
-      await expectThrown(() => region.slice(offset as number), /offset must be/);
-      await expectThrown(() => region.slice(0, offset as number), /length must be/);
-      await expectThrown(() => region.slice(8).slice(0, 4089), /length must be/);
+      await expectThrown(() => region.slice(offset as number), /start must be/);
+      await expectThrown(() => region.slice(0, offset as number), /end must be/);
+      await expectThrown(() => region.slice(8).slice(0, 4089), /end must be/);
     },
   );
 });

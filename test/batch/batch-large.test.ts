@@ -15,7 +15,7 @@ describe.each(common)('%s', (provider) => {
     const own = await wire.a.domain.register(pattern(OPERATIONS * 4), ['FI_WRITE']);
     const batch = wire.a.batch();
     for (let i = 0; i < OPERATIONS; i++) {
-      batch.write(own.slice(i * 4, 4), wire.toB, remote, { offset: i * 4 });
+      batch.write(own.slice(i * 4, (i + 1) * 4), wire.toB, remote, { offset: i * 4 });
     }
     await wire.done(batch.submit());
     // A write may complete before its data has arrived.

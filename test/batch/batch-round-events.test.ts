@@ -21,7 +21,7 @@ async function endpointsOf(wire: Pair<'FI_EP_RDM', (typeof CAPS)[number]>) {
     ep,
     region: own,
     into: own.slice(0, BYTES),
-    from: own.slice(BYTES, BYTES),
+    from: own.slice(BYTES, 2 * BYTES),
     peer,
     remote: ep.domain.remote(peers.descriptor()),
   });

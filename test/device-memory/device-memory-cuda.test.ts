@@ -38,13 +38,13 @@ test('efa-direct: memory of CUDA is written to memory of CUDA, and read back', a
   const source = await a.domain.register(near, LOCAL);
   const target = await b.domain.register(far, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
   const remote = a.domain.remote(target.descriptor());
-  await a.write(source.slice(100, 65_537), toB, remote, { offset: 33 });
+  await a.write(source.slice(100, 65_637), toB, remote, { offset: 33 });
   const expected = pattern(MIB, 2);
   expected.set(pattern(MIB, 1).subarray(100, 100 + 65_537), 33);
   expectBytes(bytesOf(to), expected);
   expectBytes(bytesOf(from), pattern(MIB, 1));
 
-  await a.read(source.slice(4096, 10_000), toB, remote, { offset: 5 });
+  await a.read(source.slice(4096, 14_096), toB, remote, { offset: 5 });
   const read = pattern(MIB, 1);
   read.set(expected.subarray(5, 10_005), 4096);
   expectBytes(bytesOf(from), read);
@@ -63,7 +63,7 @@ test('efa-direct: messages go from memory of CUDA into memory of CUDA', async ()
   using far = to.dmabuf();
   const source = await a.domain.register(near, ['FI_SEND']);
   const target = await b.domain.register(far, ['FI_RECV']);
-  const received = b.recv(target.slice(7, 8000));
+  const received = b.recv(target.slice(7, 8007));
   await a.send(source.slice(0, 5000), toB);
   expect(await received).toMatchObject({ length: 5000 });
   const expected = pattern(8192, 4);

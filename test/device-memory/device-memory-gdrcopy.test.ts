@@ -42,8 +42,8 @@ test('efa: the provider copies messages into memory of CUDA with GDRCopy', async
   const expected = pattern(SIZE, 2);
   for (const size of [1, 32, 100, 4000]) {
     const start = calls();
-    const received = b.recv(target.slice(size, size));
-    await a.send(source.slice(3, size), toB);
+    const received = b.recv(target.slice(size, 2 * size));
+    await a.send(source.slice(3, 3 + size), toB);
     expect(await received).toMatchObject({ length: size });
     const called = callsSince(start);
     expect(called.gdr_copy_to_mapping, `${size} bytes`).toBeGreaterThan(0);

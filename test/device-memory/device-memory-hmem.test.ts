@@ -99,8 +99,8 @@ test('efa: tagged messages, batches and atomics', async () => {
   const expected = new Uint8Array(MIB);
 
   for (const size of [10, 5000, 100_000]) {
-    const received = b.trecv(target.slice(size, size), null, 7n);
-    await a.tsend(source.slice(1, size), toB, 7n);
+    const received = b.trecv(target.slice(size, 2 * size), null, 7n);
+    await a.tsend(source.slice(1, 1 + size), toB, 7n);
     expect(await received).toMatchObject({ length: size });
     expected.set(pattern(MIB, 1).subarray(1, 1 + size), size);
   }
@@ -108,7 +108,7 @@ test('efa: tagged messages, batches and atomics', async () => {
 
   const batch = a.batch();
   for (let i = 0; i < 20; i++) {
-    batch.write(source.slice(i * 100, 100), toB, remote, { offset: 300_000 + i * 100 });
+    batch.write(source.slice(i * 100, (i + 1) * 100), toB, remote, { offset: 300_000 + i * 100 });
   }
   await batch.submit();
   const read = () => a.read(source.slice(0, 1), toB, remote);
@@ -126,7 +126,7 @@ test('efa: tagged messages, batches and atomics', async () => {
   expect([...before]).toEqual([15n, 107n]);
   await a.atomic(source.slice(0, 16), toB, remote, options);
   expected.set(words(25n, 121n), 512);
-  await expectArrival(to, expected, () => a.read(source.slice(100, 1), toB, remote));
+  await expectArrival(to, expected, () => a.read(source.slice(100, 101), toB, remote));
 
   await expect(a.send(source.slice(0, 8), toB, { flags: ['FI_INJECT'] })).rejects.toMatchObject({
     code: 'FI_EOPNOTSUPP',
@@ -151,9 +151,9 @@ describe.each(['efa', 'efa-direct'] as const)('%s: a transfer engine', (fabric) 
     ] as const) {
       near.write(pattern(MIB, seed));
       far.fill(0);
-      const part = into.slice(offset, length);
+      const part = into.slice(offset, offset + length);
       const offer = await part.offer({ access: 'write', to: toA });
-      await toB.write(from.slice(offset, length), offer.token);
+      await toB.write(from.slice(offset, offset + length), offer.token);
       await offer.arrived;
       const expected = new Uint8Array(MIB);
       expected.set(pattern(MIB, seed).subarray(offset, offset + length), offset);
@@ -161,7 +161,7 @@ describe.each(['efa', 'efa-direct'] as const)('%s: a transfer engine', (fabric) 
 
       near.fill(0);
       const back = await part.offer({ access: 'read', to: toA });
-      await toB.read(back.token, from.slice(offset, length));
+      await toB.read(back.token, from.slice(offset, offset + length));
       expectBytes(bytesOf(near), expected);
     }
     for (const place of [from, into]) await place.close();

@@ -65,12 +65,12 @@ describe.each(['efa', 'efa-direct'] as const)('%s', (fabric) => {
       const content = pattern(2 * MIB, size);
       gpu.fill(content);
       host.bytes.fill(0);
-      await pair.done(a.write(region.slice(7, size), toB, remote));
+      await pair.done(a.write(region.slice(7, 7 + size), toB, remote));
       const sent = content.subarray(offset + 7, offset + 7 + size);
       expectBytes(host.bytes, changed(new Uint8Array(MIB), sent, 0));
 
       host.bytes.set(pattern(MIB, size + 1));
-      await pair.done(a.read(region.slice(9, size), toB, remote));
+      await pair.done(a.read(region.slice(9, 9 + size), toB, remote));
       const read = pattern(MIB, size + 1).subarray(0, size);
       expectBytes(gpu.bytes(), changed(content, read, offset + 9));
     }
@@ -87,7 +87,7 @@ describe.each(['efa', 'efa-direct'] as const)('%s', (fabric) => {
     const remote = a.domain.remote(host.descriptor());
     const batch = a.batch();
     for (let i = 0; i < 8; i++) {
-      batch.write(region.slice(i * PAGE, PAGE), toB, remote, { offset: (7 - i) * PAGE });
+      batch.write(region.slice(i * PAGE, (i + 1) * PAGE), toB, remote, { offset: (7 - i) * PAGE });
     }
     for (const seed of [1, 2, 3]) {
       gpu.fill(pattern(MIB, seed));
@@ -98,7 +98,7 @@ describe.each(['efa', 'efa-direct'] as const)('%s', (fabric) => {
       }
     }
     batch.close();
-    a.post.write(region.slice(5 * PAGE, 100), toB, remote, { context: 'posted' });
+    a.post.write(region.slice(5 * PAGE, 5 * PAGE + 100), toB, remote, { context: 'posted' });
     const [entry] = await waitFor(() => a.cq.read());
     expect(entry?.context).toBe('posted');
     expectBytes(host.bytes.subarray(0, 100), pattern(MIB, 3).subarray(5 * PAGE, 5 * PAGE + 100));
@@ -159,8 +159,8 @@ describe('efa-direct', () => {
       for (const size of [33, 100, PAGE, 8192]) {
         from.fill(pattern(4 * PAGE, size));
         to.fill(pattern(4 * PAGE, 1));
-        const received = b.recv(target.slice(11, 8200));
-        await pair.done(a.send(source.slice(5, size), toB));
+        const received = b.recv(target.slice(11, 8211));
+        await pair.done(a.send(source.slice(5, 5 + size), toB));
         expect(await pair.done(received)).toMatchObject({ length: size });
         const sent = pattern(4 * PAGE, size).subarray(5, 5 + size);
         expectBytes(to.bytes(), changed(pattern(4 * PAGE, 1), sent, 11));

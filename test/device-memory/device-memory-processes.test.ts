@@ -46,7 +46,7 @@ test.for(['process_vm', 'bounce'])(
       expectBytes(near.bytes(), pattern(SIZE, 2));
       near.fill(pattern(SIZE, 3));
       const answer = once(child, 'message');
-      await ep.send(region.slice(100, 5000), peer);
+      await ep.send(region.slice(100, 5100), peer);
       expect((await settle(answer))[0]).toEqual({ length: 5000 });
       expectBytes(far.bytes().subarray(0, 5000), pattern(SIZE, 3).subarray(100, 5100));
       expectBytes(far.bytes().subarray(5000), pattern(SIZE, 2).subarray(5000));

@@ -49,7 +49,7 @@ test('the other objects print one line each', async () => {
     counter: ep.counters.sends,
     peer,
     region,
-    slice: region.slice(8, 16),
+    slice: region.slice(8, 24),
     remote,
     batch,
     completion: await received,

@@ -85,7 +85,7 @@ async function makeRows(): Promise<Record<string, Row>> {
     MultiRecv: row(multiRecv, /the bytes/, ['released', () => multiRecv.return()]),
     Immediates: row(immediates, /\{ data, length \}/, ['ended', () => immediates.return()]),
     Peer: row(peer, /send av\.lookup\(peer\)/, ['removed', () => av.remove(peer)]),
-    RegionSlice: row(region.slice(8, 16), /region\.descriptor\(\)/, [
+    RegionSlice: row(region.slice(8, 24), /region\.descriptor\(\)/, [
       'closed',
       () => region.close(),
     ]),

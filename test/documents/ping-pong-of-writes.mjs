@@ -14,7 +14,7 @@ const pong = async () => {
   const back = server.batch();
   await back.submit({ until: { byte: arrival, value: 0 } });
   const to = server.domain.remote(region.descriptor());
-  back.write(peerRegion.slice(4096, 4096), server.av.insert(ep.address), to);
+  back.write(peerRegion.slice(4096, 8192), server.av.insert(ep.address), to);
   const until = { byte: arrival, value: 1 };
   await back.submit({ times: 999, mark: { byte: mark, value: 0 }, until });
   await back.submit({ mark: { byte: mark, value: 999 % 256 } });

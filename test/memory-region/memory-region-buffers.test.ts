@@ -33,7 +33,7 @@ describe.each(['register', 'allocate'] as const)('a region of %s()', (method) =>
     region.bytes.fill(3);
     const transferred = detach(region.bytes as Uint8Array<ArrayBuffer>);
     expect(region.bytes).toEqual(new Uint8Array(4096).fill(3));
-    expect(region.slice(8, 8).bytes.length).toBe(8);
+    expect(region.slice(8, 16).bytes.length).toBe(8);
     const received = ep.recv(region);
     await ep.send(new Uint8Array(4096).fill(4), self);
     await received;

@@ -17,7 +17,7 @@ describe.each(onCommon)('%s, %s driver', (provider, driver) => {
     b.av.insert(a.address);
     const region = await a.domain.allocate(COUNT * SIZE, ['FI_SEND', 'FI_RECV']);
     region.bytes.fill(7);
-    const slices = Array.from({ length: COUNT }, (_, i) => region.slice(i * SIZE, SIZE));
+    const slices = Array.from({ length: COUNT }, (_, i) => region.slice(i * SIZE, (i + 1) * SIZE));
     /** Waits until operations wait, closes the region, and receives what was sent. */
     const finish = async (sent: Promise<unknown>) => {
       await settle(

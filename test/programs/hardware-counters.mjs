@@ -34,7 +34,7 @@ const region = await domain.allocate(4096, [
 ]);
 const remote = domain.remote(region.descriptor());
 for (let i = 0; i < 5; i++) {
-  await Promise.all([b.recv(region.slice(2048, 64)), a.send(region.slice(0, 64), peer)]);
+  await Promise.all([b.recv(region.slice(2048, 2112)), a.send(region.slice(0, 64), peer)]);
 }
 for (let i = 0; i < 3; i++) await a.write(region.slice(0, 64), peer, remote);
 for (let i = 0; i < 2; i++) await a.read(region.slice(0, 64), peer, remote);

@@ -31,7 +31,7 @@ describe.each([
       await engines.a.allocate(SIZE * count),
       await engines.b.allocate(SIZE * count),
     ];
-    const partOf = (place: typeof ours, i: number) => place.slice(i * SIZE, SIZE);
+    const partOf = (place: typeof ours, i: number) => place.slice(i * SIZE, (i + 1) * SIZE);
     return { ...engines, ours, theirs, partOf };
   };
 

@@ -50,7 +50,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
     own.bytes.set(pattern(4096, 1));
     await done(a.write(own, toB, remote, { flags }));
     expectBytes(region.bytes, pattern(4096, 1));
-    await done(a.write(own.slice(1000, 100).slice(10, 50), toB, remote, { offset: 7, flags }));
+    await done(a.write(own.slice(1000, 1100).slice(10, 60), toB, remote, { offset: 7, flags }));
     expectBytes(region.bytes.subarray(7, 57), pattern(4096, 1).subarray(1010, 1060));
     await done(a.write(registered, toB, remote, { offset: 4096 - 100, flags }));
     expectBytes(region.bytes.subarray(4096 - 100), pattern(100, 5));
@@ -63,7 +63,7 @@ describe.each(everywhere)('%s, %s driver', (provider, driver) => {
       new Uint8Array(view.buffer),
       Buffer.concat([new Uint8Array(16), pattern(100, 5).subarray(0, 16), new Uint8Array(16)]),
     );
-    await done(a.read(own.slice(8, 8), toB, remote, { offset: 4096 - 100 }));
+    await done(a.read(own.slice(8, 16), toB, remote, { offset: 4096 - 100 }));
     expectBytes(own.bytes.subarray(8, 16), pattern(100, 5).subarray(0, 8));
     expectBytes(own.bytes.subarray(16), pattern(4096, 1).subarray(16));
   });

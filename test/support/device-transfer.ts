@@ -33,7 +33,7 @@ export async function writeAndReadBack(type: HmemMemory['type'], library: Librar
   near.close();
   far.close();
   const remote = a.domain.remote(target.descriptor());
-  await a.write(source.slice(100, 65_537), toB, remote, { offset: 33 });
+  await a.write(source.slice(100, 65_637), toB, remote, { offset: 33 });
   const expected = pattern(MIB, 2);
   expected.set(pattern(MIB, 1).subarray(100, 100 + 65_537), 4096 + 33);
   expectBytes(bytesOf(to), expected);

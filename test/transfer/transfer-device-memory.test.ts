@@ -32,8 +32,8 @@ describe('efa-direct', () => {
     ] as const) {
       near.fill(pattern(9 * MIB, seed));
       far.fill(new Uint8Array(9 * MIB));
-      const offer = await into.slice(offset, length).offer({ access: 'write', to: toA });
-      await toB.write(from.slice(offset, length), offer.token);
+      const offer = await into.slice(offset, offset + length).offer({ access: 'write', to: toA });
+      await toB.write(from.slice(offset, offset + length), offer.token);
       const arrival = await offer.arrived;
       expect(arrival.length).toBe(length);
       expect(() => arrival.bytes).toThrow(expect.objectContaining(state));
@@ -43,8 +43,8 @@ describe('efa-direct', () => {
       expect(same(far.bytes(), expected)).toBe(true);
 
       near.fill(new Uint8Array(9 * MIB));
-      const back = await into.slice(offset, length).offer({ access: 'read', to: toA });
-      await toB.read(back.token, from.slice(offset, length));
+      const back = await into.slice(offset, offset + length).offer({ access: 'read', to: toA });
+      await toB.read(back.token, from.slice(offset, offset + length));
       const read = new Uint8Array(9 * MIB);
       read.set(sent, 100 + offset);
       expect(same(near.bytes(), read)).toBe(true);

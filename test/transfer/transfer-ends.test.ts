@@ -119,7 +119,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const from = await a.register(pattern(SIZE));
     const into = await b.register(new Uint8Array(2 * SIZE));
     const [first, second] = await Promise.all(
-      [0, SIZE].map((at) => into.slice(at, SIZE).offer({ access: 'write', to: toA })),
+      [0, SIZE].map((at) => into.slice(at, at + SIZE).offer({ access: 'write', to: toA })),
     );
     if (first === undefined || second === undefined) throw new Error('no offers');
     const running = toB.write(from, first.token);

@@ -49,7 +49,7 @@ describe.each(['shm', 'tcp'])('%s', (provider) => {
       }),
     );
     const parts = offers.map((offer, i) => ({
-      from: from.slice(i * size, size),
+      from: from.slice(i * size, (i + 1) * size),
       token: offer?.token ?? '',
     }));
     await root.group.scatter(parts);

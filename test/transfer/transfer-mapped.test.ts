@@ -30,7 +30,7 @@ describe.each([
     for (const size of [1, 4096, 300_000, 8 * MIB + 5]) {
       const from = await a.register(pattern(size));
       const into = await b.allocate(size + 200);
-      const offer = await into.slice(100, size).offer({ access: 'write', to: toA });
+      const offer = await into.slice(100, 100 + size).offer({ access: 'write', to: toA });
       const report = await toB.write(from, offer.token, { note: Buffer.from(`${size}`) });
       const { bytes, length, note } = await offer.arrived;
       expect(same(bytes, from.bytes)).toBe(true);
@@ -63,7 +63,7 @@ describe.each([
     const source = await b.allocate(3 * MIB);
     source.bytes.set(pattern(3 * MIB));
     const into = await a.register(new Uint8Array(MIB));
-    const offer = await source.slice(MIB, MIB).offer({ access: 'read', to: toA });
+    const offer = await source.slice(MIB, 2 * MIB).offer({ access: 'read', to: toA });
     await toB.read(offer.token, into);
     expect(same(into.bytes, source.bytes.subarray(MIB, 2 * MIB))).toBe(true);
     await offer.released;

@@ -77,7 +77,9 @@ describe.each([
           await settle(Promise.all(started.splice(0)));
         } else if (each === 'offer') {
           const slot = offers.length % SLOTS;
-          const offer = await arena.slice(slot * SLOT, SLOT).offer({ access: 'write', to: toA });
+          const offer = await arena
+            .slice(slot * SLOT, (slot + 1) * SLOT)
+            .offer({ access: 'write', to: toA });
           offers.push({ offer, slot, lengths: [], writes: [], takes: 1 });
         } else if ('notify' in each) {
           for (let i = 0; i < each.notify; i++) {

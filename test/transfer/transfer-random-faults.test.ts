@@ -51,7 +51,9 @@ test(
       const length = 1 + next(next(2) === 0 ? LARGEST : 20_000);
       const offset = next(LARGEST - length);
       const offer = await receiver.offer(length, 60_000);
-      const transfer = remote.write(place.slice(offset, length), offer.token, { deadline: 60_000 });
+      const transfer = remote.write(place.slice(offset, offset + length), offer.token, {
+        deadline: 60_000,
+      });
       await transfer;
       const expected = createHash('sha1').update(bytes.subarray(offset, offset + length));
       expect(await offer.outcome).toBe(expected.digest('hex'));

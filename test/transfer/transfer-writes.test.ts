@@ -17,7 +17,7 @@ describe.each([
     for (const size of SIZES) {
       const from = await a.register(pattern(size, size));
       const into = await b.register(new Uint8Array(size + 200));
-      const offer = await into.slice(100, size).offer({ access: 'write', to: toA });
+      const offer = await into.slice(100, 100 + size).offer({ access: 'write', to: toA });
       let arrivals = 0;
       offer.arrived.then(() => arrivals++);
       const report = await toB.write(from, offer.token);
@@ -144,12 +144,12 @@ describe.each([
     const into = await b.register(new Uint8Array(size * 100));
     const offers = await Promise.all(
       Array.from({ length: 100 }, (_, i) =>
-        into.slice((99 - i) * size, size).offer({ access: 'write', to: toA }),
+        into.slice((99 - i) * size, (100 - i) * size).offer({ access: 'write', to: toA }),
       ),
     );
     await Promise.all(
       offers.map((offer, i) =>
-        toB.write(from.slice(i * size, size), offer.token, {
+        toB.write(from.slice(i * size, (i + 1) * size), offer.token, {
           priority: (['high', 'normal', 'low'] as const)[i % 3] as 'high',
         }),
       ),

@@ -101,7 +101,7 @@ export class Messages {
 
   #addSend(batch: TestBatch, size: number, mayInject = !this.#session.settings.verify): void {
     const { info, peer, tagged } = this.#session;
-    const from = this.#region.slice(this.#room, size);
+    const from = this.#region.slice(this.#room, this.#room + size);
     const inject = mayInject && size < info.txAttr.injectSize;
     if (tagged) inject ? batch.tinject(from.bytes, peer, TAG) : batch.tsend(from, peer, TAG);
     else if (inject) batch.inject(from.bytes, peer);

@@ -24,13 +24,13 @@ const targetPages = (operation) => pagesOf(operation, 'target', operation.at / o
 
 function source(own, operation) {
   const { id, kind, bytes, page } = operation;
-  if (!TRANSFERS[kind].sourcePages) return own.all.slice(startOf(id), bytes);
+  if (!TRANSFERS[kind].sourcePages) return own.all.slice(startOf(id), startOf(id) + bytes);
   return own.all.pages({ indices: sourcePages(operation), size: page });
 }
 
 function target(own, operation) {
   const { kind, at, bytes, page } = operation;
-  if (!TRANSFERS[kind].targetPages) return own.arena.slice(at, bytes);
+  if (!TRANSFERS[kind].targetPages) return own.arena.slice(at, at + bytes);
   return own.arena.pages({ indices: targetPages(operation), size: page });
 }
 

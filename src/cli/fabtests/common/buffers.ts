@@ -52,11 +52,11 @@ export class Buffers {
 
   /** `size` bytes of the receive half, from `offset` on. */
   receiving(size: number, offset = 0): RegionSlice {
-    return this.region.slice(offset, size);
+    return this.region.slice(offset, offset + size);
   }
 
   /** `size` bytes of the send half, from `offset` on. */
   sending(size: number, offset = 0): RegionSlice {
-    return this.region.slice(this.half + offset, size);
+    return this.region.slice(this.half + offset, this.half + offset + size);
   }
 }

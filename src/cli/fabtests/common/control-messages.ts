@@ -56,7 +56,7 @@ export class ControlMessages {
   }
 
   #slot(number: number, length = CONTROL_BYTES): RegionSlice {
-    return this.#region.slice(number * CONTROL_BYTES, length);
+    return this.#region.slice(number * CONTROL_BYTES, number * CONTROL_BYTES + length);
   }
 
   postReceive(): void {

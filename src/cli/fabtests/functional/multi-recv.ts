@@ -81,7 +81,7 @@ async function receiver(side: TestSide, session: Session) {
   const region = await allocateFor(session.domain, half * BUFFERS, ['FI_RECV']);
   const buffers = Array.from(
     { length: BUFFERS },
-    (_, i) => new Shared(session, region.slice(i * half, half)),
+    (_, i) => new Shared(session, region.slice(i * half, (i + 1) * half)),
   );
   const each = Math.floor(half / size);
   session.domain.progress();

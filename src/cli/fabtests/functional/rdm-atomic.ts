@@ -201,7 +201,7 @@ class Work {
       target: this.#buffers.receiving(size),
       operand: this.#buffers.sending(size),
       result: this.#results.region.slice(0, size),
-      compare: this.#results.region.slice(LARGEST, size),
+      compare: this.#results.region.slice(LARGEST, LARGEST + size),
     };
   }
 

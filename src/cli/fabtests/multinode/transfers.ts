@@ -29,7 +29,7 @@ export function addTransfer(
 }
 
 function slotSlice(mesh: Mesh, lane: Lane, from: number): RegionSlice {
-  return lane.into.slice(mesh.slotOf(from), mesh.settings.size);
+  return lane.into.slice(mesh.slotOf(from), mesh.slotOf(from) + mesh.settings.size);
 }
 
 /** The two alternating halves that keep a window full. */
