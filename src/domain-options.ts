@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, namesOf, oneOf } from './base/checks.js';
+import { checkInteger, checkMilliseconds, checkOptions, namesOf, oneOf } from './base/checks.js';
 import type { DriverKind } from './base/drivers.js';
 import { invalidArgType } from './base/errors.js';
 import type { Domain } from './domain.js';
@@ -18,14 +18,14 @@ export interface DomainOptions {
    */
   readonly threadOf?: Domain;
   /**
-   * Microseconds that a driver keeps polling after its last work. If omitted, 1000. While sends,
-   * RMA or atomics are in flight, it polls 20 times as long.
+   * Milliseconds that a driver keeps polling after its last work. If omitted, 1. While sends, RMA
+   * or atomics are in flight, it polls 20 times as long.
    */
   readonly spin?: number;
   /**
-   * Microseconds between the polls of an idle driver if the provider has no wait object. If
-   * omitted, 1000. After 256 polls without work, a thread polls half as often. The event loop's
-   * clock has a resolution of milliseconds.
+   * Milliseconds between the polls of an idle driver if the provider has no wait object. If
+   * omitted, 1. After 256 polls without work, a thread polls half as often. The event loop's clock
+   * has a resolution of milliseconds.
    */
   readonly idle?: number;
 }
@@ -41,7 +41,7 @@ export const DOMAIN_NAMES = namesOf<DomainOptions>({
   idle: 1,
 });
 
-const MAX_MICROSECONDS = 60_000_000;
+const MAX_POLLING = 60_000; // ms
 const MAX_CORES = 1024;
 
 /** The options, checked, with defaults. The caller checks `threadOf`. */
@@ -57,7 +57,7 @@ export function checkDomainOptions(given: DomainOptions | undefined) {
       checkInteger(`options.affinity[${i}]`, core, 0, MAX_CORES - 1),
     ),
     threadOf: options.threadOf as Domain | undefined,
-    spin: checkInteger('options.spin', options.spin ?? 1000, 0, MAX_MICROSECONDS),
-    idle: checkInteger('options.idle', options.idle ?? 1000, 1, MAX_MICROSECONDS),
+    spin: checkMilliseconds('options.spin', options.spin ?? 1, 0, MAX_POLLING),
+    idle: checkMilliseconds('options.idle', options.idle ?? 1, 0.001, MAX_POLLING),
   };
 }

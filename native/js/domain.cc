@@ -2,6 +2,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "../engine/completion_queue.h"
 #include "../engine/manual.h"
 #include "../providers/info.h"
@@ -46,6 +49,13 @@ std::vector<int> waitFds(const Domain& domain) {
   return fds;
 }
 
+std::chrono::microseconds millisecondsFromJs(const Napi::Value& value) {
+  constexpr double kMost = 60'000;
+  const double given = value.As<Napi::Number>();
+  const std::chrono::duration<double, std::milli> time(given > 0 ? std::min(given, kMost) : 0);
+  return std::chrono::duration_cast<std::chrono::microseconds>(time);
+}
+
 DriverOptions driverOptions(const Napi::Object& options) {
   DriverOptions result;
   const auto cores = options.Get("affinity").As<Napi::Array>();
@@ -53,11 +63,8 @@ DriverOptions driverOptions(const Napi::Object& options) {
     result.affinity.push_back(
         static_cast<int>(unsignedFromJs(cores.Get(i), "affinity", CPU_SETSIZE - 1)));
   }
-  constexpr uint64_t kMaxMicroseconds = 60'000'000;
-  result.spin =
-      std::chrono::microseconds(unsignedFromJs(options.Get("spin"), "spin", kMaxMicroseconds));
-  result.idle =
-      std::chrono::microseconds(unsignedFromJs(options.Get("idle"), "idle", kMaxMicroseconds));
+  result.spin = millisecondsFromJs(options.Get("spin"));
+  result.idle = std::max(millisecondsFromJs(options.Get("idle")), std::chrono::microseconds(1));
   return result;
 }
 

@@ -38,8 +38,8 @@ export interface PeerContext {
   forget(peer: RemoteEngine, unused: Promise<void>): Promise<void>;
 }
 
-const DEADLINE = 30_000; // ms
-const OPTIONS = namesOf<TransferOptions>({ note: 1, signal: 1, deadline: 1, priority: 1 });
+const TIMEOUT = 30_000; // ms
+const OPTIONS = namesOf<TransferOptions>({ note: 1, signal: 1, timeout: 1, priority: 1 });
 
 /** Another engine, from its card: engine.peer(). */
 export class RemoteEngine {
@@ -86,7 +86,7 @@ export class RemoteEngine {
 
   /**
    * What the last slices and messages say. `'lost'`: no rail reaches the peer. Its transfers end with the
-   * provider's error two seconds later, or at their deadline. Or its engine was closed: then they have ended
+   * provider's error two seconds later, or at their timeout. Or its engine was closed: then they have ended
    * with FI_ECONNRESET, and it is lost for good.
    */
   get state(): 'up' | 'lost' {
@@ -350,13 +350,13 @@ export function checkNote(name: string, note: unknown): Uint8Array {
 }
 
 function checkTransferOptions(access: Access, options: TransferOptions) {
-  const { note, signal, deadline, priority } = checkOptions('options', options, OPTIONS);
+  const { note, signal, timeout, priority } = checkOptions('options', options, OPTIONS);
   if (note !== undefined && access === 'read')
     throw invalidArgValue('options.note', 'is for writes');
   return {
     // A copy, because the transfer may wait for its turn.
     note: note === undefined ? undefined : new Uint8Array(checkNote('options.note', note)),
-    ...limitsOf(signal, deadline, DEADLINE),
+    ...limitsOf(signal, timeout, TIMEOUT),
     priority: (priority === undefined
       ? 'normal'
       : oneOf('options.priority', priority, PRIORITIES)) as Priority,

@@ -30,7 +30,7 @@ export interface TransferOptions {
   /** Ends the transfer. It rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Milliseconds until the transfer fails with FI_ETIMEDOUT. If omitted, 30,000. */
-  readonly deadline?: number;
+  readonly timeout?: number;
   /** Waiting transfers start in this order. Of those under way, rails serve higher ones first. */
   readonly priority?: 'high' | 'normal' | 'low';
 }
@@ -44,7 +44,7 @@ export type StartAgain = (handle: Handle<'Transfer'>) => ReturnType<Start>;
 /** The limits of a transfer. */
 export interface Limits {
   readonly signal: AbortSignal | undefined;
-  readonly deadline: number;
+  readonly timeout: number;
 }
 
 /** How a transfer waits for its turn. */
@@ -66,22 +66,22 @@ export interface Course {
 
 const PROGRESS_INTERVAL = 50; // ms
 
-/** The limits of a call, checked. `fallback` is the deadline if the caller has given none. */
+/** The limits of a call, checked. `fallback` is the timeout if the caller has given none. */
 export const limitsOf = (
   signal: AbortSignal | undefined,
-  deadline: number | undefined,
+  timeout: number | undefined,
   fallback: number,
 ): Limits => ({
   signal: checkSignal(signal),
-  deadline: deadline === undefined ? fallback : checkMilliseconds('options.deadline', deadline),
+  timeout: timeout === undefined ? fallback : checkMilliseconds('options.timeout', timeout),
 });
 
-const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'deadline'>>({ signal: 1, deadline: 1 });
+const AGAIN = namesOf<Pick<TransferOptions, 'signal' | 'timeout'>>({ signal: 1, timeout: 1 });
 
 /**
  * A write or a read under way. `await` it for its report.
  *
- * @throws TransferError (by rejection) FI_ETIMEDOUT after the deadline, FI_ECANCELED if the engine
+ * @throws TransferError (by rejection) FI_ETIMEDOUT after the timeout, FI_ECANCELED if the engine
  * closes, or the error of a slice that no rail could transfer. `error.ambiguous` says whether the
  * peer's memory may have changed.
  */
@@ -152,7 +152,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   }
 
   #limit(
-    { signal, deadline }: { signal: AbortSignal | undefined; deadline: number },
+    { signal, timeout }: { signal: AbortSignal | undefined; timeout: number },
     cancelWait: () => void,
   ) {
     if (this.#ended) return;
@@ -168,10 +168,10 @@ export class Transfer implements PromiseLike<TransferReport> {
       const cause = lostBy === undefined ? '' : `; no NIC reaches the peer: ${lostBy}`;
       const detail =
         this.#done() === this.total
-          ? `every byte is there, but after ${deadline} ms a copy of a slice may still be under way`
-          : `not finished after ${deadline} ms${cause}`;
+          ? `every byte is there, but after ${timeout} ms a copy of a slice may still be under way`
+          : `not finished after ${timeout} ms${cause}`;
       stop('FI_ETIMEDOUT', new TransferError(errnoOf('FI_ETIMEDOUT'), true, { detail }));
-    }, deadline);
+    }, timeout);
     timer.unref(); // the engine keeps the event loop alive
     if (signal === undefined) {
       this.#cleanUp = () => clearTimeout(timer);
@@ -214,7 +214,7 @@ export class Transfer implements PromiseLike<TransferReport> {
   readonly #listener: TransferListener = {
     ended: (status, text) => {
       if (status === 0) return this.#outcome.arrive();
-      if (this.#ended) return; // by its signal or deadline
+      if (this.#ended) return; // by its signal or timeout
       this.#fail(this.#events.failure(status, text, this.#handle !== undefined));
     },
     freed: () => {
@@ -272,15 +272,15 @@ export class Transfer implements PromiseLike<TransferReport> {
    * Does the transfer again, after it has ended, with one native call. The token must be of an offer
    * with `repeat`, and the peer must have read the last arrival.
    *
-   * @param limits a signal and a deadline for this time. If omitted, those of the first time.
+   * @param limits a signal and a timeout for this time. If omitted, those of the first time.
    * @throws TransferError (by rejection) FI_EALREADY if it cannot start again, because a slice was
    * sent twice. Ask for another offer then.
    */
-  again(limits: { signal?: AbortSignal; deadline?: number } = {}): Transfer {
+  again(limits: { signal?: AbortSignal; timeout?: number } = {}): Transfer {
     const started = this.#handle;
     if (started === undefined || !this.#ended) throw invalidState('the transfer has not ended');
     this.peer.checkOpen();
-    const { signal, deadline } = checkOptions('options', limits, AGAIN);
+    const { signal, timeout } = checkOptions('options', limits, AGAIN);
     // The next transfer must not keep this one, and so all before it.
     const startAgain = this.#again;
     return new Transfer(
@@ -290,7 +290,7 @@ export class Transfer implements PromiseLike<TransferReport> {
       this.#events,
       this.#activity,
       this.#admission,
-      limitsOf(signal, deadline, this.#limits.deadline),
+      limitsOf(signal, timeout, this.#limits.timeout),
     );
   }
 

@@ -60,13 +60,13 @@ const throwing: Case[] = [
     'options.spin',
     (v) => withFabric((f) => f.domain(shm, { spin: v })),
     /spin/,
-    junkExcept(...INTEGERS, 'undefined', 'null'),
+    junkExcept(...INTEGERS, '1.5', 'undefined', 'null'),
   ],
   [
     'options.idle',
     (v) => withFabric((f) => f.domain(shm, { idle: v })),
     /idle/,
-    junkExcept('undefined', 'null'),
+    junkExcept('1.5', 'undefined', 'null'),
   ],
   [
     'domain.addressVector(options)',

@@ -120,7 +120,7 @@ test('a transfer that fails publishes its error once, and a closed offer that no
   await offer.close();
   const ended = await offer.arrived.catch((error) => error);
   expect(errors).toEqual([{ error: ended }]);
-  const failed = toB.write(from, offer.token, { deadline: 500 });
+  const failed = toB.write(from, offer.token, { timeout: 500 });
   const error = await failed.catch((reason) => reason);
   await failed.released;
   expect(errors).toEqual([{ error: ended }, { error }]);

@@ -74,7 +74,7 @@ async function transfer(peer) {
   const from = await engine.allocate(LENGTH);
   from.bytes.set(bytesOf(3));
   const { token } = await peer.told();
-  await to.write(from, token, { deadline: LIMIT });
+  await to.write(from, token, { timeout: LIMIT });
   assert((await peer.told()).right, 'the peer has other bytes');
   peer.send('close');
   await engine.close();

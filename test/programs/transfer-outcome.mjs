@@ -37,7 +37,7 @@ const ways = {
     } catch {}
   },
 };
-const transfer = remote.write(from, offer.token, { deadline: 200 });
+const transfer = remote.write(from, offer.token, { timeout: 200 });
 await ways[how](transfer);
 await transfer.released;
 // Node reports unhandled rejections before it runs this.

@@ -82,7 +82,7 @@ describe('the only NIC of an engine breaks', () => {
     const { toB, from, offer } = await engines([0], [1]);
     const { token } = await offer();
     faults.add('freeze', { nic: 1 });
-    const outcomes = Promise.allSettled([toB.write(from, token, { deadline: LONG })]);
+    const outcomes = Promise.allSettled([toB.write(from, token, { timeout: LONG })]);
     await expect.poll(() => toB.state).toBe('lost');
     faults.add('poll', { nic: 0, value: 'FI_EIO' });
     expect((await outcomes)[0]).toMatchObject({ reason: CAUSE });
@@ -114,7 +114,7 @@ test.each([
   for (let i = 0; i < 3; i++) {
     into.fill(0);
     const open = await offer();
-    const transfer = toB.write(from, open.token, { deadline: LONG });
+    const transfer = toB.write(from, open.token, { timeout: LONG });
     transfer.catch(() => {});
     await transfer.arrived;
     await open.arrived;

@@ -12,7 +12,7 @@ import { seed } from '../support/seed.js';
 import { withSoftefa } from '../support/softefa.js';
 
 const SIZE = 32 << 20;
-const DEADLINE = 1500;
+const TIMEOUT = 1500;
 // LIBFABRIC_KILLS=100 kills at random moments; LIBFABRIC_TEST_SEED=7 repeats them.
 const KILLS = Number(process.env.LIBFABRIC_KILLS ?? 0);
 // Milliseconds from the start of a transfer to the death of a side. A transfer takes 3 to 30 ms.
@@ -52,7 +52,7 @@ describe.each(casesOf(all, ([provider]) => provider === 'efa'))(
       return engine;
     };
 
-    test('transfers to a process that is killed end within their deadline', {
+    test('transfers to a process that is killed end within their timeout', {
       timeout,
     }, async () => {
       const bytes = pattern(SIZE);
@@ -62,13 +62,13 @@ describe.each(casesOf(all, ([provider]) => provider === 'efa'))(
         const receiver = new Receiver(provider, 2, 1, { mapMemory });
         const remote = await receiver.meet(engine);
         const { token } = await receiver.offer(SIZE);
-        const transfer = remote.write(place, token, { deadline: DEADLINE });
+        const transfer = remote.write(place, token, { timeout: TIMEOUT });
         const began = performance.now();
         const settled = Promise.allSettled([transfer]);
         if (moment > 0) await sleep(moment);
         receiver.child.kill('SIGKILL');
         const [result] = await settled;
-        expect(performance.now() - began).toBeLessThan(DEADLINE + 5000);
+        expect(performance.now() - began).toBeLessThan(TIMEOUT + 5000);
         if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(TransferError);
         await engine.close();
         await transfer.released;
@@ -89,7 +89,7 @@ describe.each(casesOf(all, ([provider]) => provider === 'efa'))(
         sender.send({ card: engine.card });
         const [{ card }] = await once(sender, 'message');
         const to = await engine.peer(card);
-        const offer = await place.offer({ access: 'write', to, expires: DEADLINE });
+        const offer = await place.offer({ access: 'write', to, expires: TIMEOUT });
         sender.send({ token: offer.token, length: SIZE });
         await once(sender, 'message');
         if (moment > 0) await sleep(moment);

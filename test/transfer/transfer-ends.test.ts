@@ -20,7 +20,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await offer.close();
     await expect(offer.arrived).rejects.toMatchObject({ code: 'FI_ECANCELED', ambiguous: true });
     await toB.close(); // forgets that the offer has ended: its keys alone refuse the token
-    const late = (await a.peer(b.card)).write(from, offer.token, { deadline: 500 });
+    const late = (await a.peer(b.card)).write(from, offer.token, { timeout: 500 });
     await expect(late).rejects.toBeInstanceOf(TransferError);
     // shm and efa (1.17) never complete a write with data to a key that is void.
     if (provider === 'tcp') await late.released;
@@ -75,7 +75,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     await Promise.all([offer.released, (await opening).released]);
     expect(regions()).toEqual(before);
     const late = toB.grant(offer.token);
-    await expect(toB.write(from, late, { deadline: 500 })).rejects.toBeInstanceOf(TransferError);
+    await expect(toB.write(from, late, { timeout: 500 })).rejects.toBeInstanceOf(TransferError);
   });
 
   test('an offer expires', async () => {
@@ -250,7 +250,7 @@ describe.each(['shm', 'tcp', 'efa'])('%s', (provider) => {
     const closed = await into.offer({ access: 'write', to: toA });
     await closed.close();
     const reading = async () => {
-      for await (const _ of toB.write(from, closed.token, { deadline: 200 }).progress());
+      for await (const _ of toB.write(from, closed.token, { timeout: 200 }).progress());
     };
     await expect(reading()).rejects.toBeInstanceOf(TransferError);
   });

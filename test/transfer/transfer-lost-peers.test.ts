@@ -11,7 +11,7 @@ import { Receiver } from '../support/receiver.js';
 import { release } from '../support/release.js';
 
 const SIZE = 64 << 20;
-const DEADLINE = 20_000;
+const TIMEOUT = 20_000;
 
 const all = [
   ['tcp', 1],
@@ -42,7 +42,7 @@ describe.each(casesOf(all, ([provider, nics]) => (provider === 'tcp') === (nics 
       await Promise.all([dying.notify(pattern(8)), living.notify(pattern(8))]);
       const { token: stale } = await victim.offer(SIZE);
       victim.child.kill('SIGSTOP'); // so that the transfer is under way when the process ends
-      const transfer = dying.write(place, stale, { deadline: DEADLINE });
+      const transfer = dying.write(place, stale, { timeout: TIMEOUT });
       await until(() => dying.state === 'lost');
       victim.child.kill('SIGKILL');
       await once(victim.child, 'exit');

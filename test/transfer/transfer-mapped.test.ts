@@ -198,7 +198,7 @@ test.each([
   await offer.close();
   place.bytes.fill(7);
   if (a.closed) return;
-  const late = (await a.peer(b.card)).write(await a.allocate(MIB), offer.token, { deadline: 1000 });
+  const late = (await a.peer(b.card)).write(await a.allocate(MIB), offer.token, { timeout: 1000 });
   await expect(late).rejects.toBeInstanceOf(TransferError);
   expect(place.bytes.every((byte) => byte === 7)).toBe(true);
 });

@@ -52,7 +52,7 @@ test(
       const offset = next(LARGEST - length);
       const offer = await receiver.offer(length, 60_000);
       const transfer = remote.write(place.slice(offset, offset + length), offer.token, {
-        deadline: 60_000,
+        timeout: 60_000,
       });
       await transfer;
       const expected = createHash('sha1').update(bytes.subarray(offset, offset + length));

@@ -88,7 +88,7 @@ describe.each([
     await toB.close();
     const again = await a.peer(b.card);
     expect(again.maps).toBe(false);
-    const late = again.write(from, offer.token, { deadline: 500 });
+    const late = again.write(from, offer.token, { timeout: 500 });
     await expect(late).rejects.toMatchObject({ ambiguous: true });
     expect(untouched(into)).toBe(true);
   });

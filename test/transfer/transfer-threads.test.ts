@@ -57,7 +57,7 @@ describe('efa: one thread drives four NICs', () => {
     skip(release() >= 200, 'with libfabric 2, the other NICs end the transfer');
     const { move } = await sides();
     const fault = faults.add('freeze', { nic: 1 });
-    const { transfer } = await move({ deadline: 3000 });
+    const { transfer } = await move({ timeout: 3000 });
     await settle(transfer.arrived);
     await expect(transfer).rejects.toThrow(/FI_ETIMEDOUT.*every byte is there, but after 3000 ms/);
     fault.remove();

@@ -8,7 +8,7 @@ import { casesOf } from '../support/cases.js';
 import { Receiver } from '../support/receiver.js';
 
 const SIZE = 4 << 20;
-const DEADLINE = 1500;
+const TIMEOUT = 1500;
 const SOON = 8000; // ms
 const timeout = 90_000;
 
@@ -65,7 +65,7 @@ describe.each([
       const living = await other.meet(engine);
       const { peer, token } = await killed(engine, 1, access);
       const place = await engine.allocate(SIZE);
-      const limits = { deadline: DEADLINE };
+      const limits = { timeout: TIMEOUT };
       const transfer =
         access === 'write' ? peer.write(place, token, limits) : peer.read(token, place, limits);
       const settled = transfer.catch((reason) => reason);

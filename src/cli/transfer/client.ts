@@ -21,7 +21,7 @@ import { type Done, rowOf } from './row.js';
 import type { Run } from './run.js';
 import { Watch } from './watch.js';
 
-const DEADLINE = 2 ** 31 - 1; // ms: a transfer ends when it makes no progress
+const TIMEOUT = 2 ** 31 - 1; // ms: a transfer ends when it makes no progress
 const OPENING = 6; // timeouts, in which the server allocates and registers its memory
 const CHECKED = 1e8; // bytes a second that the server fills or checks, at least
 const PARTS = 10; // of a size, for the progress
@@ -145,7 +145,7 @@ class Client {
     if (isAhead) this.#ask(layout.size);
     const start = performance.now();
     const done = await watch.during(async (signal) => {
-      const options = { signal, deadline: DEADLINE };
+      const options = { signal, timeout: TIMEOUT };
       const transfer = isRead ? peer.read(grant, part, options) : peer.write(part, grant, options);
       await transfer.arrived;
       const seconds = (performance.now() - start) / 1000;

@@ -201,7 +201,7 @@ async function transfer({ driver: _, ...options }) {
     const place = await b.register(into);
     const offer = await place.offer({ access: 'write', to: toA, expires: LIMIT });
     const outcomes = await Promise.allSettled([
-      toB.write(from, offer.token, { deadline: LIMIT }),
+      toB.write(from, offer.token, { timeout: LIMIT }),
       offer.arrived,
     ]);
     for (const { reason } of outcomes) if (reason) failures.push(reason);

@@ -100,7 +100,7 @@ export async function arrivalOf(own, offer, operation) {
 export async function transfer(operation) {
   const { own, kind, id, bytes, token, timeout, peer, wait } = operation;
   if (token === undefined) return {}; // the target could not offer memory
-  const options = { deadline: timeout, ...(wait.signal && { signal: wait.signal }) };
+  const options = { timeout: timeout, ...(wait.signal && { signal: wait.signal }) };
   const { access, reuses } = TRANSFERS[kind];
   if (access === 'write' && reuses) {
     const { place, reuse } = await memoryOf(own, operation);
