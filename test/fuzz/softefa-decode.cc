@@ -10,7 +10,7 @@ namespace {
 
 // Handles of a device and of no device, and the number of one that has been destroyed.
 struct Handles {
-  AddressHandles all;
+  AddressHandles all{NicAddress{0, 0}.key()};
   ibv_pd pd{};
   std::vector<AddressHandle*> open;
 
