@@ -46,11 +46,6 @@
       "cflags_cc": ["<@(small)"]
     },
     {
-      "target_name": "accelerator",
-      "sources": ["<!@(node scripts/native-build.mjs units accelerator)"],
-      "cflags_cc": ["<@(small)"]
-    },
-    {
       "target_name": "softefa",
       "type": "shared_library",
       "product_prefix": "lib",

@@ -21,12 +21,9 @@ export default defineConfig({
       { find: /^libfabric$/, replacement: `${dist}index.js` },
       { find: /^libfabric\/cuda$/, replacement: `${dist}cuda/index.js` },
       { find: /^libfabric\/neuron$/, replacement: `${dist}neuron/index.js` },
-      { find: /^libfabric\/rocr$/, replacement: `${dist}rocr/index.js` },
       { find: /^libfabric\/softefa$/, replacement: `${dist}softefa/index.js` },
-      { find: /^libfabric\/synapseai$/, replacement: `${dist}synapseai/index.js` },
       { find: /^libfabric\/transfer$/, replacement: `${dist}transfer/index.js` },
       { find: /^libfabric\/verbs$/, replacement: `${dist}verbs/index.js` },
-      { find: /^libfabric\/ze$/, replacement: `${dist}ze/index.js` },
     ],
   },
   test: {

@@ -31,10 +31,6 @@ export const TARGETS = {
   cuda: { folders: ['native/cuda'] },
   // Not linked with the Neuron runtime, which may be missing: native/neuron/runtime.h.
   neuron: { folders: ['native/neuron'] },
-  // Not linked with libraries of accelerators, which may be missing: native/rocr/runtime.h.
-  accelerator: {
-    folders: ['native/accelerator', 'native/rocr', 'native/synapseai', 'native/ze'],
-  },
   softefa: {
     folders: ['native/softefa'],
     library: true,

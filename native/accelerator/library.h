@@ -8,7 +8,7 @@
 // A library of an accelerator that is loaded at run time: its functions, and their failures.
 namespace accelerator {
 
-// A call of the library that did not return 0, which is success in all of them.
+// A call of the library that did not return 0, which is success in each of them.
 struct CallFailure : std::runtime_error {
   CallFailure(int code, const char* call) : std::runtime_error(call), result(code), syscall(call) {}
   int result;

@@ -2,12 +2,9 @@
 
 #include <napi.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "arguments.h"
 #include "descriptor.h"
@@ -32,26 +29,6 @@ struct Dmabuf {
   int fd;           // the caller's
   uint64_t offset;  // of the address, in the dmabuf
 };
-
-// The destructor of an allocation: frees the memory, unless it was freed or abandoned.
-template <typename Allocation>
-void freeOrAbandon(Allocation& allocation) {
-  try {
-    allocation.free();
-  } catch (const std::exception&) {
-    allocation.abandon();
-  }
-}
-
-// The fill() of memory that is only written. Throws what write() throws.
-template <typename Allocation>
-void fillByWriting(Allocation& allocation, uint8_t value, size_t offset, size_t length) {
-  constexpr size_t kPiece = size_t{1} << 20;  // bytes at a time
-  const std::vector<uint8_t> bytes(std::min(length, kPiece), value);
-  for (size_t done = 0; done < length; done += bytes.size()) {
-    allocation.write(offset + done, bytes.data(), std::min(bytes.size(), length - done));
-  }
-}
 
 template <typename Vendor>
 class Memory {

@@ -1,6 +1,6 @@
 #include "allocation.h"
 
-#include "../accelerator/memory.h"
+#include <exception>
 
 namespace cuda {
 namespace {
@@ -16,7 +16,13 @@ Allocation::Allocation(int device, size_t length)
   Driver::get().memAlloc(&pointer_, length);
 }
 
-Allocation::~Allocation() { accelerator::freeOrAbandon(*this); }
+Allocation::~Allocation() {
+  try {
+    free();
+  } catch (const std::exception&) {
+    abandon();
+  }
+}
 
 void Allocation::fill(unsigned char value, size_t offset, size_t length) {
   const CurrentContext current(*context_);

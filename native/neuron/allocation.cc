@@ -1,5 +1,9 @@
 #include "allocation.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 namespace neuron {
 
 Allocation::Allocation(int core, size_t length) : use_(std::make_unique<InUse>()), length_(length) {
@@ -17,7 +21,11 @@ Allocation::Allocation(int core, size_t length) : use_(std::make_unique<InUse>()
 Allocation::~Allocation() { free(); }
 
 void Allocation::fill(uint8_t value, size_t offset, size_t length) {
-  accelerator::fillByWriting(*this, value, offset, length);
+  constexpr size_t kPiece = size_t{1} << 20;  // bytes at a time
+  const std::vector<uint8_t> bytes(std::min(length, kPiece), value);
+  for (size_t done = 0; done < length; done += bytes.size()) {
+    write(offset + done, bytes.data(), std::min(bytes.size(), length - done));
+  }
 }
 
 void Allocation::write(size_t offset, const uint8_t* bytes, size_t length) {

@@ -11,9 +11,6 @@ const MODULES = {
   'libfabric/verbs': 'src/verbs/index.ts',
   'libfabric/cuda': 'src/cuda/index.ts',
   'libfabric/neuron': 'src/neuron/index.ts',
-  'libfabric/rocr': 'src/rocr/index.ts',
-  'libfabric/synapseai': 'src/synapseai/index.ts',
-  'libfabric/ze': 'src/ze/index.ts',
   'libfabric/cli-types': 'src/cli/types.ts',
 };
 const FORMAT =

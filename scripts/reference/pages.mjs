@@ -106,8 +106,5 @@ export const PAGES = [
   { file: 'verbs', title: 'libfabric/verbs', module: 'libfabric/verbs', rest: true },
   { file: 'cuda', title: 'libfabric/cuda', module: 'libfabric/cuda', rest: true },
   { file: 'neuron', title: 'libfabric/neuron', module: 'libfabric/neuron', rest: true },
-  { file: 'rocr', title: 'libfabric/rocr', module: 'libfabric/rocr', rest: true },
-  { file: 'synapseai', title: 'libfabric/synapseai', module: 'libfabric/synapseai', rest: true },
-  { file: 'ze', title: 'libfabric/ze', module: 'libfabric/ze', rest: true },
   { file: 'cli-types', title: 'libfabric/cli-types', module: 'libfabric/cli-types', rest: true },
 ];

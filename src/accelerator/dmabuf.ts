@@ -104,11 +104,6 @@ export function checkExported(memory: HmemMemory, type: HmemType) {
   };
 }
 
-/** An exportDmabuf() whose library checks that the range lies in memory of its own. @internal */
-export function exportedBy(call: CallOf<NativeMemory>, memory: HmemMemory, type: HmemType): Dmabuf {
-  return exportRange(call, checkExported(memory, type));
-}
-
 /** Exports a range that was checked. @internal */
 export function exportRange(
   call: CallOf<NativeMemory>,

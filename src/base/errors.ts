@@ -99,7 +99,7 @@ export class FabricError extends Error {
   /**
    * For an operation that completed in error: the bytes that arrived. fi_cq_readerr(3) reports this
    * field and the following ones besides the error. The fields depend on the provider:
-   * [errors](../docs/troubleshooting.md#what-a-failed-operation-tells).
+   * [errors](../../docs/troubleshooting.md#what-a-failed-operation-tells).
    */
   declare readonly len?: number;
   /**

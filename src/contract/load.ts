@@ -78,25 +78,6 @@ export function loadNeuron(): unknown {
   return loadAll(['neuron.node'])[0];
 }
 
-/** Loads the addon of libfabric/rocr, without libfabric and without the ROCm runtime. */
-export function loadRocr(): unknown {
-  return loadAccelerators().rocr;
-}
-
-/** Loads the addon of libfabric/ze, without libfabric and without Level Zero. */
-export function loadZe(): unknown {
-  return loadAccelerators().ze;
-}
-
-/** Loads the addon of libfabric/synapseai, without libfabric and without SynapseAI. */
-export function loadSynapseai(): unknown {
-  return loadAccelerators().synapseai;
-}
-
-function loadAccelerators() {
-  return loadAll(['accelerator.node'])[0] as Readonly<Record<'rocr' | 'synapseai' | 'ze', unknown>>;
-}
-
 function loadAll(names: readonly string[]): unknown[] {
   const folder = addonFolder();
   const files = names.map((name) => join(folder, name));

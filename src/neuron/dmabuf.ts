@@ -1,4 +1,4 @@
-import { type Dmabuf, exportedBy } from '../accelerator/dmabuf.js';
+import { checkExported, type Dmabuf, exportRange } from '../accelerator/dmabuf.js';
 import type { HmemMemory } from '../memory/device-memory.js';
 import { call } from './native.js';
 
@@ -13,5 +13,5 @@ import { call } from './native.js';
  * NeuronError if the runtime cannot export the memory.
  */
 export function exportDmabuf(memory: HmemMemory): Dmabuf {
-  return exportedBy(call, memory, 'neuron');
+  return exportRange(call, checkExported(memory, 'neuron'));
 }

@@ -1,11 +1,10 @@
-// Workers that end with memory of an accelerator and its dmabuf, over fakes of the libraries.
+// Workers that end with memory of an accelerator and its dmabuf, over fakes of their libraries.
 import { once } from 'node:events';
 import { readlinkSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import * as cuda from 'libfabric/cuda';
 import * as neuron from 'libfabric/neuron';
 import { describe, expect, test } from 'vitest';
-import { ACCELERATORS, Fake } from '../support/fake-accelerator.js';
 import * as fakeCuda from '../support/fake-cuda.js';
 import * as fakeNeuron from '../support/fake-neuron.js';
 import { settle } from '../support/settle.js';
@@ -16,10 +15,6 @@ fakeNeuron.loadFakeNeuron();
 const libraries = [
   { type: 'cuda', module: cuda, held: fakeCuda.held },
   { type: 'neuron', module: neuron, held: fakeNeuron.held },
-  ...ACCELERATORS.map((each) => {
-    const fake = new Fake(each).load();
-    return { type: each.type, module: each.module, held: () => fake.held() };
-  }),
 ];
 
 const program = new URL('../programs/accelerator-worker.mjs', import.meta.url);

@@ -1,5 +1,7 @@
 // libfabric/cuda over the fake of the driver: devices, memory, pointers, dmabufs.
-import { fstatSync, readSync } from 'node:fs';
+import { fstatSync, mkdirSync, mkdtempSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   allocate,
   type CudaMemory,
@@ -10,7 +12,7 @@ import {
   pointerAttributes,
   whyNoDevices,
 } from 'libfabric/cuda';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { expectClosed, expectNotInherited, expectOwn } from '../support/accelerator.js';
 import { pattern } from '../support/bytes.js';
 import { freedAfterwards } from '../support/cuda-memory.js';
@@ -43,6 +45,21 @@ describe('devices', () => {
     expect(isAvailable()).toBe(true);
     expect(whyNoDevices()).toBeNull();
     expect(driverVersion()).toBe('12.4');
+  });
+
+  test('the NUMA node that sysfs tells', () => {
+    const sysfs = mkdtempSync(join(tmpdir(), 'libfabric-sysfs-'));
+    onTestFinished(() => {
+      delete process.env.SYSFS_PATH;
+      rmSync(sysfs, { recursive: true });
+    });
+    const place = join(sysfs, 'bus/pci/devices/0001:9c:00.0');
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'numa_node'), '1\n');
+    process.env.SYSFS_PATH = sysfs;
+    process.env.FAKE_CUDA_DEVICES = '2';
+    process.env.FAKE_CUDA_PCI = '0000:1B:00.0,0001:9C:00.0';
+    expect(devices().map(({ numaNode }) => numaNode)).toEqual([null, 1]);
   });
 
   test('a driver without a device', () => {

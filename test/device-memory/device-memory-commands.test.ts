@@ -150,9 +150,11 @@ describe('efa-direct', () => {
 });
 
 describe('efa, also without efa-direct', () => {
-  test('a device that is not there, and -H without a libfabric with CUDA', async () => {
+  test('a device that is not there, no devices, and -H without a libfabric with CUDA', async () => {
     const { client } = await run(['rma-bw', '-D', 'cuda', '-i', '7']);
     expect(client).toMatchObject({ code: 1, stderr: '-i 7: the last CUDA device is 1\n' });
+    const none = await run(['rma-bw', '-D', 'cuda'], { FAKE_CUDA_DEVICES: '0' });
+    expect(none.client.stderr).toMatch(/^-D cuda: The NVIDIA driver has no device/);
     const hmem = await run(['rma-bw', '-D', 'cuda', '-H']);
     expect(hmem.client).toMatchObject({
       code: 1,

@@ -2,21 +2,25 @@
 // benchmarks with -D neuron. The host has no access to the memory: a copy by the host would end the process.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { allocate, exportDmabuf } from 'libfabric/neuron';
+import { open } from 'libfabric';
+import { allocate, exportDmabuf, type NeuronMemory } from 'libfabric/neuron';
 import { softefaEnvironment } from 'libfabric/softefa';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BenchmarkResult } from '../../dist/cli/shared/result.js';
+import { expectBytes, pattern } from '../support/bytes.js';
 import { start } from '../support/command.js';
-import { whyNoDmabuf, whyNoNeuron } from '../support/device-memory.js';
-import { writeAndReadBack } from '../support/device-transfer.js';
+import { accessOf, whyNoDmabuf, whyNoNeuron } from '../support/device-memory.js';
 import { countersIn } from '../support/fake-library.js';
 import { held, loadFakeNeuron, withFakeNeuron } from '../support/fake-neuron.js';
 import { runBothSides } from '../support/node-pair.js';
+import { Pair } from '../support/transfer.js';
 
 const fake = loadFakeNeuron();
 
 const CORE = "NeuronCore 1 (runtime 2.21.41.0, fake, a test's libnrt)";
 const SIZES = [64, 5000, 100_000];
+const CAPS = ['FI_MSG', 'FI_RMA'] as const;
+const MIB = 1 << 20;
 
 let made = 0;
 
@@ -32,6 +36,8 @@ async function run(line: string, more: NodeJS.ProcessEnv = {}) {
   return { server: { ...server, calls: callsOf(0) }, client: { ...client, calls: callsOf(1) } };
 }
 
+const bytesOf = (memory: NeuronMemory) => memory.read(new Uint8Array(memory.byteLength));
+
 describe('efa-direct', () => {
   beforeEach((context) => {
     const reason = whyNoDmabuf('efa-direct');
@@ -40,7 +46,34 @@ describe('efa-direct', () => {
 
   test('memory of Neuron is written to memory of Neuron, and read back', async () => {
     const before = held();
-    await writeAndReadBack('neuron', { allocate, exportDmabuf });
+    const opening = { provider: 'efa', fabric: 'efa-direct', caps: CAPS } as const;
+    const [a, b] = [await open(opening), await open(opening)];
+    const { toB } = new Pair<'FI_EP_RDM', (typeof CAPS)[number]>(a, b);
+    const [from, to] = [allocate(MIB), allocate(MIB, { device: 1 })];
+    from.write(pattern(MIB, 1));
+    to.write(pattern(MIB, 2));
+    const near = from.dmabuf();
+    const pointer = to.pointer + 4096n;
+    const far = exportDmabuf({ type: 'neuron', device: 1, pointer, byteLength: MIB - 4096 });
+    const source = await a.domain.register(near, ['FI_READ', 'FI_WRITE']);
+    const target = await b.domain.register(far, ['FI_REMOTE_READ', 'FI_REMOTE_WRITE']);
+    near.close();
+    far.close();
+    const remote = a.domain.remote(target.descriptor());
+    await a.write(source.slice(100, 65_637), toB, remote, { offset: 33 });
+    const expected = pattern(MIB, 2);
+    expected.set(pattern(MIB, 1).subarray(100, 100 + 65_537), 4096 + 33);
+    expectBytes(bytesOf(to), expected);
+
+    await a.read(source.slice(0, 10_000), toB, remote, { offset: 5 });
+    const read = pattern(MIB, 1);
+    read.set(expected.subarray(4096 + 5, 4096 + 10_005));
+    expectBytes(bytesOf(from), read);
+    for (const region of [source, target]) expect(accessOf(region)).toBe('---p');
+    await a.close();
+    await b.close();
+    from.free();
+    to.free();
     expect(held()).toMatchObject({ memory: before.memory, maps: before.maps });
   });
 

@@ -7,12 +7,9 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import { Fabric, FabricError, type getInfo, open } from 'libfabric';
 import { CudaError, CudaMemory } from 'libfabric/cuda';
 import { NeuronError, NeuronMemory } from 'libfabric/neuron';
-import { RocrError, RocrMemory } from 'libfabric/rocr';
 import { SoftefaFaults } from 'libfabric/softefa';
-import { SynapseaiError, SynapseaiMemory } from 'libfabric/synapseai';
 import { TransferEngine, TransferError } from 'libfabric/transfer';
 import { devices, VerbsError } from 'libfabric/verbs';
-import { ZeError, ZeMemory } from 'libfabric/ze';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportRange } from '../../dist/accelerator/dmabuf.js';
 import { allocateOn } from '../../dist/accelerator/memory.js';
@@ -119,14 +116,8 @@ async function makeRows(): Promise<Record<string, Row>> {
     Dmabuf: row(dmabuf, /fd, offset/, ['closed', () => dmabuf.close()]),
     CudaMemory: memoryOf(CudaMemory),
     NeuronMemory: memoryOf(NeuronMemory),
-    RocrMemory: memoryOf(RocrMemory),
-    SynapseaiMemory: memoryOf(SynapseaiMemory),
-    ZeMemory: memoryOf(ZeMemory),
     CudaError: errorOf(CudaError),
     NeuronError: errorOf(NeuronError),
-    RocrError: errorOf(RocrError),
-    SynapseaiError: errorOf(SynapseaiError),
-    ZeError: errorOf(ZeError),
   };
 }
 

@@ -59,12 +59,13 @@ test('every byte is written, filled and read where it should be', () => {
   expect(memory).toMatchObject({ type: 'neuron', byteLength: 3_000_000, device: 1, freed: false });
   memory.fill(0xaa);
   memory.write(Uint8Array.of(1, 2, 3), 5000);
-  memory.fill(0x55, 2_000_000, 2_000_100);
+  memory.fill(0x55, 1_000_000, 2_200_100);
   const expected = new Uint8Array(3_000_000).fill(0xaa);
   expected.set([1, 2, 3], 5000);
-  expected.fill(0x55, 2_000_000, 2_000_100);
+  expected.fill(0x55, 1_000_000, 2_200_100);
   const found = memory.read(new Uint8Array(3_000_000));
   expect(Buffer.compare(found, expected)).toBe(0);
+  expect([...memory.read(new Uint8Array(3), 5000)]).toEqual([1, 2, 3]);
 });
 
 test('a part of memory has its offset in the dmabuf', () => {
@@ -81,6 +82,16 @@ test('a part of memory has its offset in the dmabuf', () => {
   expect(() => exportDmabuf({ ...part, pointer: 4096n })).toThrow(
     /^NRT_INVALID, nrt_get_dmabuf_fd/,
   );
+});
+
+test('a dmabuf outlives its memory', () => {
+  const before = held();
+  const memory = allocate(4096);
+  const dmabuf = memory.dmabuf();
+  memory.free();
+  expect(held()).toMatchObject({ memory: before.memory, descriptors: before.descriptors + 1 });
+  dmabuf.close();
+  expect(held()).toEqual(before);
 });
 
 test('the runtime is not closed while memory is allocated', () => {
@@ -147,6 +158,37 @@ test('each call that reports a status fails in turn with a NeuronError, and noth
     expect(error, name).toMatchObject({ code: 'NRT_RESOURCE', syscall: name });
     expect(held(), name).toEqual(before);
   }
+});
+
+test('whichever call fails, nothing is left once it works again', () => {
+  const use = (made: NeuronMemory[]) => {
+    const memory = allocate(8192);
+    made.push(memory);
+    memory.fill(1);
+    memory.dmabuf().close();
+    memory.free();
+  };
+  const callsSoFar = () =>
+    Object.entries(calls()).reduce((sum, [name, n]) => sum + (name.includes(':') ? 0 : n), 0);
+  const before = held();
+  const first = callsSoFar();
+  use([]);
+  const count = callsSoFar() - first;
+  expect(count).toBeGreaterThan(4);
+  const codes = new Set<string>();
+  for (let number = 1; number <= count; number++) {
+    process.env.FAKE_NEURON_FAIL = `*:${number}:4`;
+    const made: NeuronMemory[] = [];
+    try {
+      use(made);
+    } catch (error) {
+      codes.add((error as NeuronError).code);
+    }
+    delete process.env.FAKE_NEURON_FAIL;
+    for (const memory of made) memory.free();
+    expect(held(), `call ${number}`).toEqual(before);
+  }
+  expect([...codes].sort()).toEqual(['ERR_NEURON_NO_ADDRESS', 'NRT_RESOURCE']);
 });
 
 test('a runtime with only nrt_get_dmabuf_fd exports from the start of memory', () => {

@@ -22,7 +22,6 @@ const BINARIES = [
   'verbs.node',
   'cuda.node',
   'neuron.node',
-  'accelerator.node',
   'libsoftefa.so',
 ];
 

@@ -1,4 +1,4 @@
-// What holds for the memory of every accelerator: libfabric/cuda, libfabric/neuron and the others.
+// What holds for the memory of libfabric/cuda and libfabric/neuron.
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import type { AcceleratorMemory, Dmabuf } from 'libfabric/cuda';

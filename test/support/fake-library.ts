@@ -49,11 +49,9 @@ export class FakeLibrary {
     const link = [`-Wl,-soname,${basename(library)}`, '-Wl,-rpath,$ORIGIN'];
     const args = [...flags, ...warnings, ...more, ...link];
     const folder = join(programs, `fake-${this.#name}`);
-    const sources = [folder, join(programs, 'fake-device')].flatMap((each) =>
-      readdirSync(each, { withFileTypes: true, recursive: true })
-        .filter((entry) => entry.isFile())
-        .map((entry) => join(entry.parentPath, entry.name)),
-    );
+    const sources = readdirSync(folder, { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
     const hash = createHash('sha256').update(
       [...args, ...files.map((file) => basename(file))].join(),
     );

@@ -51,7 +51,7 @@ function refuseAbsent(flags: Flags): void {
   }
 }
 
-const DEVICES = new Intl.ListFormat('en', { type: 'disjunction' }).format(DEVICE_TYPES);
+const DEVICES = DEVICE_TYPES.join(' or ');
 
 function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined) {
   const { device, deviceId = 0, hmem, dmabuf, inject } = flags;
@@ -66,12 +66,10 @@ function memoryOf(flags: Flags, kind: TestKind, operation: Operation | undefined
   const reason = kind.hostOnly?.(operation) ?? (datagrams || undefined);
   if (reason !== undefined) refuse(`${type === undefined ? '-H' : '-D'}: ${reason}`);
   if (type === undefined) return { hmem: true } as const;
-  // hmem_neuron.c and hmem_synapseai.c: libfabric does not copy from such memory.
-  if ((type === 'neuron' || type === 'synapseai') && (flags.provider ?? 'efa') !== 'efa') {
-    const vendor = type === 'neuron' ? 'Neuron' : 'SynapseAI';
+  // hmem_neuron.c: libfabric does not copy from such memory.
+  if (type === 'neuron' && (flags.provider ?? 'efa') !== 'efa') {
     refuse(
-      `-D ${type}: ${flags.provider} copies with the CPU, and libfabric cannot copy from memory of ${vendor}; ` +
-        'use -p efa',
+      `-D neuron: ${flags.provider} copies with the CPU, and libfabric cannot copy from memory of Neuron; use -p efa`,
     );
   }
   if (inject !== undefined)

@@ -1,9 +1,6 @@
 import type { AcceleratorMemory } from '../../../accelerator/memory.js';
 import * as cuda from '../../../cuda/index.js';
 import * as neuron from '../../../neuron/index.js';
-import * as rocr from '../../../rocr/index.js';
-import * as synapseai from '../../../synapseai/index.js';
-import * as ze from '../../../ze/index.js';
 import type { DeviceMemorySettings, DeviceType } from './settings.js';
 
 /** A library that allocates the memory of `-D`. */
@@ -11,8 +8,6 @@ interface DeviceLibrary {
   /** What libfabric is built with, so that it takes pointers of the devices. */
   readonly build: string;
   readonly hmem: Exclude<DeviceMemorySettings['access'], 'FI_MR_DMABUF' | undefined>;
-  /** The provider of efa takes no pointers of the devices, however libfabric was built. */
-  readonly unknownToEfa?: true;
   readonly allocate: (byteLength: number, options: { device: number }) => AcceleratorMemory;
   /** Prepares this process, before libfabric looks for the devices. */
   readonly start?: (device: number) => void;
@@ -20,48 +15,19 @@ interface DeviceLibrary {
   readonly nameOf: (device: number) => string;
 }
 
-/** What the libraries whose devices have names share. */
-interface Listing {
-  devices(): readonly { readonly index: number; readonly name: string }[];
-  whyNoDevices(): { readonly message: string } | null;
-}
-
-// The name of the device with an index.
-const nameAmong = (type: DeviceType, vendor: string, listing: Listing) => (device: number) => {
-  const all = listing.devices();
-  const found = all.find(({ index }) => index === device);
-  if (found !== undefined) return `${vendor} device ${device} (${found.name})`;
-  const last = all.at(-1);
-  if (last === undefined) throw new Error(`-D ${type}: ${listing.whyNoDevices()?.message}`);
-  throw new Error(`-i ${device}: the last ${vendor} device is ${last.index}`);
-};
-
 /** The libraries by what `-D` calls them. */
 export const DEVICE_LIBRARIES: Readonly<Record<DeviceType, DeviceLibrary>> = {
   cuda: {
     build: 'CUDA',
     hmem: 'FI_HMEM_CUDA',
     allocate: cuda.allocate,
-    nameOf: nameAmong('cuda', 'CUDA', cuda),
-  },
-  rocr: {
-    build: 'ROCm',
-    hmem: 'FI_HMEM_ROCR',
-    allocate: rocr.allocate,
-    nameOf: nameAmong('rocr', 'ROCm', rocr),
-  },
-  ze: {
-    build: 'Level Zero',
-    hmem: 'FI_HMEM_ZE',
-    unknownToEfa: true,
-    allocate: ze.allocate,
-    nameOf: nameAmong('ze', 'Level Zero', ze),
-  },
-  synapseai: {
-    build: 'SynapseAI',
-    hmem: 'FI_HMEM_SYNAPSEAI',
-    allocate: synapseai.allocate,
-    nameOf: nameAmong('synapseai', 'SynapseAI', synapseai),
+    nameOf(device) {
+      const all = cuda.devices();
+      const found = all[device];
+      if (found !== undefined) return `CUDA device ${device} (${found.name})`;
+      if (all.length === 0) throw new Error(`-D cuda: ${cuda.whyNoDevices()?.message}`);
+      throw new Error(`-i ${device}: the last CUDA device is ${all.length - 1}`);
+    },
   },
   neuron: {
     build: 'Neuron',

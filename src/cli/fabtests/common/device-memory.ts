@@ -21,8 +21,7 @@ export function withDeviceMemory(given: Settings, needs: Needs): readonly [Setti
   if (deviceMemory.access !== 'FI_MR_DMABUF') library.start?.(device);
   const settings = { ...given, provider };
   const withHmem = withCap(needs, 'FI_HMEM');
-  const pointers = provider !== 'efa' || !library.unknownToEfa;
-  const byPointer = hmem || (pointers && offers(settings, withHmem));
+  const byPointer = hmem || offers(settings, withHmem);
   const { access = byPointer ? library.hmem : 'FI_MR_DMABUF' } = deviceMemory;
   const chosen = { ...settings, deviceMemory: { ...deviceMemory, name, access } };
   if (access === library.hmem) {
@@ -48,22 +47,16 @@ function overDirect(settings: Settings, needs: Needs, type: DeviceType): Setting
   if (provider !== 'efa' || fabric !== undefined) return settings;
   const direct = { ...settings, fabric: 'efa-direct' };
   if (offers(direct, needs)) return direct;
-  const { build, unknownToEfa } = DEVICE_LIBRARIES[type];
-  const [orRebuild, rebuildOr] = unknownToEfa
-    ? ['', '']
-    : [
-        `, or a libfabric with ${build}`,
-        `a libfabric with ${build}, such as the EFA installer's, or `,
-      ];
+  const { build } = DEVICE_LIBRARIES[type];
   if (needs.caps.includes('FI_TAGGED')) {
     throw new Error(
       `-D ${type}: without FI_HMEM the memory is reached over efa-direct, which has no tagged messages: use ` +
-        `rdm-bw or rdm-pingpong${orRebuild}`,
+        `rdm-bw or rdm-pingpong, or a libfabric with ${build}`,
     );
   }
   throw new Error(
     `-D ${type}: efa of libfabric ${version().string} offers neither FI_HMEM nor efa-direct with these ` +
-      `operations: use ${rebuildOr}libfabric 2.1 or later`,
+      `operations: use a libfabric with ${build}, such as the EFA installer's, or libfabric 2.1 or later`,
   );
 }
 

@@ -171,7 +171,7 @@ const WHAT: OptionGroup = [
 ];
 
 const deviceOptions = () => [
-  new Option('-D, --device <interface>', 'memory of a device: cuda, rocr, ze, neuron or synapseai'),
+  new Option('-D, --device <interface>', 'memory of a device: cuda or neuron'),
   new Option('-i, --device-id <n>', 'the device of -D (default: 0)').argParser(count(0)),
   new Option('-H, --hmem', 'require FI_HMEM; without it, -D also uses a dmabuf'),
   new Option('-R, --dmabuf', 'register the memory of -D as a dmabuf'),

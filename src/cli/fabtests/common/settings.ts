@@ -9,7 +9,7 @@ export const DEFAULT_PORT = '9228';
 export type Operation = 'read' | 'write' | 'writedata' | 'senddata' | 'msg' | 'tagged';
 
 /** The devices of `-D`. */
-export const DEVICE_TYPES = ['cuda', 'rocr', 'ze', 'neuron', 'synapseai'] as const;
+export const DEVICE_TYPES = ['cuda', 'neuron'] as const;
 export type DeviceType = (typeof DEVICE_TYPES)[number];
 
 /** `-D` and `-i`: memory of a device. */

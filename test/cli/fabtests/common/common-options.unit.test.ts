@@ -108,8 +108,7 @@ describe('options', () => {
       access: 'FI_MR_DMABUF',
     });
     expect(settings('-D neuron -p efa').deviceMemory).toEqual({ type: 'neuron', device: 0 });
-    expect(settings('-D ze -i 65536').deviceMemory).toEqual({ type: 'ze', device: 65_536 });
-    expect(settings('-D ROCR -i 2').deviceMemory).toEqual({ type: 'rocr', device: 2 });
+    expect(settings('-D NEURON -i 2').deviceMemory).toEqual({ type: 'neuron', device: 2 });
     expect(settings('-H')).toMatchObject({ hmem: true });
     expect(settings('-H').deviceMemory).toBeUndefined();
   });
@@ -120,11 +119,11 @@ describe('options', () => {
     ['-e xrc', /rdm or dgram/],
     ['-D neuron -p tcp', /tcp copies with the CPU.*use -p efa/],
     ['-D neuron -j 64', /-j: the CPU copies/],
-    ['-D synapseai -p tcp', /tcp copies with the CPU.*use -p efa/],
-    ['-D metal', /-D must be cuda, rocr, ze, neuron, or synapseai, not metal/],
+    ['-D metal', /-D must be cuda or neuron, not metal/],
+    ['-D rocr', /-D must be cuda or neuron, not rocr/],
     ['-D cuda -j 64', /-j: the CPU copies/],
     ['-D cuda -i -1', /-i.*whole number/],
-    ['-R', /add -D with cuda/],
+    ['-R', /add -D with cuda or neuron/],
     ['-a name', /address vectors/],
     ['-K', /fork/],
     ['-Q', /event queue/],
