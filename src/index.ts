@@ -29,6 +29,7 @@ export type {
   EfaQpWqs,
   EfaWqAttr,
 } from './contract/efa-types.js';
+export type * from './contract/engine-state.js';
 export type * from './contract/info-types.js';
 export { Counter, type CounterEvents, type CounterOptions } from './counter.js';
 export type * from './diagnostics/diagnostics.js';
