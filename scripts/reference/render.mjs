@@ -181,7 +181,7 @@ class Book {
       const target = member ? `${place.replace(/#.*/, '')}#${slug(member)}` : place;
       return `[\`${shown}\`](${target.replace(own, '')})`;
     };
-    const relative = text.replaceAll(/\]\((\.\.\/)?docs\//g, '](../'); // relative to the sources
+    const relative = text.replaceAll(/\]\((\.\.\/)*docs\//g, '](../'); // relative to the sources
     return relative.replaceAll(/\{@link\s+(\w+)(?:\.(\w+))?\s*(?:\|[^}]*)?\}/g, (_, name, member) =>
       link(name, member),
     );
